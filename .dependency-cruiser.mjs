@@ -1,0 +1,78 @@
+// Who may import whom. The table stands in words in ARCHITECTURE.md; this file enforces it.
+const rooms = 'accounts|rates|wallets|payments|deposits|ledger|events|withdrawals|checkout'
+
+/** A rule that lets files under `from` import, inside this repository, only what `allowed` matches. */
+const only = (name, from, allowed, comment) => ({
+  name,
+  severity: 'error',
+  comment,
+  from: { path: from, pathNot: '\\.test\\.ts$' },
+  to: { path: '^(src|web|sdk|test|bench)/', pathNot: allowed },
+})
+
+export default {
+  forbidden: [
+    { name: 'no-circles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    only('core-imports-nothing', '^src/core/', '^src/core/', 'core is the ground floor'),
+    only('db-imports-core', '^src/db/', '^src/(core|db)/', 'the database layer knows no room'),
+    {
+      ...only(
+        'a-room-imports-core-and-itself',
+        `^src/(${rooms})/`,
+        '^src/(core|$1)/',
+        'rooms never import each other',
+      ),
+      from: { path: `^src/(${rooms})/`, pathNot: '(\\.sql|\\.test)\\.ts$|^src/rates/sources/' },
+    },
+    {
+      ...only(
+        'a-query-imports-also-db',
+        `^src/(${rooms})/`,
+        '^src/(core|db|$1)/',
+        'queries use the transaction type',
+      ),
+      from: { path: `^src/(${rooms})/.*\\.sql\\.ts$` },
+    },
+    only(
+      'sources-import-their-port',
+      '^src/rates/sources/',
+      '^src/(core/|rates/(sources/|rates\\.ts|pair\\.ts))',
+    ),
+    {
+      ...only(
+        'an-adapter-imports-the-port',
+        '^src/chains/([^/]+)/',
+        '^src/(core/|chains/chain\\.ts|chains/$1/)',
+      ),
+      from: { path: '^src/chains/([^/]+)/', pathNot: '(\\.sql|\\.test)\\.ts$|^src/chains/simulated/' },
+    },
+    only(
+      'the-simulated-chain-lives-in-postgres',
+      '^src/chains/simulated/',
+      '^src/(core|db|chains/simulated)/|^src/chains/chain\\.ts',
+    ),
+    only('flows-join-rooms', '^src/flows/', `^src/(core|db|flows|${rooms})/|^src/chains/chain\\.ts`),
+    only('signer-is-alone', '^src/signer/', '^src/(core|db|signer)/|^src/chains/[^/]+/sign\\.ts$'),
+    {
+      name: 'nobody-imports-signer',
+      severity: 'error',
+      from: { path: '^(src|web|sdk)/', pathNot: '^src/signer/|\\.test\\.ts$' },
+      to: { path: '^src/signer/' },
+    },
+    only('http-calls-flows', '^src/http/', `^src/(core|db|flows|http|${rooms})/`),
+    only(
+      'workers-call-flows',
+      '^src/workers/',
+      `^src/(core|db|flows|workers|${rooms})/|^src/chains/chain\\.ts`,
+    ),
+    only('sdk-is-a-leaf', '^sdk/', '^sdk/'),
+    only('web-is-a-leaf', '^web/', '^web/'),
+  ],
+  options: {
+    parser: 'swc',
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^node:|node_modules' },
+  },
+}

@@ -1,0 +1,117 @@
+/**
+ * The port to a chain. An adapter translates one kind of node (Bitcoin and Litecoin Core, an Ethereum
+ * client, the simulated chain) into these shapes and holds no opinion about payments; it never writes to
+ * Beck's tables. What it shows is facts: blocks by hash, what their transactions pay and spend, and what waits.
+ */
+import type { Asset, ChainName } from '../core/assets.ts'
+import { OutsideFailure } from '../core/errors.ts'
+
+export interface BlockRef {
+  readonly height: number
+  readonly hash: string
+}
+
+export interface Outpoint {
+  readonly txid: string
+  readonly index: number
+}
+
+/** One credit on the chain, before anybody asked whose it is. */
+export interface Output {
+  /** What `addresses.lookup` holds: the scriptPubKey, or the 20 bytes of an EVM address. */
+  readonly lookup: Uint8Array
+  /**
+   * Position in its transaction: output number; log index within the block for tokens; -1 for a top-level transfer
+   * of ether, -2 for ether that contracts sent.
+   */
+  readonly index: number
+  readonly asset: Asset
+  readonly atoms: bigint
+}
+
+export interface ChainTransaction {
+  /** Names the transaction for good. Equal to `hash` unless no transaction can be named. */
+  readonly key: string
+  /** Null for ether sent by contracts on a node that cannot trace: then `key` is `internal:<block hash>:<address>`. */
+  readonly hash: string | null
+  readonly outputs: readonly Output[]
+  /** What it spends; empty where the chain has accounts instead of outputs. */
+  readonly inputs: readonly Outpoint[]
+}
+
+export interface Block extends BlockRef {
+  readonly parentHash: string
+  readonly timeMs: number
+  /** Only transactions that paid or spent something that this port can show; reverted ones are left out. */
+  readonly transactions: readonly ChainTransaction[]
+}
+
+export interface ReadBlockOptions {
+  /**
+   * Addresses whose ether is compared before and after the block, for ether that contracts send without a trace.
+   * Adapters of chains with outputs ignore it.
+   */
+  readonly accounts?: readonly string[]
+}
+
+export interface Mempool {
+  /** Transactions that entered since the last look; at the first look, all of them. Batches keep memory flat. */
+  readonly added: AsyncIterable<readonly ChainTransaction[]>
+  /** Whether a transaction waits in the node's mempool now. Valid until the next look. */
+  has(txid: string): boolean
+}
+
+/** `already_known` is success: the node, or a block, has exactly these bytes. */
+export type BroadcastOutcome =
+  | { readonly kind: 'accepted' | 'already_known' }
+  /** The node answered no: these bytes can not enter now (conflict, fee too low, nonce used). */
+  | { readonly kind: 'refused'; readonly reason: string }
+
+export interface ChainPort {
+  readonly chain: ChainName
+
+  /**
+   * What chain this is: the hash of block 0, with the chain id on EVM chains.
+   *
+   * @throws {WrongChain} when the node is not on the network the operator named.
+   */
+  identity(): Promise<string>
+  /** The node's best block. @throws {OutsideFailure} when it does not answer within 5 s or still syncs. */
+  tip(): Promise<BlockRef>
+  /** The hash of the best chain's block at a height; null above the tip. */
+  blockHash(height: number): Promise<string | null>
+  /** A whole block, by hash. @throws {OutsideFailure} when the node has it no longer (pruned, or reorganised away). */
+  readBlock(hash: string, options?: ReadBlockOptions): Promise<Block>
+  /** The mempool, where the chain shows one. Ethereum is read from blocks only: null. */
+  lookAtMempool(): Promise<Mempool | null>
+  /** Calls back early when the node hints at news. Hints may be lost: polling is the truth. Returns the way to stop. */
+  onHint(wake: () => void): () => void
+
+  /** Sends signed bytes. Never throws for an answer of the node, only for the lack of one. */
+  broadcast(rawTransaction: string): Promise<BroadcastOutcome>
+  /** Where a transaction is now; null when neither a block nor the mempool holds it. */
+  findTransaction(txid: string): Promise<{ readonly block: BlockRef | null } | null>
+  /** What the chain holds at addresses now (confirmed state), per asset: the proof of the books reads this. */
+  holdings(query: HoldingsQuery): Promise<Partial<Record<Asset, bigint>>>
+  close(): Promise<void>
+}
+
+export interface HoldingsQuery {
+  /** Chains with outputs: the ones believed unspent; spent ones count as nothing. */
+  readonly outpoints: readonly Outpoint[]
+  /** Chains with accounts: every address that may hold something. */
+  readonly addresses: readonly string[]
+}
+
+/** The node follows another chain than the one the operator named, or than the one pinned at first contact. */
+export class WrongChain extends OutsideFailure {
+  override readonly name = 'WrongChain'
+  constructor(chain: ChainName, expected: string, got: string) {
+    super(
+      `the node for ${chain} is on the wrong chain: expected ${expected}, got ${got}; check the URL and the network variable`,
+      {
+        retryable: false,
+      },
+    )
+  }
+}

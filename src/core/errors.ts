@@ -1,0 +1,64 @@
+/**
+ * Three kinds of trouble, told apart by class. A `Refusal` is an answer to the caller: he can act on it.
+ * An `OutsideFailure` is a node, an exchange, a receiver or a database that failed us. A broken invariant
+ * stops the work. Only the HTTP layer turns any of them into status codes.
+ */
+
+/** What the caller did wrong or what stands in his way, told by kind; the HTTP layer maps kinds to statuses. */
+export type RefusalKind =
+  | 'invalid'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'conflict'
+  | 'unprocessable'
+  | 'unavailable'
+
+export interface FieldProblem {
+  readonly field: string
+  readonly message: string
+}
+
+/** A request that Beck will not carry out, with a stable snake_case `reason` that programs may switch on. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly kind: RefusalKind
+  readonly reason: string
+  readonly details: readonly FieldProblem[]
+
+  constructor(kind: RefusalKind, reason: string, message: string, details: readonly FieldProblem[] = []) {
+    super(message)
+    this.kind = kind
+    this.reason = reason
+    this.details = details
+  }
+}
+
+/** Shorthand for a refusal of one field. */
+export const invalidField = (field: string, reason: string, message: string): Refusal =>
+  new Refusal('invalid', reason, message, [{ field, message }])
+
+/** Something outside Beck failed. `retryable` says whether the same call may succeed later. */
+export class OutsideFailure extends Error {
+  override readonly name: string = 'OutsideFailure'
+  readonly retryable: boolean
+
+  constructor(message: string, options: { cause?: unknown; retryable: boolean }) {
+    super(message, { cause: options.cause })
+    this.retryable = options.retryable
+  }
+}
+
+/** Stops the work when something that must never be is. */
+export function invariant(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new InvariantBroken(message)
+}
+
+export class InvariantBroken extends Error {
+  override readonly name = 'InvariantBroken'
+}
+
+/** A URL fit for a message or a log line: user and password replaced. */
+export function withoutCredentials(url: string): string {
+  return url.replace(/\/\/[^/@\s]*@/g, '//***@')
+}

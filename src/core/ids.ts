@@ -1,0 +1,69 @@
+/**
+ * Identifiers. In the database an id is a UUIDv7, so that a primary key grows at its end; outside it is a
+ * TypeID with the prefix of its resource (`pay_01h…`). Ids that travel in public links (`cs_…`, `plink_…`)
+ * are 128 random bits in the same alphabet: nobody can guess a neighbour's or read its age.
+ */
+import { randomBytes } from 'node:crypto'
+import { fromString, fromUUID, toUUIDBytes, typeidUnboxed } from 'typeid-js'
+
+declare const brand: unique symbol
+type Branded<Name extends string> = string & { readonly [brand]: Name }
+
+/** UUIDs as the database holds them. */
+export type AccountId = Branded<'account'>
+export type ApiKeyId = Branded<'api_key'>
+export type PaymentId = Branded<'payment'>
+export type DepositId = Branded<'deposit'>
+export type CustomerId = Branded<'customer'>
+export type WithdrawalId = Branded<'withdrawal'>
+export type WebhookEndpointId = Branded<'webhook_endpoint'>
+export type EventId = Branded<'event'>
+export type DeliveryId = Branded<'delivery'>
+export type SessionId = Branded<'checkout_session'>
+export type PaymentLinkId = Branded<'payment_link'>
+
+interface IdByPrefix {
+  acct: AccountId
+  key: ApiKeyId
+  pay: PaymentId
+  dep: DepositId
+  cus: CustomerId
+  wd: WithdrawalId
+  whk: WebhookEndpointId
+  evt: EventId
+  dlv: DeliveryId
+  cs: SessionId
+  plink: PaymentLinkId
+}
+export type IdPrefix = keyof IdByPrefix
+
+/** A new id, its UUID ordered by time. Never for `cs` and `plink`: see {@link newPublicId}. */
+export function newId<P extends Exclude<IdPrefix, 'cs' | 'plink'>>(prefix: P): IdByPrefix[P] {
+  return uuidOf(toUUIDBytes(typeidUnboxed(prefix))) as IdByPrefix[P]
+}
+
+/** A new id of 128 random bits for what anyone holding the link may open. */
+export function newPublicId<P extends 'cs' | 'plink'>(_prefix: P): IdByPrefix[P] {
+  return uuidOf(randomBytes(16)) as IdByPrefix[P]
+}
+
+/** The id as the API shows it: `pay_` and 26 characters of base32. */
+export function showId<P extends IdPrefix>(prefix: P, id: IdByPrefix[P]): string {
+  return fromUUID(id, prefix)
+}
+
+/** Reads an id that came from outside; null when it is not one of this prefix. */
+export function readId<P extends IdPrefix>(prefix: P, text: string): IdByPrefix[P] | null {
+  if (!text.startsWith(`${prefix}_`) || text.length !== prefix.length + 27) return null
+  try {
+    return uuidOf(toUUIDBytes(fromString(text, prefix))) as IdByPrefix[P]
+  } catch {
+    return null
+  }
+}
+
+/** 128 bits in the UUID notation; random ids carry no version bits, which libraries would insist on. */
+function uuidOf(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}

@@ -1,0 +1,79 @@
+/**
+ * What BECK_SECRET_KEY does: seals secrets that rest in the database, and authenticates rows so that whoever can
+ * write to PostgreSQL alone cannot invent them. Each purpose has a key of its own (HKDF-SHA256), so that a value made
+ * for one purpose never passes for another.
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
+import { InvariantBroken } from './errors.ts'
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+export interface Secrets {
+  /** AES-256-GCM; the owner (an id) is bound in, so that a sealed value moved to another row does not open. */
+  seal(purpose: string, owner: string, plaintext: Uint8Array): Buffer
+  /** @throws {InvariantBroken} when the value was not sealed for this purpose and owner under this key. */
+  open(purpose: string, owner: string, sealed: Uint8Array): Buffer
+  /** HMAC-SHA256 over the parts, each with its length, so that no two lists of parts read alike. */
+  mac(purpose: string, parts: readonly (string | Uint8Array)[]): Buffer
+  /** Compares in constant time. */
+  isMac(mac: Uint8Array, purpose: string, parts: readonly (string | Uint8Array)[]): boolean
+}
+
+/** @param key - The operator's 32 bytes. */
+export function openSecrets(key: Uint8Array): Secrets {
+  if (key.length !== 32) throw new RangeError(`BECK_SECRET_KEY is 32 bytes, got ${key.length}`)
+  const derived = new Map<string, Buffer>()
+  const keyFor = (purpose: string): Buffer => {
+    const known = derived.get(purpose) ?? Buffer.from(hkdfSync('sha256', key, '', `beck:${purpose}`, 32))
+    derived.set(purpose, known)
+    return known
+  }
+  const mac = (purpose: string, parts: readonly (string | Uint8Array)[]): Buffer => {
+    const hmac = createHmac('sha256', keyFor(`mac:${purpose}`))
+    for (const part of parts) {
+      const bytes = typeof part === 'string' ? Buffer.from(part, 'utf8') : part
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(bytes.length)
+      hmac.update(length).update(bytes)
+    }
+    return hmac.digest()
+  }
+  return {
+    seal(purpose, owner, plaintext) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', keyFor(`seal:${purpose}`), nonce).setAAD(
+        Buffer.from(owner),
+      )
+      return Buffer.concat([nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
+    },
+    open(purpose, owner, sealed) {
+      const bytes = Buffer.from(sealed)
+      try {
+        const decipher = createDecipheriv(
+          'aes-256-gcm',
+          keyFor(`seal:${purpose}`),
+          bytes.subarray(0, NONCE_BYTES),
+        )
+        decipher.setAAD(Buffer.from(owner)).setAuthTag(bytes.subarray(-TAG_BYTES))
+        return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+      } catch {
+        throw new InvariantBroken(
+          `a sealed ${purpose} does not open: another BECK_SECRET_KEY, or a row was tampered with`,
+        )
+      }
+    },
+    mac,
+    isMac: (given, purpose, parts) => {
+      const expected = mac(purpose, parts)
+      return given.length === expected.length && timingSafeEqual(given, expected)
+    },
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * The way to PostgreSQL: a pool, and transactions that survive what a database does to its clients.
+ * Works behind a transaction pooler: no named statements, no session state, no LISTEN.
+ */
+import pg from 'pg'
+import { OutsideFailure, withoutCredentials } from '../core/errors.ts'
+
+const NUMERIC_OID = 1700
+const INT8_OID = 20
+
+/** Whole numbers of any size arrive as bigint. Every numeric column of the schema has scale 0. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === NUMERIC_OID || oid === INT8_OID
+      ? BigInt
+      : pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
+}
+
+/** Anything that runs a statement: the pool for single reads, a transaction for everything else. */
+export interface Queryable {
+  query<Row>(text: string, values?: readonly unknown[]): Promise<{ rows: Row[]; rowCount: number }>
+}
+
+/** A running transaction. Functions that write take this type, so that nobody writes outside of one by accident. */
+export interface Tx extends Queryable {
+  readonly inTransaction: true
+}
+
+export interface TransactionOptions<Result> {
+  /**
+   * Asked when the connection broke during COMMIT, so that nobody knows whether it happened: re-reads a
+   * unique key and returns the result, or undefined when nothing was committed and the work may run again.
+   */
+  readonly ifCommitted?: (db: Queryable) => Promise<Result | undefined>
+}
+
+export interface Database extends Queryable {
+  /**
+   * Runs `work` in one READ COMMITTED transaction. Serialization failures, deadlocks and connections lost
+   * before COMMIT run the whole work again (so it must have no effect outside the transaction), up to five times.
+   *
+   * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, or when the outcome of COMMIT is unknown
+   *   and no `ifCommitted` was given.
+   */
+  transaction<Result>(
+    work: (tx: Tx) => Promise<Result>,
+    options?: TransactionOptions<Result>,
+  ): Promise<Result>
+  close(): Promise<void>
+}
+
+const ATTEMPTS_MAX = 5
+const RETRYABLE_SQLSTATES = new Set(['40001', '40P01'])
+/** Connection exceptions, admin shutdown, crash shutdown, cannot connect now. */
+const CONNECTION_LOST = /^(08...|57P0[123])$/
+
+export interface DatabaseOptions {
+  readonly url: string
+  readonly connectionsMax?: number
+  /** Shown in pg_stat_activity. */
+  readonly applicationName?: string
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.connectionsMax ?? 10,
+    application_name: options.applicationName ?? 'beck',
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    types,
+  })
+  // A client that breaks while idle is dropped by the pool; the next query opens another.
+  pool.on('error', () => {})
+
+  return {
+    query: (text, values) => run(pool, text, values),
+    transaction: (work, transactionOptions) => transact(pool, options.url, work, transactionOptions ?? {}),
+    close: () => pool.end(),
+  }
+}
+
+async function run<Row>(client: pg.Pool | pg.PoolClient, text: string, values?: readonly unknown[]) {
+  const result = await client.query(text, values ? [...values] : undefined)
+  return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 }
+}
+
+async function transact<Result>(
+  pool: pg.Pool,
+  url: string,
+  work: (tx: Tx) => Promise<Result>,
+  options: TransactionOptions<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    const outcome = await attemptOnce(pool, work)
+    if (outcome.kind === 'done') return outcome.result
+    if (outcome.kind === 'commit_unknown') {
+      const found = await options.ifCommitted?.({ query: (text, values) => run(pool, text, values) })
+      if (found !== undefined) return found
+      if (!options.ifCommitted) {
+        throw new OutsideFailure('the connection to PostgreSQL broke during COMMIT; its outcome is unknown', {
+          cause: outcome.cause,
+          retryable: true,
+        })
+      }
+    }
+    if (attempt >= ATTEMPTS_MAX) {
+      if (sqlState(outcome.cause)) throw outcome.cause
+      throw new OutsideFailure(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, {
+        cause: outcome.cause,
+        retryable: true,
+      })
+    }
+    await pause(backoffMs(attempt))
+  }
+}
+
+type Attempt<Result> =
+  | { kind: 'done'; result: Result }
+  | { kind: 'retry'; cause: unknown }
+  | { kind: 'commit_unknown'; cause: unknown }
+
+async function attemptOnce<Result>(
+  pool: pg.Pool,
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Attempt<Result>> {
+  let client: pg.PoolClient
+  try {
+    client = await pool.connect()
+  } catch (cause) {
+    return { kind: 'retry', cause }
+  }
+  // Without a listener, a connection that breaks between two statements would end the process.
+  let broken: Error | undefined
+  const onError = (error: Error) => {
+    broken = error
+  }
+  client.on('error', onError)
+  let committing = false
+  try {
+    await client.query('begin')
+    const result = await work({ inTransaction: true, query: (text, values) => run(client, text, values) })
+    committing = true
+    await client.query('commit')
+    return { kind: 'done', result }
+  } catch (cause) {
+    const lost = broken !== undefined || isConnectionLoss(cause)
+    if (lost) return committing ? { kind: 'commit_unknown', cause } : { kind: 'retry', cause }
+    await client.query('rollback').catch(() => {})
+    if (RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')) return { kind: 'retry', cause }
+    throw cause
+  } finally {
+    client.off('error', onError)
+    client.release(broken ?? false)
+  }
+}
+
+/** The SQLSTATE of a PostgreSQL error, null for everything else. */
+export function sqlState(error: unknown): string | null {
+  const code = error instanceof Error && 'severity' in error && 'code' in error ? error.code : null
+  return typeof code === 'string' ? code : null
+}
+
+function isConnectionLoss(error: unknown): boolean {
+  const state = sqlState(error)
+  if (state) return CONNECTION_LOST.test(state)
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return (
+    ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'].includes(code) ||
+    (error instanceof Error &&
+      /Connection terminated|timeout exceeded when trying to connect|not queryable/i.test(error.message))
+  )
+}
+
+const backoffMs = (attempt: number): number => Math.min(1_000, 10 * 2 ** attempt) * (0.5 + Math.random())
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

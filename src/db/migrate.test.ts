@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { testDatabaseUrl } from '../../test/database.ts'
+import { openDatabase } from './database.ts'
+import { migrate, readMigrations } from './migrate.ts'
+
+test('two processes that start at once run each migration exactly once', async () => {
+  const url = await testDatabaseUrl({ template: false })
+  const [one, two] = [openDatabase({ url }), openDatabase({ url })]
+  const ran = (await Promise.all([migrate(one), migrate(two)])).flat()
+  assert.deepEqual(
+    ran.toSorted(),
+    (await readMigrations()).map((migration) => migration.name),
+  )
+  assert.deepEqual(await migrate(one), [])
+  await Promise.all([one.close(), two.close()])
+})
+
+test('a migration edited after it ran is refused', async () => {
+  const db = openDatabase({ url: await testDatabaseUrl({ template: false }) })
+  const first = { name: '0001-first.sql', sql: 'create table a (x int)', checksum: 'one' }
+  await migrate(db, [first])
+  await assert.rejects(migrate(db, [{ ...first, checksum: 'two' }]), /edited after it ran/)
+  await db.close()
+})

@@ -1,0 +1,74 @@
+/**
+ * Forward-only migrations: `migrations/NNNN-name.sql`, each run once, in order, in a transaction of its own.
+ * Two processes that start at once take turns on a lock row, so each file runs exactly once.
+ */
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { invariant } from '../core/errors.ts'
+import type { Database } from './database.ts'
+
+const FOLDER = new URL('./migrations/', import.meta.url)
+const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
+
+export interface Migration {
+  readonly name: string
+  readonly sql: string
+  readonly checksum: string
+}
+
+export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+  return Promise.all(
+    names.map(async (name) => {
+      invariant(FILE_NAME.test(name), `a migration is named NNNN-what-it-does.sql, got ${name}`)
+      const sql = await readFile(new URL(name, folder), 'utf8')
+      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') }
+    }),
+  )
+}
+
+/**
+ * Brings the schema up to date.
+ *
+ * @returns The names of the migrations that ran now.
+ * @throws {InvariantBroken} when a migration that ran before was edited since, or is missing here.
+ */
+export async function migrate(db: Database, migrations?: readonly Migration[]): Promise<string[]> {
+  const wanted = migrations ?? (await readMigrations())
+  // Two sessions can race even on `if not exists`: the loser sees a unique violation of the catalogue.
+  await db
+    .query(`create table if not exists schema_migrations (
+      name text primary key, checksum text not null, applied_at timestamptz not null default now())`)
+    .catch(ignoreDuplicate)
+
+  const ran: string[] = []
+  for (const migration of wanted) {
+    const applied = await db.transaction(async (tx) => {
+      await tx.query('lock table schema_migrations in share row exclusive mode')
+      const { rows } = await tx.query<{ checksum: string }>(
+        'select checksum from schema_migrations where name = $1',
+        [migration.name],
+      )
+      if (rows[0]) {
+        invariant(
+          rows[0].checksum === migration.checksum,
+          `migration ${migration.name} was edited after it ran; write a new one instead`,
+        )
+        return false
+      }
+      await tx.query(migration.sql)
+      await tx.query('insert into schema_migrations (name, checksum) values ($1, $2)', [
+        migration.name,
+        migration.checksum,
+      ])
+      return true
+    })
+    if (applied) ran.push(migration.name)
+  }
+  return ran
+}
+
+function ignoreDuplicate(error: unknown): void {
+  if (error instanceof Error && 'code' in error && (error.code === '23505' || error.code === '42P07')) return
+  throw error
+}

@@ -1,0 +1,49 @@
+-- Who uses the gateway: merchant accounts and the keys their servers carry.
+
+create table accounts (
+  id uuid primary key,
+  name text not null check (length(name) between 1 and 255),
+  email text not null check (length(email) between 3 and 254),
+  mode text not null check (mode in ('live', 'test')),
+  currency text not null check (currency in ('USD', 'EUR', 'GBP')),
+  -- Late funds whose value at first sight covers the price are accepted without asking, within 24 hours.
+  accepts_late_funds boolean not null default false,
+  -- [{ "asset": "BTC", "from_minor": 100000, "confirmations": 6 }]: more confirmations from an amount on.
+  confirmation_rules jsonb not null default '[]',
+  success_url text check (length(success_url) <= 2048),
+  cancel_url text check (length(cancel_url) <= 2048),
+  brand_name text check (length(brand_name) between 1 and 80),
+  brand_logo_url text check (length(brand_logo_url) <= 2048),
+  brand_color text check (brand_color ~ '^#[0-9a-f]{6}$'),
+  -- Origins that may frame the checkout.
+  frame_origins text[] not null default '{}',
+  created_at timestamptz not null default now()
+);
+
+create table api_keys (
+  account_id uuid not null references accounts (id),
+  id uuid not null,
+  name text not null check (length(name) between 1 and 255),
+  scopes text[] not null check (cardinality(scopes) > 0),
+  -- SHA-256 of the whole key; the key itself is nowhere.
+  key_hash bytea not null check (length(key_hash) = 32),
+  -- The last characters, so that people can tell their keys apart.
+  key_tail text not null check (length(key_tail) = 4),
+  created_at timestamptz not null default now(),
+  revoked_at timestamptz,
+  primary key (account_id, id)
+);
+-- A key names its account, so this one lookup cannot lead with account_id.
+create unique index api_keys_hash on api_keys (key_hash);
+
+create table idempotency_keys (
+  account_id uuid not null references accounts (id),
+  key text not null check (length(key) between 1 and 255),
+  -- Method, path and body of the first request, hashed: another request under the key is a conflict.
+  request_hash bytea not null check (length(request_hash) = 32),
+  response_status integer not null,
+  response_body text not null,
+  created_at timestamptz not null default now(),
+  primary key (account_id, key)
+);
+create index idempotency_keys_age on idempotency_keys (created_at);

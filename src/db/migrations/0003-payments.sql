@@ -1,0 +1,120 @@
+-- Payments, who paid them, and what the chains showed.
+
+create table customers (
+  account_id uuid not null references accounts (id),
+  id uuid not null,
+  email text not null check (length(email) between 3 and 254),
+  name text,
+  created_at timestamptz not null default now(),
+  -- Follow settled payments, within the transaction that settles or reverses one.
+  order_count integer not null default 0 check (order_count >= 0),
+  -- Minor units of the account's settlement currency, each payment at its locked rates.
+  total_spent_minor bigint not null default 0 check (total_spent_minor >= 0),
+  primary key (account_id, id)
+);
+create unique index customers_email on customers (account_id, lower(email));
+create index customers_created on customers (account_id, created_at desc, id desc);
+
+create table payments (
+  account_id uuid not null references accounts (id),
+  id uuid not null,
+  status text not null check (status in
+    ('pending', 'detected', 'completed', 'overpaid', 'underpaid', 'expired', 'failed', 'cancelled')),
+  chain text not null,
+  asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
+  fiat_currency text not null check (fiat_currency in ('USD', 'EUR', 'GBP')),
+  fiat_minor bigint not null check (fiat_minor > 0),
+  fee_minor bigint not null check (fee_minor >= 0),
+  net_minor bigint not null check (net_minor >= 0),
+  -- The locked rate: minor units of fiat_currency per whole coin, as a ratio, its source and its time.
+  rate_numerator numeric(78, 0) not null check (rate_numerator > 0),
+  rate_denominator numeric(78, 0) not null check (rate_denominator > 0),
+  rate_source text not null,
+  rate_at timestamptz not null,
+  -- Minor units of the account's settlement currency per minor unit of fiat_currency, locked alike.
+  settlement_numerator numeric(78, 0) not null check (settlement_numerator > 0),
+  settlement_denominator numeric(78, 0) not null check (settlement_denominator > 0),
+  due_atoms numeric(78, 0) not null check (due_atoms > 0),
+  address text not null,
+  required_confirmations integer not null check (required_confirmations >= 0),
+  customer_id uuid,
+  customer_email text,
+  reference text check (length(reference) <= 255),
+  metadata json,
+  checkout_session_id uuid,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  detected_at timestamptz,
+  completed_at timestamptz,
+  -- What settling credited to the merchant and what the gateway kept, in atoms; null while not settled.
+  credited_atoms numeric(78, 0) check (credited_atoms >= 0),
+  gateway_fee_atoms numeric(78, 0) check (gateway_fee_atoms >= 0),
+  -- Counts settlements, so that each has a cause of its own after a reorganisation took one back.
+  settlements integer not null default 0 check (settlements >= 0),
+  -- `payment.completed` went out once already.
+  completion_announced boolean not null default false,
+  -- Something happened on the chain that `decide` has not looked at yet. The settle worker's queue.
+  decision_due boolean not null default false,
+  primary key (account_id, id),
+  foreign key (account_id, customer_id) references customers (account_id, id),
+  check (net_minor + fee_minor = fiat_minor or status in ('completed', 'overpaid')),
+  check ((credited_atoms is null) = (gateway_fee_atoms is null)),
+  check (status not in ('completed', 'overpaid') or (completed_at is not null and credited_atoms is not null)),
+  check (status not in ('pending', 'expired', 'cancelled') or credited_atoms is null)
+);
+create index payments_created on payments (account_id, created_at desc, id desc);
+create index payments_status on payments (account_id, status, created_at desc, id desc);
+create index payments_customer on payments (account_id, customer_id, created_at desc) where customer_id is not null;
+create index payments_decision_due on payments (chain) where decision_due;
+create index payments_open on payments (chain, expires_at) where status = 'pending';
+
+create table deposits (
+  account_id uuid not null references accounts (id),
+  id uuid not null,
+  payment_id uuid not null,
+  chain text not null,
+  asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
+  -- The transaction id, or a name made of block and address for ether that no transaction log shows.
+  tx_key text not null,
+  tx_hash text,
+  output_index integer not null,
+  address text not null,
+  amount_atoms numeric(78, 0) not null check (amount_atoms > 0),
+  status text not null check (status in ('seen', 'confirmed', 'replaced', 'reorganised', 'dropped')),
+  -- Null while no block holds it.
+  block_height bigint,
+  block_hash text,
+  required_confirmations integer not null check (required_confirmations >= 0),
+  -- The earlier of our sighting and its block's time.
+  seen_at timestamptz not null,
+  late boolean not null,
+  dust boolean not null,
+  replaced_by text,
+  -- Since when neither a block nor the mempool holds it.
+  missing_since timestamptz,
+  -- Counts bookings, so that each has a cause of its own after a reorganisation took one back.
+  bookings integer not null default 0 check (bookings >= 0),
+  -- The ledger holds it now.
+  booked boolean not null default false,
+  primary key (account_id, id),
+  foreign key (account_id, payment_id) references payments (account_id, id),
+  check ((block_height is null) = (block_hash is null)),
+  check (not booked or block_height is not null or status in ('replaced', 'reorganised', 'dropped')),
+  check (status <> 'confirmed' or block_height is not null)
+);
+-- The chain decides what one deposit is, whoever it belongs to.
+create unique index deposits_output on deposits (chain, tx_key, output_index);
+create index deposits_by_payment on deposits (account_id, payment_id, seen_at);
+create index deposits_by_block on deposits (chain, block_height) where block_height is not null;
+create index deposits_in_no_block on deposits (chain) where block_height is null and status in ('seen', 'reorganised', 'dropped');
+create index deposits_confirming on deposits (chain, block_height) where status = 'seen' and block_height is not null;
+
+-- What an unconfirmed deposit's transaction spends: another transaction that spends the same replaces it.
+create table deposit_inputs (
+  chain text not null,
+  spent_tx text not null,
+  spent_index bigint not null,
+  tx_key text not null,
+  primary key (chain, spent_tx, spent_index, tx_key)
+);
+create index deposit_inputs_tx on deposit_inputs (chain, tx_key);

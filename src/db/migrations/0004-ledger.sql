@@ -1,0 +1,64 @@
+-- Double entry. A transfer moves atoms from a debit account to a credit account, so every transfer balances
+-- by construction. Entries and transfers are only ever added. Signs: what the gateway holds (`wallet`) and what
+-- it spent (`network_fees`, `loss`) are debit accounts; what it owes (the merchant's three), earned (`fees`) or was
+-- given (`capital`) are credit accounts.
+
+create table journal_entries (
+  -- The merchant concerned; the nil UUID for what concerns the gateway alone.
+  account_id uuid not null,
+  id uuid not null,
+  -- `deposit:<id>:book:<n>`, `payment:<id>:settle:<n>`, `withdrawal:<id>:hold`, …: one cause is booked once.
+  cause text not null,
+  created_at timestamptz not null default now(),
+  primary key (account_id, id),
+  unique (account_id, cause)
+);
+
+create table transfers (
+  account_id uuid not null,
+  entry_id uuid not null,
+  line smallint not null check (line >= 0),
+  chain text not null,
+  asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
+  debit text not null check (debit in
+    ('available', 'held', 'unresolved', 'fees', 'network_fees', 'loss', 'capital', 'wallet')),
+  credit text not null check (credit in
+    ('available', 'held', 'unresolved', 'fees', 'network_fees', 'loss', 'capital', 'wallet')),
+  amount_atoms numeric(78, 0) not null check (amount_atoms > 0),
+  created_at timestamptz not null default now(),
+  primary key (account_id, entry_id, line),
+  foreign key (account_id, entry_id) references journal_entries (account_id, id),
+  check (debit <> credit)
+);
+create index transfers_history on transfers (account_id, asset, created_at);
+
+-- What a merchant has. Written in the same transaction as the transfers it sums, locked while it changes.
+create table balances (
+  account_id uuid not null references accounts (id),
+  asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
+  kind text not null check (kind in ('available', 'held', 'unresolved')),
+  chain text not null,
+  atoms numeric(78, 0) not null check (atoms >= 0),
+  primary key (account_id, asset, kind)
+);
+
+-- An asset whose books and chain disagree pays nothing out until they agree again.
+create table freezes (
+  chain text not null,
+  asset text not null,
+  reason text not null,
+  frozen_at timestamptz not null default now(),
+  primary key (chain, asset)
+);
+
+-- What the operator must look at: a shortfall, a reorganisation of settled money, a mismatch.
+create table alerts (
+  id uuid primary key,
+  kind text not null,
+  account_id uuid,
+  subject text not null,
+  message text not null,
+  created_at timestamptz not null default now(),
+  unique (kind, subject)
+);
+create index alerts_created on alerts (created_at desc);

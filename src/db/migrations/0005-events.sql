@@ -1,0 +1,69 @@
+-- What merchants are told, and each attempt at telling them.
+
+create table events (
+  account_id uuid not null references accounts (id),
+  id uuid not null,
+  type text not null check (type in ('payment.created', 'payment.confirming', 'payment.completed',
+    'payment.expired', 'payment.refunded', 'payout.completed')),
+  -- `payment:<id>:created` and so on: one cause makes one event.
+  cause text not null,
+  -- The exact body that is signed and sent.
+  body text not null,
+  created_at timestamptz not null default now(),
+  primary key (account_id, id),
+  unique (account_id, cause)
+);
+create index events_created on events (account_id, created_at, id);
+
+create table webhook_endpoints (
+  account_id uuid not null references accounts (id),
+  id uuid not null,
+  url text not null check (length(url) <= 2048),
+  events text[] not null check (cardinality(events) > 0),
+  -- The signing secret, sealed with BECK_SECRET_KEY.
+  secret_sealed bytea not null,
+  -- After a rotation the old secret signs beside the new one until then.
+  previous_secret_sealed bytea,
+  previous_secret_until timestamptz,
+  is_active boolean not null default true,
+  -- Since when no attempt succeeded; five days of it disable the endpoint.
+  failing_since timestamptz,
+  disabled_reason text,
+  created_at timestamptz not null default now(),
+  deleted_at timestamptz,
+  primary key (account_id, id)
+);
+create index webhook_endpoints_created on webhook_endpoints (account_id, created_at desc, id desc) where deleted_at is null;
+
+create table deliveries (
+  account_id uuid not null,
+  id uuid not null,
+  event_id uuid not null,
+  endpoint_id uuid not null,
+  status text not null check (status in ('pending', 'delivered', 'failed', 'cancelled')),
+  attempts integer not null default 0 check (attempts >= 0),
+  -- When the next attempt is due; moved a minute ahead by the worker that claims it.
+  due_at timestamptz,
+  created_at timestamptz not null default now(),
+  finished_at timestamptz,
+  primary key (account_id, id),
+  unique (account_id, event_id, endpoint_id),
+  foreign key (account_id, event_id) references events (account_id, id),
+  foreign key (account_id, endpoint_id) references webhook_endpoints (account_id, id),
+  check ((status = 'pending') = (due_at is not null))
+);
+create index deliveries_due on deliveries (due_at) where status = 'pending';
+
+create table delivery_attempts (
+  account_id uuid not null,
+  delivery_id uuid not null,
+  number integer not null check (number > 0),
+  started_at timestamptz not null,
+  duration_ms integer not null check (duration_ms >= 0),
+  -- Null when no answer came; then `error` says why.
+  response_status integer,
+  response_start text,
+  error text,
+  primary key (account_id, delivery_id, number),
+  foreign key (account_id, delivery_id) references deliveries (account_id, id) on delete cascade
+);

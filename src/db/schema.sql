@@ -1,0 +1,378 @@
+-- Written by `npm run schema` from the migrations. Do not edit.
+
+create table accounts (
+  id uuid not null,
+  name text not null,
+  email text not null,
+  mode text not null,
+  currency text not null,
+  accepts_late_funds boolean not null default false,
+  confirmation_rules jsonb not null default '[]'::jsonb,
+  success_url text,
+  cancel_url text,
+  brand_name text,
+  brand_logo_url text,
+  brand_color text,
+  frame_origins text[] not null default '{}'::text[],
+  created_at timestamp with time zone not null default now(),
+  constraint accounts_brand_color_check CHECK ((brand_color ~ '^#[0-9a-f]{6}$'::text)),
+  constraint accounts_brand_logo_url_check CHECK ((length(brand_logo_url) <= 2048)),
+  constraint accounts_brand_name_check CHECK (((length(brand_name) >= 1) AND (length(brand_name) <= 80))),
+  constraint accounts_cancel_url_check CHECK ((length(cancel_url) <= 2048)),
+  constraint accounts_currency_check CHECK ((currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
+  constraint accounts_email_check CHECK (((length(email) >= 3) AND (length(email) <= 254))),
+  constraint accounts_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+  constraint accounts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint accounts_success_url_check CHECK ((length(success_url) <= 2048)),
+  constraint accounts_pkey PRIMARY KEY (id)
+);
+
+create table addresses (
+  chain text not null,
+  lookup bytea not null,
+  address text not null,
+  branch smallint not null,
+  position bigint not null,
+  series text not null,
+  mac bytea not null,
+  account_id uuid,
+  payment_id uuid,
+  issued_at timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  constraint addresses_branch_check CHECK ((branch = ANY (ARRAY[0, 1]))),
+  constraint addresses_check CHECK (((payment_id IS NULL) = (issued_at IS NULL))),
+  constraint addresses_mac_check CHECK ((length(mac) = 32)),
+  constraint addresses_position_check CHECK (("position" >= 0)),
+  constraint addresses_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint addresses_pkey PRIMARY KEY (chain, lookup),
+  constraint addresses_chain_series_branch_position_key UNIQUE (chain, series, branch, "position")
+);
+CREATE INDEX addresses_by_payment ON public.addresses USING btree (account_id, payment_id) WHERE (payment_id IS NOT NULL);
+CREATE INDEX addresses_fresh ON public.addresses USING btree (chain, series, branch, "position") WHERE (issued_at IS NULL);
+
+create table alerts (
+  id uuid not null,
+  kind text not null,
+  account_id uuid,
+  subject text not null,
+  message text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint alerts_pkey PRIMARY KEY (id),
+  constraint alerts_kind_subject_key UNIQUE (kind, subject)
+);
+CREATE INDEX alerts_created ON public.alerts USING btree (created_at DESC);
+
+create table api_keys (
+  account_id uuid not null,
+  id uuid not null,
+  name text not null,
+  scopes text[] not null,
+  key_hash bytea not null,
+  key_tail text not null,
+  created_at timestamp with time zone not null default now(),
+  revoked_at timestamp with time zone,
+  constraint api_keys_key_hash_check CHECK ((length(key_hash) = 32)),
+  constraint api_keys_key_tail_check CHECK ((length(key_tail) = 4)),
+  constraint api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint api_keys_scopes_check CHECK ((cardinality(scopes) > 0)),
+  constraint api_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint api_keys_pkey PRIMARY KEY (account_id, id)
+);
+CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (key_hash);
+
+create table balances (
+  account_id uuid not null,
+  asset text not null,
+  kind text not null,
+  chain text not null,
+  atoms numeric(78,0) not null,
+  constraint balances_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint balances_atoms_check CHECK ((atoms >= (0)::numeric)),
+  constraint balances_kind_check CHECK ((kind = ANY (ARRAY['available'::text, 'held'::text, 'unresolved'::text]))),
+  constraint balances_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint balances_pkey PRIMARY KEY (account_id, asset, kind)
+);
+
+create table chain_blocks (
+  chain text not null,
+  height bigint not null,
+  hash text not null,
+  parent_hash text not null,
+  block_time timestamp with time zone not null,
+  constraint chain_blocks_height_check CHECK ((height >= 0)),
+  constraint chain_blocks_chain_fkey FOREIGN KEY (chain) REFERENCES chains(chain),
+  constraint chain_blocks_pkey PRIMARY KEY (chain, height)
+);
+
+create table chains (
+  chain text not null,
+  identity text not null,
+  tip_height bigint not null,
+  tip_hash text not null,
+  tip_time timestamp with time zone not null,
+  viewed_at timestamp with time zone,
+  halted_reason text,
+  lease_holder text,
+  lease_epoch bigint not null default 0,
+  lease_until timestamp with time zone,
+  constraint chains_chain_check CHECK ((chain = ANY (ARRAY['bitcoin'::text, 'litecoin'::text, 'ethereum'::text, 'sim-bitcoin'::text, 'sim-litecoin'::text, 'sim-ethereum'::text]))),
+  constraint chains_tip_height_check CHECK ((tip_height >= 0)),
+  constraint chains_pkey PRIMARY KEY (chain)
+);
+
+create table customers (
+  account_id uuid not null,
+  id uuid not null,
+  email text not null,
+  name text,
+  created_at timestamp with time zone not null default now(),
+  order_count integer not null default 0,
+  total_spent_minor bigint not null default 0,
+  constraint customers_email_check CHECK (((length(email) >= 3) AND (length(email) <= 254))),
+  constraint customers_order_count_check CHECK ((order_count >= 0)),
+  constraint customers_total_spent_minor_check CHECK ((total_spent_minor >= 0)),
+  constraint customers_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint customers_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX customers_created ON public.customers USING btree (account_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX customers_email ON public.customers USING btree (account_id, lower(email));
+
+create table deliveries (
+  account_id uuid not null,
+  id uuid not null,
+  event_id uuid not null,
+  endpoint_id uuid not null,
+  status text not null,
+  attempts integer not null default 0,
+  due_at timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint deliveries_attempts_check CHECK ((attempts >= 0)),
+  constraint deliveries_check CHECK (((status = 'pending'::text) = (due_at IS NOT NULL))),
+  constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text]))),
+  constraint deliveries_account_id_endpoint_id_fkey FOREIGN KEY (account_id, endpoint_id) REFERENCES webhook_endpoints(account_id, id),
+  constraint deliveries_account_id_event_id_fkey FOREIGN KEY (account_id, event_id) REFERENCES events(account_id, id),
+  constraint deliveries_pkey PRIMARY KEY (account_id, id),
+  constraint deliveries_account_id_event_id_endpoint_id_key UNIQUE (account_id, event_id, endpoint_id)
+);
+CREATE INDEX deliveries_due ON public.deliveries USING btree (due_at) WHERE (status = 'pending'::text);
+
+create table delivery_attempts (
+  account_id uuid not null,
+  delivery_id uuid not null,
+  number integer not null,
+  started_at timestamp with time zone not null,
+  duration_ms integer not null,
+  response_status integer,
+  response_start text,
+  error text,
+  constraint delivery_attempts_duration_ms_check CHECK ((duration_ms >= 0)),
+  constraint delivery_attempts_number_check CHECK ((number > 0)),
+  constraint delivery_attempts_account_id_delivery_id_fkey FOREIGN KEY (account_id, delivery_id) REFERENCES deliveries(account_id, id) ON DELETE CASCADE,
+  constraint delivery_attempts_pkey PRIMARY KEY (account_id, delivery_id, number)
+);
+
+create table deposit_inputs (
+  chain text not null,
+  spent_tx text not null,
+  spent_index bigint not null,
+  tx_key text not null,
+  constraint deposit_inputs_pkey PRIMARY KEY (chain, spent_tx, spent_index, tx_key)
+);
+CREATE INDEX deposit_inputs_tx ON public.deposit_inputs USING btree (chain, tx_key);
+
+create table deposits (
+  account_id uuid not null,
+  id uuid not null,
+  payment_id uuid not null,
+  chain text not null,
+  asset text not null,
+  tx_key text not null,
+  tx_hash text,
+  output_index integer not null,
+  address text not null,
+  amount_atoms numeric(78,0) not null,
+  status text not null,
+  block_height bigint,
+  block_hash text,
+  required_confirmations integer not null,
+  seen_at timestamp with time zone not null,
+  late boolean not null,
+  dust boolean not null,
+  replaced_by text,
+  missing_since timestamp with time zone,
+  bookings integer not null default 0,
+  booked boolean not null default false,
+  constraint deposits_amount_atoms_check CHECK ((amount_atoms > (0)::numeric)),
+  constraint deposits_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint deposits_bookings_check CHECK ((bookings >= 0)),
+  constraint deposits_check CHECK (((block_height IS NULL) = (block_hash IS NULL))),
+  constraint deposits_check1 CHECK (((NOT booked) OR (block_height IS NOT NULL) OR (status = ANY (ARRAY['replaced'::text, 'reorganised'::text, 'dropped'::text])))),
+  constraint deposits_check2 CHECK (((status <> 'confirmed'::text) OR (block_height IS NOT NULL))),
+  constraint deposits_required_confirmations_check CHECK ((required_confirmations >= 0)),
+  constraint deposits_status_check CHECK ((status = ANY (ARRAY['seen'::text, 'confirmed'::text, 'replaced'::text, 'reorganised'::text, 'dropped'::text]))),
+  constraint deposits_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint deposits_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
+  constraint deposits_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX deposits_by_block ON public.deposits USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
+CREATE INDEX deposits_by_payment ON public.deposits USING btree (account_id, payment_id, seen_at);
+CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_height) WHERE ((status = 'seen'::text) AND (block_height IS NOT NULL));
+CREATE INDEX deposits_in_no_block ON public.deposits USING btree (chain) WHERE ((block_height IS NULL) AND (status = ANY (ARRAY['seen'::text, 'reorganised'::text, 'dropped'::text])));
+CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index);
+
+create table events (
+  account_id uuid not null,
+  id uuid not null,
+  type text not null,
+  cause text not null,
+  body text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint events_type_check CHECK ((type = ANY (ARRAY['payment.created'::text, 'payment.confirming'::text, 'payment.completed'::text, 'payment.expired'::text, 'payment.refunded'::text, 'payout.completed'::text]))),
+  constraint events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint events_pkey PRIMARY KEY (account_id, id),
+  constraint events_account_id_cause_key UNIQUE (account_id, cause)
+);
+CREATE INDEX events_created ON public.events USING btree (account_id, created_at, id);
+
+create table freezes (
+  chain text not null,
+  asset text not null,
+  reason text not null,
+  frozen_at timestamp with time zone not null default now(),
+  constraint freezes_pkey PRIMARY KEY (chain, asset)
+);
+
+create table idempotency_keys (
+  account_id uuid not null,
+  key text not null,
+  request_hash bytea not null,
+  response_status integer not null,
+  response_body text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint idempotency_keys_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255))),
+  constraint idempotency_keys_request_hash_check CHECK ((length(request_hash) = 32)),
+  constraint idempotency_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint idempotency_keys_pkey PRIMARY KEY (account_id, key)
+);
+CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (created_at);
+
+create table journal_entries (
+  account_id uuid not null,
+  id uuid not null,
+  cause text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint journal_entries_pkey PRIMARY KEY (account_id, id),
+  constraint journal_entries_account_id_cause_key UNIQUE (account_id, cause)
+);
+
+create table payments (
+  account_id uuid not null,
+  id uuid not null,
+  status text not null,
+  chain text not null,
+  asset text not null,
+  fiat_currency text not null,
+  fiat_minor bigint not null,
+  fee_minor bigint not null,
+  net_minor bigint not null,
+  rate_numerator numeric(78,0) not null,
+  rate_denominator numeric(78,0) not null,
+  rate_source text not null,
+  rate_at timestamp with time zone not null,
+  settlement_numerator numeric(78,0) not null,
+  settlement_denominator numeric(78,0) not null,
+  due_atoms numeric(78,0) not null,
+  address text not null,
+  required_confirmations integer not null,
+  customer_id uuid,
+  customer_email text,
+  reference text,
+  metadata json,
+  checkout_session_id uuid,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  detected_at timestamp with time zone,
+  completed_at timestamp with time zone,
+  credited_atoms numeric(78,0),
+  gateway_fee_atoms numeric(78,0),
+  settlements integer not null default 0,
+  completion_announced boolean not null default false,
+  decision_due boolean not null default false,
+  constraint payments_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint payments_check CHECK ((((net_minor + fee_minor) = fiat_minor) OR (status = ANY (ARRAY['completed'::text, 'overpaid'::text])))),
+  constraint payments_check1 CHECK (((credited_atoms IS NULL) = (gateway_fee_atoms IS NULL))),
+  constraint payments_check2 CHECK (((status <> ALL (ARRAY['completed'::text, 'overpaid'::text])) OR ((completed_at IS NOT NULL) AND (credited_atoms IS NOT NULL)))),
+  constraint payments_check3 CHECK (((status <> ALL (ARRAY['pending'::text, 'expired'::text, 'cancelled'::text])) OR (credited_atoms IS NULL))),
+  constraint payments_credited_atoms_check CHECK ((credited_atoms >= (0)::numeric)),
+  constraint payments_due_atoms_check CHECK ((due_atoms > (0)::numeric)),
+  constraint payments_fee_minor_check CHECK ((fee_minor >= 0)),
+  constraint payments_fiat_currency_check CHECK ((fiat_currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
+  constraint payments_fiat_minor_check CHECK ((fiat_minor > 0)),
+  constraint payments_gateway_fee_atoms_check CHECK ((gateway_fee_atoms >= (0)::numeric)),
+  constraint payments_net_minor_check CHECK ((net_minor >= 0)),
+  constraint payments_rate_denominator_check CHECK ((rate_denominator > (0)::numeric)),
+  constraint payments_rate_numerator_check CHECK ((rate_numerator > (0)::numeric)),
+  constraint payments_reference_check CHECK ((length(reference) <= 255)),
+  constraint payments_required_confirmations_check CHECK ((required_confirmations >= 0)),
+  constraint payments_settlement_denominator_check CHECK ((settlement_denominator > (0)::numeric)),
+  constraint payments_settlement_numerator_check CHECK ((settlement_numerator > (0)::numeric)),
+  constraint payments_settlements_check CHECK ((settlements >= 0)),
+  constraint payments_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'detected'::text, 'completed'::text, 'overpaid'::text, 'underpaid'::text, 'expired'::text, 'failed'::text, 'cancelled'::text]))),
+  constraint payments_account_id_customer_id_fkey FOREIGN KEY (account_id, customer_id) REFERENCES customers(account_id, id),
+  constraint payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint payments_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX payments_created ON public.payments USING btree (account_id, created_at DESC, id DESC);
+CREATE INDEX payments_customer ON public.payments USING btree (account_id, customer_id, created_at DESC) WHERE (customer_id IS NOT NULL);
+CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE decision_due;
+CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = 'pending'::text);
+CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at DESC, id DESC);
+
+create table schema_migrations (
+  name text not null,
+  checksum text not null,
+  applied_at timestamp with time zone not null default now(),
+  constraint schema_migrations_pkey PRIMARY KEY (name)
+);
+
+create table transfers (
+  account_id uuid not null,
+  entry_id uuid not null,
+  line smallint not null,
+  chain text not null,
+  asset text not null,
+  debit text not null,
+  credit text not null,
+  amount_atoms numeric(78,0) not null,
+  created_at timestamp with time zone not null default now(),
+  constraint transfers_amount_atoms_check CHECK ((amount_atoms > (0)::numeric)),
+  constraint transfers_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint transfers_check CHECK ((debit <> credit)),
+  constraint transfers_credit_check CHECK ((credit = ANY (ARRAY['available'::text, 'held'::text, 'unresolved'::text, 'fees'::text, 'network_fees'::text, 'loss'::text, 'capital'::text, 'wallet'::text]))),
+  constraint transfers_debit_check CHECK ((debit = ANY (ARRAY['available'::text, 'held'::text, 'unresolved'::text, 'fees'::text, 'network_fees'::text, 'loss'::text, 'capital'::text, 'wallet'::text]))),
+  constraint transfers_line_check CHECK ((line >= 0)),
+  constraint transfers_account_id_entry_id_fkey FOREIGN KEY (account_id, entry_id) REFERENCES journal_entries(account_id, id),
+  constraint transfers_pkey PRIMARY KEY (account_id, entry_id, line)
+);
+CREATE INDEX transfers_history ON public.transfers USING btree (account_id, asset, created_at);
+
+create table webhook_endpoints (
+  account_id uuid not null,
+  id uuid not null,
+  url text not null,
+  events text[] not null,
+  secret_sealed bytea not null,
+  previous_secret_sealed bytea,
+  previous_secret_until timestamp with time zone,
+  is_active boolean not null default true,
+  failing_since timestamp with time zone,
+  disabled_reason text,
+  created_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
+  constraint webhook_endpoints_events_check CHECK ((cardinality(events) > 0)),
+  constraint webhook_endpoints_url_check CHECK ((length(url) <= 2048)),
+  constraint webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint webhook_endpoints_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX webhook_endpoints_created ON public.webhook_endpoints USING btree (account_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);

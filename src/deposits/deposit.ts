@@ -1,0 +1,35 @@
+/** A deposit: one output that the chain showed at an address we issued. */
+import type { Asset, ChainName } from '../core/assets.ts'
+import type { AccountId, DepositId, PaymentId } from '../core/ids.ts'
+
+export const DEPOSIT_STATUSES = ['seen', 'confirmed', 'replaced', 'reorganised', 'dropped'] as const
+export type DepositStatus = (typeof DEPOSIT_STATUSES)[number]
+
+export interface Deposit {
+  readonly accountId: AccountId
+  readonly id: DepositId
+  readonly paymentId: PaymentId
+  readonly chain: ChainName
+  readonly asset: Asset
+  readonly txKey: string
+  readonly txHash: string | null
+  readonly outputIndex: number
+  readonly address: string
+  readonly amountAtoms: bigint
+  readonly status: DepositStatus
+  readonly blockHeight: number | null
+  readonly blockHash: string | null
+  readonly requiredConfirmations: number
+  readonly seenAt: Date
+  /** Seen after the payment's window. */
+  readonly late: boolean
+  /** Below the asset's dust threshold: recorded, moves nothing. */
+  readonly dust: boolean
+  readonly bookings: number
+  readonly booked: boolean
+}
+
+/** Blocks that bury a deposit, its own included; 0 while no block holds it. */
+export function confirmationsOf(deposit: Pick<Deposit, 'blockHeight'>, tipHeight: number): number {
+  return deposit.blockHeight === null ? 0 : Math.max(0, tipHeight - deposit.blockHeight + 1)
+}

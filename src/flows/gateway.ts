@@ -1,0 +1,32 @@
+/** What every flow is given: the ports it works through and the operator's settings. Built once, in main.ts. */
+import type { Asset, Mode } from '../core/assets.ts'
+import type { Log } from '../core/log.ts'
+import type { Secrets } from '../core/secrets.ts'
+import type { Database } from '../db/database.ts'
+import type { Rates } from '../rates/rates.ts'
+import type { AddressPool } from '../wallets/address-pool.sql.ts'
+
+export interface GatewaySettings {
+  /** What links and pages are built from, without a slash at its end. */
+  readonly publicUrl: string
+  /** Fee per payment and per payout, in hundredths of a percent. */
+  readonly feeBps: bigint
+  readonly payoutFeeBps: bigint
+  readonly minFiatMinor: bigint
+  readonly maxFiatMinor: bigint
+  /** Where the operator wants other confirmations than the asset's own. */
+  readonly confirmations: Partial<Record<Asset, number>>
+}
+
+/** Loops that can be woken before their next turn. Waking is a hint, never needed for correctness. */
+export type Queue = 'settle' | 'deliver' | 'pay-out' | 'addresses'
+
+export interface Gateway {
+  readonly db: Database
+  readonly settings: GatewaySettings
+  readonly rates: Readonly<Record<Mode, Rates>>
+  readonly addresses: AddressPool
+  readonly secrets: Secrets
+  readonly log: Log
+  wake(queue: Queue): void
+}

@@ -1,0 +1,36 @@
+/**
+ * The chart of accounts and what an entry may be. A transfer moves atoms from its debit to its credit account:
+ * a debit account (`wallet`, `network_fees`, `loss`) grows by what it is debited, a credit account (`available`,
+ * `held`, `unresolved`, `fees`, `capital`) by what it is credited.
+ */
+import type { Asset, ChainName } from '../core/assets.ts'
+import type { AccountId } from '../core/ids.ts'
+
+/** What the gateway owes one merchant: kept as balance rows that may never be negative. */
+export const MERCHANT_ACCOUNTS = ['available', 'held', 'unresolved'] as const
+export type MerchantAccount = (typeof MERCHANT_ACCOUNTS)[number]
+
+/** The gateway's own: appended to, never locked, summed when asked for. */
+export const GATEWAY_ACCOUNTS = ['fees', 'network_fees', 'loss', 'capital', 'wallet'] as const
+export type GatewayAccount = (typeof GATEWAY_ACCOUNTS)[number]
+
+export type LedgerAccount = MerchantAccount | GatewayAccount
+
+export interface Transfer {
+  readonly asset: Asset
+  readonly debit: LedgerAccount
+  readonly credit: LedgerAccount
+  readonly atoms: bigint
+}
+
+export interface JournalEntry {
+  /** The merchant concerned, or {@link GATEWAY} for what concerns the gateway alone. */
+  readonly accountId: AccountId
+  readonly chain: ChainName
+  /** Booked once: the same cause again changes nothing. */
+  readonly cause: string
+  readonly transfers: readonly Transfer[]
+}
+
+/** Owner of entries that concern no merchant: operator capital, sweeping gas. */
+export const GATEWAY = '00000000-0000-0000-0000-000000000000' as AccountId

@@ -1,0 +1,52 @@
+/** A payment: what it is and, in one pure function, what it becomes. */
+import type { Asset, ChainName, Fiat } from '../core/assets.ts'
+import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
+import type { Ratio } from '../core/ratio.ts'
+
+export const PAYMENT_STATUSES = [
+  'pending',
+  'detected',
+  'completed',
+  'overpaid',
+  'underpaid',
+  'expired',
+  'failed',
+  'cancelled',
+] as const
+export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
+
+export interface Payment {
+  readonly accountId: AccountId
+  readonly id: PaymentId
+  readonly status: PaymentStatus
+  readonly chain: ChainName
+  readonly asset: Asset
+  readonly fiatCurrency: Fiat
+  /** Minor units; `netMinor + feeMinor = fiatMinor` until an acceptance credits something else. */
+  readonly fiatMinor: bigint
+  readonly feeMinor: bigint
+  readonly netMinor: bigint
+  /** The locked rate: minor units of `fiatCurrency` per whole coin. */
+  readonly rate: Ratio
+  readonly rateSource: string
+  readonly rateAt: Date
+  /** Minor units of the account's settlement currency per minor unit of `fiatCurrency`. */
+  readonly settlementRate: Ratio
+  readonly dueAtoms: bigint
+  readonly address: string
+  readonly requiredConfirmations: number
+  readonly customerId: CustomerId | null
+  readonly customerEmail: string | null
+  readonly reference: string | null
+  /** JSON text exactly as the merchant gave it. */
+  readonly metadata: string | null
+  readonly checkoutSessionId: SessionId | null
+  readonly createdAt: Date
+  readonly expiresAt: Date
+  readonly detectedAt: Date | null
+  readonly completedAt: Date | null
+  readonly creditedAtoms: bigint | null
+  readonly gatewayFeeAtoms: bigint | null
+  readonly settlements: number
+  readonly completionAnnounced: boolean
+}

@@ -1,0 +1,27 @@
+/**
+ * The port to exchange rates. A rate is locked onto a payment as a ratio of integers with its source and time;
+ * when there is no quorum of live tickers there is no rate, never a guess.
+ */
+import type { Asset, Fiat } from '../core/assets.ts'
+import type { Ratio } from '../core/ratio.ts'
+
+export interface Rate {
+  readonly asset: Asset
+  readonly fiat: Fiat
+  /** Minor units of the fiat currency per whole coin. */
+  readonly ratio: Ratio
+  /** `median:coinbase,kraken,bitstamp`, `fixed`, `sandbox`. */
+  readonly source: string
+  readonly at: Date
+}
+
+export interface Rates {
+  /**
+   * The rate of a coin now, from memory: no request waits for an exchange.
+   *
+   * @throws {Refusal} `unavailable`, reason `no_rate`, when no quorum of sources is younger than 60 s.
+   */
+  rate(asset: Asset, fiat: Fiat): Rate
+  /** Age of the oldest rate in use, for readiness; null while one is missing. */
+  ageMs(): number | null
+}

@@ -1,0 +1,68 @@
+/** A loop that does one turn after another until it is stopped, and survives every failure of a turn. */
+import type { Log } from '../core/log.ts'
+
+export interface LoopOptions {
+  readonly name: string
+  /** Pause after a turn that found nothing to do. */
+  readonly idleMs: number
+  readonly log: Log
+  /** One turn; true when there may be more to do at once. */
+  turn(signal: AbortSignal): Promise<boolean>
+}
+
+export interface Loop {
+  /** Ends the pause early. */
+  wake(): void
+  /** Resolves when the running turn has ended. */
+  stop(): Promise<void>
+}
+
+const FAILURE_PAUSE_MS_MAX = 10_000
+
+export function startLoop(options: LoopOptions): Loop {
+  const stopping = new AbortController()
+  let woken = false
+  let endPause: (() => void) | undefined
+  const wake = () => {
+    woken = true
+    endPause?.()
+  }
+  const pause = (ms: number) =>
+    new Promise<void>((resolve) => {
+      if (woken || stopping.signal.aborted) return resolve()
+      const timer = setTimeout(resolve, ms)
+      endPause = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+
+  const running = (async () => {
+    let failures = 0
+    while (!stopping.signal.aborted) {
+      woken = false
+      try {
+        const more = await options.turn(stopping.signal)
+        failures = 0
+        if (!more) await pause(options.idleMs)
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        failures += 1
+        options.log.error(
+          { loop: options.name, failures, err: error },
+          `a turn of the ${options.name} loop failed; it goes on`,
+        )
+        await pause(Math.min(FAILURE_PAUSE_MS_MAX, 250 * 2 ** Math.min(failures, 6)))
+      }
+    }
+  })()
+
+  return {
+    wake,
+    async stop() {
+      stopping.abort()
+      wake()
+      await running
+    },
+  }
+}

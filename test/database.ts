@@ -1,0 +1,48 @@
+/** A database of its own for each test file, cloned from the migrated template in milliseconds. */
+import { randomBytes } from 'node:crypto'
+import { after } from 'node:test'
+import { type Database, openDatabase } from '../src/db/database.ts'
+
+export const TEMPLATE_DATABASE = 'beck_template'
+export const TEST_CLUSTER_VARIABLE = 'BECK_TEST_POSTGRES'
+
+/** Connection string of the run's PostgreSQL, set by the global setup. */
+export function clusterUrl(): string {
+  const url = process.env[TEST_CLUSTER_VARIABLE]
+  if (!url)
+    throw new Error(
+      'tests run through `npm test`, or `npm test -- path/to/file.test.ts` for a part: it starts PostgreSQL',
+    )
+  return url
+}
+
+/** Creates a database and returns its URL; dropped when the test file ends. `template: false` gives an empty one. */
+export async function testDatabaseUrl(options: { template?: boolean } = {}): Promise<string> {
+  const name = `beck_test_${randomBytes(8).toString('hex')}`
+  await asAdmin(
+    `create database ${name}${options.template === false ? '' : ` template ${TEMPLATE_DATABASE}`}`,
+  )
+  after(() => asAdmin(`drop database if exists ${name} with (force)`))
+  const url = new URL(clusterUrl())
+  url.pathname = `/${name}`
+  return url.toString()
+}
+
+/** An open, migrated database; closed and dropped when the test file ends. */
+export async function testDatabase(
+  options: { connectionsMax?: number } = {},
+): Promise<Database & { readonly url: string }> {
+  const url = await testDatabaseUrl()
+  const db = openDatabase({ url, connectionsMax: options.connectionsMax ?? 10 })
+  after(() => db.close())
+  return { ...db, url }
+}
+
+async function asAdmin(statement: string): Promise<void> {
+  const admin = openDatabase({ url: clusterUrl(), connectionsMax: 1 })
+  try {
+    await admin.query(statement)
+  } finally {
+    await admin.close()
+  }
+}

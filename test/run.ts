@@ -1,0 +1,31 @@
+/**
+ * `npm test`: all tests, or the files and options given after `--`.
+ *
+ *   npm test                                   everything
+ *   npm test -- src/core/money.test.ts         one file
+ *   npm test -- --test-name-pattern=replaced   by name
+ */
+import { spawn } from 'node:child_process'
+import { glob } from 'node:fs/promises'
+
+const given = process.argv.slice(2)
+const options = given.filter((argument) => argument.startsWith('-'))
+const chosen = given.filter((argument) => !argument.startsWith('-'))
+const files =
+  chosen.length > 0 ? chosen : (await Array.fromAsync(glob('{src,sdk,web,test}/**/*.test.ts'))).sort()
+
+const child = spawn(
+  process.execPath,
+  [
+    '--test',
+    '--test-global-setup=test/global-setup.ts',
+    '--test-timeout=600000',
+    '--test-concurrency=2',
+    ...options,
+    ...files,
+  ],
+  { stdio: 'inherit' },
+)
+child.on('exit', (code) => {
+  process.exitCode = code ?? 1
+})
