@@ -1,0 +1,73 @@
+/** A merchant's account and what he has set on it. */
+import { type Asset, FIAT_CURRENCIES, type Fiat, isFiat, MODES, type Mode } from '../core/assets.ts'
+import { invalidField } from '../core/errors.ts'
+import type { AccountId } from '../core/ids.ts'
+
+/** From this price on (minor units of the account's currency), deposits in the asset need this many confirmations. */
+export interface ConfirmationRule {
+  readonly asset: Asset
+  readonly fromMinor: bigint
+  readonly confirmations: number
+}
+
+export interface Account {
+  readonly id: AccountId
+  readonly name: string
+  readonly email: string
+  /** `test` accounts live on the simulated chain. Fixed at creation. */
+  readonly mode: Mode
+  /** Settlement currency: what balances are estimated in. */
+  readonly currency: Fiat
+  /** Late funds worth the price at first sight are accepted without asking, within 24 hours. */
+  readonly acceptsLateFunds: boolean
+  readonly confirmationRules: readonly ConfirmationRule[]
+  /** Where checkout sessions without redirects of their own send the buyer. */
+  readonly successUrl: string | null
+  readonly cancelUrl: string | null
+  readonly brandName: string | null
+  readonly brandLogoUrl: string | null
+  /** `#rrggbb`, lower case. */
+  readonly brandColor: string | null
+  /** Origins that may frame the checkout. */
+  readonly frameOrigins: readonly string[]
+  readonly createdAt: Date
+}
+
+export interface AccountDraft {
+  readonly name: string
+  readonly email: string
+  readonly mode: Mode
+  readonly currency: Fiat
+}
+
+const EMAIL = /^[^\s@]+@[^\s@]+$/
+
+/** @throws {Refusal} `invalid`, naming the first field that is wrong. */
+export function readAccountDraft(given: {
+  name: string
+  email: string
+  mode: string
+  currency: string
+}): AccountDraft {
+  const name = given.name.trim()
+  if (name.length < 1 || name.length > 255)
+    throw invalidField('name', 'invalid_name', `a name has 1 to 255 characters, got ${name.length}`)
+  const email = given.email.trim()
+  if (!EMAIL.test(email) || email.length > 254)
+    throw invalidField(
+      'email',
+      'invalid_email',
+      `expected an email address of at most 254 characters, got "${email.slice(0, 300)}"`,
+    )
+  const mode = MODES.find((known) => known === given.mode)
+  if (!mode)
+    throw invalidField('mode', 'invalid_mode', `mode is one of ${MODES.join(', ')}, got "${given.mode}"`)
+  const currency = given.currency.toUpperCase()
+  if (!isFiat(currency))
+    throw invalidField(
+      'currency',
+      'invalid_currency',
+      `currency is one of ${FIAT_CURRENCIES.join(', ')}, got "${given.currency}"`,
+    )
+  return { name, email, mode, currency }
+}

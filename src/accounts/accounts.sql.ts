@@ -1,0 +1,77 @@
+import type { Fiat, Mode } from '../core/assets.ts'
+import { type AccountId, newId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+import type { Account, AccountDraft, ConfirmationRule } from './account.ts'
+
+interface AccountRow {
+  id: AccountId
+  name: string
+  email: string
+  mode: Mode
+  currency: Fiat
+  accepts_late_funds: boolean
+  confirmation_rules: { asset: ConfirmationRule['asset']; from_minor: number; confirmations: number }[]
+  success_url: string | null
+  cancel_url: string | null
+  brand_name: string | null
+  brand_logo_url: string | null
+  brand_color: string | null
+  frame_origins: string[]
+  created_at: Date
+}
+
+const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, confirmation_rules, success_url, cancel_url,
+  brand_name, brand_logo_url, brand_color, frame_origins, created_at`
+
+function fromRow(row: AccountRow): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    email: row.email,
+    mode: row.mode,
+    currency: row.currency,
+    acceptsLateFunds: row.accepts_late_funds,
+    confirmationRules: row.confirmation_rules.map((rule) => ({
+      asset: rule.asset,
+      fromMinor: BigInt(rule.from_minor),
+      confirmations: rule.confirmations,
+    })),
+    successUrl: row.success_url,
+    cancelUrl: row.cancel_url,
+    brandName: row.brand_name,
+    brandLogoUrl: row.brand_logo_url,
+    brandColor: row.brand_color,
+    frameOrigins: row.frame_origins,
+    createdAt: row.created_at,
+  }
+}
+
+export async function insertAccount(db: Queryable, draft: AccountDraft): Promise<Account> {
+  const { rows } = await db.query<AccountRow>(
+    `insert into accounts (id, name, email, mode, currency) values ($1::uuid, $2, $3, $4, $5) returning ${COLUMNS}`,
+    [newId('acct'), draft.name, draft.email, draft.mode, draft.currency],
+  )
+  return rows.map(fromRow)[0] as Account
+}
+
+export async function findAccount(db: Queryable, accountId: AccountId): Promise<Account | null> {
+  const { rows } = await db.query<AccountRow>(`select ${COLUMNS} from accounts where id = $1::uuid`, [
+    accountId,
+  ])
+  return rows.map(fromRow)[0] ?? null
+}
+
+/** Every account, oldest first; for the operator only. */
+export async function listAccounts(db: Queryable): Promise<Account[]> {
+  const { rows } = await db.query<AccountRow>(`select ${COLUMNS} from accounts order by created_at, id`)
+  return rows.map(fromRow)
+}
+
+/** Whether anybody has an account of this mode yet. */
+export async function hasAccount(db: Queryable, mode: Mode): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>(
+    'select exists (select 1 from accounts where mode = $1) as found',
+    [mode],
+  )
+  return rows[0]?.found === true
+}

@@ -1,0 +1,120 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Mode } from '../core/assets.ts'
+import { type AccountId, type ApiKeyId, newId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+import { hashApiKey, newApiKey, type Scope } from './api-key.ts'
+
+/** A key as lists show it: without the key. */
+export interface ApiKey {
+  readonly id: ApiKeyId
+  readonly accountId: AccountId
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  /** The last four characters, so that people can tell their keys apart. */
+  readonly tail: string
+  readonly createdAt: Date
+  readonly revokedAt: Date | null
+}
+
+export interface ApiKeyDraft {
+  readonly accountId: AccountId
+  /** Of the account: it is written into the key. */
+  readonly mode: Mode
+  readonly name: string
+  readonly scopes: readonly Scope[]
+}
+
+interface ApiKeyRow {
+  id: ApiKeyId
+  account_id: AccountId
+  name: string
+  scopes: Scope[]
+  key_tail: string
+  created_at: Date
+  revoked_at: Date | null
+}
+
+const COLUMNS = 'id, account_id, name, scopes, key_tail, created_at, revoked_at'
+
+const fromRow = (row: ApiKeyRow): ApiKey => ({
+  id: row.id,
+  accountId: row.account_id,
+  name: row.name,
+  scopes: row.scopes,
+  tail: row.key_tail,
+  createdAt: row.created_at,
+  revokedAt: row.revoked_at,
+})
+
+/** Makes a key and stores its hash. The returned `key` is the only time anybody sees it. */
+export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<ApiKey & { key: string }> {
+  const key = newApiKey(draft.mode)
+  const { rows } = await db.query<ApiKeyRow>(
+    `insert into api_keys (account_id, id, name, scopes, key_hash, key_tail)
+    values ($1::uuid, $2::uuid, $3, $4::text[], $5::bytea, $6) returning ${COLUMNS}`,
+    [draft.accountId, newId('key'), draft.name, draft.scopes, hashApiKey(key), key.slice(-4)],
+  )
+  return { ...(rows.map(fromRow)[0] as ApiKey), key }
+}
+
+export interface FoundApiKey {
+  readonly accountId: AccountId
+  readonly keyId: ApiKeyId
+  readonly mode: Mode
+  readonly scopes: readonly Scope[]
+  readonly revokedAt: Date | null
+}
+
+/**
+ * The key stored under a hash, revoked or not. The index finds by hash, whose timing tells nothing about the key; the
+ * row found is compared once more in constant time.
+ */
+export async function findApiKey(db: Queryable, hash: Uint8Array): Promise<FoundApiKey | null> {
+  const { rows } = await db.query<ApiKeyRow & { key_hash: Buffer; mode: Mode }>(
+    `select k.account_id, k.id, k.scopes, k.revoked_at, k.key_hash, a.mode
+    from api_keys k join accounts a on a.id = k.account_id
+    where k.key_hash = $1::bytea`,
+    [Buffer.from(hash)],
+  )
+  const row = rows[0]
+  if (!row || hash.length !== row.key_hash.length || !timingSafeEqual(hash, row.key_hash)) return null
+  return {
+    accountId: row.account_id,
+    keyId: row.id,
+    mode: row.mode,
+    scopes: row.scopes,
+    revokedAt: row.revoked_at,
+  }
+}
+
+/** An account's keys, oldest first, revoked ones included. */
+export async function listApiKeys(db: Queryable, accountId: AccountId): Promise<ApiKey[]> {
+  const { rows } = await db.query<ApiKeyRow>(
+    `select ${COLUMNS} from api_keys where account_id = $1::uuid order by created_at, id`,
+    [accountId],
+  )
+  return rows.map(fromRow)
+}
+
+/** Revokes a key for good. The first revocation's time stands. Null when the account has no such key. */
+export async function revokeApiKey(
+  db: Queryable,
+  accountId: AccountId,
+  keyId: ApiKeyId,
+): Promise<ApiKey | null> {
+  const { rows } = await db.query<ApiKeyRow>(
+    `update api_keys set revoked_at = coalesce(revoked_at, now())
+    where account_id = $1::uuid and id = $2::uuid returning ${COLUMNS}`,
+    [accountId, keyId],
+  )
+  return rows.map(fromRow)[0] ?? null
+}
+
+/** Whose key it is: the operator's CLI revokes by the key's id alone. Reads the whole table, which is small. */
+export async function findApiKeyOwner(db: Queryable, keyId: ApiKeyId): Promise<AccountId | null> {
+  const { rows } = await db.query<{ account_id: AccountId }>(
+    'select account_id from api_keys where id = $1::uuid',
+    [keyId],
+  )
+  return rows[0]?.account_id ?? null
+}
