@@ -1,0 +1,37 @@
+/** Pairs of currencies and their prices: what exchanges quote and what an operator fixes. */
+import { type Asset, type Fiat, isAsset, isFiat } from '../core/assets.ts'
+import { Refusal } from '../core/errors.ts'
+import { type Ratio, ratio } from '../core/ratio.ts'
+
+/** The price of `base` is so many whole units of `quote`: a coin in fiat, or one fiat currency in another. */
+export interface Pair {
+  readonly base: Asset | Fiat
+  readonly quote: Fiat
+}
+
+/** `BTC/USD`. */
+export type PairName = `${Asset | Fiat}/${Fiat}`
+
+export const pairName = (base: Asset | Fiat, quote: Fiat): PairName => `${base}/${quote}`
+
+/** Reads `BTC/USD` or `EUR/USD`; null when a side is unknown, the quote is not fiat, or both are the same. */
+export function parsePair(text: string): Pair | null {
+  const [base, quote, ...rest] = text.split('/')
+  if (!base || !quote || rest.length > 0 || base === quote || !isFiat(quote)) return null
+  return isAsset(base) || isFiat(base) ? { base, quote } : null
+}
+
+const PRICE = /^([0-9]{1,20})(?:\.([0-9]{1,20}))?$/
+
+/** Reads a price such as `65000.10` exactly; null when it is not a plain decimal above zero. */
+export function parsePrice(text: string): Ratio | null {
+  const match = PRICE.exec(text)
+  if (!match) return null
+  const fraction = match[2] ?? ''
+  const numerator = BigInt((match[1] ?? '') + fraction)
+  return numerator > 0n ? ratio(numerator, 10n ** BigInt(fraction.length)) : null
+}
+
+/** There is no price to quote now: never a guess. */
+export const noRate = (asset: Asset, fiat: Fiat, why: string): Refusal =>
+  new Refusal('unavailable', 'no_rate', `there is no rate for ${asset} in ${fiat} now: ${why}`)
