@@ -21,8 +21,9 @@ export interface Output {
   /** What `addresses.lookup` holds: the scriptPubKey, or the 20 bytes of an EVM address. */
   readonly lookup: Uint8Array
   /**
-   * Position in its transaction: output number; log index within the block for tokens; -1 for a top-level transfer
-   * of ether, -2 for ether that contracts sent.
+   * Position in its transaction: output number; for tokens the position among the transaction's own logs (the log
+   * index within the block changes when a reorganisation moves the transaction); -1 for a top-level transfer of
+   * ether, -2 for ether that contracts sent.
    */
   readonly index: number
   readonly asset: Asset
@@ -32,7 +33,10 @@ export interface Output {
 export interface ChainTransaction {
   /** Names the transaction for good. Equal to `hash` unless no transaction can be named. */
   readonly key: string
-  /** Null for ether sent by contracts on a node that cannot trace: then `key` is `internal:<block hash>:<address>`. */
+  /**
+   * Ether sent by contracts has the key `internal:<block hash>:<address>`, so a reorganisation ends it for good; its
+   * hash is null unless the node can trace and one transaction is the clear source.
+   */
   readonly hash: string | null
   readonly outputs: readonly Output[]
   /** What it spends; empty where the chain has accounts instead of outputs. */
@@ -44,6 +48,12 @@ export interface Block extends BlockRef {
   readonly timeMs: number
   /** Only transactions that paid or spent something that this port can show; reverted ones are left out. */
   readonly transactions: readonly ChainTransaction[]
+  /**
+   * Accounts that were asked for and whose ether could not be compared, because the node has the state of this block
+   * or of its parent no longer (catching up after a long rest). What contracts sent them here shows only when what
+   * they hold now ({@link ChainPort.etherAt}) is compared with what is recorded. Absent when nothing was missed.
+   */
+  readonly missedAccounts?: readonly string[]
 }
 
 export interface ReadBlockOptions {
@@ -90,10 +100,24 @@ export interface ChainPort {
   /** Sends signed bytes. Never throws for an answer of the node, only for the lack of one. */
   broadcast(rawTransaction: string): Promise<BroadcastOutcome>
   /** Where a transaction is now; null when neither a block nor the mempool holds it. */
-  findTransaction(txid: string): Promise<{ readonly block: BlockRef | null } | null>
+  findTransaction(txid: string): Promise<FoundTransaction | null>
   /** What the chain holds at addresses now (confirmed state), per asset: the proof of the books reads this. */
   holdings(query: HoldingsQuery): Promise<Partial<Record<Asset, bigint>>>
+  /**
+   * The ether each address holds after a block, in the order asked; chains with accounts only.
+   *
+   * @throws {OutsideFailure} when the node has that state no longer.
+   */
+  etherAt?(blockHash: string, addresses: readonly string[]): Promise<readonly bigint[]>
   close(): Promise<void>
+}
+
+export interface FoundTransaction {
+  readonly block: BlockRef | null
+  /** A block holds it, but its execution failed: it paid its fee and nothing else. Chains with accounts only. */
+  readonly reverted?: boolean
+  /** What its sender paid for it, once a block holds it. Chains with accounts only. */
+  readonly feeAtoms?: bigint
 }
 
 export interface HoldingsQuery {
