@@ -357,6 +357,23 @@ create table transfers (
 );
 CREATE INDEX transfers_history ON public.transfers USING btree (account_id, asset, created_at);
 
+create table wallets (
+  chain text not null,
+  series text not null,
+  network text not null,
+  xpub text not null,
+  next_change bigint not null default 1,
+  mac bytea not null,
+  created_at timestamp with time zone not null default now(),
+  retired_at timestamp with time zone,
+  constraint wallets_chain_check CHECK ((chain = ANY (ARRAY['bitcoin'::text, 'litecoin'::text, 'ethereum'::text, 'sim-bitcoin'::text, 'sim-litecoin'::text, 'sim-ethereum'::text]))),
+  constraint wallets_mac_check CHECK ((length(mac) = 32)),
+  constraint wallets_network_check CHECK ((network = ANY (ARRAY['mainnet'::text, 'testnet'::text, 'regtest'::text]))),
+  constraint wallets_next_change_check CHECK ((next_change > 0)),
+  constraint wallets_pkey PRIMARY KEY (chain, series)
+);
+CREATE UNIQUE INDEX wallets_current ON public.wallets USING btree (chain) WHERE (retired_at IS NULL);
+
 create table webhook_endpoints (
   account_id uuid not null,
   id uuid not null,

@@ -1,7 +1,19 @@
 /** Fresh deposit addresses, derived ahead of time so that no request does curve arithmetic. */
-import type { ChainName } from '../core/assets.ts'
+import { type ChainName, networkOfChain } from '../core/assets.ts'
+import { InvariantBroken, Refusal } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
-import type { Tx } from '../db/database.ts'
+import type { Secrets } from '../core/secrets.ts'
+import type { Database, Queryable, Tx } from '../db/database.ts'
+import {
+  type AccountKey,
+  type Branch,
+  DEPOSIT_BRANCH,
+  type DerivedAddress,
+  lookupOfOwn,
+  OWN_BRANCH,
+  readAccountKey,
+} from './derivation.ts'
+import { currentWallets, type Wallet } from './wallets.sql.ts'
 
 export interface AddressPool {
   /**
@@ -14,4 +26,179 @@ export interface AddressPool {
   issue(tx: Tx, chain: ChainName, accountId: AccountId, paymentId: PaymentId): Promise<string>
   /** Whether an issued address is still the one we derived; checked before a page shows it. */
   isAuthentic(tx: Pick<Tx, 'query'>, chain: ChainName, address: string): Promise<boolean>
+}
+
+export function openAddressPool(secrets: Secrets): AddressPool {
+  return {
+    async issue(tx, chain, accountId, paymentId) {
+      const row = await takeFresh(tx, chain, accountId, paymentId)
+      if (!row)
+        throw new Refusal(
+          'unavailable',
+          'no_address',
+          `there is no fresh ${chain} address to hand out: the operator runs \`beck wallet init\` once; after that, try again in a second`,
+        )
+      if (!isDerived(secrets, row))
+        throw new InvariantBroken(
+          `address ${row.address} of ${chain} was not derived by this gateway: its row in addresses was tampered with`,
+        )
+      return row.address
+    },
+    async isAuthentic(tx, chain, address) {
+      const lookup = lookupOfOwn(networkOfChain(chain), address)
+      const row = lookup && (await findAddress(tx, chain, lookup))
+      return row !== null && row.address === address && isDerived(secrets, row)
+    },
+  }
+}
+
+interface AddressRow {
+  readonly chain: ChainName
+  readonly series: string
+  readonly branch: Branch
+  readonly position: bigint
+  readonly address: string
+  readonly mac: Uint8Array
+}
+
+const macParts = (row: Omit<AddressRow, 'mac'>): string[] => [
+  row.chain,
+  row.series,
+  String(row.branch),
+  String(row.position),
+  row.address,
+]
+
+const isDerived = (secrets: Secrets, row: AddressRow): boolean =>
+  secrets.isMac(row.mac, 'address', macParts(row))
+
+/**
+ * Locks one fresh row, skipping those that other payments are taking at this moment, so that issues never wait for
+ * each other; a rolled-back payment leaves its address fresh.
+ */
+async function takeFresh(
+  tx: Tx,
+  chain: ChainName,
+  accountId: AccountId,
+  paymentId: PaymentId,
+): Promise<AddressRow | null> {
+  const { rows } = await tx.query<AddressRow>(
+    `with fresh as (
+       select a.chain, a.lookup from addresses a
+       where a.chain = $1 and a.branch = 0 and a.issued_at is null
+         and a.series = (select w.series from wallets w where w.chain = $1 and w.retired_at is null)
+       order by a.position limit 1 for update skip locked
+     )
+     update addresses a set account_id = $2, payment_id = $3, issued_at = now()
+     from fresh where a.chain = fresh.chain and a.lookup = fresh.lookup
+     returning a.chain, a.series, a.branch, a.position, a.address, a.mac`,
+    [chain, accountId, paymentId],
+  )
+  return rows[0] ?? null
+}
+
+async function findAddress(db: Queryable, chain: ChainName, lookup: Uint8Array): Promise<AddressRow | null> {
+  const { rows } = await db.query<AddressRow>(
+    'select chain, series, branch, position, address, mac from addresses where chain = $1 and lookup = $2',
+    [chain, lookup],
+  )
+  return rows[0] ?? null
+}
+
+export interface PoolTarget {
+  /** Fresh deposit addresses to keep on each chain. */
+  readonly fresh: number
+  /** Own addresses to keep ahead of the last one a signed transaction sends change to. */
+  readonly change: number
+}
+
+/** One derivation costs two thirds of a millisecond: more at once would hold up requests of the same process. */
+const BATCH = 16
+
+/**
+ * Derives addresses ahead for every current wallet until each chain has its target. Two fillers at once derive the
+ * same addresses; the second insert changes nothing.
+ *
+ * @returns How many addresses were added.
+ */
+export async function fillAddressPool(db: Database, secrets: Secrets, target: PoolTarget): Promise<number> {
+  let added = 0
+  for (const wallet of await currentWallets(db, secrets)) {
+    const key = readAccountKey(wallet.chain, wallet.mode, wallet.xpub)
+    const { freshCount, nextFresh, nextOwn } = await poolLevel(db, wallet, target.fresh)
+    const ownEnd =
+      networkOfChain(wallet.chain) === 'ethereum' ? 1n : wallet.nextChange + BigInt(target.change)
+    added += await deriveRange(db, secrets, wallet, key, OWN_BRANCH, nextOwn, ownEnd)
+    const freshEnd = nextFresh + BigInt(target.fresh - freshCount)
+    added += await deriveRange(db, secrets, wallet, key, DEPOSIT_BRANCH, nextFresh, freshEnd)
+  }
+  return added
+}
+
+async function deriveRange(
+  db: Database,
+  secrets: Secrets,
+  wallet: Wallet,
+  key: AccountKey,
+  branch: Branch,
+  from: bigint,
+  end: bigint,
+): Promise<number> {
+  for (let start = from; start < end; start += BigInt(BATCH)) {
+    const rows: (Omit<AddressRow, 'mac'> & DerivedAddress)[] = []
+    for (let position = start; position < end && rows.length < BATCH; position++) {
+      rows.push({
+        chain: wallet.chain,
+        series: wallet.series,
+        branch,
+        position,
+        ...key.derive(branch, position),
+      })
+    }
+    await insertAddresses(
+      db,
+      rows.map((row) => ({ ...row, mac: secrets.mac('address', macParts(row)) })),
+    )
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return end > from ? Number(end - from) : 0
+}
+
+async function insertAddresses(db: Queryable, rows: readonly (AddressRow & DerivedAddress)[]): Promise<void> {
+  await db.query(
+    `insert into addresses (chain, series, branch, position, lookup, address, mac)
+     select * from unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[], $5::bytea[], $6::text[], $7::bytea[])
+     on conflict do nothing`,
+    [
+      rows.map((row) => row.chain),
+      rows.map((row) => row.series),
+      rows.map((row) => row.branch),
+      rows.map((row) => row.position),
+      rows.map((row) => row.lookup),
+      rows.map((row) => row.address),
+      rows.map((row) => row.mac),
+    ],
+  )
+}
+
+/** Fresh addresses counted no further than the target, and the first position of each branch not derived yet. */
+async function poolLevel(
+  db: Queryable,
+  wallet: Wallet,
+  target: number,
+): Promise<{ freshCount: number; nextFresh: bigint; nextOwn: bigint }> {
+  const { rows } = await db.query<{ fresh_count: bigint; next_fresh: bigint; next_own: bigint }>(
+    `select
+       (select count(*) from (select from addresses where chain = $1 and series = $2 and branch = 0
+          and issued_at is null limit $3) as fresh) as fresh_count,
+       (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 0) as next_fresh,
+       (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 1) as next_own`,
+    [wallet.chain, wallet.series, target],
+  )
+  const row = rows[0]
+  return {
+    freshCount: Number(row?.fresh_count ?? 0n),
+    nextFresh: row?.next_fresh ?? 0n,
+    nextOwn: row?.next_own ?? 0n,
+  }
 }

@@ -1,0 +1,144 @@
+/**
+ * Addresses from an account's extended public key: BIP-32 public derivation, BIP-84 (P2WPKH) for Bitcoin and
+ * Litecoin, BIP-44 with EIP-55 for Ethereum. No private key is ever needed, or accepted, here.
+ */
+import { createHash, ECDH } from 'node:crypto'
+import { bech32, createBase58check } from '@scure/base'
+import { HDKey } from '@scure/bip32'
+import { getAddress, isAddress, keccak256 } from 'viem/utils'
+import type { ChainName, Network } from '../core/assets.ts'
+import { networkOfChain } from '../core/assets.ts'
+import { invariant } from '../core/errors.ts'
+
+/** Which of a network's chains: the real one, a public test network, or a private one. */
+export const NETWORK_MODES = ['mainnet', 'testnet', 'regtest'] as const
+export type NetworkMode = (typeof NETWORK_MODES)[number]
+
+/** Reads the operator's word for it; Ethereum's are `mainnet`, `sepolia` and `dev`. Null when it is none. */
+export function readNetworkMode(text: string): NetworkMode | null {
+  const word = text === 'sepolia' ? 'testnet' : text === 'dev' ? 'regtest' : text
+  return NETWORK_MODES.find((mode) => mode === word) ?? null
+}
+
+/** The mode of a simulated chain: its addresses are those of the test networks. */
+export const SIMULATED_MODE: NetworkMode = 'testnet'
+
+/** BIP-173 human-readable parts. */
+const HUMAN_READABLE_PARTS: Readonly<Record<'bitcoin' | 'litecoin', Record<NetworkMode, string>>> = {
+  bitcoin: { mainnet: 'bc', testnet: 'tb', regtest: 'bcrt' },
+  litecoin: { mainnet: 'ltc', testnet: 'tltc', regtest: 'rltc' },
+}
+
+/** SLIP-44: one coin type of its own per main network, 1 for every test network. */
+const COIN_TYPES: Readonly<Record<Network, number>> = { bitcoin: 0, litecoin: 2, ethereum: 60 }
+
+/** Where the account key stands under the seed: `m/84'/coin'/0'`, or `m/44'/coin'/0'` for Ethereum. */
+export function accountPath(network: Network, mode: NetworkMode): string {
+  const coinType = mode === 'mainnet' ? COIN_TYPES[network] : 1
+  return `m/${network === 'ethereum' ? 44 : 84}'/${coinType}'/0'`
+}
+
+export const humanReadablePart = (network: 'bitcoin' | 'litecoin', mode: NetworkMode): string =>
+  HUMAN_READABLE_PARTS[network][mode]
+
+/** Branch 0 takes deposits, branch 1 what is ours: position 0 is the hot wallet, the others are change. */
+export const DEPOSIT_BRANCH = 0
+export const OWN_BRANCH = 1
+export type Branch = typeof DEPOSIT_BRANCH | typeof OWN_BRANCH
+export const HOT_WALLET_POSITION = 0n
+
+export interface DerivedAddress {
+  readonly address: string
+  /** What outputs are matched by: the scriptPubKey, or the 20 bytes of an EVM address. */
+  readonly lookup: Uint8Array
+}
+
+export interface AccountKey {
+  /** The BIP-32 fingerprint of the account key, eight hex digits: names the series of its addresses. */
+  readonly fingerprint: string
+  /** @param position - Below 2^31: hardened children cannot be derived from a public key. */
+  derive(branch: Branch, position: bigint): DerivedAddress
+}
+
+/** Version bytes of the public keys that wallets export: xpub, ypub, zpub, tpub, upub, vpub, Ltub, Mtub. */
+const PUBLIC_VERSIONS = new Set([
+  0x0488b21e, 0x049d7cb2, 0x04b24746, 0x043587cf, 0x044a5262, 0x045f1cf6, 0x019da462, 0x01b26ef6,
+])
+const XPUB_VERSION = 0x0488b21e
+const base58check = createBase58check((bytes: Uint8Array) => createHash('sha256').update(bytes).digest())
+
+/**
+ * Reads an account's extended public key, whatever version bytes the exporting wallet put on it.
+ *
+ * @throws {RangeError} when it is not an extended public key, or not at account depth (3).
+ */
+export function readAccountKey(chain: ChainName, mode: NetworkMode, xpub: string): AccountKey {
+  const account = HDKey.fromExtendedKey(asXpub(xpub))
+  if (account.depth !== 3)
+    throw new RangeError(`an account key stands at depth 3 (purpose, coin, account), got ${account.depth}`)
+  const network = networkOfChain(chain)
+  const branches = [account.deriveChild(DEPOSIT_BRANCH), account.deriveChild(OWN_BRANCH)] as const
+  return {
+    fingerprint: account.fingerprint.toString(16).padStart(8, '0'),
+    derive(branch, position) {
+      const child = branches[branch].deriveChild(Number(position))
+      invariant(child.publicKey && child.pubKeyHash, 'a public child key has a public key')
+      return network === 'ethereum'
+        ? addressOfPublicKey(child.publicKey)
+        : addressOfKeyHash(network, mode, child.pubKeyHash)
+    },
+  }
+}
+
+/** BIP-84: version 0 witness program of the key's HASH160, written in bech32 (BIP-173). */
+export function addressOfKeyHash(
+  network: 'bitcoin' | 'litecoin',
+  mode: NetworkMode,
+  keyHash: Uint8Array,
+): DerivedAddress {
+  invariant(keyHash.length === 20, `a P2WPKH key hash has 20 bytes, got ${keyHash.length}`)
+  return {
+    address: bech32.encode(HUMAN_READABLE_PARTS[network][mode], [0, ...bech32.toWords(keyHash)]),
+    lookup: Uint8Array.of(0x00, 0x14, ...keyHash),
+  }
+}
+
+/** The last 20 bytes of the Keccak-256 of the uncompressed key, written with the EIP-55 checksum. */
+export function addressOfPublicKey(compressed: Uint8Array): DerivedAddress {
+  // The curve code that HDKey bundles is not ours to import; OpenSSL knows how to lift a point.
+  const uncompressed = ECDH.convertKey(compressed, 'secp256k1', undefined, undefined, 'uncompressed')
+  invariant(
+    typeof uncompressed !== 'string' && uncompressed.length === 65,
+    'an uncompressed key has 65 bytes',
+  )
+  const lookup = keccak256(uncompressed.subarray(1), 'bytes').slice(12)
+  return { address: getAddress(`0x${Buffer.from(lookup).toString('hex')}`), lookup }
+}
+
+/** What outputs to one of our own addresses are matched by; null when the text cannot be an address of ours. */
+export function lookupOfOwn(network: Network, address: string): Uint8Array | null {
+  if (network === 'ethereum')
+    return isAddress(address, { strict: false }) ? Buffer.from(address.slice(2), 'hex') : null
+  try {
+    const { prefix, words } = bech32.decode(address as `${string}1${string}`)
+    const program = bech32.fromWords(words.slice(1))
+    const isOurs = Object.values(HUMAN_READABLE_PARTS[network]).includes(prefix)
+    return isOurs && words[0] === 0 && program.length === 20 ? Uint8Array.of(0x00, 0x14, ...program) : null
+  } catch {
+    return null
+  }
+}
+
+function asXpub(text: string): string {
+  let bytes: Uint8Array
+  try {
+    bytes = base58check.decode(text)
+  } catch (cause) {
+    throw new RangeError('an account key is a base58 extended public key (xpub…)', { cause })
+  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  if (bytes.length !== 78 || !PUBLIC_VERSIONS.has(view.getUint32(0)))
+    throw new RangeError('an account key is an extended public key (xpub, zpub, tpub, vpub, Ltub)')
+  view.setUint32(0, XPUB_VERSION)
+  return base58check.encode(bytes)
+}

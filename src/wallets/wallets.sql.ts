@@ -1,0 +1,91 @@
+/** The account xpubs that addresses are derived from: published by the signer, authenticated, one current per chain. */
+import type { ChainName } from '../core/assets.ts'
+import { InvariantBroken, Refusal } from '../core/errors.ts'
+import type { Secrets } from '../core/secrets.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import { type NetworkMode, readAccountKey } from './derivation.ts'
+
+export interface Wallet {
+  readonly chain: ChainName
+  /** Fingerprint of the account key; names the series of its addresses. */
+  readonly series: string
+  readonly mode: NetworkMode
+  readonly xpub: string
+  /** Next position of branch 1 that change goes to. */
+  readonly nextChange: bigint
+}
+
+interface WalletRow {
+  readonly chain: ChainName
+  readonly series: string
+  readonly network: NetworkMode
+  readonly xpub: string
+  readonly next_change: bigint
+  readonly mac: Uint8Array
+}
+
+const macParts = (chain: ChainName, series: string, mode: NetworkMode, xpub: string): string[] => [
+  chain,
+  series,
+  mode,
+  xpub,
+]
+
+/**
+ * The wallets that fresh addresses come from now.
+ *
+ * @throws {InvariantBroken} when a row's MAC does not hold: its deposits would go to somebody else's keys.
+ */
+export async function currentWallets(db: Queryable, secrets: Secrets): Promise<Wallet[]> {
+  const { rows } = await db.query<WalletRow>(
+    'select chain, series, network, xpub, next_change, mac from wallets where retired_at is null order by chain',
+  )
+  return rows.map((row) => {
+    if (!secrets.isMac(row.mac, 'wallet', macParts(row.chain, row.series, row.network, row.xpub)))
+      throw new InvariantBroken(
+        `the xpub of ${row.chain} was not published under this BECK_SECRET_KEY: another key, or its row in wallets was tampered with`,
+      )
+    return {
+      chain: row.chain,
+      series: row.series,
+      mode: row.network,
+      xpub: row.xpub,
+      nextChange: row.next_change,
+    }
+  })
+}
+
+/**
+ * Makes a keystore's account xpub the current wallet of a chain. Publishing it again changes nothing; another one
+ * retires the old, whose addresses stay watched and whose coins stay with the old keystore.
+ *
+ * @throws {Refusal} `conflict`, reason `other_network`, when the same key was published for another network mode.
+ */
+export async function publishWallet(
+  tx: Tx,
+  secrets: Secrets,
+  wallet: Pick<Wallet, 'chain' | 'mode' | 'xpub'>,
+): Promise<void> {
+  const { chain, mode, xpub } = wallet
+  const series = readAccountKey(chain, mode, xpub).fingerprint
+  const { rows } = await tx.query<{ series: string; network: string }>(
+    'select series, network from wallets where chain = $1 for update',
+    [chain],
+  )
+  const known = rows.find((row) => row.series === series)
+  if (known && known.network !== mode)
+    throw new Refusal(
+      'conflict',
+      'other_network',
+      `the wallet of ${chain} was made for ${known.network} and this server is set to ${mode}: one database serves one network; use another database`,
+    )
+  await tx.query(
+    'update wallets set retired_at = now() where chain = $1 and series <> $2 and retired_at is null',
+    [chain, series],
+  )
+  await tx.query(
+    `insert into wallets (chain, series, network, xpub, mac) values ($1, $2, $3, $4, $5)
+     on conflict (chain, series) do update set retired_at = null`,
+    [chain, series, mode, xpub, secrets.mac('wallet', macParts(chain, series, mode, xpub))],
+  )
+}

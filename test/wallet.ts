@@ -1,0 +1,45 @@
+/** Wallets of one fixed seed for all six chains, and a small pool of fresh addresses, so that payments can be made. */
+import { HDKey } from '@scure/bip32'
+import { mnemonicToSeedSync } from '@scure/bip39'
+import { CHAINS, type ChainName, networkOfChain } from '../src/core/assets.ts'
+import { openSecrets, type Secrets } from '../src/core/secrets.ts'
+import type { Database } from '../src/db/database.ts'
+import { type AddressPool, fillAddressPool, openAddressPool } from '../src/wallets/address-pool.sql.ts'
+import { accountPath, type NetworkMode, SIMULATED_MODE } from '../src/wallets/derivation.ts'
+import { publishWallet } from '../src/wallets/wallets.sql.ts'
+
+/** 24 words that everybody knows: the all-zero entropy of BIP-39. */
+export const TEST_MNEMONIC = `${'abandon '.repeat(23)}art`
+
+/** The key that tests seal and authenticate with. */
+export const TEST_SECRETS: Secrets = openSecrets(Buffer.alloc(32, 7))
+
+const root = HDKey.fromMasterSeed(mnemonicToSeedSync(TEST_MNEMONIC))
+
+/** Live chains of tests are private ones: regtest, and a dev chain. */
+export const testMode = (chain: ChainName): NetworkMode =>
+  chain.startsWith('sim-') ? SIMULATED_MODE : 'regtest'
+
+/** The private account key, for tests that sign. */
+export const testAccountKey = (chain: ChainName): HDKey =>
+  root.derive(accountPath(networkOfChain(chain), testMode(chain)))
+
+export const testXpub = (chain: ChainName): string => testAccountKey(chain).publicExtendedKey
+
+/**
+ * Publishes the wallets of all six chains and fills their pools.
+ *
+ * @param freshPerChain - Deposit addresses to derive on each chain; a payment takes one.
+ */
+export async function fillTestWallets(
+  db: Database,
+  options: { readonly freshPerChain?: number; readonly chains?: readonly ChainName[] } = {},
+): Promise<{ readonly pool: AddressPool; readonly secrets: Secrets }> {
+  const chains = options.chains ?? CHAINS
+  await db.transaction(async (tx) => {
+    for (const chain of chains)
+      await publishWallet(tx, TEST_SECRETS, { chain, mode: testMode(chain), xpub: testXpub(chain) })
+  })
+  await fillAddressPool(db, TEST_SECRETS, { fresh: options.freshPerChain ?? 16, change: 4 })
+  return { pool: openAddressPool(TEST_SECRETS), secrets: TEST_SECRETS }
+}
