@@ -14,6 +14,8 @@ export interface GatewaySettings {
   readonly payoutFeeBps: bigint
   readonly minFiatMinor: bigint
   readonly maxFiatMinor: bigint
+  /** BECK_WEBHOOK_ALLOW_PRIVATE: webhooks may go to http URLs and private addresses. For closed networks only. */
+  readonly webhookAllowPrivate: boolean
   /** Where the operator wants other confirmations than the asset's own. */
   readonly confirmations: Partial<Record<Asset, number>>
 }
