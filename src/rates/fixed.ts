@@ -1,7 +1,16 @@
 /** Rates that the operator names, for closed networks: `BECK_RATES=fixed:BTC/USD=65000,EUR/USD=1.08`. */
 import { ASSETS, type Asset, FIAT_CURRENCIES, type Fiat } from '../core/assets.ts'
-import { type Ratio, ratio } from '../core/ratio.ts'
-import { noRate, type PairName, pairName, parsePair, parsePrice } from './pair.ts'
+import type { Ratio } from '../core/ratio.ts'
+import {
+  inMinorUnits,
+  invert,
+  multiply,
+  noRate,
+  type PairName,
+  pairName,
+  parsePair,
+  parsePrice,
+} from './pair.ts'
 import type { Rates } from './rates.ts'
 
 const FORM =
@@ -20,15 +29,15 @@ export function fixedRates(text: string, source = 'fixed'): Rates {
   return {
     rate(asset, fiat) {
       const price = priceOf(prices, asset, fiat)
-      if (!price) {
+      const rate = price && inMinorUnits(price)
+      if (!rate) {
         throw noRate(
           asset,
           fiat,
           `the operator's fixed rates do not determine it; name ${asset}/${fiat} in BECK_RATES`,
         )
       }
-      // From whole units of fiat to minor units.
-      return { asset, fiat, ratio: ratio(price.numerator * 100n, price.denominator), source, at: new Date() }
+      return { asset, fiat, ratio: rate, source, at: new Date() }
     },
     ageMs: () => 0,
   }
@@ -75,7 +84,3 @@ function fiatPriceOf(prices: Prices, base: Fiat, quote: Fiat): Ratio | null {
   }
   return null
 }
-
-const multiply = (a: Ratio, b: Ratio): Ratio =>
-  ratio(a.numerator * b.numerator, a.denominator * b.denominator)
-const invert = (a: Ratio): Ratio => ({ numerator: a.denominator, denominator: a.numerator })

@@ -1,6 +1,7 @@
 /** Pairs of currencies and their prices: what exchanges quote and what an operator fixes. */
 import { type Asset, type Fiat, isAsset, isFiat } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
+import { divideHalfUp, FIAT_DECIMALS, pow10 } from '../core/money.ts'
 import { type Ratio, ratio } from '../core/ratio.ts'
 
 /** The price of `base` is so many whole units of `quote`: a coin in fiat, or one fiat currency in another. */
@@ -21,7 +22,8 @@ export function parsePair(text: string): Pair | null {
   return isAsset(base) || isFiat(base) ? { base, quote } : null
 }
 
-const PRICE = /^([0-9]{1,20})(?:\.([0-9]{1,20}))?$/
+/** More digits than any market quotes; what is longer is garbage, and would not fit the columns that keep rates. */
+const PRICE = /^([0-9]{1,12})(?:\.([0-9]{1,12}))?$/
 
 /** Reads a price such as `65000.10` exactly; null when it is not a plain decimal above zero. */
 export function parsePrice(text: string): Ratio | null {
@@ -29,7 +31,23 @@ export function parsePrice(text: string): Ratio | null {
   if (!match) return null
   const fraction = match[2] ?? ''
   const numerator = BigInt((match[1] ?? '') + fraction)
-  return numerator > 0n ? ratio(numerator, 10n ** BigInt(fraction.length)) : null
+  return numerator > 0n ? ratio(numerator, pow10(fraction.length)) : null
+}
+
+export const multiply = (a: Ratio, b: Ratio): Ratio =>
+  ratio(a.numerator * b.numerator, a.denominator * b.denominator)
+
+export const invert = (a: Ratio): Ratio => ({ numerator: a.denominator, denominator: a.numerator })
+
+const RATE_DIGITS = 12
+
+/**
+ * The rate that is locked onto payments: a price in minor units, half up at the twelfth digit after the point, so
+ * that prices derived from others stay as short as quoted ones. Null when nothing of it remains.
+ */
+export function inMinorUnits(price: Ratio): Ratio | null {
+  const units = divideHalfUp(price.numerator * pow10(FIAT_DECIMALS + RATE_DIGITS), price.denominator)
+  return units > 0n ? ratio(units, pow10(RATE_DIGITS)) : null
 }
 
 /** There is no price to quote now: never a guess. */

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { BEHAVIOURS, type Behaviour, type ExchangeName, startExchange } from '../../../test/exchange.ts'
+import { OutsideFailure } from '../../core/errors.ts'
+import { binance } from './binance.ts'
+import { bitstamp } from './bitstamp.ts'
+import { coinbase } from './coinbase.ts'
+import { gemini } from './gemini.ts'
+import { kraken } from './kraken.ts'
+import type { Source, SourceOptions } from './source.ts'
+
+const PRICES = {
+  'BTC/USD': 65_000,
+  'BTC/EUR': 60_000,
+  'LTC/USD': 80.5,
+  'USDT/USD': 0.9991,
+  'EUR/USD': 1.0825,
+  'EUR/USDC': 1.08,
+}
+
+const SOURCES: Readonly<Record<ExchangeName, [(options: SourceOptions) => Source, string[]]>> = {
+  coinbase: [coinbase, ['BTC/EUR', 'BTC/USD', 'LTC/USD', 'USDT/USD']],
+  kraken: [kraken, ['BTC/EUR', 'BTC/USD', 'EUR/USD', 'LTC/USD', 'USDT/USD']],
+  bitstamp: [bitstamp, ['BTC/EUR', 'BTC/USD', 'EUR/USD', 'LTC/USD', 'USDT/USD']],
+  binance: [binance, ['BTC/EUR', 'USDC/EUR']],
+  gemini: [gemini, ['BTC/USD', 'LTC/USD', 'USDT/USD']],
+}
+
+/** What each bad behaviour comes to: nothing at all, or a list without a usable ticker. */
+const NOTHING_USABLE: Partial<Record<Behaviour, 'fails' | 'empty'>> = {
+  stall: 'fails',
+  drip: 'fails',
+  garbage: 'fails',
+  huge: 'fails',
+  redirect: 'fails',
+  error: 'fails',
+  zero: 'empty',
+  negative: 'empty',
+  numbers: 'empty',
+  crossed: 'empty',
+}
+
+for (const [name, [open, pairs]] of Object.entries(SOURCES)) {
+  const exchange = await startExchange(name as ExchangeName, PRICES)
+  const source = open({ baseUrl: exchange.url, timeoutMs: 100 })
+  const read = () => source.readTickers(new AbortController().signal)
+
+  test(`${name}: the middle of each book is read exactly, with a time`, async () => {
+    exchange.behave('answer')
+    const tickers = await read()
+    assert.deepEqual(tickers.map(({ pair }) => pair).sort(), pairs)
+    for (const { pair, price, at } of tickers) {
+      assert.ok(Math.abs(Date.now() - at.getTime()) < 5_000)
+      const expected = pair === 'USDC/EUR' ? 1 / 1.08 : PRICES[pair as keyof typeof PRICES]
+      const got = Number(price.numerator) / Number(price.denominator)
+      assert.ok(Math.abs(got / expected - 1) < 1e-6, `${pair} reads ${got}`)
+    }
+  })
+
+  for (const behaviour of BEHAVIOURS) {
+    const outcome = NOTHING_USABLE[behaviour]
+    if (!outcome) continue
+    test(`${name}: a server that gives ${behaviour} gives no ticker`, async () => {
+      exchange.behave(behaviour)
+      if (outcome === 'fails') await assert.rejects(read(), OutsideFailure)
+      else assert.deepEqual(await read(), [])
+    })
+  }
+
+  test(`${name}: an answer of another shape gives no ticker`, async () => {
+    exchange.behave('empty')
+    const tickers = await read().catch((failure: unknown) => {
+      assert.ok(failure instanceof OutsideFailure)
+      return []
+    })
+    assert.deepEqual(tickers, [])
+  })
+
+  // Kraken's answer carries no time.
+  if (name !== 'kraken') {
+    test(`${name}: an old ticker keeps its age`, async () => {
+      exchange.behave('stale')
+      for (const { at } of await read()) assert.ok(Date.now() - at.getTime() > 60_000)
+    })
+  }
+}
