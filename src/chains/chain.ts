@@ -109,8 +109,27 @@ export interface ChainPort {
    * @throws {OutsideFailure} when the node has that state no longer.
    */
   etherAt?(blockHash: string, addresses: readonly string[]): Promise<readonly bigint[]>
+  /** What the network charges now for a transaction that should enter within the next few blocks. */
+  feeRates(): Promise<FeeRates>
+  /** The nonce that the next transaction of an account uses, in confirmed state; chains with accounts only. */
+  nextNonce?(address: string): Promise<bigint>
   close(): Promise<void>
 }
+
+export type FeeRates =
+  | {
+      readonly kind: 'vbyte'
+      /** Null when the node has no estimate, which is normal on a private network. */
+      readonly atomsPerKvb: bigint | null
+      /** The least that the node's mempool takes now. */
+      readonly floorAtomsPerKvb: bigint
+    }
+  | {
+      readonly kind: 'gas'
+      /** Of the next block. */
+      readonly baseFeeWei: bigint
+      readonly priorityFeeWei: bigint
+    }
 
 export interface FoundTransaction {
   readonly block: BlockRef | null

@@ -120,6 +120,27 @@ create table chains (
   constraint chains_pkey PRIMARY KEY (chain)
 );
 
+create table coins (
+  chain text not null,
+  txid text not null,
+  output_index integer not null,
+  lookup bytea not null,
+  atoms numeric(78,0) not null,
+  block_height bigint,
+  spent_by text,
+  spent_height bigint,
+  reserved_by text,
+  constraint coins_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint coins_check CHECK (((spent_by IS NULL) = (spent_height IS NULL))),
+  constraint coins_output_index_check CHECK ((output_index >= 0)),
+  constraint coins_chain_reserved_by_fkey FOREIGN KEY (chain, reserved_by) REFERENCES signed_transactions(chain, txid),
+  constraint coins_pkey PRIMARY KEY (chain, txid, output_index)
+);
+CREATE INDEX coins_by_height ON public.coins USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
+CREATE INDEX coins_by_spent_height ON public.coins USING btree (chain, spent_height) WHERE (spent_height IS NOT NULL);
+CREATE INDEX coins_reserved ON public.coins USING btree (chain, reserved_by) WHERE (reserved_by IS NOT NULL);
+CREATE INDEX coins_spendable ON public.coins USING btree (chain, atoms DESC) WHERE ((spent_by IS NULL) AND (reserved_by IS NULL));
+
 create table customers (
   account_id uuid not null,
   id uuid not null,
@@ -235,12 +256,31 @@ create table events (
 );
 CREATE INDEX events_created ON public.events USING btree (account_id, created_at, id);
 
+create table fee_rates (
+  chain text not null,
+  rate numeric(78,0) not null,
+  priority_rate numeric(78,0) not null,
+  seen_at timestamp with time zone not null,
+  constraint fee_rates_priority_rate_check CHECK ((priority_rate >= (0)::numeric)),
+  constraint fee_rates_rate_check CHECK ((rate > (0)::numeric)),
+  constraint fee_rates_pkey PRIMARY KEY (chain)
+);
+
 create table freezes (
   chain text not null,
   asset text not null,
   reason text not null,
   frozen_at timestamp with time zone not null default now(),
   constraint freezes_pkey PRIMARY KEY (chain, asset)
+);
+
+create table hot_balances (
+  chain text not null,
+  asset text not null,
+  atoms numeric(78,0) not null,
+  seen_at timestamp with time zone not null,
+  constraint hot_balances_atoms_check CHECK ((atoms >= (0)::numeric)),
+  constraint hot_balances_pkey PRIMARY KEY (chain, asset)
 );
 
 create table idempotency_keys (
@@ -264,6 +304,14 @@ create table journal_entries (
   created_at timestamp with time zone not null default now(),
   constraint journal_entries_pkey PRIMARY KEY (account_id, id),
   constraint journal_entries_account_id_cause_key UNIQUE (account_id, cause)
+);
+
+create table nonces (
+  chain text not null,
+  sender text not null,
+  next bigint not null,
+  constraint nonces_next_check CHECK ((next >= 0)),
+  constraint nonces_pkey PRIMARY KEY (chain, sender)
 );
 
 create table payments (
@@ -336,6 +384,52 @@ create table schema_migrations (
   constraint schema_migrations_pkey PRIMARY KEY (name)
 );
 
+create table signed_payouts (
+  account_id uuid not null,
+  withdrawal_id uuid not null,
+  chain text not null,
+  line text not null,
+  constraint signed_payouts_account_id_withdrawal_id_fkey FOREIGN KEY (account_id, withdrawal_id) REFERENCES withdrawals(account_id, id),
+  constraint signed_payouts_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
+  constraint signed_payouts_pkey PRIMARY KEY (account_id, withdrawal_id)
+);
+CREATE INDEX signed_payouts_line ON public.signed_payouts USING btree (chain, line);
+
+create table signed_transactions (
+  chain text not null,
+  txid text not null,
+  line text not null,
+  kind text not null,
+  raw text not null,
+  sender text,
+  nonce bigint,
+  fee_atoms numeric(78,0) not null,
+  fee_rate numeric(78,0) not null,
+  created_at timestamp with time zone not null default now(),
+  since_height bigint,
+  send_at timestamp with time zone not null default now(),
+  sent_at timestamp with time zone,
+  refusal text,
+  block_height bigint,
+  block_hash text,
+  reverted boolean not null default false,
+  paid_fee_atoms numeric(78,0),
+  bump_wanted boolean not null default false,
+  outcome text,
+  constraint signed_transactions_check CHECK (((sender IS NULL) = (nonce IS NULL))),
+  constraint signed_transactions_check1 CHECK (((block_height IS NULL) = (block_hash IS NULL))),
+  constraint signed_transactions_fee_atoms_check CHECK ((fee_atoms > (0)::numeric)),
+  constraint signed_transactions_fee_rate_check CHECK ((fee_rate > (0)::numeric)),
+  constraint signed_transactions_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'replacement'::text, 'child'::text, 'gas'::text, 'sweep'::text]))),
+  constraint signed_transactions_nonce_check CHECK ((nonce >= 0)),
+  constraint signed_transactions_outcome_check CHECK ((outcome = ANY (ARRAY['confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]))),
+  constraint signed_transactions_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
+  constraint signed_transactions_pkey PRIMARY KEY (chain, txid)
+);
+CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree (chain, line);
+CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
+CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (outcome IS NULL);
+
 create table transfers (
   account_id uuid not null,
   entry_id uuid not null,
@@ -393,3 +487,44 @@ create table webhook_endpoints (
   constraint webhook_endpoints_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX webhook_endpoints_created ON public.webhook_endpoints USING btree (account_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
+
+create table withdrawals (
+  account_id uuid not null,
+  id uuid not null,
+  kind text not null,
+  payment_id uuid,
+  status text not null,
+  chain text not null,
+  asset text not null,
+  amount_atoms numeric(78,0) not null,
+  fee_atoms numeric(78,0) not null,
+  network_fee_atoms numeric(78,0) not null,
+  net_atoms numeric(78,0) not null,
+  destination text not null,
+  mac bytea not null,
+  tx_hash text,
+  created_at timestamp with time zone not null default now(),
+  broadcast_at timestamp with time zone,
+  completed_at timestamp with time zone,
+  failed_at timestamp with time zone,
+  refused_reason text,
+  constraint withdrawals_amount_atoms_check CHECK ((amount_atoms > (0)::numeric)),
+  constraint withdrawals_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint withdrawals_check CHECK ((amount_atoms = ((fee_atoms + network_fee_atoms) + net_atoms))),
+  constraint withdrawals_check1 CHECK (((kind = 'refund'::text) = (payment_id IS NOT NULL))),
+  constraint withdrawals_check2 CHECK (((status <> ALL (ARRAY['broadcast'::text, 'completed'::text])) OR (tx_hash IS NOT NULL))),
+  constraint withdrawals_check3 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
+  constraint withdrawals_check4 CHECK (((status = 'failed'::text) = (failed_at IS NOT NULL))),
+  constraint withdrawals_fee_atoms_check CHECK ((fee_atoms >= (0)::numeric)),
+  constraint withdrawals_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'refund'::text]))),
+  constraint withdrawals_mac_check CHECK ((length(mac) = 32)),
+  constraint withdrawals_net_atoms_check CHECK ((net_atoms > (0)::numeric)),
+  constraint withdrawals_network_fee_atoms_check CHECK ((network_fee_atoms >= (0)::numeric)),
+  constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['requested'::text, 'broadcast'::text, 'completed'::text, 'failed'::text]))),
+  constraint withdrawals_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint withdrawals_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
+  constraint withdrawals_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));
+CREATE INDEX withdrawals_requested ON public.withdrawals USING btree (chain, created_at, id) WHERE (status = 'requested'::text);

@@ -14,9 +14,17 @@ import { invariant } from '../core/errors.ts'
 export const NETWORK_MODES = ['mainnet', 'testnet', 'regtest'] as const
 export type NetworkMode = (typeof NETWORK_MODES)[number]
 
-/** Reads the operator's word for it; Ethereum's are `mainnet`, `sepolia` and `dev`. Null when it is none. */
+/** The operator's words that mean another word here: all public test networks write addresses alike. */
+const SYNONYMS = new Map([
+  ['testnet4', 'testnet'],
+  ['signet', 'testnet'],
+  ['sepolia', 'testnet'],
+  ['dev', 'regtest'],
+])
+
+/** Reads what the operator wrote in `BITCOIN_NETWORK` and its like. Null when it is no network. */
 export function readNetworkMode(text: string): NetworkMode | null {
-  const word = text === 'sepolia' ? 'testnet' : text === 'dev' ? 'regtest' : text
+  const word = SYNONYMS.get(text) ?? text
   return NETWORK_MODES.find((mode) => mode === word) ?? null
 }
 

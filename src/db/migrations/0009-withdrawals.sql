@@ -1,0 +1,141 @@
+-- Money that leaves: what merchants asked for, what the signer signed for it, and the coins it may spend.
+
+create table withdrawals (
+  account_id uuid not null references accounts (id),
+  id uuid not null,
+  kind text not null check (kind in ('payout', 'refund')),
+  -- The payment whose unresolved funds a refund returns.
+  payment_id uuid,
+  status text not null check (status in ('requested', 'broadcast', 'completed', 'failed')),
+  chain text not null,
+  asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
+  -- Gross amount debited; the service's fee; what the network's fee was quoted at; what the destination receives.
+  amount_atoms numeric(78, 0) not null check (amount_atoms > 0),
+  fee_atoms numeric(78, 0) not null check (fee_atoms >= 0),
+  network_fee_atoms numeric(78, 0) not null check (network_fee_atoms >= 0),
+  net_atoms numeric(78, 0) not null check (net_atoms > 0),
+  destination text not null,
+  -- HMAC over all of the above as it was requested: the signer refuses a row that was changed, or invented.
+  mac bytea not null check (length(mac) = 32),
+  tx_hash text,
+  created_at timestamptz not null default now(),
+  broadcast_at timestamptz,
+  completed_at timestamptz,
+  failed_at timestamptz,
+  -- Why the signer will never sign it, or why what it signed can never enter the chain.
+  refused_reason text,
+  primary key (account_id, id),
+  foreign key (account_id, payment_id) references payments (account_id, id),
+  check (amount_atoms = fee_atoms + network_fee_atoms + net_atoms),
+  check ((kind = 'refund') = (payment_id is not null)),
+  check (status not in ('broadcast', 'completed') or tx_hash is not null),
+  check ((status = 'completed') = (completed_at is not null)),
+  check ((status = 'failed') = (failed_at is not null))
+);
+create index withdrawals_recent on withdrawals (account_id, created_at desc, id desc);
+create unique index withdrawals_refund on withdrawals (account_id, payment_id) where payment_id is not null and status <> 'failed';
+create index withdrawals_requested on withdrawals (chain, created_at, id) where status = 'requested';
+
+-- Signed bytes, written before they are first sent. Only these are ever sent.
+create table signed_transactions (
+  chain text not null,
+  txid text not null,
+  -- The first transaction of its line: a fee bump carries the line of what it replaces, or whose child it is.
+  line text not null,
+  kind text not null check (kind in ('payout', 'replacement', 'child', 'gas', 'sweep')),
+  raw text not null,
+  -- Chains with accounts: whose nonce it uses.
+  sender text,
+  nonce bigint check (nonce >= 0),
+  -- Chains with outputs: the exact fee. Chains with accounts: the most it may cost.
+  fee_atoms numeric(78, 0) not null check (fee_atoms > 0),
+  -- Atoms per 1,000 virtual bytes, or wei per gas.
+  fee_rate numeric(78, 0) not null check (fee_rate > 0),
+  created_at timestamptz not null default now(),
+  -- The tip when it was first sent: no block below can hold it.
+  since_height bigint,
+  -- When the worker sends it next; a lease while a worker does.
+  send_at timestamptz not null default now(),
+  sent_at timestamptz,
+  -- What the node said when it last refused it.
+  refusal text,
+  -- Null while no block holds it.
+  block_height bigint,
+  block_hash text,
+  reverted boolean not null default false,
+  -- What it cost, once that is known.
+  paid_fee_atoms numeric(78, 0),
+  -- A bump was asked for; the signer clears it.
+  bump_wanted boolean not null default false,
+  -- Deep enough in the chain and booked, or made impossible by another transaction that is.
+  outcome text check (outcome in ('confirmed', 'reverted', 'displaced', 'impossible')),
+  primary key (chain, txid),
+  foreign key (chain, line) references signed_transactions (chain, txid),
+  check ((sender is null) = (nonce is null)),
+  check ((block_height is null) = (block_hash is null))
+);
+create unique index signed_transactions_nonce on signed_transactions (chain, sender, nonce) where txid = line;
+create index signed_transactions_open on signed_transactions (chain, created_at) where outcome is null;
+create index signed_transactions_line on signed_transactions (chain, line);
+
+-- Which line of transactions pays a withdrawal. One at most: this key is why nobody is paid twice.
+create table signed_payouts (
+  account_id uuid not null,
+  withdrawal_id uuid not null,
+  chain text not null,
+  line text not null,
+  primary key (account_id, withdrawal_id),
+  foreign key (account_id, withdrawal_id) references withdrawals (account_id, id),
+  foreign key (chain, line) references signed_transactions (chain, txid)
+);
+create index signed_payouts_line on signed_payouts (chain, line);
+
+-- Chains with outputs: every output that ever paid an address of ours, deposits and change alike.
+create table coins (
+  chain text not null,
+  txid text not null,
+  output_index integer not null check (output_index >= 0),
+  lookup bytea not null,
+  atoms numeric(78, 0) not null check (atoms > 0),
+  -- Null while no block holds it.
+  block_height bigint,
+  -- The block's transaction that spends it; both null while none does.
+  spent_by text,
+  spent_height bigint,
+  -- The line of signed transactions that it was chosen for.
+  reserved_by text,
+  primary key (chain, txid, output_index),
+  foreign key (chain, reserved_by) references signed_transactions (chain, txid),
+  check ((spent_by is null) = (spent_height is null))
+);
+create index coins_spendable on coins (chain, atoms desc) where spent_by is null and reserved_by is null;
+create index coins_by_height on coins (chain, block_height) where block_height is not null;
+create index coins_by_spent_height on coins (chain, spent_height) where spent_height is not null;
+create index coins_reserved on coins (chain, reserved_by) where reserved_by is not null;
+
+-- Chains with accounts: the next nonce of each of our senders. A row, so that two signers take turns.
+create table nonces (
+  chain text not null,
+  sender text not null,
+  next bigint not null check (next >= 0),
+  primary key (chain, sender)
+);
+
+-- What a transaction costs now, for those who have no node: the API, and the signer within its own bounds.
+create table fee_rates (
+  chain text primary key,
+  -- Atoms per 1,000 virtual bytes, or the base fee in wei per gas.
+  rate numeric(78, 0) not null check (rate > 0),
+  -- Wei per gas on top of the base fee; zero on chains with outputs.
+  priority_rate numeric(78, 0) not null check (priority_rate >= 0),
+  seen_at timestamptz not null
+);
+
+-- Chains with accounts: what the hot wallet holds in confirmed state, as the worker last saw it.
+create table hot_balances (
+  chain text not null,
+  asset text not null,
+  atoms numeric(78, 0) not null check (atoms >= 0),
+  seen_at timestamptz not null,
+  primary key (chain, asset)
+);

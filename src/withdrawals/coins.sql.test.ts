@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testDatabase } from '../../test/database.ts'
+import type { Database } from '../db/database.ts'
+import { type CoinBlock, forgetCoins, recordCoins } from './coins.sql.ts'
+
+const OURS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(1))
+const THEIRS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(2))
+const isOurs = (lookup: Uint8Array) => lookup[2] === 1
+
+const paying: CoinBlock = {
+  height: 10,
+  transactions: [
+    {
+      key: 'a',
+      inputs: [{ txid: 'z', index: 4_294_967_295 }],
+      outputs: [
+        { lookup: THEIRS, index: 0, atoms: 9n },
+        { lookup: OURS, index: 1, atoms: 5n },
+      ],
+    },
+  ],
+}
+const spending: CoinBlock = {
+  height: 11,
+  transactions: [{ key: 'b', inputs: [{ txid: 'a', index: 1 }], outputs: [] }],
+}
+
+const record = (db: Database, block: CoinBlock) =>
+  db.transaction((tx) => recordCoins(tx, 'bitcoin', block, isOurs))
+const coins = async (db: Database) =>
+  (
+    await db.query(
+      'select txid, output_index, atoms, block_height, spent_by, spent_height from coins order by txid',
+    )
+  ).rows
+
+test('a block gives coins and spends them; reading it again changes nothing', async () => {
+  const db = await testDatabase()
+  for (let time = 0; time < 2; time++) {
+    await record(db, paying)
+    await record(db, spending)
+  }
+  assert.deepEqual(await coins(db), [
+    { txid: 'a', output_index: 1, atoms: 5n, block_height: 10n, spent_by: 'b', spent_height: 11n },
+  ])
+})
+
+test('a reorganisation takes back what its blocks gave and spent, no more', async () => {
+  const db = await testDatabase()
+  await record(db, paying)
+  await record(db, spending)
+  await db.transaction((tx) => forgetCoins(tx, 'bitcoin', 10))
+  assert.deepEqual(await coins(db), [
+    { txid: 'a', output_index: 1, atoms: 5n, block_height: 10n, spent_by: null, spent_height: null },
+  ])
+  await db.transaction((tx) => forgetCoins(tx, 'bitcoin', 9))
+  await record(db, { ...paying, height: 12 })
+  assert.deepEqual(await coins(db), [
+    { txid: 'a', output_index: 1, atoms: 5n, block_height: 12n, spent_by: null, spent_height: null },
+  ])
+})
+
+test('a coin made and spent in one block is known as spent', async () => {
+  const db = await testDatabase()
+  const both = { height: 10, transactions: [...paying.transactions, ...spending.transactions] }
+  await record(db, both)
+  assert.deepEqual(await coins(db), [
+    { txid: 'a', output_index: 1, atoms: 5n, block_height: 10n, spent_by: 'b', spent_height: 10n },
+  ])
+})

@@ -1,0 +1,87 @@
+/**
+ * The coins of chains with outputs: every output that ever paid an address of ours, deposits and change alike, where
+ * it is and what spent it. The watcher writes what blocks show; the signer reserves what it spends.
+ */
+import type { ChainName } from '../core/assets.ts'
+import type { Tx } from '../db/database.ts'
+
+/** A block as far as coins go; `Block` of the chain port fits. */
+export interface CoinBlock {
+  readonly height: number
+  readonly transactions: readonly {
+    readonly key: string
+    readonly outputs: readonly {
+      readonly lookup: Uint8Array
+      readonly index: number
+      readonly atoms: bigint
+    }[]
+    readonly inputs: readonly { readonly txid: string; readonly index: number }[]
+  }[]
+}
+
+/**
+ * Records the coins that a block gives us and those of ours that it spends. Reading a block again changes nothing.
+ * To be called for chains with outputs, in the transaction that moves the cursor past the block.
+ *
+ * @param isOurs - Whether a scriptPubKey has a row in `addresses`, of either branch, issued or not: the caller matched
+ *   the block's outputs against that table already.
+ */
+export async function recordCoins(
+  tx: Tx,
+  chain: ChainName,
+  block: CoinBlock,
+  isOurs: (lookup: Uint8Array) => boolean,
+): Promise<void> {
+  const given = block.transactions.flatMap(({ key, outputs }) =>
+    outputs.filter((output) => isOurs(output.lookup)).map((output) => ({ txid: key, ...output })),
+  )
+  if (given.length > 0)
+    await tx.query(
+      `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
+       select $1::text, txid, output_index, lookup, atoms, $2::bigint
+       from unnest($3::text[], $4::integer[], $5::bytea[], $6::numeric[]) as given (txid, output_index, lookup, atoms)
+       order by txid, output_index
+       on conflict (chain, txid, output_index) do update set block_height = excluded.block_height
+         where coins.block_height is distinct from excluded.block_height`,
+      [
+        chain,
+        block.height,
+        given.map((coin) => coin.txid),
+        given.map((coin) => coin.index),
+        given.map((coin) => coin.lookup),
+        given.map((coin) => coin.atoms),
+      ],
+    )
+  const spent = block.transactions.flatMap(({ key, inputs }) =>
+    inputs.map(({ txid, index }) => ({ by: key, txid, index })),
+  )
+  if (spent.length === 0) return
+  await tx.query(
+    `update coins set spent_by = spent.by, spent_height = $2::bigint
+     from unnest($3::text[], $4::text[], $5::bigint[]) as spent (by, txid, output_index)
+     where coins.chain = $1::text and coins.txid = spent.txid and coins.output_index = spent.output_index
+       and (coins.spent_by, coins.spent_height) is distinct from (spent.by, $2::bigint)`,
+    [
+      chain,
+      block.height,
+      spent.map((input) => input.by),
+      spent.map((input) => input.txid),
+      spent.map((input) => input.index),
+    ],
+  )
+}
+
+/**
+ * Takes back what blocks above a height showed, when a reorganisation took them. Coins stay known: their transactions
+ * usually wait again. To be called in the transaction that moves the cursor back.
+ */
+export async function forgetCoins(tx: Tx, chain: ChainName, aboveHeight: number): Promise<void> {
+  await tx.query('update coins set block_height = null where chain = $1 and block_height > $2', [
+    chain,
+    aboveHeight,
+  ])
+  await tx.query(
+    'update coins set spent_by = null, spent_height = null where chain = $1 and spent_height > $2',
+    [chain, aboveHeight],
+  )
+}
