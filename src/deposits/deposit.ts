@@ -23,6 +23,8 @@ export interface Deposit {
   readonly seenAt: Date
   /** Seen after the payment's window. */
   readonly late: boolean
+  /** What a late deposit was worth at first sight, in minor units of the payment's currency. */
+  readonly sightedMinor: bigint | null
   /** Below the asset's dust threshold: recorded, moves nothing. */
   readonly dust: boolean
   readonly bookings: number

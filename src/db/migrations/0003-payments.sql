@@ -24,8 +24,11 @@ create table payments (
   asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
   fiat_currency text not null check (fiat_currency in ('USD', 'EUR', 'GBP')),
   fiat_minor bigint not null check (fiat_minor > 0),
+  -- What the gateway keeps and the merchant gets: the quote's, or the acceptance's once support accepted other funds.
   fee_minor bigint not null check (fee_minor >= 0),
   net_minor bigint not null check (net_minor >= 0),
+  -- The quote's own fee, to go back to when a reorganisation takes an acceptance away.
+  quoted_fee_minor bigint not null check (quoted_fee_minor between 0 and fiat_minor),
   -- The locked rate: minor units of fiat_currency per whole coin, as a ratio, its source and its time.
   rate_numerator numeric(78, 0) not null check (rate_numerator > 0),
   rate_denominator numeric(78, 0) not null check (rate_denominator > 0),
@@ -49,6 +52,12 @@ create table payments (
   -- What settling credited to the merchant and what the gateway kept, in atoms; null while not settled.
   credited_atoms numeric(78, 0) check (credited_atoms >= 0),
   gateway_fee_atoms numeric(78, 0) check (gateway_fee_atoms >= 0),
+  -- What reversals could not take back because it was withdrawn already, and how much of it the present
+  -- settlement paid back to `loss` before it credited the merchant.
+  shortfall_atoms numeric(78, 0) not null default 0 check (shortfall_atoms >= 0),
+  recovered_atoms numeric(78, 0) not null default 0 check (recovered_atoms >= 0),
+  -- What this payment added to its customer's total_spent, in the settlement currency.
+  spent_minor bigint check (spent_minor >= 0),
   -- Counts settlements, so that each has a cause of its own after a reorganisation took one back.
   settlements integer not null default 0 check (settlements >= 0),
   -- `payment.completed` went out once already.
@@ -88,6 +97,8 @@ create table deposits (
   -- The earlier of our sighting and its block's time.
   seen_at timestamptz not null,
   late boolean not null,
+  -- What a late deposit was worth at first sight, in minor units of the payment's currency; null without a rate.
+  sighted_minor bigint check (sighted_minor >= 0),
   dust boolean not null,
   replaced_by text,
   -- Since when neither a block nor the mempool holds it.
@@ -108,6 +119,17 @@ create index deposits_by_payment on deposits (account_id, payment_id, seen_at);
 create index deposits_by_block on deposits (chain, block_height) where block_height is not null;
 create index deposits_in_no_block on deposits (chain) where block_height is null and status in ('seen', 'reorganised', 'dropped');
 create index deposits_confirming on deposits (chain, block_height) where status = 'seen' and block_height is not null;
+
+-- What is held for a payment until support decides: booked deposits less what settled, was accepted or refunded.
+-- Per account and asset these rows add up to the `unresolved` balance.
+create table unresolved_funds (
+  account_id uuid not null,
+  payment_id uuid not null,
+  asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
+  atoms numeric(78, 0) not null check (atoms >= 0),
+  primary key (account_id, payment_id, asset),
+  foreign key (account_id, payment_id) references payments (account_id, id)
+);
 
 -- What an unconfirmed deposit's transaction spends: another transaction that spends the same replaces it.
 create table deposit_inputs (

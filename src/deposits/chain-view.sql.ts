@@ -1,0 +1,171 @@
+/**
+ * How far Beck has seen each chain, and who may write what it shows. A watcher leads by a lease with an epoch;
+ * every write of it passes {@link fence}, so that one that slept through its lease cannot write.
+ */
+import type { ChainName } from '../core/assets.ts'
+import { OutsideFailure } from '../core/errors.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+
+/** How long a silent watcher keeps its lead. Short, so that a killed process is followed soon. */
+const LEASE = "interval '6 seconds'"
+
+/** Hashes kept to find a fork: twice the depth that is followed. */
+const BLOCKS_KEPT = 200
+
+export interface Lease {
+  readonly chain: ChainName
+  readonly epoch: bigint
+}
+
+export interface ChainView {
+  readonly chain: ChainName
+  readonly identity: string
+  readonly tipHeight: number
+  readonly tipHash: string
+  readonly tipTime: Date
+  readonly viewedAt: Date | null
+  readonly haltedReason: string | null
+}
+
+interface ChainRow {
+  chain: ChainName
+  identity: string
+  tip_height: bigint
+  tip_hash: string
+  tip_time: Date
+  viewed_at: Date | null
+  halted_reason: string | null
+}
+
+const COLUMNS = 'chain, identity, tip_height, tip_hash, tip_time, viewed_at, halted_reason'
+
+/** Another watcher leads now: what this one read is not to be written. */
+export class StaleLease extends OutsideFailure {
+  override readonly name = 'StaleLease'
+  constructor(lease: Lease) {
+    super(`the lease on ${lease.chain} with epoch ${lease.epoch} is over; another watcher leads`, { retryable: false })
+  }
+}
+
+export async function findChainView(db: Queryable, chain: ChainName): Promise<ChainView | null> {
+  const { rows } = await db.query<ChainRow>(`select ${COLUMNS} from chains where chain = $1`, [chain])
+  return rows[0] ? view(rows[0]) : null
+}
+
+export async function listChainViews(db: Queryable): Promise<ChainView[]> {
+  const { rows } = await db.query<ChainRow>(`select ${COLUMNS} from chains order by chain`)
+  return rows.map(view)
+}
+
+/** First contact with a chain: Beck begins at its tip, since no address was issued before. Later calls change nothing. */
+export async function openChainView(
+  tx: Tx,
+  chain: ChainName,
+  first: { identity: string; height: number; hash: string; parentHash: string; time: Date },
+): Promise<void> {
+  await tx.query(
+    `insert into chains (chain, identity, tip_height, tip_hash, tip_time) values ($1, $2, $3, $4, $5)
+     on conflict (chain) do nothing`,
+    [chain, first.identity, first.height, first.hash, first.time],
+  )
+  await tx.query(
+    `insert into chain_blocks (chain, height, hash, parent_hash, block_time) values ($1, $2, $3, $4, $5)
+     on conflict (chain, height) do nothing`,
+    [chain, first.height, first.hash, first.parentHash, first.time],
+  )
+}
+
+/** Takes the lead when nobody holds it, with a new epoch; null while another watcher's lease lasts. */
+export async function takeLease(db: Queryable, chain: ChainName, holder: string): Promise<Lease | null> {
+  const { rows } = await db.query<{ lease_epoch: bigint }>(
+    `update chains set lease_holder = $2, lease_epoch = lease_epoch + 1, lease_until = now() + ${LEASE}
+     where chain = $1 and (lease_until is null or lease_until < now())
+     returning lease_epoch`,
+    [chain, holder],
+  )
+  return rows[0] ? { chain, epoch: rows[0].lease_epoch } : null
+}
+
+/** Prolongs the lease. @throws {StaleLease} when another watcher took the lead meanwhile. */
+export async function renewLease(db: Queryable, lease: Lease): Promise<void> {
+  const { rowCount } = await db.query(
+    `update chains set lease_until = now() + ${LEASE} where chain = $1 and lease_epoch = $2`,
+    [lease.chain, lease.epoch],
+  )
+  if (rowCount === 0) throw new StaleLease(lease)
+}
+
+/** Gives the lead back at an orderly stop, so that the next watcher need not wait. */
+export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
+  await db.query('update chains set lease_until = null where chain = $1 and lease_epoch = $2', [lease.chain, lease.epoch])
+}
+
+/**
+ * The first statement of every transaction of a watcher. Locks the chain's row until the transaction ends, so a
+ * newer leader's epoch and this write can not interleave, and prolongs the lease.
+ *
+ * @throws {StaleLease} when the epoch is no longer the chain's.
+ */
+export async function fence(tx: Tx, lease: Lease): Promise<ChainView> {
+  const { rows } = await tx.query<ChainRow>(
+    `update chains set lease_until = now() + ${LEASE} where chain = $1 and lease_epoch = $2 returning ${COLUMNS}`,
+    [lease.chain, lease.epoch],
+  )
+  if (!rows[0]) throw new StaleLease(lease)
+  return view(rows[0])
+}
+
+export async function advanceTip(
+  tx: Tx,
+  chain: ChainName,
+  block: { height: number; hash: string; parentHash: string; time: Date },
+): Promise<void> {
+  await tx.query(
+    `insert into chain_blocks (chain, height, hash, parent_hash, block_time) values ($1, $2, $3, $4, $5)
+     on conflict (chain, height) do update set hash = excluded.hash, parent_hash = excluded.parent_hash, block_time = excluded.block_time`,
+    [chain, block.height, block.hash, block.parentHash, block.time],
+  )
+  await tx.query('update chains set tip_height = $2, tip_hash = $3, tip_time = $4 where chain = $1', [
+    chain,
+    block.height,
+    block.hash,
+    block.time,
+  ])
+  await tx.query('delete from chain_blocks where chain = $1 and height < $2', [chain, block.height - BLOCKS_KEPT])
+}
+
+/** Forgets the blocks above a fork. @returns How many. */
+export async function dropBlocksAbove(tx: Tx, chain: ChainName, forkHeight: number): Promise<number> {
+  const { rowCount } = await tx.query('delete from chain_blocks where chain = $1 and height > $2', [chain, forkHeight])
+  await tx.query(
+    `update chains c set tip_height = b.height, tip_hash = b.hash, tip_time = b.block_time
+     from chain_blocks b where c.chain = $1 and b.chain = $1 and b.height = $2`,
+    [chain, forkHeight],
+  )
+  return rowCount
+}
+
+/** Our hash of a block, null when it is older than what is kept. */
+export async function findBlockHash(db: Queryable, chain: ChainName, height: number): Promise<string | null> {
+  const { rows } = await db.query<{ hash: string }>('select hash from chain_blocks where chain = $1 and height = $2', [chain, height])
+  return rows[0]?.hash ?? null
+}
+
+/** Everything visible before `since` is recorded now. */
+export async function markViewed(tx: Tx, chain: ChainName, since: Date): Promise<void> {
+  await tx.query('update chains set viewed_at = greatest(viewed_at, $2) where chain = $1', [chain, since])
+}
+
+export async function haltChain(tx: Tx, chain: ChainName, reason: string): Promise<void> {
+  await tx.query('update chains set halted_reason = $2 where chain = $1', [chain, reason])
+}
+
+const view = (row: ChainRow): ChainView => ({
+  chain: row.chain,
+  identity: row.identity,
+  tipHeight: Number(row.tip_height),
+  tipHash: row.tip_hash,
+  tipTime: row.tip_time,
+  viewedAt: row.viewed_at,
+  haltedReason: row.halted_reason,
+})

@@ -1,0 +1,265 @@
+/** Deposits as rows: recorded when the chain shows them, moved when it changes its mind, never deleted. */
+import type { Asset, ChainName } from '../core/assets.ts'
+import { type AccountId, type DepositId, newId, type PaymentId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import type { Deposit, DepositStatus } from './deposit.ts'
+
+interface DepositRow {
+  account_id: AccountId
+  id: DepositId
+  payment_id: PaymentId
+  chain: ChainName
+  asset: Asset
+  tx_key: string
+  tx_hash: string | null
+  output_index: number
+  address: string
+  amount_atoms: bigint
+  status: DepositStatus
+  block_height: bigint | null
+  block_hash: string | null
+  required_confirmations: number
+  seen_at: Date
+  late: boolean
+  sighted_minor: bigint | null
+  dust: boolean
+  bookings: number
+  booked: boolean
+}
+
+const COLUMNS = `account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms, status,
+  block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust, bookings, booked`
+
+const deposit = (row: DepositRow): Deposit => ({
+  accountId: row.account_id,
+  id: row.id,
+  paymentId: row.payment_id,
+  chain: row.chain,
+  asset: row.asset,
+  txKey: row.tx_key,
+  txHash: row.tx_hash,
+  outputIndex: row.output_index,
+  address: row.address,
+  amountAtoms: row.amount_atoms,
+  status: row.status,
+  blockHeight: row.block_height === null ? null : Number(row.block_height),
+  blockHash: row.block_hash,
+  requiredConfirmations: row.required_confirmations,
+  seenAt: row.seen_at,
+  late: row.late,
+  sightedMinor: row.sighted_minor,
+  dust: row.dust,
+  bookings: row.bookings,
+  booked: row.booked,
+})
+
+export async function listDeposits(db: Queryable, accountId: AccountId, paymentId: PaymentId): Promise<Deposit[]> {
+  const { rows } = await db.query<DepositRow>(
+    `select ${COLUMNS} from deposits where account_id = $1 and payment_id = $2 order by seen_at, id`,
+    [accountId, paymentId],
+  )
+  return rows.map(deposit)
+}
+
+/** One output at an address of ours, with what its payment says about it. */
+export interface Sighting {
+  readonly accountId: AccountId
+  readonly paymentId: PaymentId
+  readonly chain: ChainName
+  readonly asset: Asset
+  readonly txKey: string
+  readonly txHash: string | null
+  readonly outputIndex: number
+  readonly address: string
+  readonly amountAtoms: bigint
+  readonly block: { readonly height: number; readonly hash: string } | null
+  readonly requiredConfirmations: number
+  readonly seenAt: Date
+  /** End of the payment's window; what is seen after it is late. */
+  readonly windowEndsAt: Date
+  /** The payment ended already, whatever the clocks of miners say. */
+  readonly paymentIsOver: boolean
+  readonly sightedMinor: bigint | null
+  readonly dust: boolean
+}
+
+/**
+ * Records what the chain shows. A block's word beats the mempool's; seeing the same again changes nothing.
+ * A deposit that was replaced, dropped or reorganised and is shown again is `seen` again.
+ *
+ * @returns Whether anything changed.
+ */
+export async function recordSighting(tx: Tx, sighting: Sighting): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into deposits as d (account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms,
+       status, block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'seen', $11, $12, $13, $14, $14 > $15::timestamptz or $16, $17, $18)
+     on conflict (chain, tx_key, output_index) do update set
+       status = 'seen',
+       block_height = excluded.block_height,
+       block_hash = excluded.block_hash,
+       seen_at = least(d.seen_at, excluded.seen_at),
+       late = d.late and least(d.seen_at, excluded.seen_at) > $15::timestamptz,
+       replaced_by = null,
+       missing_since = null
+     where case when excluded.block_height is null
+       then d.block_height is null and d.status in ('reorganised', 'dropped', 'replaced')
+       else d.block_hash is distinct from excluded.block_hash end`,
+    [
+      sighting.accountId,
+      newId('dep'),
+      sighting.paymentId,
+      sighting.chain,
+      sighting.asset,
+      sighting.txKey,
+      sighting.txHash,
+      sighting.outputIndex,
+      sighting.address,
+      sighting.amountAtoms,
+      sighting.block?.height ?? null,
+      sighting.block?.hash ?? null,
+      sighting.requiredConfirmations,
+      sighting.seenAt,
+      sighting.windowEndsAt,
+      sighting.paymentIsOver,
+      sighting.sightedMinor,
+      sighting.dust,
+    ],
+  )
+  return rowCount > 0
+}
+
+/** Remembers what an unconfirmed deposit's transaction spends. */
+export async function recordInputs(
+  tx: Tx,
+  chain: ChainName,
+  txKey: string,
+  inputs: readonly { txid: string; index: number }[],
+): Promise<void> {
+  await tx.query(
+    `insert into deposit_inputs (chain, tx_key, spent_tx, spent_index)
+     select $1, $2, * from unnest($3::text[], $4::bigint[]) on conflict do nothing`,
+    [chain, txKey, inputs.map((input) => input.txid), inputs.map((input) => input.index)],
+  )
+}
+
+export interface PaymentKey {
+  readonly accountId: AccountId
+  readonly paymentId: PaymentId
+}
+
+/**
+ * Deposits that no block holds and whose coins another transaction spends are replaced by it. One indexed join over
+ * the inputs of unconfirmed deposits, few at any time, whatever the size of the block.
+ */
+export async function markReplaced(
+  tx: Tx,
+  chain: ChainName,
+  spends: readonly { txKey: string; spentTx: string; spentIndex: number }[],
+): Promise<PaymentKey[]> {
+  if (spends.length === 0) return []
+  const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+    `update deposits d set status = 'replaced', replaced_by = s.tx_key
+     from unnest($2::text[], $3::text[], $4::bigint[]) as s (tx_key, spent_tx, spent_index)
+     join deposit_inputs i on i.chain = $1 and i.spent_tx = s.spent_tx and i.spent_index = s.spent_index and i.tx_key <> s.tx_key
+     where d.chain = $1 and d.tx_key = i.tx_key and d.block_height is null and d.status <> 'replaced'
+     returning d.account_id, d.payment_id`,
+    [chain, spends.map((spend) => spend.txKey), spends.map((spend) => spend.spentTx), spends.map((spend) => spend.spentIndex)],
+  )
+  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
+}
+
+/** A reorganisation took the blocks above the fork: their deposits are in no block now. */
+export async function markReorganised(tx: Tx, chain: ChainName, forkHeight: number): Promise<PaymentKey[]> {
+  const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+    `update deposits set status = 'reorganised', block_height = null, block_hash = null, missing_since = null
+     where chain = $1 and block_height > $2
+     returning account_id, payment_id`,
+    [chain, forkHeight],
+  )
+  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
+}
+
+/**
+ * Ether that contracts sent is named after its block, so after a reorganisation it comes back under another name:
+ * the new deposit at an address stands in for the old one.
+ */
+export async function markRenamedByBlock(tx: Tx, chain: ChainName, address: string, txKey: string): Promise<void> {
+  await tx.query(
+    `update deposits set status = 'replaced', replaced_by = $3
+     where chain = $1 and address = $2 and output_index = -2 and tx_key <> $3 and block_height is null and status = 'reorganised'`,
+    [chain, address, txKey],
+  )
+}
+
+/** Deposits that only the mempool can show now. */
+export async function listDepositsInNoBlock(db: Queryable, chain: ChainName): Promise<{ txKey: string; status: DepositStatus }[]> {
+  const { rows } = await db.query<{ tx_key: string; status: DepositStatus }>(
+    `select distinct tx_key, status from deposits
+     where chain = $1 and block_height is null and status in ('seen', 'reorganised', 'dropped')`,
+    [chain],
+  )
+  return rows.map((row) => ({ txKey: row.tx_key, status: row.status }))
+}
+
+/**
+ * Follows what the mempool holds: present ones are seen, absent ones are missed, and what was missed for an hour without
+ * anything replacing it is dropped until it shows again.
+ */
+export async function markMempoolPresence(
+  tx: Tx,
+  chain: ChainName,
+  present: readonly string[],
+  absent: readonly string[],
+): Promise<PaymentKey[]> {
+  const { rows: back } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+    `update deposits set status = 'seen', missing_since = null
+     where chain = $1 and tx_key = any($2) and block_height is null
+       and (missing_since is not null or status in ('reorganised', 'dropped'))
+     returning account_id, payment_id`,
+    [chain, present],
+  )
+  await tx.query(
+    `update deposits set missing_since = now()
+     where chain = $1 and tx_key = any($2) and block_height is null and missing_since is null and status in ('seen', 'reorganised')`,
+    [chain, absent],
+  )
+  const { rows: dropped } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+    `update deposits set status = 'dropped'
+     where chain = $1 and block_height is null and status in ('seen', 'reorganised') and missing_since < now() - interval '1 hour'
+     returning account_id, payment_id`,
+    [chain],
+  )
+  return [...back, ...dropped].map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
+}
+
+/** Payments with a deposit that reached its confirmations at this tip. */
+export async function listPaymentsReachingConfirmations(tx: Tx, chain: ChainName, tipHeight: number): Promise<PaymentKey[]> {
+  const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+    `select distinct account_id, payment_id from deposits
+     where chain = $1 and status = 'seen' and block_height <= $2::bigint - required_confirmations + 1`,
+    [chain, tipHeight],
+  )
+  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
+}
+
+/** Inputs of deposits buried deeper than any reorganisation that is followed. */
+export async function forgetBuriedInputs(tx: Tx, chain: ChainName, height: number): Promise<void> {
+  await tx.query(
+    `delete from deposit_inputs i using deposits d
+     where i.chain = $1 and d.chain = $1 and d.tx_key = i.tx_key and d.block_height = $2`,
+    [chain, height],
+  )
+}
+
+export async function markConfirmed(tx: Tx, of: Pick<Deposit, 'accountId' | 'id'>): Promise<void> {
+  await tx.query("update deposits set status = 'confirmed' where account_id = $1 and id = $2", [of.accountId, of.id])
+}
+
+/** The ledger took it in (with the number of this booking), or gave it back. */
+export async function markBooked(tx: Tx, of: Pick<Deposit, 'accountId' | 'id'>, booked: boolean): Promise<void> {
+  await tx.query(
+    `update deposits set booked = $3, bookings = bookings + case when $3 then 1 else 0 end where account_id = $1 and id = $2`,
+    [of.accountId, of.id, booked],
+  )
+}

@@ -1,0 +1,114 @@
+/**
+ * What a payment becomes next: one pure step, given what the chain showed. The flow that calls it books
+ * deposits that reached their confirmations first, applies the step in the same transaction, and asks again until
+ * there is no step left.
+ */
+import type { Asset } from '../core/assets.ts'
+import type { PaymentStatus } from './payment.ts'
+
+/** What `decide` needs to know of a deposit; deposits of any asset and of any size may be among them. */
+export interface DecidedDeposit {
+  readonly asset: Asset
+  readonly amountAtoms: bigint
+  /** `confirmed` holds until the block is taken away, however short the chain above it gets. */
+  readonly status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
+  readonly seenAt: Date
+  readonly late: boolean
+  readonly dust: boolean
+}
+
+export interface DecidedPayment {
+  readonly status: PaymentStatus
+  readonly asset: Asset
+  readonly dueAtoms: bigint
+  readonly expiresAt: Date
+  /** Settlements so far, reversed ones included. */
+  readonly settlements: number
+  /** Atoms the present settlement took from the held funds, fee included; null while not settled. */
+  readonly settledAtoms: bigint | null
+}
+
+export interface ChainMoment {
+  /** When the last complete look at the chain began; null before the first. */
+  readonly viewedAt: Date | null
+  /** The database's clock. */
+  readonly now: Date
+}
+
+export type Step =
+  | { readonly to: 'detected'; readonly because: 'funds_seen'; readonly detectedAt: Date }
+  | { readonly to: 'detected'; readonly because: 'top_up_seen' | 'block_lost' }
+  | { readonly to: 'detected'; readonly because: 'settlement_lost' }
+  | { readonly to: 'pending'; readonly because: 'every_deposit_replaced' }
+  | { readonly to: 'failed'; readonly because: 'every_deposit_replaced' }
+  | { readonly to: 'expired'; readonly because: 'window_over' }
+  | { readonly to: 'completed'; readonly because: 'covered' | 'excess_lost' }
+  | { readonly to: 'overpaid'; readonly because: 'covered' | 'further_deposit' }
+  | { readonly to: 'underpaid'; readonly because: 'too_little' }
+
+/** The next step, or null when the payment stays what it is. */
+export function decide(payment: DecidedPayment, deposits: readonly DecidedDeposit[], moment: ChainMoment): Step | null {
+  const own = deposits.filter((deposit) => deposit.asset === payment.asset && !deposit.dust)
+  // Late funds wait for support, unless this payment was settled before: then they may be what settled it.
+  const counted = own.filter((deposit) => !deposit.late || payment.settlements > 0)
+  const received = counted.filter(isReceived)
+  const confirmedAtoms = sum(counted.filter((deposit) => deposit.status === 'confirmed'))
+  const allConfirmed = received.every((deposit) => deposit.status === 'confirmed')
+
+  switch (payment.status) {
+    case 'pending':
+      if (received.length > 0) return { to: 'detected', because: 'funds_seen', detectedAt: earliest(received) }
+      return windowIsOver(payment, moment) ? { to: 'expired', because: 'window_over' } : null
+
+    case 'detected':
+      if (received.length === 0) return withoutFunds(payment, moment)
+      if (confirmedAtoms === payment.dueAtoms) return { to: 'completed', because: 'covered' }
+      if (confirmedAtoms > payment.dueAtoms) return { to: 'overpaid', because: 'covered' }
+      return allConfirmed ? { to: 'underpaid', because: 'too_little' } : null
+
+    case 'underpaid':
+      if (received.length === 0) return { to: 'detected', because: 'block_lost' }
+      if (allConfirmed && confirmedAtoms < payment.dueAtoms) return null
+      return { to: 'detected', because: received.some((deposit) => deposit.status === 'reorganised') ? 'block_lost' : 'top_up_seen' }
+
+    case 'completed':
+    case 'overpaid': {
+      const settled = payment.settledAtoms ?? payment.dueAtoms
+      const held = sum(own.filter((deposit) => deposit.status === 'confirmed'))
+      if (held < settled) return { to: 'detected', because: 'settlement_lost' }
+      if (payment.status === 'completed' && held > settled) return { to: 'overpaid', because: 'further_deposit' }
+      if (payment.status === 'overpaid' && held === settled) return { to: 'completed', because: 'excess_lost' }
+      return null
+    }
+
+    // Whatever arrives now is held until support decides.
+    case 'expired':
+    case 'failed':
+    case 'cancelled':
+      return null
+  }
+}
+
+/** Whether a buyer or merchant may still cancel: nothing was seen yet. */
+export function mayCancel(payment: Pick<DecidedPayment, 'status'>, deposits: readonly DecidedDeposit[]): boolean {
+  return payment.status === 'pending' && !deposits.some((deposit) => isReceived(deposit) && !deposit.dust)
+}
+
+/** The chain may still pay us with it. */
+const isReceived = (deposit: DecidedDeposit): boolean => deposit.status !== 'replaced' && deposit.status !== 'dropped'
+
+function withoutFunds(payment: DecidedPayment, moment: ChainMoment): Step | null {
+  // The merchant was told that this was paid: no quote is given back, the payment ends.
+  if (payment.settlements > 0) return { to: 'failed', because: 'every_deposit_replaced' }
+  if (moment.now <= payment.expiresAt) return { to: 'pending', because: 'every_deposit_replaced' }
+  return windowIsOver(payment, moment) ? { to: 'failed', because: 'every_deposit_replaced' } : null
+}
+
+/** Never while blind: the chain must have been looked at after the window's end. */
+const windowIsOver = (payment: DecidedPayment, moment: ChainMoment): boolean =>
+  moment.now > payment.expiresAt && moment.viewedAt !== null && moment.viewedAt > payment.expiresAt
+
+const sum = (deposits: readonly DecidedDeposit[]): bigint => deposits.reduce((total, deposit) => total + deposit.amountAtoms, 0n)
+
+const earliest = (deposits: readonly DecidedDeposit[]): Date =>
+  deposits.reduce((first, deposit) => (deposit.seenAt < first ? deposit.seenAt : first), deposits[0]?.seenAt ?? new Date(0))
