@@ -31,7 +31,3 @@ export interface Deposit {
   readonly booked: boolean
 }
 
-/** Blocks that bury a deposit, its own included; 0 while no block holds it. */
-export function confirmationsOf(deposit: Pick<Deposit, 'blockHeight'>, tipHeight: number): number {
-  return deposit.blockHeight === null ? 0 : Math.max(0, tipHeight - deposit.blockHeight + 1)
-}

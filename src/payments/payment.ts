@@ -26,6 +26,8 @@ export interface Payment {
   readonly fiatMinor: bigint
   readonly feeMinor: bigint
   readonly netMinor: bigint
+  /** The quote's own fee; differs from `feeMinor` once support accepted other funds than were due. */
+  readonly quotedFeeMinor: bigint
   /** The locked rate: minor units of `fiatCurrency` per whole coin. */
   readonly rate: Ratio
   readonly rateSource: string
@@ -47,6 +49,12 @@ export interface Payment {
   readonly completedAt: Date | null
   readonly creditedAtoms: bigint | null
   readonly gatewayFeeAtoms: bigint | null
+  /** What reversals could not take back from the merchant, booked to `loss`. */
+  readonly shortfallAtoms: bigint
+  /** How much of the shortfall the present settlement paid back. */
+  readonly recoveredAtoms: bigint
+  /** Added to the customer's total_spent, in minor units of the settlement currency. */
+  readonly spentMinor: bigint | null
   readonly settlements: number
   readonly completionAnnounced: boolean
 }

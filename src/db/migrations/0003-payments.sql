@@ -75,7 +75,7 @@ create index payments_created on payments (account_id, created_at desc, id desc)
 create index payments_status on payments (account_id, status, created_at desc, id desc);
 create index payments_customer on payments (account_id, customer_id, created_at desc) where customer_id is not null;
 create index payments_decision_due on payments (chain) where decision_due;
-create index payments_open on payments (chain, expires_at) where status = 'pending';
+create index payments_open on payments (chain, expires_at) where status in ('pending', 'detected');
 
 create table deposits (
   account_id uuid not null references accounts (id),

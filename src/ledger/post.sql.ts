@@ -1,0 +1,99 @@
+/** Posting: an entry, its transfers and the merchant's balance rows, in the caller's transaction. */
+import type { Asset } from '../core/assets.ts'
+import { invariant } from '../core/errors.ts'
+import { type AccountId, newId } from '../core/ids.ts'
+import type { Tx } from '../db/database.ts'
+import { GATEWAY, type JournalEntry, type LedgerAccount, MERCHANT_ACCOUNTS, type MerchantAccount, type Transfer } from './journal.ts'
+
+/**
+ * Books an entry once. The rows locked are the balances it changes, in the order of their keys, so that two entries of one
+ * merchant wait for each other and never deadlock; the gateway's accounts are only appended to.
+ *
+ * @returns Whether it was booked now; false when its cause was booked before, which changes nothing.
+ * @throws PostgreSQL's check violation (23514) when a balance would become negative: the whole transaction fails.
+ */
+export async function post(tx: Tx, entry: JournalEntry): Promise<boolean> {
+  const transfers = entry.transfers.filter((transfer) => transfer.atoms !== 0n)
+  for (const transfer of transfers) {
+    invariant(transfer.atoms > 0n, `a transfer of ${entry.cause} is negative: ${transfer.atoms}`)
+    invariant(
+      entry.accountId !== GATEWAY || !(isMerchant(transfer.debit) || isMerchant(transfer.credit)),
+      `entry ${entry.cause} moves a merchant's balance without a merchant`,
+    )
+  }
+  const { rowCount, rows } = await tx.query<{ id: string }>(
+    `insert into journal_entries (account_id, id, cause) values ($1, $2, $3)
+     on conflict (account_id, cause) do nothing returning id`,
+    [entry.accountId, newId('evt'), entry.cause],
+  )
+  if (rowCount === 0) return false
+  if (transfers.length === 0) return true
+  await tx.query(
+    `insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms)
+     select $1, $2, t.line - 1, $3, t.asset, t.debit, t.credit, t.atoms
+     from unnest($4::text[], $5::text[], $6::text[], $7::numeric[]) with ordinality as t (asset, debit, credit, atoms, line)`,
+    [
+      entry.accountId,
+      rows[0]?.id,
+      entry.chain,
+      transfers.map((transfer) => transfer.asset),
+      transfers.map((transfer) => transfer.debit),
+      transfers.map((transfer) => transfer.credit),
+      transfers.map((transfer) => transfer.atoms),
+    ],
+  )
+  for (const change of balanceChanges(transfers)) {
+    await changeBalance(tx, entry, change)
+  }
+  return true
+}
+
+/** PostgreSQL checks a row to insert before it looks for a conflict, so what goes down is an update. */
+async function changeBalance(tx: Tx, entry: JournalEntry, change: BalanceChange): Promise<void> {
+  const values = [entry.accountId, change.asset, change.kind, change.atoms]
+  if (change.atoms > 0n) {
+    await tx.query(
+      `insert into balances as b (account_id, asset, kind, chain, atoms) values ($1, $2, $3, $5, $4)
+       on conflict (account_id, asset, kind) do update set atoms = b.atoms + excluded.atoms`,
+      [...values, entry.chain],
+    )
+    return
+  }
+  const { rowCount } = await tx.query(
+    'update balances set atoms = atoms + $4 where account_id = $1 and asset = $2 and kind = $3',
+    values,
+  )
+  invariant(rowCount === 1, `${entry.cause} takes ${-change.atoms} of ${change.asset} from an empty ${change.kind} balance`)
+}
+
+/** What a merchant has in one account of one asset, locked until the transaction ends. */
+export async function lockBalance(tx: Tx, key: { accountId: AccountId; asset: Asset; kind: MerchantAccount }): Promise<bigint> {
+  const { rows } = await tx.query<{ atoms: bigint }>(
+    'select atoms from balances where account_id = $1 and asset = $2 and kind = $3 for update',
+    [key.accountId, key.asset, key.kind],
+  )
+  return rows[0]?.atoms ?? 0n
+}
+
+interface BalanceChange {
+  readonly asset: Asset
+  readonly kind: MerchantAccount
+  readonly atoms: bigint
+}
+
+/** Net change of each balance row, in the order of the primary key. */
+function balanceChanges(transfers: readonly Transfer[]): BalanceChange[] {
+  const changes = new Map<string, BalanceChange>()
+  const add = (asset: Asset, kind: LedgerAccount, atoms: bigint) => {
+    if (!isMerchant(kind)) return
+    const key = `${asset} ${kind}`
+    changes.set(key, { asset, kind, atoms: (changes.get(key)?.atoms ?? 0n) + atoms })
+  }
+  for (const transfer of transfers) {
+    add(transfer.asset, transfer.debit, -transfer.atoms)
+    add(transfer.asset, transfer.credit, transfer.atoms)
+  }
+  return [...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change).filter((change) => change.atoms !== 0n)
+}
+
+const isMerchant = (account: LedgerAccount): account is MerchantAccount => (MERCHANT_ACCOUNTS as readonly string[]).includes(account)

@@ -1,0 +1,136 @@
+/** A payment as the API, the events and the hosted pages show it. */
+import { ASSET_FACTS, type Asset, networkOf, type Network } from '../core/assets.ts'
+import { showId } from '../core/ids.ts'
+import { parseVerbatim } from '../core/json.ts'
+import { fiatToNumber, formatDecimal } from '../core/money.ts'
+import { isoOrNull } from '../core/time.ts'
+import type { Payment, PaymentStatus } from './payment.ts'
+
+/** What the view needs of a deposit; `Deposit` of the deposits room fits. */
+export interface ShownDeposit {
+  readonly asset: Asset
+  readonly txHash: string | null
+  readonly amountAtoms: bigint
+  readonly status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
+  readonly blockHeight: number | null
+  readonly late: boolean
+  readonly dust: boolean
+  readonly seenAt: Date
+}
+
+export interface PaymentView {
+  readonly id: string
+  readonly status: PaymentStatus
+  readonly asset: Asset
+  readonly network: Network
+  readonly fiat_currency: string
+  readonly fiat_amount: number
+  readonly fee_fiat: number
+  readonly net_fiat: number
+  readonly confirmations: number
+  readonly reference: string | null
+  readonly metadata: unknown
+  readonly expires_at: string
+  readonly created_at: string
+  readonly detected_at: string | null
+  readonly completed_at: string | null
+  readonly customers: { readonly id: string; readonly email: string } | null
+  readonly deposit: {
+    readonly address: string
+    readonly asset: Asset
+    readonly network: Network
+    readonly expected_amount: string
+    readonly expected_amount_atoms: string
+    readonly qr_data: string
+    readonly status: PaymentStatus
+    readonly confirmations: number
+    readonly required_confirmations: number
+    readonly expires_at: string
+  }
+  readonly deposits: readonly DepositView[]
+}
+
+export interface DepositView {
+  readonly tx_hash: string | null
+  readonly asset: Asset
+  readonly amount: string
+  readonly amount_atoms: string
+  readonly confirmations: number
+  readonly status: ShownDeposit['status']
+  readonly late: boolean
+  readonly seen_at: string
+}
+
+/**
+ * @param deposits - All of the payment's, oldest first.
+ * @param tipHeight - The chain's, for the confirmations.
+ */
+export function paymentView(payment: Payment, deposits: readonly ShownDeposit[], tipHeight: number): PaymentView {
+  const { decimals, uriScheme } = ASSET_FACTS[payment.asset]
+  const expected = formatDecimal(payment.dueAtoms, decimals)
+  const confirmations = paymentConfirmations(payment, deposits, tipHeight)
+  const network = networkOf(payment.asset)
+  const expiresAt = payment.expiresAt.toISOString()
+  return {
+    id: showId('pay', payment.id),
+    status: payment.status,
+    asset: payment.asset,
+    network,
+    fiat_currency: payment.fiatCurrency,
+    fiat_amount: fiatToNumber(payment.fiatMinor),
+    fee_fiat: fiatToNumber(payment.feeMinor),
+    net_fiat: fiatToNumber(payment.netMinor),
+    confirmations,
+    reference: payment.reference,
+    metadata: payment.metadata === null ? {} : parseVerbatim(payment.metadata),
+    expires_at: expiresAt,
+    created_at: payment.createdAt.toISOString(),
+    detected_at: isoOrNull(payment.detectedAt),
+    completed_at: isoOrNull(payment.completedAt),
+    customers:
+      payment.customerId && payment.customerEmail
+        ? { id: showId('cus', payment.customerId), email: payment.customerEmail }
+        : null,
+    deposit: {
+      address: payment.address,
+      asset: payment.asset,
+      network,
+      expected_amount: expected,
+      expected_amount_atoms: payment.dueAtoms.toString(),
+      qr_data: `${uriScheme}:${payment.address}?amount=${expected}`,
+      status: payment.status,
+      confirmations,
+      required_confirmations: payment.requiredConfirmations,
+      expires_at: expiresAt,
+    },
+    deposits: deposits.map((deposit) => depositView(deposit, tipHeight)),
+  }
+}
+
+function depositView(deposit: ShownDeposit, tipHeight: number): DepositView {
+  return {
+    tx_hash: deposit.txHash,
+    asset: deposit.asset,
+    amount: formatDecimal(deposit.amountAtoms, ASSET_FACTS[deposit.asset].decimals),
+    amount_atoms: deposit.amountAtoms.toString(),
+    confirmations: confirmationsAt(deposit, tipHeight),
+    status: deposit.status,
+    late: deposit.late,
+    seen_at: deposit.seenAt.toISOString(),
+  }
+}
+
+/** The fewest confirmations among the deposits that count: how far the payment is, or was when it settled. */
+function paymentConfirmations(payment: Payment, deposits: readonly ShownDeposit[], tipHeight: number): number {
+  const settled = payment.status === 'completed' || payment.status === 'overpaid'
+  const counted = deposits.filter(
+    (deposit) =>
+      deposit.asset === payment.asset &&
+      !deposit.dust &&
+      (settled ? deposit.status === 'confirmed' : ['seen', 'confirmed', 'reorganised'].includes(deposit.status)),
+  )
+  return counted.length === 0 ? 0 : Math.min(...counted.map((deposit) => confirmationsAt(deposit, tipHeight)))
+}
+
+const confirmationsAt = (deposit: ShownDeposit, tipHeight: number): number =>
+  deposit.blockHeight === null ? 0 : Math.max(0, tipHeight - deposit.blockHeight + 1)

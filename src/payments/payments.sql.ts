@@ -1,0 +1,240 @@
+/** Payments as rows. Every query is scoped by account; only the settle worker's claim crosses accounts. */
+import type { Asset, ChainName, Fiat } from '../core/assets.ts'
+import { invariant } from '../core/errors.ts'
+import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import type { Payment, PaymentStatus } from './payment.ts'
+
+export interface PaymentRow {
+  account_id: AccountId
+  id: PaymentId
+  status: PaymentStatus
+  chain: ChainName
+  asset: Asset
+  fiat_currency: Fiat
+  fiat_minor: bigint
+  fee_minor: bigint
+  net_minor: bigint
+  quoted_fee_minor: bigint
+  rate_numerator: bigint
+  rate_denominator: bigint
+  rate_source: string
+  rate_at: Date
+  settlement_numerator: bigint
+  settlement_denominator: bigint
+  due_atoms: bigint
+  address: string
+  required_confirmations: number
+  customer_id: CustomerId | null
+  customer_email: string | null
+  reference: string | null
+  metadata: string | null
+  checkout_session_id: SessionId | null
+  created_at: Date
+  expires_at: Date
+  detected_at: Date | null
+  completed_at: Date | null
+  credited_atoms: bigint | null
+  gateway_fee_atoms: bigint | null
+  shortfall_atoms: bigint
+  recovered_atoms: bigint
+  spent_minor: bigint | null
+  settlements: number
+  completion_announced: boolean
+}
+
+/** `metadata::text`, so that numbers come back with the digits they were given. */
+export const PAYMENT_COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
+  quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator,
+  due_atoms, address, required_confirmations, customer_id, customer_email, reference, metadata::text as metadata,
+  checkout_session_id, created_at, expires_at, detected_at, completed_at, credited_atoms, gateway_fee_atoms,
+  shortfall_atoms, recovered_atoms, spent_minor, settlements, completion_announced`
+
+export const paymentFromRow = (row: PaymentRow): Payment => ({
+  accountId: row.account_id,
+  id: row.id,
+  status: row.status,
+  chain: row.chain,
+  asset: row.asset,
+  fiatCurrency: row.fiat_currency,
+  fiatMinor: row.fiat_minor,
+  feeMinor: row.fee_minor,
+  netMinor: row.net_minor,
+  quotedFeeMinor: row.quoted_fee_minor,
+  rate: { numerator: row.rate_numerator, denominator: row.rate_denominator },
+  rateSource: row.rate_source,
+  rateAt: row.rate_at,
+  settlementRate: { numerator: row.settlement_numerator, denominator: row.settlement_denominator },
+  dueAtoms: row.due_atoms,
+  address: row.address,
+  requiredConfirmations: row.required_confirmations,
+  customerId: row.customer_id,
+  customerEmail: row.customer_email,
+  reference: row.reference,
+  metadata: row.metadata,
+  checkoutSessionId: row.checkout_session_id,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  detectedAt: row.detected_at,
+  completedAt: row.completed_at,
+  creditedAtoms: row.credited_atoms,
+  gatewayFeeAtoms: row.gateway_fee_atoms,
+  shortfallAtoms: row.shortfall_atoms,
+  recoveredAtoms: row.recovered_atoms,
+  spentMinor: row.spent_minor,
+  settlements: row.settlements,
+  completionAnnounced: row.completion_announced,
+})
+
+/** What a new payment is made of; everything else starts empty. */
+export type PaymentDraft = Pick<
+  Payment,
+  | 'accountId'
+  | 'id'
+  | 'chain'
+  | 'asset'
+  | 'fiatCurrency'
+  | 'fiatMinor'
+  | 'feeMinor'
+  | 'netMinor'
+  | 'rate'
+  | 'rateSource'
+  | 'rateAt'
+  | 'settlementRate'
+  | 'dueAtoms'
+  | 'address'
+  | 'requiredConfirmations'
+  | 'customerId'
+  | 'customerEmail'
+  | 'reference'
+  | 'metadata'
+  | 'checkoutSessionId'
+> & { readonly windowMs: number }
+
+/** The window runs on the database's clock. */
+export async function insertPayment(tx: Tx, draft: PaymentDraft): Promise<Payment> {
+  const { rows } = await tx.query<PaymentRow>(
+    `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
+       quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
+       settlement_denominator, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
+       metadata, checkout_session_id, created_at, expires_at)
+     values ($1, $2, 'pending', $3, $4, $5, $6, $7, $8, $7, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+       date_trunc('milliseconds', clock_timestamp()),
+       date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
+     returning ${PAYMENT_COLUMNS}`,
+    [
+      draft.accountId,
+      draft.id,
+      draft.chain,
+      draft.asset,
+      draft.fiatCurrency,
+      draft.fiatMinor,
+      draft.feeMinor,
+      draft.netMinor,
+      draft.rate.numerator,
+      draft.rate.denominator,
+      draft.rateSource,
+      draft.rateAt,
+      draft.settlementRate.numerator,
+      draft.settlementRate.denominator,
+      draft.dueAtoms,
+      draft.address,
+      draft.requiredConfirmations,
+      draft.customerId,
+      draft.customerEmail,
+      draft.reference,
+      draft.metadata,
+      draft.checkoutSessionId,
+      draft.windowMs,
+    ],
+  )
+  invariant(rows[0], 'an inserted payment comes back')
+  return paymentFromRow(rows[0])
+}
+
+export async function findPayment(db: Queryable, accountId: AccountId, id: PaymentId): Promise<Payment | null> {
+  const { rows } = await db.query<PaymentRow>(
+    `select ${PAYMENT_COLUMNS} from payments where account_id = $1 and id = $2`,
+    [accountId, id],
+  )
+  return rows[0] ? paymentFromRow(rows[0]) : null
+}
+
+/** The payment, locked until the transaction ends: whoever decides about it takes this lock first, before any balance. */
+export async function lockPayment(tx: Tx, accountId: AccountId, id: PaymentId): Promise<Payment | null> {
+  const { rows } = await tx.query<PaymentRow>(
+    `select ${PAYMENT_COLUMNS} from payments where account_id = $1 and id = $2 for update`,
+    [accountId, id],
+  )
+  return rows[0] ? paymentFromRow(rows[0]) : null
+}
+
+/** Everything about a payment that its life changes. */
+export async function updatePayment(tx: Tx, payment: Payment): Promise<void> {
+  await tx.query(
+    `update payments set status = $3, fee_minor = $4, net_minor = $5, detected_at = $6, completed_at = $7, credited_atoms = $8,
+       gateway_fee_atoms = $9, shortfall_atoms = $10, recovered_atoms = $11, spent_minor = $12, settlements = $13,
+       completion_announced = $14
+     where account_id = $1 and id = $2`,
+    [
+      payment.accountId,
+      payment.id,
+      payment.status,
+      payment.feeMinor,
+      payment.netMinor,
+      payment.detectedAt,
+      payment.completedAt,
+      payment.creditedAtoms,
+      payment.gatewayFeeAtoms,
+      payment.shortfallAtoms,
+      payment.recoveredAtoms,
+      payment.spentMinor,
+      payment.settlements,
+      payment.completionAnnounced,
+    ],
+  )
+}
+
+/** Puts payments into the settle worker's queue. Locks their rows in the order of their keys. */
+export async function markDecisionDue(tx: Tx, payments: readonly { accountId: AccountId; paymentId: PaymentId }[]): Promise<void> {
+  if (payments.length === 0) return
+  await tx.query(
+    `update payments p set decision_due = true
+     from (select p.account_id, p.id from payments p
+       join (select distinct * from unnest($1::uuid[], $2::uuid[]) as u (account_id, id)) k using (account_id, id)
+       where not p.decision_due
+       order by p.account_id, p.id for update of p) due
+     where p.account_id = due.account_id and p.id = due.id`,
+    [payments.map((payment) => payment.accountId), payments.map((payment) => payment.paymentId)],
+  )
+}
+
+/** Takes one payment off the settle queue and locks it; others' claims are stepped over. Null when nothing is due. */
+export async function claimDecision(tx: Tx): Promise<{ accountId: AccountId; paymentId: PaymentId } | null> {
+  const { rows } = await tx.query<{ account_id: AccountId; id: PaymentId }>(
+    `update payments p set decision_due = false
+     from (select account_id, id from payments where decision_due limit 1 for update skip locked) due
+     where p.account_id = due.account_id and p.id = due.id
+     returning p.account_id, p.id`,
+  )
+  return rows[0] ? { accountId: rows[0].account_id, paymentId: rows[0].id } : null
+}
+
+/**
+ * Queues payments whose window is over on a chain that was seen past their end: pending ones to expire, and detected
+ * ones that lost every deposit. @returns How many.
+ */
+export async function markWindowsOver(tx: Tx, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(
+    `update payments p set decision_due = true
+     from (select p.account_id, p.id from payments p join chains c on c.chain = p.chain
+       where p.status in ('pending', 'detected') and not p.decision_due and p.expires_at < now() and c.viewed_at > p.expires_at
+         and (p.status = 'pending' or not exists (select from deposits d
+           where d.account_id = p.account_id and d.payment_id = p.id and d.asset = p.asset and not d.dust
+             and d.status in ('seen', 'confirmed', 'reorganised') and (not d.late or p.settlements > 0)))
+       order by p.account_id, p.id limit $1 for update of p skip locked) over
+     where p.account_id = over.account_id and p.id = over.id`,
+    [limit],
+  )
+  return rowCount
+}
