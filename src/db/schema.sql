@@ -219,6 +219,7 @@ create table deposits (
   required_confirmations integer not null,
   seen_at timestamp with time zone not null,
   late boolean not null,
+  sighted_minor bigint,
   dust boolean not null,
   replaced_by text,
   missing_since timestamp with time zone,
@@ -231,6 +232,7 @@ create table deposits (
   constraint deposits_check1 CHECK (((NOT booked) OR (block_height IS NOT NULL) OR (status = ANY (ARRAY['replaced'::text, 'reorganised'::text, 'dropped'::text])))),
   constraint deposits_check2 CHECK (((status <> 'confirmed'::text) OR (block_height IS NOT NULL))),
   constraint deposits_required_confirmations_check CHECK ((required_confirmations >= 0)),
+  constraint deposits_sighted_minor_check CHECK ((sighted_minor >= 0)),
   constraint deposits_status_check CHECK ((status = ANY (ARRAY['seen'::text, 'confirmed'::text, 'replaced'::text, 'reorganised'::text, 'dropped'::text]))),
   constraint deposits_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint deposits_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
@@ -324,6 +326,7 @@ create table payments (
   fiat_minor bigint not null,
   fee_minor bigint not null,
   net_minor bigint not null,
+  quoted_fee_minor bigint not null,
   rate_numerator numeric(78,0) not null,
   rate_denominator numeric(78,0) not null,
   rate_source text not null,
@@ -344,14 +347,18 @@ create table payments (
   completed_at timestamp with time zone,
   credited_atoms numeric(78,0),
   gateway_fee_atoms numeric(78,0),
+  shortfall_atoms numeric(78,0) not null default 0,
+  recovered_atoms numeric(78,0) not null default 0,
+  spent_minor bigint,
   settlements integer not null default 0,
   completion_announced boolean not null default false,
   decision_due boolean not null default false,
   constraint payments_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
-  constraint payments_check CHECK ((((net_minor + fee_minor) = fiat_minor) OR (status = ANY (ARRAY['completed'::text, 'overpaid'::text])))),
-  constraint payments_check1 CHECK (((credited_atoms IS NULL) = (gateway_fee_atoms IS NULL))),
-  constraint payments_check2 CHECK (((status <> ALL (ARRAY['completed'::text, 'overpaid'::text])) OR ((completed_at IS NOT NULL) AND (credited_atoms IS NOT NULL)))),
-  constraint payments_check3 CHECK (((status <> ALL (ARRAY['pending'::text, 'expired'::text, 'cancelled'::text])) OR (credited_atoms IS NULL))),
+  constraint payments_check CHECK (((quoted_fee_minor >= 0) AND (quoted_fee_minor <= fiat_minor))),
+  constraint payments_check1 CHECK ((((net_minor + fee_minor) = fiat_minor) OR (status = ANY (ARRAY['completed'::text, 'overpaid'::text])))),
+  constraint payments_check2 CHECK (((credited_atoms IS NULL) = (gateway_fee_atoms IS NULL))),
+  constraint payments_check3 CHECK (((status <> ALL (ARRAY['completed'::text, 'overpaid'::text])) OR ((completed_at IS NOT NULL) AND (credited_atoms IS NOT NULL)))),
+  constraint payments_check4 CHECK (((status <> ALL (ARRAY['pending'::text, 'expired'::text, 'cancelled'::text])) OR (credited_atoms IS NULL))),
   constraint payments_credited_atoms_check CHECK ((credited_atoms >= (0)::numeric)),
   constraint payments_due_atoms_check CHECK ((due_atoms > (0)::numeric)),
   constraint payments_fee_minor_check CHECK ((fee_minor >= 0)),
@@ -361,11 +368,14 @@ create table payments (
   constraint payments_net_minor_check CHECK ((net_minor >= 0)),
   constraint payments_rate_denominator_check CHECK ((rate_denominator > (0)::numeric)),
   constraint payments_rate_numerator_check CHECK ((rate_numerator > (0)::numeric)),
+  constraint payments_recovered_atoms_check CHECK ((recovered_atoms >= (0)::numeric)),
   constraint payments_reference_check CHECK ((length(reference) <= 255)),
   constraint payments_required_confirmations_check CHECK ((required_confirmations >= 0)),
   constraint payments_settlement_denominator_check CHECK ((settlement_denominator > (0)::numeric)),
   constraint payments_settlement_numerator_check CHECK ((settlement_numerator > (0)::numeric)),
   constraint payments_settlements_check CHECK ((settlements >= 0)),
+  constraint payments_shortfall_atoms_check CHECK ((shortfall_atoms >= (0)::numeric)),
+  constraint payments_spent_minor_check CHECK ((spent_minor >= 0)),
   constraint payments_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'detected'::text, 'completed'::text, 'overpaid'::text, 'underpaid'::text, 'expired'::text, 'failed'::text, 'cancelled'::text]))),
   constraint payments_account_id_customer_id_fkey FOREIGN KEY (account_id, customer_id) REFERENCES customers(account_id, id),
   constraint payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -374,7 +384,7 @@ create table payments (
 CREATE INDEX payments_created ON public.payments USING btree (account_id, created_at DESC, id DESC);
 CREATE INDEX payments_customer ON public.payments USING btree (account_id, customer_id, created_at DESC) WHERE (customer_id IS NOT NULL);
 CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE decision_due;
-CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = 'pending'::text);
+CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'detected'::text]));
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at DESC, id DESC);
 
 create table schema_migrations (
@@ -450,6 +460,17 @@ create table transfers (
   constraint transfers_pkey PRIMARY KEY (account_id, entry_id, line)
 );
 CREATE INDEX transfers_history ON public.transfers USING btree (account_id, asset, created_at);
+
+create table unresolved_funds (
+  account_id uuid not null,
+  payment_id uuid not null,
+  asset text not null,
+  atoms numeric(78,0) not null,
+  constraint unresolved_funds_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint unresolved_funds_atoms_check CHECK ((atoms >= (0)::numeric)),
+  constraint unresolved_funds_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
+  constraint unresolved_funds_pkey PRIMARY KEY (account_id, payment_id, asset)
+);
 
 create table wallets (
   chain text not null,

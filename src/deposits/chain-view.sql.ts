@@ -43,7 +43,9 @@ const COLUMNS = 'chain, identity, tip_height, tip_hash, tip_time, viewed_at, hal
 export class StaleLease extends OutsideFailure {
   override readonly name = 'StaleLease'
   constructor(lease: Lease) {
-    super(`the lease on ${lease.chain} with epoch ${lease.epoch} is over; another watcher leads`, { retryable: false })
+    super(`the lease on ${lease.chain} with epoch ${lease.epoch} is over; another watcher leads`, {
+      retryable: false,
+    })
   }
 }
 
@@ -97,7 +99,10 @@ export async function renewLease(db: Queryable, lease: Lease): Promise<void> {
 
 /** Gives the lead back at an orderly stop, so that the next watcher need not wait. */
 export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
-  await db.query('update chains set lease_until = null where chain = $1 and lease_epoch = $2', [lease.chain, lease.epoch])
+  await db.query('update chains set lease_until = null where chain = $1 and lease_epoch = $2', [
+    lease.chain,
+    lease.epoch,
+  ])
 }
 
 /**
@@ -131,12 +136,18 @@ export async function advanceTip(
     block.hash,
     block.time,
   ])
-  await tx.query('delete from chain_blocks where chain = $1 and height < $2', [chain, block.height - BLOCKS_KEPT])
+  await tx.query('delete from chain_blocks where chain = $1 and height < $2', [
+    chain,
+    block.height - BLOCKS_KEPT,
+  ])
 }
 
 /** Forgets the blocks above a fork. @returns How many. */
 export async function dropBlocksAbove(tx: Tx, chain: ChainName, forkHeight: number): Promise<number> {
-  const { rowCount } = await tx.query('delete from chain_blocks where chain = $1 and height > $2', [chain, forkHeight])
+  const { rowCount } = await tx.query('delete from chain_blocks where chain = $1 and height > $2', [
+    chain,
+    forkHeight,
+  ])
   await tx.query(
     `update chains c set tip_height = b.height, tip_hash = b.hash, tip_time = b.block_time
      from chain_blocks b where c.chain = $1 and b.chain = $1 and b.height = $2`,
@@ -147,7 +158,10 @@ export async function dropBlocksAbove(tx: Tx, chain: ChainName, forkHeight: numb
 
 /** Our hash of a block, null when it is older than what is kept. */
 export async function findBlockHash(db: Queryable, chain: ChainName, height: number): Promise<string | null> {
-  const { rows } = await db.query<{ hash: string }>('select hash from chain_blocks where chain = $1 and height = $2', [chain, height])
+  const { rows } = await db.query<{ hash: string }>(
+    'select hash from chain_blocks where chain = $1 and height = $2',
+    [chain, height],
+  )
   return rows[0]?.hash ?? null
 }
 

@@ -30,4 +30,3 @@ export interface Deposit {
   readonly bookings: number
   readonly booked: boolean
 }
-

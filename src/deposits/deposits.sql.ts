@@ -53,7 +53,11 @@ const deposit = (row: DepositRow): Deposit => ({
   booked: row.booked,
 })
 
-export async function listDeposits(db: Queryable, accountId: AccountId, paymentId: PaymentId): Promise<Deposit[]> {
+export async function listDeposits(
+  db: Queryable,
+  accountId: AccountId,
+  paymentId: PaymentId,
+): Promise<Deposit[]> {
   const { rows } = await db.query<DepositRow>(
     `select ${COLUMNS} from deposits where account_id = $1 and payment_id = $2 order by seen_at, id`,
     [accountId, paymentId],
@@ -164,7 +168,12 @@ export async function markReplaced(
      join deposit_inputs i on i.chain = $1 and i.spent_tx = s.spent_tx and i.spent_index = s.spent_index and i.tx_key <> s.tx_key
      where d.chain = $1 and d.tx_key = i.tx_key and d.block_height is null and d.status <> 'replaced'
      returning d.account_id, d.payment_id`,
-    [chain, spends.map((spend) => spend.txKey), spends.map((spend) => spend.spentTx), spends.map((spend) => spend.spentIndex)],
+    [
+      chain,
+      spends.map((spend) => spend.txKey),
+      spends.map((spend) => spend.spentTx),
+      spends.map((spend) => spend.spentIndex),
+    ],
   )
   return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
 }
@@ -184,7 +193,12 @@ export async function markReorganised(tx: Tx, chain: ChainName, forkHeight: numb
  * Ether that contracts sent is named after its block, so after a reorganisation it comes back under another name:
  * the new deposit at an address stands in for the old one.
  */
-export async function markRenamedByBlock(tx: Tx, chain: ChainName, address: string, txKey: string): Promise<void> {
+export async function markRenamedByBlock(
+  tx: Tx,
+  chain: ChainName,
+  address: string,
+  txKey: string,
+): Promise<void> {
   await tx.query(
     `update deposits set status = 'replaced', replaced_by = $3
      where chain = $1 and address = $2 and output_index = -2 and tx_key <> $3 and block_height is null and status = 'reorganised'`,
@@ -193,7 +207,10 @@ export async function markRenamedByBlock(tx: Tx, chain: ChainName, address: stri
 }
 
 /** Deposits that only the mempool can show now. */
-export async function listDepositsInNoBlock(db: Queryable, chain: ChainName): Promise<{ txKey: string; status: DepositStatus }[]> {
+export async function listDepositsInNoBlock(
+  db: Queryable,
+  chain: ChainName,
+): Promise<{ txKey: string; status: DepositStatus }[]> {
   const { rows } = await db.query<{ tx_key: string; status: DepositStatus }>(
     `select distinct tx_key, status from deposits
      where chain = $1 and block_height is null and status in ('seen', 'reorganised', 'dropped')`,
@@ -234,7 +251,11 @@ export async function markMempoolPresence(
 }
 
 /** Payments with a deposit that reached its confirmations at this tip. */
-export async function listPaymentsReachingConfirmations(tx: Tx, chain: ChainName, tipHeight: number): Promise<PaymentKey[]> {
+export async function listPaymentsReachingConfirmations(
+  tx: Tx,
+  chain: ChainName,
+  tipHeight: number,
+): Promise<PaymentKey[]> {
   const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
     `select distinct account_id, payment_id from deposits
      where chain = $1 and status = 'seen' and block_height <= $2::bigint - required_confirmations + 1`,
@@ -253,11 +274,18 @@ export async function forgetBuriedInputs(tx: Tx, chain: ChainName, height: numbe
 }
 
 export async function markConfirmed(tx: Tx, of: Pick<Deposit, 'accountId' | 'id'>): Promise<void> {
-  await tx.query("update deposits set status = 'confirmed' where account_id = $1 and id = $2", [of.accountId, of.id])
+  await tx.query("update deposits set status = 'confirmed' where account_id = $1 and id = $2", [
+    of.accountId,
+    of.id,
+  ])
 }
 
 /** The ledger took it in (with the number of this booking), or gave it back. */
-export async function markBooked(tx: Tx, of: Pick<Deposit, 'accountId' | 'id'>, booked: boolean): Promise<void> {
+export async function markBooked(
+  tx: Tx,
+  of: Pick<Deposit, 'accountId' | 'id'>,
+  booked: boolean,
+): Promise<void> {
   await tx.query(
     `update deposits set booked = $3, bookings = bookings + case when $3 then 1 else 0 end where account_id = $1 and id = $2`,
     [of.accountId, of.id, booked],

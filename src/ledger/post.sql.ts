@@ -3,7 +3,14 @@ import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
-import { GATEWAY, type JournalEntry, type LedgerAccount, MERCHANT_ACCOUNTS, type MerchantAccount, type Transfer } from './journal.ts'
+import {
+  GATEWAY,
+  type JournalEntry,
+  type LedgerAccount,
+  MERCHANT_ACCOUNTS,
+  type MerchantAccount,
+  type Transfer,
+} from './journal.ts'
 
 /**
  * Books an entry once. The rows locked are the balances it changes, in the order of their keys, so that two entries of one
@@ -63,11 +70,17 @@ async function changeBalance(tx: Tx, entry: JournalEntry, change: BalanceChange)
     'update balances set atoms = atoms + $4 where account_id = $1 and asset = $2 and kind = $3',
     values,
   )
-  invariant(rowCount === 1, `${entry.cause} takes ${-change.atoms} of ${change.asset} from an empty ${change.kind} balance`)
+  invariant(
+    rowCount === 1,
+    `${entry.cause} takes ${-change.atoms} of ${change.asset} from an empty ${change.kind} balance`,
+  )
 }
 
 /** What a merchant has in one account of one asset, locked until the transaction ends. */
-export async function lockBalance(tx: Tx, key: { accountId: AccountId; asset: Asset; kind: MerchantAccount }): Promise<bigint> {
+export async function lockBalance(
+  tx: Tx,
+  key: { accountId: AccountId; asset: Asset; kind: MerchantAccount },
+): Promise<bigint> {
   const { rows } = await tx.query<{ atoms: bigint }>(
     'select atoms from balances where account_id = $1 and asset = $2 and kind = $3 for update',
     [key.accountId, key.asset, key.kind],
@@ -93,7 +106,11 @@ function balanceChanges(transfers: readonly Transfer[]): BalanceChange[] {
     add(transfer.asset, transfer.debit, -transfer.atoms)
     add(transfer.asset, transfer.credit, transfer.atoms)
   }
-  return [...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change).filter((change) => change.atoms !== 0n)
+  return [...changes]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, change]) => change)
+    .filter((change) => change.atoms !== 0n)
 }
 
-const isMerchant = (account: LedgerAccount): account is MerchantAccount => (MERCHANT_ACCOUNTS as readonly string[]).includes(account)
+const isMerchant = (account: LedgerAccount): account is MerchantAccount =>
+  (MERCHANT_ACCOUNTS as readonly string[]).includes(account)

@@ -47,7 +47,11 @@ export type Step =
   | { readonly to: 'underpaid'; readonly because: 'too_little' }
 
 /** The next step, or null when the payment stays what it is. */
-export function decide(payment: DecidedPayment, deposits: readonly DecidedDeposit[], moment: ChainMoment): Step | null {
+export function decide(
+  payment: DecidedPayment,
+  deposits: readonly DecidedDeposit[],
+  moment: ChainMoment,
+): Step | null {
   const own = deposits.filter((deposit) => deposit.asset === payment.asset && !deposit.dust)
   // Late funds wait for support, unless this payment was settled before: then they may be what settled it.
   const counted = own.filter((deposit) => !deposit.late || payment.settlements > 0)
@@ -57,7 +61,8 @@ export function decide(payment: DecidedPayment, deposits: readonly DecidedDeposi
 
   switch (payment.status) {
     case 'pending':
-      if (received.length > 0) return { to: 'detected', because: 'funds_seen', detectedAt: earliest(received) }
+      if (received.length > 0)
+        return { to: 'detected', because: 'funds_seen', detectedAt: earliest(received) }
       return windowIsOver(payment, moment) ? { to: 'expired', because: 'window_over' } : null
 
     case 'detected':
@@ -69,15 +74,20 @@ export function decide(payment: DecidedPayment, deposits: readonly DecidedDeposi
     case 'underpaid':
       if (received.length === 0) return { to: 'detected', because: 'block_lost' }
       if (allConfirmed && confirmedAtoms < payment.dueAtoms) return null
-      return { to: 'detected', because: received.some((deposit) => deposit.status === 'reorganised') ? 'block_lost' : 'top_up_seen' }
+      return {
+        to: 'detected',
+        because: received.some((deposit) => deposit.status === 'reorganised') ? 'block_lost' : 'top_up_seen',
+      }
 
     case 'completed':
     case 'overpaid': {
       const settled = payment.settledAtoms ?? payment.dueAtoms
       const held = sum(own.filter((deposit) => deposit.status === 'confirmed'))
       if (held < settled) return { to: 'detected', because: 'settlement_lost' }
-      if (payment.status === 'completed' && held > settled) return { to: 'overpaid', because: 'further_deposit' }
-      if (payment.status === 'overpaid' && held === settled) return { to: 'completed', because: 'excess_lost' }
+      if (payment.status === 'completed' && held > settled)
+        return { to: 'overpaid', because: 'further_deposit' }
+      if (payment.status === 'overpaid' && held === settled)
+        return { to: 'completed', because: 'excess_lost' }
       return null
     }
 
@@ -90,12 +100,16 @@ export function decide(payment: DecidedPayment, deposits: readonly DecidedDeposi
 }
 
 /** Whether a buyer or merchant may still cancel: nothing was seen yet. */
-export function mayCancel(payment: Pick<DecidedPayment, 'status'>, deposits: readonly DecidedDeposit[]): boolean {
+export function mayCancel(
+  payment: Pick<DecidedPayment, 'status'>,
+  deposits: readonly DecidedDeposit[],
+): boolean {
   return payment.status === 'pending' && !deposits.some((deposit) => isReceived(deposit) && !deposit.dust)
 }
 
 /** The chain may still pay us with it. */
-const isReceived = (deposit: DecidedDeposit): boolean => deposit.status !== 'replaced' && deposit.status !== 'dropped'
+const isReceived = (deposit: DecidedDeposit): boolean =>
+  deposit.status !== 'replaced' && deposit.status !== 'dropped'
 
 function withoutFunds(payment: DecidedPayment, moment: ChainMoment): Step | null {
   // The merchant was told that this was paid: no quote is given back, the payment ends.
@@ -108,7 +122,11 @@ function withoutFunds(payment: DecidedPayment, moment: ChainMoment): Step | null
 const windowIsOver = (payment: DecidedPayment, moment: ChainMoment): boolean =>
   moment.now > payment.expiresAt && moment.viewedAt !== null && moment.viewedAt > payment.expiresAt
 
-const sum = (deposits: readonly DecidedDeposit[]): bigint => deposits.reduce((total, deposit) => total + deposit.amountAtoms, 0n)
+const sum = (deposits: readonly DecidedDeposit[]): bigint =>
+  deposits.reduce((total, deposit) => total + deposit.amountAtoms, 0n)
 
 const earliest = (deposits: readonly DecidedDeposit[]): Date =>
-  deposits.reduce((first, deposit) => (deposit.seenAt < first ? deposit.seenAt : first), deposits[0]?.seenAt ?? new Date(0))
+  deposits.reduce(
+    (first, deposit) => (deposit.seenAt < first ? deposit.seenAt : first),
+    deposits[0]?.seenAt ?? new Date(0),
+  )

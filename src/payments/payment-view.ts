@@ -1,5 +1,5 @@
 /** A payment as the API, the events and the hosted pages show it. */
-import { ASSET_FACTS, type Asset, networkOf, type Network } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset, type Network, networkOf } from '../core/assets.ts'
 import { showId } from '../core/ids.ts'
 import { parseVerbatim } from '../core/json.ts'
 import { fiatToNumber, formatDecimal } from '../core/money.ts'
@@ -65,7 +65,11 @@ export interface DepositView {
  * @param deposits - All of the payment's, oldest first.
  * @param tipHeight - The chain's, for the confirmations.
  */
-export function paymentView(payment: Payment, deposits: readonly ShownDeposit[], tipHeight: number): PaymentView {
+export function paymentView(
+  payment: Payment,
+  deposits: readonly ShownDeposit[],
+  tipHeight: number,
+): PaymentView {
   const { decimals, uriScheme } = ASSET_FACTS[payment.asset]
   const expected = formatDecimal(payment.dueAtoms, decimals)
   const confirmations = paymentConfirmations(payment, deposits, tipHeight)
@@ -121,13 +125,19 @@ function depositView(deposit: ShownDeposit, tipHeight: number): DepositView {
 }
 
 /** The fewest confirmations among the deposits that count: how far the payment is, or was when it settled. */
-function paymentConfirmations(payment: Payment, deposits: readonly ShownDeposit[], tipHeight: number): number {
+function paymentConfirmations(
+  payment: Payment,
+  deposits: readonly ShownDeposit[],
+  tipHeight: number,
+): number {
   const settled = payment.status === 'completed' || payment.status === 'overpaid'
   const counted = deposits.filter(
     (deposit) =>
       deposit.asset === payment.asset &&
       !deposit.dust &&
-      (settled ? deposit.status === 'confirmed' : ['seen', 'confirmed', 'reorganised'].includes(deposit.status)),
+      (settled
+        ? deposit.status === 'confirmed'
+        : ['seen', 'confirmed', 'reorganised'].includes(deposit.status)),
   )
   return counted.length === 0 ? 0 : Math.min(...counted.map((deposit) => confirmationsAt(deposit, tipHeight)))
 }

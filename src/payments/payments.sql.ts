@@ -152,7 +152,11 @@ export async function insertPayment(tx: Tx, draft: PaymentDraft): Promise<Paymen
   return paymentFromRow(rows[0])
 }
 
-export async function findPayment(db: Queryable, accountId: AccountId, id: PaymentId): Promise<Payment | null> {
+export async function findPayment(
+  db: Queryable,
+  accountId: AccountId,
+  id: PaymentId,
+): Promise<Payment | null> {
   const { rows } = await db.query<PaymentRow>(
     `select ${PAYMENT_COLUMNS} from payments where account_id = $1 and id = $2`,
     [accountId, id],
@@ -196,7 +200,10 @@ export async function updatePayment(tx: Tx, payment: Payment): Promise<void> {
 }
 
 /** Puts payments into the settle worker's queue. Locks their rows in the order of their keys. */
-export async function markDecisionDue(tx: Tx, payments: readonly { accountId: AccountId; paymentId: PaymentId }[]): Promise<void> {
+export async function markDecisionDue(
+  tx: Tx,
+  payments: readonly { accountId: AccountId; paymentId: PaymentId }[],
+): Promise<void> {
   if (payments.length === 0) return
   await tx.query(
     `update payments p set decision_due = true

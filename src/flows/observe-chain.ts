@@ -1,0 +1,238 @@
+/**
+ * One look at a chain by the watcher that leads it: follow blocks by their hashes from our tip to the node's, walk back
+ * where they do not match, then read the mempool; each block and each batch in a transaction of its own that carries
+ * the leader's epoch. Looking twice changes nothing; a crash anywhere is continued by the next look.
+ */
+import type { Block, BlockRef, ChainPort, ChainTransaction } from '../chains/chain.ts'
+import { WrongChain } from '../chains/chain.ts'
+import { type ChainName, networkOfChain } from '../core/assets.ts'
+import { OutsideFailure } from '../core/errors.ts'
+import type { Database, Tx } from '../db/database.ts'
+import {
+  advanceTip,
+  type ChainView,
+  dropBlocksAbove,
+  fence,
+  findBlockHash,
+  findChainView,
+  haltChain,
+  type Lease,
+  markViewed,
+  openChainView,
+} from '../deposits/chain-view.sql.ts'
+import {
+  forgetBuriedInputs,
+  listDepositsInNoBlock,
+  listPaymentsReachingConfirmations,
+  markMempoolPresence,
+  markReorganised,
+  markReplaced,
+} from '../deposits/deposits.sql.ts'
+import { raiseAlert } from '../ledger/alerts.sql.ts'
+import { markDecisionDue } from '../payments/payments.sql.ts'
+import type { Gateway } from './gateway.ts'
+import { listWatchedEtherAddresses } from './issued-addresses.sql.ts'
+import { recordDeposits } from './record-deposits.ts'
+
+/** A reorganisation deeper than this stops the watcher until the operator looks at it. */
+export const REORGANISATION_DEPTH_MAX = 100
+/** Blocks followed before the caller hears of it: keeps one turn short during catch-up. */
+const BLOCKS_PER_LOOK = 50
+
+export interface Look {
+  readonly blocks: number
+  /** The node's tip is not reached yet: look again at once. */
+  readonly behind: boolean
+}
+
+/** First contact pins the chain's identity and begins at its tip; later contacts compare. @throws {WrongChain} */
+export async function meetChain(gateway: Gateway, port: ChainPort): Promise<void> {
+  const identity = await port.identity()
+  const known = await findChainView(gateway.db, port.chain)
+  if (known) {
+    if (known.identity !== identity) throw new WrongChain(port.chain, known.identity, identity)
+    return
+  }
+  const tip = await port.tip()
+  const block = await port.readBlock(tip.hash)
+  await gateway.db.transaction((tx) =>
+    openChainView(tx, port.chain, { identity, ...block, time: new Date(block.timeMs) }),
+  )
+}
+
+/**
+ * Brings our view up to the node's.
+ *
+ * @throws {StaleLease} when another watcher leads now; nothing of this look is written then.
+ * @throws {OutsideFailure} when the node fails; what was followed so far is kept.
+ */
+export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lease): Promise<Look> {
+  const startedAt = await databaseTime(gateway.db)
+  const tip = await port.tip()
+  let view = await gateway.db.transaction((tx) => fence(tx, lease))
+  if (view.haltedReason)
+    throw new OutsideFailure(`${port.chain} is halted: ${view.haltedReason}`, { retryable: false })
+
+  if (
+    tip.height < view.tipHeight &&
+    !isSimulated(port.chain) &&
+    (await isNodeCatchingUp(gateway, port, tip))
+  ) {
+    throw new OutsideFailure(
+      `the node for ${port.chain} is at block ${tip.height}, below ours at ${view.tipHeight}; waiting for it`,
+      {
+        retryable: true,
+      },
+    )
+  }
+  const fork = await findFork(gateway, port, lease, view)
+  if (fork !== null) view = await rollBack(gateway, lease, fork)
+
+  let blocks = 0
+  while (view.tipHeight < tip.height && blocks < BLOCKS_PER_LOOK) {
+    const hash = await port.blockHash(view.tipHeight + 1)
+    if (hash === null) break
+    const accounts =
+      networkOfChain(port.chain) === 'ethereum' ? await listWatchedEtherAddresses(gateway.db, port.chain) : []
+    const block = await port.readBlock(hash, { accounts })
+    // The chain moved under us: the next look finds the fork.
+    if (block.parentHash !== view.tipHash) return { blocks, behind: true }
+    view = await applyBlock(gateway, lease, block)
+    blocks += 1
+  }
+  const behind = view.tipHeight < tip.height
+  if (!behind) {
+    await observeMempool(gateway, port, lease)
+    await gateway.db.transaction(async (tx) => {
+      await fence(tx, lease)
+      await markViewed(tx, port.chain, startedAt)
+    })
+  }
+  gateway.wake('settle')
+  return { blocks, behind }
+}
+
+/** Writes one block: its deposits, what its spends replace, and whose confirmations it completes. */
+export function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainView> {
+  const at: BlockRef = { height: block.height, hash: block.hash }
+  const time = new Date(block.timeMs)
+  return gateway.db.transaction(async (tx) => {
+    const view = await fence(tx, lease)
+    // A sibling that took the lead and gave it back may have written this block already.
+    if (view.tipHash !== block.parentHash) return view
+    const touched = await recordDeposits(gateway, tx, lease.chain, block.transactions, { block: at, time })
+    const replaced = await markReplaced(tx, lease.chain, spendsOf(block.transactions))
+    await advanceTip(tx, lease.chain, { ...at, parentHash: block.parentHash, time })
+    const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
+    await markDecisionDue(tx, [...touched, ...replaced, ...confirmed])
+    await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
+    return { ...view, tipHeight: block.height, tipHash: block.hash, tipTime: time }
+  })
+}
+
+/**
+ * A node whose tip is a block we passed has restarted and still connects its blocks, most likely: nothing is
+ * un-confirmed for the first seconds of that. A chain that stays shorter was reorganised.
+ */
+async function isNodeCatchingUp(gateway: Gateway, port: ChainPort, tip: BlockRef): Promise<boolean> {
+  if ((await findBlockHash(gateway.db, port.chain, tip.height)) !== tip.hash) return false
+  const since = shorterSinceMs.get(port) ?? Date.now()
+  shorterSinceMs.set(port, since)
+  if (Date.now() - since < SHORTER_CHAIN_PATIENCE_MS) return true
+  shorterSinceMs.delete(port)
+  return false
+}
+
+const SHORTER_CHAIN_PATIENCE_MS = 3_000
+const shorterSinceMs = new WeakMap<ChainPort, number>()
+
+/** The height of the last block we share with the node; null when our tip is on its chain. */
+async function findFork(
+  gateway: Gateway,
+  port: ChainPort,
+  lease: Lease,
+  view: ChainView,
+): Promise<number | null> {
+  if ((await port.blockHash(view.tipHeight)) === view.tipHash) return null
+  for (let depth = 1; depth <= REORGANISATION_DEPTH_MAX; depth++) {
+    const height = view.tipHeight - depth
+    const ours = await findBlockHash(gateway.db, port.chain, height)
+    if (ours === null) break
+    if ((await port.blockHash(height)) === ours) return height
+  }
+  const reason = `the node's chain does not meet ours within ${REORGANISATION_DEPTH_MAX} blocks below ${view.tipHeight}`
+  await gateway.db.transaction(async (tx) => {
+    await fence(tx, lease)
+    await haltChain(tx, port.chain, reason)
+    await raiseAlert(tx, {
+      kind: 'chain_halted',
+      accountId: null,
+      subject: `${port.chain}:${view.tipHash}`,
+      message: reason,
+    })
+  })
+  throw new OutsideFailure(`${port.chain}: ${reason}`, { retryable: false })
+}
+
+/** Forgets our blocks above the fork; their deposits are in no block until the chain shows them again. */
+function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<ChainView> {
+  return gateway.db.transaction(async (tx) => {
+    const before = await fence(tx, lease)
+    await markDecisionDue(tx, await markReorganised(tx, lease.chain, forkHeight))
+    const dropped = await dropBlocksAbove(tx, lease.chain, forkHeight)
+    gateway.log.warn(
+      { chain: lease.chain, fork: forkHeight, blocks: dropped, from: before.tipHash },
+      'a reorganisation took blocks',
+    )
+    return fence(tx, lease)
+  })
+}
+
+/** Sightings before any block, replacements, and what vanished. */
+async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): Promise<void> {
+  const mempool = await port.lookAtMempool()
+  if (mempool) {
+    for await (const transactions of mempool.added) {
+      await gateway.db.transaction(async (tx) => {
+        await fence(tx, lease)
+        const touched = await recordDeposits(gateway, tx, port.chain, transactions, {
+          block: null,
+          time: await databaseTime(tx),
+        })
+        const replaced = await markReplaced(tx, port.chain, spendsOf(transactions))
+        await markDecisionDue(tx, [...touched, ...replaced])
+      })
+    }
+  }
+  const waiting = await listDepositsInNoBlock(gateway.db, port.chain)
+  if (waiting.length === 0) return
+  const isThere = (txKey: string): boolean => mempool?.has(txKey) ?? false
+  await gateway.db.transaction(async (tx) => {
+    await fence(tx, lease)
+    await markDecisionDue(
+      tx,
+      await markMempoolPresence(
+        tx,
+        port.chain,
+        waiting.filter(({ txKey }) => isThere(txKey)).map(({ txKey }) => txKey),
+        waiting.filter(({ txKey }) => !isThere(txKey)).map(({ txKey }) => txKey),
+      ),
+    )
+  })
+}
+
+const isSimulated = (chain: ChainName): boolean => chain.startsWith('sim-')
+
+const spendsOf = (transactions: readonly ChainTransaction[]) =>
+  transactions.flatMap((transaction) =>
+    transaction.inputs.map((input) => ({
+      txKey: transaction.key,
+      spentTx: input.txid,
+      spentIndex: input.index,
+    })),
+  )
+
+async function databaseTime(db: Database | Tx): Promise<Date> {
+  const { rows } = await db.query<{ now: Date }>('select clock_timestamp() as now')
+  return rows[0]?.now ?? new Date()
+}

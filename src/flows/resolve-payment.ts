@@ -1,0 +1,156 @@
+/**
+ * Support decides about funds that a payment holds: accepted ones are credited less the fee on their share. What
+ * came within the window counts at the quote, what came late or in another coin at the rate of acceptance.
+ */
+import type { Account } from '../accounts/account.ts'
+import { Refusal } from '../core/errors.ts'
+import type { PaymentId } from '../core/ids.ts'
+import { divideDown, divideHalfUp } from '../core/money.ts'
+import type { Tx } from '../db/database.ts'
+import { announce } from '../events/announce.sql.ts'
+import { adjustCustomer } from '../payments/customers.sql.ts'
+import type { Payment } from '../payments/payment.ts'
+import { lockPayment, updatePayment } from '../payments/payments.sql.ts'
+import { lockUnresolved } from '../payments/unresolved-funds.sql.ts'
+import { convertFiat, feeMinor, fiatValue, splitCredit } from '../rates/quote.ts'
+import { creditFunds } from './book-payment.ts'
+import type { Gateway } from './gateway.ts'
+import { drawPayment } from './read-payment.ts'
+
+/**
+ * Credits everything held for a payment to the merchant and completes it.
+ *
+ * @throws {Refusal} `not_found`; `conflict` when nothing is held or the payment still runs; `unavailable` without a rate
+ *   for late funds.
+ */
+export async function acceptPayment(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  id: PaymentId,
+): Promise<Payment> {
+  const payment = await lockPayment(tx, account.id, id)
+  if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
+  if (payment.status === 'pending' || payment.status === 'detected') {
+    throw new Refusal(
+      'conflict',
+      'payment_in_progress',
+      `the payment is ${payment.status}; accept it once its deposits are confirmed`,
+    )
+  }
+  return accept(gateway, tx, account, payment)
+}
+
+/** The account accepts late funds by itself; without a rate they wait for support. */
+export async function acceptLateFunds(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  payment: Payment,
+): Promise<Payment> {
+  try {
+    return await accept(gateway, tx, account, payment)
+  } catch (error) {
+    if (error instanceof Refusal && error.kind === 'unavailable') return payment
+    throw error
+  }
+}
+
+async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payment): Promise<Payment> {
+  const held = await lockUnresolved(tx, account.id, payment.id)
+  if (held.length === 0) {
+    throw new Refusal(
+      'conflict',
+      'nothing_to_accept',
+      `nothing is held for this payment: it is ${payment.status} and all it received was credited or refunded`,
+    )
+  }
+  // A rate that is missing refuses before anything is posted.
+  const shares = held.map((funds) => share(gateway, account, payment, funds))
+  const settlements = payment.settlements + 1
+  let recovered = 0n
+  for (const accepted of shares) {
+    recovered += await creditFunds(
+      tx,
+      payment,
+      `payment:${payment.id}:accept:${settlements}:${accepted.asset}`,
+      accepted,
+    )
+  }
+
+  const settledBefore = payment.creditedAtoms !== null
+  const sum = (pick: (accepted: Share) => bigint): bigint =>
+    shares.reduce((total, accepted) => total + pick(accepted), 0n)
+  const own = shares.find((accepted) => accepted.asset === payment.asset)
+  const netMinor =
+    (settledBefore ? payment.netMinor : 0n) + sum((accepted) => accepted.grossMinor - accepted.feeMinor)
+  const spentMinor = convertFiat(netMinor, payment.settlementRate)
+  if (payment.customerId) {
+    if (settledBefore)
+      await adjustCustomer(tx, {
+        accountId: account.id,
+        customerId: payment.customerId,
+        orders: -1,
+        spentMinor: -(payment.spentMinor ?? 0n),
+      })
+    await adjustCustomer(tx, { accountId: account.id, customerId: payment.customerId, orders: 1, spentMinor })
+  }
+  const { rows } = await tx.query<{ now: Date }>(
+    "select date_trunc('milliseconds', clock_timestamp()) as now",
+  )
+  const completed: Payment = {
+    ...payment,
+    status: 'completed',
+    settlements,
+    netMinor,
+    feeMinor: (settledBefore ? payment.feeMinor : 0n) + sum((accepted) => accepted.feeMinor),
+    creditedAtoms: (payment.creditedAtoms ?? 0n) + (own?.netAtoms ?? 0n),
+    gatewayFeeAtoms: (payment.gatewayFeeAtoms ?? 0n) + (own?.feeAtoms ?? 0n),
+    shortfallAtoms: payment.shortfallAtoms - recovered,
+    recoveredAtoms: payment.recoveredAtoms + recovered,
+    spentMinor,
+    completedAt: payment.completedAt ?? rows[0]?.now ?? null,
+    completionAnnounced: true,
+  }
+  await updatePayment(tx, completed)
+  await announce(tx, {
+    accountId: account.id,
+    type: 'payment.completed',
+    cause: `payment:${payment.id}:completed`,
+    data: await drawPayment(tx, completed),
+  })
+  gateway.wake('deliver')
+  return completed
+}
+
+interface Share {
+  readonly asset: Payment['asset']
+  readonly netAtoms: bigint
+  readonly feeAtoms: bigint
+  readonly grossMinor: bigint
+  readonly feeMinor: bigint
+}
+
+/** What held funds are worth, rounded down, and how the fee divides them: the fee takes the fraction of an atom. */
+function share(
+  gateway: Gateway,
+  account: Account,
+  payment: Payment,
+  held: { asset: Payment['asset']; atoms: bigint },
+): Share {
+  const atQuote =
+    held.asset === payment.asset && (payment.status === 'underpaid' || payment.status === 'overpaid')
+  const grossMinor = atQuote
+    ? divideDown(held.atoms * payment.fiatMinor, payment.dueAtoms)
+    : fiatValue(
+        held.atoms,
+        held.asset,
+        gateway.rates[account.mode].rate(held.asset, payment.fiatCurrency).ratio,
+      )
+  const fee = atQuote
+    ? divideHalfUp(grossMinor * payment.quotedFeeMinor, payment.fiatMinor)
+    : feeMinor(grossMinor, gateway.settings.feeBps)
+  const netAtoms =
+    grossMinor === 0n ? held.atoms : splitCredit(held.atoms, grossMinor, grossMinor - fee).netAtoms
+  return { asset: held.asset, netAtoms, feeAtoms: held.atoms - netAtoms, grossMinor, feeMinor: fee }
+}
