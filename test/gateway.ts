@@ -1,0 +1,75 @@
+/** A gateway for tests: a database of its own, wallets of the test seed, fixed rates, nothing else running. */
+
+import type { Account } from '../src/accounts/account.ts'
+import { insertAccount } from '../src/accounts/accounts.sql.ts'
+import type { Mode } from '../src/core/assets.ts'
+import { SILENT } from '../src/core/log.ts'
+import type { Database } from '../src/db/database.ts'
+import { createPayment, type PaymentRequest } from '../src/flows/create-payment.ts'
+import type { Gateway, Queue } from '../src/flows/gateway.ts'
+import type { Payment } from '../src/payments/payment.ts'
+import { fixedRates } from '../src/rates/fixed.ts'
+import { testDatabase } from './database.ts'
+import { fillTestWallets } from './wallet.ts'
+
+/** Round numbers: a dollar price of 650 is 0.01 BTC. */
+export const TEST_RATES = [
+  'BTC/USD=65000,BTC/EUR=60000,BTC/GBP=50000',
+  'LTC/USD=100,LTC/EUR=90,LTC/GBP=80',
+  'ETH/USD=2500,ETH/EUR=2300,ETH/GBP=2000',
+  'USDC/USD=1,USDC/EUR=0.92,USDC/GBP=0.8',
+  'USDT/USD=1,USDT/EUR=0.92,USDT/GBP=0.8',
+].join(',')
+
+export interface TestGateway extends Gateway {
+  readonly db: Database & { readonly url: string }
+  /** Queues woken so far, in order. */
+  readonly woken: Queue[]
+}
+
+export async function testGateway(
+  options: { freshPerChain?: number; connectionsMax?: number } = {},
+): Promise<TestGateway> {
+  const db = await testDatabase({ connectionsMax: options.connectionsMax ?? 10 })
+  const { pool, secrets } = await fillTestWallets(db, { freshPerChain: options.freshPerChain ?? 8 })
+  const rates = fixedRates(TEST_RATES)
+  const woken: Queue[] = []
+  return {
+    db,
+    settings: {
+      publicUrl: 'http://127.0.0.1:8080',
+      feeBps: 100n,
+      payoutFeeBps: 10n,
+      minFiatMinor: 50n,
+      maxFiatMinor: 100_000_000n,
+      confirmations: {},
+    },
+    rates: { live: rates, test: rates },
+    addresses: pool,
+    secrets,
+    log: SILENT,
+    woken,
+    wake: (queue) => woken.push(queue),
+  }
+}
+
+export const testAccount = (gateway: Gateway, mode: Mode = 'test'): Promise<Account> =>
+  insertAccount(gateway.db, { name: 'Shop', email: 'shop@example.com', mode, currency: 'USD' })
+
+/** A payment of 100 dollars in litecoin, exactly one coin, unless told otherwise. */
+export const testPayment = (
+  gateway: Gateway,
+  account: Account,
+  request: Partial<PaymentRequest> = {},
+): Promise<Payment> =>
+  gateway.db.transaction((tx) =>
+    createPayment(gateway, tx, account, {
+      asset: 'LTC',
+      fiatMinor: 10_000n,
+      fiatCurrency: 'USD',
+      reference: null,
+      customerEmail: null,
+      metadata: null,
+      ...request,
+    }),
+  )
