@@ -43,6 +43,7 @@ export async function testGateway(
       minFiatMinor: 50n,
       maxFiatMinor: 100_000_000n,
       confirmations: {},
+      webhookAllowPrivate: true,
     },
     rates: { live: rates, test: rates },
     addresses: pool,
