@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type ChainMoment, type DecidedDeposit, type DecidedPayment, decide, mayCancel } from './decide.ts'
+import { PAYMENT_STATUSES, type PaymentStatus } from './payment.ts'
+
+const WINDOW_ENDS = new Date('2026-01-01T12:30:00Z')
+const INSIDE = new Date('2026-01-01T12:10:00Z')
+const AFTER = new Date('2026-01-01T12:31:00Z')
+const DUE = 100n
+
+const deposit = (change: Partial<DecidedDeposit> = {}): DecidedDeposit => ({
+  asset: 'BTC',
+  amountAtoms: DUE,
+  status: 'seen',
+  seenAt: INSIDE,
+  late: false,
+  dust: false,
+  ...change,
+})
+const open: ChainMoment = { now: INSIDE, viewedAt: INSIDE }
+const over: ChainMoment = { now: AFTER, viewedAt: AFTER }
+const blind: ChainMoment = { now: AFTER, viewedAt: INSIDE }
+
+const exact = deposit({ status: 'confirmed' })
+const low = deposit({ status: 'confirmed', amountAtoms: 60n })
+const rest = deposit({ status: 'seen', amountAtoms: 40n })
+const high = deposit({ status: 'confirmed', amountAtoms: 130n })
+const late = deposit({ status: 'confirmed', late: true, seenAt: AFTER })
+const lateExtra = { ...late, amountAtoms: 5n }
+const gone = deposit({ status: 'replaced' })
+const vanished = deposit({ status: 'dropped' })
+const orphan = deposit({ status: 'reorganised' })
+const crumb = deposit({ status: 'confirmed', amountAtoms: 1n, dust: true })
+const foreign = deposit({ status: 'confirmed', asset: 'LTC' })
+
+type Trigger = readonly [name: string, deposits: readonly DecidedDeposit[], moment: ChainMoment]
+const TRIGGERS: readonly Trigger[] = [
+  ['nothing, window open', [], open],
+  ['nothing, window over', [], over],
+  ['nothing, window over, blind', [], blind],
+  ['funds in the mempool', [deposit()], open],
+  ['due confirmed', [exact], open],
+  ['due confirmed, window over', [exact], over],
+  ['more confirmed', [high], open],
+  ['less confirmed', [low], open],
+  ['less confirmed, rest seen', [low, rest], open],
+  ['due confirmed, extra seen', [exact, rest], open],
+  ['due and extra confirmed', [exact, low], open],
+  ['due and late extra confirmed', [exact, lateExtra], over],
+  ['replaced, window open', [gone], open],
+  ['replaced, window over', [gone], over],
+  ['replaced, window over, blind', [gone], blind],
+  ['dropped, window over', [vanished], over],
+  ['block lost', [orphan], open],
+  ['late funds only', [late], over],
+  ['less confirmed, late rest', [low, late], over],
+  ['dust only', [crumb], open],
+  ['dust only, window over', [crumb], over],
+  ['another coin only', [foreign], open],
+]
+
+/** Rows as TRIGGERS, columns as named; `-` stays what it is. `!` marks a payment that was settled before. */
+const TABLE = `
+                                pending    detected   underpaid  completed  overpaid   expired    failed     cancelled  detected!
+nothing, window open            -          pending    detected   detected   detected   -          -          -          failed
+nothing, window over            expired    failed     detected   detected   detected   -          -          -          failed
+nothing, window over, blind     -          -          detected   detected   detected   -          -          -          failed
+funds in the mempool            detected   -          detected   detected   detected   -          -          -          -
+due confirmed                   detected   completed  detected   -          completed  -          -          -          completed
+due confirmed, window over      detected   completed  detected   -          completed  -          -          -          completed
+more confirmed                  detected   overpaid   detected   overpaid   -          -          -          -          overpaid
+less confirmed                  detected   underpaid  -          detected   detected   -          -          -          underpaid
+less confirmed, rest seen       detected   -          detected   detected   detected   -          -          -          -
+due confirmed, extra seen       detected   completed  detected   -          completed  -          -          -          completed
+due and extra confirmed         detected   overpaid   detected   overpaid   -          -          -          -          overpaid
+due and late extra confirmed    detected   completed  detected   overpaid   -          -          -          -          overpaid
+replaced, window open           -          pending    detected   detected   detected   -          -          -          failed
+replaced, window over           expired    failed     detected   detected   detected   -          -          -          failed
+replaced, window over, blind    -          -          detected   detected   detected   -          -          -          failed
+dropped, window over            expired    failed     detected   detected   detected   -          -          -          failed
+block lost                      detected   -          detected   detected   detected   -          -          -          -
+late funds only                 expired    failed     detected   -          completed  -          -          -          completed
+less confirmed, late rest       detected   underpaid  -          overpaid   -          -          -          -          overpaid
+dust only                       -          pending    detected   detected   detected   -          -          -          failed
+dust only, window over          expired    failed     detected   detected   detected   -          -          -          failed
+another coin only               -          pending    detected   detected   detected   -          -          -          failed
+`
+
+const [header = '', ...rows] = TABLE.trim().split('\n')
+const COLUMNS = header.trim().split(/\s+/)
+
+test('the table names every status and every trigger', () => {
+  assert.deepEqual(COLUMNS.filter((column) => !column.endsWith('!')).toSorted(), [...PAYMENT_STATUSES].toSorted())
+  assert.deepEqual(
+    rows.map((row) => row.slice(0, 32).trim()),
+    TRIGGERS.map(([name]) => name),
+  )
+})
+
+for (const [index, [name, deposits, moment]] of TRIGGERS.entries()) {
+  const cells = (rows[index] ?? '').slice(32).trim().split(/\s+/)
+  for (const [column, heading] of COLUMNS.entries()) {
+    const status = heading.replace('!', '') as PaymentStatus
+    const expected = cells[column] === '-' ? null : cells[column]
+    test(`${heading}: ${name} -> ${cells[column]}`, () => {
+      const wasSettled = heading.endsWith('!')
+      const isSettled = status === 'completed' || status === 'overpaid'
+      const payment: DecidedPayment = {
+        status,
+        asset: 'BTC',
+        dueAtoms: DUE,
+        expiresAt: WINDOW_ENDS,
+        settlements: wasSettled || isSettled ? 1 : 0,
+        settledAtoms: isSettled ? DUE : null,
+      }
+      assert.equal(decide(payment, deposits, moment)?.to ?? null, expected)
+    })
+  }
+}
+
+test('only a pending payment that nothing was seen for can be cancelled', () => {
+  for (const status of PAYMENT_STATUSES) {
+    assert.equal(mayCancel({ status }, []), status === 'pending')
+    assert.equal(mayCancel({ status }, [deposit()]), false)
+  }
+  assert.equal(mayCancel({ status: 'pending' }, [gone, crumb]), true)
+})
+
+test('funds seen name the moment of the first sighting', () => {
+  const first = new Date(INSIDE.getTime() - 60_000)
+  const payment = { status: 'pending', asset: 'BTC', dueAtoms: DUE, expiresAt: WINDOW_ENDS, settlements: 0, settledAtoms: null } as const
+  const step = decide(payment, [deposit(), deposit({ seenAt: first })], open)
+  assert.deepEqual(step, { to: 'detected', because: 'funds_seen', detectedAt: first })
+})
