@@ -30,8 +30,9 @@ import {
 } from '../deposits/deposits.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../payments/payments.sql.ts'
+import { forgetCoins } from '../withdrawals/coins.sql.ts'
 import type { Gateway } from './gateway.ts'
-import { listWatchedEtherAddresses } from './issued-addresses.sql.ts'
+import { listWatchedEtherAddresses } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
 
 /** A reorganisation deeper than this stops the watcher until the operator looks at it. */
@@ -179,6 +180,7 @@ function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<C
   return gateway.db.transaction(async (tx) => {
     const before = await fence(tx, lease)
     await markDecisionDue(tx, await markReorganised(tx, lease.chain, forkHeight))
+    await forgetCoins(tx, lease.chain, forkHeight)
     const dropped = await dropBlocksAbove(tx, lease.chain, forkHeight)
     gateway.log.warn(
       { chain: lease.chain, fork: forkHeight, blocks: dropped, from: before.tipHash },

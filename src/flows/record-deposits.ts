@@ -1,6 +1,6 @@
 /** Outputs at addresses we issued become deposits of the payments they were issued for. */
 import type { BlockRef, ChainTransaction, Output } from '../chains/chain.ts'
-import { ASSET_FACTS, type ChainName } from '../core/assets.ts'
+import { ASSET_FACTS, type ChainName, networkOfChain } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Tx } from '../db/database.ts'
 import {
@@ -10,8 +10,9 @@ import {
   recordSighting,
 } from '../deposits/deposits.sql.ts'
 import { fiatValue } from '../rates/quote.ts'
+import { recordCoins } from '../withdrawals/coins.sql.ts'
 import type { Gateway } from './gateway.ts'
-import { type IssuedAddress, matchIssuedAddresses } from './issued-addresses.sql.ts'
+import { type IssuedAddress, listOwnTransactions, matchOwnAddresses } from './own-addresses.sql.ts'
 
 /** Output index of ether that contracts sent (see the chain port). */
 const SENT_BY_CONTRACT = -2
@@ -23,7 +24,11 @@ interface Where {
   readonly time: Date
 }
 
-/** @returns The payments whose deposits changed. */
+/**
+ * Records deposits and, from blocks of chains with outputs, the coins that were received and spent.
+ *
+ * @returns The payments whose deposits changed.
+ */
 export async function recordDeposits(
   gateway: Gateway,
   tx: Tx,
@@ -32,14 +37,26 @@ export async function recordDeposits(
   where: Where,
 ): Promise<PaymentKey[]> {
   const lookups = transactions.flatMap((transaction) => transaction.outputs.map((output) => output.lookup))
-  const issued = await matchIssuedAddresses(tx, chain, lookups)
-  if (issued.size === 0) return []
+  const own = await matchOwnAddresses(tx, chain, lookups)
+  if (where.block && networkOfChain(chain) !== 'ethereum') {
+    await recordCoins(tx, chain, { ...where.block, transactions }, (lookup) => own.has(hex(lookup)))
+  }
+  const paying = transactions.filter((transaction) =>
+    transaction.outputs.some((output) => own.get(hex(output.lookup))),
+  )
+  const ours = await listOwnTransactions(
+    tx,
+    chain,
+    paying.map((transaction) => transaction.key),
+  )
 
   const sightedAt = where.block ? await earlier(tx, where.time) : where.time
   const touched: PaymentKey[] = []
-  for (const transaction of transactions) {
+  for (const transaction of paying) {
+    if (ours.has(transaction.key)) continue
+    if (transaction.inputs.length > 0) await recordInputs(tx, chain, transaction.key, transaction.inputs)
     for (const output of transaction.outputs) {
-      const address = output.atoms > 0n ? issued.get(Buffer.from(output.lookup).toString('hex')) : undefined
+      const address = output.atoms > 0n ? own.get(hex(output.lookup)) : undefined
       if (!address) continue
       if (output.index === SENT_BY_CONTRACT)
         await markRenamedByBlock(tx, chain, address.address, transaction.key)
@@ -56,12 +73,14 @@ export async function recordDeposits(
         sightedMinor: sightedAt > address.windowEndsAt ? valueAtSight(gateway, address, output) : null,
         dust: output.atoms < ASSET_FACTS[output.asset].dustAtoms,
       })
-      if (transaction.inputs.length > 0) await recordInputs(tx, chain, transaction.key, transaction.inputs)
       if (isNew) touched.push(address)
     }
   }
   return touched
 }
+
+const hex = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 
 /** Our clock, or the block's where that is earlier: what a node shows late was still there in time. */
 async function earlier(tx: Tx, blockTime: Date): Promise<Date> {

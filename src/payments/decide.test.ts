@@ -90,7 +90,10 @@ const [header = '', ...rows] = TABLE.trim().split('\n')
 const COLUMNS = header.trim().split(/\s+/)
 
 test('the table names every status and every trigger', () => {
-  assert.deepEqual(COLUMNS.filter((column) => !column.endsWith('!')).toSorted(), [...PAYMENT_STATUSES].toSorted())
+  assert.deepEqual(
+    COLUMNS.filter((column) => !column.endsWith('!')).toSorted(),
+    [...PAYMENT_STATUSES].toSorted(),
+  )
   assert.deepEqual(
     rows.map((row) => row.slice(0, 32).trim()),
     TRIGGERS.map(([name]) => name),
@@ -128,7 +131,14 @@ test('only a pending payment that nothing was seen for can be cancelled', () => 
 
 test('funds seen name the moment of the first sighting', () => {
   const first = new Date(INSIDE.getTime() - 60_000)
-  const payment = { status: 'pending', asset: 'BTC', dueAtoms: DUE, expiresAt: WINDOW_ENDS, settlements: 0, settledAtoms: null } as const
+  const payment = {
+    status: 'pending',
+    asset: 'BTC',
+    dueAtoms: DUE,
+    expiresAt: WINDOW_ENDS,
+    settlements: 0,
+    settledAtoms: null,
+  } as const
   const step = decide(payment, [deposit(), deposit({ seenAt: first })], open)
   assert.deepEqual(step, { to: 'detected', because: 'funds_seen', detectedAt: first })
 })

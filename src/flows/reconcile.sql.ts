@@ -1,0 +1,118 @@
+/** The sums that must agree, each computed from rows that were written independently. */
+import type { Asset, ChainName } from '../core/assets.ts'
+import type { Queryable } from '../db/database.ts'
+
+export interface Difference {
+  readonly proof: string
+  readonly chain: ChainName
+  readonly asset: Asset
+  /** Whose, or which row; null for a sum over the whole gateway. */
+  readonly subject: string | null
+  readonly expectedAtoms: bigint
+  readonly foundAtoms: bigint
+}
+
+interface DifferenceRow {
+  chain: ChainName
+  asset: Asset
+  subject: string | null
+  expected: bigint
+  found: bigint
+}
+
+const proof =
+  (name: string, text: string) =>
+  async (db: Queryable): Promise<Difference[]> => {
+    const { rows } = await db.query<DifferenceRow>(text)
+    return rows.map((row) => ({
+      proof: name,
+      chain: row.chain,
+      asset: row.asset,
+      subject: row.subject,
+      expectedAtoms: row.expected,
+      foundAtoms: row.found,
+    }))
+  }
+
+/** Every transfer on its two sides; `wallet`, `network_fees` and `loss` grow by debits, all others by credits. */
+const SIDES = `
+  select account_id, chain, asset, debit as account, -amount_atoms as credited from transfers
+  union all
+  select account_id, chain, asset, credit as account, amount_atoms as credited from transfers`
+
+export const balancesFollowTransfers = proof(
+  'balances = transfers',
+  `with booked as (
+     select account_id, chain, asset, account as kind, sum(credited) as atoms from (${SIDES}) s
+     where account in ('available', 'held', 'unresolved') group by 1, 2, 3, 4
+   )
+   select coalesce(b.chain, t.chain) as chain, coalesce(b.asset, t.asset) as asset,
+     coalesce(b.account_id, t.account_id)::text || ' ' || coalesce(b.kind, t.kind) as subject,
+     coalesce(t.atoms, 0) as expected, coalesce(b.atoms, 0) as found
+   from balances b full join booked t using (account_id, chain, asset, kind)
+   where coalesce(t.atoms, 0) <> coalesce(b.atoms, 0)`,
+)
+
+export const heldFundsFollowBalances = proof(
+  'funds held for payments = unresolved balances',
+  `with held as (
+     select u.account_id, p.chain, u.asset, sum(u.atoms) as atoms
+     from unresolved_funds u join payments p on p.account_id = u.account_id and p.id = u.payment_id group by 1, 2, 3
+   ), owed as (select account_id, chain, asset, atoms from balances where kind = 'unresolved')
+   select coalesce(h.chain, o.chain) as chain, coalesce(h.asset, o.asset) as asset,
+     coalesce(h.account_id, o.account_id)::text as subject, coalesce(o.atoms, 0) as expected, coalesce(h.atoms, 0) as found
+   from held h full join owed o using (account_id, chain, asset)
+   where coalesce(h.atoms, 0) <> coalesce(o.atoms, 0)`,
+)
+
+export const bookingsFollowDeposits = proof(
+  'bookings = confirmed deposits',
+  `with booked as (
+     select d.account_id, d.id, d.chain, d.asset,
+       coalesce(sum(case when t.debit = 'wallet' then t.amount_atoms when t.credit = 'wallet' then -t.amount_atoms end), 0) as atoms
+     from deposits d
+     left join journal_entries j on j.account_id = d.account_id
+       and j.cause in (select format('deposit:%s:%s:%s', d.id, w.word, n)
+         from (values ('book'), ('reverse')) w (word), generate_series(1, d.bookings) n)
+     left join transfers t on t.account_id = j.account_id and t.entry_id = j.id
+     group by d.account_id, d.id, d.chain, d.asset
+   )
+   select b.chain, b.asset, 'deposit ' || b.id as subject,
+     case when d.booked then d.amount_atoms else 0 end as expected, b.atoms as found
+   from booked b join deposits d using (account_id, id)
+   where b.atoms <> case when d.booked then d.amount_atoms else 0 end`,
+)
+
+export const settlementsFollowPayments = proof(
+  'settlements = credited payments',
+  `with settled as (
+     select p.account_id, p.id, p.chain, p.asset,
+       coalesce(sum(case when t.debit = 'unresolved' then t.amount_atoms when t.credit = 'unresolved' then -t.amount_atoms end), 0) as atoms
+     from payments p
+     left join journal_entries j on j.account_id = p.account_id
+       and j.cause in (select format('payment:%s:%s:%s', p.id, w.word, n)
+         from (values ('settle'), ('reverse'), ('accept')) w (word), generate_series(1, p.settlements) m,
+           lateral (select case when w.word = 'accept' then m || ':' || p.asset else m::text end as n) x)
+     left join transfers t on t.account_id = j.account_id and t.entry_id = j.id and t.asset = p.asset
+     where p.settlements > 0
+     group by p.account_id, p.id, p.chain, p.asset
+   )
+   select s.chain, s.asset, 'payment ' || s.id as subject,
+     coalesce(p.credited_atoms + p.gateway_fee_atoms, 0) as expected, s.atoms as found
+   from settled s join payments p using (account_id, id)
+   where s.atoms <> coalesce(p.credited_atoms + p.gateway_fee_atoms, 0)`,
+)
+
+export interface WalletSum {
+  readonly chain: ChainName
+  readonly asset: Asset
+  /** Debits less credits of `wallet`: what the books say the chain holds for us. */
+  readonly walletAtoms: bigint
+}
+
+export async function sumWallets(db: Queryable): Promise<WalletSum[]> {
+  const { rows } = await db.query<{ chain: ChainName; asset: Asset; atoms: bigint }>(
+    `select chain, asset, sum(-credited) as atoms from (${SIDES}) s where account = 'wallet' group by 1, 2 order by 1, 2`,
+  )
+  return rows.map((row) => ({ chain: row.chain, asset: row.asset, walletAtoms: row.atoms }))
+}
