@@ -41,8 +41,10 @@ create table idempotency_keys (
   key text not null check (length(key) between 1 and 255),
   -- Method, path and body of the first request, hashed: another request under the key is a conflict.
   request_hash bytea not null check (length(request_hash) = 32),
-  response_status integer not null,
-  response_body text not null,
+  -- Null only within the transaction that claims the key. The body is sealed with BECK_SECRET_KEY, for an answer
+  -- may hold a secret that is shown once.
+  response_status integer,
+  response_body bytea,
   created_at timestamptz not null default now(),
   primary key (account_id, key)
 );

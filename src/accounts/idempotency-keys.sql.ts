@@ -1,0 +1,75 @@
+/** Which requests were answered already, and how. A key commits together with the effect of its request. */
+import type { AccountId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+
+export interface StoredAnswer {
+  readonly requestHash: Buffer
+  readonly status: number
+  /** Sealed: an answer may hold a secret that is shown once. */
+  readonly sealedBody: Buffer
+}
+
+/**
+ * Claims a key for the running transaction. While another transaction holds the key's row, this waits on the unique
+ * index for it to end: it then finds the key taken (that one committed) or free (that one rolled back).
+ * A row older than 24 hours is taken over.
+ *
+ * @returns False when the key has an answer; read it with {@link findAnswer}.
+ * @throws PostgreSQL error 55P03 when the other transaction outlasts `waitMs`.
+ */
+export async function claimIdempotencyKey(
+  tx: Tx,
+  claim: { accountId: AccountId; key: string; requestHash: Uint8Array; waitMs: number },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `with patience as materialized (select set_config('lock_timeout', $4::text, true))
+     insert into idempotency_keys as known (account_id, key, request_hash)
+     select $1::uuid, $2::text, $3::bytea from patience
+     on conflict (account_id, key) do update
+       set request_hash = excluded.request_hash, response_status = null, response_body = null, created_at = now()
+       where known.created_at < now() - interval '24 hours'`,
+    [claim.accountId, claim.key, Buffer.from(claim.requestHash), `${claim.waitMs}ms`],
+  )
+  return rowCount > 0
+}
+
+/** Completes a claim, in the transaction that made it. */
+export async function storeAnswer(
+  tx: Tx,
+  accountId: AccountId,
+  key: string,
+  answer: Pick<StoredAnswer, 'status' | 'sealedBody'>,
+): Promise<void> {
+  await tx.query(
+    `update idempotency_keys set response_status = $3::integer, response_body = $4::bytea
+     where account_id = $1::uuid and key = $2::text`,
+    [accountId, key, answer.status, answer.sealedBody],
+  )
+}
+
+/** The answer stored under a key; null when there is none, or it is older than 24 hours. */
+export async function findAnswer(
+  db: Queryable,
+  accountId: AccountId,
+  key: string,
+): Promise<StoredAnswer | null> {
+  const { rows } = await db.query<StoredAnswer>(
+    `select request_hash as "requestHash", response_status as status, response_body as "sealedBody"
+     from idempotency_keys
+     where account_id = $1::uuid and key = $2::text and created_at >= now() - interval '24 hours'
+       and response_status is not null`,
+    [accountId, key],
+  )
+  return rows[0] ?? null
+}
+
+/** Forgets answers past their 24 hours, the oldest first. @returns How many; fewer than `limit` means all of them. */
+export async function forgetOldAnswers(db: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from idempotency_keys where (account_id, key) in (
+       select account_id, key from idempotency_keys where created_at < now() - interval '24 hours'
+       order by created_at limit $1::integer for update skip locked)`,
+    [limit],
+  )
+  return rowCount
+}

@@ -1,0 +1,45 @@
+import type { AccountId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+import {
+  activity,
+  exactId,
+  instantBound,
+  type ListDescription,
+  type ListQuery,
+  type Page,
+  readPage,
+  substring,
+} from '../db/list.ts'
+import type { WebhookEndpoint } from './webhook-endpoints.sql.ts'
+
+export const WEBHOOK_ENDPOINT_SORTS = ['id', 'url', 'events', 'status', 'created_at'] as const
+
+const ENDPOINTS: ListDescription = {
+  from: 'webhook_endpoints w',
+  columns: `w.id, w.url, w.events, w.is_active as "isActive", w.disabled_reason as "disabledReason",
+    w.created_at as "createdAt"`,
+  account: 'w.account_id',
+  id: 'w.id',
+  always: 'w.deleted_at is null',
+  sorts: {
+    id: 'w.id',
+    url: 'w.url',
+    events: 'w.events',
+    status: 'w.is_active',
+    created_at: 'w.created_at',
+  } satisfies Record<(typeof WEBHOOK_ENDPOINT_SORTS)[number], string>,
+  filters: {
+    filter_id: exactId('whk', 'w.id'),
+    filter_url: substring('w.url'),
+    filter_status: activity('w.is_active'),
+    start_date: instantBound('w.created_at', '>='),
+    end_date: instantBound('w.created_at', '<'),
+  },
+}
+
+/** A page of the account's webhook endpoints, without their secrets. @throws {Refusal} `invalid` for a wrong query. */
+export const listWebhookEndpoints = (
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): Promise<Page<WebhookEndpoint>> => readPage(db, ENDPOINTS, accountId, query)

@@ -1,0 +1,5 @@
+/** All rows of the API below `/v1`, in the order of the reference. A new resource adds its file here. */
+import type { Route } from '../route.ts'
+import { webhooks } from './webhooks.ts'
+
+export const routes: readonly Route[] = [...webhooks]

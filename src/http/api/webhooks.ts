@@ -1,0 +1,114 @@
+/** Webhook endpoints: where a merchant is told of events. */
+import { Type } from 'typebox'
+import { Refusal } from '../../core/errors.ts'
+import { readId, showId } from '../../core/ids.ts'
+import { EVENT_TYPES } from '../../events/event.ts'
+import { listWebhookEndpoints, WEBHOOK_ENDPOINT_SORTS } from '../../events/list-webhook-endpoints.sql.ts'
+import {
+  createWebhookEndpoint,
+  deleteWebhookEndpoint,
+  type WebhookEndpoint as EndpointRow,
+} from '../../events/webhook-endpoints.sql.ts'
+import { parseWebhookUrl } from '../../events/webhook-url.ts'
+import { showPage } from '../page.ts'
+import { type Route, read, write } from '../route.ts'
+import { Fields, Id, OneOf, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
+
+const endpointFields = {
+  id: Id('whk'),
+  url: Type.String(),
+  events: Type.Array(OneOf(EVENT_TYPES)),
+  is_active: Type.Boolean({ description: 'whether it receives events' }),
+  created_at: Timestamp(),
+}
+
+const WebhookEndpoint = Fields(endpointFields)
+
+const showEndpoint = (row: EndpointRow) => ({
+  id: showId('whk', row.id),
+  url: row.url,
+  events: [...row.events],
+  is_active: row.isActive,
+  created_at: row.createdAt.toISOString(),
+})
+
+const EXAMPLE = {
+  id: 'whk_01k6v3d6yqf5bbt9xgk2v7p8rm',
+  url: 'https://shop.example/hooks/beck',
+  events: ['payment.completed' as const],
+  is_active: true,
+  created_at: '2026-02-03T10:15:00.000Z',
+}
+
+export const webhooks: readonly Route[] = [
+  write({
+    method: 'POST',
+    path: '/webhooks',
+    scope: 'webhooks:write',
+    summary: 'Register a webhook endpoint',
+    description: 'The signing secret is in this answer and never again.',
+    body: Fields({
+      url: Type.String({ maxLength: 2_048, description: 'an https URL on the public internet' }),
+      events: Type.Array(OneOf(EVENT_TYPES), {
+        minItems: 1,
+        maxItems: 50,
+        description: 'one or more event types',
+      }),
+    }),
+    status: 201,
+    data: Fields({
+      ...endpointFields,
+      secret: Type.String({ description: '`whsec_` and base64: signs the events (Standard Webhooks)' }),
+    }),
+    refusals: { 400: ['invalid_url', 'url_not_https', 'url_with_credentials', 'url_not_public'] },
+    example: {
+      body: { url: EXAMPLE.url, events: EXAMPLE.events },
+      data: { ...EXAMPLE, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=' },
+    },
+    async write({ gateway, tx, account, body }) {
+      const url = parseWebhookUrl(body.url, { allowPrivate: gateway.settings.webhookAllowPrivate })
+      const { endpoint, secret } = await createWebhookEndpoint(tx, gateway.secrets, {
+        accountId: account.id,
+        url,
+        events: body.events,
+      })
+      return { ...showEndpoint(endpoint), secret }
+    },
+  }),
+  read({
+    method: 'GET',
+    path: '/webhooks',
+    scope: 'webhooks:read',
+    summary: 'List webhook endpoints',
+    query: Fields({
+      ...paging(WEBHOOK_ENDPOINT_SORTS),
+      filter_id: Type.Optional(Type.String({ description: 'exact id' })),
+      filter_url: Type.Optional(Type.String({ description: 'part of the URL, in any case' })),
+      filter_status: Type.Optional(Type.String({ description: 'comma-separated `active`, `inactive`' })),
+    }),
+    data: PageOf(WebhookEndpoint),
+    refusals: { 400: ['invalid_parameter'] },
+    example: { data: { items: [EXAMPLE], total: 1, page: 1, limit: 25, total_pages: 1 } },
+    async read({ db, account, query }) {
+      return showPage(await listWebhookEndpoints(db, account.id, query), showEndpoint)
+    },
+  }),
+  write({
+    method: 'DELETE',
+    path: '/webhooks/:id',
+    scope: 'webhooks:write',
+    summary: 'Delete a webhook endpoint',
+    description: 'It receives nothing from now on, what is still waiting for it included.',
+    params: PathId('whk'),
+    data: Fields({ id: Id('whk'), deleted: Type.Literal(true) }),
+    refusals: { 404: ['webhook_endpoint_not_found'] },
+    example: { data: { id: EXAMPLE.id, deleted: true } },
+    async write({ tx, account, params }) {
+      const id = readId('whk', params.id)
+      if (!id || !(await deleteWebhookEndpoint(tx, account.id, id))) {
+        throw new Refusal('not_found', 'webhook_endpoint_not_found', 'there is no such webhook endpoint')
+      }
+      return { id: params.id, deleted: true as const }
+    },
+  }),
+]

@@ -1,0 +1,149 @@
+/** Builds the HTTP application. `server.ts` listens; tests use `inject`. */
+import { randomBytes } from 'node:crypto'
+import {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+} from 'fastify'
+import type { Gateway } from '../flows/gateway.ts'
+import { routes } from './api/routes.ts'
+import { type Caller, openAuthenticator } from './authenticate.ts'
+import { failure } from './envelope.ts'
+import { answerTo } from './errors.ts'
+import { guardRoutes } from './guard.ts'
+import { readJsonBody } from './json-body.ts'
+import { type BucketSize, openLocalBuckets, type RateLimiter } from './rate-limit.ts'
+import { registerRoute } from './register-route.ts'
+import type { Route } from './route.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose key the request carries; null before the guard, and on routes that need no key. */
+    caller: Caller | null
+    /** The body as it was sent; empty when there was none. */
+    bodyText: string
+  }
+}
+
+export interface AppOptions {
+  /** Requests per key; 100 a second with bursts of 200 when absent. */
+  readonly rateLimit?: BucketSize
+  /** Where the buckets are; in this process when absent. Closed with the application. */
+  readonly rateLimiter?: RateLimiter
+  /** Whose forwarded headers to believe: addresses or networks, comma-separated; nobody's when absent. */
+  readonly trustProxy?: string
+  /** Routes below `/v1` beyond the API's own. */
+  readonly routes?: readonly Route[]
+}
+
+const newRequestId = (): string => `req_${randomBytes(12).toString('base64url')}`
+
+const BODY_BYTES_MAX = 64 * 1024
+export const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
+
+export async function buildApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {
+  const app = fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    // From the first byte to the last of a request, and between two requests of a connection. The latter is above the
+    // minute that load balancers keep connections for, so that they close first.
+    requestTimeout: 30_000,
+    keepAliveTimeout: 72_000,
+    logger: false,
+    genReqId: newRequestId,
+    trustProxy: options.trustProxy ?? false,
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 1_000 },
+    ajv: {
+      // `verbose` hands the refused value to the message. The number of errors is bounded by the size of a body.
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: false,
+        allErrors: true,
+        verbose: true,
+      },
+    },
+    frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      sendError(error, request, reply)
+    },
+    clientErrorHandler: (error, socket) => {
+      if (!socket.writable || error.code === 'ECONNRESET') return
+      const body = JSON.stringify(
+        failure(400, {
+          reason: 'malformed_request',
+          message: 'this is not an HTTP request that can be read',
+          requestId: newRequestId(),
+        }),
+      )
+      socket.end(
+        `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+      )
+    },
+  })
+  const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const answer = answerTo(error)
+    const line = {
+      request_id: request.id,
+      method: request.method,
+      route: request.routeOptions.url,
+      err: error,
+    }
+    if (answer.logged) {
+      if (answer.status === 500) gateway.log.error(line, 'a request failed')
+      else gateway.log.warn(line, 'a request could not be served')
+    }
+    reply.code(answer.status).type('application/json; charset=utf-8')
+    if (answer.status === 401) reply.header('WWW-Authenticate', 'Bearer')
+    if (answer.retryAfterSeconds !== undefined) reply.header('Retry-After', answer.retryAfterSeconds)
+    reply.serializer(JSON.stringify).send(failure(answer.status, { ...answer, requestId: request.id }))
+  }
+
+  app.decorateRequest('caller', null)
+  app.decorateRequest('bodyText', '')
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('X-Request-Id', request.id)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    gateway.log.info(
+      {
+        request_id: request.id,
+        method: request.method,
+        route: request.routeOptions.url ?? null,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+        ...(request.caller ? { account_id: request.caller.account.id, key_id: request.caller.keyId } : {}),
+      },
+      'request',
+    )
+  })
+
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (bytes.length === 0) return undefined
+      const { text, value } = readJsonBody(bytes)
+      request.bodyText = text
+      return value
+    },
+  )
+  app.setErrorHandler(sendError)
+  app.setNotFoundHandler((request, reply) => {
+    const body = failure(404, {
+      reason: 'unknown_route',
+      message: `there is no ${request.method} at this path; GET /openapi.json lists what there is`,
+      requestId: request.id,
+    })
+    reply.code(404).type('application/json; charset=utf-8').send(body)
+  })
+
+  const limiter = options.rateLimiter ?? openLocalBuckets(options.rateLimit ?? DEFAULT_RATE_LIMIT)
+  app.addHook('onClose', () => limiter.close())
+  const guard = guardRoutes(openAuthenticator(gateway.db), limiter)
+  for (const route of [...routes, ...(options.routes ?? [])]) registerRoute(app, gateway, route, guard)
+  await app.ready()
+  return app
+}

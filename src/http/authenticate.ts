@@ -1,0 +1,101 @@
+/** Who is calling: the secret key in `X-API-Key` or `Authorization: Bearer`, and what it may do. */
+import type { Account } from '../accounts/account.ts'
+import { findAccount } from '../accounts/accounts.sql.ts'
+import { parseApiKey, type Scope } from '../accounts/api-key.ts'
+import { findApiKey } from '../accounts/api-keys.sql.ts'
+import { invariant, Refusal } from '../core/errors.ts'
+import type { ApiKeyId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+
+export interface Caller {
+  readonly account: Account
+  readonly keyId: ApiKeyId
+  readonly scopes: readonly Scope[]
+}
+
+export interface KeyHeaders {
+  readonly 'x-api-key'?: string | string[] | undefined
+  readonly authorization?: string | undefined
+}
+
+/** How long a process may go on believing a key it has looked up: a revoked key stops everywhere within this. */
+const BELIEVED_MS = 2_000
+const BELIEVED_KEYS_MAX = 10_000
+
+/**
+ * The key a request carries, unread; null when it carries none.
+ *
+ * @throws {Refusal} `unauthenticated` when the header is not of the form, or both headers name different keys.
+ */
+export function presentedKey(headers: KeyHeaders): string | null {
+  const own = headers['x-api-key']
+  if (Array.isArray(own)) throw malformed('the header X-API-Key was sent more than once')
+  const bearer = headers.authorization
+  const match = bearer === undefined ? null : /^bearer +(\S+) *$/i.exec(bearer)
+  if (bearer !== undefined && !match) {
+    throw malformed('the header Authorization must read "Bearer " and an API key')
+  }
+  const carried = match?.[1]
+  if (own !== undefined && carried !== undefined && own !== carried) {
+    throw malformed('X-API-Key and Authorization carry different keys; send one of them')
+  }
+  return own ?? carried ?? null
+}
+
+export interface Authenticator {
+  /** @throws {Refusal} `unauthenticated` when the key is malformed, unknown or revoked. */
+  caller(key: string): Promise<Caller>
+}
+
+/** Looks keys up by their hash and remembers each answer for two seconds, good ones only. */
+export function openAuthenticator(db: Queryable, now: () => number = Date.now): Authenticator {
+  const believed = new Map<string, { until: number; caller: Promise<Caller> }>()
+
+  const lookUp = async (hash: Buffer): Promise<Caller> => {
+    const found = await findApiKey(db, hash)
+    if (!found) throw new Refusal('unauthenticated', 'unknown_api_key', 'the API key is not known here')
+    if (found.revokedAt) {
+      throw new Refusal('unauthenticated', 'revoked_api_key', 'the API key was revoked; use another one')
+    }
+    const account = await findAccount(db, found.accountId)
+    invariant(account, `the API key ${found.keyId} belongs to no account`)
+    return { account, keyId: found.keyId, scopes: found.scopes }
+  }
+
+  return {
+    async caller(key) {
+      const parsed = parseApiKey(key)
+      if (!parsed) throw malformed('the API key is malformed: check that it was copied whole')
+      const name = parsed.hash.toString('base64')
+      const known = believed.get(name)
+      if (known && known.until > now()) return known.caller
+      if (believed.size >= BELIEVED_KEYS_MAX) believed.clear()
+      const caller = lookUp(parsed.hash)
+      const entry = { until: now() + BELIEVED_MS, caller }
+      believed.set(name, entry)
+      caller.catch(() => {
+        if (believed.get(name) === entry) believed.delete(name)
+      })
+      return caller
+    },
+  }
+}
+
+/** @throws {Refusal} `forbidden` that names the missing scope. */
+export function requireScope(caller: Caller, scope: Scope): void {
+  if (caller.scopes.includes(scope)) return
+  throw new Refusal(
+    'forbidden',
+    'missing_scope',
+    `this API key lacks the scope ${scope}; it has ${caller.scopes.join(', ')}`,
+  )
+}
+
+export const missingKey = (): Refusal =>
+  new Refusal(
+    'unauthenticated',
+    'missing_api_key',
+    'no API key; send one in the header X-API-Key or as Authorization: Bearer',
+  )
+
+const malformed = (message: string): Refusal => new Refusal('unauthenticated', 'malformed_api_key', message)

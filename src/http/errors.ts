@@ -1,0 +1,109 @@
+/** What each kind of trouble is answered with. Nothing of what happened inside ever shows in an answer. */
+import { type FieldProblem, OutsideFailure, Refusal, type RefusalKind } from '../core/errors.ts'
+import { type SchemaProblem, schemaProblems } from './schema-problems.ts'
+
+const STATUS_OF: Readonly<Record<RefusalKind, number>> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  unprocessable: 422,
+  unavailable: 503,
+}
+
+export const statusOf = (refusal: Refusal): number => STATUS_OF[refusal.kind]
+
+/** Too many requests: from a key, or failed attempts to authenticate from an address. */
+export class RateLimited extends Error {
+  override readonly name = 'RateLimited'
+  readonly retryAfterSeconds: number
+
+  constructor(message: string, retryAfterSeconds: number) {
+    super(message)
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly reason: string
+  readonly message: string
+  readonly details: readonly FieldProblem[]
+  readonly retryAfterSeconds?: number
+  /** The operator must see the cause: it is ours, or the outside's. */
+  readonly logged: boolean
+}
+
+const answer = (status: number, reason: string, message: string, details: readonly FieldProblem[] = []) => ({
+  status,
+  reason,
+  message,
+  details,
+  logged: false,
+})
+
+/** Words for what Fastify itself refuses before a route sees the request. */
+const FASTIFY_REFUSALS: Readonly<Record<string, Answer>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: answer(
+    413,
+    'body_too_large',
+    'the body is larger than 64 KiB; send a smaller one',
+  ),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: answer(
+    415,
+    'unsupported_media_type',
+    'the body must be JSON; send it with the header Content-Type: application/json',
+  ),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: answer(
+    400,
+    'malformed_request',
+    'the body is not as long as Content-Length says',
+  ),
+  FST_ERR_BAD_URL: answer(400, 'malformed_url', 'the path holds an escape that is not valid UTF-8'),
+}
+
+/** Turns whatever was thrown into an answer. */
+export function answerTo(error: unknown): Answer {
+  if (error instanceof Refusal) {
+    return {
+      ...answer(statusOf(error), error.reason, error.message, error.details),
+      logged: error.kind === 'unavailable',
+    }
+  }
+  if (error instanceof RateLimited) {
+    return {
+      ...answer(429, 'rate_limit_exceeded', error.message),
+      retryAfterSeconds: error.retryAfterSeconds,
+    }
+  }
+  if (error instanceof OutsideFailure) {
+    return {
+      ...answer(
+        503,
+        'temporarily_unavailable',
+        'something Beck depends on did not answer; try again shortly',
+      ),
+      retryAfterSeconds: 5,
+      logged: true,
+    }
+  }
+  if (error instanceof Error && 'validation' in error && Array.isArray(error.validation)) {
+    const part = 'validationContext' in error ? String(error.validationContext) : 'body'
+    const details = schemaProblems(part, error.validation as SchemaProblem[])
+    const message = details.map((problem) => `${problem.field}: ${problem.message}`).join('; ')
+    return answer(400, 'invalid_request', message, details)
+  }
+  if (error instanceof Error && 'code' in error) {
+    const known = FASTIFY_REFUSALS[String(error.code)]
+    if (known) return known
+  }
+  return {
+    ...answer(
+      500,
+      'internal_error',
+      'Beck made a mistake; the operator finds the cause under this request_id',
+    ),
+    logged: true,
+  }
+}

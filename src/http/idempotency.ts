@@ -1,0 +1,130 @@
+/**
+ * `Idempotency-Key`: a POST that is sent again is answered as the first time, byte for byte, for 24 hours.
+ *
+ * The key's row is the first thing its transaction writes and commits with the effect, so there is never an effect
+ * without its answer, nor an answer without its effect. Requests that arrive meanwhile wait on the row. What is stored:
+ * success, and refusals of a request that was understood (404, 409, 422). What is not: 400 (send it again corrected),
+ * 401, 403, 413, 415, 429, 500 and 503 (nothing was done).
+ *
+ * @see docs/decisions/0004-idempotency.md
+ */
+import { createHash } from 'node:crypto'
+import {
+  claimIdempotencyKey,
+  findAnswer,
+  type StoredAnswer,
+  storeAnswer,
+} from '../accounts/idempotency-keys.sql.ts'
+import { invalidField, Refusal, type RefusalKind } from '../core/errors.ts'
+import type { AccountId } from '../core/ids.ts'
+import type { Secrets } from '../core/secrets.ts'
+import { type Database, sqlState, type Tx } from '../db/database.ts'
+
+const KEY_LENGTH_MAX = 255
+/** How long a request waits for another one with the same key to be answered. */
+const WAIT_MS = 5_000
+const LOCK_NOT_AVAILABLE = '55P03'
+const STORED_REFUSALS: readonly RefusalKind[] = ['not_found', 'conflict', 'unprocessable']
+
+/** The bytes of an answer, as they are sent and stored. */
+export interface Reply {
+  readonly status: number
+  readonly body: string
+}
+
+export interface KeyedRequest {
+  readonly accountId: AccountId
+  readonly key: string
+  /** Of method, path and body: what must be the same when the key is used again. */
+  readonly requestHash: Buffer
+}
+
+/** @throws {Refusal} `invalid` when the header is empty, too long, not printable ASCII, or sent twice. */
+export function readIdempotencyKey(header: string | string[] | undefined): string | null {
+  if (header === undefined) return null
+  if (Array.isArray(header) || !/^[\x21-\x7e]+( +[\x21-\x7e]+)*$/.test(header)) {
+    throw invalidField('Idempotency-Key', 'invalid_idempotency_key', 'must be one line of printable ASCII')
+  }
+  if (header.length > KEY_LENGTH_MAX) {
+    throw invalidField(
+      'Idempotency-Key',
+      'invalid_idempotency_key',
+      `must have at most ${KEY_LENGTH_MAX} characters, got ${header.length}`,
+    )
+  }
+  return header
+}
+
+export const hashRequest = (method: string, url: string, bodyText: string): Buffer =>
+  createHash('sha256').update(`${method} ${url}\n`).update(bodyText).digest()
+
+/**
+ * Runs `work` in a transaction once per key.
+ *
+ * @param refused - Writes the answer to a refusal, for storing.
+ * @returns The answer, and whether it is an earlier one.
+ * @throws {Refusal} `conflict`: the key belongs to another request, or its first request is still running.
+ */
+export async function answerOnce(
+  db: Database,
+  secrets: Secrets,
+  request: KeyedRequest,
+  work: (tx: Tx) => Promise<Reply>,
+  refused: (refusal: Refusal) => Reply,
+): Promise<Reply & { replayed: boolean }> {
+  const { accountId, key, requestHash } = request
+  const owner = `${accountId}:${key}`
+  const replay = (stored: StoredAnswer): Reply & { replayed: boolean } => {
+    if (!stored.requestHash.equals(requestHash)) {
+      throw new Refusal(
+        'conflict',
+        'idempotency_key_reused',
+        'this Idempotency-Key belongs to another request (method, path or body differ); use a new key',
+      )
+    }
+    const body = secrets.open('idempotency', owner, stored.sealedBody).toString('utf8')
+    return { status: stored.status, body, replayed: true }
+  }
+  const once = (produce: (tx: Tx) => Promise<Reply>) =>
+    db.transaction(
+      async (tx) => {
+        if (!(await claimIdempotencyKey(tx, { accountId, key, requestHash, waitMs: WAIT_MS }))) {
+          const stored = await findAnswer(tx, accountId, key)
+          if (!stored) throw inFlight()
+          return replay(stored)
+        }
+        const reply = await produce(tx)
+        const sealedBody = secrets.seal('idempotency', owner, Buffer.from(reply.body))
+        await storeAnswer(tx, accountId, key, { status: reply.status, sealedBody })
+        return { ...reply, replayed: false }
+      },
+      {
+        ifCommitted: async (after) => {
+          const stored = await findAnswer(after, accountId, key)
+          return stored ? { ...replay(stored), replayed: false } : undefined
+        },
+      },
+    )
+  let underway = false
+  try {
+    return await once((tx) => {
+      underway = true
+      return work(tx)
+    })
+  } catch (error) {
+    if (!underway && sqlState(error) === LOCK_NOT_AVAILABLE) throw inFlight()
+    // A refusal left no effect: it rolled back together with the claim. It is stored in a transaction of its own; if
+    // another request with this key got in between, that one's answer stands.
+    if (underway && error instanceof Refusal && STORED_REFUSALS.includes(error.kind)) {
+      return await once(async () => refused(error))
+    }
+    throw error
+  }
+}
+
+const inFlight = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'idempotency_key_in_flight',
+    'the first request with this Idempotency-Key is still being worked on; try again shortly',
+  )

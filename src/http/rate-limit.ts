@@ -1,0 +1,102 @@
+/**
+ * Token buckets, kept as one number each (GCRA): the instant at which the bucket will be full again. A request moves
+ * it on by the time one token takes to refill; a request that would move it further ahead than the whole bucket
+ * takes is refused.
+ */
+export interface BucketSize {
+  /** Tokens that flow in each second. */
+  readonly perSecond: number
+  /** Tokens a full bucket holds. */
+  readonly burst: number
+}
+
+export interface Take {
+  readonly allowed: boolean
+  /** Tokens left. */
+  readonly remaining: number
+  /** Seconds, rounded up, until the bucket is full. */
+  readonly resetSeconds: number
+  /** Seconds, rounded up, until there is a token again; 0 when there is one. */
+  readonly retryAfterSeconds: number
+}
+
+export interface RateLimiter {
+  readonly size: BucketSize
+  take(name: string): Take | Promise<Take>
+  close(): Promise<void>
+}
+
+const SWEEP_MS = 60_000
+
+/** Buckets of this process alone. */
+export function openLocalBuckets(size: BucketSize, now: () => number = Date.now): RateLimiter {
+  const fullAt = new Map<string, number>()
+  const refillMs = 1_000 / size.perSecond
+  let sweptAt = now()
+  return {
+    size,
+    take(name) {
+      const at = now()
+      if (at - sweptAt > SWEEP_MS) {
+        sweptAt = at
+        for (const [key, full] of fullAt) if (full <= at) fullAt.delete(key)
+      }
+      const full = Math.max(at, fullAt.get(name) ?? at)
+      const allowed = full + refillMs - at <= size.burst * refillMs
+      if (allowed) fullAt.set(name, full + refillMs)
+      return describeTake(size, allowed, (allowed ? full + refillMs : full) - at)
+    },
+    close: async () => {},
+  }
+}
+
+/** @param untilFullMs - From now until the bucket is full. */
+export function describeTake(size: BucketSize, allowed: boolean, untilFullMs: number): Take {
+  const refillMs = 1_000 / size.perSecond
+  const missing = untilFullMs / refillMs
+  return {
+    allowed,
+    remaining: Math.max(0, Math.floor(size.burst - missing + 1e-6)),
+    resetSeconds: Math.ceil(untilFullMs / 1_000),
+    retryAfterSeconds: allowed
+      ? 0
+      : Math.max(1, Math.ceil((untilFullMs - (size.burst - 1) * refillMs) / 1_000)),
+  }
+}
+
+/** Counts events per name in windows of fixed length. */
+export interface Counter {
+  /** Counts one more; seconds to wait when that was more than the limit, else 0. */
+  count(name: string): number
+}
+
+export function openCounter(limit: number, windowMs: number, now: () => number = Date.now): Counter {
+  const windows = new Map<string, { until: number; seen: number }>()
+  return {
+    count(name) {
+      const at = now()
+      let window = windows.get(name)
+      if (!window || window.until <= at) {
+        if (windows.size >= 10_000)
+          for (const [key, { until }] of windows) if (until <= at) windows.delete(key)
+        window = { until: at + windowMs, seen: 0 }
+        windows.set(name, window)
+      }
+      window.seen += 1
+      return window.seen > limit ? Math.ceil((window.until - at) / 1_000) : 0
+    },
+  }
+}
+
+/** One name for all addresses of a host: an IPv6 host has a whole /64. */
+export function hostOf(address: string): string {
+  if (!address.includes(':') || address.startsWith('::ffff:')) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const rest = tail === '' ? [] : tail.split(':')
+    while (groups.length + rest.length < 8) groups.push('0')
+    groups.push(...rest)
+  }
+  return `${groups.slice(0, 4).join(':')}::/64`
+}

@@ -1,0 +1,115 @@
+/** Turns one row of the API into a route: guard, validation, transaction, serialisation. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, type TSchema, Type } from 'typebox'
+import { invariant, Refusal } from '../core/errors.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import type { Gateway } from '../flows/gateway.ts'
+import { failure, success } from './envelope.ts'
+import { answerTo } from './errors.ts'
+import type { Guard } from './guard.ts'
+import { answerOnce, hashRequest, type Reply, readIdempotencyKey } from './idempotency.ts'
+import { isStorable, textProblem } from './json-body.ts'
+import type { Route } from './route.ts'
+import { Fields } from './schemas.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** The envelope of a success around a resource's schema. */
+export const Envelope = <D extends TSchema>(data: D) => Fields({ data, error: Type.Null() })
+
+export function registerRoute(app: FastifyInstance, gateway: Gateway, route: Route, guard: Guard): void {
+  const status = route.status ?? 200
+  const query = route.query ?? Fields({})
+  const takesBody = route.method !== 'GET'
+  const body = route.body ?? Fields({})
+  app.route({
+    method: route.method,
+    url: `/v1${route.path}`,
+    schema: {
+      ...(route.params ? { params: route.params } : {}),
+      querystring: query,
+      ...(takesBody ? { body } : {}),
+      response: { [status]: Envelope(route.data) },
+    },
+    onRequest: guard(route.scope),
+    preValidation: async (request) => {
+      request.query = readQuery(query, request.query)
+      if (takesBody && request.body === undefined && isAllOptional(body)) request.body = {}
+    },
+    handler: (request, reply) => handle(gateway, route, status, request, reply),
+  })
+}
+
+async function handle(
+  gateway: Gateway,
+  route: Route,
+  status: number,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  invariant(request.caller, 'an API route ran before its guard')
+  const { account } = request.caller
+  const call = {
+    gateway,
+    account,
+    params: request.params as Static<TSchema>,
+    query: request.query as Static<TSchema>,
+    body: request.body as Static<TSchema>,
+    bodyText: request.bodyText,
+  }
+  reply.code(status).type(JSON_TYPE)
+  const serialize = (data: unknown): Reply => ({ status, body: String(reply.serialize(success(data))) })
+  const work = async (db: Queryable | Tx): Promise<Reply> => {
+    if ('read' in route) return serialize(await route.read({ ...call, db }))
+    invariant('inTransaction' in db, 'a change ran outside of a transaction')
+    return serialize(await route.write({ ...call, tx: db }))
+  }
+
+  const key = route.method === 'POST' ? readIdempotencyKey(request.headers['idempotency-key']) : null
+  if (key !== null) {
+    const requestHash = hashRequest(request.method, request.url, request.bodyText)
+    const keyed = { accountId: account.id, key, requestHash }
+    const answer = await answerOnce(gateway.db, gateway.secrets, keyed, work, (refusal) =>
+      refused(refusal, request.id),
+    )
+    if (answer.replayed) reply.header('Idempotent-Replayed', 'true')
+    else if (answer.status === status && 'write' in route) route.committed?.(call)
+    return reply.code(answer.status).send(answer.body)
+  }
+  if ('read' in route) return reply.send((await work(gateway.db)).body)
+  const answer = await gateway.db.transaction(work)
+  route.committed?.(call)
+  return reply.send(answer.body)
+}
+
+function refused(refusal: Refusal, requestId: string): Reply {
+  const answer = answerTo(refusal)
+  return { status: answer.status, body: JSON.stringify(failure(answer.status, { ...answer, requestId })) }
+}
+
+const isAllOptional = (schema: TSchema): boolean =>
+  !('required' in schema && Array.isArray(schema.required) && schema.required.length > 0)
+
+const INTEGER = /^-?\d{1,16}$/
+const NUMBER = /^-?\d{1,16}(\.\d{1,20})?$/
+
+/**
+ * A query arrives as text. Fields that the schema calls numbers are read here, strictly (`1e3`, ` 5` and an empty
+ * text stay text, which the validator then refuses); everything else stays as it is.
+ */
+function readQuery(schema: TSchema, query: unknown): unknown {
+  const properties = 'properties' in schema ? (schema.properties as Record<string, { type?: string }>) : {}
+  const fields: [string, unknown][] = []
+  for (const [name, given] of Object.entries(query as Record<string, unknown>)) {
+    if (typeof given === 'string' && !(isStorable(given) && isStorable(name))) {
+      const problem = textProblem(name)
+      throw new Refusal('invalid', 'invalid_text', `${problem.field}: ${problem.message}`, [problem])
+    }
+    const type = Object.hasOwn(properties, name) ? properties[name]?.type : undefined
+    const isNumber =
+      typeof given === 'string' &&
+      ((type === 'integer' && INTEGER.test(given)) || (type === 'number' && NUMBER.test(given)))
+    fields.push([name, isNumber ? Number(given) : given])
+  }
+  return Object.fromEntries(fields)
+}

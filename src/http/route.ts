@@ -1,0 +1,96 @@
+/**
+ * One row of the API: what it is called, who may call it, what goes in and comes out, and what it does. The same row
+ * registers the route, validates and types its input, serialises its output and writes its page of the reference.
+ */
+import type { Static, TObject, TSchema } from 'typebox'
+import type { Account } from '../accounts/account.ts'
+import type { Scope } from '../accounts/api-key.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import type { Gateway } from '../flows/gateway.ts'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+interface Call<Params extends TSchema, Query extends TSchema, Body extends TSchema> {
+  readonly gateway: Gateway
+  /** Everything read or written belongs to this account. */
+  readonly account: Account
+  readonly params: Static<Params>
+  readonly query: Static<Query>
+  readonly body: Static<Body>
+  /** The body as it was sent, for what must come back exactly. */
+  readonly bodyText: string
+}
+
+export interface ReadCall<P extends TSchema, Q extends TSchema, B extends TSchema> extends Call<P, Q, B> {
+  readonly db: Queryable
+}
+
+/** A call that changes something runs in one transaction, which also holds the request's idempotency key. */
+export interface WriteCall<P extends TSchema, Q extends TSchema, B extends TSchema> extends Call<P, Q, B> {
+  readonly tx: Tx
+}
+
+interface Row<P extends TSchema, Q extends TSchema, B extends TSchema, D extends TSchema> {
+  readonly method: Method
+  /** Below `/v1`, parameters as `:id`. */
+  readonly path: string
+  readonly scope: Scope
+  /** In the reference: one short line. */
+  readonly summary: string
+  /** In the reference: what the line leaves open. */
+  readonly description?: string
+  /** Not in the contract but an addition of Beck's. */
+  readonly ours?: true
+  readonly params?: P
+  readonly query?: Q
+  readonly body?: B
+  readonly status?: 200 | 201
+  readonly data: D
+  /** Reasons of refusals beyond those that every route has, by status. */
+  readonly refusals?: Readonly<Partial<Record<400 | 403 | 404 | 409 | 422 | 503, readonly string[]>>>
+  readonly example?: { readonly body?: Static<B>; readonly data: Static<D> }
+}
+
+export interface ReadRoute<
+  P extends TSchema = TSchema,
+  Q extends TSchema = TSchema,
+  B extends TSchema = TSchema,
+  D extends TSchema = TSchema,
+> extends Row<P, Q, B, D> {
+  read(call: ReadCall<P, Q, B>): Promise<Static<D>>
+}
+
+export interface WriteRoute<
+  P extends TSchema = TSchema,
+  Q extends TSchema = TSchema,
+  B extends TSchema = TSchema,
+  D extends TSchema = TSchema,
+> extends Row<P, Q, B, D> {
+  write(call: WriteCall<P, Q, B>): Promise<Static<D>>
+  /** Runs after the commit: hints only (waking a loop), for nothing of it is repeated on a replay. */
+  committed?(call: Call<P, Q, B>): void
+}
+
+export type Route = ReadRoute | WriteRoute
+
+type Nothing = TObject<Record<string, never>>
+
+/** A row that changes nothing. */
+export const read = <
+  D extends TSchema,
+  P extends TSchema = Nothing,
+  Q extends TSchema = Nothing,
+  B extends TSchema = Nothing,
+>(
+  route: ReadRoute<P, Q, B, D>,
+): ReadRoute<P, Q, B, D> => route
+
+/** A row that changes something. */
+export const write = <
+  D extends TSchema,
+  P extends TSchema = Nothing,
+  Q extends TSchema = Nothing,
+  B extends TSchema = Nothing,
+>(
+  route: WriteRoute<P, Q, B, D>,
+): WriteRoute<P, Q, B, D> => route

@@ -1,0 +1,26 @@
+/** Listens, and says where. */
+import type { FastifyInstance } from 'fastify'
+import type { Gateway } from '../flows/gateway.ts'
+import { type AppOptions, buildApp } from './app.ts'
+
+export interface ServerOptions extends Omit<AppOptions, 'rateLimiter'> {
+  readonly port: number
+  /** All addresses when absent. */
+  readonly host?: string
+}
+
+export interface Server {
+  readonly app: FastifyInstance
+  /** The port listened on; another than asked for when that was 0. */
+  readonly port: number
+  /** Stops accepting, lets running requests end, closes idle connections. */
+  close(): Promise<void>
+}
+
+export async function startServer(gateway: Gateway, options: ServerOptions): Promise<Server> {
+  const app = await buildApp(gateway, options)
+  await app.listen({ port: options.port, host: options.host ?? '::' })
+  const address = app.server.address()
+  const port = typeof address === 'object' && address ? address.port : options.port
+  return { app, port, close: () => app.close() }
+}
