@@ -120,6 +120,12 @@ create table chains (
   constraint chains_pkey PRIMARY KEY (chain)
 );
 
+create table closed_days (
+  day date not null,
+  closed_at timestamp with time zone not null default now(),
+  constraint closed_days_pkey PRIMARY KEY (day)
+);
+
 create table coins (
   chain text not null,
   txid text not null,
@@ -158,6 +164,36 @@ create table customers (
 CREATE INDEX customers_created ON public.customers USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX customers_email ON public.customers USING btree (account_id, lower(email));
 
+create table daily_balances (
+  account_id uuid not null,
+  currency text not null,
+  day date not null,
+  available_minor bigint not null,
+  pending_minor bigint not null,
+  constraint daily_balances_available_minor_check CHECK ((available_minor >= 0)),
+  constraint daily_balances_currency_check CHECK ((currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
+  constraint daily_balances_pending_minor_check CHECK ((pending_minor >= 0)),
+  constraint daily_balances_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint daily_balances_pkey PRIMARY KEY (account_id, currency, day) INCLUDE (available_minor, pending_minor)
+);
+
+create table daily_rates (
+  mode text not null,
+  day date not null,
+  asset text not null,
+  fiat text not null,
+  numerator numeric(78,0) not null,
+  denominator numeric(78,0) not null,
+  source text not null,
+  at timestamp with time zone not null,
+  constraint daily_rates_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint daily_rates_denominator_check CHECK ((denominator > (0)::numeric)),
+  constraint daily_rates_fiat_check CHECK ((fiat = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
+  constraint daily_rates_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+  constraint daily_rates_numerator_check CHECK ((numerator > (0)::numeric)),
+  constraint daily_rates_pkey PRIMARY KEY (mode, day, asset, fiat)
+);
+
 create table deliveries (
   account_id uuid not null,
   id uuid not null,
@@ -165,21 +201,18 @@ create table deliveries (
   endpoint_id uuid not null,
   status text not null,
   attempts integer not null default 0,
-  attempts_before integer not null default 0,
   due_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
   constraint deliveries_attempts_check CHECK ((attempts >= 0)),
-  constraint deliveries_check CHECK (((attempts_before >= 0) AND (attempts_before <= attempts))),
-  constraint deliveries_check1 CHECK (((status = 'pending'::text) = (due_at IS NOT NULL))),
+  constraint deliveries_check CHECK (((status = 'pending'::text) = (due_at IS NOT NULL))),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text]))),
   constraint deliveries_account_id_endpoint_id_fkey FOREIGN KEY (account_id, endpoint_id) REFERENCES webhook_endpoints(account_id, id),
   constraint deliveries_account_id_event_id_fkey FOREIGN KEY (account_id, event_id) REFERENCES events(account_id, id),
   constraint deliveries_pkey PRIMARY KEY (account_id, id),
   constraint deliveries_account_id_event_id_endpoint_id_key UNIQUE (account_id, event_id, endpoint_id)
 );
-CREATE INDEX deliveries_by_endpoint ON public.deliveries USING btree (account_id, endpoint_id, id DESC);
-CREATE INDEX deliveries_queue ON public.deliveries USING btree (account_id, endpoint_id, due_at, id) WHERE (status = 'pending'::text);
+CREATE INDEX deliveries_due ON public.deliveries USING btree (due_at) WHERE (status = 'pending'::text);
 
 create table delivery_attempts (
   account_id uuid not null,
@@ -246,6 +279,7 @@ CREATE INDEX deposits_by_payment ON public.deposits USING btree (account_id, pay
 CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_height) WHERE ((status = 'seen'::text) AND (block_height IS NOT NULL));
 CREATE INDEX deposits_in_no_block ON public.deposits USING btree (chain) WHERE ((block_height IS NULL) AND (status = ANY (ARRAY['seen'::text, 'reorganised'::text, 'dropped'::text])));
 CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index);
+CREATE INDEX deposits_pending ON public.deposits USING btree (account_id, asset) INCLUDE (amount_atoms) WHERE ((NOT booked) AND (NOT dust) AND (status = ANY (ARRAY['seen'::text, 'confirmed'::text])));
 
 create table events (
   account_id uuid not null,
@@ -253,14 +287,13 @@ create table events (
   type text not null,
   cause text not null,
   body text not null,
-  created_at timestamp with time zone not null default clock_timestamp(),
+  created_at timestamp with time zone not null default now(),
   constraint events_type_check CHECK ((type = ANY (ARRAY['payment.created'::text, 'payment.confirming'::text, 'payment.completed'::text, 'payment.expired'::text, 'payment.refunded'::text, 'payout.completed'::text]))),
   constraint events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint events_pkey PRIMARY KEY (account_id, id),
   constraint events_account_id_cause_key UNIQUE (account_id, cause)
 );
-CREATE INDEX events_age ON public.events USING brin (created_at);
-CREATE INDEX events_replay ON public.events USING btree (account_id, created_at, id);
+CREATE INDEX events_created ON public.events USING btree (account_id, created_at, id);
 
 create table fee_rates (
   chain text not null,

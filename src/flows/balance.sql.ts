@@ -1,0 +1,145 @@
+/** Reads that join the ledger's balances with the deposits still on their way. */
+import type { Asset, Fiat, Mode } from '../core/assets.ts'
+import { invariant } from '../core/errors.ts'
+import type { AccountId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+import type { MerchantAccount } from '../ledger/journal.ts'
+
+export interface BalanceNow {
+  /** `YYYY-MM-DD`, UTC, by the database's clock. */
+  readonly today: string
+  /** The latest day whose closes are kept; null before the first. */
+  readonly closedThrough: string | null
+  readonly held: readonly { asset: Asset; kind: MerchantAccount; atoms: bigint }[]
+  /** Deposits seen and not confirmed, gross. */
+  readonly pending: readonly { asset: Asset; atoms: bigint; deposits: number }[]
+  /** Closes of the last 30 days. */
+  readonly closes: readonly { day: string; availableMinor: bigint; pendingMinor: bigint }[]
+}
+
+/**
+ * All that a balance shows, in one round trip and whatever the number of transfers: at most 15 rows by primary key,
+ * the unconfirmed deposits from their partial index, 30 closes from their covering primary key.
+ */
+export async function readBalanceNow(
+  db: Queryable,
+  accountId: AccountId,
+  currency: Fiat,
+): Promise<BalanceNow> {
+  const { rows } = await db.query<{ part: string; key: string; detail: string | null; a: bigint; b: bigint }>(
+    `select 'held' as part, asset as key, kind as detail, atoms as a, 0::numeric as b
+       from balances where account_id = $1
+     union all
+     select 'pending', asset, null, sum(amount_atoms), count(*)
+       from deposits where account_id = $1 and not booked and not dust and status in ('seen', 'confirmed')
+       group by asset
+     union all
+     select 'close', to_char(day, 'YYYY-MM-DD'), null, available_minor, pending_minor
+       from daily_balances
+       where account_id = $1 and currency = $2 and day >= (now() at time zone 'utc')::date - 30
+     union all
+     select 'today', to_char(now() at time zone 'utc', 'YYYY-MM-DD'),
+       (select to_char(day, 'YYYY-MM-DD') from closed_days order by closed_days.day desc limit 1), 0, 0`,
+    [accountId, currency],
+  )
+  const of = (part: string) => rows.filter((row) => row.part === part)
+  const [today] = of('today')
+  invariant(today, 'the database told no day')
+  return {
+    today: today.key,
+    closedThrough: today.detail,
+    held: of('held').map(({ key, detail, a }) => ({
+      asset: key as Asset,
+      kind: detail as MerchantAccount,
+      atoms: a,
+    })),
+    pending: of('pending').map(({ key, a, b }) => ({ asset: key as Asset, atoms: a, deposits: Number(b) })),
+    closes: of('close').map(({ key, a, b }) => ({ day: key, availableMinor: a, pendingMinor: b })),
+  }
+}
+
+export interface BalanceAt {
+  readonly accountId: AccountId
+  readonly mode: Mode
+  readonly asset: Asset
+  readonly availableAtoms: bigint
+  readonly pendingAtoms: bigint
+}
+
+/**
+ * What accounts had when a day ended, exactly, however long ago: balances now less the transfers since. A deposit was
+ * pending when it was seen by then and not yet booked; one that the chain has taken back since never counts.
+ *
+ * Reads the transfers since the day's end only, by (account, asset, time), all in one snapshot.
+ *
+ * @param day - `YYYY-MM-DD`, UTC.
+ */
+export async function listBalancesAt(
+  db: Queryable,
+  day: string,
+  accountIds: readonly AccountId[],
+): Promise<BalanceAt[]> {
+  const { rows } = await db.query<{
+    account_id: AccountId
+    mode: Mode
+    asset: Asset
+    available: bigint
+    pending: bigint
+  }>(
+    `with moment as (select ($1::date + 1)::timestamp at time zone 'utc' as ended),
+     asked as (
+       select a.id as account_id, a.mode, c.asset from accounts a
+       cross join (values ('BTC'), ('LTC'), ('ETH'), ('USDC'), ('USDT')) as c (asset)
+       where a.id = any($2::uuid[])
+     ),
+     later as (
+       select asked.account_id, asked.asset, t.entry_id, t.debit, t.credit, t.amount_atoms
+       from moment, asked join transfers t on t.account_id = asked.account_id and t.asset = asked.asset
+       where t.created_at >= moment.ended
+     ),
+     parts as (
+       select account_id, asset, atoms as available, 0 as pending
+         from balances where account_id = any($2::uuid[]) and kind = 'available'
+       union all
+       select account_id, asset, case when debit = 'available' then amount_atoms else -amount_atoms end, 0
+         from later where 'available' in (debit, credit)
+       union all
+       select account_id, asset, 0, amount_atoms
+         from deposits, moment
+         where account_id = any($2::uuid[]) and not booked and not dust and status in ('seen', 'confirmed')
+           and seen_at < moment.ended
+       union all
+       select d.account_id, d.asset, 0, case when l.debit = 'wallet' then l.amount_atoms else -l.amount_atoms end
+         from moment, later l
+         join journal_entries e on e.account_id = l.account_id and e.id = l.entry_id and e.cause like 'deposit:%'
+         join deposits d on d.account_id = e.account_id
+           and d.id = case when e.cause like 'deposit:%' then split_part(e.cause, ':', 2)::uuid end
+         where 'wallet' in (l.debit, l.credit) and d.seen_at < moment.ended and d.status in ('seen', 'confirmed')
+     )
+     select asked.account_id, asked.mode, asked.asset, sum(available)::numeric as available, sum(pending)::numeric as pending
+     from asked join parts using (account_id, asset)
+     group by asked.account_id, asked.mode, asked.asset
+     having sum(available) <> 0 or sum(pending) <> 0`,
+    [day, accountIds],
+  )
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    mode: row.mode,
+    asset: row.asset,
+    availableAtoms: row.available,
+    pendingAtoms: row.pending,
+  }))
+}
+
+/** Accounts in the order of their ids, a page at a time. */
+export async function listAccountIds(
+  db: Queryable,
+  after: AccountId | null,
+  limit: number,
+): Promise<AccountId[]> {
+  const { rows } = await db.query<{ id: AccountId }>(
+    'select id from accounts where $1::uuid is null or id > $1 order by id limit $2',
+    [after, limit],
+  )
+  return rows.map((row) => row.id)
+}

@@ -1,0 +1,59 @@
+/** What merchants had when each UTC day ended. Written once a day, read by every balance. */
+import type { Fiat } from '../core/assets.ts'
+import type { AccountId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+
+export interface DailyBalance {
+  readonly accountId: AccountId
+  readonly currency: Fiat
+  readonly availableMinor: bigint
+  readonly pendingMinor: bigint
+}
+
+/** Keeps the closes of a day; one that is there already stays. */
+export async function insertDailyBalances(
+  db: Queryable,
+  day: string,
+  balances: readonly DailyBalance[],
+): Promise<void> {
+  if (balances.length === 0) return
+  await db.query(
+    `insert into daily_balances (account_id, currency, day, available_minor, pending_minor)
+     select g.account_id, g.currency, $1::date, g.available, g.pending
+     from unnest($2::uuid[], $3::text[], $4::bigint[], $5::bigint[]) as g (account_id, currency, available, pending)
+     on conflict do nothing`,
+    [
+      day,
+      balances.map((balance) => balance.accountId),
+      balances.map((balance) => balance.currency),
+      balances.map((balance) => balance.availableMinor),
+      balances.map((balance) => balance.pendingMinor),
+    ],
+  )
+}
+
+/** Says that every account's balance of the day is kept. */
+export async function markDayClosed(db: Queryable, day: string): Promise<void> {
+  await db.query('insert into closed_days (day) values ($1) on conflict do nothing', [day])
+}
+
+/**
+ * Days that ended at least a minute ago and are not closed, oldest first; from the first account on, at most the 31
+ * that a balance shows. The minute lets transactions that began before midnight commit.
+ */
+export async function listDaysToClose(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ day: string }>(
+    `select to_char(d.day, 'YYYY-MM-DD') as day
+     from generate_series(
+       greatest(
+         ((now() - interval '1 minute') at time zone 'utc')::date - 31,
+         (select min(created_at) at time zone 'utc' from accounts)::date
+       ),
+       ((now() - interval '1 minute') at time zone 'utc')::date - 1,
+       interval '1 day'
+     ) as d (day)
+     where not exists (select from closed_days c where c.day = d.day::date)
+     order by 1`,
+  )
+  return rows.map((row) => row.day)
+}
