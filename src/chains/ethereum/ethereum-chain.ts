@@ -1,0 +1,264 @@
+/**
+ * The port to Ethereum over JSON-RPC: ether, ether that contracts send, and the `Transfer` logs of exactly the
+ * configured USDC and USDT contracts. Blocks are read whole and by hash; the mempool is not looked at.
+ */
+import { OutsideFailure } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { type Block, type ChainPort, type ChainTransaction, WrongChain } from '../chain.ts'
+import { balanceCalls, readBalances } from './balances.ts'
+import { broadcastRaw } from './broadcast.ts'
+import { type ContractCredit, clearSource, creditFromContracts, creditTransaction } from './contract-ether.ts'
+import { createRpc, httpCarrier, isUnsupported, type Rpc, readNodeUrl, resultOf } from './rpc.ts'
+import { openSocket } from './socket.ts'
+import { createTracing } from './traces.ts'
+import { type ExecutedTransaction, joinReceipts, paidBy, type TokenContracts } from './transactions.ts'
+import {
+  hex,
+  list,
+  quantity,
+  readBlockRef,
+  readReceipt,
+  readWireBlock,
+  toQuantity,
+  type WireBlock,
+  type WireReceipt,
+} from './wire.ts'
+
+export type EthereumNetwork = 'mainnet' | 'sepolia' | 'dev'
+
+export interface EthereumChainOptions {
+  /** http(s):// or ws(s)://, with user:password where the node wants them. */
+  readonly rpcUrl: string
+  /** Where new heads are announced, when `rpcUrl` is http(s). Without it the chain is polled only. */
+  readonly wsUrl?: string
+  /** `dev` takes any chain; the watcher pins the one it meets first. */
+  readonly network: EthereumNetwork
+  readonly usdcContract: string
+  readonly usdtContract: string
+  readonly log: Log
+}
+
+/** Chain id and genesis block of the networks that everybody knows. */
+const KNOWN_CHAINS: Readonly<Record<Exclude<EthereumNetwork, 'dev'>, string>> = {
+  mainnet: identityOf(1n, '0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3'),
+  sepolia: identityOf(11_155_111n, '0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9'),
+}
+
+/** A full node keeps the state of the last 128 blocks; within half of that, missing state is a passing trouble. */
+const STATE_DEPTH_BLOCKS = 64
+const STATE_GONE =
+  /missing trie node|pruned|no state found|state .*(not available|unavailable|missing)|state is not|historical state|old data|distance to target block|BlockOutOfRange/i
+
+export function createEthereumChain(options: EthereumChainOptions): ChainPort {
+  const { log, network } = options
+  const node = readNodeUrl(options.rpcUrl, ['http:', 'https:', 'ws:', 'wss:'])
+  const rpcSocket = node.url.protocol.startsWith('ws') ? openSocket(node) : null
+  const headSocket = options.wsUrl ? openSocket(readNodeUrl(options.wsUrl, ['ws:', 'wss:'])) : rpcSocket
+  const rpc = createRpc(node, rpcSocket ?? httpCarrier(node))
+  const usdc = hex(options.usdcContract, 'USDC_CONTRACT', 20)
+  const usdt = hex(options.usdtContract, 'USDT_CONTRACT', 20)
+  const tokens: TokenContracts = new Map([
+    [usdc, 'USDC'],
+    [usdt, 'USDT'],
+  ])
+  const readReceipts = createReceiptReader(rpc, log)
+  const trace = createTracing(rpc, log)
+
+  return {
+    chain: 'ethereum',
+
+    async identity() {
+      const [chainId, genesis] = await rpc.ask([
+        { method: 'eth_chainId', params: [] },
+        { method: 'eth_getBlockByNumber', params: ['0x0', false] },
+      ])
+      const got = identityOf(
+        quantity(resultOf(chainId, 'eth_chainId'), 'chain id'),
+        readBlockRef(resultOf(genesis, 'eth_getBlockByNumber')).hash,
+      )
+      if (network !== 'dev' && got !== KNOWN_CHAINS[network]) {
+        throw new WrongChain('ethereum', `${network} (${KNOWN_CHAINS[network]})`, got)
+      }
+      return got
+    },
+
+    async tip() {
+      const [syncing, latest] = await rpc.ask([
+        { method: 'eth_syncing', params: [] },
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+      ])
+      if (network !== 'dev' && resultOf(syncing, 'eth_syncing') !== false) {
+        throw new OutsideFailure(
+          `${node.name} still synchronises; its view of the chain is not used until it has`,
+          { retryable: true },
+        )
+      }
+      return readBlockRef(resultOf(latest, 'eth_getBlockByNumber'))
+    },
+
+    async blockHash(height) {
+      const block = await rpc.get('eth_getBlockByNumber', [toQuantity(height), false])
+      return block === null ? null : readBlockRef(block).hash
+    },
+
+    async readBlock(hash, { accounts = [] } = {}) {
+      const { block, executed } = await readExecuted(hash)
+      const transactions = executed
+        .map((one) => paidBy(one, tokens))
+        .filter((paid): paid is ChainTransaction => paid !== null)
+      const read: Block = { ...block, transactions }
+      // The genesis block has no state before it.
+      if (accounts.length === 0 || block.height === 0) return read
+      const credits = await readCredits(block, executed, accounts)
+      if (credits === null) return { ...read, missedAccounts: accounts }
+      if (credits.length === 0) return read
+      const traced = (await trace(block)) ?? []
+      return {
+        ...read,
+        transactions: transactions.concat(
+          credits.map((credit) => creditTransaction(block, credit, clearSource(credit, traced))),
+        ),
+      }
+    },
+
+    lookAtMempool: async () => null,
+
+    onHint: (wake) => headSocket?.onHead(wake) ?? (() => {}),
+
+    broadcast: (rawTransaction) => broadcastRaw(rpc, rawTransaction),
+
+    async findTransaction(txid) {
+      const [receipt, transaction] = await rpc.ask([
+        { method: 'eth_getTransactionReceipt', params: [txid] },
+        { method: 'eth_getTransactionByHash', params: [txid] },
+      ])
+      const found = resultOf(receipt, 'eth_getTransactionReceipt')
+      if (found !== null) {
+        const { height, blockHash, succeeded, feeWei } = readReceipt(found)
+        return { block: { height, hash: blockHash }, reverted: !succeeded, feeAtoms: feeWei }
+      }
+      return resultOf(transaction, 'eth_getTransactionByHash') === null ? null : { block: null }
+    },
+
+    async holdings({ addresses }) {
+      const held = { ETH: 0n, USDC: 0n, USDT: 0n }
+      if (addresses.length === 0) return held
+      // One block for all reads: coins that move between two addresses meanwhile are counted once.
+      const { hash } = readBlockRef(await rpc.get('eth_getBlockByNumber', ['latest', false]))
+      const answers = await rpc.ask(balanceCalls(addresses, [usdc, usdt], { blockHash: hash }))
+      for (const [eth = 0n, usdcAtoms = 0n, usdtAtoms = 0n] of readBalances(answers, addresses.length, 2)) {
+        held.ETH += eth
+        held.USDC += usdcAtoms
+        held.USDT += usdtAtoms
+      }
+      return held
+    },
+
+    async etherAt(blockHash, addresses) {
+      const answers = await rpc.ask(balanceCalls(addresses, [], { blockHash }))
+      return readBalances(answers, addresses.length, 0).map(([atoms = 0n]) => atoms)
+    },
+
+    async close() {
+      rpc.close()
+      headSocket?.close()
+    },
+  }
+
+  async function readExecuted(hash: string): Promise<{ block: WireBlock; executed: ExecutedTransaction[] }> {
+    const [answer, receipts] = await rpc.ask([
+      { method: 'eth_getBlockByHash', params: [hash, true] },
+      ...readReceipts.calls(hash),
+    ])
+    const found = resultOf(answer, 'eth_getBlockByHash')
+    if (found === null) {
+      throw new OutsideFailure(
+        `${node.name} does not have block ${hash}; it may have been reorganised away`,
+        {
+          retryable: true,
+        },
+      )
+    }
+    const block = readWireBlock(found)
+    return { block, executed: joinReceipts(block, await readReceipts.read(block, receipts)) }
+  }
+
+  /** Null when the node has the state of the block or of its parent no longer. */
+  async function readCredits(
+    block: WireBlock,
+    executed: readonly ExecutedTransaction[],
+    accounts: readonly string[],
+  ): Promise<ContractCredit[] | null> {
+    const before = balanceCalls(accounts, [], { blockHash: block.parentHash })
+    const after = balanceCalls(accounts, [], { blockHash: block.hash })
+    const answers = await rpc.ask([...before, ...after])
+    const failed = answers.find((answer) => 'error' in answer)
+    if (failed && 'error' in failed && (await isStateGone(block, accounts, failed.error.message))) {
+      log.warn(
+        { chain: 'ethereum', height: block.height, accounts: accounts.length },
+        'the node has the state of a block no longer: ether that contracts sent in it shows only in later balances',
+      )
+      return null
+    }
+    const balancesBefore = readBalances(answers.slice(0, before.length), accounts.length, 0)
+    const balancesAfter = readBalances(answers.slice(before.length), accounts.length, 0)
+    return accounts.flatMap((address, position): ContractCredit[] => {
+      const account = hex(address, 'address', 20)
+      const [was = 0n] = balancesBefore[position] ?? []
+      const [is = 0n] = balancesAfter[position] ?? []
+      const atoms = creditFromContracts(account, was, is, executed)
+      return atoms > 0n ? [{ account, atoms }] : []
+    })
+  }
+
+  /**
+   * Clients word it in many ways. Where the words are unknown, the state is gone when the block is deep and the same
+   * question about the latest block is answered.
+   */
+  async function isStateGone(block: WireBlock, accounts: readonly string[], message: string) {
+    if (STATE_GONE.test(message)) return true
+    const [latest, sample] = await rpc.ask([
+      { method: 'eth_getBlockByNumber', params: ['latest', false] },
+      ...balanceCalls(accounts.slice(0, 1), [], 'latest'),
+    ])
+    const { height } = readBlockRef(resultOf(latest, 'eth_getBlockByNumber'))
+    return sample !== undefined && 'result' in sample && height - block.height >= STATE_DEPTH_BLOCKS
+  }
+}
+
+function identityOf(chainId: bigint, genesisHash: string): string {
+  return `${chainId}:${genesisHash}`
+}
+
+/**
+ * Receipts of a whole block in one call, or one call per transaction where the node does not offer that.
+ * `calls` are asked together with the block, `read` makes receipts of their answer.
+ */
+function createReceiptReader(rpc: Rpc, log: Log) {
+  let wholeBlocks = true
+  return {
+    calls: (hash: string) => (wholeBlocks ? [{ method: 'eth_getBlockReceipts', params: [hash] }] : []),
+    async read(
+      block: WireBlock,
+      answer: Awaited<ReturnType<Rpc['ask']>>[number] | undefined,
+    ): Promise<WireReceipt[]> {
+      if (answer && 'result' in answer && answer.result !== null) {
+        return list(answer.result, 'receipts').map(readReceipt)
+      }
+      if (answer && 'error' in answer && isUnsupported(answer.error)) {
+        wholeBlocks = false
+        log.warn(
+          { chain: 'ethereum' },
+          'the node does not know eth_getBlockReceipts; receipts are asked for one by one',
+        )
+      }
+      const receipts = await rpc.ask(
+        block.transactions.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+      )
+      return receipts
+        .map((receipt) => resultOf(receipt, 'eth_getTransactionReceipt'))
+        .filter((receipt) => receipt !== null)
+        .map(readReceipt)
+    },
+  }
+}

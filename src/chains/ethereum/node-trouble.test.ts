@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { after, describe, it } from 'node:test'
+import { privateKeyToAccount } from 'viem/accounts'
+import { startAnvil } from '../../../test/anvil.ts'
+import { OutsideFailure } from '../../core/errors.ts'
+import { SILENT } from '../../core/log.ts'
+import { createEthereumChain, type EthereumChainOptions } from './ethereum-chain.ts'
+
+const anvil = await startAnvil()
+const usdc = await anvil.deploy('UsdCoin')
+const usdt = await anvil.deploy('TetherToken')
+const GWEI = 10n ** 9n
+
+const open = (options: Partial<EthereumChainOptions> = {}) =>
+  createEthereumChain({
+    rpcUrl: anvil.url,
+    network: 'dev',
+    usdcContract: usdc,
+    usdtContract: usdt,
+    log: SILENT,
+    ...options,
+  })
+
+describe('broadcasting to an Ethereum node', () => {
+  const chain = open()
+  /** The key of Anvil's first account, known to everybody. */
+  const account = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
+  const sign = async (nonce: number, feeGwei = 10n) =>
+    account.signTransaction({
+      chainId: 31_337,
+      type: 'eip1559',
+      to: '0x00000000000000000000000000000000000000aa',
+      value: 1n,
+      nonce,
+      gas: 21_000n,
+      maxFeePerGas: feeGwei * GWEI,
+      maxPriorityFeePerGas: GWEI,
+    })
+  const nextNonce = async () =>
+    Number(await anvil.rpc<string>('eth_getTransactionCount', [account.address, 'latest']))
+
+  it('accepts bytes once and knows them again, waiting or in a block', async () => {
+    const raw = await sign(await nextNonce())
+    assert.deepEqual(await chain.broadcast(raw), { kind: 'accepted' })
+    assert.deepEqual(await chain.broadcast(raw), { kind: 'already_known' })
+    await anvil.mine()
+    assert.deepEqual(
+      await chain.broadcast(raw),
+      { kind: 'already_known' },
+      'its nonce is too low because of itself',
+    )
+  })
+
+  it('says where a transaction is and what it cost', async () => {
+    const nonce = await nextNonce()
+    const raw = await sign(nonce)
+    await chain.broadcast(raw)
+    const waiting = await anvil.rpc<{ transactions: { hash: string }[] }>('eth_getBlockByNumber', [
+      'pending',
+      true,
+    ])
+    const hash = waiting.transactions[0]?.hash ?? ''
+    assert.deepEqual(await chain.findTransaction(hash), { block: null })
+    await anvil.mine()
+    const found = await chain.findTransaction(hash)
+    assert.deepEqual(found?.block, await chain.tip())
+    assert.equal(found?.reverted, false)
+    assert.ok((found?.feeAtoms ?? 0n) >= 21_000n * GWEI)
+    assert.equal(await chain.findTransaction(`0x${'11'.repeat(32)}`), null)
+  })
+
+  it('is refused when another transaction used the nonce', async () => {
+    const outcome = await chain.broadcast(await sign((await nextNonce()) - 1, 50n))
+    assert.equal(outcome.kind, 'refused')
+    assert.match('reason' in outcome ? outcome.reason : '', /nonce too low/i)
+  })
+
+  it('is refused when a replacement pays too little more', async () => {
+    const nonce = await nextNonce()
+    await chain.broadcast(await sign(nonce, 100n))
+    const outcome = await chain.broadcast(await sign(nonce, 99n))
+    assert.equal(outcome.kind, 'refused')
+    assert.match('reason' in outcome ? outcome.reason : '', /underpriced/i)
+    await anvil.mine()
+  })
+})
+
+describe('an Ethereum node in trouble', () => {
+  it('that is down is a failure that passes: the same port works when the node is back', async () => {
+    const chain = open()
+    const tip = await chain.tip()
+    await anvil.stop()
+    await assert.rejects(chain.tip(), (error: unknown) => {
+      assert.ok(error instanceof OutsideFailure && error.retryable)
+      assert.match(error.message, /ECONNREFUSED/)
+      return true
+    })
+    await anvil.start()
+    assert.deepEqual(await chain.tip(), tip)
+  })
+
+  it('is given 5 s, also when it stalls in the middle of an answer', { timeout: 9_000 }, async () => {
+    const stalling = await serve((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.write('[{"jsonrpc":"2.0",')
+    })
+    const started = Date.now()
+    await assert.rejects(open({ rpcUrl: stalling }).tip(), /did not answer within 5 s/)
+    assert.ok(Date.now() - started < 6_500)
+  })
+
+  for (const [what, status, body] of [
+    ['limits our rate over HTTP', 429, '{"message":"slow down"}'],
+    [
+      'limits our rate in JSON-RPC',
+      200,
+      '[{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"limit"}}]',
+    ],
+    ['refuses batches', 200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}}'],
+    ['is a web page', 200, '<html></html>'],
+    ['leaves calls out', 200, '[]'],
+    ['answers with nonsense', 200, '[{"id":1,"result":{}},{"id":2,"result":7}]'],
+    ['asks for a password', 401, 'unauthorised'],
+  ] as const) {
+    it(`that ${what} is a failure that passes`, async () => {
+      const url = await serve((_, response) => response.writeHead(status).end(body))
+      await assert.rejects(open({ rpcUrl: url }).tip(), (error: unknown) => {
+        assert.ok(error instanceof OutsideFailure && error.retryable)
+        return true
+      })
+    })
+  }
+
+  it('that still synchronises is not believed on a real network', async () => {
+    const url = await proxy((method, answer) =>
+      method === 'eth_syncing' ? { result: { currentBlock: '0x1', highestBlock: '0x9' } } : answer,
+    )
+    await assert.rejects(open({ rpcUrl: url, network: 'mainnet' }).tip(), /synchronises/)
+    assert.deepEqual(await open({ rpcUrl: url }).tip(), await open().tip(), 'a dev chain never does')
+  })
+
+  it('gets its user and password in a header, and neither they nor its key appear in an error', async () => {
+    const seen: (string | undefined)[] = []
+    const url = await serve((request, response) => {
+      seen.push(request.headers.authorization)
+      response.writeHead(500).end(`cannot serve ${request.url} to hunter22`)
+    })
+    const secret = url.replace('//', '//operator:hunter22@').concat('/v3/0123456789abcdef?token=fedcba98')
+    await assert.rejects(open({ rpcUrl: secret }).tip(), (error: unknown) => {
+      assert.ok(error instanceof OutsideFailure)
+      assert.doesNotMatch(`${error.stack} ${JSON.stringify(error)}`, /hunter22|0123456789abcdef|fedcba98/)
+      assert.equal(error.cause, undefined)
+      return true
+    })
+    assert.deepEqual(seen, [`Basic ${Buffer.from('operator:hunter22').toString('base64')}`])
+    assert.throws(() => open({ rpcUrl: 'hunter22' }), /is not of the form/)
+  })
+
+  it('without eth_getBlockReceipts is asked for receipts one by one, from then on', async () => {
+    const asked: string[] = []
+    const url = await proxy((method, answer) => {
+      asked.push(method)
+      return method === 'eth_getBlockReceipts'
+        ? { error: { code: -32601, message: 'the method eth_getBlockReceipts does not exist' } }
+        : answer
+    })
+    const buyer = address()
+    await anvil.call(usdc, 'transfer', [buyer, 3n])
+    await anvil.send({ to: buyer, value: 4n })
+    await anvil.mine()
+    const { hash } = await open().tip()
+    const chain = open({ rpcUrl: url })
+    const expected = await open().readBlock(hash)
+    assert.equal(expected.transactions.length, 2)
+    assert.deepEqual(await chain.readBlock(hash), expected)
+    assert.deepEqual(await chain.readBlock(hash), expected)
+    assert.equal(asked.filter((method) => method === 'eth_getBlockReceipts').length, 1)
+  })
+
+  it('that shows a block without all its receipts is asked again later', async () => {
+    const url = await proxy((method, answer) => (method === 'eth_getBlockReceipts' ? { result: [] } : answer))
+    await anvil.send({ to: address(), value: 4n })
+    await anvil.mine()
+    const { hash } = await open().tip()
+    await assert.rejects(open({ rpcUrl: url }).readBlock(hash), /without the receipt/)
+  })
+
+  it('that can not trace still shows ether of contracts, without a transaction hash', async () => {
+    const url = await proxy((method, answer) =>
+      /trace/.test(method) ? { error: { code: -32601, message: 'method not found' } } : answer,
+    )
+    const payer = await anvil.deploy('Payer')
+    const buyer = address()
+    await anvil.call(payer, 'payAll', [[buyer]], { value: 5n })
+    await anvil.mine()
+    const { hash } = await open().tip()
+    const block = await open({ rpcUrl: url }).readBlock(hash, { accounts: [buyer] })
+    const credit = block.transactions.at(-1)
+    assert.deepEqual([credit?.key, credit?.hash], [`internal:${hash}:${buyer}`, null])
+  })
+
+  it('that only knows debug_traceBlockByHash names the transaction with it', async () => {
+    const url = await proxy((method, answer) =>
+      method === 'trace_block' ? { error: { code: -32601, message: 'method not found' } } : answer,
+    )
+    const payer = await anvil.deploy('Payer')
+    const buyer = address()
+    await anvil.call(payer, 'tryToPay', [buyer], { value: 5n })
+    const paying = await anvil.call(payer, 'payAll', [[buyer]], { value: 5n })
+    await anvil.mine()
+    const { hash } = await open().tip()
+    const block = await open({ rpcUrl: url }).readBlock(hash, { accounts: [buyer] })
+    assert.equal(block.transactions.at(-1)?.hash, paying)
+  })
+
+  it('that has the state of an old block no longer says whom it missed, and what they hold now', async () => {
+    const pruning = await startAnvil({ options: ['--prune-history', '4'] })
+    const payer = await pruning.deploy('Payer')
+    const buyer = address()
+    const direct = await pruning.send({ to: buyer, value: 4n })
+    await pruning.call(payer, 'payAll', [[buyer]], { value: 5n })
+    await pruning.mine()
+    const chain = open({ rpcUrl: pruning.url })
+    const { hash } = await chain.tip()
+    await pruning.mine(40)
+    const block = await chain.readBlock(hash, { accounts: [buyer] })
+    assert.deepEqual(block.missedAccounts, [buyer])
+    assert.equal(block.transactions[0]?.key, direct, 'what needs no state is still read')
+    const tip = await chain.tip()
+    assert.deepEqual(await chain.etherAt?.(tip.hash, [buyer]), [9n])
+    await assert.rejects(async () => chain.etherAt?.(hash, [buyer]), OutsideFailure)
+  })
+})
+
+describe('a WebSocket to an Ethereum node', () => {
+  it('hints at new blocks', async () => {
+    const chain = open({ wsUrl: anvil.wsUrl })
+    await hintOf(chain)
+    await chain.close()
+  })
+
+  it('carries calls as well, and comes back after the node was away', async () => {
+    const chain = open({ rpcUrl: anvil.wsUrl })
+    assert.deepEqual(await chain.tip(), await open().tip())
+    await hintOf(chain)
+    await anvil.stop()
+    await assert.rejects(chain.tip(), OutsideFailure)
+    await anvil.start()
+    assert.deepEqual(await chain.tip(), await open().tip())
+    await chain.close()
+    await assert.rejects(chain.tip(), OutsideFailure)
+  })
+
+  it('is not needed: without one there are no hints', async () => {
+    const chain = open()
+    chain.onHint(() => assert.fail('nobody can hint'))()
+    await chain.close()
+  })
+
+  /** Mines until a hint arrives; the subscription may begin a moment after the first block. */
+  async function hintOf(chain: ReturnType<typeof open>) {
+    const hinted = Promise.withResolvers<void>()
+    const stop = chain.onHint(hinted.resolve)
+    const mining = setInterval(() => anvil.mine(), 50)
+    await hinted.promise
+    clearInterval(mining)
+    stop()
+  }
+})
+
+type Answer = { result: unknown } | { error: { code: number; message: string } }
+
+/** A way to Anvil that changes answers. */
+function proxy(change: (method: string, answer: Answer) => Answer): Promise<string> {
+  return serve(async (request, response) => {
+    const calls: { id: number; method: string; params: unknown[] }[] = JSON.parse(await textOf(request))
+    const upstream = await fetch(anvil.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(calls.map((call) => ({ jsonrpc: '2.0', ...call }))),
+    })
+    const answers = (await upstream.json()) as Answer[]
+    const changed = calls.map((call, position) => {
+      const answer = answers[position] ?? { result: null }
+      const { id, method } = call
+      return { jsonrpc: '2.0', id, ...change(method, 'error' in answer ? { error: answer.error } : answer) }
+    })
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(changed))
+  })
+}
+
+async function serve(
+  handle: (request: IncomingMessage, response: ServerResponse) => unknown,
+): Promise<string> {
+  const server = createServer(handle).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const bound = server.address()
+  assert.ok(bound !== null && typeof bound === 'object')
+  return `http://127.0.0.1:${bound.port}`
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(request)).toString()
+}
+
+const address = (): string => `0x${randomBytes(20).toString('hex')}`

@@ -1,0 +1,91 @@
+/**
+ * Compiles Solidity with the pinned npm compiler. Compiling takes seconds and its result never changes for the same
+ * input, so results are kept under the system's temporary folder, named by the hash of compiler and input.
+ *
+ *   node test/solidity.ts     writes src/chains/ethereum/contracts/artifacts.json anew
+ */
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface Artifact {
+  readonly bytecode: `0x${string}`
+  readonly runtimeBytecode: `0x${string}`
+}
+
+export type Artifacts = Readonly<Record<string, Artifact>>
+
+const require = createRequire(import.meta.url)
+const COMPILER_VERSION: string = require('solc/package.json').version
+/** No metadata hash: the bytecode depends on the source and the compiler alone. An old EVM runs on every chain. */
+const SETTINGS = {
+  evmVersion: 'paris',
+  optimizer: { enabled: true, runs: 10_000 },
+  metadata: { bytecodeHash: 'none', appendCBOR: false },
+  outputSelection: { '*': { '*': ['evm.bytecode.object', 'evm.deployedBytecode.object'] } },
+}
+
+export const SHIPPED_CONTRACTS = new URL('../src/chains/ethereum/contracts/', import.meta.url)
+const SHIPPED_ARTIFACTS = new URL('artifacts.json', SHIPPED_CONTRACTS)
+
+/** Every contract of the `.sol` files of a folder, by name. @throws when one does not compile without a warning. */
+export async function compileFolder(folder: URL): Promise<Artifacts> {
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.sol')).sort()
+  const sources: Record<string, { content: string }> = {}
+  for (const file of files) sources[file] = { content: await readFile(new URL(file, folder), 'utf8') }
+  const input = JSON.stringify({ language: 'Solidity', sources, settings: SETTINGS })
+
+  const cacheFolder = join(tmpdir(), 'beck-solc')
+  const cached = join(
+    cacheFolder,
+    `${createHash('sha256').update(COMPILER_VERSION).update(input).digest('hex')}.json`,
+  )
+  const known = await readFile(cached, 'utf8').catch(() => null)
+  if (known) return JSON.parse(known)
+
+  const artifacts = compile(input)
+  await mkdir(cacheFolder, { recursive: true })
+  const draft = `${cached}.${process.pid}`
+  await writeFile(draft, JSON.stringify(artifacts))
+  await rename(draft, cached)
+  return artifacts
+}
+
+/** Deprecated, and still a way in which ether arrives. */
+const SELFDESTRUCT_IS_DEPRECATED = '5159'
+
+interface CompilerOutput {
+  errors?: { formattedMessage: string; errorCode: string }[]
+  contracts: Record<
+    string,
+    Record<string, { evm: { bytecode: { object: string }; deployedBytecode: { object: string } } }>
+  >
+}
+
+function compile(input: string): Artifacts {
+  const output: CompilerOutput = JSON.parse(require('solc').compile(input))
+  const problems = (output.errors ?? []).filter((error) => error.errorCode !== SELFDESTRUCT_IS_DEPRECATED)
+  if (problems.length > 0) throw new Error(problems.map((error) => error.formattedMessage).join('\n'))
+  return Object.fromEntries(
+    Object.values(output.contracts).flatMap((contracts) =>
+      Object.entries(contracts).map(([name, { evm }]): [string, Artifact] => [
+        name,
+        {
+          bytecode: `0x${evm.bytecode.object}`,
+          runtimeBytecode: `0x${evm.deployedBytecode.object}`,
+        },
+      ]),
+    ),
+  )
+}
+
+/** What `artifacts.json` holds when it is right. */
+export async function shippedArtifacts(): Promise<{ compiler: string; contracts: Artifacts }> {
+  return { compiler: `solc ${COMPILER_VERSION}`, contracts: await compileFolder(SHIPPED_CONTRACTS) }
+}
+
+if (import.meta.main) {
+  await writeFile(SHIPPED_ARTIFACTS, `${JSON.stringify(await shippedArtifacts(), null, 2)}\n`)
+}
