@@ -19,6 +19,7 @@ import {
   readBlockRef,
   readReceipt,
   readWireBlock,
+  record,
   toQuantity,
   type WireBlock,
   type WireReceipt,
@@ -43,6 +44,9 @@ const KNOWN_CHAINS: Readonly<Record<Exclude<EthereumNetwork, 'dev'>, string>> = 
   mainnet: identityOf(1n, '0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3'),
   sepolia: identityOf(11_155_111n, '0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9'),
 }
+
+/** Where a node has no eth_maxPriorityFeePerGas, which is not in the standard. */
+const DEFAULT_PRIORITY_FEE_WEI = 1_000_000_000n
 
 /** A full node keeps the state of the last 128 blocks; within half of that, missing state is a passing trouble. */
 const STATE_DEPTH_BLOCKS = 64
@@ -158,6 +162,29 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
       const answers = await rpc.ask(balanceCalls(addresses, [], { blockHash }))
       return readBalances(answers, addresses.length, 0).map(([atoms = 0n]) => atoms)
     },
+
+    async feeRates() {
+      const [history, priority] = await rpc.ask([
+        { method: 'eth_feeHistory', params: ['0x1', 'latest', []] },
+        { method: 'eth_maxPriorityFeePerGas', params: [] },
+      ])
+      // One fee for each block asked for, then the next block's, which follows from the last.
+      const fees = list(
+        record(resultOf(history, 'eth_feeHistory'), 'fee history').baseFeePerGas,
+        'fee history',
+      )
+      return {
+        kind: 'gas',
+        baseFeeWei: quantity(fees.at(-1), 'base fee'),
+        priorityFeeWei:
+          priority && 'result' in priority
+            ? quantity(priority.result, 'priority fee')
+            : DEFAULT_PRIORITY_FEE_WEI,
+      }
+    },
+
+    nextNonce: async (address) =>
+      quantity(await rpc.get('eth_getTransactionCount', [address, 'latest']), 'nonce'),
 
     async close() {
       rpc.close()

@@ -24,7 +24,7 @@ const open = (options: Partial<EthereumChainOptions> = {}) =>
     ...options,
   })
 
-describe('broadcasting to an Ethereum node', () => {
+describe('sending through an Ethereum node', () => {
   const chain = open()
   /** The key of Anvil's first account, known to everybody. */
   const account = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
@@ -70,6 +70,16 @@ describe('broadcasting to an Ethereum node', () => {
     assert.equal(found?.reverted, false)
     assert.ok((found?.feeAtoms ?? 0n) >= 21_000n * GWEI)
     assert.equal(await chain.findTransaction(`0x${'11'.repeat(32)}`), null)
+  })
+
+  it('knows the next nonce of confirmed state and what gas costs next', async () => {
+    const nonce = await nextNonce()
+    assert.equal(await chain.nextNonce?.(account.address), BigInt(nonce))
+    const rates = await chain.feeRates()
+    assert.ok(rates.kind === 'gas' && rates.baseFeeWei > 0n && rates.priorityFeeWei > 0n)
+    await anvil.mine()
+    const block = await anvil.rpc<{ baseFeePerGas: string }>('eth_getBlockByNumber', ['latest', false])
+    assert.equal(rates.baseFeeWei, BigInt(block.baseFeePerGas))
   })
 
   it('is refused when another transaction used the nonce', async () => {
