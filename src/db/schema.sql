@@ -201,18 +201,21 @@ create table deliveries (
   endpoint_id uuid not null,
   status text not null,
   attempts integer not null default 0,
+  attempts_before integer not null default 0,
   due_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
   constraint deliveries_attempts_check CHECK ((attempts >= 0)),
-  constraint deliveries_check CHECK (((status = 'pending'::text) = (due_at IS NOT NULL))),
+  constraint deliveries_check CHECK (((attempts_before >= 0) AND (attempts_before <= attempts))),
+  constraint deliveries_check1 CHECK (((status = 'pending'::text) = (due_at IS NOT NULL))),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text]))),
   constraint deliveries_account_id_endpoint_id_fkey FOREIGN KEY (account_id, endpoint_id) REFERENCES webhook_endpoints(account_id, id),
   constraint deliveries_account_id_event_id_fkey FOREIGN KEY (account_id, event_id) REFERENCES events(account_id, id),
   constraint deliveries_pkey PRIMARY KEY (account_id, id),
   constraint deliveries_account_id_event_id_endpoint_id_key UNIQUE (account_id, event_id, endpoint_id)
 );
-CREATE INDEX deliveries_due ON public.deliveries USING btree (due_at) WHERE (status = 'pending'::text);
+CREATE INDEX deliveries_by_endpoint ON public.deliveries USING btree (account_id, endpoint_id, id DESC);
+CREATE INDEX deliveries_queue ON public.deliveries USING btree (account_id, endpoint_id, due_at, id) WHERE (status = 'pending'::text);
 
 create table delivery_attempts (
   account_id uuid not null,
@@ -287,13 +290,14 @@ create table events (
   type text not null,
   cause text not null,
   body text not null,
-  created_at timestamp with time zone not null default now(),
+  created_at timestamp with time zone not null default clock_timestamp(),
   constraint events_type_check CHECK ((type = ANY (ARRAY['payment.created'::text, 'payment.confirming'::text, 'payment.completed'::text, 'payment.expired'::text, 'payment.refunded'::text, 'payout.completed'::text]))),
   constraint events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint events_pkey PRIMARY KEY (account_id, id),
   constraint events_account_id_cause_key UNIQUE (account_id, cause)
 );
-CREATE INDEX events_created ON public.events USING btree (account_id, created_at, id);
+CREATE INDEX events_age ON public.events USING brin (created_at);
+CREATE INDEX events_replay ON public.events USING btree (account_id, created_at, id);
 
 create table fee_rates (
   chain text not null,

@@ -5,31 +5,41 @@ import type { Announcement } from './event.ts'
 
 /**
  * Records the event once per cause and one pending delivery for each active endpoint subscribed to its type.
+ * One round trip: it stands in the way of every payment. PostgreSQL makes the ids of the deliveries, since how many
+ * there will be is known only there; they are UUIDv7 by hand, which it has of its own only from version 18 on.
  *
  * @returns Whether the event is new; false when this cause was announced before, which changes nothing.
  */
 export async function announce(tx: Tx, announcement: Announcement): Promise<boolean> {
   const { accountId, type, cause, data } = announcement
   const id = newId('evt')
-  const created = new Date()
-  const body = JSON.stringify({ id: showId('evt', id), type, created: created.toISOString(), data })
+  const body = JSON.stringify({
+    id: showId('evt', id),
+    type,
+    created: new Date().toISOString(),
+    data,
+  })
   const { rowCount } = await tx.query(
-    `insert into events (account_id, id, type, cause, body, created_at)
-     values ($1, $2, $3, $4, $5, $6) on conflict (account_id, cause) do nothing`,
-    [accountId, id, type, cause, body, created],
+    `with event as (
+       insert into events (account_id, id, type, cause, body) values ($1, $2, $3, $4, $5)
+       on conflict (account_id, cause) do nothing
+       returning account_id, id, type
+     ), told as (
+       insert into deliveries (account_id, id, event_id, endpoint_id, status, due_at)
+       select e.account_id,
+              encode(
+                set_bit(set_bit(
+                  overlay(uuid_send(gen_random_uuid())
+                    placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+                    from 1 for 6),
+                52, 1), 53, 1), 'hex')::uuid,
+              e.id, w.id, 'pending', now()
+       from event e
+       join webhook_endpoints w
+         on w.account_id = e.account_id and w.is_active and w.deleted_at is null and e.type = any (w.events)
+     )
+     select from event`,
+    [accountId, id, type, cause, body],
   )
-  if (rowCount === 0) return false
-  const { rows: endpoints } = await tx.query<{ id: string }>(
-    `select id from webhook_endpoints
-     where account_id = $1 and is_active and deleted_at is null and $2 = any(events)`,
-    [accountId, type],
-  )
-  for (const endpoint of endpoints) {
-    await tx.query(
-      `insert into deliveries (account_id, id, event_id, endpoint_id, status, due_at)
-       values ($1, $2, $3, $4, 'pending', now())`,
-      [accountId, newId('dlv'), id, endpoint.id],
-    )
-  }
-  return true
+  return rowCount > 0
 }

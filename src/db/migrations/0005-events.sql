@@ -9,11 +9,14 @@ create table events (
   cause text not null,
   -- The exact body that is signed and sent.
   body text not null,
-  created_at timestamptz not null default now(),
+  -- When it was written, not when its transaction began: the order of replay rests on it.
+  created_at timestamptz not null default clock_timestamp(),
   primary key (account_id, id),
   unique (account_id, cause)
 );
-create index events_created on events (account_id, created_at, id);
+create index events_replay on events (account_id, created_at, id);
+-- For pruning by age: nearly free to maintain, since rows arrive in this order.
+create index events_age on events using brin (created_at);
 
 create table webhook_endpoints (
   account_id uuid not null references accounts (id),
@@ -42,6 +45,8 @@ create table deliveries (
   endpoint_id uuid not null,
   status text not null check (status in ('pending', 'delivered', 'failed', 'cancelled')),
   attempts integer not null default 0 check (attempts >= 0),
+  -- Attempts made before it was last sent again by hand: the schedule counts from here.
+  attempts_before integer not null default 0 check (attempts_before between 0 and attempts),
   -- When the next attempt is due; moved a minute ahead by the worker that claims it.
   due_at timestamptz,
   created_at timestamptz not null default now(),
@@ -52,7 +57,9 @@ create table deliveries (
   foreign key (account_id, endpoint_id) references webhook_endpoints (account_id, id),
   check ((status = 'pending') = (due_at is not null))
 );
-create index deliveries_due on deliveries (due_at) where status = 'pending';
+-- The queue, one behind the other per endpoint, so that a claim steps from endpoint to endpoint.
+create index deliveries_queue on deliveries (account_id, endpoint_id, due_at, id) where status = 'pending';
+create index deliveries_by_endpoint on deliveries (account_id, endpoint_id, id desc);
 
 create table delivery_attempts (
   account_id uuid not null,

@@ -1,0 +1,218 @@
+/**
+ * The queue of deliveries. The rows are the queue: a claim moves `due_at` a minute ahead (the lease), so that what a
+ * killed worker held becomes due again by itself, uncounted.
+ */
+import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+
+/** How long a claimed delivery belongs to its worker. An exchange takes a quarter of it at most. */
+export const LEASE_SECONDS = 60
+
+export interface ClaimedDelivery {
+  readonly accountId: AccountId
+  readonly id: DeliveryId
+  readonly endpointId: WebhookEndpointId
+  readonly eventId: EventId
+  /** What the event is about: `payment:<uuid>`. */
+  readonly subject: string
+  readonly body: string
+  /** Counted attempts since it was queued, or since it was last sent again by hand. */
+  readonly attempts: number
+  /** Names this claim. */
+  readonly leasedUntil: Date
+  readonly url: string
+  readonly secretSealed: Buffer
+  /** Null when no rotation is under way. */
+  readonly previousSecretSealed: Buffer | null
+  readonly failingSince: Date | null
+}
+
+export interface ClaimOptions {
+  readonly limit: number
+  /** How many a worker works on at once per endpoint, and per endpoint whose last attempt failed. */
+  readonly perEndpointMax: number
+  readonly perFailingEndpointMax: number
+  /** What this worker is working on, by endpoint. */
+  readonly inFlight: ReadonlyMap<WebhookEndpointId, number>
+}
+
+/**
+ * Claims due deliveries, fairly: those endpoints first that have the fewest in flight, so that a receiver with
+ * a long backlog, slow or dead, takes free places last.
+ *
+ * The plan steps through `deliveries_queue` from endpoint to endpoint (an index has no "distinct", the recursion is
+ * one probe each) and reads the head of each queue only. A single `order by due_at limit n` is faster with one
+ * endpoint, but reads a whole backlog of millions to find the one behind it that may be sent.
+ *
+ * Rows are locked in no order and never waited for. Those of an endpoint that is off are cancelled here: an event
+ * may have been announced in the moment in which its endpoint was deleted.
+ */
+export async function claimDeliveries(db: Queryable, options: ClaimOptions): Promise<ClaimedDelivery[]> {
+  const { rows } = await db.query<ClaimedDelivery & { status: string }>(
+    `with recursive queues as (
+       (select account_id, endpoint_id from deliveries where status = 'pending'
+        order by account_id, endpoint_id limit 1)
+       union all
+       select n.account_id, n.endpoint_id
+       from queues q
+       cross join lateral (
+         select account_id, endpoint_id from deliveries
+         where status = 'pending' and (account_id, endpoint_id) > (q.account_id, q.endpoint_id)
+         order by account_id, endpoint_id limit 1
+       ) n
+     ), candidates as (
+       select head.account_id, head.id
+       from queues q
+       join webhook_endpoints w on w.account_id = q.account_id and w.id = q.endpoint_id
+       left join unnest($2::uuid[], $3::integer[]) as busy (endpoint_id, in_flight)
+         on busy.endpoint_id = q.endpoint_id
+       cross join lateral (
+         select d.account_id, d.id, d.due_at, row_number() over (order by d.due_at, d.id) as place
+         from deliveries d
+         where d.account_id = q.account_id and d.endpoint_id = q.endpoint_id
+           and d.status = 'pending' and d.due_at <= now()
+         order by d.due_at, d.id
+         limit greatest(0, case when w.failing_since is null then $4::integer else $5::integer end
+                           - coalesce(busy.in_flight, 0))
+       ) head
+       order by coalesce(busy.in_flight, 0) + head.place, head.due_at
+       limit $1
+     ), claimed as (
+       select d.account_id, d.id
+       from candidates c
+       join deliveries d on d.account_id = c.account_id and d.id = c.id
+       where d.status = 'pending' and d.due_at <= now()
+       for update of d skip locked
+     )
+     update deliveries d
+     set status = case when w.is_active then 'pending' else 'cancelled' end,
+         due_at = case when w.is_active
+           then date_trunc('milliseconds', now()) + make_interval(secs => $6) end,
+         finished_at = case when w.is_active then null else now() end
+     from claimed c, webhook_endpoints w, events e
+     where d.account_id = c.account_id and d.id = c.id
+       and w.account_id = d.account_id and w.id = d.endpoint_id
+       and e.account_id = d.account_id and e.id = d.event_id
+     returning d.status, d.account_id as "accountId", d.id, d.endpoint_id as "endpointId", d.event_id as "eventId",
+       split_part(e.cause, ':', 1) || ':' || split_part(e.cause, ':', 2) as subject, e.body,
+       d.attempts - d.attempts_before as attempts, d.due_at as "leasedUntil", w.url,
+       w.secret_sealed as "secretSealed",
+       case when w.previous_secret_until > now() then w.previous_secret_sealed end as "previousSecretSealed",
+       w.failing_since as "failingSince"`,
+    [
+      options.limit,
+      [...options.inFlight.keys()],
+      [...options.inFlight.values()],
+      options.perEndpointMax,
+      options.perFailingEndpointMax,
+      LEASE_SECONDS,
+    ],
+  )
+  return rows.filter(({ status }) => status === 'pending')
+}
+
+export interface AttemptRecord {
+  readonly delivery: Pick<ClaimedDelivery, 'accountId' | 'id' | 'leasedUntil'>
+  readonly status: 'delivered' | 'pending' | 'failed'
+  /** Until the next attempt when `status` is pending. */
+  readonly delayMs: number | null
+  readonly startedAt: Date
+  readonly durationMs: number
+  readonly responseStatus: number | null
+  readonly responseStart: string | null
+  readonly error: string | null
+}
+
+/**
+ * Writes attempts and what follows from them, many in one statement. An attempt whose lease another worker holds by
+ * now (this one was stopped for a minute) is left out, unless it succeeded: then nobody needs to try again.
+ * Locks the deliveries by id, as cancelling does.
+ */
+export async function recordAttempts(db: Queryable, attempts: readonly AttemptRecord[]): Promise<void> {
+  const rows = attempts.map(({ delivery, ...attempt }) => ({
+    account_id: delivery.accountId,
+    id: delivery.id,
+    lease: delivery.leasedUntil,
+    status: attempt.status,
+    delay_ms: attempt.delayMs,
+    started_at: attempt.startedAt,
+    duration_ms: attempt.durationMs,
+    response_status: attempt.responseStatus,
+    response_start: attempt.responseStart,
+    error: attempt.error,
+  }))
+  await db.query(
+    `with made as (
+       select * from json_to_recordset($1::json) as m (
+         account_id uuid, id uuid, lease timestamptz, status text, delay_ms bigint, started_at timestamptz,
+         duration_ms integer, response_status integer, response_start text, error text)
+     ), locked as (
+       select d.account_id, d.id
+       from made m
+       join deliveries d on d.account_id = m.account_id and d.id = m.id
+       where d.status = 'pending' and (d.due_at = m.lease or m.status = 'delivered')
+       order by d.id
+       for update of d
+     ), counted as (
+       update deliveries d
+       set attempts = d.attempts + 1,
+           status = m.status,
+           due_at = case when m.status = 'pending' then now() + m.delay_ms * interval '1 millisecond' end,
+           finished_at = case when m.status = 'pending' then null else now() end
+       from locked l
+       join made m on m.account_id = l.account_id and m.id = l.id
+       where d.account_id = l.account_id and d.id = l.id
+       returning d.account_id, d.id, d.attempts
+     )
+     insert into delivery_attempts (account_id, delivery_id, number, started_at, duration_ms,
+       response_status, response_start, error)
+     select c.account_id, c.id, c.attempts, m.started_at, m.duration_ms, m.response_status, m.response_start, m.error
+     from counted c
+     join made m on m.account_id = c.account_id and m.id = c.id`,
+    [JSON.stringify(rows)],
+  )
+}
+
+/** Gives claimed deliveries back at once, uncounted: for a worker that stops. */
+export async function releaseDeliveries(
+  db: Queryable,
+  deliveries: readonly Pick<ClaimedDelivery, 'accountId' | 'id' | 'leasedUntil'>[],
+): Promise<void> {
+  await db.query(
+    `update deliveries d set due_at = now()
+     from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as c (account_id, id, lease)
+     where d.account_id = c.account_id and d.id = c.id and d.status = 'pending' and d.due_at = c.lease`,
+    [
+      deliveries.map(({ accountId }) => accountId),
+      deliveries.map(({ id }) => id),
+      deliveries.map(({ leasedUntil }) => leasedUntil),
+    ],
+  )
+}
+
+/** How long events, deliveries and their attempts are kept. */
+export const KEPT_DAYS = 30
+
+/**
+ * Removes old events with their deliveries and attempts, except those with a delivery still waiting.
+ *
+ * @returns How many events went; as many as `limit` means that there may be more.
+ */
+export async function pruneEvents(db: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `with old as (
+       select e.account_id, e.id from events e
+       where e.created_at < now() - make_interval(days => $1)
+         and not exists (
+           select from deliveries d
+           where d.account_id = e.account_id and d.event_id = e.id and d.status = 'pending')
+       limit $2
+       for update of e skip locked
+     ), gone as (
+       delete from deliveries d using old where d.account_id = old.account_id and d.event_id = old.id
+     )
+     delete from events e using old where e.account_id = old.account_id and e.id = old.id`,
+    [KEPT_DAYS, limit],
+  )
+  return rowCount
+}

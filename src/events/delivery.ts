@@ -1,0 +1,77 @@
+/** What follows from an attempt to deliver an event: pure, so that every case stands in one table of its test. */
+
+/** What an attempt met. */
+export type Outcome =
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      /** The header as it came; null without one. */
+      readonly retryAfter: string | null
+      /** The first bytes of the answer's body, as text. */
+      readonly start: string
+    }
+  /** No complete answer came: `error` is a sentence for the merchant. */
+  | { readonly kind: 'unanswered'; readonly status: number | null; readonly error: string }
+
+export type Verdict =
+  | { readonly kind: 'delivered' }
+  /** The next attempt is due this long after the end of this one. */
+  | { readonly kind: 'retry'; readonly delayMs: number }
+  /** No attempt is left. */
+  | { readonly kind: 'failed' }
+  /** The receiver answered 410: it wants nothing more at this endpoint. */
+  | { readonly kind: 'gone' }
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/**
+ * Waits between the end of one attempt and the next, as Standard Webhooks recommends: ten attempts over some 75
+ * hours, longer than a weekend.
+ */
+const DELAYS_MS: readonly number[] = [
+  5 * SECOND_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  14 * HOUR_MS,
+  20 * HOUR_MS,
+  24 * HOUR_MS,
+]
+export const ATTEMPTS_MAX = DELAYS_MS.length + 1
+
+/** Each wait varies by this share in both directions, so that what failed together does not return together. */
+const JITTER = 0.2
+/** No receiver may put an attempt off for longer. */
+const RETRY_AFTER_MS_MAX = 24 * HOUR_MS
+
+/** An endpoint without one success for so long is disabled. */
+export const FAILING_DAYS_MAX = 5
+
+/**
+ * @param attempt - Which attempt this was, from 1; a delivery sent again by hand starts over at 1.
+ * @param random - At least 0 and below 1.
+ */
+export function judge(outcome: Outcome, attempt: number, random: number, now: Date): Verdict {
+  if (outcome.kind === 'answered') {
+    if (outcome.status >= 200 && outcome.status <= 299) return { kind: 'delivered' }
+    if (outcome.status === 410) return { kind: 'gone' }
+  }
+  const delayMs = DELAYS_MS[attempt - 1]
+  if (delayMs === undefined) return { kind: 'failed' }
+  const scheduledMs = Math.round(delayMs * (1 - JITTER + 2 * JITTER * random))
+  const askedMs = outcome.kind === 'answered' ? retryAfterMs(outcome.retryAfter, now) : 0
+  return { kind: 'retry', delayMs: Math.max(scheduledMs, Math.min(askedMs, RETRY_AFTER_MS_MAX)) }
+}
+
+/** RFC 9110, 10.2.3: whole seconds or an HTTP date. What is neither asks for nothing. */
+function retryAfterMs(header: string | null, now: Date): number {
+  if (header === null) return 0
+  const text = header.trim()
+  if (/^\d{1,10}$/.test(text)) return Number(text) * SECOND_MS
+  const at = /^[A-Z][a-z]{2},/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? 0 : Math.max(0, at - now.getTime())
+}

@@ -1,0 +1,56 @@
+/** Since when an endpoint has been failing, and when that has gone on for too long. */
+import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
+import type { Tx } from '../db/database.ts'
+import { FAILING_DAYS_MAX } from './delivery.ts'
+
+interface EndpointKey {
+  readonly accountId: AccountId
+  readonly id: WebhookEndpointId
+}
+
+const keys = (endpoints: readonly EndpointKey[]) => [
+  endpoints.map(({ accountId }) => accountId),
+  endpoints.map(({ id }) => id),
+]
+
+/** An attempt succeeded: the record is clean again. Locks the endpoints by id. */
+export async function markEndpointsWell(tx: Tx, endpoints: readonly EndpointKey[]): Promise<void> {
+  await tx.query(
+    `update webhook_endpoints w set failing_since = null
+     from (
+       select w.account_id, w.id
+       from unnest($1::uuid[], $2::uuid[]) as k (account_id, id)
+       join webhook_endpoints w on w.account_id = k.account_id and w.id = k.id
+       where w.failing_since is not null
+       order by w.id for update of w
+     ) k
+     where w.account_id = k.account_id and w.id = k.id`,
+    keys(endpoints),
+  )
+}
+
+/**
+ * An attempt failed: the time of failure begins, or goes on. Locks the endpoints by id.
+ *
+ * @returns Those without one success in five days.
+ */
+export async function markEndpointsFailing(
+  tx: Tx,
+  endpoints: readonly EndpointKey[],
+): Promise<readonly EndpointKey[]> {
+  const { rows } = await tx.query<EndpointKey & { tooLong: boolean }>(
+    `update webhook_endpoints w set failing_since = coalesce(w.failing_since, now())
+     from (
+       select w.account_id, w.id
+       from unnest($1::uuid[], $2::uuid[]) as k (account_id, id)
+       join webhook_endpoints w on w.account_id = k.account_id and w.id = k.id
+       where w.is_active
+       order by w.id for update of w
+     ) k
+     where w.account_id = k.account_id and w.id = k.id
+     returning w.account_id as "accountId", w.id,
+       w.failing_since <= now() - make_interval(days => $3) as "tooLong"`,
+    [...keys(endpoints), FAILING_DAYS_MAX],
+  )
+  return rows.filter(({ tooLong }) => tooLong).map(({ accountId, id }) => ({ accountId, id }))
+}

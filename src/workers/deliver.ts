@@ -1,0 +1,163 @@
+/** Delivers events: claims what is due, sends thousands at once, and lets no slow receiver delay another. */
+
+import { showId, type WebhookEndpointId } from '../core/ids.ts'
+import {
+  type ClaimedDelivery,
+  claimDeliveries,
+  LEASE_SECONDS,
+  pruneEvents,
+  releaseDeliveries,
+} from '../events/deliveries.sql.ts'
+import { judge } from '../events/delivery.ts'
+import { openSender, type SenderOptions } from '../events/send.ts'
+import { signatureHeaders } from '../events/signature.ts'
+import { openWebhookSecret } from '../events/webhook-endpoints.sql.ts'
+import type { Gateway, GatewaySettings } from '../flows/gateway.ts'
+import { startDeliveryResults } from './delivery-results.ts'
+import { type Loop, startLoop } from './loop.ts'
+
+/** The part of the gateway that delivering needs. */
+export type DelivererPorts = Pick<Gateway, 'db' | 'secrets' | 'log'> & {
+  readonly settings: Pick<GatewaySettings, 'webhookAllowPrivate'>
+}
+
+export interface DelivererOptions {
+  /** Exchanges of this process at once. */
+  readonly inFlightMax?: number
+  readonly perEndpointMax?: number
+  /** The same for an endpoint whose last attempts failed: a dead receiver holds its places until the deadline. */
+  readonly perFailingEndpointMax?: number
+  readonly idleMs?: number
+  /** How long `stop` lets running exchanges end before it cuts them off, uncounted. */
+  readonly drainMs?: number
+  readonly sender?: Partial<SenderOptions>
+}
+
+const DEFAULTS = {
+  inFlightMax: 2_000,
+  perEndpointMax: 100,
+  perFailingEndpointMax: 8,
+  idleMs: 500,
+  drainMs: 5_000,
+}
+/** Free places gather for so long before the next claim, so that claims come in batches. */
+const GATHER_MS = 5
+/** A delivery that waited in line for longer is left to the end of its lease: an exchange must fit into the rest. */
+const WAIT_MS_MAX = (LEASE_SECONDS / 2) * 1_000
+const PRUNE_EVERY_MS = 10 * 60_000
+const PRUNE_BATCH = 1_000
+
+export function startDeliverer(gateway: DelivererPorts, options: DelivererOptions = {}): Loop {
+  const { db, log } = gateway
+  const settings = { ...DEFAULTS, ...options }
+  const sender = openSender({ allowPrivate: gateway.settings.webhookAllowPrivate, ...options.sender })
+  const results = startDeliveryResults(db, log)
+  const cut = new AbortController()
+  const running = new Map<ClaimedDelivery, Promise<void>>()
+  const inFlight = new Map<WebhookEndpointId, number>()
+  // The last delivery under way per endpoint and payment: the next event of that payment waits for its end.
+  const lines = new Map<string, Promise<void>>()
+  const released: ClaimedDelivery[] = []
+  /** The last claim left something due behind for want of places. */
+  let crowded = false
+  let gathering: NodeJS.Timeout | undefined
+  let pruneAt = performance.now()
+
+  const attempt = async (delivery: ClaimedDelivery): Promise<void> => {
+    const startedAt = new Date()
+    const began = performance.now()
+    const { accountId, endpointId, eventId, body, url, secretSealed, previousSecretSealed } = delivery
+    const sealed = previousSecretSealed ? [secretSealed, previousSecretSealed] : [secretSealed]
+    const signed = signatureHeaders(
+      { id: showId('evt', eventId), at: startedAt, body },
+      sealed.map((secret) => openWebhookSecret(gateway.secrets, endpointId, secret)),
+    )
+    const headers = { ...signed, 'content-type': 'application/json', 'user-agent': 'Beck' }
+    const outcome = await sender.send({ url, headers, body }, cut.signal)
+    if (outcome === null) {
+      released.push(delivery)
+      return
+    }
+    const verdict = judge(outcome, delivery.attempts + 1, Math.random(), new Date())
+    const durationMs = Math.round(performance.now() - began)
+    results.add({ delivery, outcome, verdict, startedAt, durationMs })
+    log.debug(
+      { accountId, delivery: delivery.id, verdict: verdict.kind, durationMs },
+      'a delivery was attempted',
+    )
+  }
+
+  const start = (delivery: ClaimedDelivery) => {
+    const { endpointId, subject } = delivery
+    const claimedAt = performance.now()
+    const line = `${endpointId} ${subject}`
+    const before = lines.get(line)
+    const run = async () => {
+      try {
+        await before
+        if (cut.signal.aborted) released.push(delivery)
+        else if (performance.now() - claimedAt < WAIT_MS_MAX) await attempt(delivery)
+      } catch (error) {
+        // Sending never throws; what does is a secret that does not open. Its lease ends, and the log repeats it.
+        log.error({ err: error, delivery: delivery.id, endpointId }, 'a delivery could not be attempted')
+      } finally {
+        running.delete(delivery)
+        if (lines.get(line) === done) lines.delete(line)
+        const left = (inFlight.get(endpointId) ?? 1) - 1
+        if (left > 0) inFlight.set(endpointId, left)
+        else inFlight.delete(endpointId)
+        if (crowded) {
+          gathering ??= setTimeout(() => {
+            gathering = undefined
+            loop.wake()
+          }, GATHER_MS)
+        }
+      }
+    }
+    inFlight.set(endpointId, (inFlight.get(endpointId) ?? 0) + 1)
+    const done: Promise<void> = Promise.resolve().then(run)
+    lines.set(line, done)
+    running.set(delivery, done)
+  }
+
+  const loop = startLoop({
+    name: 'deliver',
+    idleMs: settings.idleMs,
+    log,
+    async turn(signal) {
+      if (performance.now() >= pruneAt) {
+        const pruned = await pruneEvents(db, PRUNE_BATCH)
+        if (pruned < PRUNE_BATCH) pruneAt = performance.now() + PRUNE_EVERY_MS
+      }
+      const limit = settings.inFlightMax - running.size
+      crowded = true
+      if (limit <= 0) return false
+      const { perEndpointMax, perFailingEndpointMax } = settings
+      const claimed = await claimDeliveries(db, { limit, perEndpointMax, perFailingEndpointMax, inFlight })
+      // UUIDv7: in the order in which the events happened.
+      claimed.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
+      if (signal.aborted) released.push(...claimed)
+      else for (const delivery of claimed) start(delivery)
+      const full = (delivery: ClaimedDelivery) =>
+        (inFlight.get(delivery.endpointId) ?? 0) >=
+        (delivery.failingSince ? perFailingEndpointMax : perEndpointMax)
+      crowded = claimed.length === limit || [...running.keys()].some(full)
+      return false
+    },
+  })
+
+  return {
+    wake: loop.wake,
+    async stop() {
+      await loop.stop()
+      clearTimeout(gathering)
+      const patience = setTimeout(() => cut.abort(), settings.drainMs)
+      await Promise.all(running.values())
+      clearTimeout(patience)
+      clearTimeout(gathering)
+      await results.stop()
+      if (released.length > 0) await releaseDeliveries(db, released)
+      sender.close()
+    },
+  }
+}

@@ -1,0 +1,123 @@
+/** Writes what delivery attempts met, in batches: at a thousand attempts a second, one statement each would be the limit. */
+import type { Log } from '../core/log.ts'
+import type { Database } from '../db/database.ts'
+import { type AttemptRecord, type ClaimedDelivery, recordAttempts } from '../events/deliveries.sql.ts'
+import type { Outcome, Verdict } from '../events/delivery.ts'
+import { markEndpointsFailing, markEndpointsWell } from '../events/failing-endpoints.sql.ts'
+import { disableWebhookEndpoint } from '../events/webhook-endpoints.sql.ts'
+import { startLoop } from './loop.ts'
+
+export interface DeliveryResult {
+  readonly delivery: ClaimedDelivery
+  readonly outcome: Outcome
+  readonly verdict: Verdict
+  readonly startedAt: Date
+  readonly durationMs: number
+}
+
+export interface DeliveryResults {
+  add(result: DeliveryResult): void
+  /** Resolves when everything added is written, or was tried once more in vain. */
+  stop(): Promise<void>
+}
+
+const BATCH_MAX = 500
+/** How long a result waits for company. */
+const GATHER_MS = 10
+
+export function startDeliveryResults(db: Database, log: Log): DeliveryResults {
+  const waiting: DeliveryResult[] = []
+  // Endpoints whose failure this process recorded, perhaps after the claim of a delivery that now succeeds.
+  const failing = new Set<string>()
+  let gathering: NodeJS.Timeout | undefined
+
+  const write = async (): Promise<boolean> => {
+    const batch = waiting.splice(0, BATCH_MAX)
+    if (batch.length === 0) return false
+    try {
+      await recordAttempts(db, batch.map(recordOf))
+    } catch (error) {
+      waiting.unshift(...batch)
+      throw error
+    }
+    await judgeEndpoints(db, log, batch, failing)
+    return waiting.length > 0
+  }
+  // The attempts are written without locks on endpoints, and these after them: nobody waits in a circle.
+  const loop = startLoop({ name: 'delivery-results', idleMs: 60_000, log, turn: write })
+
+  return {
+    add(result) {
+      waiting.push(result)
+      gathering ??= setTimeout(() => {
+        gathering = undefined
+        loop.wake()
+      }, GATHER_MS)
+    },
+    async stop() {
+      clearTimeout(gathering)
+      await loop.stop()
+      try {
+        while (await write()) {}
+      } catch (error) {
+        log.error(
+          { err: error, results: waiting.length },
+          'results of deliveries could not be written; they repeat',
+        )
+      }
+    },
+  }
+}
+
+function recordOf({ delivery, outcome, verdict, startedAt, durationMs }: DeliveryResult): AttemptRecord {
+  const answered = outcome.kind === 'answered'
+  return {
+    delivery,
+    status: verdict.kind === 'retry' ? 'pending' : verdict.kind === 'delivered' ? 'delivered' : 'failed',
+    delayMs: verdict.kind === 'retry' ? verdict.delayMs : null,
+    startedAt,
+    durationMs,
+    responseStatus: outcome.status,
+    responseStart: answered ? outcome.start : null,
+    error: answered ? null : outcome.error,
+  }
+}
+
+/** What a batch says about the endpoints in it: well, failing, failing for too long, gone. */
+async function judgeEndpoints(
+  db: Database,
+  log: Log,
+  batch: readonly DeliveryResult[],
+  failing: Set<string>,
+): Promise<void> {
+  const well = new Map<string, ClaimedDelivery>()
+  const ill = new Map<string, ClaimedDelivery>()
+  const gone = new Map<string, ClaimedDelivery>()
+  for (const { delivery, verdict } of batch) {
+    const kind = verdict.kind === 'delivered' ? well : verdict.kind === 'gone' ? gone : ill
+    kind.set(delivery.endpointId, delivery)
+  }
+  const recovered = [...well.values()].filter(
+    ({ endpointId, failingSince }) => failingSince !== null || failing.has(endpointId),
+  )
+  const failed = [...ill.values()].filter(({ endpointId }) => !well.has(endpointId))
+  const keyOf = ({ accountId, endpointId }: ClaimedDelivery) => ({ accountId, id: endpointId })
+
+  if (recovered.length > 0) {
+    await db.transaction((tx) => markEndpointsWell(tx, recovered.map(keyOf)))
+    for (const { endpointId } of recovered) failing.delete(endpointId)
+  }
+  const tooLong =
+    failed.length > 0 ? await db.transaction((tx) => markEndpointsFailing(tx, failed.map(keyOf))) : []
+  for (const { endpointId } of failed) failing.add(endpointId)
+
+  const ended = [
+    ...[...gone.values()].map((delivery) => ({ ...keyOf(delivery), reason: 'gone' as const })),
+    ...tooLong.map((key) => ({ ...key, reason: 'failing' as const })),
+  ]
+  for (const { accountId, id, reason } of ended) {
+    await db.transaction((tx) => disableWebhookEndpoint(tx, accountId, id, reason))
+    failing.delete(id)
+    log.warn({ accountId, endpointId: id, reason }, 'a webhook endpoint was disabled')
+  }
+}
