@@ -481,6 +481,59 @@ CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree 
 CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
 CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (outcome IS NULL);
 
+create table sim_balances (
+  chain text not null,
+  lookup bytea not null,
+  asset text not null,
+  atoms numeric(78,0) not null,
+  constraint sim_balances_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint sim_balances_atoms_check CHECK ((atoms >= (0)::numeric)),
+  constraint sim_balances_chain_fkey FOREIGN KEY (chain) REFERENCES sim_chains(chain),
+  constraint sim_balances_pkey PRIMARY KEY (chain, lookup, asset)
+);
+
+create table sim_blocks (
+  chain text not null,
+  height bigint not null,
+  hash text not null,
+  parent_hash text not null,
+  block_time timestamp with time zone not null,
+  constraint sim_blocks_height_check CHECK ((height >= 0)),
+  constraint sim_blocks_chain_fkey FOREIGN KEY (chain) REFERENCES sim_chains(chain),
+  constraint sim_blocks_pkey PRIMARY KEY (chain, height),
+  constraint sim_blocks_chain_hash_key UNIQUE (chain, hash)
+);
+
+create table sim_chains (
+  chain text not null,
+  constraint sim_chains_chain_check CHECK ((chain = ANY (ARRAY['sim-bitcoin'::text, 'sim-litecoin'::text, 'sim-ethereum'::text]))),
+  constraint sim_chains_pkey PRIMARY KEY (chain)
+);
+
+create table sim_claims (
+  chain text not null,
+  name text not null,
+  position bigint not null,
+  txid text not null,
+  constraint sim_claims_position_check CHECK (("position" >= 0)),
+  constraint sim_claims_chain_txid_fkey FOREIGN KEY (chain, txid) REFERENCES sim_transactions(chain, txid) ON DELETE CASCADE,
+  constraint sim_claims_pkey PRIMARY KEY (chain, name, "position")
+);
+CREATE INDEX sim_claims_txid ON public.sim_claims USING btree (chain, txid);
+
+create table sim_transactions (
+  chain text not null,
+  txid text not null,
+  sequence bigint not null,
+  height bigint,
+  body jsonb not null,
+  constraint sim_transactions_chain_fkey FOREIGN KEY (chain) REFERENCES sim_chains(chain),
+  constraint sim_transactions_chain_height_fkey FOREIGN KEY (chain, height) REFERENCES sim_blocks(chain, height),
+  constraint sim_transactions_pkey PRIMARY KEY (chain, txid)
+);
+CREATE INDEX sim_transactions_mempool ON public.sim_transactions USING btree (chain, sequence) WHERE (height IS NULL);
+CREATE INDEX sim_transactions_mined ON public.sim_transactions USING btree (chain, height, sequence) WHERE (height IS NOT NULL);
+
 create table transfers (
   account_id uuid not null,
   entry_id uuid not null,

@@ -1,0 +1,137 @@
+/** The simulated chain in memory: the same rules, replayed exactly by the same seed. For simulation tests. */
+import { createHash } from 'node:crypto'
+import { invariant } from '../../core/errors.ts'
+import type { Block, BlockRef } from '../chain.ts'
+import {
+  type Balances,
+  type ChainStore,
+  claimKey,
+  holdingKey,
+  type Placed,
+  type SimulatedStorage,
+  type SimulatedTransaction,
+} from './ledger.ts'
+import { ASSETS_OF_ACCOUNTS, genesisOf, hashFormat, type SimulatedChainName } from './network.ts'
+
+interface MemoryBlock extends Omit<Block, 'transactions'> {
+  readonly transactions: SimulatedTransaction[]
+}
+
+export interface MemoryOptions {
+  readonly chain: SimulatedChainName
+  readonly seed: string
+  /** The clock that stamps blocks, in milliseconds. */
+  now(): number
+}
+
+/** Changes take turns, as they do in PostgreSQL, but a change that throws is not taken back. */
+export function createMemoryStorage(options: MemoryOptions): SimulatedStorage {
+  const store = createStore(options)
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    reads: store,
+    change: (work) => {
+      const done = last.then(() => work(store))
+      last = done.catch(() => {})
+      return done
+    },
+  }
+}
+
+function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
+  let hashes = 0
+  const blocks: MemoryBlock[] = [{ ...genesisOf(chain), timeMs: now(), transactions: [] }]
+  const byHash = new Map(blocks.map((block) => [block.hash, block]))
+  const placed = new Map<string, { transaction: SimulatedTransaction; block: BlockRef | null }>()
+  const claims = new Map<string, string>()
+  // A Map keeps the order in which its keys came.
+  let waiting = new Map<string, SimulatedTransaction>()
+  const balances: Balances = new Map()
+
+  const tip = (): MemoryBlock => {
+    const last = blocks.at(-1)
+    invariant(last, `${chain} lost its first block`)
+    return last
+  }
+  const find = (txid: string): Placed[] => {
+    const known = placed.get(txid)
+    return known ? [known] : []
+  }
+
+  return {
+    chain,
+    newHash: () =>
+      hashFormat(chain, createHash('sha256').update(`${seed}:${chain}:${hashes++}`).digest('hex')),
+    tip: async () => tip(),
+    blockAt: async (height) => blocks[height] ?? null,
+    block: async (hash) => byHash.get(hash) ?? null,
+    transactions: async (txids) => new Map(txids.flatMap((txid) => find(txid).map((known) => [txid, known]))),
+    claimants: async (wanted) =>
+      new Map(
+        wanted.flatMap((claim) =>
+          find(claims.get(claimKey(claim)) ?? '').map((known) => [claimKey(claim), known]),
+        ),
+      ),
+    mempool: async () => [...waiting.values()],
+    mempoolIds: async () => [...waiting.keys()],
+    balances: async (lookups) =>
+      new Map(
+        lookups.flatMap((lookup) =>
+          ASSETS_OF_ACCOUNTS.flatMap((asset) => {
+            const key = holdingKey({ lookup, asset })
+            const atoms = balances.get(key)
+            return atoms === undefined ? [] : [[key, atoms] as const]
+          }),
+        ),
+      ),
+
+    async addToMempool(transaction) {
+      for (const claim of transaction.claims) {
+        invariant(!claims.has(claimKey(claim)), `${claimKey(claim)} is claimed already`)
+        claims.set(claimKey(claim), transaction.txid)
+      }
+      placed.set(transaction.txid, { transaction, block: null })
+      waiting.set(transaction.txid, transaction)
+    },
+
+    async removeFromMempool(txids) {
+      for (const txid of txids) {
+        for (const claim of waiting.get(txid)?.claims ?? []) claims.delete(claimKey(claim))
+        if (waiting.delete(txid)) placed.delete(txid)
+      }
+    },
+
+    async append(mined, txids) {
+      for (const [position, block] of mined.entries()) {
+        const transactions = position > 0 ? [] : txids.flatMap((txid) => waiting.get(txid) ?? [])
+        const full = { ...block, timeMs: now(), transactions }
+        blocks.push(full)
+        byHash.set(block.hash, full)
+        for (const transaction of transactions) {
+          placed.set(transaction.txid, { transaction, block })
+          waiting.delete(transaction.txid)
+        }
+      }
+    },
+
+    async cut(height) {
+      const gone = blocks.splice(height + 1)
+      const returned = gone.flatMap((block) => block.transactions)
+      for (const block of gone) byHash.delete(block.hash)
+      for (const transaction of returned) placed.set(transaction.txid, { transaction, block: null })
+      // They came before everything that waits.
+      waiting = new Map([
+        ...returned.map((transaction) => [transaction.txid, transaction] as const),
+        ...waiting,
+      ])
+      return returned
+    },
+
+    async setBalances(changed) {
+      for (const [key, atoms] of changed) {
+        invariant(atoms >= 0n, `${key} would hold ${atoms}`)
+        balances.set(key, atoms)
+      }
+    },
+  }
+}

@@ -1,0 +1,76 @@
+/** What the simulated networks are like: addresses of the test networks, constant fees, a chain id of their own. */
+import { createHash, randomBytes } from 'node:crypto'
+import { Address, OutScript, TEST_NETWORK } from '@scure/btc-signer'
+import { isAddress } from 'viem'
+import type { Asset, ChainName } from '../../core/assets.ts'
+
+export const SIMULATED_CHAINS = ['sim-bitcoin', 'sim-litecoin', 'sim-ethereum'] as const
+export type SimulatedChainName = (typeof SIMULATED_CHAINS)[number]
+
+export const isSimulated = (chain: ChainName): chain is SimulatedChainName => chain.startsWith('sim-')
+
+/** Litecoin Core `CTestNetParams`. */
+const LITECOIN_TEST_NETWORK = { bech32: 'tltc', pubKeyHash: 0x6f, scriptHash: 0x3a, wif: 0xef }
+
+export const SIMULATED_BITCOIN_NETWORKS = {
+  'sim-bitcoin': TEST_NETWORK,
+  'sim-litecoin': LITECOIN_TEST_NETWORK,
+} as const
+
+/** Of no public network, so that what is signed for the sandbox is worth nothing elsewhere. */
+export const SIMULATED_ETHEREUM_CHAIN_ID = 232_500_001
+
+export const SIMULATED_TOKENS: Readonly<Record<'USDC' | 'USDT', `0x${string}`>> = {
+  USDC: '0x5553444300000000000000000000000000000001',
+  USDT: '0x5553445400000000000000000000000000000001',
+}
+
+/** Fees never change here. The rates to pay are above the least that the simulated nodes relay. */
+export const SIMULATED_FEES = {
+  'sim-bitcoin': { atomsPerVbyte: 2n, atomsPerVbyteMin: 1n },
+  'sim-litecoin': { atomsPerVbyte: 10n, atomsPerVbyteMin: 1n },
+  'sim-ethereum': { baseFeeWei: 1_000_000_000n, priorityFeeWei: 100_000_000n },
+} as const
+
+/** Gas of the only two things that the simulated Ethereum can do. */
+export const SIMULATED_GAS = { ether: 21_000n, token: 50_000n } as const
+
+/**
+ * What outputs to an address are matched by: the scriptPubKey, or the 20 bytes of an EVM address.
+ *
+ * @returns Null when the text is no address of this network.
+ */
+export function lookupOf(chain: SimulatedChainName, address: string): Uint8Array | null {
+  if (chain === 'sim-ethereum') {
+    return isAddress(address) ? new Uint8Array(Buffer.from(address.slice(2), 'hex')) : null
+  }
+  try {
+    return OutScript.encode(Address(SIMULATED_BITCOIN_NETWORKS[chain]).decode(address))
+  } catch {
+    return null
+  }
+}
+
+/** Where a double-spend sends the coins, out of everybody's reach: a script nobody spends, an address without a key. */
+export const elsewhere = (chain: SimulatedChainName): Uint8Array =>
+  chain === 'sim-ethereum' ? new Uint8Array(20).fill(0xde) : new Uint8Array([0x6a])
+
+export const assetOfToken = (contract: string): Asset | null =>
+  contract === SIMULATED_TOKENS.USDC ? 'USDC' : contract === SIMULATED_TOKENS.USDT ? 'USDT' : null
+
+/** The assets that addresses of the simulated Ethereum hold as balances. */
+export const ASSETS_OF_ACCOUNTS = ['ETH', 'USDC', 'USDT'] as const satisfies readonly Asset[]
+
+/** 32 bytes as the network writes hashes. */
+export const hashFormat = (chain: SimulatedChainName, hex: string): string =>
+  chain === 'sim-ethereum' ? `0x${hex}` : hex
+
+export const newSimulatedHash = (chain: SimulatedChainName): string =>
+  hashFormat(chain, randomBytes(32).toString('hex'))
+
+/** Block 0, as the migration writes it: the same in every database. */
+export const genesisOf = (chain: SimulatedChainName) => ({
+  height: 0,
+  hash: hashFormat(chain, createHash('sha256').update(`beck ${chain}`).digest('hex')),
+  parentHash: hashFormat(chain, '0'.repeat(64)),
+})

@@ -1,0 +1,135 @@
+/** The port to a simulated chain, wherever it is kept. */
+import { EventEmitter } from 'node:events'
+import type { Asset } from '../../core/assets.ts'
+import { invariant, OutsideFailure } from '../../core/errors.ts'
+import type { Database } from '../../db/database.ts'
+import type { ChainPort, ChainTransaction, Mempool, Outpoint } from '../chain.ts'
+import { accept } from './accept.ts'
+import {
+  type ChainReads,
+  claimKey,
+  hasAccounts,
+  holdingKey,
+  type SimulatedStorage,
+  type SimulatedTransaction,
+} from './ledger.ts'
+import { ASSETS_OF_ACCOUNTS, lookupOf, type SimulatedChainName } from './network.ts'
+import { lockSimulatedChain, readsOf } from './store.sql.ts'
+
+/** The port to a simulated chain in PostgreSQL; any number of processes may open one. */
+export const createSimulatedChain = (options: { db: Database; chain: SimulatedChainName }): ChainPort =>
+  simulatedPort({
+    reads: readsOf(options.db, options.chain),
+    change: (work) => options.db.transaction(async (tx) => work(await lockSimulatedChain(tx, options.chain))),
+  })
+
+/** Wakes the watchers of this process: something happened on the chain and is committed. */
+export const hintAt = (chain: SimulatedChainName): boolean => hints.emit(chain)
+const hints = new EventEmitter().setMaxListeners(0)
+
+const MEMPOOL_BATCH = 500
+
+export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
+  const { chain } = reads
+  const accounts = hasAccounts(reads)
+  const shown = ({ txid, claims, outputs }: SimulatedTransaction): ChainTransaction => ({
+    key: txid,
+    hash: txid,
+    outputs,
+    inputs: accounts ? [] : claims,
+  })
+  let lastLook: ReadonlySet<string> = new Set()
+
+  return {
+    chain,
+
+    async identity() {
+      const first = await reads.blockAt(0)
+      invariant(first, `${chain} has no first block; run the migrations`)
+      return first.hash
+    },
+
+    tip: () => reads.tip(),
+
+    async blockHash(height) {
+      return (await reads.blockAt(height))?.hash ?? null
+    },
+
+    async readBlock(hash) {
+      const block = await reads.block(hash)
+      if (!block) {
+        throw new OutsideFailure(`${chain} has no block ${hash}: it was reorganised away or pruned`, {
+          retryable: true,
+        })
+      }
+      return { ...block, transactions: block.transactions.map(shown) }
+    },
+
+    async lookAtMempool(): Promise<Mempool | null> {
+      if (accounts) return null
+      const waiting = new Set(await reads.mempoolIds())
+      const added = [...waiting.difference(lastLook)]
+      lastLook = waiting
+      return {
+        has: (txid) => waiting.has(txid),
+        added: (async function* () {
+          for (let from = 0; from < added.length; from += MEMPOOL_BATCH) {
+            const found = await reads.transactions(added.slice(from, from + MEMPOOL_BATCH))
+            yield [...found.values()].map((placed) => shown(placed.transaction))
+          }
+        })(),
+      }
+    },
+
+    onHint(wake) {
+      hints.on(chain, wake)
+      return () => hints.off(chain, wake)
+    },
+
+    async broadcast(rawTransaction) {
+      const outcome = await change((store) => accept(store, rawTransaction))
+      if (outcome.kind === 'accepted') hints.emit(chain)
+      return outcome
+    },
+
+    async findTransaction(txid) {
+      const placed = (await reads.transactions([txid])).get(txid)
+      return placed ? { block: placed.block } : null
+    },
+
+    holdings: ({ outpoints, addresses }) => (accounts ? held(reads, addresses) : unspent(reads, outpoints)),
+
+    async close() {},
+  }
+}
+
+async function held(
+  reads: ChainReads,
+  addresses: readonly string[],
+): Promise<Partial<Record<Asset, bigint>>> {
+  const lookups = addresses.flatMap((address) => lookupOf(reads.chain, address) ?? [])
+  const balances = await reads.balances(lookups)
+  const total = (asset: Asset): bigint => {
+    const keys = new Set(lookups.map((lookup) => holdingKey({ lookup, asset })))
+    return [...keys].reduce((sum, key) => sum + (balances.get(key) ?? 0n), 0n)
+  }
+  return Object.fromEntries(ASSETS_OF_ACCOUNTS.map((asset) => [asset, total(asset)]))
+}
+
+/** Outputs in a block that nothing in a block spends. */
+async function unspent(
+  reads: ChainReads,
+  outpoints: readonly Outpoint[],
+): Promise<Partial<Record<Asset, bigint>>> {
+  const [parents, spenders] = await Promise.all([
+    reads.transactions([...new Set(outpoints.map((outpoint) => outpoint.txid))]),
+    reads.claimants(outpoints),
+  ])
+  let atoms = 0n
+  for (const outpoint of outpoints) {
+    const parent = parents.get(outpoint.txid)
+    if (!parent?.block || spenders.get(claimKey(outpoint))?.block) continue
+    atoms += parent.transaction.outputs.find((output) => output.index === outpoint.index)?.atoms ?? 0n
+  }
+  return { [reads.chain === 'sim-bitcoin' ? 'BTC' : 'LTC']: atoms }
+}
