@@ -108,7 +108,7 @@ export const owner = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 export const buyer = privateKeyToAccount(`0x${'22'.repeat(32)}`).address
 
 /** One ether to the buyer, unless told otherwise. */
-export const transfer = (change: Partial<TransactionSerializableEIP1559> = {}): Promise<string> =>
+export const transfer = (change: Partial<TransactionSerializableEIP1559> = {}) =>
   owner.signTransaction({
     type: 'eip1559',
     chainId: SIMULATED_ETHEREUM_CHAIN_ID,
@@ -121,7 +121,7 @@ export const transfer = (change: Partial<TransactionSerializableEIP1559> = {}): 
     ...change,
   })
 
-export const tokenTransfer = (token: 'USDC' | 'USDT', atoms: bigint, nonce: number): Promise<string> =>
+export const tokenTransfer = (token: 'USDC' | 'USDT', atoms: bigint, nonce: number) =>
   transfer({
     to: SIMULATED_TOKENS[token],
     value: 0n,

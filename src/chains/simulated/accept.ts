@@ -1,5 +1,6 @@
 /** What the simulated nodes take into their mempool, in the words that real ones refuse with. */
 import { ASSET_FACTS } from '../../core/assets.ts'
+import { divideUp } from '../../core/money.ts'
 import type { BroadcastOutcome } from '../chain.ts'
 import {
   type ChainReads,
@@ -9,7 +10,7 @@ import {
   type SimulatedTransaction,
   withDescendants,
 } from './ledger.ts'
-import { SIMULATED_FEES } from './network.ts'
+import { SIMULATED_FEE_RATES } from './network.ts'
 import { readSigned, type SignedOutputs, type SignedTransfer } from './signed.ts'
 
 /** Takes signed bytes into the mempool, knows them already, or refuses them. */
@@ -58,8 +59,9 @@ async function judgeOutputs(
   if (outputs.some((output) => output.atoms < ASSET_FACTS[output.asset].dustAtoms)) return 'dust'
   for (const output of outputs) fee -= output.atoms
   if (fee < 0n) return 'bad-txns-in-belowout'
-  const { atomsPerVbyteMin } = SIMULATED_FEES[store.chain === 'sim-litecoin' ? 'sim-litecoin' : 'sim-bitcoin']
-  const feeMin = vbytes * atomsPerVbyteMin
+  const { floorAtomsPerKvb } =
+    SIMULATED_FEE_RATES[store.chain === 'sim-litecoin' ? 'sim-litecoin' : 'sim-bitcoin']
+  const feeMin = divideUp(vbytes * floorAtomsPerKvb, 1_000n)
   if (fee < feeMin) return `min relay fee not met, ${fee} < ${feeMin}`
 
   // Litecoin Core replaces nothing by default; Bitcoin Core whatever pays for itself and all it evicts (BIP-125).

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { parseEther } from 'viem'
+import { keccak256, parseEther } from 'viem'
 import {
   buyer,
   GWEI,
@@ -51,10 +51,15 @@ onBothStorages((open) => {
     await send(chain, owner.address, 'ETH', parseEther('2'))
     await send(chain, owner.address, 'USDT', 1_000n)
     await chain.change((store) => mine(store))
-    assert.deepEqual(await port.broadcast(await transfer()), { kind: 'accepted' })
-    assert.deepEqual(await port.broadcast(await transfer()), { kind: 'already_known' })
+    const raw = await transfer()
+    assert.deepEqual(await port.broadcast(raw), { kind: 'accepted' })
+    assert.deepEqual(await port.broadcast(raw), { kind: 'already_known' })
     assert.deepEqual(await port.broadcast(await tokenTransfer('USDT', 400n, 1)), { kind: 'accepted' })
-    await chain.change((store) => mine(store))
+    assert.equal(await port.nextNonce?.(owner.address), 0n)
+    const block = await chain.change((store) => mine(store))
+    assert.equal(await port.nextNonce?.(owner.address), 2n)
+    const feeAtoms = 21_000n * (GWEI + GWEI / 10n)
+    assert.deepEqual(await port.findTransaction(keccak256(raw)), { block, feeAtoms })
     assert.deepEqual(await balance(chain, buyer), { ETH: parseEther('1'), USDC: 0n, USDT: 400n })
     const gas = (21_000n + 50_000n) * (GWEI + GWEI / 10n)
     assert.deepEqual(await balance(chain, owner.address), {
@@ -64,6 +69,7 @@ onBothStorages((open) => {
     })
 
     await chain.change((store) => reorganise(store, 1))
+    assert.equal(await port.nextNonce?.(owner.address), 0n)
     assert.deepEqual(await balance(chain, owner.address), { ETH: parseEther('2'), USDC: 0n, USDT: 1_000n })
     await chain.change((store) => mine(store))
     assert.deepEqual(await balance(chain, buyer), { ETH: parseEther('1'), USDC: 0n, USDT: 400n })

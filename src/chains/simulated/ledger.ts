@@ -57,6 +57,8 @@ export interface ChainReads {
   /** The waiting transactions in the order they came. */
   mempool(): Promise<SimulatedTransaction[]>
   mempoolIds(): Promise<string[]>
+  /** The nonce an account uses next: one more than its last one in a block. */
+  nextNonce(sender: string): Promise<bigint>
   /** Every asset of these accounts, in the best chain. */
   balances(lookups: readonly Uint8Array[]): Promise<Balances>
 }

@@ -47,12 +47,11 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
   // A Map keeps the order in which its keys came.
   let waiting = new Map<string, SimulatedTransaction>()
   const balances: Balances = new Map()
-
-  const tip = (): MemoryBlock => {
-    const last = blocks.at(-1)
-    invariant(last, `${chain} lost its first block`)
-    return last
+  const nextNonces = new Map<string, bigint>()
+  const countNonce = ({ claims: [claim], debits }: SimulatedTransaction, used: 1n | -1n): void => {
+    if (claim && debits.length > 0) nextNonces.set(claim.txid, (nextNonces.get(claim.txid) ?? 0n) + used)
   }
+
   const find = (txid: string): Placed[] => {
     const known = placed.get(txid)
     return known ? [known] : []
@@ -62,8 +61,15 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
     chain,
     newHash: () =>
       hashFormat(chain, createHash('sha256').update(`${seed}:${chain}:${hashes++}`).digest('hex')),
-    tip: async () => tip(),
-    blockAt: async (height) => blocks[height] ?? null,
+    tip: async () => {
+      const last = blocks.at(-1)
+      invariant(last, `${chain} lost its first block`)
+      return refOf(last)
+    },
+    blockAt: async (height) => {
+      const block = blocks[height]
+      return block ? refOf(block) : null
+    },
     block: async (hash) => byHash.get(hash) ?? null,
     transactions: async (txids) => new Map(txids.flatMap((txid) => find(txid).map((known) => [txid, known]))),
     claimants: async (wanted) =>
@@ -74,6 +80,7 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
       ),
     mempool: async () => [...waiting.values()],
     mempoolIds: async () => [...waiting.keys()],
+    nextNonce: async (sender) => nextNonces.get(sender) ?? 0n,
     balances: async (lookups) =>
       new Map(
         lookups.flatMap((lookup) =>
@@ -108,7 +115,8 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
         blocks.push(full)
         byHash.set(block.hash, full)
         for (const transaction of transactions) {
-          placed.set(transaction.txid, { transaction, block })
+          placed.set(transaction.txid, { transaction, block: refOf(block) })
+          countNonce(transaction, 1n)
           waiting.delete(transaction.txid)
         }
       }
@@ -118,7 +126,10 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
       const gone = blocks.splice(height + 1)
       const returned = gone.flatMap((block) => block.transactions)
       for (const block of gone) byHash.delete(block.hash)
-      for (const transaction of returned) placed.set(transaction.txid, { transaction, block: null })
+      for (const transaction of returned) {
+        placed.set(transaction.txid, { transaction, block: null })
+        countNonce(transaction, -1n)
+      }
       // They came before everything that waits.
       waiting = new Map([
         ...returned.map((transaction) => [transaction.txid, transaction] as const),
@@ -135,3 +146,5 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
     },
   }
 }
+
+const refOf = ({ height, hash }: BlockRef): BlockRef => ({ height, hash })

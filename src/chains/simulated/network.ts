@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Address, OutScript, TEST_NETWORK } from '@scure/btc-signer'
 import { isAddress } from 'viem'
 import type { Asset, ChainName } from '../../core/assets.ts'
+import type { FeeRates } from '../chain.ts'
 
 export const SIMULATED_CHAINS = ['sim-bitcoin', 'sim-litecoin', 'sim-ethereum'] as const
 export type SimulatedChainName = (typeof SIMULATED_CHAINS)[number]
@@ -26,11 +27,11 @@ export const SIMULATED_TOKENS: Readonly<Record<'USDC' | 'USDT', `0x${string}`>> 
 }
 
 /** Fees never change here. The rates to pay are above the least that the simulated nodes relay. */
-export const SIMULATED_FEES = {
-  'sim-bitcoin': { atomsPerVbyte: 2n, atomsPerVbyteMin: 1n },
-  'sim-litecoin': { atomsPerVbyte: 10n, atomsPerVbyteMin: 1n },
-  'sim-ethereum': { baseFeeWei: 1_000_000_000n, priorityFeeWei: 100_000_000n },
-} as const
+export const SIMULATED_FEE_RATES = {
+  'sim-bitcoin': { kind: 'vbyte', atomsPerKvb: 2_000n, floorAtomsPerKvb: 1_000n },
+  'sim-litecoin': { kind: 'vbyte', atomsPerKvb: 10_000n, floorAtomsPerKvb: 1_000n },
+  'sim-ethereum': { kind: 'gas', baseFeeWei: 1_000_000_000n, priorityFeeWei: 100_000_000n },
+} as const satisfies Record<SimulatedChainName, FeeRates>
 
 /** Gas of the only two things that the simulated Ethereum can do. */
 export const SIMULATED_GAS = { ether: 21_000n, token: 50_000n } as const

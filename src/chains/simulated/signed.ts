@@ -16,7 +16,7 @@ import type { Holding, SimulatedTransaction } from './ledger.ts'
 import {
   assetOfToken,
   SIMULATED_ETHEREUM_CHAIN_ID,
-  SIMULATED_FEES,
+  SIMULATED_FEE_RATES,
   SIMULATED_GAS,
   type SimulatedChainName,
 } from './network.ts'
@@ -136,7 +136,7 @@ async function readTransfer(raw: `0x${string}`): Promise<Reading> {
 
   const gasUsed = token ? SIMULATED_GAS.token : SIMULATED_GAS.ether
   if (gas < gasUsed) return unreadable(`intrinsic gas too low: expected ${gasUsed} or more, got ${gas}`)
-  const { baseFeeWei } = SIMULATED_FEES['sim-ethereum']
+  const { baseFeeWei } = SIMULATED_FEE_RATES['sim-ethereum']
   const feeMax = fees.maxFeePerGas ?? 0n
   if (feeMax < baseFeeWei) {
     return unreadable(

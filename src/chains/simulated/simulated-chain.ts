@@ -13,7 +13,13 @@ import {
   type SimulatedStorage,
   type SimulatedTransaction,
 } from './ledger.ts'
-import { ASSETS_OF_ACCOUNTS, lookupOf, type SimulatedChainName } from './network.ts'
+import {
+  ASSETS_OF_ACCOUNTS,
+  lookupOf,
+  SIMULATED_ETHEREUM_CHAIN_ID,
+  SIMULATED_FEE_RATES,
+  type SimulatedChainName,
+} from './network.ts'
 import { lockSimulatedChain, readsOf } from './store.sql.ts'
 
 /** The port to a simulated chain in PostgreSQL; any number of processes may open one. */
@@ -46,7 +52,7 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
     async identity() {
       const first = await reads.blockAt(0)
       invariant(first, `${chain} has no first block; run the migrations`)
-      return first.hash
+      return accounts ? `${SIMULATED_ETHEREUM_CHAIN_ID}:${first.hash}` : first.hash
     },
 
     tip: () => reads.tip(),
@@ -94,13 +100,25 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
 
     async findTransaction(txid) {
       const placed = (await reads.transactions([txid])).get(txid)
-      return placed ? { block: placed.block } : null
+      if (!placed?.block || !accounts) return placed ? { block: placed.block } : null
+      return { block: placed.block, feeAtoms: gasPaid(placed.transaction) }
     },
 
     holdings: ({ outpoints, addresses }) => (accounts ? held(reads, addresses) : unspent(reads, outpoints)),
 
+    feeRates: async () => SIMULATED_FEE_RATES[chain],
+
+    ...(accounts ? { nextNonce: (address: string) => reads.nextNonce(address.toLowerCase()) } : {}),
+
     async close() {},
   }
+}
+
+/** What left its sender beside what arrived; coins out of nowhere cost nobody anything. */
+function gasPaid({ debits, outputs }: SimulatedTransaction): bigint {
+  const ether = (moves: readonly { asset: Asset; atoms: bigint }[]): bigint =>
+    moves.reduce((sum, move) => (move.asset === 'ETH' ? sum + move.atoms : sum), 0n)
+  return debits.length === 0 ? 0n : ether(debits) - ether(outputs)
 }
 
 async function held(

@@ -116,6 +116,15 @@ export function readsOf(db: Queryable, chain: SimulatedChainName): ChainReads {
       return rows.map((row) => row.txid)
     },
 
+    async nextNonce(sender) {
+      const { rows } = await db.query<{ position: bigint }>(
+        `select c.position from sim_claims c join sim_transactions t on t.chain = c.chain and t.txid = c.txid
+         where c.chain = $1 and c.name = $2 and t.height is not null order by c.position desc limit 1`,
+        [chain, sender],
+      )
+      return rows[0] ? rows[0].position + 1n : 0n
+    },
+
     async balances(lookups) {
       const { rows } = await db.query<{ lookup: Buffer; asset: Asset; atoms: bigint }>(
         'select lookup, asset, atoms from sim_balances where chain = $1 and lookup = any($2::bytea[])',
