@@ -103,16 +103,52 @@ export const settlementsFollowPayments = proof(
    where s.atoms <> coalesce(p.credited_atoms + p.gateway_fee_atoms, 0)`,
 )
 
-export interface WalletSum {
-  readonly chain: ChainName
-  readonly asset: Asset
-  /** Debits less credits of `wallet`: what the books say the chain holds for us. */
-  readonly walletAtoms: bigint
+/** What the books say the chain holds for us: debits less credits of `wallet`. */
+export async function sumWallets(db: Queryable, chain: ChainName): Promise<Map<Asset, bigint>> {
+  const { rows } = await db.query<{ asset: Asset; atoms: bigint }>(
+    `select asset, sum(-credited) as atoms from (${SIDES}) s where account = 'wallet' and chain = $1 group by asset`,
+    [chain],
+  )
+  return new Map(rows.map((row) => [row.asset, row.atoms]))
 }
 
-export async function sumWallets(db: Queryable): Promise<WalletSum[]> {
-  const { rows } = await db.query<{ chain: ChainName; asset: Asset; atoms: bigint }>(
-    `select chain, asset, sum(-credited) as atoms from (${SIDES}) s where account = 'wallet' group by 1, 2 order by 1, 2`,
+/** Coins that blocks gave us and none spent. */
+export async function listOutpoints(db: Queryable, chain: ChainName): Promise<{ txid: string; index: number }[]> {
+  const { rows } = await db.query<{ txid: string; output_index: number }>(
+    'select txid, output_index from coins where chain = $1 and block_height is not null and spent_by is null',
+    [chain],
   )
-  return rows.map((row) => ({ chain: row.chain, asset: row.asset, walletAtoms: row.atoms }))
+  return rows.map((row) => ({ txid: row.txid, index: row.output_index }))
+}
+
+/** Addresses that may hold something: those that received, and the gateway's own. */
+export async function listOwnEtherAddresses(db: Queryable, chain: ChainName): Promise<string[]> {
+  const { rows } = await db.query<{ address: string }>(
+    `select address from addresses where chain = $1 and branch = 1
+     union
+     select address from deposits where chain = $1`,
+    [chain],
+  )
+  return rows.map((row) => row.address)
+}
+
+/**
+ * What the chain holds and the ledger's wallet does not: deposits in a block and not booked (confirming, or dust),
+ * coins at addresses that no payment has, and the gateway's own transactions between their block and their booking.
+ */
+export async function sumOutsideLedger(
+  db: Queryable,
+  chain: ChainName,
+): Promise<{ asset: Asset; reason: string; atoms: bigint }[]> {
+  const { rows } = await db.query<{ asset: Asset; reason: string; atoms: bigint }>(
+    `select asset, case when dust then 'dust' else 'confirming' end as reason, sum(amount_atoms) as atoms
+     from deposits where chain = $1 and block_height is not null and not booked
+     group by 1, 2
+     union all
+     select asset, 'reorganised' as reason, -sum(amount_atoms) as atoms
+     from deposits where chain = $1 and block_height is null and booked
+     group by 1`,
+    [chain],
+  )
+  return rows
 }

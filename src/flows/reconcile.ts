@@ -1,0 +1,76 @@
+/**
+ * The proof of the books. Every sum is computed on two sides that were written independently: balances against
+ * transfers, bookings against deposits, settlements against payments, and, where the chain can be asked, what the
+ * books say it holds for us against what it says itself.
+ */
+import type { ChainPort } from '../chains/chain.ts'
+import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import type { Queryable } from '../db/database.ts'
+import {
+  balancesFollowTransfers,
+  bookingsFollowDeposits,
+  type Difference,
+  heldFundsFollowBalances,
+  listOutpoints,
+  listOwnEtherAddresses,
+  settlementsFollowPayments,
+  sumOutsideLedger,
+  sumWallets,
+} from './reconcile.sql.ts'
+
+export interface Proof {
+  /** Everything that does not agree; empty when the books balance. */
+  readonly differences: readonly Difference[]
+  /** One line per chain and asset that was compared with the chain itself. */
+  readonly holdings: readonly HoldingProof[]
+}
+
+export interface HoldingProof {
+  readonly chain: ChainName
+  readonly asset: Asset
+  /** The ledger's `wallet`. */
+  readonly walletAtoms: bigint
+  /** What the chain holds and the ledger does not count yet or any more, by reason. */
+  readonly outside: Readonly<Record<string, bigint>>
+  /** What the chain says it holds at our addresses. */
+  readonly chainAtoms: bigint
+}
+
+/**
+ * @param ports - The chains to ask; those whose watcher follows them closely. Others are proven within the database only.
+ */
+export async function reconcile(db: Queryable, ports: readonly ChainPort[]): Promise<Proof> {
+  const differences = (
+    await Promise.all(
+      [balancesFollowTransfers, heldFundsFollowBalances, bookingsFollowDeposits, settlementsFollowPayments].map((prove) => prove(db)),
+    )
+  ).flat()
+  const holdings = (await Promise.all(ports.map((port) => proveHoldings(db, port)))).flat()
+  for (const { chain, asset, walletAtoms, outside, chainAtoms } of holdings) {
+    const expectedAtoms = Object.values(outside).reduce((sum, atoms) => sum + atoms, walletAtoms)
+    if (expectedAtoms !== chainAtoms) {
+      differences.push({ proof: 'books = chain', chain, asset, subject: null, expectedAtoms, foundAtoms: chainAtoms })
+    }
+  }
+  return { differences, holdings }
+}
+
+/** What the chain holds = the ledger's wallet + what is in a block and not booked yet, transactions under way included. */
+async function proveHoldings(db: Queryable, port: ChainPort): Promise<HoldingProof[]> {
+  const { chain } = port
+  const accounts = networkOfChain(chain) === 'ethereum'
+  const held = await port.holdings({
+    outpoints: accounts ? [] : await listOutpoints(db, chain),
+    addresses: accounts ? await listOwnEtherAddresses(db, chain) : [],
+  })
+  const wallets = await sumWallets(db, chain)
+  const outside = await sumOutsideLedger(db, chain)
+  const assets = new Set<Asset>([...wallets.keys(), ...outside.map((row) => row.asset), ...(Object.keys(held) as Asset[])])
+  return [...assets].sort().map((asset) => ({
+    chain,
+    asset,
+    walletAtoms: wallets.get(asset) ?? 0n,
+    outside: Object.fromEntries(outside.filter((row) => row.asset === asset).map((row) => [row.reason, row.atoms])),
+    chainAtoms: held[asset] ?? 0n,
+  }))
+}
