@@ -113,7 +113,10 @@ export async function sumWallets(db: Queryable, chain: ChainName): Promise<Map<A
 }
 
 /** Coins that blocks gave us and none spent. */
-export async function listOutpoints(db: Queryable, chain: ChainName): Promise<{ txid: string; index: number }[]> {
+export async function listOutpoints(
+  db: Queryable,
+  chain: ChainName,
+): Promise<{ txid: string; index: number }[]> {
   const { rows } = await db.query<{ txid: string; output_index: number }>(
     'select txid, output_index from coins where chain = $1 and block_height is not null and spent_by is null',
     [chain],

@@ -42,14 +42,26 @@ export interface HoldingProof {
 export async function reconcile(db: Queryable, ports: readonly ChainPort[]): Promise<Proof> {
   const differences = (
     await Promise.all(
-      [balancesFollowTransfers, heldFundsFollowBalances, bookingsFollowDeposits, settlementsFollowPayments].map((prove) => prove(db)),
+      [
+        balancesFollowTransfers,
+        heldFundsFollowBalances,
+        bookingsFollowDeposits,
+        settlementsFollowPayments,
+      ].map((prove) => prove(db)),
     )
   ).flat()
   const holdings = (await Promise.all(ports.map((port) => proveHoldings(db, port)))).flat()
   for (const { chain, asset, walletAtoms, outside, chainAtoms } of holdings) {
     const expectedAtoms = Object.values(outside).reduce((sum, atoms) => sum + atoms, walletAtoms)
     if (expectedAtoms !== chainAtoms) {
-      differences.push({ proof: 'books = chain', chain, asset, subject: null, expectedAtoms, foundAtoms: chainAtoms })
+      differences.push({
+        proof: 'books = chain',
+        chain,
+        asset,
+        subject: null,
+        expectedAtoms,
+        foundAtoms: chainAtoms,
+      })
     }
   }
   return { differences, holdings }
@@ -65,12 +77,18 @@ async function proveHoldings(db: Queryable, port: ChainPort): Promise<HoldingPro
   })
   const wallets = await sumWallets(db, chain)
   const outside = await sumOutsideLedger(db, chain)
-  const assets = new Set<Asset>([...wallets.keys(), ...outside.map((row) => row.asset), ...(Object.keys(held) as Asset[])])
+  const assets = new Set<Asset>([
+    ...wallets.keys(),
+    ...outside.map((row) => row.asset),
+    ...(Object.keys(held) as Asset[]),
+  ])
   return [...assets].sort().map((asset) => ({
     chain,
     asset,
     walletAtoms: wallets.get(asset) ?? 0n,
-    outside: Object.fromEntries(outside.filter((row) => row.asset === asset).map((row) => [row.reason, row.atoms])),
+    outside: Object.fromEntries(
+      outside.filter((row) => row.asset === asset).map((row) => [row.reason, row.atoms]),
+    ),
     chainAtoms: held[asset] ?? 0n,
   }))
 }
