@@ -2,6 +2,7 @@
 import type { Route } from '../route.ts'
 import { balance } from './balance.ts'
 import { customers } from './customers.ts'
+import { payments } from './payments.ts'
 import { webhooks } from './webhooks.ts'
 
-export const routes: readonly Route[] = [...customers, ...balance, ...webhooks]
+export const routes: readonly Route[] = [payments, webhooks, customers, balance].flat()
