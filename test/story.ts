@@ -1,0 +1,98 @@
+/** Tells stories of payments on a simulated chain in memory: the watcher's looks and the decisions, one after the other. */
+import assert from 'node:assert/strict'
+import type { Account } from '../src/accounts/account.ts'
+import type { ChainPort } from '../src/chains/chain.ts'
+import { mine, mint, reorganise, replace } from '../src/chains/simulated/ledger.ts'
+import { createMemoryStorage } from '../src/chains/simulated/memory.ts'
+import { lookupOf, type SimulatedChainName } from '../src/chains/simulated/network.ts'
+import { simulatedPort } from '../src/chains/simulated/simulated-chain.ts'
+import type { Asset } from '../src/core/assets.ts'
+import { type Lease, takeLease } from '../src/deposits/chain-view.sql.ts'
+import { meetChain, observeChain } from '../src/flows/observe-chain.ts'
+import { readPayment } from '../src/flows/read-payment.ts'
+import { reconcile } from '../src/flows/reconcile.ts'
+import type { Payment } from '../src/payments/payment.ts'
+import type { PaymentView } from '../src/payments/payment-view.ts'
+import { markWindowsOver } from '../src/payments/payments.sql.ts'
+import { settleNext } from '../src/workers/settle.ts'
+import { type TestGateway, testAccount, testGateway } from './gateway.ts'
+
+export interface Story {
+  readonly gateway: TestGateway
+  readonly account: Account
+  readonly port: ChainPort
+  /** Sends coins to a payment's address. @returns The txid. */
+  pay(payment: Payment, atoms: bigint, asset?: Asset): Promise<string>
+  mine(count: number): Promise<void>
+  /** Takes blocks away; their transactions wait again. */
+  reorganise(depth: number): Promise<void>
+  replace(txid: string): Promise<boolean>
+  /** The watcher looks until it has seen everything, and every decision that is due falls. */
+  look(): Promise<void>
+  /** Ends the payment's window, as the database's clock would. */
+  endWindow(payment: Payment): Promise<void>
+  read(payment: Payment): Promise<PaymentView>
+  /** Types of the account's events, oldest first. */
+  events(): Promise<string[]>
+  balance(kind: 'available' | 'held' | 'unresolved'): Promise<bigint>
+  /** Fails with every difference unless the books balance, within the database and with the chain. */
+  proveBooks(): Promise<void>
+}
+
+export async function tellStory(options: { chain?: SimulatedChainName; freshPerChain?: number } = {}): Promise<Story> {
+  const chain = options.chain ?? 'sim-litecoin'
+  const gateway = await testGateway({ freshPerChain: options.freshPerChain ?? 8 })
+  const account = await testAccount(gateway)
+  const storage = createMemoryStorage({ chain, seed: 'story', now: () => Date.now() })
+  await storage.change((store) => mine(store, 3))
+  const port = simulatedPort(storage)
+  await meetChain(gateway, port)
+  const lease = await takeLease(gateway.db, chain, 'story')
+  assert(lease)
+
+  return {
+    gateway,
+    account,
+    port,
+    pay: (payment, atoms, asset = payment.asset) => {
+      const lookup = lookupOf(chain, payment.address)
+      assert(lookup)
+      return storage.change((store) => mint(store, { lookup, asset, atoms }))
+    },
+    mine: async (count) => {
+      await storage.change((store) => mine(store, count))
+    },
+    reorganise: async (depth) => {
+      await storage.change((store) => reorganise(store, depth))
+    },
+    replace: (txid) => storage.change(async (store) => (await replace(store, txid)) !== null),
+    look: () => lookAndDecide(gateway, port, lease),
+    endWindow: async (payment) => {
+      await gateway.db.query('update payments set expires_at = clock_timestamp() where account_id = $1 and id = $2', [account.id, payment.id])
+    },
+    read: async (payment) => {
+      const view = await readPayment(gateway.db, account.id, payment.id)
+      assert(view)
+      return view
+    },
+    events: async () => {
+      const { rows } = await gateway.db.query<{ type: string }>('select type from events where account_id = $1 order by created_at, id', [account.id])
+      return rows.map((row) => row.type)
+    },
+    balance: async (kind) => {
+      const { rows } = await gateway.db.query<{ atoms: bigint }>('select atoms from balances where account_id = $1 and kind = $2', [account.id, kind])
+      return rows[0]?.atoms ?? 0n
+    },
+    proveBooks: async () => {
+      const { differences } = await reconcile(gateway.db, [port])
+      assert.deepEqual(differences, [])
+    },
+  }
+}
+
+async function lookAndDecide(gateway: TestGateway, port: ChainPort, lease: Lease): Promise<void> {
+  while ((await observeChain(gateway, port, lease)).behind);
+  while (await settleNext(gateway));
+  await gateway.db.transaction((tx) => markWindowsOver(tx, 100))
+  while (await settleNext(gateway));
+}
