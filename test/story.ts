@@ -39,7 +39,9 @@ export interface Story {
   proveBooks(): Promise<void>
 }
 
-export async function tellStory(options: { chain?: SimulatedChainName; freshPerChain?: number } = {}): Promise<Story> {
+export async function tellStory(
+  options: { chain?: SimulatedChainName; freshPerChain?: number } = {},
+): Promise<Story> {
   const chain = options.chain ?? 'sim-litecoin'
   const gateway = await testGateway({ freshPerChain: options.freshPerChain ?? 8 })
   const account = await testAccount(gateway)
@@ -68,7 +70,10 @@ export async function tellStory(options: { chain?: SimulatedChainName; freshPerC
     replace: (txid) => storage.change(async (store) => (await replace(store, txid)) !== null),
     look: () => lookAndDecide(gateway, port, lease),
     endWindow: async (payment) => {
-      await gateway.db.query('update payments set expires_at = clock_timestamp() where account_id = $1 and id = $2', [account.id, payment.id])
+      await gateway.db.query(
+        'update payments set expires_at = clock_timestamp() where account_id = $1 and id = $2',
+        [account.id, payment.id],
+      )
     },
     read: async (payment) => {
       const view = await readPayment(gateway.db, account.id, payment.id)
@@ -76,11 +81,17 @@ export async function tellStory(options: { chain?: SimulatedChainName; freshPerC
       return view
     },
     events: async () => {
-      const { rows } = await gateway.db.query<{ type: string }>('select type from events where account_id = $1 order by created_at, id', [account.id])
+      const { rows } = await gateway.db.query<{ type: string }>(
+        'select type from events where account_id = $1 order by created_at, id',
+        [account.id],
+      )
       return rows.map((row) => row.type)
     },
     balance: async (kind) => {
-      const { rows } = await gateway.db.query<{ atoms: bigint }>('select atoms from balances where account_id = $1 and kind = $2', [account.id, kind])
+      const { rows } = await gateway.db.query<{ atoms: bigint }>(
+        'select atoms from balances where account_id = $1 and kind = $2',
+        [account.id, kind],
+      )
       return rows[0]?.atoms ?? 0n
     },
     proveBooks: async () => {

@@ -268,7 +268,7 @@ create table deposits (
   constraint deposits_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint deposits_bookings_check CHECK ((bookings >= 0)),
   constraint deposits_check CHECK (((block_height IS NULL) = (block_hash IS NULL))),
-  constraint deposits_check1 CHECK (((NOT booked) OR (block_height IS NOT NULL) OR (status = ANY (ARRAY['replaced'::text, 'reorganised'::text, 'dropped'::text])))),
+  constraint deposits_check1 CHECK ((NOT (booked AND dust))),
   constraint deposits_check2 CHECK (((status <> 'confirmed'::text) OR (block_height IS NOT NULL))),
   constraint deposits_required_confirmations_check CHECK ((required_confirmations >= 0)),
   constraint deposits_sighted_minor_check CHECK ((sighted_minor >= 0)),

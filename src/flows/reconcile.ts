@@ -36,21 +36,21 @@ export interface HoldingProof {
   readonly chainAtoms: bigint
 }
 
+const PROOFS = [
+  balancesFollowTransfers,
+  heldFundsFollowBalances,
+  bookingsFollowDeposits,
+  settlementsFollowPayments,
+]
+
 /**
  * @param ports - The chains to ask; those whose watcher follows them closely. Others are proven within the database only.
  */
 export async function reconcile(db: Queryable, ports: readonly ChainPort[]): Promise<Proof> {
-  const differences = (
-    await Promise.all(
-      [
-        balancesFollowTransfers,
-        heldFundsFollowBalances,
-        bookingsFollowDeposits,
-        settlementsFollowPayments,
-      ].map((prove) => prove(db)),
-    )
-  ).flat()
-  const holdings = (await Promise.all(ports.map((port) => proveHoldings(db, port)))).flat()
+  const differences: Difference[] = []
+  for (const prove of PROOFS) differences.push(...(await prove(db)))
+  const holdings: HoldingProof[] = []
+  for (const port of ports) holdings.push(...(await proveHoldings(db, port)))
   for (const { chain, asset, walletAtoms, outside, chainAtoms } of holdings) {
     const expectedAtoms = Object.values(outside).reduce((sum, atoms) => sum + atoms, walletAtoms)
     if (expectedAtoms !== chainAtoms) {

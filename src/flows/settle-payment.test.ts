@@ -97,7 +97,10 @@ describe('a payment on a chain with six confirmations', () => {
 
   test('a replaced deposit gives the quote back, and fails the payment once the window is over', async () => {
     const story = await tellStory()
-    const [early, last] = [await testPayment(story.gateway, story.account), await testPayment(story.gateway, story.account)]
+    const [early, last] = [
+      await testPayment(story.gateway, story.account),
+      await testPayment(story.gateway, story.account),
+    ]
     const [first, second] = [await story.pay(early, COIN), await story.pay(last, COIN)]
     await story.look()
     await story.replace(first)
@@ -146,7 +149,9 @@ describe('a payment on a chain with six confirmations', () => {
     assert.deepEqual(await statuses(story, payment), ['completed'])
     assert.equal(await story.balance('available'), NET)
     assert.deepEqual(await story.events(), ['payment.created', 'payment.confirming', 'payment.completed'])
-    const { rows } = await story.gateway.db.query<{ order_count: number; total_spent_minor: bigint }>('select order_count, total_spent_minor from customers')
+    const { rows } = await story.gateway.db.query<{ order_count: number; total_spent_minor: bigint }>(
+      'select order_count, total_spent_minor from customers',
+    )
     assert.deepEqual(rows, [{ order_count: 1, total_spent_minor: 9_900n }])
     await story.proveBooks()
     await story.reorganise(6)
@@ -166,7 +171,12 @@ describe('a payment on a chain with six confirmations', () => {
     const { post } = await import('../ledger/post.sql.ts')
     const withdraw = { asset: 'LTC', debit: 'available', credit: 'held', atoms: 90_000_000n } as const
     await story.gateway.db.transaction((tx) =>
-      post(tx, { accountId: story.account.id, chain: 'sim-litecoin', cause: 'test:withdraw', transfers: [withdraw] }),
+      post(tx, {
+        accountId: story.account.id,
+        chain: 'sim-litecoin',
+        cause: 'test:withdraw',
+        transfers: [withdraw],
+      }),
     )
     await story.reorganise(6)
     await story.look()
@@ -204,7 +214,10 @@ describe('a payment on a chain with six confirmations', () => {
     await story.look()
     const late = await story.read(payment)
     assert.equal(late.status, 'expired')
-    assert.deepEqual(late.deposits.map((deposit) => [deposit.late, deposit.status]), [[true, 'confirmed']])
+    assert.deepEqual(
+      late.deposits.map((deposit) => [deposit.late, deposit.status]),
+      [[true, 'confirmed']],
+    )
     assert.equal(await story.balance('unresolved'), 50_000_000n)
     await story.gateway.db.transaction((tx) => acceptPayment(story.gateway, tx, story.account, payment.id))
     const accepted = await story.read(payment)
@@ -216,7 +229,10 @@ describe('a payment on a chain with six confirmations', () => {
   test('an account that accepts late funds worth the price need not ask', async () => {
     const story = await tellStory()
     await story.gateway.db.query('update accounts set accepts_late_funds = true')
-    const [enough, little] = [await testPayment(story.gateway, story.account), await testPayment(story.gateway, story.account)]
+    const [enough, little] = [
+      await testPayment(story.gateway, story.account),
+      await testPayment(story.gateway, story.account),
+    ]
     for (const payment of [enough, little]) await story.endWindow(payment)
     await story.look()
     await story.pay(enough, COIN)
@@ -248,7 +264,10 @@ test('a coin that reaches the address of a payment in another coin is held and s
   await story.look()
   const shown = await story.read(payment)
   assert.equal(shown.status, 'pending')
-  assert.deepEqual(shown.deposits.map((deposit) => [deposit.asset, deposit.amount, deposit.status]), [['USDC', '5', 'confirmed']])
+  assert.deepEqual(
+    shown.deposits.map((deposit) => [deposit.asset, deposit.amount, deposit.status]),
+    [['USDC', '5', 'confirmed']],
+  )
   assert.equal(await story.balance('unresolved'), 5_000_000n)
   await story.proveBooks()
 })
@@ -264,7 +283,7 @@ test('a row that was tampered with breaks the proof', async () => {
     'update transfers set amount_atoms = amount_atoms + 1 where line = 0',
     'update deposits set amount_atoms = amount_atoms + 1',
     'update payments set credited_atoms = credited_atoms + 1',
-    "update transfers set credit = 'unresolved' where credit = 'fees'",
+    "update transfers set credit = 'available' where credit = 'fees'",
     'update coins set spent_by = txid, spent_height = 1',
   ]
   const { reconcile } = await import('./reconcile.ts')

@@ -78,15 +78,16 @@ export async function settlePayment(
 
 /** A deposit counts for good once its confirmations are there, until its block is taken away. */
 async function confirmDeposits(tx: Tx, deposits: readonly Deposit[], tipHeight: number): Promise<Deposit[]> {
-  return Promise.all(
-    deposits.map(async (deposit) => {
-      const confirmations = deposit.blockHeight === null ? 0 : tipHeight - deposit.blockHeight + 1
-      if (deposit.status !== 'seen' || deposit.blockHeight === null) return deposit
-      if (confirmations < deposit.requiredConfirmations) return deposit
-      await markConfirmed(tx, deposit)
-      return { ...deposit, status: 'confirmed' as const }
-    }),
-  )
+  const confirmed: Deposit[] = []
+  for (const deposit of deposits) {
+    const reached =
+      deposit.status === 'seen' &&
+      deposit.blockHeight !== null &&
+      tipHeight - deposit.blockHeight + 1 >= deposit.requiredConfirmations
+    if (reached) await markConfirmed(tx, deposit)
+    confirmed.push(reached ? { ...deposit, status: 'confirmed' } : deposit)
+  }
+  return confirmed
 }
 
 const isToBook = (deposit: Deposit): boolean =>

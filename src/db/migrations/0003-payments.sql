@@ -110,7 +110,7 @@ create table deposits (
   primary key (account_id, id),
   foreign key (account_id, payment_id) references payments (account_id, id),
   check ((block_height is null) = (block_hash is null)),
-  check (not booked or block_height is not null or status in ('replaced', 'reorganised', 'dropped')),
+  check (not (booked and dust)),
   check (status <> 'confirmed' or block_height is not null)
 );
 -- The chain decides what one deposit is, whoever it belongs to.
