@@ -4,7 +4,6 @@ declare global {
   interface JSON {
     /** ECMAScript 2026; not in TypeScript's library yet. */
     rawJSON(text: string): object
-    isRawJSON(value: unknown): boolean
   }
 }
 
