@@ -4,6 +4,7 @@ declare global {
   interface JSON {
     /** ECMAScript 2026; not in TypeScript's library yet. */
     rawJSON(text: string): object
+    isRawJSON(value: unknown): boolean
   }
 }
 

@@ -1,5 +1,5 @@
 /** A payment as the API, the events and the hosted pages show it. */
-import { ASSET_FACTS, type Asset, type Network, networkOf } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset, type Fiat, type Network, networkOf } from '../core/assets.ts'
 import { showId } from '../core/ids.ts'
 import { parseVerbatim } from '../core/json.ts'
 import { fiatToNumber, formatDecimal } from '../core/money.ts'
@@ -23,7 +23,7 @@ export interface PaymentView {
   readonly status: PaymentStatus
   readonly asset: Asset
   readonly network: Network
-  readonly fiat_currency: string
+  readonly fiat_currency: Fiat
   readonly fiat_amount: number
   readonly fee_fiat: number
   readonly net_fiat: number

@@ -1,0 +1,195 @@
+/** Payments: a price in fiat becomes an exact amount at a fresh address. */
+import { Type } from 'typebox'
+import { invalidField, Refusal } from '../../core/errors.ts'
+import { type PaymentId, readId, showId } from '../../core/ids.ts'
+import { fiatFromNumber, fiatToNumber } from '../../core/money.ts'
+import { cancelPayment } from '../../flows/cancel-payment.ts'
+import { createPayment } from '../../flows/create-payment.ts'
+import { drawPayment, readPayment } from '../../flows/read-payment.ts'
+import { acceptPayment } from '../../flows/resolve-payment.ts'
+import {
+  type ListedPayment as ListedRow,
+  listPayments,
+  PAYMENT_SORTS,
+} from '../../payments/list-payments.sql.ts'
+import { type PaymentView, paymentView } from '../../payments/payment-view.ts'
+import { readMetadata } from '../metadata.ts'
+import { showPage } from '../page.ts'
+import { type Route, read, write } from '../route.ts'
+import { AssetName, Email, Fields, OneOf, PageOf, PathId, paging, Reference } from '../schemas.ts'
+import { CREATED, CreatedPayment, LISTED, ListedPayment, Payment, RETRIEVED } from './payment-schemas.ts'
+
+const showListed = (row: ListedRow) => ({
+  id: showId('pay', row.id),
+  status: row.status,
+  asset: row.asset,
+  net_fiat: fiatToNumber(row.netMinor),
+  fiat_currency: row.fiatCurrency,
+  reference: row.reference,
+  created_at: row.createdAt.toISOString(),
+})
+
+const showPayment = (view: PaymentView) => ({ ...view, deposits: [...view.deposits] })
+
+/** @throws {Refusal} `not_found` for an id that no payment can have. */
+export function paymentId(text: string): PaymentId {
+  const id = readId('pay', text)
+  if (id) return id
+  throw noPayment()
+}
+
+const noPayment = (): Refusal =>
+  new Refusal('not_found', 'payment_not_found', 'there is no such payment in this account')
+
+/** @throws {Refusal} `invalid` for zero or less, and for more than two decimals. */
+export function readPrice(field: string, amount: number): bigint {
+  const minor = fiatFromNumber(amount)
+  if (minor !== null && minor > 0n) return minor
+  throw invalidField(
+    field,
+    'invalid_amount',
+    `${field} must be more than 0 and have at most two decimals, got ${JSON.stringify(amount)}`,
+  )
+}
+
+export const payments: readonly Route[] = [
+  write({
+    method: 'POST',
+    path: '/payments',
+    scope: 'payments:write',
+    summary: 'Create a payment',
+    description: 'Locks the rate for 30 minutes and assigns a fresh deposit address.',
+    body: Fields({
+      asset: AssetName,
+      fiat_amount: Type.Number({ description: 'more than 0, at most two decimals' }),
+      fiat_currency: Type.Optional(OneOf(['USD', 'EUR', 'GBP'], { description: '`USD` when left out' })),
+      reference: Type.Optional(Reference),
+      customer_email: Type.Optional(Email),
+      metadata: Type.Optional(
+        Type.Unsafe<object>({
+          type: 'object',
+          additionalProperties: true,
+          description: 'at most 50 keys of 40 characters, texts of at most 500, 16 kB in all',
+        }),
+      ),
+    }),
+    status: 201,
+    data: CreatedPayment,
+    refusals: {
+      400: ['invalid_amount', 'metadata_too_large'],
+      422: ['amount_below_minimum', 'amount_above_maximum'],
+      503: ['no_rate', 'no_address', 'chain_unavailable'],
+    },
+    example: {
+      body: {
+        asset: 'LTC',
+        fiat_amount: 49.99,
+        reference: 'order-1001',
+        customer_email: 'buyer@example.com',
+        metadata: { cart: 77 },
+      },
+      data: CREATED,
+    },
+    async write({ gateway, tx, account, body, bodyText }) {
+      const payment = await createPayment(gateway, tx, account, {
+        asset: body.asset,
+        fiatMinor: readPrice('fiat_amount', body.fiat_amount),
+        fiatCurrency: body.fiat_currency ?? 'USD',
+        reference: body.reference ?? null,
+        customerEmail: body.customer_email ?? null,
+        metadata: body.metadata === undefined ? null : readMetadata(bodyText),
+      })
+      return paymentView(payment, [], 0)
+    },
+    committed({ gateway }) {
+      gateway.wake('deliver')
+      gateway.wake('addresses')
+    },
+  }),
+  read({
+    method: 'GET',
+    path: '/payments',
+    scope: 'payments:read',
+    summary: 'List payments',
+    description: 'Newest first unless sorted otherwise; `sort=total` means the net fiat amount.',
+    query: Fields({
+      ...paging(PAYMENT_SORTS),
+      filter_id: Type.Optional(Type.String({ description: 'exact id' })),
+      filter_email: Type.Optional(Type.String({ description: "part of the customer's email, in any case" })),
+      filter_asset: Type.Optional(Type.String({ description: 'comma-separated coins' })),
+      filter_asset_op: Type.Optional(OneOf(['is', 'is_not'], { description: '`is` when left out' })),
+      filter_status: Type.Optional(Type.String({ description: 'comma-separated statuses' })),
+      filter_status_op: Type.Optional(OneOf(['is', 'is_not'], { description: '`is` when left out' })),
+      total_min: Type.Optional(Type.Number({ description: 'least net fiat amount' })),
+      total_max: Type.Optional(Type.Number({ description: 'largest net fiat amount' })),
+    }),
+    data: PageOf(ListedPayment),
+    refusals: { 400: ['invalid_parameter'] },
+    example: { data: { items: [LISTED], total: 1, page: 1, limit: 25, total_pages: 1 } },
+    async read({ db, account, query }) {
+      return showPage(await listPayments(db, account.id, query), showListed)
+    },
+  }),
+  read({
+    method: 'GET',
+    path: '/payments/:id',
+    scope: 'payments:read',
+    summary: 'Retrieve a payment',
+    params: PathId('pay'),
+    data: Payment,
+    refusals: { 404: ['payment_not_found'] },
+    example: { data: RETRIEVED },
+    async read({ db, account, params }) {
+      const view = await readPayment(db, account.id, paymentId(params.id))
+      if (!view) throw noPayment()
+      return showPayment(view)
+    },
+  }),
+  write({
+    method: 'POST',
+    path: '/payments/:id/cancel',
+    scope: 'payments:write',
+    summary: 'Cancel a pending payment',
+    description: 'Only while nothing was seen. The address stays watched: what still arrives there is held.',
+    ours: true,
+    params: PathId('pay'),
+    data: Payment,
+    refusals: { 404: ['payment_not_found'], 409: ['payment_not_cancellable'] },
+    example: {
+      data: {
+        ...RETRIEVED,
+        ...CREATED,
+        detected_at: null,
+        completed_at: null,
+        deposits: [],
+        status: 'cancelled',
+      },
+    },
+    async write({ tx, account, params }) {
+      const payment = await cancelPayment(tx, account.id, paymentId(params.id))
+      return showPayment(await drawPayment(tx, payment))
+    },
+  }),
+  write({
+    method: 'POST',
+    path: '/payments/:id/accept',
+    scope: 'payments:write',
+    summary: 'Accept what a payment holds',
+    description:
+      'Credits the funds held for an underpaid, overpaid or late payment: at the quote, or at the rate of now for late funds.',
+    ours: true,
+    params: PathId('pay'),
+    data: Payment,
+    refusals: {
+      404: ['payment_not_found'],
+      409: ['payment_in_progress', 'nothing_to_accept'],
+      503: ['no_rate'],
+    },
+    example: { data: RETRIEVED },
+    async write({ gateway, tx, account, params }) {
+      const payment = await acceptPayment(gateway, tx, account, paymentId(params.id))
+      return showPayment(await drawPayment(tx, payment))
+    },
+    committed: ({ gateway }) => gateway.wake('deliver'),
+  }),
+]

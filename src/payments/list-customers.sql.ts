@@ -1,0 +1,99 @@
+import type { Asset, Fiat } from '../core/assets.ts'
+import type { AccountId, CustomerId, PaymentId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+import {
+  countBound,
+  exactId,
+  fiatBound,
+  instantBound,
+  type ListDescription,
+  type ListQuery,
+  type Page,
+  readPage,
+  substring,
+} from '../db/list.ts'
+import type { PaymentStatus } from './payment.ts'
+
+export interface Customer {
+  readonly id: CustomerId
+  readonly email: string
+  readonly name: string | null
+  /** Settled payments. */
+  readonly orderCount: number
+  /** Net of the settled payments, in minor units of the account's settlement currency. */
+  readonly totalSpentMinor: bigint
+  readonly createdAt: Date
+}
+
+export const CUSTOMER_SORTS = ['id', 'email', 'order_count', 'total_spent', 'created_at'] as const
+
+const COLUMNS = `c.id, c.email, c.name, c.order_count as "orderCount", c.total_spent_minor as "totalSpentMinor",
+  c.created_at as "createdAt"`
+
+const CUSTOMERS: ListDescription = {
+  from: 'customers c',
+  columns: COLUMNS,
+  account: 'c.account_id',
+  id: 'c.id',
+  sorts: {
+    id: 'c.id',
+    // As people read emails, and as one customer is told from another.
+    email: 'lower(c.email)',
+    order_count: 'c.order_count',
+    total_spent: 'c.total_spent_minor',
+    created_at: 'c.created_at',
+  } satisfies Record<(typeof CUSTOMER_SORTS)[number], string>,
+  filters: {
+    filter_id: exactId('cus', 'c.id'),
+    filter_email: substring('c.email'),
+    order_count_min: countBound('c.order_count', '>='),
+    order_count_max: countBound('c.order_count', '<='),
+    total_spent_min: fiatBound('c.total_spent_minor', '>='),
+    total_spent_max: fiatBound('c.total_spent_minor', '<='),
+    start_date: instantBound('c.created_at', '>='),
+    end_date: instantBound('c.created_at', '<'),
+  },
+}
+
+/** A page of the account's customers. @throws {Refusal} `invalid` for a wrong query. */
+export const listCustomers = (
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): Promise<Page<Customer>> => readPage(db, CUSTOMERS, accountId, query)
+
+export async function findCustomer(
+  db: Queryable,
+  accountId: AccountId,
+  id: CustomerId,
+): Promise<Customer | null> {
+  const { rows } = await db.query<Customer>(
+    `select ${COLUMNS} from customers c where c.account_id = $1 and c.id = $2`,
+    [accountId, id],
+  )
+  return rows[0] ?? null
+}
+
+export interface RecentPayment {
+  readonly id: PaymentId
+  readonly status: PaymentStatus
+  readonly asset: Asset
+  readonly netMinor: bigint
+  readonly fiatCurrency: Fiat
+  readonly createdAt: Date
+}
+
+/** The customer's last payments, newest first, at most 20 (contract, Limits). */
+export async function listRecentPayments(
+  db: Queryable,
+  accountId: AccountId,
+  customerId: CustomerId,
+): Promise<RecentPayment[]> {
+  const { rows } = await db.query<RecentPayment>(
+    `select id, status, asset, net_minor as "netMinor", fiat_currency as "fiatCurrency", created_at as "createdAt"
+     from payments where account_id = $1 and customer_id = $2
+     order by created_at desc, id desc limit 20`,
+    [accountId, customerId],
+  )
+  return rows
+}
