@@ -52,7 +52,17 @@ export default {
       '^src/chains/simulated/',
       '^src/(core|db|chains/simulated)/|^src/chains/chain\\.ts',
     ),
-    only('flows-join-rooms', '^src/flows/', `^src/(core|db|flows|${rooms})/|^src/chains/chain\\.ts`),
+    only(
+      'flows-join-rooms',
+      '^src/flows/(?!sandbox\\.ts$)',
+      `^src/(core|db|flows|${rooms})/|^src/chains/chain\\.ts`,
+    ),
+    only(
+      'the-sandbox-moves-the-simulated-chain',
+      '^src/flows/sandbox\\.ts$',
+      `^src/(core|db|flows|${rooms})/|^src/chains/(chain\\.ts|simulated/)`,
+      'the only flow that reaches behind the port, for test accounts',
+    ),
     only('signer-is-alone', '^src/signer/', '^src/(core|db|signer)/|^src/chains/[^/]+/sign\\.ts$'),
     {
       name: 'nobody-imports-signer',

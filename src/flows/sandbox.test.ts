@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
+import { createSimulatedChain } from '../chains/simulated/simulated-chain.ts'
+import { ASSETS } from '../core/assets.ts'
+import { Refusal } from '../core/errors.ts'
+import { newId } from '../core/ids.ts'
+import type { Tx } from '../db/database.ts'
+import { startMiner } from '../workers/mine.ts'
+import { meetChain } from './observe-chain.ts'
+import {
+  expireInSandbox,
+  mineDueBlocks,
+  mineInSandbox,
+  payInSandbox,
+  reorganiseInSandbox,
+  replaceInSandbox,
+} from './sandbox.ts'
+
+const gateway = await testGateway({ freshPerChain: 20 })
+const account = await testAccount(gateway)
+const run = <Result>(work: (tx: Tx) => Promise<Result>) => gateway.db.transaction(work)
+const open = (chain: 'sim-bitcoin' | 'sim-litecoin' | 'sim-ethereum') =>
+  createSimulatedChain({ db: gateway.db, chain })
+const refusal = (kind: string, reason: string) => (error: unknown) =>
+  error instanceof Refusal && error.kind === kind && error.reason === reason
+
+test('paying sends the exact amount due, and mines the blocks asked for', async () => {
+  for (const asset of ASSETS) {
+    const payment = await testPayment(gateway, account, { asset })
+    await run((tx) => payInSandbox(tx, account, payment.id, { confirmations: 1 }))
+    const port = createSimulatedChain({ db: gateway.db, chain: payment.chain as 'sim-bitcoin' })
+    const { transactions } = await port.readBlock((await port.tip()).hash)
+    assert.deepEqual(
+      transactions.flatMap(({ outputs }) => outputs.map((output) => [output.asset, output.atoms])),
+      [[asset, payment.dueAtoms]],
+    )
+  }
+})
+
+test('paying without confirmations leaves the coins in the mempool', async () => {
+  const port = open('sim-litecoin')
+  const before = await port.tip()
+  const payment = await testPayment(gateway, account)
+  await run((tx) => payInSandbox(tx, account, payment.id, { amount: '0.5' }))
+  const [seen] = (await Array.fromAsync((await port.lookAtMempool())?.added ?? [])).flat()
+  assert.equal(seen?.outputs[0]?.atoms, 50_000_000n)
+  assert.deepEqual(await port.tip(), before)
+})
+
+test('an amount that is no amount of the coin is refused and sends nothing', async () => {
+  const payment = await testPayment(gateway, account)
+  const height = (await open('sim-litecoin').tip()).height
+  for (const amount of [
+    '0',
+    '0.0',
+    '-1',
+    '1e3',
+    '',
+    ' 1',
+    '1.000000001',
+    '1000000001',
+    '9'.repeat(200),
+    '٣',
+  ]) {
+    await assert.rejects(
+      run((tx) => payInSandbox(tx, account, payment.id, { amount, confirmations: 1 })),
+      refusal('invalid', 'invalid_amount'),
+    )
+  }
+  assert.equal((await open('sim-litecoin').tip()).height, height)
+})
+
+test('a live account is refused everything before anything is read', async () => {
+  const live = await testAccount(gateway, 'live')
+  const none = newId('pay')
+  const forbidden = refusal('forbidden', 'test_accounts_only')
+  await assert.rejects(
+    run((tx) => payInSandbox(tx, live, none, {})),
+    forbidden,
+  )
+  await assert.rejects(
+    run((tx) => expireInSandbox(tx, live, none)),
+    forbidden,
+  )
+  await assert.rejects(
+    run((tx) => replaceInSandbox(tx, live, none)),
+    forbidden,
+  )
+  await assert.rejects(
+    run((tx) => mineInSandbox(tx, live, 'bitcoin', 1)),
+    forbidden,
+  )
+  await assert.rejects(
+    run((tx) => reorganiseInSandbox(tx, live, 'bitcoin', 1)),
+    forbidden,
+  )
+})
+
+test("another account's payment is not found", async () => {
+  const payment = await testPayment(gateway, account)
+  const stranger = await testAccount(gateway)
+  const unknown = refusal('not_found', 'payment_not_found')
+  await assert.rejects(
+    run((tx) => payInSandbox(tx, stranger, payment.id, {})),
+    unknown,
+  )
+  await assert.rejects(
+    run((tx) => expireInSandbox(tx, stranger, payment.id)),
+    unknown,
+  )
+  await assert.rejects(
+    run((tx) => replaceInSandbox(tx, stranger, payment.id)),
+    unknown,
+  )
+})
+
+test('a window ends once', async () => {
+  const payment = await testPayment(gateway, account)
+  const ended = await run((tx) => expireInSandbox(tx, account, payment.id))
+  assert.ok(ended.expiresAt < payment.expiresAt)
+  await assert.rejects(
+    run((tx) => expireInSandbox(tx, account, payment.id)),
+    refusal('conflict', 'window_over'),
+  )
+})
+
+test('only what waits in the mempool can be replaced', async () => {
+  const payment = await testPayment(gateway, account)
+  const nothing = refusal('conflict', 'nothing_unconfirmed')
+  await assert.rejects(
+    run((tx) => replaceInSandbox(tx, account, payment.id)),
+    nothing,
+  )
+  await run((tx) => payInSandbox(tx, account, payment.id, {}))
+  await run((tx) => payInSandbox(tx, account, payment.id, { amount: '2' }))
+  await run((tx) => replaceInSandbox(tx, account, payment.id))
+  await assert.rejects(
+    run((tx) => replaceInSandbox(tx, account, payment.id)),
+    nothing,
+  )
+  await run((tx) => payInSandbox(tx, account, payment.id, { confirmations: 1 }))
+  await assert.rejects(
+    run((tx) => replaceInSandbox(tx, account, payment.id)),
+    nothing,
+  )
+})
+
+test('a reorganisation below the first block that Beck followed is refused', async () => {
+  await run((tx) => mineInSandbox(tx, account, 'bitcoin', 5))
+  await meetChain(gateway, open('sim-bitcoin'))
+  const { height } = await run((tx) => mineInSandbox(tx, account, 'bitcoin', 2))
+  const tooShort = refusal('conflict', 'chain_too_short')
+  await assert.rejects(
+    run((tx) => reorganiseInSandbox(tx, account, 'bitcoin', 3)),
+    tooShort,
+  )
+  await assert.rejects(
+    run((tx) => reorganiseInSandbox(tx, account, 'ethereum', 90)),
+    tooShort,
+  )
+  const tip = await run((tx) => reorganiseInSandbox(tx, account, 'bitcoin', 2))
+  assert.equal(tip.height, height + 1)
+})
+
+test('blocks come by themselves, one per chain and time, however many miners run', async () => {
+  const heights = async () =>
+    Promise.all([open('sim-bitcoin'), open('sim-ethereum')].map(async (port) => (await port.tip()).height))
+  await gateway.db.query("update sim_blocks set block_time = block_time - interval '1 hour'")
+  const before = await heights()
+  await Promise.all(Array.from({ length: 5 }, () => mineDueBlocks(gateway.db, 60_000)))
+  await mineDueBlocks(gateway.db, 60_000)
+  assert.deepEqual(
+    await heights(),
+    before.map((height) => height + 1),
+  )
+
+  const hinted = new Promise<void>((resolve) => {
+    const stop = open('sim-litecoin').onHint(() => {
+      stop()
+      resolve()
+    })
+  })
+  const miners = [startMiner(gateway, 50), startMiner(gateway, 50)]
+  await hinted
+  await Promise.all(miners.map((miner) => miner.stop()))
+})

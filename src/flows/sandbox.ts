@@ -1,0 +1,206 @@
+/**
+ * What test accounts can make happen on the simulated chain: a buyer who pays, blocks, the end of a window, a
+ * reorganisation, a double-spend. Only the chain and the window are touched; what follows from it for a payment takes
+ * the same road as on a live network. The chain is shared by all test accounts.
+ */
+import type { Account } from '../accounts/account.ts'
+import type { BlockRef } from '../chains/chain.ts'
+import { mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
+import {
+  isSimulated,
+  lookupOf,
+  SIMULATED_CHAINS,
+  type SimulatedChainName,
+} from '../chains/simulated/network.ts'
+import { hintAt } from '../chains/simulated/simulated-chain.ts'
+import { chainsDue, lockSimulatedChain } from '../chains/simulated/store.sql.ts'
+import { ASSET_FACTS, type Network } from '../core/assets.ts'
+import { invalidField, invariant, Refusal } from '../core/errors.ts'
+import type { PaymentId } from '../core/ids.ts'
+import { parseDecimal, pow10 } from '../core/money.ts'
+import type { Database, Tx } from '../db/database.ts'
+import { findBlockHash, findChainView } from '../deposits/chain-view.sql.ts'
+import { endWindow } from '../payments/end-window.sql.ts'
+import type { Payment } from '../payments/payment.ts'
+import { findPayment } from '../payments/payments.sql.ts'
+import { REORGANISATION_DEPTH_MAX } from './observe-chain.ts'
+
+/** Blocks mined by one request. */
+export const SANDBOX_BLOCKS_MAX = 1_000
+/** Blocks taken away by one request: what watchers follow. */
+export const SANDBOX_DEPTH_MAX = REORGANISATION_DEPTH_MAX
+/** Whole coins sent by one request. */
+const COINS_MAX = 1_000_000_000n
+
+/** @throws {Refusal} `forbidden` for a live account: its coins are real, nothing here concerns them. */
+export function requireTestAccount(account: Account): void {
+  if (account.mode === 'test') return
+  throw new Refusal(
+    'forbidden',
+    'test_accounts_only',
+    'the sandbox is for test accounts; this key belongs to a live one, use a bk_test_ key',
+  )
+}
+
+export interface SandboxPay {
+  /** Whole coins as a decimal; exactly what is due when absent. */
+  readonly amount?: string
+  /** Blocks mined on top, the one that holds the payment included; none when absent. */
+  readonly confirmations?: number
+}
+
+/**
+ * A buyer sends coins to the payment's address, whatever state the payment is in.
+ *
+ * @throws {Refusal} `not_found`; `invalid` for an amount that is no decimal, not above zero, too precise or too large.
+ */
+export async function payInSandbox(
+  tx: Tx,
+  account: Account,
+  id: PaymentId,
+  pay: SandboxPay,
+): Promise<Payment> {
+  const { payment, chain } = await testPaymentOf(tx, account, id)
+  const atoms = pay.amount === undefined ? payment.dueAtoms : readAmount(payment, pay.amount)
+  const store = await lockSimulatedChain(tx, chain)
+  await mint(store, { lookup: lookupOfPayment(payment, chain), asset: payment.asset, atoms })
+  if (pay.confirmations) await mine(store, pay.confirmations)
+  return payment
+}
+
+/** @returns The new tip. */
+export async function mineInSandbox(
+  tx: Tx,
+  account: Account,
+  network: Network,
+  count: number,
+): Promise<BlockRef> {
+  requireTestAccount(account)
+  return mine(await lockSimulatedChain(tx, `sim-${network}`), count)
+}
+
+/**
+ * The payment's window ends now; the payment expires as soon as the chain was seen once more.
+ *
+ * @throws {Refusal} `not_found`; `conflict`, reason `window_over`, when it no longer waits for funds.
+ */
+export async function expireInSandbox(tx: Tx, account: Account, id: PaymentId): Promise<Payment> {
+  const { payment } = await testPaymentOf(tx, account, id)
+  if (!(await endWindow(tx, account.id, id))) {
+    throw new Refusal(
+      'conflict',
+      'window_over',
+      `only the window of a payment that waits for funds can be ended; this one is ${payment.status}, ` +
+        `its window ends or ended at ${payment.expiresAt.toISOString()}`,
+    )
+  }
+  const ended = await findPayment(tx, account.id, id)
+  invariant(ended, 'a payment is never deleted')
+  return ended
+}
+
+/**
+ * A longer branch takes the place of the last blocks; their transactions wait in the mempool again.
+ *
+ * @returns The new tip, one higher than before.
+ * @throws {Refusal} `conflict`, reason `chain_too_short`, when there are fewer blocks, or none that Beck saw begin.
+ */
+export async function reorganiseInSandbox(
+  tx: Tx,
+  account: Account,
+  network: Network,
+  depth: number,
+): Promise<BlockRef> {
+  requireTestAccount(account)
+  const store = await lockSimulatedChain(tx, `sim-${network}`)
+  // A watcher that cannot walk back to the fork halts the chain for everybody.
+  const forkHeight = (await store.tip()).height - depth
+  const view = await findChainView(tx, store.chain)
+  if (view && forkHeight <= view.tipHeight && (await findBlockHash(tx, store.chain, forkHeight)) === null) {
+    throw new Refusal(
+      'conflict',
+      'chain_too_short',
+      `Beck has not followed ${network} for ${depth} blocks yet, so it could not find the fork; mine some first`,
+    )
+  }
+  return reorganise(store, depth)
+}
+
+/**
+ * Double-spends every unconfirmed transaction that pays the payment's address.
+ *
+ * @throws {Refusal} `not_found`; `conflict`, reason `nothing_unconfirmed`, when none waits in the mempool.
+ */
+export async function replaceInSandbox(tx: Tx, account: Account, id: PaymentId): Promise<Payment> {
+  const { payment, chain } = await testPaymentOf(tx, account, id)
+  const store = await lockSimulatedChain(tx, chain)
+  const address = Buffer.from(lookupOfPayment(payment, chain))
+  const paying = (await store.mempool()).filter(({ outputs }) =>
+    outputs.some((output) => address.equals(output.lookup)),
+  )
+  if (paying.length === 0) {
+    throw new Refusal(
+      'conflict',
+      'nothing_unconfirmed',
+      'no unconfirmed transaction pays this payment; pay it with no confirmations first, or take its block away',
+    )
+  }
+  for (const transaction of paying) await replace(store, transaction.txid)
+  return payment
+}
+
+/**
+ * Mines one block on each simulated chain whose newest one is this old.
+ *
+ * @returns How many were mined; another process may have been first.
+ */
+export async function mineDueBlocks(db: Database, ageMs: number): Promise<number> {
+  let mined = 0
+  for (const chain of await chainsDue(db, ageMs)) {
+    const isDue = await db.transaction(async (tx) => {
+      const store = await lockSimulatedChain(tx, chain)
+      if (!(await chainsDue(tx, ageMs)).includes(chain)) return false
+      await mine(store)
+      return true
+    })
+    if (isDue) mined += 1
+  }
+  if (mined > 0) wakeSandboxWatchers()
+  return mined
+}
+
+/** Tells the watchers of this process to look now. Call it after the commit. */
+export function wakeSandboxWatchers(): void {
+  for (const chain of SIMULATED_CHAINS) hintAt(chain)
+}
+
+async function testPaymentOf(
+  tx: Tx,
+  account: Account,
+  id: PaymentId,
+): Promise<{ payment: Payment; chain: SimulatedChainName }> {
+  requireTestAccount(account)
+  const payment = await findPayment(tx, account.id, id)
+  if (!payment)
+    throw new Refusal('not_found', 'payment_not_found', 'there is no such payment in this account')
+  invariant(isSimulated(payment.chain), `payment ${id} of a test account is on ${payment.chain}`)
+  return { payment, chain: payment.chain }
+}
+
+function lookupOfPayment(payment: Payment, chain: SimulatedChainName): Uint8Array {
+  const lookup = lookupOf(chain, payment.address)
+  invariant(lookup, `${payment.address} is no address of ${chain}`)
+  return lookup
+}
+
+function readAmount({ asset }: Payment, amount: string): bigint {
+  const { decimals } = ASSET_FACTS[asset]
+  const atoms = parseDecimal(amount, decimals)
+  if (atoms !== null && atoms > 0n && atoms <= COINS_MAX * pow10(decimals)) return atoms
+  throw invalidField(
+    'amount',
+    'invalid_amount',
+    `amount must be a decimal of ${asset} above 0 and up to ${COINS_MAX}, with at most ${decimals} digits after the ` +
+      `point, got ${JSON.stringify(amount.slice(0, 100))}`,
+  )
+}
