@@ -99,8 +99,13 @@ export interface ChainPort {
 
   /** Sends signed bytes. Never throws for an answer of the node, only for the lack of one. */
   broadcast(rawTransaction: string): Promise<BroadcastOutcome>
-  /** Where a transaction is now; null when neither a block nor the mempool holds it. */
-  findTransaction(txid: string): Promise<FoundTransaction | null>
+  /**
+   * Where a transaction is now; null when neither a block nor the mempool holds it.
+   *
+   * @param sinceHeight - A height below which no block can hold it: the node's tip when it was first sent. Bitcoin and
+   *   Litecoin nodes without a transaction index need it to find a transaction whose outputs are all spent.
+   */
+  findTransaction(txid: string, sinceHeight?: number): Promise<FoundTransaction | null>
   /** What the chain holds at addresses now (confirmed state), per asset: the proof of the books reads this. */
   holdings(query: HoldingsQuery): Promise<Partial<Record<Asset, bigint>>>
   /**

@@ -1,0 +1,287 @@
+/** Bitcoin and Litecoin behind the chain port, read from a Bitcoin Core or Litecoin Core node over JSON-RPC. */
+import type { Asset } from '../../core/assets.ts'
+import { OutsideFailure } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { parseDecimal } from '../../core/money.ts'
+import { SECOND_MS } from '../../core/time.ts'
+import {
+  type BlockRef,
+  type BroadcastOutcome,
+  type ChainPort,
+  type ChainTransaction,
+  type FoundTransaction,
+  type Outpoint,
+  WrongChain,
+} from '../chain.ts'
+import { parseBlock } from './block.ts'
+import { listenForHints } from './hints.ts'
+import { lookOver } from './mempool.ts'
+import { type BitcoinLike, type BitcoinNetwork, bitcoinNetwork } from './networks.ts'
+import {
+  NodeError,
+  openRpc,
+  RPC_INVALID_ADDRESS_OR_KEY,
+  RPC_INVALID_PARAMETER,
+  RPC_VERIFY_ALREADY_IN_CHAIN,
+  type RpcClient,
+  take,
+} from './rpc.ts'
+import { MalformedBytes, type ParsedTransaction, parseTransaction } from './transaction.ts'
+
+export interface BitcoinChainOptions {
+  readonly chain: BitcoinLike
+  /** `http://user:password@host:port`. */
+  readonly rpcUrl: string
+  /** `mainnet`, `testnet`, `regtest`, for Bitcoin also `testnet4` and `signet`. */
+  readonly network: string
+  readonly log: Log
+}
+
+const COIN_DECIMALS = 8
+/** A block is up to 8 MB of hex, which a pruned or busy node reads from a slow disk. */
+const BLOCK_TIMEOUT_MS = 20 * SECOND_MS
+const OUTPOINTS_PER_BATCH = 500
+/** Headers the node may know without their blocks, as it does for a moment whenever a block arrives. */
+const BLOCKS_BEHIND_MAX = 3
+/** How many outputs of a transaction are looked for among the unspent; most have two. */
+const OUTPUTS_TRIED = 16
+const OP_RETURN = 0x6a
+
+/**
+ * Opens the adapter; nothing is asked of the node before the first call.
+ *
+ * Works with Core 0.21 and newer, pruned nodes, and nodes without wallet or transaction index.
+ *
+ * @throws {RangeError} when the URL or the network's name is none.
+ */
+export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
+  const { chain, log } = options
+  const network = bitcoinNetwork(chain, options.network)
+  const rpc = openRpc(options.rpcUrl, network.rpcPort)
+  const asset: Asset = chain === 'bitcoin' ? 'BTC' : 'LTC'
+  const mempool = lookOver(rpc, (rawHex, txid) => {
+    const parsed = parseTransaction(Buffer.from(rawHex, 'hex'), chain)
+    if (parsed.txid === null) return null
+    if (parsed.txid !== txid) throw new MalformedBytes(`transaction ${parsed.txid} sent as ${txid}`, 0)
+    return shown(parsed, parsed.txid, asset)
+  })
+  const hints = new Set<() => void>()
+
+  return {
+    chain,
+    identity: () => identity(rpc, network, chain),
+    tip: () => tip(rpc, network, chain),
+    blockHash: (height) => blockHash(rpc, height),
+
+    async readBlock(hash) {
+      const [raw, header] = await rpc.batch(
+        [
+          { method: 'getblock', params: [hash, 0] },
+          { method: 'getblockheader', params: [hash, true] },
+        ],
+        { timeoutMs: BLOCK_TIMEOUT_MS },
+      )
+      const parsed = parseBlock(Buffer.from(String(take(raw)), 'hex'), chain)
+      if (parsed.hash !== hash) throw new MalformedBytes(`block ${parsed.hash} sent as ${hash}`, 0)
+      const transactions: ChainTransaction[] = []
+      for (const transaction of parsed.transactions) {
+        if (transaction.txid !== null) transactions.push(shown(transaction, transaction.txid, asset))
+      }
+      const { parentHash, timeMs } = parsed
+      return { hash, height: count(field(take(header), 'height')), parentHash, timeMs, transactions }
+    },
+
+    lookAtMempool: () => mempool.look(),
+
+    onHint(wake) {
+      const stop = listenForHints(rpc, wake, log)
+      hints.add(stop)
+      return () => {
+        hints.delete(stop)
+        stop()
+      }
+    },
+
+    broadcast: (rawTransaction) => broadcast(rpc, rawTransaction),
+    findTransaction: (txid, sinceHeight) => findTransaction(rpc, txid, sinceHeight),
+    holdings: async ({ outpoints }) => ({ [asset]: await unspentAtoms(rpc, outpoints) }),
+
+    async close() {
+      for (const stop of hints) stop()
+      hints.clear()
+      rpc.close()
+    },
+  }
+}
+
+/** What the port shows of a transaction: outputs that can be spent and hold something, under their own numbers. */
+function shown(parsed: ParsedTransaction, txid: string, asset: Asset): ChainTransaction {
+  const outputs: ChainTransaction['outputs'][number][] = []
+  for (const [index, { script, atoms }] of parsed.outputs.entries()) {
+    if (atoms > 0n && script[0] !== OP_RETURN) outputs.push({ lookup: script, index, asset, atoms })
+  }
+  return { key: txid, hash: txid, outputs, inputs: parsed.inputs }
+}
+
+async function identity(rpc: RpcClient, network: BitcoinNetwork, chain: BitcoinLike): Promise<string> {
+  const genesis = text(await rpc.call('getblockhash', [0]))
+  if (genesis !== network.genesisHash) throw new WrongChain(chain, network.genesisHash, genesis)
+  const { checkpoint } = network
+  const found = checkpoint ? await blockHash(rpc, checkpoint.height) : null
+  if (checkpoint && found !== null && found !== checkpoint.hash)
+    throw new WrongChain(chain, `${checkpoint.hash} at height ${checkpoint.height}`, found)
+  return genesis
+}
+
+async function tip(rpc: RpcClient, network: BitcoinNetwork, chain: BitcoinLike): Promise<BlockRef> {
+  const [chainAnswer, networkAnswer] = await rpc.batch([
+    { method: 'getblockchaininfo' },
+    { method: 'getnetworkinfo' },
+  ])
+  const info = take(chainAnswer)
+  const chainName = text(field(info, 'chain'))
+  if (chainName !== network.chainName) throw new WrongChain(chain, network.chainName, chainName)
+  const height = count(field(info, 'blocks'))
+  if (!network.isPrivate) {
+    const behind = count(field(info, 'headers')) - height
+    if (field(info, 'initialblockdownload') === true || behind > BLOCKS_BEHIND_MAX)
+      throw new OutsideFailure(
+        `the node at ${rpc.endpoint} still syncs: ${behind} blocks behind its headers`,
+        {
+          retryable: true,
+        },
+      )
+    if (count(field(take(networkAnswer), 'connections')) === 0)
+      throw new OutsideFailure(`the node at ${rpc.endpoint} has no peers and sees no news`, {
+        retryable: true,
+      })
+  }
+  return { height, hash: text(field(info, 'bestblockhash')) }
+}
+
+async function blockHash(rpc: RpcClient, height: number): Promise<string | null> {
+  try {
+    return text(await rpc.call('getblockhash', [height]))
+  } catch (error) {
+    // "Block height out of range"
+    if (error instanceof NodeError && error.code === RPC_INVALID_PARAMETER) return null
+    throw error
+  }
+}
+
+/**
+ * The node takes a transaction again that its mempool holds, answers -27 for one whose outputs are in the chain, and
+ * names the rest of what it knows already in words (Core src/validation.cpp, MemPoolAccept).
+ */
+const KNOWN =
+  /txn-already-known|txn-already-in-mempool|txn-same-nonwitness-data-in-mempool|already in block chain/
+
+async function broadcast(rpc: RpcClient, rawTransaction: string): Promise<BroadcastOutcome> {
+  try {
+    await rpc.call('sendrawtransaction', [rawTransaction])
+    return { kind: 'accepted' }
+  } catch (error) {
+    if (!(error instanceof NodeError) || error.retryable) throw error
+    if (error.code === RPC_VERIFY_ALREADY_IN_CHAIN || KNOWN.test(error.answer))
+      return { kind: 'already_known' }
+    return { kind: 'refused', reason: error.answer }
+  }
+}
+
+async function findTransaction(
+  rpc: RpcClient,
+  txid: string,
+  sinceHeight: number | undefined,
+): Promise<FoundTransaction | null> {
+  const [waiting, indexed] = await rpc.batch([
+    { method: 'getmempoolentry', params: [txid] },
+    { method: 'getrawtransaction', params: [txid, true] },
+  ])
+  if (waiting && !waiting.error) return { block: null }
+  if (indexed && !indexed.error) {
+    const hash = field(indexed.result, 'blockhash')
+    if (typeof hash !== 'string') return { block: null }
+    const header = await rpc.call('getblockheader', [hash, true])
+    // An index also knows blocks that a reorganisation took out of the chain.
+    if (Number(field(header, 'confirmations')) > 0)
+      return { block: { height: count(field(header, 'height')), hash } }
+  }
+  for (const answer of [waiting, indexed]) {
+    if (answer?.error && answer.error.code !== RPC_INVALID_ADDRESS_OR_KEY) throw answer.error
+  }
+  const holder = await blockOfUnspent(rpc, txid)
+  if (holder) return { block: holder }
+  const found = sinceHeight === undefined ? null : await searchBlocks(rpc, txid, sinceHeight)
+  return found && { block: found }
+}
+
+/** The block of a transaction that still has an unspent output: the set of these tells how deep each lies. */
+async function blockOfUnspent(rpc: RpcClient, txid: string): Promise<BlockRef | null> {
+  const answers = await rpc.batch(
+    Array.from({ length: OUTPUTS_TRIED }, (_, index) => ({
+      method: 'gettxout',
+      params: [txid, index, false],
+    })),
+  )
+  const unspent = answers.map(take).find((result) => result !== null)
+  if (unspent === undefined) return null
+  const seenFrom = text(field(unspent, 'bestblock'))
+  const [header, best] = await rpc.batch([
+    { method: 'getblockheader', params: [seenFrom, true] },
+    { method: 'getbestblockhash' },
+  ])
+  const height = count(field(take(header), 'height')) - count(field(unspent, 'confirmations')) + 1
+  const hash = await blockHash(rpc, height)
+  if (hash === null || take(best) !== seenFrom)
+    throw new OutsideFailure(`the chain moved while ${txid} was looked for`, { retryable: true })
+  return { height, hash }
+}
+
+async function searchBlocks(rpc: RpcClient, txid: string, sinceHeight: number): Promise<BlockRef | null> {
+  for (let height = sinceHeight; ; height++) {
+    const hash = await blockHash(rpc, height)
+    if (hash === null) return null
+    const block = await rpc.call('getblock', [hash, 1], { timeoutMs: BLOCK_TIMEOUT_MS })
+    const txids = field(block, 'tx')
+    if (Array.isArray(txids) && txids.includes(txid)) return { height, hash }
+  }
+}
+
+async function unspentAtoms(rpc: RpcClient, outpoints: readonly Outpoint[]): Promise<bigint> {
+  let atoms = 0n
+  for (let from = 0; from < outpoints.length; from += OUTPOINTS_PER_BATCH) {
+    const calls = outpoints
+      .slice(from, from + OUTPOINTS_PER_BATCH)
+      .map(({ txid, index }) => ({ method: 'gettxout', params: [txid, index, false] }))
+    for (const answer of await rpc.batch(calls, { timeoutMs: BLOCK_TIMEOUT_MS })) {
+      const unspent = take(answer)
+      if (unspent !== null) atoms += atomsOf(field(unspent, 'value'))
+    }
+  }
+  return atoms
+}
+
+/**
+ * Atoms of an amount that the node wrote as a decimal of the coin. Exact: below 45 million coins two neighbouring
+ * floats are less than an atom apart, and `toFixed` works on the float's exact value.
+ */
+function atomsOf(value: unknown): bigint {
+  const atoms = typeof value === 'number' ? parseDecimal(value.toFixed(COIN_DECIMALS), COIN_DECIMALS) : null
+  if (atoms === null)
+    throw new OutsideFailure(`the node sent the amount ${String(value)}`, { retryable: true })
+  return atoms
+}
+
+function field(answer: unknown, name: string): unknown {
+  return typeof answer === 'object' && answer !== null ? Reflect.get(answer, name) : undefined
+}
+
+function text(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw new OutsideFailure(`the node sent ${typeof value} instead of a text`, { retryable: true })
+}
+
+function count(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw new OutsideFailure(`the node sent ${String(value)} instead of a whole number`, { retryable: true })
+}
