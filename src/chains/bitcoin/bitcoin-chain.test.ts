@@ -111,6 +111,10 @@ for (const chain of await installedChains()) {
     assert.equal(await port.blockHash(tip.height + 1), null)
   })
 
+  test(`${chain}: fee rates have a floor, and no estimate on a young chain`, async () => {
+    assert.deepEqual(await port.feeRates(), { kind: 'vbyte', atomsPerKvb: null, floorAtomsPerKvb: 1_000n })
+  })
+
   test(`${chain}: a node on another network, or of another coin, is refused by name`, async () => {
     await assert.rejects(adapter(node, { network: 'mainnet' }).identity(), WrongChain)
     await assert.rejects(adapter(node, { network: 'mainnet' }).tip(), WrongChain)

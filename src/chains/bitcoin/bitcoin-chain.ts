@@ -2,17 +2,18 @@
 import type { Asset } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { parseDecimal } from '../../core/money.ts'
 import { SECOND_MS } from '../../core/time.ts'
 import {
   type BlockRef,
   type BroadcastOutcome,
   type ChainPort,
   type ChainTransaction,
+  type FeeRates,
   type FoundTransaction,
   type Outpoint,
   WrongChain,
 } from '../chain.ts'
+import { coinAtoms, count, field, text } from './answers.ts'
 import { parseBlock } from './block.ts'
 import { listenForHints } from './hints.ts'
 import { lookOver } from './mempool.ts'
@@ -37,7 +38,6 @@ export interface BitcoinChainOptions {
   readonly log: Log
 }
 
-const COIN_DECIMALS = 8
 /** A block is up to 8 MB of hex, which a pruned or busy node reads from a slow disk. */
 const BLOCK_TIMEOUT_MS = 20 * SECOND_MS
 const OUTPOINTS_PER_BATCH = 500
@@ -46,6 +46,8 @@ const BLOCKS_BEHIND_MAX = 3
 /** How many outputs of a transaction are looked for among the unspent; most have two. */
 const OUTPUTS_TRIED = 16
 const OP_RETURN = 0x6a
+/** Blocks within which a payout should be mined. */
+const FEE_TARGET_BLOCKS = 3
 
 /**
  * Opens the adapter; nothing is asked of the node before the first call.
@@ -104,6 +106,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
 
     broadcast: (rawTransaction) => broadcast(rpc, rawTransaction),
     findTransaction: (txid, sinceHeight) => findTransaction(rpc, txid, sinceHeight),
+    feeRates: () => feeRates(rpc),
     holdings: async ({ outpoints }) => ({ [asset]: await unspentAtoms(rpc, outpoints) }),
 
     async close() {
@@ -255,33 +258,24 @@ async function unspentAtoms(rpc: RpcClient, outpoints: readonly Outpoint[]): Pro
       .map(({ txid, index }) => ({ method: 'gettxout', params: [txid, index, false] }))
     for (const answer of await rpc.batch(calls, { timeoutMs: BLOCK_TIMEOUT_MS })) {
       const unspent = take(answer)
-      if (unspent !== null) atoms += atomsOf(field(unspent, 'value'))
+      if (unspent !== null) atoms += coinAtoms(field(unspent, 'value'))
     }
   }
   return atoms
 }
 
-/**
- * Atoms of an amount that the node wrote as a decimal of the coin. Exact: below 45 million coins two neighbouring
- * floats are less than an atom apart, and `toFixed` works on the float's exact value.
- */
-function atomsOf(value: unknown): bigint {
-  const atoms = typeof value === 'number' ? parseDecimal(value.toFixed(COIN_DECIMALS), COIN_DECIMALS) : null
-  if (atoms === null)
-    throw new OutsideFailure(`the node sent the amount ${String(value)}`, { retryable: true })
-  return atoms
-}
-
-function field(answer: unknown, name: string): unknown {
-  return typeof answer === 'object' && answer !== null ? Reflect.get(answer, name) : undefined
-}
-
-function text(value: unknown): string {
-  if (typeof value === 'string') return value
-  throw new OutsideFailure(`the node sent ${typeof value} instead of a text`, { retryable: true })
-}
-
-function count(value: unknown): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
-  throw new OutsideFailure(`the node sent ${String(value)} instead of a whole number`, { retryable: true })
+async function feeRates(rpc: RpcClient): Promise<FeeRates> {
+  const [estimate, mempool] = await rpc.batch([
+    { method: 'estimatesmartfee', params: [FEE_TARGET_BLOCKS] },
+    { method: 'getmempoolinfo' },
+  ])
+  const rate = field(take(estimate), 'feerate')
+  const info = take(mempool)
+  const full = coinAtoms(field(info, 'mempoolminfee'))
+  const relayed = coinAtoms(field(info, 'minrelaytxfee'))
+  return {
+    kind: 'vbyte',
+    atomsPerKvb: rate === undefined ? null : coinAtoms(rate),
+    floorAtomsPerKvb: full > relayed ? full : relayed,
+  }
 }

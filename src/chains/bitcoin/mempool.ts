@@ -2,6 +2,7 @@
 import { OutsideFailure } from '../../core/errors.ts'
 import { SECOND_MS } from '../../core/time.ts'
 import type { ChainTransaction, Mempool } from '../chain.ts'
+import { field } from './answers.ts'
 import { NodeError, RPC_INVALID_ADDRESS_OR_KEY, type RpcClient, take } from './rpc.ts'
 
 /** A standard transaction is at most 100 kB: a batch never weighs more than 20 MB of hex. */
@@ -47,7 +48,14 @@ export function lookOver(
 
   return {
     async look() {
-      const names = await rpc.call('getrawmempool', [false], { timeoutMs: LIST_TIMEOUT_MS })
+      const [info, list] = await rpc.batch(
+        [{ method: 'getmempoolinfo' }, { method: 'getrawmempool', params: [false] }],
+        { timeoutMs: LIST_TIMEOUT_MS },
+      )
+      // For a while after a restart transactions are missing that nobody dropped, and the view would not be complete.
+      if (field(take(info), 'loaded') === false)
+        throw new OutsideFailure(`the node at ${rpc.endpoint} still loads its mempool`, { retryable: true })
+      const names = take(list)
       if (!Array.isArray(names))
         throw new OutsideFailure('getrawmempool answered no list', { retryable: true })
       const present = new Set<string>(names)

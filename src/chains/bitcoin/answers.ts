@@ -1,0 +1,30 @@
+/** Reading what a node answered: anything that is not of the expected shape is a failure of the node, not of ours. */
+import { OutsideFailure } from '../../core/errors.ts'
+import { parseDecimal } from '../../core/money.ts'
+
+const COIN_DECIMALS = 8
+
+export function field(answer: unknown, name: string): unknown {
+  return typeof answer === 'object' && answer !== null ? Reflect.get(answer, name) : undefined
+}
+
+export function text(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw new OutsideFailure(`the node sent ${typeof value} instead of a text`, { retryable: true })
+}
+
+export function count(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw new OutsideFailure(`the node sent ${String(value)} instead of a whole number`, { retryable: true })
+}
+
+/**
+ * Atoms of an amount that the node wrote as a decimal of the coin. Exact: below 45 million coins two neighbouring
+ * floats are less than an atom apart, and `toFixed` works on the float's exact value.
+ */
+export function coinAtoms(value: unknown): bigint {
+  const atoms = typeof value === 'number' ? parseDecimal(value.toFixed(COIN_DECIMALS), COIN_DECIMALS) : null
+  if (atoms === null)
+    throw new OutsideFailure(`the node sent the amount ${String(value)}`, { retryable: true })
+  return atoms
+}
