@@ -49,6 +49,7 @@ create table addresses (
 );
 CREATE INDEX addresses_by_payment ON public.addresses USING btree (account_id, payment_id) WHERE (payment_id IS NOT NULL);
 CREATE INDEX addresses_fresh ON public.addresses USING btree (chain, series, branch, "position") WHERE (issued_at IS NULL);
+CREATE INDEX addresses_recent ON public.addresses USING btree (chain, issued_at) WHERE (issued_at IS NOT NULL);
 
 create table alerts (
   id uuid not null,
@@ -115,6 +116,7 @@ create table chains (
   lease_holder text,
   lease_epoch bigint not null default 0,
   lease_until timestamp with time zone,
+  ether_checked_at timestamp with time zone,
   constraint chains_chain_check CHECK ((chain = ANY (ARRAY['bitcoin'::text, 'litecoin'::text, 'ethereum'::text, 'sim-bitcoin'::text, 'sim-litecoin'::text, 'sim-ethereum'::text]))),
   constraint chains_tip_height_check CHECK ((tip_height >= 0)),
   constraint chains_pkey PRIMARY KEY (chain)
@@ -277,6 +279,7 @@ create table deposits (
   constraint deposits_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
   constraint deposits_pkey PRIMARY KEY (account_id, id)
 );
+CREATE INDEX deposits_by_address ON public.deposits USING btree (chain, address);
 CREATE INDEX deposits_by_block ON public.deposits USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
 CREATE INDEX deposits_by_payment ON public.deposits USING btree (account_id, payment_id, seen_at);
 CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_height) WHERE ((status = 'seen'::text) AND (block_height IS NOT NULL));
@@ -316,6 +319,18 @@ create table freezes (
   frozen_at timestamp with time zone not null default now(),
   constraint freezes_pkey PRIMARY KEY (chain, asset)
 );
+
+create table gas_funding (
+  chain text not null,
+  txid text not null,
+  address text not null,
+  atoms numeric(78,0) not null,
+  block_height bigint not null,
+  constraint gas_funding_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint gas_funding_pkey PRIMARY KEY (chain, txid, address)
+);
+CREATE INDEX gas_funding_by_address ON public.gas_funding USING btree (chain, address);
+CREATE INDEX gas_funding_by_block ON public.gas_funding USING btree (chain, block_height);
 
 create table hot_balances (
   chain text not null,

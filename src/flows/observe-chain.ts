@@ -5,7 +5,7 @@
  */
 import type { Block, BlockRef, ChainPort, ChainTransaction } from '../chains/chain.ts'
 import { WrongChain } from '../chains/chain.ts'
-import { type ChainName, networkOfChain } from '../core/assets.ts'
+import type { ChainName } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import type { Database, Tx } from '../db/database.ts'
 import {
@@ -31,6 +31,9 @@ import {
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../payments/payments.sql.ts'
 import { forgetCoins } from '../withdrawals/coins.sql.ts'
+import { forgetGasFunding } from '../withdrawals/gas-funding.sql.ts'
+import { markEtherUnchecked } from './check-ether.sql.ts'
+import { checkEther } from './check-ether.ts'
 import type { Gateway } from './gateway.ts'
 import { listWatchedEtherAddresses } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
@@ -93,8 +96,7 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
   while (view.tipHeight < tip.height && blocks < BLOCKS_PER_LOOK) {
     const hash = await port.blockHash(view.tipHeight + 1)
     if (hash === null) break
-    const accounts =
-      networkOfChain(port.chain) === 'ethereum' ? await listWatchedEtherAddresses(gateway.db, port.chain) : []
+    const accounts = port.etherAt ? await listWatchedEtherAddresses(gateway.db, port.chain) : []
     const block = await port.readBlock(hash, { accounts })
     // The chain moved under us: the next look finds the fork.
     if (block.parentHash !== view.tipHash) return { blocks, behind: true }
@@ -108,6 +110,7 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
       await fence(tx, lease)
       await markViewed(tx, port.chain, startedAt)
     })
+    await checkEther(gateway, port, lease)
   }
   gateway.wake('settle')
   return { blocks, behind }
@@ -127,6 +130,7 @@ export function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promis
     const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
     await markDecisionDue(tx, [...touched, ...replaced, ...confirmed])
     await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
+    if (block.missedAccounts?.length) await markEtherUnchecked(tx, lease.chain)
     return { ...view, tipHeight: block.height, tipHash: block.hash, tipTime: time }
   })
 }
@@ -181,6 +185,8 @@ function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<C
     const before = await fence(tx, lease)
     await markDecisionDue(tx, await markReorganised(tx, lease.chain, forkHeight))
     await forgetCoins(tx, lease.chain, forkHeight)
+    await forgetGasFunding(tx, lease.chain, forkHeight)
+    await markEtherUnchecked(tx, lease.chain)
     const dropped = await dropBlocksAbove(tx, lease.chain, forkHeight)
     gateway.log.warn(
       { chain: lease.chain, fork: forkHeight, blocks: dropped, from: before.tipHash },

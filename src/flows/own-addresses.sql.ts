@@ -82,12 +82,13 @@ export async function listOwnTransactions(
   return new Set(rows.map((row) => row.txid))
 }
 
-/** Addresses whose ether is compared in every block: unsettled payments in ether, and all others for 30 days. */
+/**
+ * Addresses whose ether is compared in every block: those issued within 30 days and a window's time, whatever coin they
+ * were issued for. What contracts send to older ones is found by the daily check.
+ */
 export async function listWatchedEtherAddresses(db: Queryable, chain: ChainName): Promise<string[]> {
   const { rows } = await db.query<{ address: string }>(
-    `select address from payments
-     where chain = $1 and asset = 'ETH'
-       and (status in ('pending', 'detected', 'underpaid') or created_at > now() - interval '30 days')`,
+    `select address from addresses where chain = $1 and issued_at > now() - interval '31 days'`,
     [chain],
   )
   return rows.map((row) => row.address)

@@ -11,11 +11,12 @@ import {
 } from '../deposits/deposits.sql.ts'
 import { fiatValue } from '../rates/quote.ts'
 import { recordCoins } from '../withdrawals/coins.sql.ts'
+import { recordGasFunding } from '../withdrawals/gas-funding.sql.ts'
 import type { Gateway } from './gateway.ts'
 import { type IssuedAddress, listOwnTransactions, matchOwnAddresses } from './own-addresses.sql.ts'
 
 /** Output index of ether that contracts sent (see the chain port). */
-const SENT_BY_CONTRACT = -2
+export const SENT_BY_CONTRACT = -2
 
 interface Where {
   /** Null in the mempool. */
@@ -53,7 +54,10 @@ export async function recordDeposits(
   const sightedAt = where.block ? await earlier(tx, where.time) : where.time
   const touched: PaymentKey[] = []
   for (const transaction of paying) {
-    if (ours.has(transaction.key)) continue
+    if (ours.has(transaction.key)) {
+      await recordOwnEther(tx, chain, transaction, own, where.block)
+      continue
+    }
     if (transaction.inputs.length > 0) await recordInputs(tx, chain, transaction.key, transaction.inputs)
     for (const output of transaction.outputs) {
       const address = output.atoms > 0n ? own.get(hex(output.lookup)) : undefined
@@ -77,6 +81,28 @@ export async function recordDeposits(
     }
   }
   return touched
+}
+
+/** Gas that we sent to a deposit address ourselves. */
+async function recordOwnEther(
+  tx: Tx,
+  chain: ChainName,
+  transaction: ChainTransaction,
+  own: ReadonlyMap<string, IssuedAddress | null>,
+  block: BlockRef | null,
+): Promise<void> {
+  if (!block || networkOfChain(chain) !== 'ethereum') return
+  for (const output of transaction.outputs) {
+    const address = own.get(hex(output.lookup))?.address
+    if (!address || output.asset !== 'ETH' || output.atoms === 0n) continue
+    await recordGasFunding(tx, {
+      chain,
+      txid: transaction.key,
+      address,
+      atoms: output.atoms,
+      blockHeight: block.height,
+    })
+  }
 }
 
 const hex = (bytes: Uint8Array): string =>

@@ -11,7 +11,7 @@ import { reconcile } from '../../src/flows/reconcile.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import type { PaymentView } from '../../src/payments/payment-view.ts'
 import { settleNext } from '../../src/workers/settle.ts'
-import { type Anvil, startAnvil } from '../anvil.ts'
+import { type Anvil, type AnvilOptions, startAnvil } from '../anvil.ts'
 import { type TestGateway, testAccount, testGateway } from '../gateway.ts'
 
 /** Confirmations of ether and tokens. */
@@ -37,8 +37,8 @@ export interface EthereumRoad {
   prove(): Promise<void>
 }
 
-export async function ethereumRoad(): Promise<EthereumRoad> {
-  const anvil = await startAnvil()
+export async function ethereumRoad(options: AnvilOptions = {}): Promise<EthereumRoad> {
+  const anvil = await startAnvil(options)
   const usdc = await anvil.deploy('UsdCoin')
   const usdt = await anvil.deploy('TetherToken')
   const gateway = await testGateway({ freshPerChain: 80 })

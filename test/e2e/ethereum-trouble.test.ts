@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { Refusal } from '../../src/core/errors.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import { markWindowsOver } from '../../src/payments/payments.sql.ts'
+import { call, testApp, testMerchant } from '../api.ts'
 import { ethereumRoad } from './ethereum-road.ts'
 
 const road = await ethereumRoad()
 const { anvil, gateway } = road
+const app = await testApp(gateway)
+const { key } = await testMerchant(gateway.db, { mode: 'live' })
 const buyer = anvil.accounts[2] ?? ''
 const rival = anvil.accounts[3] ?? ''
 for (const account of [buyer, rival]) await anvil.call(road.usdc, 'transfer', [account, 10n ** 12n])
@@ -128,11 +130,9 @@ describe('a real Ethereum node that is stopped', () => {
       "update payments set expires_at = now() - interval '1 second' where id = any($1)",
       [[waiting.id, paid.id]],
     )
-    await assert.rejects(road.create('USDC'), (error: unknown) => {
-      assert.ok(error instanceof Refusal)
-      assert.deepEqual([error.kind, error.reason], ['unavailable', 'chain_unavailable'])
-      return true
-    })
+    const order = { body: { asset: 'USDC', fiat_amount: 25 } }
+    const refused = await call(app, key, 'POST', '/payments', order)
+    assert.deepEqual([refused.status, refused.error?.reason], [503, 'chain_unavailable'])
     assert.equal(await gateway.db.transaction((tx) => markWindowsOver(tx, 100)), 0)
 
     await anvil.start()
@@ -146,7 +146,7 @@ describe('a real Ethereum node that is stopped', () => {
       ['completed', false],
       'its block is older than the window',
     )
-    await road.create('USDC')
+    assert.equal((await call(app, key, 'POST', '/payments', order)).status, 201)
   })
 
   it('and has mined a hundred blocks alone is followed through all of them', async () => {

@@ -1,0 +1,20 @@
+-- Ether that arrives without a transaction of its own: sent by contracts, by validators, by block rewards.
+
+-- When every address ever issued was last compared with what is recorded for it; null when that is due at once.
+alter table chains add column ether_checked_at timestamptz;
+
+-- Whose ether is compared in every block: addresses issued lately.
+create index addresses_recent on addresses (chain, issued_at) where issued_at is not null;
+
+-- Ether that our own transactions sent to deposit addresses (gas for their sweeps): no deposit, but part of what they hold.
+create table gas_funding (
+  chain text not null,
+  txid text not null,
+  address text not null,
+  atoms numeric(78, 0) not null check (atoms > 0),
+  block_height bigint not null,
+  primary key (chain, txid, address)
+);
+create index gas_funding_by_address on gas_funding (chain, address);
+create index gas_funding_by_block on gas_funding (chain, block_height);
+create index deposits_by_address on deposits (chain, address);

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+import type { Payment } from '../../src/payments/payment.ts'
+import { type EthereumRoad, ethereumRoad } from './ethereum-road.ts'
+
+const road = await ethereumRoad()
+const { anvil, gateway } = road
+const payer = await anvil.deploy('Payer')
+const sendByContract = (payment: Payment, value: bigint) =>
+  anvil.call(payer, 'payAll', [[payment.address]], { value })
+
+describe('ether that contracts send to an address of ours', () => {
+  afterEach(() => road.prove())
+
+  it('issued for another coin is recorded in its block and held', async () => {
+    const payment = await road.create('USDC')
+    await sendByContract(payment, 10n ** 15n)
+    await road.confirm()
+    const view = await road.show(payment)
+    assert.equal(view.status, 'pending')
+    assert.deepEqual(
+      view.deposits.map((deposit) => [deposit.asset, deposit.amount, deposit.status]),
+      [['ETH', '0.001', 'confirmed']],
+    )
+    assert.equal(await road.balance('ETH', 'unresolved'), 10n ** 15n)
+  })
+
+  it('issued more than a month ago is found within a day', async () => {
+    const payment = await road.create('ETH')
+    await gateway.db.query(
+      "update addresses set issued_at = issued_at - interval '32 days' where address = $1",
+      [payment.address],
+    )
+    await sendByContract(payment, payment.dueAtoms)
+    await anvil.mine(2)
+    await road.follow()
+    assert.deepEqual((await road.show(payment)).deposits, [])
+
+    await passDay(road)
+    await road.follow()
+    const { block_height } = await depositOf(payment)
+    assert.equal(Number(block_height), await anvil.height(), 'it counts from the block in which it was found')
+    await road.confirm()
+    assert.deepEqual(await statusOf(payment), ['completed', ['confirmed']])
+
+    await passDay(road)
+    await road.follow()
+    assert.equal((await road.show(payment)).deposits.length, 1, 'what is recorded is not found again')
+  })
+
+  it('and was found by such a check is found again when a reorganisation takes the block of the check', async () => {
+    const payment = await road.create('ETH')
+    await gateway.db.query(
+      "update addresses set issued_at = issued_at - interval '32 days' where address = $1",
+      [payment.address],
+    )
+    await sendByContract(payment, payment.dueAtoms)
+    await anvil.mine(5)
+    await road.follow()
+    await passDay(road)
+    await road.follow()
+    await anvil.reorganise(2)
+    await road.follow()
+    await road.confirm()
+    assert.deepEqual(await statusOf(payment), ['completed', ['replaced', 'confirmed']])
+  })
+})
+
+describe('a node that keeps the state of few blocks', () => {
+  it('loses no ether of contracts while Beck is away', async () => {
+    const pruned = await ethereumRoad({ options: ['--prune-history', '4'] })
+    const contract = await pruned.anvil.deploy('Payer')
+    const payment = await pruned.create('ETH')
+    const direct = await pruned.create('ETH')
+    const half = payment.dueAtoms / 2n
+    await pruned.anvil.call(contract, 'payAll', [[payment.address]], { value: half })
+    await pruned.anvil.send({ to: direct.address, value: direct.dueAtoms })
+    await pruned.anvil.mine(20)
+    await pruned.anvil.call(contract, 'payAll', [[payment.address]], { value: half })
+    await pruned.anvil.mine(20)
+    await pruned.follow()
+    assert.equal((await pruned.show(direct)).status, 'completed', 'transactions need no state')
+    const view = await pruned.show(payment)
+    assert.deepEqual(
+      [view.status, view.deposits.map((deposit) => deposit.amount_atoms)],
+      ['detected', [String(payment.dueAtoms)]],
+    )
+    await pruned.confirm()
+    assert.equal((await pruned.show(payment)).status, 'completed')
+    await pruned.prove()
+  })
+})
+
+const passDay = ({ gateway: { db } }: EthereumRoad) =>
+  db.query("update chains set ether_checked_at = ether_checked_at - interval '25 hours'")
+
+async function depositOf(payment: Payment) {
+  const { rows } = await gateway.db.query<{ block_height: bigint }>(
+    'select block_height from deposits where payment_id = $1',
+    [payment.id],
+  )
+  assert.ok(rows[0])
+  return rows[0]
+}
+
+async function statusOf(payment: Payment) {
+  const { status, deposits } = await road.show(payment)
+  return [status, deposits.map((deposit) => deposit.status)]
+}
