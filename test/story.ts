@@ -71,7 +71,7 @@ export async function tellStory(
     look: () => lookAndDecide(gateway, port, lease),
     endWindow: async (payment) => {
       await gateway.db.query(
-        'update payments set expires_at = clock_timestamp() where account_id = $1 and id = $2',
+        'update payments set expires_at = clock_timestamp() where account_id = $1 and id = $2 and expires_at > clock_timestamp()',
         [account.id, payment.id],
       )
     },

@@ -103,7 +103,7 @@ export async function recordSighting(tx: Tx, sighting: Sighting): Promise<boolea
        block_height = excluded.block_height,
        block_hash = excluded.block_hash,
        seen_at = least(d.seen_at, excluded.seen_at),
-       late = d.late and least(d.seen_at, excluded.seen_at) > $15::timestamptz,
+       late = d.late and (least(d.seen_at, excluded.seen_at) > $15::timestamptz or $16),
        replaced_by = null,
        missing_since = null
      where case when excluded.block_height is null

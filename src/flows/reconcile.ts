@@ -5,7 +5,9 @@
  */
 import type { ChainPort } from '../chains/chain.ts'
 import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { OutsideFailure } from '../core/errors.ts'
 import type { Queryable } from '../db/database.ts'
+import { findChainView } from '../deposits/chain-view.sql.ts'
 import {
   balancesFollowTransfers,
   bookingsFollowDeposits,
@@ -23,6 +25,8 @@ export interface Proof {
   readonly differences: readonly Difference[]
   /** One line per chain and asset that was compared with the chain itself. */
   readonly holdings: readonly HoldingProof[]
+  /** Chains that could not be compared: their tip and our view of it did not hold still, or the node did not answer. */
+  readonly unproven: readonly { readonly chain: ChainName; readonly reason: string }[]
 }
 
 export interface HoldingProof {
@@ -50,7 +54,12 @@ export async function reconcile(db: Queryable, ports: readonly ChainPort[]): Pro
   const differences: Difference[] = []
   for (const prove of PROOFS) differences.push(...(await prove(db)))
   const holdings: HoldingProof[] = []
-  for (const port of ports) holdings.push(...(await proveHoldings(db, port)))
+  const unproven: { chain: ChainName; reason: string }[] = []
+  for (const port of ports) {
+    const proven = await atOneTip(db, port, () => proveHoldings(db, port))
+    if (Array.isArray(proven)) holdings.push(...proven)
+    else unproven.push({ chain: port.chain, reason: proven.reason })
+  }
   for (const { chain, asset, walletAtoms, outside, chainAtoms } of holdings) {
     const expectedAtoms = Object.values(outside).reduce((sum, atoms) => sum + atoms, walletAtoms)
     if (expectedAtoms !== chainAtoms) {
@@ -64,7 +73,33 @@ export async function reconcile(db: Queryable, ports: readonly ChainPort[]): Pro
       })
     }
   }
-  return { differences, holdings }
+  return { differences, holdings, unproven }
+}
+
+const TRIES_MAX = 5
+
+/** The chain and our view of it are compared at one block: before and after, both stand on the same tip. */
+async function atOneTip<Result>(
+  db: Queryable,
+  port: ChainPort,
+  compare: () => Promise<Result>,
+): Promise<Result | { reason: string }> {
+  const standsStill = async (): Promise<string | null> => {
+    const [view, tip] = [await findChainView(db, port.chain), await port.tip()]
+    return view?.tipHash === tip.hash ? tip.hash : null
+  }
+  try {
+    for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
+      const before = await standsStill()
+      if (before === null) continue
+      const result = await compare()
+      if ((await standsStill()) === before) return result
+    }
+    return { reason: 'its tip moved while it was compared, or Beck is behind it; try again' }
+  } catch (error) {
+    if (error instanceof OutsideFailure) return { reason: error.message }
+    throw error
+  }
 }
 
 /** What the chain holds = the ledger's wallet + what is in a block and not booked yet, transactions under way included. */
