@@ -59,11 +59,15 @@ export async function listChainViews(db: Queryable): Promise<ChainView[]> {
   return rows.map(view)
 }
 
-/** First contact with a chain: Beck begins at its tip, since no address was issued before. Later calls change nothing. */
+/**
+ * First contact with a chain: Beck begins at its tip, since no address was issued before. Later calls change
+ * nothing. @param below - Blocks under it, newest first.
+ */
 export async function openChainView(
   tx: Tx,
   chain: ChainName,
   first: { identity: string; height: number; hash: string; parentHash: string; time: Date },
+  below: readonly { height: number; hash: string }[],
 ): Promise<void> {
   await tx.query(
     `insert into chains (chain, identity, tip_height, tip_hash, tip_time) values ($1, $2, $3, $4, $5)
@@ -74,6 +78,14 @@ export async function openChainView(
     `insert into chain_blocks (chain, height, hash, parent_hash, block_time) values ($1, $2, $3, $4, $5)
      on conflict (chain, height) do nothing`,
     [chain, first.height, first.hash, first.parentHash, first.time],
+  )
+  // Their own times were not read; nothing before first contact depends on one.
+  await tx.query(
+    `insert into chain_blocks (chain, height, hash, parent_hash, block_time)
+     select $1, height, hash, coalesce(lead(hash) over (order by height desc), ''), $4
+     from unnest($2::bigint[], $3::text[]) as below (height, hash)
+     on conflict (chain, height) do nothing`,
+    [chain, below.map((block) => block.height), below.map((block) => block.hash), first.time],
   )
 }
 

@@ -59,9 +59,21 @@ export async function meetChain(gateway: Gateway, port: ChainPort): Promise<void
   }
   const tip = await port.tip()
   const block = await port.readBlock(tip.hash)
-  await gateway.db.transaction((tx) =>
-    openChainView(tx, port.chain, { identity, ...block, time: new Date(block.timeMs) }),
-  )
+  const first = { identity, ...block, time: new Date(block.timeMs) }
+  const below = await hashesBelow(port, tip.height)
+  await gateway.db.transaction((tx) => openChainView(tx, port.chain, first, below))
+}
+
+/** Hashes of the blocks under the one Beck begins at, newest first, so that a fork below it is found too. */
+async function hashesBelow(port: ChainPort, height: number): Promise<BlockRef[]> {
+  const below: BlockRef[] = []
+  while (below.length < REORGANISATION_DEPTH_MAX && height - below.length > 0) {
+    const wanted = height - below.length - 1
+    const hash = await port.blockHash(wanted)
+    if (hash === null) break
+    below.push({ height: wanted, hash })
+  }
+  return below
 }
 
 /**
