@@ -15,6 +15,7 @@ import { answerTo } from './errors.ts'
 import { guardRoutes } from './guard.ts'
 import { readJsonBody } from './json-body.ts'
 import { type BucketSize, openLocalBuckets, type RateLimiter } from './rate-limit.ts'
+import { registerReference } from './reference.ts'
 import { registerRoute } from './register-route.ts'
 import type { Route } from './route.ts'
 
@@ -43,6 +44,7 @@ const newRequestId = (): string => `req_${randomBytes(12).toString('base64url')}
 const BODY_BYTES_MAX = 64 * 1024
 export const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
 
+/** Not ready yet: the caller may register health checks and hosted pages before it listens. */
 export async function buildApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {
   const app = fastify({
     bodyLimit: BODY_BYTES_MAX,
@@ -144,6 +146,6 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   app.addHook('onClose', () => limiter.close())
   const guard = guardRoutes(openAuthenticator(gateway.db), limiter)
   for (const route of [...routes, ...(options.routes ?? [])]) registerRoute(app, gateway, route, guard)
-  await app.ready()
+  registerReference(app, routes)
   return app
 }

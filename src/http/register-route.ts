@@ -1,6 +1,6 @@
 /** Turns one row of the API into a route: guard, validation, transaction, serialisation. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Static, type TSchema, Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import { invariant, Refusal } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -10,12 +10,9 @@ import type { Guard } from './guard.ts'
 import { answerOnce, hashRequest, type Reply, readIdempotencyKey } from './idempotency.ts'
 import { isStorable, textProblem } from './json-body.ts'
 import type { Route } from './route.ts'
-import { Fields } from './schemas.ts'
+import { Envelope, Fields } from './schemas.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-
-/** The envelope of a success around a resource's schema. */
-export const Envelope = <D extends TSchema>(data: D) => Fields({ data, error: Type.Null() })
 
 export function registerRoute(app: FastifyInstance, gateway: Gateway, route: Route, guard: Guard): void {
   const status = route.status ?? 200

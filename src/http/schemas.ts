@@ -73,3 +73,6 @@ export const PageOf = <S extends TSchema>(item: S) =>
     limit: Type.Integer(),
     total_pages: Type.Integer(),
   })
+
+/** The envelope of a success around a resource's schema. */
+export const Envelope = <D extends TSchema>(data: D) => Fields({ data, error: Type.Null() })

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { Value } from 'typebox/value'
+import { testApp } from '../../test/api.ts'
+import { testGateway } from '../../test/gateway.ts'
+import { routes } from './api/routes.ts'
+import { breakingChanges } from './breaking-changes.ts'
+import { openApiDocument, operationId } from './openapi.ts'
+
+const document = openApiDocument(routes)
+const clone = () => JSON.parse(JSON.stringify(document))
+
+test('every operation of the contract that stands is there, with its scope and its success', () => {
+  const table = new Map(
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => [
+        `${method.toUpperCase()} ${path}`,
+        `${operation['x-scope']} ${Object.keys(operation.responses)[0]} ${operation['x-origin']}`,
+      ]),
+    ),
+  )
+  for (const [operation, expected] of [
+    ['POST /payments', 'payments:write 201 contract'],
+    ['GET /payments', 'payments:read 200 contract'],
+    ['GET /payments/{id}', 'payments:read 200 contract'],
+    ['POST /webhooks', 'webhooks:write 201 contract'],
+    ['GET /webhooks', 'webhooks:read 200 contract'],
+    ['DELETE /webhooks/{id}', 'webhooks:write 200 contract'],
+    ['GET /customers', 'customers:read 200 contract'],
+    ['GET /customers/{id}', 'customers:read 200 contract'],
+    ['GET /balance', 'balance:read 200 contract'],
+    ['POST /payments/{id}/cancel', 'payments:write 200 beck'],
+    ['POST /payments/{id}/accept', 'payments:write 200 beck'],
+  ] as const) {
+    assert.equal(table.get(operation), expected, operation)
+  }
+})
+
+for (const route of routes) {
+  test(`the example of ${route.method} ${route.path} fits its schema`, () => {
+    assert.ok(route.example, 'every route has an example')
+    assert.deepEqual([...Value.Errors(route.data, route.example.data)], [])
+    if (route.body) assert.deepEqual([...Value.Errors(route.body, route.example.body)], [])
+  })
+}
+
+test('operations are named by their paths, and no two alike', () => {
+  assert.equal(operationId('POST', '/payments'), 'createPayment')
+  assert.equal(operationId('GET', '/payments'), 'listPayments')
+  assert.equal(operationId('GET', '/payments/:id'), 'retrievePayment')
+  assert.equal(operationId('POST', '/payments/:id/cancel'), 'cancelPayment')
+  assert.equal(operationId('PATCH', '/payment-links/:id'), 'updatePaymentLink')
+  assert.equal(operationId('POST', '/checkout/sessions'), 'createCheckoutSession')
+  assert.equal(operationId('POST', '/withdrawals/quote'), 'quoteWithdrawal')
+  assert.equal(operationId('DELETE', '/webhooks/:id'), 'deleteWebhook')
+  assert.equal(operationId('GET', '/balance'), 'retrieveBalance')
+  const ids = routes.map((route) => operationId(route.method, route.path))
+  assert.equal(new Set(ids).size, ids.length)
+})
+
+const BREAKING: [string, (changed: ReturnType<typeof clone>) => void, RegExp][] = [
+  ['an operation that is gone', (d) => delete d.paths['/payments'].post, /^POST \/payments is gone$/],
+  [
+    'a parameter that is gone',
+    (d) => d.paths['/payments'].get.parameters.shift(),
+    /parameter query page is gone/,
+  ],
+  [
+    'a lower limit',
+    (d) => Object.assign(d.paths['/payments'].get.parameters[1].schema, { maximum: 50 }),
+    /lower maximum/,
+  ],
+  [
+    'a sort that is gone',
+    (d) => d.paths['/payments'].get.parameters[2].schema.enum.pop(),
+    /may no longer be created_at/,
+  ],
+  ['a field that became required', (d) => body(d).required.push('reference'), /reference became required/],
+  ['a body field that is gone', (d) => delete body(d).properties.metadata, /metadata is gone/],
+  [
+    'a body field of another type',
+    (d) => Object.assign(body(d).properties.fiat_amount, { type: 'string' }),
+    /no longer be number/,
+  ],
+  ['a coin that is gone', (d) => body(d).properties.asset.enum.pop(), /no longer be USDT/],
+  ['an answer field that is gone', (d) => delete answer(d).properties.deposit, /deposit is gone/],
+  [
+    'an answer field that may be null now',
+    (d) => Object.assign(answer(d).properties.id, { type: ['string', 'null'] }),
+    /may now be null/,
+  ],
+  ['an answer field that may be missing', (d) => answer(d).required.shift(), /may now be missing/],
+  ['a status nobody knows', (d) => answer(d).properties.status.enum.push('lost'), /may now be lost/],
+  [
+    'another scope',
+    (d) => Object.assign(d.paths['/payments'].post, { 'x-scope': 'balance:read' }),
+    /another scope/,
+  ],
+]
+const body = (d: ReturnType<typeof clone>) =>
+  d.paths['/payments'].post.requestBody.content['application/json'].schema
+const answer = (d: ReturnType<typeof clone>) =>
+  d.paths['/payments'].post.responses['201'].content['application/json'].schema.properties.data
+for (const [what, change, expected] of BREAKING) {
+  test(`${what} is a breaking change`, () => {
+    const changed = clone()
+    change(changed)
+    const found = breakingChanges(document, changed)
+    assert.ok(
+      found.some((line) => expected.test(line)),
+      found.join('\n'),
+    )
+  })
+}
+
+test('additions break nobody', () => {
+  const changed = clone()
+  changed.paths['/refunds'] = { get: {} }
+  body(changed).properties.note = { type: 'string' }
+  answer(changed).properties.note = { type: 'string' }
+  answer(changed).required.push('note')
+  body(changed).properties.reference.maxLength = 500
+  changed.paths['/payments'].get.parameters.push({ name: 'q', in: 'query', required: false, schema: {} })
+  assert.deepEqual(breakingChanges(document, changed), [])
+})
+
+test('the document and the reference are served to anybody, and the page loads nothing from anywhere', async () => {
+  const app = await testApp(await testGateway({ freshPerChain: 0 }))
+  const served = await app.inject('/openapi.json')
+  assert.deepEqual(served.json(), clone())
+  const page = await app.inject('/docs')
+  assert.equal(page.statusCode, 200)
+  assert.match(String(page.headers['content-security-policy']), /^default-src 'none'; style-src 'sha256-/)
+  assert.doesNotMatch(
+    page.body,
+    /<script|src=|https?:\/\/(?!shop\.example|checkout)[a-z]+\.(?!example)[a-z]+\.(com|org|net)/,
+  )
+  for (const route of routes) assert.ok(page.body.includes(`id="${operationId(route.method, route.path)}"`))
+})
