@@ -106,7 +106,7 @@ async function transact<Result>(
       }
     }
     if (attempt >= ATTEMPTS_MAX) {
-      if (sqlState(outcome.cause)) throw outcome.cause
+      if (sqlState(outcome.cause) && !isConnectionLoss(outcome.cause)) throw outcome.cause
       throw new OutsideFailure(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, {
         cause: outcome.cause,
         retryable: true,
@@ -138,6 +138,7 @@ async function attemptOnce<Result>(
   }
   client.on('error', onError)
   let committing = false
+  let lost = false
   try {
     await client.query('begin')
     const result = await work({ inTransaction: true, query: (text, values) => run(client, text, values) })
@@ -145,14 +146,14 @@ async function attemptOnce<Result>(
     await client.query('commit')
     return { kind: 'done', result }
   } catch (cause) {
-    const lost = broken !== undefined || isConnectionLoss(cause)
+    lost = broken !== undefined || isConnectionLoss(cause)
     if (lost) return committing ? { kind: 'commit_unknown', cause } : { kind: 'retry', cause }
     await client.query('rollback').catch(() => {})
     if (RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')) return { kind: 'retry', cause }
     throw cause
   } finally {
     client.off('error', onError)
-    client.release(broken ?? false)
+    client.release(broken ?? lost)
   }
 }
 
