@@ -63,7 +63,12 @@ export default {
       `^src/(core|db|flows|${rooms})/|^src/chains/(chain\\.ts|simulated/)`,
       'the only flow that reaches behind the port, for test accounts',
     ),
-    only('signer-is-alone', '^src/signer/', '^src/(core|db|signer)/|^src/chains/[^/]+/sign\\.ts$'),
+    only(
+      'signer-is-alone',
+      '^src/signer/',
+      '^src/(core|db|signer)/|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|fees)\\.ts$',
+      'beside signing it shares what must be the same on both sides: derivation, the request, its destination',
+    ),
     {
       name: 'nobody-imports-signer',
       severity: 'error',

@@ -2,6 +2,7 @@
 
 import type { Account } from '../src/accounts/account.ts'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
+import { SIMULATED_TOKENS } from '../src/chains/simulated/network.ts'
 import type { Mode } from '../src/core/assets.ts'
 import { SILENT } from '../src/core/log.ts'
 import type { Database } from '../src/db/database.ts'
@@ -43,6 +44,7 @@ export async function testGateway(
       minFiatMinor: 50n,
       maxFiatMinor: 100_000_000n,
       confirmations: {},
+      tokenContracts: Object.values(SIMULATED_TOKENS),
       webhookAllowPrivate: true,
     },
     rates: { live: rates, test: rates },

@@ -27,6 +27,14 @@ export interface Secrets {
   isMac(mac: Uint8Array, purpose: string, parts: readonly (string | Uint8Array)[]): boolean
 }
 
+/** Reads BECK_SECRET_KEY: 32 bytes as 64 hexadecimal digits or as base64. @throws {RangeError} for anything else. */
+export function readSecretKey(text: string): Buffer {
+  const key = Buffer.from(text, /^[0-9a-fA-F]{64}$/.test(text) ? 'hex' : 'base64')
+  if (key.length !== 32)
+    throw new RangeError('BECK_SECRET_KEY is 32 bytes, written as 64 hexadecimal digits or as base64')
+  return key
+}
+
 /** @param key - The operator's 32 bytes. */
 export function openSecrets(key: Uint8Array): Secrets {
   if (key.length !== 32) throw new RangeError(`BECK_SECRET_KEY is 32 bytes, got ${key.length}`)

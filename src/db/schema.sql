@@ -443,6 +443,13 @@ CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE 
 CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'detected'::text]));
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at DESC, id DESC);
 
+create table sandbox_seed (
+  singleton boolean not null default true,
+  sealed bytea not null,
+  constraint sandbox_seed_singleton_check CHECK (singleton),
+  constraint sandbox_seed_pkey PRIMARY KEY (singleton)
+);
+
 create table schema_migrations (
   name text not null,
   checksum text not null,
@@ -467,6 +474,8 @@ create table signed_transactions (
   line text not null,
   kind text not null,
   raw text not null,
+  asset text not null,
+  value_atoms numeric(78,0) not null,
   sender text,
   nonce bigint,
   fee_atoms numeric(78,0) not null,
@@ -482,6 +491,7 @@ create table signed_transactions (
   paid_fee_atoms numeric(78,0),
   bump_wanted boolean not null default false,
   outcome text,
+  constraint signed_transactions_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint signed_transactions_check CHECK (((sender IS NULL) = (nonce IS NULL))),
   constraint signed_transactions_check1 CHECK (((block_height IS NULL) = (block_hash IS NULL))),
   constraint signed_transactions_fee_atoms_check CHECK ((fee_atoms > (0)::numeric)),
@@ -489,6 +499,7 @@ create table signed_transactions (
   constraint signed_transactions_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'replacement'::text, 'child'::text, 'gas'::text, 'sweep'::text]))),
   constraint signed_transactions_nonce_check CHECK ((nonce >= 0)),
   constraint signed_transactions_outcome_check CHECK ((outcome = ANY (ARRAY['confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]))),
+  constraint signed_transactions_value_atoms_check CHECK ((value_atoms >= (0)::numeric)),
   constraint signed_transactions_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
   constraint signed_transactions_pkey PRIMARY KEY (chain, txid)
 );

@@ -16,6 +16,8 @@ export interface GatewaySettings {
   readonly maxFiatMinor: bigint
   /** BECK_WEBHOOK_ALLOW_PRIVATE: webhooks may go to http URLs and private addresses. For closed networks only. */
   readonly webhookAllowPrivate: boolean
+  /** Contracts of the tokens, live and simulated: nothing is ever paid out to one. */
+  readonly tokenContracts: readonly string[]
   /** Where the operator wants other confirmations than the asset's own. */
   readonly confirmations: Partial<Record<Asset, number>>
 }

@@ -105,6 +105,11 @@ async function findAddress(db: Queryable, chain: ChainName, lookup: Uint8Array):
   return rows[0] ?? null
 }
 
+/** Whether a destination is an address of ours, of either branch, issued or not. */
+export async function isOwnAddress(db: Queryable, chain: ChainName, lookup: Uint8Array): Promise<boolean> {
+  return (await findAddress(db, chain, lookup)) !== null
+}
+
 export interface PoolTarget {
   /** Fresh deposit addresses to keep on each chain. */
   readonly fresh: number

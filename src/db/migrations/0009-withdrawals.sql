@@ -44,6 +44,9 @@ create table signed_transactions (
   line text not null,
   kind text not null check (kind in ('payout', 'replacement', 'child', 'gas', 'sweep')),
   raw text not null,
+  -- What it takes from our wallets besides its fee: nothing when all its outputs are ours.
+  asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
+  value_atoms numeric(78, 0) not null check (value_atoms >= 0),
   -- Chains with accounts: whose nonce it uses.
   sender text,
   nonce bigint check (nonce >= 0),
@@ -119,6 +122,12 @@ create table nonces (
   sender text not null,
   next bigint not null check (next >= 0),
   primary key (chain, sender)
+);
+
+-- The seed of the simulated chains' wallets, sealed with BECK_SECRET_KEY; its coins are worth nothing.
+create table sandbox_seed (
+  singleton boolean primary key default true check (singleton),
+  sealed bytea not null
 );
 
 -- What a transaction costs now, for those who have no node: the API, and the signer within its own bounds.

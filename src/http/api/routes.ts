@@ -4,5 +4,6 @@ import { balance } from './balance.ts'
 import { customers } from './customers.ts'
 import { payments } from './payments.ts'
 import { webhooks } from './webhooks.ts'
+import { withdrawals } from './withdrawals.ts'
 
-export const routes: readonly Route[] = [payments, webhooks, customers, balance].flat()
+export const routes: readonly Route[] = [payments, webhooks, customers, balance, withdrawals].flat()

@@ -1,0 +1,194 @@
+/** Withdrawals: a balance leaves for a wallet of the merchant's choice, a payment's held funds for the buyer's. */
+import { Type } from 'typebox'
+import { ASSET_FACTS } from '../../core/assets.ts'
+import { formatDecimal } from '../../core/money.ts'
+import { quoteWithdrawal, refundPayment, requestWithdrawal } from '../../flows/request-withdrawal.ts'
+import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
+import { listRecentWithdrawals } from '../../withdrawals/withdrawals.sql.ts'
+import { type Route, read, write } from '../route.ts'
+import { AssetName, Fields, Id, NetworkName, Nullable, OneOf, PathId, Timestamp } from '../schemas.ts'
+import { paymentId } from './payments.ts'
+
+const HISTORY = 100
+
+const Atoms = (description: string) => Type.String({ description: `${description}, in the smallest unit` })
+
+const createdFields = {
+  id: Id('wd'),
+  status: OneOf(WITHDRAWAL_STATUSES),
+  asset: AssetName,
+  network: NetworkName,
+  amount_atoms: Atoms('gross amount debited'),
+  fee_atoms: Atoms('service payout fee'),
+  net_atoms: Atoms('amount sent on-chain: the amount minus payout fee and network fee'),
+  destination_address: Type.String(),
+  tx_hash: Nullable(Type.String({ description: 'once broadcast; a fee bump changes it' })),
+  created_at: Timestamp('request time'),
+}
+
+const CreatedWithdrawal = Fields(createdFields)
+
+const ListedWithdrawal = Fields({
+  ...createdFields,
+  completed_at: Nullable(Type.String({ format: 'date-time', description: 'on-chain confirmation time' })),
+  kind: OneOf(WITHDRAWAL_KINDS, { description: 'ours: a refund returns held funds of a payment' }),
+  payment_id: Nullable(Type.String({ description: 'ours: the payment that a refund belongs to' })),
+  failure_reason: Nullable(Type.String({ description: 'ours: why a failed one could not be paid' })),
+})
+
+const Amount = Type.String({ description: 'decimal of the coin, such as `"0.015"`', maxLength: 80 })
+const DestinationAddress = Type.String({
+  description: "a wallet on the coin's network that is not this gateway's own",
+  minLength: 1,
+  maxLength: 128,
+})
+
+const Order = Fields({
+  asset: AssetName,
+  amount: Amount,
+  destination_address: DestinationAddress,
+})
+
+const ORDER = {
+  asset: 'LTC',
+  amount: '1.5',
+  destination_address: 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0',
+} as const
+
+const CREATED = {
+  id: 'wd_01k6v3d6yqf5bbt9xgk2v7p8rm',
+  status: 'requested',
+  asset: 'LTC',
+  network: 'litecoin',
+  amount_atoms: '150000000',
+  fee_atoms: '150000',
+  net_atoms: '149847790',
+  destination_address: ORDER.destination_address,
+  tx_hash: null,
+  created_at: '2026-02-03T10:15:00.000Z',
+} as const
+
+const ORDER_REFUSALS = {
+  400: ['invalid_amount', 'invalid_address'],
+  422: ['fee_exceeds_amount', 'below_minimum'],
+  503: ['no_wallet', 'no_fee_estimate', 'no_rate'],
+} as const
+
+function showCreated(withdrawal: Withdrawal) {
+  const {
+    kind: _kind,
+    payment_id: _payment,
+    failure_reason: _reason,
+    completed_at: _at,
+    ...shown
+  } = withdrawalView(withdrawal)
+  return shown
+}
+
+export const withdrawals: readonly Route[] = [
+  write({
+    method: 'POST',
+    path: '/withdrawals',
+    scope: 'withdrawals:write',
+    summary: 'Request a withdrawal',
+    description:
+      'Payout fee and network fee are deducted from the amount; the recipient receives the net. The answer is `broadcast` when the transaction was sent within a few seconds, else `requested`.',
+    body: Order,
+    status: 201,
+    data: CreatedWithdrawal,
+    refusals: {
+      ...ORDER_REFUSALS,
+      422: [...ORDER_REFUSALS[422], 'insufficient_balance'],
+      503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
+    },
+    example: { body: ORDER, data: CREATED },
+    async write({ gateway, tx, account, body }) {
+      return showCreated(
+        await requestWithdrawal(gateway, tx, account, {
+          asset: body.asset,
+          amount: body.amount,
+          destination: body.destination_address,
+        }),
+      )
+    },
+    committed: ({ gateway }) => gateway.wake('pay-out'),
+  }),
+  read({
+    method: 'POST',
+    path: '/withdrawals/quote',
+    scope: 'withdrawals:read',
+    summary: 'Quote a withdrawal',
+    description: 'What a withdrawal would cost now, as decimals of the coin; moves no funds.',
+    body: Order,
+    data: Fields({
+      amount: Type.String(),
+      payout_fee: Type.String(),
+      network_fee: Type.String(),
+      net: Type.String(),
+    }),
+    refusals: ORDER_REFUSALS,
+    example: {
+      body: ORDER,
+      data: { amount: '1.5', payout_fee: '0.0015', network_fee: '0.0000221', net: '1.4984779' },
+    },
+    async read({ gateway, db, account, body }) {
+      const cost = await quoteWithdrawal(gateway, db, account, {
+        asset: body.asset,
+        amount: body.amount,
+        destination: body.destination_address,
+      })
+      const decimal = (atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[body.asset].decimals)
+      return {
+        amount: decimal(cost.amountAtoms),
+        payout_fee: decimal(cost.feeAtoms),
+        network_fee: decimal(cost.networkFeeAtoms),
+        net: decimal(cost.netAtoms),
+      }
+    },
+  }),
+  read({
+    method: 'GET',
+    path: '/withdrawals',
+    scope: 'withdrawals:read',
+    summary: 'List withdrawals',
+    description: 'The 100 most recent, newest first, refunds included.',
+    data: Type.Array(ListedWithdrawal, { maxItems: HISTORY }),
+    example: {
+      data: [{ ...CREATED, completed_at: null, kind: 'payout', payment_id: null, failure_reason: null }],
+    },
+    async read({ db, account }) {
+      return (await listRecentWithdrawals(db, account.id, HISTORY)).map(withdrawalView)
+    },
+  }),
+  write({
+    method: 'POST',
+    path: '/payments/:id/refund',
+    scope: 'withdrawals:write',
+    summary: 'Refund a payment',
+    description:
+      'Returns what is held for an underpaid, overpaid, late or unwanted payment, once; costs the network fee only. `payment.refunded` is sent when it confirms.',
+    ours: true,
+    params: PathId('pay'),
+    body: Fields({ destination_address: DestinationAddress, amount: Type.Optional(Amount) }),
+    status: 201,
+    data: CreatedWithdrawal,
+    refusals: {
+      ...ORDER_REFUSALS,
+      404: ['payment_not_found'],
+      409: ['payment_in_progress', 'already_refunded', 'nothing_to_refund'],
+      422: [...ORDER_REFUSALS[422], 'insufficient_balance'],
+      503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
+    },
+    example: { body: { destination_address: ORDER.destination_address }, data: CREATED },
+    async write({ gateway, tx, account, params, body }) {
+      return showCreated(
+        await refundPayment(gateway, tx, account, paymentId(params.id), {
+          destination: body.destination_address,
+          amount: body.amount ?? null,
+        }),
+      )
+    },
+    committed: ({ gateway }) => gateway.wake('pay-out'),
+  }),
+]

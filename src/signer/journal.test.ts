@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { openJournal, type SignedEntry } from './journal.ts'
+
+let folder = ''
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'beck-journal-'))
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+const entry = (
+  txid: string,
+  withdrawals: string[],
+  atoms = '5',
+  chain: 'bitcoin' | 'sim-bitcoin' = 'bitcoin',
+): SignedEntry => ({
+  chain,
+  txid,
+  line: txid,
+  kind: 'payout',
+  raw: '00',
+  sender: null,
+  nonce: null,
+  feeAtoms: '1',
+  feeRate: '1000',
+  withdrawals,
+  spends: [],
+  change: null,
+  leaves: [{ asset: 'BTC', atoms }],
+})
+
+test('what was signed is known after a restart: what pays whom, what is open, what left', async () => {
+  const path = join(folder, 'restart', 'journal')
+  const first = await openJournal(path)
+  await first.signed(entry('a', ['w1', 'w2']))
+  await first.signed(entry('b', ['w3'], '7'))
+  await first.signed(entry('c', ['w4'], '11'))
+  await first.signed(entry('d', [], '100', 'sim-bitcoin'))
+  await first.placed(entry('a', []))
+  await first.void(entry('b', []))
+  await first.close()
+
+  const second = await openJournal(path)
+  assert.equal((await second.payingFor('w2'))?.txid, 'a')
+  assert.equal(await second.payingFor('w3'), null)
+  assert.equal((await second.payingFor('w4'))?.txid, 'c')
+  assert.deepEqual(
+    second.unsettled().map(({ txid }) => txid),
+    ['c', 'd'],
+  )
+  assert.equal(second.leftSince('BTC', true, 0), 16n)
+  assert.equal(second.leftSince('BTC', false, 0), 100n)
+  assert.equal(second.leftSince('BTC', true, Date.now() + 1), 0n)
+  await second.signed(entry('e', ['w3']))
+  assert.equal((await second.payingFor('w3'))?.txid, 'e')
+  await second.close()
+})
+
+test('a torn last line is cut off; nothing had depended on it', async () => {
+  const path = join(folder, 'torn')
+  const first = await openJournal(path)
+  await first.signed(entry('a', ['w1']))
+  await first.close()
+  const whole = await readFile(path, 'utf8')
+  await appendFile(path, whole.slice(0, 40))
+  const second = await openJournal(path)
+  assert.equal((await second.payingFor('w1'))?.txid, 'a')
+  assert.equal(await readFile(path, 'utf8'), whole)
+  await second.signed(entry('b', ['w2']))
+  await second.close()
+  const third = await openJournal(path)
+  assert.equal((await third.payingFor('w2'))?.txid, 'b')
+  await third.close()
+})
+
+test('a journal that was edited, or lost a line in the middle, is refused', async () => {
+  const path = join(folder, 'edited')
+  const first = await openJournal(path)
+  for (const txid of ['a', 'b', 'c']) await first.signed(entry(txid, [txid]))
+  await first.close()
+  const whole = await readFile(path, 'utf8')
+  const lines = whole.split('\n')
+  await writeFile(path, whole.replace('"txid":"b"', '"txid":"x"'))
+  await assert.rejects(openJournal(path), { name: 'InvariantBroken', message: /line 2/ })
+  await writeFile(path, [lines[0], lines[2], ''].join('\n'))
+  await assert.rejects(openJournal(path), { name: 'InvariantBroken', message: /line 2/ })
+})

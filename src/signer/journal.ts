@@ -1,0 +1,192 @@
+/**
+ * What this signer ever signed, on its own disk: a line per fact, written and synced before the fact leaves the
+ * process. The database may be lost, restored or tampered with; the journal still knows which bytes pay a withdrawal,
+ * so that no second transaction is ever signed for it, and how much left within the policy's hours.
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Asset, ChainName } from '../core/assets.ts'
+import { InvariantBroken } from '../core/errors.ts'
+import { DAY_MS } from '../core/time.ts'
+
+/** A signed transaction with all that its rows in the database need. */
+export interface SignedEntry {
+  readonly chain: ChainName
+  readonly txid: string
+  /** The first transaction of its line; its own txid when it is that one. */
+  readonly line: string
+  readonly kind: 'payout' | 'replacement' | 'child' | 'gas' | 'sweep'
+  readonly raw: string
+  readonly sender: string | null
+  readonly nonce: string | null
+  readonly feeAtoms: string
+  readonly feeRate: string
+  /** Withdrawals that it pays, each as `account/id`; empty for what pays nobody. */
+  readonly withdrawals: readonly string[]
+  /** Coins it spends. */
+  readonly spends: readonly { readonly txid: string; readonly index: number }[]
+  /** Change: position under branch 1, and where it is in the transaction. */
+  readonly change: { readonly position: string; readonly index: number; readonly atoms: string } | null
+  /** What leaves our wallets by it, in addition to what its line took before; the policy counts these. */
+  readonly leaves: readonly { readonly asset: Asset; readonly atoms: string }[]
+}
+
+type Line =
+  | { readonly fact: 'signed'; readonly at: number; readonly entry: SignedEntry }
+  /** Its rows are committed: it may have been sent from now on. */
+  | { readonly fact: 'placed'; readonly chain: ChainName; readonly txid: string }
+  /** Its rows can never be committed, and nobody but this process has seen its bytes. */
+  | { readonly fact: 'void'; readonly chain: ChainName; readonly txid: string }
+
+export interface Journal {
+  /** On disk when this resolves. */
+  signed(entry: SignedEntry): Promise<void>
+  placed(entry: SignedEntry): Promise<void>
+  void(entry: SignedEntry): Promise<void>
+  /** Signed, but whether its rows were committed is not known: after a crash, or a lost connection. */
+  unsettled(): SignedEntry[]
+  /** The transaction that pays a withdrawal, unless it is void; named `account/id` as in the entry. */
+  payingFor(withdrawal: string): Promise<SignedEntry | null>
+  /** Atoms that left since an instant, by what is not void. At most a day back. */
+  leftSince(asset: Asset, live: boolean, sinceMs: number): bigint
+  close(): Promise<void>
+}
+
+/** Where a line is in the file. */
+interface Place {
+  readonly start: number
+  readonly length: number
+}
+
+/** Each line ends in digits of a hash over it and all before it, so that a cut or edited file is noticed. */
+const CHECK_DIGITS = 16
+
+/**
+ * Opens the journal file, which one process at a time may do.
+ *
+ * @throws {InvariantBroken} when a line in the middle is damaged: signing on could pay twice. A torn last line is a
+ *   crash in the middle of writing it, before anything depended on it: it is cut off.
+ */
+export async function openJournal(path: string): Promise<Journal> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const file = await open(path, 'a+', 0o600)
+  const state = new JournalState()
+  let check = ''
+  let end = 0
+  let number = 0
+  for await (const { row, isWhole } of rowsOf(path)) {
+    number += 1
+    const line = isWhole ? readLine(row, check) : null
+    if (!line && isWhole)
+      throw new InvariantBroken(
+        `line ${number} of the signer's journal ${path} is damaged; restore it from a backup before signing on`,
+      )
+    if (!line) break
+    state.apply(line, { start: end, length: row.length })
+    check = row.toString('latin1', row.length - CHECK_DIGITS)
+    end += row.length + 1
+  }
+  await file.truncate(end)
+  await syncFolderOf(path)
+
+  // One write after another; after a failed one there is no next, for the file may end in half a line.
+  let writing = Promise.resolve()
+  const write = (line: Line, sync: boolean): Promise<void> => {
+    writing = writing.then(async () => {
+      const json = JSON.stringify(line)
+      const next = checkOf(json, check)
+      const row = Buffer.from(`${json} ${next}`)
+      await file.appendFile(Buffer.concat([row, Buffer.from('\n')]))
+      if (sync) await file.datasync()
+      state.apply(line, { start: end, length: row.length })
+      check = next
+      end += row.length + 1
+    })
+    return writing
+  }
+  return {
+    signed: (entry) => write({ fact: 'signed', at: Date.now(), entry }, true),
+    placed: ({ chain, txid }) => write({ fact: 'placed', chain, txid }, false),
+    void: ({ chain, txid }) => write({ fact: 'void', chain, txid }, true),
+    unsettled: () => [...state.unsettled.values()],
+    async payingFor(withdrawal) {
+      const place = state.paying.get(withdrawal)
+      if (!place) return null
+      const { buffer } = await file.read(Buffer.alloc(place.length), 0, place.length, place.start)
+      const line: Line = JSON.parse(buffer.toString('utf8', 0, place.length - CHECK_DIGITS - 1))
+      return line.fact === 'signed' ? line.entry : null
+    },
+    leftSince: (asset, live, sinceMs) => state.leftSince(asset, live, sinceMs),
+    async close() {
+      await writing.catch(() => {})
+      await file.close()
+    },
+  }
+}
+
+/** What the lines say together. Of the past only what is asked for is kept: who pays what, and one day of amounts. */
+class JournalState {
+  readonly unsettled = new Map<string, SignedEntry>()
+  readonly paying = new Map<string, Place>()
+  #left: { key: string; at: number; live: boolean; asset: Asset; atoms: bigint }[] = []
+
+  apply(line: Line, place: Place): void {
+    if (line.fact === 'signed') {
+      const { entry, at } = line
+      const key = keyOf(entry)
+      this.unsettled.set(key, entry)
+      for (const withdrawal of entry.withdrawals) this.paying.set(withdrawal, place)
+      const live = !entry.chain.startsWith('sim-')
+      this.#left = this.#left.filter((left) => left.at > at - DAY_MS)
+      for (const { asset, atoms } of entry.leaves)
+        this.#left.push({ key, at, live, asset, atoms: BigInt(atoms) })
+      return
+    }
+    const key = keyOf(line)
+    const entry = this.unsettled.get(key)
+    this.unsettled.delete(key)
+    if (line.fact === 'placed') return
+    this.#left = this.#left.filter((left) => left.key !== key)
+    for (const withdrawal of entry?.withdrawals ?? []) this.paying.delete(withdrawal)
+  }
+
+  leftSince(asset: Asset, live: boolean, sinceMs: number): bigint {
+    return this.#left
+      .filter((left) => left.asset === asset && left.live === live && left.at >= sinceMs)
+      .reduce((sum, left) => sum + left.atoms, 0n)
+  }
+}
+
+const keyOf = ({ chain, txid }: { chain: ChainName; txid: string }): string => `${chain} ${txid}`
+
+const checkOf = (json: string, before: string): string =>
+  createHash('sha256').update(before).update(json).digest('hex').slice(0, CHECK_DIGITS)
+
+function readLine(row: Buffer, before: string): Line | null {
+  const json = row.toString('utf8', 0, Math.max(0, row.length - CHECK_DIGITS - 1))
+  if (row.toString('latin1', row.length - CHECK_DIGITS) !== checkOf(json, before)) return null
+  return JSON.parse(json)
+}
+
+async function* rowsOf(path: string): AsyncGenerator<{ row: Buffer; isWhole: boolean }> {
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const chunk of createReadStream(path)) {
+    rest = Buffer.concat([rest, chunk])
+    for (let at = rest.indexOf(0x0a); at >= 0; at = rest.indexOf(0x0a)) {
+      yield { row: rest.subarray(0, at), isWhole: true }
+      rest = rest.subarray(at + 1)
+    }
+  }
+  if (rest.length > 0) yield { row: rest, isWhole: false }
+}
+
+async function syncFolderOf(path: string): Promise<void> {
+  const folder = await open(dirname(path), 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}

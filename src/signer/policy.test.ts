@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import fc from 'fast-check'
+import { HOUR_MS } from '../core/time.ts'
+import { allowAddress, judgeAmount, judgeDestination, readAllowlist, readLimits } from './policy.ts'
+
+test('limits are read exactly; what cannot be read is never no limit', () => {
+  assert.deepEqual(readLimits('BTC=tx:1,hour:5,day:20; USDC=day:0.5'), {
+    BTC: { tx: 100_000_000n, hour: 500_000_000n, day: 2_000_000_000n },
+    USDC: { day: 500_000n },
+  })
+  assert.deepEqual(readLimits(''), {})
+  for (const text of [
+    'DOGE=tx:1',
+    'BTC',
+    'BTC=',
+    'BTC=tx',
+    'BTC=week:1',
+    'BTC=tx:-1',
+    'BTC=tx:1;BTC=tx:2',
+    'BTC=tx:1,tx:2',
+    'BTC=tx:0.000000001',
+  ])
+    assert.throws(() => readLimits(text), { reason: 'unusable_setting' }, text)
+})
+
+test('a withdrawal beyond a limit by itself is refused, one beyond what is left of it waits', () => {
+  const limits = { BTC: { tx: 10n, hour: 20n, day: 30n } }
+  const judge = (atoms: bigint, hour: bigint, day: bigint) =>
+    judgeAmount(limits, 'BTC', atoms, 1e12, (since) => (since === 1e12 - HOUR_MS ? hour : day)).kind
+  assert.equal(judge(10n, 10n, 20n), 'allow')
+  assert.equal(judge(11n, 0n, 0n), 'refuse')
+  assert.equal(judge(10n, 11n, 11n), 'wait')
+  assert.equal(judge(10n, 0n, 21n), 'wait')
+  assert.equal(judgeAmount(limits, 'ETH', 10n ** 30n, 0, () => 0n).kind, 'allow')
+})
+
+test('whatever is asked for, no more than the limit leaves within an hour', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ atoms: fc.bigInt(1n, 40n), minutes: fc.integer({ min: 0, max: 90 }) })),
+      (asked) => {
+        const left: { at: number; atoms: bigint }[] = []
+        const sum = (since: number) =>
+          left.filter(({ at }) => at >= since).reduce((total, { atoms }) => total + atoms, 0n)
+        let now = 1e12
+        for (const { atoms, minutes } of asked) {
+          now += minutes * 60_000
+          const verdict = judgeAmount({ BTC: { hour: 100n } }, 'BTC', atoms, now, sum)
+          if (verdict.kind === 'allow') left.push({ at: now, atoms })
+          assert.ok(sum(now - HOUR_MS) <= 100n)
+        }
+      },
+    ),
+  )
+})
+
+test('an address counts after its waiting time, for its own network', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'beck-allowlist-'))
+  after(() => rm(folder, { recursive: true, force: true }))
+  const address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+  assert.deepEqual(await readAllowlist(folder), [])
+  await allowAddress(folder, 'ethereum', address)
+  await allowAddress(folder, 'ethereum', address)
+  const list = await readAllowlist(folder)
+  assert.equal(list.length, 1)
+  const judge = (asset: 'ETH' | 'BTC', to: string, later: number) =>
+    judgeDestination(list, HOUR_MS, asset, to, Date.now() + later).kind
+  assert.equal(judge('ETH', address, 0), 'wait')
+  assert.equal(judge('ETH', address.toLowerCase(), HOUR_MS + 1_000), 'allow')
+  assert.equal(judge('BTC', address, HOUR_MS + 1_000), 'refuse')
+  assert.equal(judge('ETH', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', HOUR_MS + 1_000), 'refuse')
+})

@@ -1,0 +1,138 @@
+/**
+ * How much may leave, whatever the database says: per withdrawal, hour and day for each asset, counted from the
+ * signer's own journal; and, when the operator keeps one, an allowlist whose entries count only after a waiting time.
+ */
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ASSET_FACTS, type Asset, isAsset, type Network, networkOf } from '../core/assets.ts'
+import { Refusal } from '../core/errors.ts'
+import { formatDecimal, parseDecimal } from '../core/money.ts'
+import { DAY_MS, HOUR_MS } from '../core/time.ts'
+
+const SPANS = ['tx', 'hour', 'day'] as const
+type Span = (typeof SPANS)[number]
+
+/** Atoms; what is missing is unlimited. */
+export type Limits = Partial<Record<Asset, Partial<Record<Span, bigint>>>>
+
+/**
+ * Reads BECK_SIGNER_LIMITS: `BTC=tx:1,hour:5,day:20;ETH=day:100`, in whole coins.
+ *
+ * @throws {Refusal} naming the part that is wrong: a limit that cannot be read must not be no limit.
+ */
+export function readLimits(text: string): Limits {
+  const limits: Limits = {}
+  for (const part of text.split(';').map((each) => each.trim())) {
+    if (part === '') continue
+    const [asset = '', spans = ''] = part.split('=')
+    if (!isAsset(asset) || spans === '' || limits[asset]) throw unreadable(part)
+    const own: Partial<Record<Span, bigint>> = {}
+    for (const each of spans.split(',')) {
+      const [span = '', amount = ''] = each.trim().split(':')
+      const known = SPANS.find((name) => name === span)
+      const atoms = parseDecimal(amount, ASSET_FACTS[asset].decimals)
+      if (!known || atoms === null || own[known] !== undefined) throw unreadable(each)
+      own[known] = atoms
+    }
+    limits[asset] = own
+  }
+  return limits
+}
+
+const unreadable = (part: string): Refusal =>
+  new Refusal(
+    'invalid',
+    'unusable_setting',
+    `BECK_SIGNER_LIMITS has "${part}", expected for example BTC=tx:1,hour:5,day:20;ETH=tx:10`,
+  )
+
+/** `wait`: not now, but perhaps later. `refuse`: never. */
+export type Verdict =
+  | { readonly kind: 'allow' }
+  | { readonly kind: 'wait' | 'refuse'; readonly reason: string }
+
+/**
+ * @param atoms - What would leave: the withdrawal's net, or a fee.
+ * @param leftSince - Atoms of the asset that left since an instant (milliseconds).
+ */
+export function judgeAmount(
+  limits: Limits,
+  asset: Asset,
+  atoms: bigint,
+  now: number,
+  leftSince: (sinceMs: number) => bigint,
+): Verdict {
+  const own = limits[asset]
+  if (!own) return { kind: 'allow' }
+  for (const span of SPANS) {
+    const limit = own[span]
+    if (limit === undefined) continue
+    if (atoms > limit) return { kind: 'refuse', reason: `limit_per_${span}` }
+    if (span === 'tx') continue
+    const left = leftSince(now - (span === 'hour' ? HOUR_MS : DAY_MS))
+    if (left + atoms > limit)
+      return {
+        kind: 'wait',
+        reason: `${shown(left, asset)} left within the ${span}, and the limit is ${shown(limit, asset)}`,
+      }
+  }
+  return { kind: 'allow' }
+}
+
+const shown = (atoms: bigint, asset: Asset): string =>
+  `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`
+
+interface AllowedAddress {
+  readonly network: Network
+  readonly address: string
+  readonly added_at: string
+}
+
+const FILE = 'allowlist.json'
+
+/** Addresses on the allowlist of this directory; empty when there is none. */
+export async function readAllowlist(folder: string): Promise<readonly AllowedAddress[]> {
+  const text = await readFile(join(folder, FILE), 'utf8').catch((cause) => {
+    if (cause.code === 'ENOENT') return '[]'
+    throw cause
+  })
+  return JSON.parse(text)
+}
+
+/** Adds an address; its waiting time begins now. Adding it again changes nothing. */
+export async function allowAddress(folder: string, network: Network, address: string): Promise<void> {
+  const known = await readAllowlist(folder)
+  if (known.some((entry) => entry.network === network && entry.address === address)) return
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, `${FILE}.new`)
+  const file = await open(path, 'w', 0o600)
+  try {
+    await file.writeFile(
+      JSON.stringify([...known, { network, address, added_at: new Date().toISOString() }], null, 2),
+    )
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(path, join(folder, FILE))
+}
+
+export function judgeDestination(
+  allowlist: readonly AllowedAddress[],
+  waitMs: number,
+  asset: Asset,
+  destination: string,
+  now: number,
+): Verdict {
+  const entry = allowlist.find(
+    ({ network, address }) =>
+      network === networkOf(asset) &&
+      (network === 'ethereum'
+        ? address.toLowerCase() === destination.toLowerCase()
+        : address === destination),
+  )
+  if (!entry) return { kind: 'refuse', reason: 'not_on_allowlist' }
+  if (Date.parse(entry.added_at) + waitMs > now)
+    return { kind: 'wait', reason: 'its address is on the allowlist but its waiting time is not over' }
+  return { kind: 'allow' }
+}

@@ -1,0 +1,114 @@
+/**
+ * What a withdrawal costs: the service's payout fee, and the network's fee as quoted. The quote is what the merchant
+ * pays, whatever the transaction costs in the end; the gateway's `network_fees` account takes the difference.
+ */
+import { ASSET_FACTS, type Asset, type Network } from '../core/assets.ts'
+import { Refusal } from '../core/errors.ts'
+import { divideUp, formatDecimal, pow10 } from '../core/money.ts'
+import type { Ratio } from '../core/ratio.ts'
+
+/** What the network charges now: atoms per 1,000 virtual bytes, or wei per gas with the priority fee apart. */
+export interface NetworkRates {
+  readonly rate: bigint
+  /** Wei per gas on top of the base fee; 0 on chains with outputs. */
+  readonly priorityRate: bigint
+}
+
+/**
+ * Bounds on what any transaction of ours offers, whatever a node or the database says, and what it offers when the
+ * node has no estimate. Atoms per 1,000 virtual bytes; wei per gas.
+ */
+export const RATE_BOUNDS: Readonly<
+  Record<Network, { readonly floor: bigint; readonly ceiling: bigint; readonly fallback: bigint }>
+> = {
+  bitcoin: { floor: 1_000n, ceiling: 1_000_000n, fallback: 10_000n },
+  litecoin: { floor: 1_000n, ceiling: 2_000_000n, fallback: 20_000n },
+  ethereum: { floor: 1n, ceiling: 1_000_000_000_000n, fallback: 20_000_000_000n },
+}
+
+export function boundedRate(network: Network, rate: bigint): bigint {
+  const { floor, ceiling } = RATE_BOUNDS[network]
+  return rate < floor ? floor : rate > ceiling ? ceiling : rate
+}
+
+/** Two P2WPKH inputs, a taproot-sized output and change: what most payouts need, in virtual bytes. */
+export const QUOTED_VBYTES = 221n
+/** Gas of a plain transfer, and of a token transfer to an address that held none before (USDT's is the dearest). */
+export const QUOTED_GAS = { ETH: 21_000n, token: 65_000n } as const
+
+/** Wei per gas that a quote counts on: the base fee may rise by an eighth per block. */
+export const quotedGasPrice = (rates: NetworkRates): bigint =>
+  divideUp(rates.rate * 5n, 4n) + rates.priorityRate
+
+/** The smallest output every node relays: below this a P2PKH output is dust (Core `GetDustThreshold`). */
+const OUTPUT_ATOMS_MIN: Readonly<Record<Asset, bigint>> = {
+  BTC: 546n,
+  LTC: 5_460n,
+  ETH: 1n,
+  USDC: 1n,
+  USDT: 1n,
+}
+
+/** Rates of ether and of the token in the same fiat, to price gas in the token. */
+export interface TokenPrices {
+  readonly ether: Ratio
+  readonly token: Ratio
+}
+
+/**
+ * The network fee of one payout, in atoms of the coin that is paid out, rounded up.
+ *
+ * @param prices - Needed for tokens only.
+ */
+export function networkFeeAtoms(asset: Asset, rates: NetworkRates, prices: TokenPrices | null): bigint {
+  if (ASSET_FACTS[asset].network !== 'ethereum') return divideUp(rates.rate * QUOTED_VBYTES, 1_000n)
+  const price = quotedGasPrice(rates)
+  if (asset === 'ETH') return price * QUOTED_GAS.ETH
+  if (!prices) throw new RangeError(`the network fee of ${asset} needs the prices of ether and of ${asset}`)
+  const wei = price * QUOTED_GAS.token
+  const dividend =
+    wei * prices.ether.numerator * prices.token.denominator * pow10(ASSET_FACTS[asset].decimals)
+  const divisor = prices.ether.denominator * prices.token.numerator * pow10(ASSET_FACTS.ETH.decimals)
+  return divideUp(dividend, divisor)
+}
+
+export interface WithdrawalCost {
+  readonly amountAtoms: bigint
+  readonly feeAtoms: bigint
+  readonly networkFeeAtoms: bigint
+  readonly netAtoms: bigint
+}
+
+/**
+ * Splits a gross amount. The payout fee is rounded up: the gateway takes the fraction.
+ *
+ * @param feeBps - Payout fee in hundredths of a percent; 0 for refunds.
+ * @throws {Refusal} `unprocessable`: `fee_exceeds_amount` when nothing would be left, `below_minimum` when what is left
+ *   is less than the network relays.
+ */
+export function costOf(
+  asset: Asset,
+  amountAtoms: bigint,
+  feeBps: bigint,
+  networkFee: bigint,
+): WithdrawalCost {
+  const { decimals } = ASSET_FACTS[asset]
+  const feeAtoms = divideUp(amountAtoms * feeBps, 10_000n)
+  const netAtoms = amountAtoms - feeAtoms - networkFee
+  const fees = `the payout fee of ${formatDecimal(feeAtoms, decimals)} and the network fee of ${formatDecimal(networkFee, decimals)} ${asset}`
+  if (netAtoms <= 0n)
+    throw new Refusal(
+      'unprocessable',
+      'fee_exceeds_amount',
+      `${fees} leave nothing of ${formatDecimal(amountAtoms, decimals)} ${asset}; withdraw more`,
+      [{ field: 'amount', message: 'does not cover the fees' }],
+    )
+  if (netAtoms < OUTPUT_ATOMS_MIN[asset])
+    throw new Refusal(
+      'unprocessable',
+      'below_minimum',
+      `after ${fees}, ${formatDecimal(netAtoms, decimals)} ${asset} would arrive; the network relays ${formatDecimal(OUTPUT_ATOMS_MIN[asset], decimals)} or more`,
+      [{ field: 'amount', message: 'leaves less than the network relays' }],
+    )
+  return { amountAtoms, feeAtoms, networkFeeAtoms: networkFee, netAtoms }
+}

@@ -1,0 +1,85 @@
+/** A withdrawal: money that leaves for a wallet that is not ours, and the few things that can happen to it. */
+import type { Asset, ChainName } from '../core/assets.ts'
+import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
+
+export const WITHDRAWAL_STATUSES = ['requested', 'broadcast', 'completed', 'failed'] as const
+export type WithdrawalStatus = (typeof WITHDRAWAL_STATUSES)[number]
+
+/** A merchant's available balance, or the unresolved funds of one payment on their way back to the buyer. */
+export const WITHDRAWAL_KINDS = ['payout', 'refund'] as const
+export type WithdrawalKind = (typeof WITHDRAWAL_KINDS)[number]
+
+/** What was asked for. None of it changes afterwards; the signer acts on nothing else. */
+export interface WithdrawalRequest {
+  readonly accountId: AccountId
+  readonly id: WithdrawalId
+  readonly kind: WithdrawalKind
+  readonly paymentId: PaymentId | null
+  readonly chain: ChainName
+  readonly asset: Asset
+  /** Gross amount debited: `feeAtoms + networkFeeAtoms + netAtoms`. */
+  readonly amountAtoms: bigint
+  readonly feeAtoms: bigint
+  readonly networkFeeAtoms: bigint
+  /** What the destination receives. */
+  readonly netAtoms: bigint
+  readonly destination: string
+}
+
+export interface Withdrawal extends WithdrawalRequest {
+  readonly status: WithdrawalStatus
+  readonly txHash: string | null
+  readonly createdAt: Date
+  readonly completedAt: Date | null
+  readonly refusedReason: string | null
+}
+
+export const WITHDRAWAL_TRIGGERS = [
+  /** A node has a transaction that pays it, first one or fee bump. */
+  'sent',
+  /** A block took its transaction, deep enough. */
+  'confirmed',
+  /** A reorganisation took the block of its transaction, which waits again. */
+  'reorganised',
+  /** The signer will never sign it, and has not. */
+  'refused',
+  /** No transaction that was signed for it can enter the chain any more, or the one that did moved nothing. */
+  'impossible',
+] as const
+export type WithdrawalTrigger = (typeof WITHDRAWAL_TRIGGERS)[number]
+
+const TRANSITIONS: Readonly<Record<WithdrawalStatus, Partial<Record<WithdrawalTrigger, WithdrawalStatus>>>> =
+  {
+    requested: { sent: 'broadcast', confirmed: 'completed', refused: 'failed', impossible: 'failed' },
+    broadcast: { sent: 'broadcast', confirmed: 'completed', reorganised: 'broadcast', impossible: 'failed' },
+    // What is completed is sent again after a deep reorganisation; only we hold the keys, so it stays what it is.
+    completed: { sent: 'completed', confirmed: 'completed', reorganised: 'completed' },
+    // The hold was given back: nothing may pay it any more.
+    failed: {},
+  }
+
+/** What a withdrawal becomes; null when the trigger can not befall it in this state. */
+export const statusAfter = (status: WithdrawalStatus, trigger: WithdrawalTrigger): WithdrawalStatus | null =>
+  TRANSITIONS[status][trigger] ?? null
+
+/** What the MAC of a request covers: all of it. */
+export function requestMacParts(request: WithdrawalRequest): string[] {
+  return [
+    request.accountId,
+    request.id,
+    request.kind,
+    request.paymentId ?? '',
+    request.chain,
+    request.asset,
+    String(request.amountAtoms),
+    String(request.feeAtoms),
+    String(request.networkFeeAtoms),
+    String(request.netAtoms),
+    request.destination,
+  ]
+}
+
+/** Cause of the ledger entry that holds the gross amount; the signer looks for it. */
+export const holdCause = (id: WithdrawalId): string => `withdrawal:${id}:hold`
+export const releaseCause = (id: WithdrawalId): string => `withdrawal:${id}:release`
+export const completionCause = (id: WithdrawalId): string => `withdrawal:${id}:complete`

@@ -1,0 +1,177 @@
+/** Rows of withdrawals. What was requested never changes; only its status, and what became of it. */
+import type { Asset, ChainName } from '../core/assets.ts'
+import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import type { Withdrawal, WithdrawalKind, WithdrawalRequest, WithdrawalStatus } from './withdrawal.ts'
+
+interface WithdrawalRow {
+  account_id: AccountId
+  id: WithdrawalId
+  kind: WithdrawalKind
+  payment_id: PaymentId | null
+  status: WithdrawalStatus
+  chain: ChainName
+  asset: Asset
+  amount_atoms: bigint
+  fee_atoms: bigint
+  network_fee_atoms: bigint
+  net_atoms: bigint
+  destination: string
+  tx_hash: string | null
+  created_at: Date
+  completed_at: Date | null
+  refused_reason: string | null
+}
+
+const COLUMNS = `account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
+  net_atoms, destination, tx_hash, created_at, completed_at, refused_reason`
+
+const fromRow = (row: WithdrawalRow): Withdrawal => ({
+  accountId: row.account_id,
+  id: row.id,
+  kind: row.kind,
+  paymentId: row.payment_id,
+  status: row.status,
+  chain: row.chain,
+  asset: row.asset,
+  amountAtoms: row.amount_atoms,
+  feeAtoms: row.fee_atoms,
+  networkFeeAtoms: row.network_fee_atoms,
+  netAtoms: row.net_atoms,
+  destination: row.destination,
+  txHash: row.tx_hash,
+  createdAt: row.created_at,
+  completedAt: row.completed_at,
+  refusedReason: row.refused_reason,
+})
+
+export async function insertWithdrawal(
+  tx: Tx,
+  request: WithdrawalRequest,
+  mac: Uint8Array,
+): Promise<Withdrawal> {
+  const { rows } = await tx.query<WithdrawalRow>(
+    `insert into withdrawals (account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms,
+       network_fee_atoms, net_atoms, destination, mac, created_at)
+     values ($1, $2, $3, $4, 'requested', $5, $6, $7, $8, $9, $10, $11, $12, date_trunc('milliseconds', now()))
+     returning ${COLUMNS}`,
+    [
+      request.accountId,
+      request.id,
+      request.kind,
+      request.paymentId,
+      request.chain,
+      request.asset,
+      request.amountAtoms,
+      request.feeAtoms,
+      request.networkFeeAtoms,
+      request.netAtoms,
+      request.destination,
+      mac,
+    ],
+  )
+  const [row] = rows
+  if (!row) throw new Error('insert returns its row')
+  return fromRow(row)
+}
+
+/** The newest withdrawals of an account, refunds included. */
+export async function listRecentWithdrawals(
+  db: Queryable,
+  accountId: AccountId,
+  limit: number,
+): Promise<Withdrawal[]> {
+  const { rows } = await db.query<WithdrawalRow>(
+    `select ${COLUMNS} from withdrawals where account_id = $1 order by created_at desc, id desc limit $2`,
+    [accountId, limit],
+  )
+  return rows.map(fromRow)
+}
+
+export async function findWithdrawal(
+  db: Queryable,
+  accountId: AccountId,
+  id: WithdrawalId,
+): Promise<Withdrawal | null> {
+  const { rows } = await db.query<WithdrawalRow>(
+    `select ${COLUMNS} from withdrawals where account_id = $1 and id = $2`,
+    [accountId, id],
+  )
+  return rows[0] ? fromRow(rows[0]) : null
+}
+
+export async function lockWithdrawal(
+  tx: Tx,
+  accountId: AccountId,
+  id: WithdrawalId,
+): Promise<Withdrawal | null> {
+  const { rows } = await tx.query<WithdrawalRow>(
+    `select ${COLUMNS} from withdrawals where account_id = $1 and id = $2 for update`,
+    [accountId, id],
+  )
+  return rows[0] ? fromRow(rows[0]) : null
+}
+
+/** The refund of a payment that is under way or done. */
+export async function findRefund(
+  db: Queryable,
+  accountId: AccountId,
+  paymentId: PaymentId,
+): Promise<Withdrawal | null> {
+  const { rows } = await db.query<WithdrawalRow>(
+    `select ${COLUMNS} from withdrawals where account_id = $1 and payment_id = $2 and status <> 'failed'`,
+    [accountId, paymentId],
+  )
+  return rows[0] ? fromRow(rows[0]) : null
+}
+
+/** What a line of signed transactions pays, locked in the order of the primary key. */
+export async function lockPaidBy(tx: Tx, chain: ChainName, line: string): Promise<Withdrawal[]> {
+  const { rows } = await tx.query<WithdrawalRow>(
+    `select ${COLUMNS} from withdrawals w
+     where exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id
+       and s.chain = $1 and s.line = $2)
+     order by account_id, id for update`,
+    [chain, line],
+  )
+  return rows.map(fromRow)
+}
+
+/** Withdrawals that the signer refused and nothing was signed for. */
+export async function listRefused(db: Queryable, limit: number): Promise<Withdrawal[]> {
+  const { rows } = await db.query<WithdrawalRow>(
+    `select ${COLUMNS} from withdrawals w
+     where status = 'requested' and refused_reason is not null
+       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
+     order by created_at limit $1`,
+    [limit],
+  )
+  return rows.map(fromRow)
+}
+
+export async function isSigned(tx: Tx, accountId: AccountId, id: WithdrawalId): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'select from signed_payouts where account_id = $1 and withdrawal_id = $2',
+    [accountId, id],
+  )
+  return rowCount > 0
+}
+
+/** Writes what became of a locked withdrawal; times are the database's. */
+export async function updateWithdrawal(
+  tx: Tx,
+  of: Pick<Withdrawal, 'accountId' | 'id'>,
+  change: { status: WithdrawalStatus; txHash: string | null; reason?: string },
+): Promise<Withdrawal> {
+  const { rows } = await tx.query<WithdrawalRow>(
+    `update withdrawals set status = $3, tx_hash = $4, refused_reason = coalesce($5, refused_reason),
+       broadcast_at = case when $3 in ('broadcast', 'completed') then coalesce(broadcast_at, now()) else broadcast_at end,
+       completed_at = case when $3 = 'completed' then coalesce(completed_at, date_trunc('milliseconds', now())) end,
+       failed_at = case when $3 = 'failed' then coalesce(failed_at, now()) end
+     where account_id = $1 and id = $2 returning ${COLUMNS}`,
+    [of.accountId, of.id, change.status, change.txHash, change.reason ?? null],
+  )
+  const [row] = rows
+  if (!row) throw new Error(`withdrawal ${of.id} was locked and is gone`)
+  return fromRow(row)
+}
