@@ -28,6 +28,7 @@ export const CONTRACT_ABI = parseAbi([
   'function payAll(address[] to) payable',
   'function payAndRevert(address to) payable',
   'function tryToPay(address to) payable',
+  'function payFrugally(address to) payable',
 ])
 
 export interface AnvilOptions {

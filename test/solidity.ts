@@ -53,8 +53,8 @@ export async function compileFolder(folder: URL): Promise<Artifacts> {
   return artifacts
 }
 
-/** Deprecated, and still a way in which ether arrives. */
-const SELFDESTRUCT_IS_DEPRECATED = '5159'
+/** `selfdestruct` and `transfer` are deprecated, and still ways in which ether arrives. */
+const DEPRECATIONS = ['5159', '9207']
 
 interface CompilerOutput {
   errors?: { formattedMessage: string; errorCode: string }[]
@@ -66,7 +66,7 @@ interface CompilerOutput {
 
 function compile(input: string): Artifacts {
   const output: CompilerOutput = JSON.parse(require('solc').compile(input))
-  const problems = (output.errors ?? []).filter((error) => error.errorCode !== SELFDESTRUCT_IS_DEPRECATED)
+  const problems = (output.errors ?? []).filter((error) => !DEPRECATIONS.includes(error.errorCode))
   if (problems.length > 0) throw new Error(problems.map((error) => error.formattedMessage).join('\n'))
   return Object.fromEntries(
     Object.values(output.contracts).flatMap((contracts) =>

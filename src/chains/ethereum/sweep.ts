@@ -1,0 +1,57 @@
+/** What a transaction that sweeps many deposit addresses at once is made of (EIP-7702; contracts/SweepDelegate.sol). */
+import { encodeDeployData, encodeFunctionData } from 'viem'
+import artifacts from './contracts/artifacts.json' with { type: 'json' }
+import { type Hex, hex } from './wire.ts'
+
+const ABI = [
+  { type: 'constructor', stateMutability: 'nonpayable', inputs: [{ name: 'receiver', type: 'address' }] },
+  {
+    type: 'function',
+    name: 'sweepAll',
+    stateMutability: 'nonpayable',
+    inputs: [
+      {
+        name: 'sweeps',
+        type: 'tuple[]',
+        components: [
+          { name: 'account', type: 'address' },
+          { name: 'token', type: 'address' },
+        ],
+      },
+    ],
+    outputs: [],
+  },
+] as const
+
+const ETHER: Hex = `0x${'0'.repeat(40)}`
+
+export interface Sweep {
+  readonly account: string
+  /** Contract of the token; null for ether. */
+  readonly token: string | null
+}
+
+/** What deploys the delegate whose sweeps all go to one treasury, for good. */
+export const delegateDeployment = (treasury: string): Hex =>
+  encodeDeployData({
+    abi: ABI,
+    bytecode: hex(artifacts.contracts.SweepDelegate.bytecode, 'bytecode'),
+    args: [hex(treasury, 'address', 20)],
+  })
+
+/** What the treasury calls the deployed delegate with. Accounts have to delegate to it by then. */
+export const sweepCall = (sweeps: readonly Sweep[]): Hex =>
+  encodeFunctionData({
+    abi: ABI,
+    functionName: 'sweepAll',
+    args: [
+      sweeps.map(({ account, token }) => ({
+        account: hex(account, 'address', 20),
+        token: token === null ? ETHER : hex(token, 'address', 20),
+      })),
+    ],
+  })
+
+/** Whether an account's code (`eth_getCode`) says that it delegates to a contract. */
+export const isDelegatedTo = (code: string, delegate: string): boolean =>
+  code.toLowerCase() === `0xef0100${hex(delegate, 'address', 20).slice(2)}`
