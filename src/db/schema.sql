@@ -122,6 +122,35 @@ create table chains (
   constraint chains_pkey PRIMARY KEY (chain)
 );
 
+create table checkout_sessions (
+  account_id uuid not null,
+  id uuid not null,
+  amount_minor bigint,
+  currency text not null,
+  label text,
+  reference text,
+  customer_email text,
+  success_url text,
+  cancel_url text,
+  payment_link_id uuid,
+  payment_id uuid,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  cancelled_at timestamp with time zone,
+  constraint checkout_sessions_amount_minor_check CHECK ((amount_minor > 0)),
+  constraint checkout_sessions_cancel_url_check CHECK ((length(cancel_url) <= 2048)),
+  constraint checkout_sessions_currency_check CHECK ((currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
+  constraint checkout_sessions_customer_email_check CHECK (((length(customer_email) >= 3) AND (length(customer_email) <= 254))),
+  constraint checkout_sessions_label_check CHECK ((length(label) <= 255)),
+  constraint checkout_sessions_reference_check CHECK ((length(reference) <= 255)),
+  constraint checkout_sessions_success_url_check CHECK ((length(success_url) <= 2048)),
+  constraint checkout_sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint checkout_sessions_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
+  constraint checkout_sessions_account_id_payment_link_id_fkey FOREIGN KEY (account_id, payment_link_id) REFERENCES payment_links(account_id, id),
+  constraint checkout_sessions_pkey PRIMARY KEY (account_id, id)
+);
+CREATE UNIQUE INDEX checkout_sessions_id ON public.checkout_sessions USING btree (id);
+
 create table closed_days (
   day date not null,
   closed_at timestamp with time zone not null default now(),
@@ -371,6 +400,25 @@ create table nonces (
   constraint nonces_next_check CHECK ((next >= 0)),
   constraint nonces_pkey PRIMARY KEY (chain, sender)
 );
+
+create table payment_links (
+  account_id uuid not null,
+  id uuid not null,
+  label text not null,
+  amount_minor bigint not null,
+  currency text not null,
+  uses bigint not null default 0,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default now(),
+  constraint payment_links_amount_minor_check CHECK ((amount_minor > 0)),
+  constraint payment_links_currency_check CHECK ((currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
+  constraint payment_links_label_check CHECK (((length(label) >= 1) AND (length(label) <= 255))),
+  constraint payment_links_uses_check CHECK ((uses >= 0)),
+  constraint payment_links_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint payment_links_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX payment_links_created ON public.payment_links USING btree (account_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX payment_links_id ON public.payment_links USING btree (id);
 
 create table payments (
   account_id uuid not null,

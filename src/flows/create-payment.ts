@@ -3,7 +3,6 @@ import type { Account } from '../accounts/account.ts'
 import { ASSET_FACTS, type Asset, chainFor, type Fiat } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId, type SessionId } from '../core/ids.ts'
-import { fiatToNumber } from '../core/money.ts'
 import { compareRatios, ratio } from '../core/ratio.ts'
 import { QUOTE_WINDOW_MS } from '../core/time.ts'
 import type { Queryable, Tx } from '../db/database.ts'
@@ -14,6 +13,7 @@ import type { Payment } from '../payments/payment.ts'
 import { paymentView } from '../payments/payment-view.ts'
 import { insertPayment } from '../payments/payments.sql.ts'
 import { convertFiat, crossRate, dueAtoms, feeMinor } from '../rates/quote.ts'
+import { requireFiatAmount } from './fiat-amount.ts'
 import type { Gateway } from './gateway.ts'
 
 /** How long a live chain may go unseen before nothing is quoted on it. */
@@ -42,8 +42,8 @@ export async function createPayment(
   account: Account,
   request: PaymentRequest,
 ): Promise<Payment> {
-  requireAmount(gateway, request)
   const { asset, fiatCurrency, fiatMinor } = request
+  requireFiatAmount(gateway.settings, { fiatMinor, currency: fiatCurrency }, 'fiat_amount')
   const chain = chainFor(account.mode, ASSET_FACTS[asset].network)
   if (account.mode === 'live') await requireChainInSight(tx, asset, chain)
 
@@ -91,21 +91,16 @@ export async function createPayment(
   return payment
 }
 
-function requireAmount(gateway: Gateway, request: PaymentRequest): void {
-  const { minFiatMinor, maxFiatMinor } = gateway.settings
-  const got = `${fiatToNumber(request.fiatMinor)} ${request.fiatCurrency}`
-  if (request.fiatMinor < minFiatMinor) {
-    const message = `the least payment is ${fiatToNumber(minFiatMinor)} ${request.fiatCurrency}, got ${got}`
-    throw new Refusal('unprocessable', 'amount_below_minimum', message, [{ field: 'fiat_amount', message }])
-  }
-  if (request.fiatMinor > maxFiatMinor) {
-    const message = `the largest payment is ${fiatToNumber(maxFiatMinor)} ${request.fiatCurrency}, got ${got}`
-    throw new Refusal('unprocessable', 'amount_above_maximum', message, [{ field: 'fiat_amount', message }])
-  }
-}
-
-/** A coin whose chain nobody watches now is refused: its payment might go unseen. */
-async function requireChainInSight(db: Queryable, asset: Asset, chain: Payment['chain']): Promise<void> {
+/**
+ * A coin whose chain nobody watches now is refused: its payment might go unseen.
+ *
+ * @throws {Refusal} `unavailable`, `chain_unavailable`, that says why.
+ */
+export async function requireChainInSight(
+  db: Queryable,
+  asset: Asset,
+  chain: Payment['chain'],
+): Promise<void> {
   const view = await findChainView(db, chain)
   const reason =
     view === null

@@ -1,8 +1,8 @@
 /** Payments: a price in fiat becomes an exact amount at a fresh address. */
 import { Type } from 'typebox'
-import { invalidField, Refusal } from '../../core/errors.ts'
+import { Refusal } from '../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../core/ids.ts'
-import { fiatFromNumber, fiatToNumber } from '../../core/money.ts'
+import { fiatToNumber } from '../../core/money.ts'
 import { cancelPayment } from '../../flows/cancel-payment.ts'
 import { createPayment } from '../../flows/create-payment.ts'
 import { drawPayment, readPayment } from '../../flows/read-payment.ts'
@@ -15,6 +15,7 @@ import {
 import { type PaymentView, paymentView } from '../../payments/payment-view.ts'
 import { readMetadata } from '../metadata.ts'
 import { showPage } from '../page.ts'
+import { readPrice } from '../price.ts'
 import { type Route, read, write } from '../route.ts'
 import { AssetName, Email, Fields, OneOf, PageOf, PathId, paging, Reference } from '../schemas.ts'
 import { CREATED, CreatedPayment, LISTED, ListedPayment, Payment, RETRIEVED } from './payment-schemas.ts'
@@ -40,17 +41,6 @@ export function paymentId(text: string): PaymentId {
 
 const noPayment = (): Refusal =>
   new Refusal('not_found', 'payment_not_found', 'there is no such payment in this account')
-
-/** @throws {Refusal} `invalid` for zero or less, and for more than two decimals. */
-export function readPrice(field: string, amount: number): bigint {
-  const minor = fiatFromNumber(amount)
-  if (minor !== null && minor > 0n) return minor
-  throw invalidField(
-    field,
-    'invalid_amount',
-    `${field} must be more than 0 and have at most two decimals, got ${JSON.stringify(amount)}`,
-  )
-}
 
 export const payments: readonly Route[] = [
   write({

@@ -1,9 +1,19 @@
 /** All rows of the API below `/v1`, in the order of the reference. A new resource adds its file here. */
 import type { Route } from '../route.ts'
 import { balance } from './balance.ts'
+import { checkoutSessions } from './checkout-sessions.ts'
 import { customers } from './customers.ts'
+import { paymentLinks } from './payment-links.ts'
 import { payments } from './payments.ts'
 import { webhooks } from './webhooks.ts'
 import { withdrawals } from './withdrawals.ts'
 
-export const routes: readonly Route[] = [payments, webhooks, customers, balance, withdrawals].flat()
+export const routes: readonly Route[] = [
+  payments,
+  checkoutSessions,
+  paymentLinks,
+  webhooks,
+  customers,
+  balance,
+  withdrawals,
+].flat()

@@ -1,0 +1,106 @@
+/** Payment links: a fixed price that anybody may open. */
+import type { Fiat } from '../core/assets.ts'
+import { invariant } from '../core/errors.ts'
+import { type AccountId, newPublicId, type PaymentLinkId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import {
+  activity,
+  exactId,
+  fiatBound,
+  instantBound,
+  type ListDescription,
+  type ListQuery,
+  type Page,
+  readPage,
+  substring,
+} from '../db/list.ts'
+
+export interface PaymentLink {
+  readonly accountId: AccountId
+  readonly id: PaymentLinkId
+  readonly label: string
+  readonly amountMinor: bigint
+  readonly currency: Fiat
+  /** How often it was opened. */
+  readonly uses: bigint
+  readonly isActive: boolean
+  readonly createdAt: Date
+}
+
+const COLUMNS = `l.account_id as "accountId", l.id, l.label, l.amount_minor as "amountMinor", l.currency, l.uses,
+  l.is_active as "isActive", l.created_at as "createdAt"`
+
+export const PAYMENT_LINK_SORTS = ['id', 'label', 'amount', 'uses', 'status', 'created_at'] as const
+
+const LINKS: ListDescription = {
+  from: 'payment_links l',
+  columns: COLUMNS,
+  account: 'l.account_id',
+  id: 'l.id',
+  sorts: {
+    id: 'l.id',
+    label: 'l.label',
+    amount: 'l.amount_minor',
+    uses: 'l.uses',
+    status: 'l.is_active',
+    created_at: 'l.created_at',
+  } satisfies Record<(typeof PAYMENT_LINK_SORTS)[number], string>,
+  filters: {
+    filter_id: exactId('plink', 'l.id'),
+    filter_label: substring('l.label'),
+    filter_status: activity('l.is_active'),
+    amount_min: fiatBound('l.amount_minor', '>='),
+    amount_max: fiatBound('l.amount_minor', '<='),
+    start_date: instantBound('l.created_at', '>='),
+    end_date: instantBound('l.created_at', '<'),
+  },
+}
+
+/** A page of the account's payment links. @throws {Refusal} `invalid` for a wrong query. */
+export const listPaymentLinks = (
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): Promise<Page<PaymentLink>> => readPage(db, LINKS, accountId, query)
+
+export async function insertPaymentLink(
+  tx: Tx,
+  draft: Pick<PaymentLink, 'accountId' | 'label' | 'amountMinor' | 'currency'>,
+): Promise<PaymentLink> {
+  const { rows } = await tx.query<PaymentLink>(
+    `insert into payment_links as l (account_id, id, label, amount_minor, currency) values ($1, $2, $3, $4, $5)
+     returning ${COLUMNS}`,
+    [draft.accountId, newPublicId('plink'), draft.label, draft.amountMinor, draft.currency],
+  )
+  invariant(rows[0], 'an inserted payment link comes back')
+  return rows[0]
+}
+
+/** Enables or disables a link; null when the account has no such link. */
+export async function setPaymentLinkActive(
+  tx: Tx,
+  accountId: AccountId,
+  id: PaymentLinkId,
+  isActive: boolean,
+): Promise<PaymentLink | null> {
+  const { rows } = await tx.query<PaymentLink>(
+    `update payment_links l set is_active = $3 where account_id = $1 and id = $2 returning ${COLUMNS}`,
+    [accountId, id, isActive],
+  )
+  return rows[0] ?? null
+}
+
+/** For a visitor, who brings the id alone. */
+export async function findPaymentLink(db: Queryable, id: PaymentLinkId): Promise<PaymentLink | null> {
+  const { rows } = await db.query<PaymentLink>(`select ${COLUMNS} from payment_links l where id = $1`, [id])
+  return rows[0] ?? null
+}
+
+/** Counts a use of an active link. Null when it was disabled meanwhile. */
+export async function countPaymentLinkUse(tx: Tx, link: PaymentLink): Promise<PaymentLink | null> {
+  const { rows } = await tx.query<PaymentLink>(
+    `update payment_links l set uses = uses + 1 where account_id = $1 and id = $2 and is_active returning ${COLUMNS}`,
+    [link.accountId, link.id],
+  )
+  return rows[0] ?? null
+}

@@ -1,0 +1,96 @@
+/** Checkout sessions as rows. A buyer's requests bring the id alone: it is the secret that lets him in. */
+import { invariant } from '../core/errors.ts'
+import { newPublicId, type PaymentId, type SessionId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import { type CheckoutSession, SESSION_WINDOW_MS } from './session.ts'
+
+const COLUMNS = `account_id as "accountId", id, amount_minor as "amountMinor", currency, label, reference,
+  customer_email as "customerEmail", success_url as "successUrl", cancel_url as "cancelUrl",
+  payment_link_id as "paymentLinkId", payment_id as "paymentId", created_at as "createdAt",
+  expires_at as "expiresAt", cancelled_at as "cancelledAt"`
+
+export type SessionDraft = Pick<
+  CheckoutSession,
+  | 'accountId'
+  | 'amountMinor'
+  | 'currency'
+  | 'label'
+  | 'reference'
+  | 'customerEmail'
+  | 'successUrl'
+  | 'cancelUrl'
+  | 'paymentLinkId'
+>
+
+export async function insertSession(tx: Tx, draft: SessionDraft): Promise<CheckoutSession> {
+  const { rows } = await tx.query<CheckoutSession>(
+    `insert into checkout_sessions (account_id, id, amount_minor, currency, label, reference, customer_email, success_url,
+       cancel_url, payment_link_id, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + $11::bigint * interval '1 millisecond')
+     returning ${COLUMNS}`,
+    [
+      draft.accountId,
+      newPublicId('cs'),
+      draft.amountMinor,
+      draft.currency,
+      draft.label,
+      draft.reference,
+      draft.customerEmail,
+      draft.successUrl,
+      draft.cancelUrl,
+      draft.paymentLinkId,
+      SESSION_WINDOW_MS,
+    ],
+  )
+  invariant(rows[0], 'an inserted session comes back')
+  return rows[0]
+}
+
+/** A session and the database's clock. */
+export interface SessionNow {
+  readonly session: CheckoutSession
+  readonly now: Date
+}
+
+export async function findSession(db: Queryable, id: SessionId): Promise<SessionNow | null> {
+  const { rows } = await db.query<CheckoutSession & { now: Date }>(
+    `select ${COLUMNS}, now() as now from checkout_sessions where id = $1`,
+    [id],
+  )
+  return withClock(rows[0])
+}
+
+/** The session, locked until the transaction ends: whoever changes its coin takes this lock before any payment's. */
+export async function lockSession(tx: Tx, id: SessionId): Promise<SessionNow | null> {
+  const { rows } = await tx.query<CheckoutSession & { now: Date }>(
+    `select ${COLUMNS}, clock_timestamp() as now from checkout_sessions where id = $1 for update`,
+    [id],
+  )
+  return withClock(rows[0])
+}
+
+/** A coin was picked: its payment is the session's, and the window begins again. */
+export async function setSessionPayment(
+  tx: Tx,
+  session: CheckoutSession,
+  paymentId: PaymentId,
+): Promise<void> {
+  await tx.query(
+    `update checkout_sessions set payment_id = $3, expires_at = now() + $4::bigint * interval '1 millisecond'
+     where account_id = $1 and id = $2`,
+    [session.accountId, session.id, paymentId, SESSION_WINDOW_MS],
+  )
+}
+
+export async function markSessionCancelled(tx: Tx, session: CheckoutSession): Promise<void> {
+  await tx.query('update checkout_sessions set cancelled_at = now() where account_id = $1 and id = $2', [
+    session.accountId,
+    session.id,
+  ])
+}
+
+function withClock(row: (CheckoutSession & { now: Date }) | undefined): SessionNow | null {
+  if (!row) return null
+  const { now, ...session } = row
+  return { session, now }
+}

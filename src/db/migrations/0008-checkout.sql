@@ -1,0 +1,42 @@
+-- Hosted checkout: links that start a session on every visit, and sessions that lead to a payment.
+
+create table payment_links (
+  account_id uuid not null references accounts (id),
+  -- 128 random bits: whoever has the link may open it, nobody can guess another.
+  id uuid not null,
+  label text not null check (length(label) between 1 and 255),
+  amount_minor bigint not null check (amount_minor > 0),
+  currency text not null check (currency in ('USD', 'EUR', 'GBP')),
+  uses bigint not null default 0 check (uses >= 0),
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  primary key (account_id, id)
+);
+create index payment_links_created on payment_links (account_id, created_at desc, id desc);
+-- A visitor brings the id alone.
+create unique index payment_links_id on payment_links (id);
+
+create table checkout_sessions (
+  account_id uuid not null references accounts (id),
+  id uuid not null,
+  -- Null: the buyer is asked.
+  amount_minor bigint check (amount_minor > 0),
+  currency text not null check (currency in ('USD', 'EUR', 'GBP')),
+  label text check (length(label) <= 255),
+  reference text check (length(reference) <= 255),
+  customer_email text check (length(customer_email) between 3 and 254),
+  -- Null: the account's.
+  success_url text check (length(success_url) <= 2048),
+  cancel_url text check (length(cancel_url) <= 2048),
+  payment_link_id uuid,
+  -- The payment of the coin picked last. Whether the session is complete is read from it, never kept twice.
+  payment_id uuid,
+  created_at timestamptz not null default now(),
+  -- 24 hours after it was made, or after a coin was picked last.
+  expires_at timestamptz not null,
+  cancelled_at timestamptz,
+  primary key (account_id, id),
+  foreign key (account_id, payment_link_id) references payment_links (account_id, id),
+  foreign key (account_id, payment_id) references payments (account_id, id)
+);
+create unique index checkout_sessions_id on checkout_sessions (id);
