@@ -44,7 +44,7 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
     outputs,
     inputs: accounts ? [] : claims,
   })
-  let lastLook: ReadonlySet<string> = new Set()
+  const handedOver = new Set<string>()
 
   return {
     chain,
@@ -74,14 +74,16 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
     async lookAtMempool(): Promise<Mempool | null> {
       if (accounts) return null
       const waiting = new Set(await reads.mempoolIds())
-      const added = [...waiting.difference(lastLook)]
-      lastLook = waiting
+      const added = [...waiting.difference(handedOver)]
+      for (const txid of handedOver.difference(waiting)) handedOver.delete(txid)
       return {
         has: (txid) => waiting.has(txid),
         added: (async function* () {
           for (let from = 0; from < added.length; from += MEMPOOL_BATCH) {
             const found = await reads.transactions(added.slice(from, from + MEMPOOL_BATCH))
             yield [...found.values()].map((placed) => shown(placed.transaction))
+            // Only what the caller took in: when he fails in the middle, the next look shows the rest.
+            for (const txid of found.keys()) handedOver.add(txid)
           }
         })(),
       }
