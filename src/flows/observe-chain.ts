@@ -6,6 +6,7 @@
 import type { Block, BlockRef, ChainPort, ChainTransaction } from '../chains/chain.ts'
 import { WrongChain } from '../chains/chain.ts'
 import type { ChainName } from '../core/assets.ts'
+import { crashPoint } from '../core/crash-point.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import type { Database, Tx } from '../db/database.ts'
 import {
@@ -113,6 +114,7 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
     // The chain moved under us: the next look finds the fork.
     if (block.parentHash !== view.tipHash) return { blocks, behind: true }
     view = await applyBlock(gateway, lease, block)
+    crashPoint('observe:block-committed')
     blocks += 1
   }
   const behind = view.tipHeight < tip.height
@@ -221,7 +223,9 @@ async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): 
         })
         const replaced = await markReplaced(tx, port.chain, spendsOf(transactions))
         await markDecisionDue(tx, [...touched, ...replaced])
+        if (touched.length > 0) crashPoint('observe:sighting-written')
       })
+      crashPoint('observe:sighting-committed')
     }
   }
   const waiting = await listDepositsInNoBlock(gateway.db, port.chain)

@@ -4,6 +4,7 @@
  * reorganisation took is given back; postings, event and deliveries with it.
  */
 import { findAccount } from '../accounts/accounts.sql.ts'
+import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import { DAY_MS } from '../core/time.ts'
@@ -47,7 +48,11 @@ export async function settlePayment(
   const tipHeight = chain?.tipHeight ?? 0
 
   const deposits = await confirmDeposits(tx, await listDeposits(tx, accountId, paymentId), tipHeight)
-  for (const deposit of deposits) if (isToBook(deposit)) await bookDeposit(tx, deposit)
+  for (const deposit of deposits) {
+    if (!isToBook(deposit)) continue
+    await bookDeposit(tx, deposit)
+    crashPoint('settle:booked')
+  }
 
   for (let count = 0; ; count++) {
     const settledAtoms =
@@ -56,6 +61,7 @@ export async function settlePayment(
     if (!step) break
     invariant(count < STEPS_MAX, `payment ${paymentId} steps in a circle: ${payment.status} to ${step.to}`)
     payment = await take(tx, payment, step, deposits)
+    crashPoint(`settle:${step.to}`)
     const event = eventOf(payment, step)
     if (event) {
       await announce(tx, {
@@ -71,6 +77,7 @@ export async function settlePayment(
     if (deposit.booked && deposit.status !== 'confirmed') payment = await unbook(tx, payment, deposit)
   }
   await updatePayment(tx, payment)
+  crashPoint(`settle:${payment.status}-written`)
   if (payment.status === 'expired') payment = await maybeAcceptLate(gateway, tx, payment, deposits)
   gateway.wake('deliver')
   return payment

@@ -1,4 +1,5 @@
 /** Decides about payments that the chain touched, one transaction each. Any number of these may run. */
+import { crashPoint } from '../core/crash-point.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { settlePayment } from '../flows/settle-payment.ts'
 import { claimDecision } from '../payments/payments.sql.ts'
@@ -18,11 +19,11 @@ export function startSettler(gateway: Gateway, options: { idleMs?: number } = {}
  *
  * @returns Whether there was one.
  */
-export function settleNext(gateway: Gateway): Promise<boolean> {
-  return gateway.db.transaction(async (tx) => {
+export async function settleNext(gateway: Gateway): Promise<boolean> {
+  const settled = await gateway.db.transaction(async (tx) => {
     const due = await claimDecision(tx)
-    if (!due) return false
-    await settlePayment(gateway, tx, due.accountId, due.paymentId)
-    return true
+    return due && settlePayment(gateway, tx, due.accountId, due.paymentId)
   })
+  if (settled) crashPoint(`settle:${settled.status}-committed`)
+  return settled !== null
 }
