@@ -14,10 +14,11 @@ import { failure } from './envelope.ts'
 import { answerTo } from './errors.ts'
 import { guardRoutes } from './guard.ts'
 import { readJsonBody } from './json-body.ts'
-import { type BucketSize, openLocalBuckets, type RateLimiter } from './rate-limit.ts'
+import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
 import { registerReference } from './reference.ts'
 import { registerRoute } from './register-route.ts'
 import type { Route } from './route.ts'
+import { openSharedBuckets } from './shared-rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -31,8 +32,8 @@ declare module 'fastify' {
 export interface AppOptions {
   /** Requests per key; 100 a second with bursts of 200 when absent. */
   readonly rateLimit?: BucketSize
-  /** Where the buckets are; in this process when absent. Closed with the application. */
-  readonly rateLimiter?: RateLimiter
+  /** REDIS_URL: shares the buckets between processes; without it each process has its own. */
+  readonly redisUrl?: string
   /** Whose forwarded headers to believe: addresses or networks, comma-separated; nobody's when absent. */
   readonly trustProxy?: string
   /** Routes below `/v1` beyond the API's own. */
@@ -142,7 +143,10 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     reply.code(404).type('application/json; charset=utf-8').send(body)
   })
 
-  const limiter = options.rateLimiter ?? openLocalBuckets(options.rateLimit ?? DEFAULT_RATE_LIMIT)
+  const size = options.rateLimit ?? DEFAULT_RATE_LIMIT
+  const limiter = options.redisUrl
+    ? openSharedBuckets(options.redisUrl, size, gateway.log)
+    : openLocalBuckets(size)
   app.addHook('onClose', () => limiter.close())
   const guard = guardRoutes(openAuthenticator(gateway.db), limiter)
   for (const route of [...routes, ...(options.routes ?? [])]) registerRoute(app, gateway, route, guard)

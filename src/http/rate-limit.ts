@@ -27,6 +27,8 @@ export interface RateLimiter {
 }
 
 const SWEEP_MS = 60_000
+/** A hundredth of a token: what adding up fractions of milliseconds may be off by. */
+export const TOLERANCE = 0.01
 
 /** Buckets of this process alone. */
 export function openLocalBuckets(size: BucketSize, now: () => number = Date.now): RateLimiter {
@@ -42,7 +44,7 @@ export function openLocalBuckets(size: BucketSize, now: () => number = Date.now)
         for (const [key, full] of fullAt) if (full <= at) fullAt.delete(key)
       }
       const full = Math.max(at, fullAt.get(name) ?? at)
-      const allowed = full + refillMs - at <= size.burst * refillMs
+      const allowed = full + refillMs - at <= (size.burst + TOLERANCE) * refillMs
       if (allowed) fullAt.set(name, full + refillMs)
       return describeTake(size, allowed, (allowed ? full + refillMs : full) - at)
     },
@@ -56,7 +58,7 @@ export function describeTake(size: BucketSize, allowed: boolean, untilFullMs: nu
   const missing = untilFullMs / refillMs
   return {
     allowed,
-    remaining: Math.max(0, Math.floor(size.burst - missing + 1e-6)),
+    remaining: Math.max(0, Math.floor(size.burst - missing + TOLERANCE)),
     resetSeconds: Math.ceil(untilFullMs / 1_000),
     retryAfterSeconds: allowed
       ? 0

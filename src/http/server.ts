@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Gateway } from '../flows/gateway.ts'
 import { type AppOptions, buildApp } from './app.ts'
 
-export interface ServerOptions extends Omit<AppOptions, 'rateLimiter'> {
+export interface ServerOptions extends AppOptions {
   readonly port: number
   /** All addresses when absent. */
   readonly host?: string
