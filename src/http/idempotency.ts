@@ -6,7 +6,7 @@
  * success, and refusals of a request that was understood (404, 409, 422). What is not: 400 (send it again corrected),
  * 401, 403, 413, 415, 429, 500 and 503 (nothing was done).
  *
- * @see docs/decisions/0004-idempotency.md
+ * @see docs/decisions/0010-idempotency.md
  */
 import { createHash } from 'node:crypto'
 import {
