@@ -76,9 +76,18 @@ export interface Anvil {
   /** Ends the process; blocks and state are kept for {@link start}. */
   stop(): Promise<void>
   start(): Promise<void>
+  /** Ends it for good. */
+  remove(): Promise<void>
 }
 
 export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
+  const anvil = await launchAnvil(options)
+  after(() => anvil.remove())
+  return anvil
+}
+
+/** For programs that are no tests: the caller ends it. */
+export async function launchAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const folder = await mkdtemp(join(tmpdir(), 'beck-anvil-'))
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -132,10 +141,6 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   }
 
   await start()
-  after(async () => {
-    await stop()
-    await rm(folder, { recursive: true, force: true })
-  })
   const accounts = (await rpc<Hex[]>('eth_accounts')).map((account) => account.toLowerCase() as Hex)
 
   const anvil: Anvil = {
@@ -201,6 +206,10 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
     },
     stop,
     start,
+    async remove() {
+      await stop()
+      await rm(folder, { recursive: true, force: true })
+    },
   }
   return anvil
 }
