@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { getAddress, isAddress } from 'viem/utils'
 import { BITCOIN_NETWORKS } from './chains/bitcoin/networks.ts'
 import type { EthereumNetwork } from './chains/ethereum/ethereum-chain.ts'
+import { SIMULATED_TOKENS } from './chains/simulated/network.ts'
 import { ASSETS, type Asset, isAsset } from './core/assets.ts'
 import { Refusal } from './core/errors.ts'
 import { FIAT_DECIMALS, parseDecimal } from './core/money.ts'
@@ -130,6 +131,11 @@ export function readConfig(env: Environment): Config {
   const token =
     'the address of a token contract: 0x and 40 hexadecimal digits, its EIP-55 checksum right if it has one'
 
+  const tokens = {
+    USDC: read('USDC_CONTRACT', MAINNET_TOKENS.USDC, contractOf, token),
+    USDT: read('USDT_CONTRACT', MAINNET_TOKENS.USDT, contractOf, token),
+  }
+
   const config: Config = {
     port,
     dataDir: resolve(read('BECK_DATA_DIR', './data', (text) => text, 'a directory')),
@@ -146,10 +152,7 @@ export function readConfig(env: Environment): Config {
       litecoin: nodeOf(read, 'LITECOIN', Object.keys(BITCOIN_NETWORKS.litecoin), ['http:', 'https:']),
       ethereum: ethereumOf(read),
     },
-    tokens: {
-      USDC: read('USDC_CONTRACT', MAINNET_TOKENS.USDC, contractOf, token),
-      USDT: read('USDT_CONTRACT', MAINNET_TOKENS.USDT, contractOf, token),
-    },
+    tokens,
     secretKey,
     fixedRates: read(
       'BECK_RATES',
@@ -163,6 +166,7 @@ export function readConfig(env: Environment): Config {
       payoutFeeBps: read('BECK_PAYOUT_FEE_BPS', 10n, bpsOf, bps),
       minFiatMinor,
       maxFiatMinor,
+      tokenContracts: [...Object.values(tokens), ...Object.values(SIMULATED_TOKENS)],
       webhookAllowPrivate: read('BECK_WEBHOOK_ALLOW_PRIVATE', false, yesOrNo, '1 or 0'),
       confirmations: read(
         'BECK_CONFIRMATIONS',
