@@ -1,0 +1,87 @@
+/** One call to the API: key, time limit, retries that never do a thing twice, errors as classes. */
+import { ConnectionError, errorOf } from './errors.ts'
+
+export interface BeckOptions {
+  /** `bk_live_…` or `bk_test_…`. Only ever on your server. */
+  readonly apiKey: string
+  /** Where your Beck is, with the version: `https://pay.example.com/v1`. */
+  readonly baseUrl: string
+  /** Tries after the first one when no answer came, on 429 and on 5xx; 2 unless set. */
+  readonly retries?: number
+  /** For one try, in milliseconds; 30,000 unless set. */
+  readonly timeoutMs?: number
+  /** Another `fetch`, for tests and unusual runtimes. */
+  readonly fetch?: typeof fetch
+}
+
+export interface CallOptions {
+  /** Chosen at random for every POST unless given: a retry of the same call is carried out once. */
+  readonly idempotencyKey?: string
+  readonly signal?: AbortSignal
+}
+
+export interface Call extends CallOptions {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly query?: object
+  readonly body?: object
+}
+
+export type Send = <Data>(call: Call) => Promise<Data>
+
+export function openSend(options: BeckOptions): Send {
+  const { apiKey, baseUrl, retries = 2, timeoutMs = 30_000 } = options
+  const send = options.fetch ?? fetch
+  return async <Data>(call: Call): Promise<Data> => {
+    const url = new URL(baseUrl.replace(/\/$/, '') + call.path)
+    for (const [name, value] of Object.entries(call.query ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, String(value))
+    }
+    const headers: Record<string, string> = { 'x-api-key': apiKey, accept: 'application/json' }
+    if (call.body) headers['content-type'] = 'application/json'
+    // The key stays the same through all tries: that is what makes them safe.
+    if (call.method === 'POST') headers['idempotency-key'] = call.idempotencyKey ?? crypto.randomUUID()
+    const init = { method: call.method, headers, ...(call.body && { body: JSON.stringify(call.body) }) }
+
+    for (let attempt = 0; ; attempt++) {
+      const timeout = AbortSignal.timeout(timeoutMs)
+      const signal = call.signal ? AbortSignal.any([call.signal, timeout]) : timeout
+      let answer: Response | undefined
+      let body: { data?: Data; error?: Parameters<typeof errorOf>[1] } | undefined
+      try {
+        answer = await send(url, { ...init, signal })
+        body = (await answer.json()) as typeof body
+      } catch (cause) {
+        if (call.signal?.aborted) throw call.signal.reason
+        if (attempt >= retries)
+          throw new ConnectionError(`no answer from ${url.origin} to ${call.method} ${call.path}`, { cause })
+      }
+      if (answer?.ok && body) return body.data as Data
+      const passing = !answer || answer.status === 429 || answer.status >= 500
+      if (answer && (!passing || attempt >= retries)) throw errorOf(answer.status, body?.error ?? {})
+      await pause(waitMs(answer, attempt), call.signal)
+    }
+  }
+}
+
+/** What the server asks for, else half a second doubled each time, with jitter; never more than half a minute. */
+function waitMs(answer: Response | undefined, attempt: number): number {
+  const asked = Number(answer?.headers.get('retry-after'))
+  return asked > 0
+    ? Math.min(asked, 30) * 1_000
+    : Math.min(500 * 2 ** attempt, 8_000) * (0.5 + Math.random() / 2)
+}
+
+function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', stop, { once: true })
+  })
+}
