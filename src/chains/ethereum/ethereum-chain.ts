@@ -8,11 +8,21 @@ import { type Block, type ChainPort, type ChainTransaction, WrongChain } from '.
 import { balanceCalls, readBalances } from './balances.ts'
 import { broadcastRaw } from './broadcast.ts'
 import { type ContractCredit, clearSource, creditFromContracts, creditTransaction } from './contract-ether.ts'
-import { createRpc, httpCarrier, isUnsupported, type Rpc, readNodeUrl, resultOf } from './rpc.ts'
+import { createReceiptReader } from './receipts.ts'
+import {
+  createRpc,
+  httpCarrier,
+  isUnsupported,
+  type Rpc,
+  type RpcAnswer,
+  readNodeUrl,
+  resultOf,
+} from './rpc.ts'
 import { openSocket } from './socket.ts'
 import { createTracing } from './traces.ts'
 import { type ExecutedTransaction, joinReceipts, paidBy, type TokenContracts } from './transactions.ts'
 import {
+  type Hex,
   hex,
   list,
   quantity,
@@ -45,6 +55,13 @@ const KNOWN_CHAINS: Readonly<Record<Exclude<EthereumNetwork, 'dev'>, string>> = 
   sepolia: identityOf(11_155_111n, '0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9'),
 }
 
+interface Balances {
+  readonly blockHash: string
+  readonly weiOf: ReadonlyMap<Hex, bigint>
+}
+
+const NO_BALANCES: ReadonlyMap<Hex, bigint> = new Map()
+
 /** Where a node has no eth_maxPriorityFeePerGas, which is not in the standard. */
 const DEFAULT_PRIORITY_FEE_WEI = 1_000_000_000n
 
@@ -67,6 +84,8 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
   ])
   const readReceipts = createReceiptReader(rpc, log)
   const trace = createTracing(rpc, log)
+  // What the watched addresses held after the block read last is what they held before the next one.
+  let lastBalances: Balances = { blockHash: '', weiOf: NO_BALANCES }
 
   return {
     chain: 'ethereum',
@@ -113,7 +132,8 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
       const read: Block = { ...block, transactions }
       // The genesis block has no state before it.
       if (accounts.length === 0 || block.height === 0) return read
-      const credits = await readCredits(block, executed, accounts)
+      const watched = [...new Set(accounts.map((account) => hex(account, 'address', 20)))]
+      const credits = await readCredits(block, executed, watched)
       if (credits === null) return { ...read, missedAccounts: accounts }
       if (credits.length === 0) return read
       const traced = (await trace(block)) ?? []
@@ -214,9 +234,11 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
   async function readCredits(
     block: WireBlock,
     executed: readonly ExecutedTransaction[],
-    accounts: readonly string[],
+    accounts: readonly Hex[],
   ): Promise<ContractCredit[] | null> {
-    const before = balanceCalls(accounts, [], { blockHash: block.parentHash })
+    const known = lastBalances.blockHash === block.parentHash ? lastBalances.weiOf : NO_BALANCES
+    const unknown = accounts.filter((account) => !known.has(account))
+    const before = balanceCalls(unknown, [], { blockHash: block.parentHash })
     const after = balanceCalls(accounts, [], { blockHash: block.hash })
     const answers = await rpc.ask([...before, ...after])
     const failed = answers.find((answer) => 'error' in answer)
@@ -227,13 +249,11 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
       )
       return null
     }
-    const balancesBefore = readBalances(answers.slice(0, before.length), accounts.length, 0)
-    const balancesAfter = readBalances(answers.slice(before.length), accounts.length, 0)
-    return accounts.flatMap((address, position): ContractCredit[] => {
-      const account = hex(address, 'address', 20)
-      const [was = 0n] = balancesBefore[position] ?? []
-      const [is = 0n] = balancesAfter[position] ?? []
-      const atoms = creditFromContracts(account, was, is, executed)
+    const was = new Map([...known, ...pairUp(unknown, answers.slice(0, before.length))])
+    const is = pairUp(accounts, answers.slice(before.length))
+    lastBalances = { blockHash: block.hash, weiOf: is }
+    return accounts.flatMap((account): ContractCredit[] => {
+      const atoms = creditFromContracts(account, was.get(account) ?? 0n, is.get(account) ?? 0n, executed)
       return atoms > 0n ? [{ account, atoms }] : []
     })
   }
@@ -253,39 +273,11 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
   }
 }
 
-function identityOf(chainId: bigint, genesisHash: string): string {
-  return `${chainId}:${genesisHash}`
+function pairUp(accounts: readonly Hex[], answers: readonly RpcAnswer[]): Map<Hex, bigint> {
+  const balances = readBalances(answers, accounts.length, 0)
+  return new Map(accounts.map((account, position) => [account, balances[position]?.[0] ?? 0n]))
 }
 
-/**
- * Receipts of a whole block in one call, or one call per transaction where the node does not offer that.
- * `calls` are asked together with the block, `read` makes receipts of their answer.
- */
-function createReceiptReader(rpc: Rpc, log: Log) {
-  let wholeBlocks = true
-  return {
-    calls: (hash: string) => (wholeBlocks ? [{ method: 'eth_getBlockReceipts', params: [hash] }] : []),
-    async read(
-      block: WireBlock,
-      answer: Awaited<ReturnType<Rpc['ask']>>[number] | undefined,
-    ): Promise<WireReceipt[]> {
-      if (answer && 'result' in answer && answer.result !== null) {
-        return list(answer.result, 'receipts').map(readReceipt)
-      }
-      if (answer && 'error' in answer && isUnsupported(answer.error)) {
-        wholeBlocks = false
-        log.warn(
-          { chain: 'ethereum' },
-          'the node does not know eth_getBlockReceipts; receipts are asked for one by one',
-        )
-      }
-      const receipts = await rpc.ask(
-        block.transactions.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
-      )
-      return receipts
-        .map((receipt) => resultOf(receipt, 'eth_getTransactionReceipt'))
-        .filter((receipt) => receipt !== null)
-        .map(readReceipt)
-    },
-  }
+function identityOf(chainId: bigint, genesisHash: string): string {
+  return `${chainId}:${genesisHash}`
 }

@@ -190,6 +190,35 @@ describe('an Ethereum node in trouble', () => {
     assert.equal(asked.filter((method) => method === 'eth_getBlockReceipts').length, 1)
   })
 
+  it('is asked once for what watched addresses hold after a block', async () => {
+    const asked: string[] = []
+    const url = await proxy((method, answer) => {
+      asked.push(method)
+      return answer
+    })
+    const chain = open({ rpcUrl: url })
+    const payer = await anvil.deploy('Payer')
+    const buyer = address()
+    for (const [value, calls] of [
+      [5n, 2],
+      [6n, 1],
+    ] as const) {
+      await anvil.call(payer, 'payAll', [[buyer]], { value })
+      await anvil.mine()
+      asked.length = 0
+      const block = await chain.readBlock(await anvil.tipHash(), {
+        accounts: [buyer, buyer.toUpperCase().replace('0X', '0x')],
+      })
+      assert.deepEqual(
+        block.transactions
+          .filter((one) => one.key.startsWith('internal:'))
+          .map((one) => one.outputs[0]?.atoms),
+        [value],
+      )
+      assert.equal(asked.filter((method) => method === 'eth_call').length, calls)
+    }
+  })
+
   it('that shows a block without all its receipts is asked again later', async () => {
     const url = await proxy((method, answer) => (method === 'eth_getBlockReceipts' ? { result: [] } : answer))
     await anvil.send({ to: address(), value: 4n })

@@ -1,0 +1,34 @@
+/** The receipts of a block: what its transactions cost, whether they succeeded, and their logs. */
+import type { Log } from '../../core/log.ts'
+import { isUnsupported, type Rpc, type RpcAnswer, resultOf } from './rpc.ts'
+import { list, readReceipt, type WireBlock, type WireReceipt } from './wire.ts'
+
+/**
+ * Receipts of a whole block in one call, or one call per transaction where the node does not offer that.
+ * `calls` are asked together with the block, `read` makes receipts of their answer.
+ */
+export function createReceiptReader(rpc: Rpc, log: Log) {
+  let wholeBlocks = true
+  return {
+    calls: (hash: string) => (wholeBlocks ? [{ method: 'eth_getBlockReceipts', params: [hash] }] : []),
+    async read(block: WireBlock, answer: RpcAnswer | undefined): Promise<WireReceipt[]> {
+      if (answer && 'result' in answer && answer.result !== null) {
+        return list(answer.result, 'receipts').map(readReceipt)
+      }
+      if (answer && 'error' in answer && isUnsupported(answer.error)) {
+        wholeBlocks = false
+        log.warn(
+          { chain: 'ethereum' },
+          'the node does not know eth_getBlockReceipts; receipts are asked for one by one',
+        )
+      }
+      const receipts = await rpc.ask(
+        block.transactions.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+      )
+      return receipts
+        .map((receipt) => resultOf(receipt, 'eth_getTransactionReceipt'))
+        .filter((receipt) => receipt !== null)
+        .map(readReceipt)
+    },
+  }
+}
