@@ -38,7 +38,7 @@ export interface AnvilOptions {
   readonly options?: readonly string[]
 }
 
-export interface Send {
+interface Send {
   /** One of Anvil's unlocked accounts; the first unless told. */
   readonly from?: string
   readonly to?: string

@@ -10,7 +10,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export interface Artifact {
+interface Artifact {
   readonly bytecode: `0x${string}`
   readonly runtimeBytecode: `0x${string}`
 }
@@ -27,7 +27,7 @@ const SETTINGS = {
   outputSelection: { '*': { '*': ['evm.bytecode.object', 'evm.deployedBytecode.object'] } },
 }
 
-export const SHIPPED_CONTRACTS = new URL('../src/chains/ethereum/contracts/', import.meta.url)
+const SHIPPED_CONTRACTS = new URL('../src/chains/ethereum/contracts/', import.meta.url)
 const SHIPPED_ARTIFACTS = new URL('artifacts.json', SHIPPED_CONTRACTS)
 
 /** Every contract of the `.sol` files of a folder, by name. @throws when one does not compile without a warning. */

@@ -15,7 +15,7 @@ import { type Anvil, type AnvilOptions, startAnvil } from '../anvil.ts'
 import { type TestGateway, testAccount, testGateway } from '../gateway.ts'
 
 /** Confirmations of ether and tokens. */
-export const CONFIRMATIONS = 12
+const CONFIRMATIONS = 12
 
 export interface EthereumRoad {
   readonly anvil: Anvil

@@ -9,15 +9,7 @@ import { balanceCalls, readBalances } from './balances.ts'
 import { broadcastRaw } from './broadcast.ts'
 import { type ContractCredit, clearSource, creditFromContracts, creditTransaction } from './contract-ether.ts'
 import { createReceiptReader } from './receipts.ts'
-import {
-  createRpc,
-  httpCarrier,
-  isUnsupported,
-  type Rpc,
-  type RpcAnswer,
-  readNodeUrl,
-  resultOf,
-} from './rpc.ts'
+import { createRpc, httpCarrier, type RpcAnswer, readNodeUrl, resultOf } from './rpc.ts'
 import { openSocket } from './socket.ts'
 import { createTracing } from './traces.ts'
 import { type ExecutedTransaction, joinReceipts, paidBy, type TokenContracts } from './transactions.ts'
@@ -32,7 +24,6 @@ import {
   record,
   toQuantity,
   type WireBlock,
-  type WireReceipt,
 } from './wire.ts'
 
 export type EthereumNetwork = 'mainnet' | 'sepolia' | 'dev'

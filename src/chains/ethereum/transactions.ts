@@ -9,7 +9,7 @@ const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 /** An address in a topic: 12 zero bytes before it. */
 const ADDRESS_TOPIC = /^0x0{24}([0-9a-f]{40})$/
 
-export const TOP_LEVEL_INDEX = -1
+const TOP_LEVEL_INDEX = -1
 export const FROM_CONTRACTS_INDEX = -2
 
 /** The contracts whose `Transfer` logs count, by address in lower case. */
