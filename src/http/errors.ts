@@ -60,6 +60,7 @@ const FASTIFY_REFUSALS: Readonly<Record<string, Answer>> = {
     'malformed_request',
     'the body is not as long as Content-Length says',
   ),
+  FST_ERR_MAX_PARAM_LENGTH: answer(404, 'unknown_route', 'there is nothing at so long a path'),
   FST_ERR_BAD_URL: answer(400, 'malformed_url', 'the path holds an escape that is not valid UTF-8'),
 }
 

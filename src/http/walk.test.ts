@@ -1,0 +1,102 @@
+/** Walks every row of the API: keys, scopes, foreign ids, and what is refused before a handler runs. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { call, type Merchant, testApp, testKey, testMerchant } from '../../test/api.ts'
+import { testGateway } from '../../test/gateway.ts'
+import { SCOPES } from '../accounts/api-key.ts'
+import { type IdPrefix, newId, newPublicId, showId } from '../core/ids.ts'
+import { routes } from './api/routes.ts'
+import { refusalsOf } from './openapi.ts'
+import type { Route } from './route.ts'
+
+const gateway = await testGateway()
+const app = await testApp(gateway)
+const owner = await testMerchant(gateway.db)
+const stranger = await testMerchant(gateway.db)
+
+/** The prefix of the id in a route's path. */
+const prefixOf = (route: Route): IdPrefix | null => {
+  const id = (route.params as { properties?: { id?: { description?: string } } } | undefined)?.properties?.id
+  return (id?.description?.match(/`([a-z]+)_`/)?.[1] as IdPrefix | undefined) ?? null
+}
+
+function unusedId(prefix: IdPrefix): string {
+  return prefix === 'cs' || prefix === 'plink'
+    ? showId(prefix, newPublicId(prefix))
+    : showId(prefix, newId(prefix))
+}
+
+const pathOf = (route: Route, id?: string): string =>
+  route.path.replace(':id', id ?? unusedId(prefixOf(route) ?? 'pay'))
+
+const bodyOf = (route: Route): { body?: unknown } =>
+  route.method === 'GET' || route.body === undefined ? {} : { body: route.example?.body ?? {} }
+
+/** One of each resource that has an id, made by `owner` through the API; what has no way to be made stays absent. */
+async function makeOneOfEach(merchant: Merchant): Promise<Partial<Record<IdPrefix, string>>> {
+  const post = async (path: string, body: unknown) =>
+    (await call(app, merchant.key, 'POST', path, { body })).data?.id as string | undefined
+  const pay = await post('/payments', { asset: 'LTC', fiat_amount: 10, customer_email: 'a@b.example' })
+  const cus = (await call(app, merchant.key, 'GET', `/payments/${pay}`)).data.customers.id
+  const whk = await post('/webhooks', { url: 'https://shop.example/hook', events: ['payment.completed'] })
+  const plink = await post('/payment-links', { label: 'Tea', amount: 5 })
+  return { ...(pay && { pay }), cus, ...(whk && { whk }), ...(plink && { plink }) }
+}
+const made = await makeOneOfEach(owner)
+
+for (const route of routes) {
+  const name = `${route.method} ${route.path}`
+
+  test(`${name} needs a key, and the scope ${route.scope} alone is enough`, async () => {
+    assert.equal((await call(app, null, route.method, pathOf(route), bodyOf(route))).status, 401)
+    const others = await testKey(
+      gateway.db,
+      stranger.account,
+      SCOPES.filter((scope) => scope !== route.scope),
+    )
+    const refused = await call(app, others, route.method, pathOf(route), bodyOf(route))
+    assert.deepEqual([refused.status, refused.error.code], [403, 'HTTP_403'])
+    assert.match(refused.error.message, new RegExp(route.scope))
+    const enough = await testKey(gateway.db, stranger.account, [route.scope])
+    const answer = await call(app, enough, route.method, pathOf(route), bodyOf(route))
+    assert.ok(![401, 403].includes(answer.status), answer.text)
+  })
+
+  test(`${name} refuses an unknown query field`, async () => {
+    const answer = await call(app, owner.key, route.method, `${pathOf(route)}?colour=red`, bodyOf(route))
+    assert.deepEqual([answer.status, answer.error.details[0]?.field], [400, 'colour'])
+  })
+
+  if (route.method !== 'GET') {
+    test(`${name} refuses a body that is no JSON object, has an unknown field, is too long or of another type`, async () => {
+      const send = async (text: string, headers: Record<string, string> = {}) =>
+        (await call(app, owner.key, route.method, pathOf(route), { text, headers })).status
+      assert.equal(await send('{'), 400)
+      assert.equal(await send('[]'), 400)
+      assert.equal(await send('"text"'), 400)
+      assert.equal(await send(JSON.stringify({ ...(route.example?.body as object), colour: 'red' })), 400)
+      assert.equal(await send(`{"colour":"${'x'.repeat(70_000)}"}`), 413)
+      assert.equal(await send('a=b', { 'content-type': 'application/x-www-form-urlencoded' }), 415)
+    })
+  }
+
+  const prefix = prefixOf(route)
+  if (prefix) {
+    test(`${name} answers 404 for an id that is unknown, malformed, of another kind, or another account's`, async () => {
+      const others = ['nonsense', '..', '%00', `${prefix}_`, `${prefix}_${'0'.repeat(26)}`, 'x'.repeat(500)]
+      const foreign = made[prefix]
+      if (['pay', 'cus', 'whk', 'plink'].includes(prefix)) assert.ok(foreign)
+      for (const id of [unusedId(prefix), ...others, ...(foreign ? [foreign, foreign.toUpperCase()] : [])]) {
+        const answer = await call(app, stranger.key, route.method, pathOf(route, id), bodyOf(route))
+        assert.equal(answer.status, 404, `${id}: ${answer.text}`)
+      }
+    })
+  }
+
+  test(`${name} says in the document what it answers`, async () => {
+    const statuses = refusalsOf(route).map(([status]) => status)
+    for (const status of [400, 401, 403, 429, 500]) assert.ok(statuses.includes(status))
+    if (prefix) assert.ok(statuses.includes(404))
+    assert.ok(route.example, 'every row has an example')
+  })
+}
