@@ -6,7 +6,7 @@ import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/
 import type { Queryable } from '../db/database.ts'
 
 /** How long a claimed delivery belongs to its worker. An exchange takes a quarter of it at most. */
-export const LEASE_SECONDS = 60
+const LEASE_SECONDS = 60
 
 export interface ClaimedDelivery {
   readonly accountId: AccountId

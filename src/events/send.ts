@@ -13,6 +13,7 @@ import {
 } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
+import { createSecureContext } from 'node:tls'
 import type { Outcome } from './delivery.ts'
 import { isPublicAddress } from './public-address.ts'
 import { hostOf } from './webhook-url.ts'
@@ -62,11 +63,12 @@ export function openSender(options: SenderOptions): Sender {
   const connection = {
     lookup,
     autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
+    // One for all connections: each would build its own, with a copy of every authority in it.
+    secureContext: createSecureContext(options.ca === undefined ? {} : { ca: options.ca }),
     // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
     rejectUnauthorized: true,
   }
-  const kept = { keepAlive: true, timeout: IDLE_CONNECTION_MS, maxFreeSockets: 32 }
+  const kept = { keepAlive: true, timeout: IDLE_CONNECTION_MS, maxFreeSockets: 256 }
   const agents = {
     kept: {
       'http:': new HttpAgent({ ...connection, ...kept }),

@@ -124,6 +124,19 @@ const tried = (rows: DeliveryRow[]) => rows.every(({ attempts }) => attempts > 0
 const makeDue = (id: WebhookEndpointId) =>
   db.query(`update deliveries set due_at = now() where endpoint_id = $1 and status = 'pending'`, [id])
 
+/** Waits until the endpoint is marked as failing, or no longer is: that follows the record of the attempt. */
+async function failing(id: WebhookEndpointId, expected = true): Promise<void> {
+  for (const end = performance.now() + 10_000; ; ) {
+    const { rows } = await db.query<{ failing: boolean }>(
+      'select failing_since is not null as failing from webhook_endpoints where id = $1',
+      [id],
+    )
+    if (rows[0]?.failing === expected) return
+    assert.ok(performance.now() < end)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
 test('an event arrives once, signed, at each endpoint subscribed to it, and the attempt is kept', async () => {
   const [first, second, other] = [await receiver(ok), await receiver(ok), await receiver(ok)]
   const subscribed = [await endpoint(first.url), await endpoint(second.url)]
@@ -193,7 +206,7 @@ test('410 disables the endpoint at once, and what waits for it is cancelled', as
   const shop = await receiver(({ response }) => response.writeHead(410).end())
   const { endpoint: made } = await endpoint(shop.url)
   for (let n = 0; n < 3; n++) await happen()
-  deliverer({ inFlightMax: 1 })
+  deliverer({ perEndpointMax: 1 })
   const rows = await until(made.id, settled)
   const statuses = rows.map(({ status }) => status)
   assert.ok(statuses.includes('failed') && statuses.includes('cancelled'), statuses.join())
@@ -215,13 +228,16 @@ test('five days without a success disable the endpoint, a success in between doe
   await happen()
   deliverer()
   await until(made.id, tried)
+  await failing(made.id)
   await failingFor(6)
   status = 200
   await makeDue(made.id)
   await until(made.id, settled)
+  await failing(made.id, false)
   status = 500
   await happen()
   await until(made.id, tried)
+  await failing(made.id)
   assert.equal((await findWebhookEndpoint(db, account, made.id))?.isActive, true)
   await failingFor(6)
   await makeDue(made.id)

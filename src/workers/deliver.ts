@@ -4,7 +4,6 @@ import { showId, type WebhookEndpointId } from '../core/ids.ts'
 import {
   type ClaimedDelivery,
   claimDeliveries,
-  LEASE_SECONDS,
   pruneEvents,
   releaseDeliveries,
 } from '../events/deliveries.sql.ts'
@@ -42,26 +41,39 @@ const DEFAULTS = {
 }
 /** Free places gather for so long before the next claim, so that claims come in batches. */
 const GATHER_MS = 5
-/** A delivery that waited in line for longer is left to the end of its lease: an exchange must fit into the rest. */
-const WAIT_MS_MAX = (LEASE_SECONDS / 2) * 1_000
+/** Starting thousands of exchanges in one breath costs far more memory than having them. */
+const BATCH_MAX = 50
+/** So many more than there are places, as a share of them, are claimed ahead: a free place need not wait for the database. */
+const AHEAD = 1 / 4
+/** Claimed longer ago than this, a delivery is claimed anew before it is sent: its endpoint may be deleted by now. */
+const FRESH_MS = 250
 const PRUNE_EVERY_MS = 10 * 60_000
 const PRUNE_BATCH = 1_000
 
 export function startDeliverer(gateway: DelivererPorts, options: DelivererOptions = {}): Loop {
   const { db, log } = gateway
   const settings = { ...DEFAULTS, ...options }
+  const aheadMax = Math.min(BATCH_MAX, Math.ceil(settings.inFlightMax * AHEAD))
   const sender = openSender({ allowPrivate: gateway.settings.webhookAllowPrivate, ...options.sender })
   const results = startDeliveryResults(db, log)
   const cut = new AbortController()
   const running = new Map<ClaimedDelivery, Promise<void>>()
+  const ready: { readonly delivery: ClaimedDelivery; readonly claimedAt: number }[] = []
+  // Running and ready ones, by endpoint.
   const inFlight = new Map<WebhookEndpointId, number>()
   // The last delivery under way per endpoint and payment: the next event of that payment waits for its end.
   const lines = new Map<string, Promise<void>>()
+  // To be given back, uncounted.
   const released: ClaimedDelivery[] = []
-  /** The last claim left something due behind for want of places. */
+  /** Something due was left behind for want of places, or given back. */
   let crowded = false
   let gathering: NodeJS.Timeout | undefined
   let pruneAt = performance.now()
+
+  const release = (delivery: ClaimedDelivery) => {
+    released.push(delivery)
+    crowded = true
+  }
 
   const attempt = async (delivery: ClaimedDelivery): Promise<void> => {
     const startedAt = new Date()
@@ -74,10 +86,7 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     )
     const headers = { ...signed, 'content-type': 'application/json', 'user-agent': 'Beck' }
     const outcome = await sender.send({ url, headers, body }, cut.signal)
-    if (outcome === null) {
-      released.push(delivery)
-      return
-    }
+    if (outcome === null) return release(delivery)
     const verdict = judge(outcome, delivery.attempts + 1, Math.random(), new Date())
     const durationMs = Math.round(performance.now() - began)
     results.add({ delivery, outcome, verdict, startedAt, durationMs })
@@ -87,37 +96,52 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     )
   }
 
-  const start = (delivery: ClaimedDelivery) => {
-    const { endpointId, subject } = delivery
+  const admit = (delivery: ClaimedDelivery) => {
+    inFlight.set(delivery.endpointId, (inFlight.get(delivery.endpointId) ?? 0) + 1)
     const claimedAt = performance.now()
+    if (running.size < settings.inFlightMax) start(delivery, claimedAt)
+    else ready.push({ delivery, claimedAt })
+  }
+
+  const start = (delivery: ClaimedDelivery, claimedAt: number) => {
+    const { endpointId, subject } = delivery
     const line = `${endpointId} ${subject}`
     const before = lines.get(line)
     const run = async () => {
       try {
         await before
-        if (cut.signal.aborted) released.push(delivery)
-        else if (performance.now() - claimedAt < WAIT_MS_MAX) await attempt(delivery)
+        if (cut.signal.aborted || performance.now() - claimedAt > FRESH_MS) release(delivery)
+        else await attempt(delivery)
       } catch (error) {
         // Sending never throws; what does is a secret that does not open. Its lease ends, and the log repeats it.
         log.error({ err: error, delivery: delivery.id, endpointId }, 'a delivery could not be attempted')
       } finally {
         running.delete(delivery)
         if (lines.get(line) === done) lines.delete(line)
-        const left = (inFlight.get(endpointId) ?? 1) - 1
-        if (left > 0) inFlight.set(endpointId, left)
-        else inFlight.delete(endpointId)
-        if (crowded) {
-          gathering ??= setTimeout(() => {
-            gathering = undefined
-            loop.wake()
-          }, GATHER_MS)
-        }
+        leave(endpointId)
       }
     }
-    inFlight.set(endpointId, (inFlight.get(endpointId) ?? 0) + 1)
     const done: Promise<void> = Promise.resolve().then(run)
     lines.set(line, done)
     running.set(delivery, done)
+  }
+
+  const giveBack = async () => {
+    const batch = released.splice(0)
+    await releaseDeliveries(db, batch)
+  }
+
+  const leave = (endpointId: WebhookEndpointId) => {
+    const left = (inFlight.get(endpointId) ?? 1) - 1
+    if (left > 0) inFlight.set(endpointId, left)
+    else inFlight.delete(endpointId)
+    const next = ready.shift()
+    if (next) start(next.delivery, next.claimedAt)
+    if (!crowded) return
+    gathering ??= setTimeout(() => {
+      gathering = undefined
+      loop.wake()
+    }, GATHER_MS)
   }
 
   const loop = startLoop({
@@ -129,7 +153,9 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
         const pruned = await pruneEvents(db, PRUNE_BATCH)
         if (pruned < PRUNE_BATCH) pruneAt = performance.now() + PRUNE_EVERY_MS
       }
-      const limit = settings.inFlightMax - running.size
+      if (released.length > 0) await giveBack()
+      const free = settings.inFlightMax + aheadMax - running.size - ready.length
+      const limit = Math.min(BATCH_MAX, free)
       crowded = true
       if (limit <= 0) return false
       const { perEndpointMax, perFailingEndpointMax } = settings
@@ -137,12 +163,13 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
       // UUIDv7: in the order in which the events happened.
       claimed.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
       if (signal.aborted) released.push(...claimed)
-      else for (const delivery of claimed) start(delivery)
+      else for (const delivery of claimed) admit(delivery)
       const full = (delivery: ClaimedDelivery) =>
         (inFlight.get(delivery.endpointId) ?? 0) >=
         (delivery.failingSince ? perFailingEndpointMax : perEndpointMax)
-      crowded = claimed.length === limit || [...running.keys()].some(full)
-      return false
+      const more = claimed.length === limit
+      crowded = more || released.length > 0 || running.keys().some(full)
+      return more && free > limit
     },
   })
 
@@ -150,13 +177,13 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     wake: loop.wake,
     async stop() {
       await loop.stop()
-      clearTimeout(gathering)
+      released.push(...ready.splice(0).map(({ delivery }) => delivery))
       const patience = setTimeout(() => cut.abort(), settings.drainMs)
       await Promise.all(running.values())
       clearTimeout(patience)
       clearTimeout(gathering)
       await results.stop()
-      if (released.length > 0) await releaseDeliveries(db, released)
+      if (released.length > 0) await giveBack()
       sender.close()
     },
   }
