@@ -47,7 +47,9 @@ for (const [name, [open, pairs]] of Object.entries(SOURCES)) {
 
   test(`${name}: the middle of each book is read exactly, with a time`, async () => {
     exchange.behave('answer')
-    const tickers = await read()
+    // A busy machine may take longer than the impatience that the other tests need.
+    const patient = open({ baseUrl: exchange.url, timeoutMs: 10_000 })
+    const tickers = await patient.readTickers(new AbortController().signal)
     assert.deepEqual(tickers.map(({ pair }) => pair).sort(), pairs)
     for (const { pair, price, at } of tickers) {
       assert.ok(Math.abs(Date.now() - at.getTime()) < 5_000)
