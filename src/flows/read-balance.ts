@@ -4,13 +4,12 @@ import { ASSET_FACTS, ASSETS, type Asset, type Fiat } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { fiatToNumber, formatDecimal } from '../core/money.ts'
 import type { Ratio } from '../core/ratio.ts'
-import { DAY_MS, utcDay } from '../core/time.ts'
 import type { Queryable } from '../db/database.ts'
 import { listClosingRates } from '../rates/daily-rates.sql.ts'
 import { fiatValue } from '../rates/quote.ts'
 import { type BalanceNow, readBalanceNow } from './balance.sql.ts'
-import { closesOf } from './close-day.ts'
 import type { Gateway } from './gateway.ts'
+import { type PastFigure, readPast } from './past-balance.ts'
 
 export interface Figure {
   readonly value: number
@@ -41,15 +40,6 @@ export interface AssetBalance {
   readonly unresolved: string
 }
 
-const DAYS = 30
-
-interface Close {
-  readonly availableMinor: bigint
-  readonly pendingMinor: bigint
-}
-
-const NOTHING: Close = { availableMinor: 0n, pendingMinor: 0n }
-
 /**
  * The account's balance. Fiat is an estimate: each coin's value at the live rate, rounded down, and the sums of these.
  * `total` is available and pending; what is held for a withdrawal or unresolved is in neither.
@@ -62,72 +52,52 @@ export async function readBalance(
   db: Queryable,
   account: Account,
 ): Promise<BalanceView> {
-  const now = await readBalanceNow(db, account.id, account.currency)
-  const closes = await closesByDay(db, account, now)
+  const now = await readBalanceNow(db, account.id)
+  const past = await readPast(db, account, now.today)
   const rateOf = await ratesFor(gateway, db, account, now)
 
+  let availableMinor = 0n
+  let pendingMinor = 0n
   const assets = ASSETS.map((asset) => {
-    const held = (kind: string) =>
-      now.held.find((row) => row.asset === asset && row.kind === kind)?.atoms ?? 0n
-    const amounts = {
-      available: held('available'),
-      pending: now.pending.find((row) => row.asset === asset)?.atoms ?? 0n,
-      unresolved: held('unresolved'),
-    }
+    const amounts = amountsOf(now, asset)
     const value = (atoms: bigint) => (atoms === 0n ? 0n : fiatValue(atoms, asset, rateOf(asset)))
+    const decimal = (atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[asset].decimals)
+    const values = { available: value(amounts.available), pending: value(amounts.pending) }
+    availableMinor += values.available
+    pendingMinor += values.pending
     return {
       asset,
-      amounts,
-      availableMinor: value(amounts.available),
-      pendingMinor: value(amounts.pending),
+      available_atoms: amounts.available.toString(),
+      available: decimal(amounts.available),
+      available_fiat: fiatToNumber(values.available),
+      pending_atoms: amounts.pending.toString(),
+      pending: decimal(amounts.pending),
+      pending_fiat: fiatToNumber(values.pending),
+      unresolved_atoms: amounts.unresolved.toString(),
+      unresolved: decimal(amounts.unresolved),
     }
   })
-  const today: Close = {
-    availableMinor: sum(assets.map((row) => row.availableMinor)),
-    pendingMinor: sum(assets.map((row) => row.pendingMinor)),
+  const figure = ({ previous, series }: PastFigure, minor: bigint): Figure => {
+    const value = fiatToNumber(minor)
+    return { value, previous, series: [...series, { date: now.today, value }] }
   }
-  const figure = (of: (close: Close) => bigint): Figure => figureOf(now.today, today, closes, of)
-
   return {
     currency: account.currency,
-    total: figure((close) => close.availableMinor + close.pendingMinor),
-    available: figure((close) => close.availableMinor),
-    pending: figure((close) => close.pendingMinor),
+    total: figure(past.total, availableMinor + pendingMinor),
+    available: figure(past.available, availableMinor),
+    pending: figure(past.pending, pendingMinor),
     pending_count: now.pending.reduce((count, row) => count + row.deposits, 0),
-    assets: assets.map(({ asset, amounts, availableMinor, pendingMinor }) => {
-      const decimal = (atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[asset].decimals)
-      return {
-        asset,
-        available_atoms: amounts.available.toString(),
-        available: decimal(amounts.available),
-        available_fiat: fiatToNumber(availableMinor),
-        pending_atoms: amounts.pending.toString(),
-        pending: decimal(amounts.pending),
-        pending_fiat: fiatToNumber(pendingMinor),
-        unresolved_atoms: amounts.unresolved.toString(),
-        unresolved: decimal(amounts.unresolved),
-      }
-    }),
+    assets,
   }
 }
 
-/** Closes by day. Days that ended and are not closed yet (the first minutes of a day) are worked out here. */
-async function closesByDay(
-  db: Queryable,
-  account: Account,
-  now: BalanceNow,
-): Promise<ReadonlyMap<string, Close>> {
-  const closes = new Map<string, Close>(now.closes.map((close) => [close.day, close]))
-  for (let ago = DAYS; ago >= 1; ago--) {
-    const day = dayBefore(now.today, ago)
-    const isClosed = now.closedThrough !== null && day <= now.closedThrough
-    if (isClosed || day < utcDay(account.createdAt)) continue
-    const close = (await closesOf(db, day, [account.id])).find(
-      ({ currency }) => currency === account.currency,
-    )
-    closes.set(day, close ?? NOTHING)
+function amountsOf(now: BalanceNow, asset: Asset) {
+  const held = (kind: string) => now.held.find((row) => row.asset === asset && row.kind === kind)?.atoms ?? 0n
+  return {
+    available: held('available'),
+    pending: now.pending.find((row) => row.asset === asset)?.atoms ?? 0n,
+    unresolved: held('unresolved'),
   }
-  return closes
 }
 
 /** Live rates of what the account has; where one is missing, the last one that was known. */
@@ -162,28 +132,3 @@ async function ratesFor(
     return known
   }
 }
-
-function figureOf(
-  today: string,
-  present: Close,
-  closes: ReadonlyMap<string, Close>,
-  of: (close: Close) => bigint,
-): Figure {
-  const on = (ago: number): number => {
-    const close = ago === 0 ? present : (closes.get(dayBefore(today, ago)) ?? NOTHING)
-    return fiatToNumber(of(close))
-  }
-  return {
-    value: on(0),
-    previous: on(DAYS),
-    series: Array.from({ length: DAYS }, (_, index) => {
-      const ago = DAYS - 1 - index
-      return { date: dayBefore(today, ago), value: on(ago) }
-    }),
-  }
-}
-
-const dayBefore = (today: string, days: number): string =>
-  utcDay(new Date(Date.parse(`${today}T00:00:00Z`) - days * DAY_MS))
-
-const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n)

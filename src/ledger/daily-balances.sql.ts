@@ -37,6 +37,37 @@ export async function markDayClosed(db: Queryable, day: string): Promise<void> {
   await db.query('insert into closed_days (day) values ($1) on conflict do nothing', [day])
 }
 
+/** What one account had at the end of a day. */
+export interface Close {
+  /** `YYYY-MM-DD`, UTC. */
+  readonly day: string
+  readonly availableMinor: bigint
+  readonly pendingMinor: bigint
+}
+
+/** An account's closes from a day on; a day without one had nothing. */
+export async function listCloses(
+  db: Queryable,
+  accountId: AccountId,
+  currency: Fiat,
+  from: string,
+): Promise<Close[]> {
+  const { rows } = await db.query<Close>(
+    `select to_char(day, 'YYYY-MM-DD') as day, available_minor as "availableMinor", pending_minor as "pendingMinor"
+     from daily_balances where account_id = $1 and currency = $2 and day >= $3::date`,
+    [accountId, currency, from],
+  )
+  return rows
+}
+
+/** The latest day whose closes are kept; null before the first. */
+export async function findLastClosedDay(db: Queryable): Promise<string | null> {
+  const { rows } = await db.query<{ day: string }>(
+    `select to_char(c.day, 'YYYY-MM-DD') as day from closed_days c order by c.day desc limit 1`,
+  )
+  return rows[0]?.day ?? null
+}
+
 /**
  * Days that ended at least a minute ago and are not closed, oldest first; from the first account on, at most the 31
  * that a balance shows. The minute lets transactions that began before midnight commit.

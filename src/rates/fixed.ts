@@ -26,10 +26,17 @@ const FORM =
  */
 export function fixedRates(text: string, source = 'fixed'): Rates {
   const prices = parsePrices(text)
-  return {
-    rate(asset, fiat) {
+  const rates = new Map<PairName, Ratio>()
+  for (const asset of ASSETS) {
+    for (const fiat of FIAT_CURRENCIES) {
       const price = priceOf(prices, asset, fiat)
       const rate = price && inMinorUnits(price)
+      if (rate) rates.set(pairName(asset, fiat), rate)
+    }
+  }
+  return {
+    rate(asset, fiat) {
+      const rate = rates.get(pairName(asset, fiat))
       if (!rate) {
         throw noRate(
           asset,

@@ -4,7 +4,7 @@
  */
 import { ASSETS, type Asset, FIAT_CURRENCIES, type Fiat } from '../core/assets.ts'
 import type { Log } from '../core/log.ts'
-import { inMinorUnits, noRate, type PairName } from './pair.ts'
+import { inMinorUnits, noRate, type PairName, pairName } from './pair.ts'
 import { coinPrice, TICKER_AGE_MS_MAX } from './quorum.ts'
 import type { Rate, Rates } from './rates.ts'
 import type { Source, Ticker } from './sources/source.ts'
@@ -29,6 +29,8 @@ export interface Market extends Rates {
 /** Starts polling. Prices are there within a second or two of the first need; until then there is no rate. */
 export function startMarket(options: MarketOptions): Market {
   const tickers = new Map<string, ReadonlyMap<PairName, Ticker>>()
+  /** Rates worked out since the last poll. */
+  const known = new Map<PairName, Rate>()
   const stopping = new AbortController()
   let needed = false
 
@@ -41,6 +43,7 @@ export function startMarket(options: MarketOptions): Market {
         if (!needed) return
         const read = await source.readTickers(stopping.signal)
         tickers.set(source.name, new Map(read.map((ticker) => [ticker.pair, ticker])))
+        known.clear()
         options.log.debug({ source: source.name, pairs: read.length }, 'tickers read')
       },
       onFailure(error, failures) {
@@ -50,9 +53,15 @@ export function startMarket(options: MarketOptions): Market {
   )
 
   const find = (asset: Asset, fiat: Fiat): Rate | null => {
+    const name = pairName(asset, fiat)
+    const last = known.get(name)
+    if (last && Date.now() - last.at.getTime() < TICKER_AGE_MS_MAX) return last
     const quorum = coinPrice(tickers, asset, fiat, Date.now())
-    const rate = quorum && inMinorUnits(quorum.price)
-    return rate && { asset, fiat, ratio: rate, source: quorum.source, at: quorum.at }
+    const ratio = quorum && inMinorUnits(quorum.price)
+    if (!ratio) return null
+    const rate = { asset, fiat, ratio, source: quorum.source, at: quorum.at }
+    known.set(name, rate)
+    return rate
   }
 
   return {
