@@ -168,7 +168,9 @@ function operation(route: Route): Operation {
       ...Object.fromEntries(
         refusalsOf(route).map(([code, reasons]) => [
           code,
-          SHARED.includes(code) ? { $ref: `#/components/responses/Refused${code}` } : refusal(code, reasons),
+          SHARED.includes(code) && !isOwn(route, code)
+            ? { $ref: `#/components/responses/Refused${code}` }
+            : refusal(code, reasons),
         ]),
       ),
     },
@@ -176,6 +178,9 @@ function operation(route: Route): Operation {
     'x-origin': route.ours ? 'beck' : 'contract',
   }
 }
+
+const isOwn = (route: Route, status: number): boolean =>
+  Object.keys(route.refusals ?? {}).includes(String(status))
 
 /** Statuses a route may answer besides success, each with its reasons, in order. */
 export function refusalsOf(route: Route): [number, readonly string[]][] {

@@ -4,6 +4,7 @@ import type { Static, TSchema } from 'typebox'
 import { invariant, Refusal } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
+import { requireTestAccount } from '../flows/sandbox.ts'
 import { failure, success } from './envelope.ts'
 import { answerTo } from './errors.ts'
 import type { Guard } from './guard.ts'
@@ -17,6 +18,7 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 export function registerRoute(app: FastifyInstance, gateway: Gateway, route: Route, guard: Guard): void {
   const status = route.status ?? 200
   const query = route.query ?? Fields({})
+  const guarded = guard(route.scope)
   const takesBody = route.method !== 'GET'
   const body = route.body ?? Fields({})
   app.route({
@@ -28,7 +30,10 @@ export function registerRoute(app: FastifyInstance, gateway: Gateway, route: Rou
       ...(takesBody ? { body } : {}),
       response: { [status]: Envelope(route.data) },
     },
-    onRequest: guard(route.scope),
+    onRequest: async (request, reply) => {
+      await guarded(request, reply)
+      if (route.testOnly && request.caller) requireTestAccount(request.caller.account)
+    },
     preValidation: async (request) => {
       request.query = readQuery(query, request.query)
       if (takesBody && request.body === undefined && isAllOptional(body)) request.body = {}

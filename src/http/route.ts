@@ -41,6 +41,8 @@ interface Row<P extends TSchema, Q extends TSchema, B extends TSchema, D extends
   readonly description?: string
   /** Not in the contract but an addition of Beck's. */
   readonly ours?: true
+  /** Live keys get 403 before anything of the request is read. */
+  readonly testOnly?: true
   readonly params?: P
   readonly query?: Q
   readonly body?: B

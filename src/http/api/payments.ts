@@ -30,7 +30,7 @@ const showListed = (row: ListedRow) => ({
   created_at: row.createdAt.toISOString(),
 })
 
-const showPayment = (view: PaymentView) => ({ ...view, deposits: [...view.deposits] })
+export const showPayment = (view: PaymentView) => ({ ...view, deposits: [...view.deposits] })
 
 /** @throws {Refusal} `not_found` for an id that no payment can have. */
 export function paymentId(text: string): PaymentId {

@@ -5,6 +5,7 @@ import { checkoutSessions } from './checkout-sessions.ts'
 import { customers } from './customers.ts'
 import { paymentLinks } from './payment-links.ts'
 import { payments } from './payments.ts'
+import { sandbox } from './sandbox.ts'
 import { webhooks } from './webhooks.ts'
 import { withdrawals } from './withdrawals.ts'
 
@@ -16,4 +17,5 @@ export const routes: readonly Route[] = [
   customers,
   balance,
   withdrawals,
+  sandbox,
 ].flat()
