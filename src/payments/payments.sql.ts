@@ -199,7 +199,10 @@ export async function updatePayment(tx: Tx, payment: Payment): Promise<void> {
   )
 }
 
-/** Puts payments into the settle worker's queue. Locks their rows in the order of their keys. */
+/**
+ * Puts payments into the settle worker's queue. Locks their rows in the order of their keys, those that are queued
+ * already too: such a one may just be taken off by a decision that has not seen what the caller writes.
+ */
 export async function markDecisionDue(
   tx: Tx,
   payments: readonly { accountId: AccountId; paymentId: PaymentId }[],
@@ -209,7 +212,6 @@ export async function markDecisionDue(
     `update payments p set decision_due = true
      from (select p.account_id, p.id from payments p
        join (select distinct * from unnest($1::uuid[], $2::uuid[]) as u (account_id, id)) k using (account_id, id)
-       where not p.decision_due
        order by p.account_id, p.id for update of p) due
      where p.account_id = due.account_id and p.id = due.id`,
     [payments.map((payment) => payment.accountId), payments.map((payment) => payment.paymentId)],
