@@ -23,15 +23,15 @@ export async function markEtherUnchecked(tx: Tx, chain: ChainName): Promise<void
 export interface RecordedEther {
   readonly address: string
   readonly lookup: Buffer
-  /** Deposits in blocks and our own gas, up to the tip. */
+  /** Deposits in blocks and our own gas, less what the address sent, up to the tip. */
   readonly recordedAtoms: bigint
   readonly tipHash: string
 }
 
 /**
  * Issued addresses in the order of their lookups, with their recorded ether and the tip that it was recorded up to: one
- * statement, so both are of one moment. Left out are addresses that sent something, for what they hold follows from
- * what they paid as well; the proof of the books covers those.
+ * statement, so both are of one moment. Left out are addresses with a transaction of their own whose end is not
+ * known yet: until it is, nobody can say what they should hold.
  */
 export async function listRecordedEther(
   db: Queryable,
@@ -43,10 +43,16 @@ export async function listRecordedEther(
     `select a.address, a.lookup, c.tip_hash,
        coalesce((select sum(d.amount_atoms) from deposits d
          where d.chain = a.chain and d.address = a.address and d.asset = 'ETH' and d.block_height is not null), 0)
-       + coalesce((select sum(g.atoms) from gas_funding g where g.chain = a.chain and g.address = a.address), 0) as atoms
+       + coalesce((select sum(g.atoms) from gas_funding g where g.chain = a.chain and g.address = a.address), 0)
+       - coalesce(sent.atoms, 0) as atoms
      from addresses a join chains c on c.chain = a.chain
-     where a.chain = $1 and a.lookup > $2 and a.payment_id is not null
-       and not exists (select from signed_transactions s where s.chain = a.chain and s.sender = a.address)
+     left join lateral (
+       select sum(s.paid_fee_atoms + case when s.outcome = 'confirmed' and s.asset = 'ETH' then s.value_atoms else 0 end) as atoms,
+         bool_or(s.outcome is null or s.outcome in ('confirmed', 'reverted') and (s.paid_fee_atoms is null or s.block_height > c.tip_height)) as open
+       from signed_transactions s
+       where s.chain = a.chain and s.sender = a.address and (s.outcome is null or s.outcome in ('confirmed', 'reverted'))
+     ) sent on true
+     where a.chain = $1 and a.lookup > $2 and a.payment_id is not null and sent.open is not true
      order by a.lookup limit $3`,
     [chain, after, limit],
   )

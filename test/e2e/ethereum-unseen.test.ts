@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { privateKeyToAccount } from 'viem/accounts'
 import type { Payment } from '../../src/payments/payment.ts'
+import { testAccountKey } from '../wallet.ts'
 import { type EthereumRoad, ethereumRoad } from './ethereum-road.ts'
 
 const road = await ethereumRoad()
@@ -89,6 +91,77 @@ describe('a node that keeps the state of few blocks', () => {
     assert.equal((await pruned.show(payment)).status, 'completed')
     await pruned.prove()
   })
+})
+
+describe('an old address that was swept', () => {
+  it('is compared with what it received and sent, once its sweep has ended', async () => {
+    const payment = await road.create('ETH')
+    await anvil.send({ to: payment.address, value: payment.dueAtoms })
+    await road.confirm()
+    await gateway.db.query(
+      "update addresses set issued_at = issued_at - interval '32 days' where address = $1",
+      [payment.address],
+    )
+
+    // The sweep: half of it goes to the treasury, at a price that leaves a rest.
+    const value = payment.dueAtoms / 2n
+    const raw = await (await accountOf(payment)).signTransaction({
+      type: 'eip1559',
+      chainId: 31_337,
+      to: '0x00000000000000000000000000000000000000aa',
+      value,
+      nonce: 0,
+      gas: 21_000n,
+      maxFeePerGas: 10n ** 10n,
+      maxPriorityFeePerGas: 10n ** 9n,
+    })
+    const hash = await anvil.rpc<string>('eth_sendRawTransaction', [raw])
+    await gateway.db.query(
+      `insert into signed_transactions (chain, txid, line, kind, raw, asset, value_atoms, sender, nonce, fee_atoms, fee_rate)
+       values ('ethereum', $1, $1, 'sweep', $2, 'ETH', $3, $4, 0, 1, 1)`,
+      [hash, raw, value, payment.address],
+    )
+    await anvil.mine()
+    await sendByContract(payment, 3n * 10n ** 15n)
+    await road.confirm()
+    await passDay(road)
+    await road.follow()
+    assert.equal((await road.show(payment)).deposits.length, 1, 'nobody knows yet what it should hold')
+
+    const receipt = await anvil.rpc<{
+      gasUsed: string
+      effectiveGasPrice: string
+      blockNumber: string
+      blockHash: string
+    }>('eth_getTransactionReceipt', [hash])
+    await gateway.db.query(
+      `update signed_transactions set outcome = 'confirmed', paid_fee_atoms = $2, block_height = $3, block_hash = $4
+       where txid = $1`,
+      [
+        hash,
+        BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice),
+        BigInt(receipt.blockNumber),
+        receipt.blockHash,
+      ],
+    )
+    await passDay(road)
+    await road.follow()
+    assert.deepEqual(
+      (await road.show(payment)).deposits.map((deposit) => deposit.amount_atoms),
+      [String(payment.dueAtoms), String(3n * 10n ** 15n)],
+    )
+  })
+
+  /** The key that the test wallet derived the address from. */
+  async function accountOf(payment: Payment) {
+    const { rows } = await gateway.db.query<{ position: bigint }>(
+      'select position from addresses where address = $1',
+      [payment.address],
+    )
+    const key = testAccountKey('ethereum').deriveChild(0).deriveChild(Number(rows[0]?.position)).privateKey
+    assert.ok(key)
+    return privateKeyToAccount(`0x${Buffer.from(key).toString('hex')}`)
+  }
 })
 
 const passDay = ({ gateway: { db } }: EthereumRoad) =>
