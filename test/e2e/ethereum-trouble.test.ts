@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import type { Payment } from '../../src/payments/payment.ts'
 import { markWindowsOver } from '../../src/payments/payments.sql.ts'
 import { call, testApp, testMerchant } from '../api.ts'
 import { ethereumRoad } from './ethereum-road.ts'
@@ -25,10 +24,10 @@ describe('a reorganisation on a real Ethereum node', () => {
 
     const sendAgain = await anvil.reorganise(3)
     await road.follow()
-    assert.deepEqual(await statusOf(payment), ['detected', ['reorganised']])
+    assert.deepEqual(await road.statusOf(payment), ['detected', ['reorganised']])
     await sendAgain()
     await road.confirm()
-    assert.deepEqual(await statusOf(payment), ['completed', ['confirmed']])
+    assert.deepEqual(await road.statusOf(payment), ['completed', ['confirmed']])
     assert.deepEqual(await road.events(payment), [
       'payment.created',
       'payment.confirming',
@@ -45,7 +44,7 @@ describe('a reorganisation on a real Ethereum node', () => {
     await anvil.call(road.usdc, 'transfer', [anvil.accounts[4] ?? '', 1n], { from: rival })
     await sendAgain()
     await road.confirm()
-    assert.deepEqual(await statusOf(payment), ['completed', ['confirmed']])
+    assert.deepEqual(await road.statusOf(payment), ['completed', ['confirmed']])
   })
 
   it('of ether that a contract sent ends the old deposit: it comes back as another, counted once', async () => {
@@ -58,7 +57,7 @@ describe('a reorganisation on a real Ethereum node', () => {
     await road.follow()
     await sendAgain()
     await road.confirm()
-    assert.deepEqual(await statusOf(payment), ['completed', ['replaced', 'confirmed']])
+    assert.deepEqual(await road.statusOf(payment), ['completed', ['replaced', 'confirmed']])
   })
 
   it('after completion takes the credit back, and gives it again without a second event', async () => {
@@ -71,13 +70,13 @@ describe('a reorganisation on a real Ethereum node', () => {
 
     const sendAgain = await anvil.reorganise(12)
     await road.follow()
-    assert.deepEqual(await statusOf(payment), ['detected', ['reorganised']])
+    assert.deepEqual(await road.statusOf(payment), ['detected', ['reorganised']])
     assert.equal(await road.balance('USDC', 'available'), before)
     await road.prove()
 
     await sendAgain()
     await road.confirm()
-    assert.deepEqual(await statusOf(payment), ['completed', ['confirmed']])
+    assert.deepEqual(await road.statusOf(payment), ['completed', ['confirmed']])
     assert.equal(await road.balance('USDC', 'available'), credited)
     assert.deepEqual(await road.events(payment), [
       'payment.created',
@@ -97,7 +96,7 @@ describe('a reorganisation on a real Ethereum node', () => {
     await anvil.send({ from: buyer, to: rival, value: 1n })
     await road.confirm()
     await assert.rejects(sendAgain(), /nonce too low/i)
-    assert.deepEqual(await statusOf(payment), ['detected', ['reorganised']])
+    assert.deepEqual(await road.statusOf(payment), ['detected', ['reorganised']])
     assert.equal(await road.balance('ETH', 'available'), before)
 
     // An hour later nobody has seen it again.
@@ -106,7 +105,7 @@ describe('a reorganisation on a real Ethereum node', () => {
       payment.id,
     ])
     await road.follow()
-    assert.deepEqual(await statusOf(payment), ['failed', ['dropped']])
+    assert.deepEqual(await road.statusOf(payment), ['failed', ['dropped']])
     assert.equal((await road.events(payment)).at(-1), 'payment.expired')
   })
 })
@@ -158,11 +157,7 @@ describe('a real Ethereum node that is stopped', () => {
       await anvil.mine(50)
     }
     await road.follow()
-    for (const payment of payments) assert.deepEqual(await statusOf(payment), ['completed', ['confirmed']])
+    for (const payment of payments)
+      assert.deepEqual(await road.statusOf(payment), ['completed', ['confirmed']])
   })
 })
-
-async function statusOf(payment: Payment) {
-  const { status, deposits } = await road.show(payment)
-  return [status, deposits.map((deposit) => deposit.status)]
-}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, describe, it } from 'node:test'
+import type { Payment, PaymentStatus } from '../../src/payments/payment.ts'
+import { markWindowsOver } from '../../src/payments/payments.sql.ts'
+import { startSettler } from '../../src/workers/settle.ts'
+import { startWatcher } from '../../src/workers/watch.ts'
+import { call, testApp, testMerchant } from '../api.ts'
+import { litecoinRoad } from './litecoin-road.ts'
+
+const road = await litecoinRoad()
+const { node, gateway } = road
+const app = await testApp(gateway)
+const { key } = await testMerchant(gateway.db, { mode: 'live' })
+const LIFE = ['payment.created', 'payment.confirming', 'payment.completed']
+
+describe('a real Litecoin node that is stopped', () => {
+  afterEach(() => road.prove())
+
+  it('refuses new payments, expires none, and is caught up with when it is back', async () => {
+    const waiting = await road.create('LTC')
+    const paid = await road.create('LTC')
+    await road.pay({ address: paid.address, atoms: paid.dueAtoms })
+    await node.mine()
+    await node.stop()
+    await assert.rejects(road.follow(), /cannot be reached/)
+
+    // Its last answer is 16 s old, and both windows ended meanwhile.
+    await gateway.db.query(
+      "update chains set viewed_at = viewed_at - interval '16 seconds' where chain = 'litecoin'",
+    )
+    for (const payment of [waiting, paid]) await road.endWindow(payment)
+    const order = { body: { asset: 'LTC', fiat_amount: 25 } }
+    const refused = await call(app, key, 'POST', '/payments', order)
+    assert.deepEqual([refused.status, refused.error?.reason], [503, 'chain_unavailable'])
+    assert.equal(await gateway.db.transaction((tx) => markWindowsOver(tx, 100)), 0)
+
+    await node.start()
+    await road.confirm()
+    await gateway.db.transaction((tx) => markWindowsOver(tx, 100))
+    await road.follow()
+    assert.equal((await road.show(waiting)).status, 'expired')
+    const late = await road.show(paid)
+    assert.deepEqual(
+      [late.status, late.deposits[0]?.late],
+      ['completed', false],
+      'its block is older than the end of the window',
+    )
+    assert.equal((await call(app, key, 'POST', '/payments', order)).status, 201)
+  })
+})
+
+describe('the loops, as they run in a worker', () => {
+  after(() => road.prove())
+
+  it('follow a payment to its end, and catch up with what they missed while they were stopped', async () => {
+    await road.release()
+    const running = startLoops()
+    const payment = await road.create('LTC')
+    await road.pay({ address: payment.address, atoms: payment.dueAtoms })
+    await reached(payment, 'detected')
+    await node.mine(6)
+    await reached(payment, 'completed')
+    await running.stop()
+
+    const [one, two, replaced] = [
+      await road.create('LTC'),
+      await road.create('LTC'),
+      await road.create('LTC'),
+    ]
+    const txid = await road.pay({ address: replaced.address, atoms: replaced.dueAtoms })
+    await node.replace(txid)
+    await road.pay({ address: one.address, atoms: one.dueAtoms })
+    await node.mine(60)
+    await road.pay({ address: two.address, atoms: two.dueAtoms })
+    const again = startLoops()
+    await reached(one, 'completed')
+    await reached(two, 'detected')
+    await node.mine(6)
+    await reached(two, 'completed')
+    await again.stop()
+    assert.deepEqual(await road.statusOf(replaced), ['pending', []])
+    for (const done of [payment, one, two]) assert.deepEqual(await road.events(done), LIFE)
+  })
+})
+
+function startLoops() {
+  const loops = [startWatcher(gateway, road.port, { idleMs: 50 }), startSettler(gateway, { idleMs: 50 })]
+  return { stop: () => Promise.all(loops.map((loop) => loop.stop())) }
+}
+
+/** Resolves when the loops have brought the payment there; the test's own time limit ends a wait in vain. */
+async function reached(payment: Payment, status: PaymentStatus): Promise<void> {
+  while ((await road.show(payment)).status !== status) await new Promise((resolve) => setTimeout(resolve, 50))
+}

@@ -1,0 +1,100 @@
+/** A gateway with a live account on a real chain: its watcher and settler are stepped by hand, so nothing waits. */
+import assert from 'node:assert/strict'
+import type { ChainPort } from '../../src/chains/chain.ts'
+import type { Asset } from '../../src/core/assets.ts'
+import { releaseLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
+import { createPayment } from '../../src/flows/create-payment.ts'
+import { meetChain, observeChain } from '../../src/flows/observe-chain.ts'
+import { readPayment } from '../../src/flows/read-payment.ts'
+import { reconcile } from '../../src/flows/reconcile.ts'
+import type { Payment } from '../../src/payments/payment.ts'
+import type { PaymentView } from '../../src/payments/payment-view.ts'
+import { settleNext } from '../../src/workers/settle.ts'
+import { type TestGateway, testAccount, testGateway } from '../gateway.ts'
+
+export interface Road {
+  readonly gateway: TestGateway
+  readonly port: ChainPort
+  /** A payment of 25 dollars unless told. */
+  create(asset: Asset, dollars?: bigint): Promise<Payment>
+  /** Lets the watcher reach the node's tip and the settler decide about everything that is due. */
+  follow(): Promise<void>
+  /** Gives up the lead of the chain, so that a watcher's loop can take it. No `follow` after that. */
+  release(): Promise<void>
+  show(payment: Payment): Promise<PaymentView>
+  /** Ends the payment's window now. */
+  endWindow(payment: Payment): Promise<void>
+  /** The payment's status, and its deposits' in the order they were seen. */
+  statusOf(payment: Payment): Promise<readonly [string, readonly string[]]>
+  /** Types of the events about a payment, oldest first. */
+  events(payment: Payment): Promise<string[]>
+  /** A balance of the merchant in atoms. */
+  balance(asset: Asset, kind: 'available' | 'unresolved'): Promise<bigint>
+  /** The books agree with themselves and with the chain. */
+  prove(): Promise<void>
+}
+
+export async function openRoad(port: ChainPort): Promise<Road> {
+  const gateway = await testGateway({ freshPerChain: 80 })
+  const account = await testAccount(gateway, 'live')
+  await meetChain(gateway, port)
+  const lease = await takeLease(gateway.db, port.chain, 'test')
+  assert.ok(lease)
+
+  const road: Road = {
+    gateway,
+    port,
+    create: (asset, dollars = 25n) =>
+      gateway.db.transaction((tx) =>
+        createPayment(gateway, tx, account, {
+          asset,
+          fiatMinor: dollars * 100n,
+          fiatCurrency: 'USD',
+          reference: null,
+          customerEmail: null,
+          metadata: null,
+        }),
+      ),
+    async follow() {
+      while ((await observeChain(gateway, port, lease)).behind);
+      while (await settleNext(gateway));
+    },
+    release: () => releaseLease(gateway.db, lease),
+    async show(payment) {
+      const view = await readPayment(gateway.db, payment.accountId, payment.id)
+      assert.ok(view)
+      return view
+    },
+    async endWindow({ accountId, id }) {
+      await gateway.db.query(
+        'update payments set expires_at = clock_timestamp() where account_id = $1 and id = $2',
+        [accountId, id],
+      )
+    },
+    async statusOf(payment) {
+      const { status, deposits } = await road.show(payment)
+      return [status, deposits.map((deposit) => deposit.status)]
+    },
+    async events(payment) {
+      const { rows } = await gateway.db.query<{ type: string }>(
+        `select type from events where account_id = $1 and cause like 'payment:' || $2 || ':%' order by created_at, id`,
+        [payment.accountId, payment.id],
+      )
+      return rows.map((row) => row.type)
+    },
+    async balance(asset, kind) {
+      const { rows } = await gateway.db.query<{ atoms: bigint }>(
+        'select atoms from balances where account_id = $1 and asset = $2 and kind = $3',
+        [account.id, asset, kind],
+      )
+      return rows[0]?.atoms ?? 0n
+    },
+    async prove() {
+      const proof = await reconcile(gateway.db, [port])
+      assert.deepEqual(proof.differences, [])
+      assert.ok(proof.holdings.length > 0)
+    },
+  }
+  await road.follow()
+  return road
+}
