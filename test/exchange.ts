@@ -31,8 +31,15 @@ export interface Exchange {
   readonly url: string
   behave(behaviour: Behaviour): void
   price(prices: Prices): void
+  /** Takes a pair off the list: `LTC/EUR`. Whoever asks for it is told so, and nothing else. */
+  unlist(pair: string): void
   requests(): number
 }
+
+const asksForOne = (url: string, names: ReadonlySet<string>): boolean =>
+  decodeURIComponent(url)
+    .split(/[^A-Z]+/)
+    .some((word) => names.has(word))
 
 interface Book {
   readonly bid: string | number
@@ -44,9 +51,15 @@ export async function startExchange(name: ExchangeName, initial: Prices): Promis
   let behaviour: Behaviour = 'answer'
   let prices = initial
   let requests = 0
+  const unlisted = new Set<string>()
   const server = createServer((request, response) => {
     requests += 1
     if (misbehaved(behaviour, response)) return
+    if (asksForOne(request.url ?? '', unlisted)) {
+      if (name === 'kraken') response.end('{"error":["EQuery:Unknown asset pair"]}')
+      else response.writeHead(400).end('{"code":-1121,"msg":"Invalid symbol."}')
+      return
+    }
     const books = new Map(
       Object.entries(prices).map(([pair, price]) => [pair, bookOf(price, behaviour)] as const),
     )
@@ -67,6 +80,8 @@ export async function startExchange(name: ExchangeName, initial: Prices): Promis
     price(next) {
       prices = next
     },
+    unlist: (pair) =>
+      void unlisted.add(pair.replace('/', '').replace('BTC', 'XBT')).add(pair.replace('/', '')),
     requests: () => requests,
   }
 }

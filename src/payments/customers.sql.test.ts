@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
+import { testPayment } from '../../test/gateway.ts'
+import { tellStory } from '../../test/story.ts'
+import { invariant } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { adjustCustomer, upsertCustomer } from './customers.sql.ts'
+import { findCustomer } from './list-customers.sql.ts'
 
 const db = await testDatabase()
 
@@ -51,4 +55,28 @@ test('a settlement and its reversal leave a customer as he was', async () => {
     await adjustCustomer(tx, { accountId, customerId, orders: -1, spentMinor: -24_75n })
   })
   assert.deepEqual(await read(), { orders: 0, spent: 0n })
+})
+
+test('order_count and total_spent follow a payment: up when it settles, back when the chain takes it away', async () => {
+  const story = await tellStory()
+  await story.gateway.db.query("update accounts set currency = 'EUR' where id = $1", [story.account.id])
+  const account = { ...story.account, currency: 'EUR' as const }
+  const payment = await testPayment(story.gateway, account, { customerEmail: 'ann@example.com' })
+  const read = async () => {
+    invariant(payment.customerId, 'the payment names an email')
+    const customer = await findCustomer(story.gateway.db, account.id, payment.customerId)
+    return [customer?.orderCount, customer?.totalSpentMinor]
+  }
+  assert.deepEqual(await read(), [0, 0n])
+  await story.pay(payment, payment.dueAtoms)
+  await story.mine(6)
+  await story.look()
+  // 99 dollars net, at 90 euro to 100 dollars.
+  assert.deepEqual(await read(), [1, 89_10n])
+  await story.reorganise(6)
+  await story.look()
+  assert.deepEqual(await read(), [0, 0n])
+  await story.mine(6)
+  await story.look()
+  assert.deepEqual(await read(), [1, 89_10n])
 })

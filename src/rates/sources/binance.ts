@@ -7,7 +7,7 @@
  */
 import { OutsideFailure } from '../../core/errors.ts'
 import { invert, type PairName } from '../pair.ts'
-import { getJson, member, midPrice, type Source, type SourceOptions, stampOf } from './source.ts'
+import { askTogether, getJson, member, midPrice, type Source, type SourceOptions, stampOf } from './source.ts'
 
 const PAIRS: readonly (readonly [symbol: string, pair: PairName, inverted: boolean])[] = [
   ['BTCEUR', 'BTC/EUR', false],
@@ -19,19 +19,22 @@ const PAIRS: readonly (readonly [symbol: string, pair: PairName, inverted: boole
 
 export function binance(options: SourceOptions = {}): Source {
   const baseUrl = options.baseUrl ?? 'https://data-api.binance.vision'
-  const symbols = JSON.stringify(PAIRS.map(([symbol]) => symbol))
-  const url = `${baseUrl}/api/v3/ticker/24hr?symbols=${encodeURIComponent(symbols)}`
   return {
     name: 'binance',
-    async readTickers(signal) {
-      const body = await getJson(url, signal, options.timeoutMs)
+    readTickers: askTogether(PAIRS, async (pairs, signal) => {
+      const symbols = encodeURIComponent(JSON.stringify(pairs.map(([symbol]) => symbol)))
+      const body = await getJson(
+        `${baseUrl}/api/v3/ticker/24hr?symbols=${symbols}`,
+        signal,
+        options.timeoutMs,
+      )
       if (!Array.isArray(body)) throw new OutsideFailure("Binance's answer is no list", { retryable: true })
-      return PAIRS.flatMap(([symbol, pair, inverted]) => {
+      return pairs.flatMap(([symbol, pair, inverted]) => {
         const ticker: unknown = body.find((entry: unknown) => member(entry, 'symbol') === symbol)
         const price = midPrice(member(ticker, 'bidPrice'), member(ticker, 'askPrice'))
         const at = stampOf(Number(member(ticker, 'closeTime')))
         return price && at ? [{ pair, price: inverted ? invert(price) : price, at }] : []
       })
-    },
+    }),
   }
 }

@@ -6,7 +6,7 @@
  */
 import { OutsideFailure } from '../../core/errors.ts'
 import type { PairName } from '../pair.ts'
-import { getJson, member, midPrice, type Source, type SourceOptions } from './source.ts'
+import { askTogether, getJson, member, midPrice, type Source, type SourceOptions } from './source.ts'
 
 /** What is asked for, what the answer calls it, and what it is. */
 const PAIRS: readonly (readonly [asked: string, answered: string, pair: PairName])[] = [
@@ -31,24 +31,27 @@ const PAIRS: readonly (readonly [asked: string, answered: string, pair: PairName
 
 export function kraken(options: SourceOptions = {}): Source {
   const baseUrl = options.baseUrl ?? 'https://api.kraken.com'
-  const url = `${baseUrl}/0/public/Ticker?pair=${PAIRS.map(([asked]) => asked).join(',')}`
   return {
     name: 'kraken',
-    async readTickers(signal) {
+    readTickers: askTogether(PAIRS, async (pairs, signal) => {
+      const url = `${baseUrl}/0/public/Ticker?pair=${pairs.map(([asked]) => asked).join(',')}`
       const body = await getJson(url, signal, options.timeoutMs)
       const at = new Date()
       const result = member(body, 'result')
-      if (result === undefined) {
-        const errors = JSON.stringify(member(body, 'error') ?? null).slice(0, 200)
-        throw new OutsideFailure(`Kraken's answer holds no result; its errors: ${errors}`, {
-          retryable: true,
-        })
-      }
-      return PAIRS.flatMap(([asked, answered, pair]) => {
+      if (result === undefined) throw withoutResult(member(body, 'error'))
+      return pairs.flatMap(([asked, answered, pair]) => {
         const ticker = member(result, answered) ?? member(result, asked)
         const price = midPrice(member(member(ticker, 'b'), 0), member(member(ticker, 'a'), 0))
         return price ? [{ pair, price, at }] : []
       })
-    },
+    }),
   }
+}
+
+/** Kraken answers 200 to everything and lists what is wrong. */
+function withoutResult(errors: unknown): OutsideFailure {
+  const shown = JSON.stringify(errors ?? null).slice(0, 200)
+  return new OutsideFailure(`Kraken's answer holds no result; its errors: ${shown}`, {
+    retryable: !shown.includes('Unknown asset pair'),
+  })
 }

@@ -43,7 +43,8 @@ export async function getJson(url: string, signal: AbortSignal, timeoutMs = TIME
     })
     if (!response.ok) {
       await response.body?.cancel()
-      const retryable = response.status === 429 || response.status >= 500
+      // These two are how exchanges say that they do not list a pair.
+      const retryable = response.status !== 400 && response.status !== 404
       throw new OutsideFailure(`${shown} answered ${response.status}`, { retryable })
     }
     return JSON.parse(await boundedText(response, shown))
@@ -108,7 +109,7 @@ export async function readEach(
       const ticker = await read(pair)
       if (ticker) tickers.push(ticker)
     } catch (failure) {
-      if (failure instanceof OutsideFailure && !failure.retryable) continue
+      if (isNotListed(failure)) continue
       failures.push(failure)
       // An exchange that stalls is not waited for once per pair.
       if (failures.length === 2) break
@@ -117,6 +118,40 @@ export async function readEach(
   if (tickers.length === 0 && failures.length > 0) throw failures[0]
   return tickers
 }
+
+/**
+ * Tickers of an exchange that is asked for many pairs at once, and answers none of them when it does not list one. Then
+ * each is asked for alone, and what is not listed is left out for as long as this process runs.
+ *
+ * @param read - Throws an {@link OutsideFailure} that is not retryable when a pair is not listed.
+ */
+export function askTogether<Asked>(
+  pairs: readonly Asked[],
+  read: (pairs: readonly Asked[], signal: AbortSignal) => Promise<readonly Ticker[]>,
+): (signal: AbortSignal) => Promise<readonly Ticker[]> {
+  let listed = pairs
+  return async (signal) => {
+    try {
+      return await read(listed, signal)
+    } catch (failure) {
+      if (!isNotListed(failure)) throw failure
+      const found: Asked[] = []
+      for (const pair of listed) {
+        try {
+          await read([pair], signal)
+          found.push(pair)
+        } catch (alone) {
+          if (!isNotListed(alone)) throw alone
+        }
+      }
+      if (found.length === 0) throw failure
+      listed = found
+      return read(listed, signal)
+    }
+  }
+}
+
+const isNotListed = (failure: unknown): boolean => failure instanceof OutsideFailure && !failure.retryable
 
 /** A time given by an exchange, never later than now: a clock ahead of ours must not make a price younger. */
 export function stampOf(milliseconds: number): Date | null {

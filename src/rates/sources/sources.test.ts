@@ -86,3 +86,20 @@ for (const [name, [open, pairs]] of Object.entries(SOURCES)) {
     })
   }
 }
+
+for (const [name, unlisted, left] of [
+  ['kraken', 'LTC/USD', ['BTC/EUR', 'BTC/USD', 'EUR/USD', 'USDT/USD']],
+  ['binance', 'EUR/USDC', ['BTC/EUR']],
+] as const) {
+  test(`${name}: a pair that is listed no more takes no other pair with it`, async () => {
+    const exchange = await startExchange(name, PRICES)
+    const [open] = SOURCES[name]
+    const source = open({ baseUrl: exchange.url, timeoutMs: 1_000 })
+    const read = async () => (await source.readTickers(new AbortController().signal)).map(({ pair }) => pair)
+    exchange.unlist(unlisted)
+    assert.deepEqual((await read()).sort(), left)
+    const before = exchange.requests()
+    assert.deepEqual((await read()).sort(), left)
+    assert.equal(exchange.requests(), before + 1, 'and is asked for no more')
+  })
+}
