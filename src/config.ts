@@ -231,7 +231,9 @@ function openVariables(env: Environment) {
     read,
     report: (problem: string) => problems.push(problem),
     unknown: () =>
-      Object.keys(env).filter((name) => /^BECK_(?!TEST_)/.test(name) && env[name] !== '' && !known.has(name)),
+      Object.keys(env).filter(
+        (name) => /^BECK_(?!TEST_|CRASH_AT$)/.test(name) && env[name] !== '' && !known.has(name),
+      ),
     refuseIfAny() {
       if (problems.length > 0) {
         throw new Refusal(

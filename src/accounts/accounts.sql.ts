@@ -1,6 +1,6 @@
 import type { Fiat, Mode } from '../core/assets.ts'
 import { type AccountId, newId } from '../core/ids.ts'
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 import type { Account, AccountDraft, ConfirmationRule } from './account.ts'
 
 interface AccountRow {
@@ -67,11 +67,25 @@ export async function listAccounts(db: Queryable): Promise<Account[]> {
   return rows.map(fromRow)
 }
 
-/** Whether anybody has an account of this mode yet. */
-export async function hasAccount(db: Queryable, mode: Mode): Promise<boolean> {
+/** Whether any account is live: only then are live rates needed. */
+export async function hasLiveAccount(db: Queryable): Promise<boolean> {
   const { rows } = await db.query<{ found: boolean }>(
-    'select exists (select 1 from accounts where mode = $1) as found',
-    [mode],
+    `select exists (select 1 from accounts where mode = 'live') as found`,
   )
+  return rows[0]?.found === true
+}
+
+/**
+ * Whether there is any account. While there is none, the table is locked against others who would make the first one,
+ * until the transaction ends.
+ */
+export async function lockAccounts(tx: Tx): Promise<boolean> {
+  if (await hasAccount(tx)) return true
+  await tx.query('lock table accounts in share row exclusive mode')
+  return hasAccount(tx)
+}
+
+async function hasAccount(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>('select exists (select 1 from accounts) as found')
   return rows[0]?.found === true
 }

@@ -4,7 +4,7 @@ import { testDatabase } from '../../test/database.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { readAccountDraft } from './account.ts'
-import { findAccount, hasAccount, insertAccount, listAccounts } from './accounts.sql.ts'
+import { findAccount, hasLiveAccount, insertAccount, listAccounts } from './accounts.sql.ts'
 import { parseApiKey } from './api-key.ts'
 import { createApiKey, findApiKey, findApiKeyOwner, listApiKeys, revokeApiKey } from './api-keys.sql.ts'
 
@@ -12,14 +12,17 @@ const db = await testDatabase()
 const draft = { name: 'Shop', email: 'shop@example.com', mode: 'test', currency: 'EUR' } as const
 
 test('an account is found again as it was made', async () => {
-  assert.equal(await hasAccount(db, 'test'), false)
   const account = await insertAccount(db, draft)
   assert.deepEqual({ ...account, ...draft }, account)
   assert.deepEqual(await findAccount(db, account.id), account)
   assert.deepEqual(await listAccounts(db), [account])
-  assert.equal(await hasAccount(db, 'test'), true)
-  assert.equal(await hasAccount(db, 'live'), false)
+  assert.equal(await hasLiveAccount(db), false)
   assert.equal(await findAccount(db, newId('acct')), null)
+})
+
+test('a live account is noticed', async () => {
+  await insertAccount(db, { ...draft, mode: 'live' })
+  assert.equal(await hasLiveAccount(db), true)
 })
 
 test('a draft with a wrong field is refused and the field named', () => {

@@ -7,12 +7,14 @@ import {
   type FastifyRequest,
   fastify,
 } from 'fastify'
+import type { ChainName } from '../core/assets.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { routes } from './api/routes.ts'
 import { type Caller, openAuthenticator } from './authenticate.ts'
 import { failure } from './envelope.ts'
 import { answerTo } from './errors.ts'
 import { guardRoutes } from './guard.ts'
+import { registerHealth } from './health.ts'
 import { readJsonBody } from './json-body.ts'
 import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
 import { registerReference } from './reference.ts'
@@ -36,6 +38,8 @@ export interface AppOptions {
   readonly redisUrl?: string
   /** Whose forwarded headers to believe: addresses or networks, comma-separated; nobody's when absent. */
   readonly trustProxy?: string
+  /** Chains that the settings connect: what `/readyz` and `/metrics` expect to be seen. */
+  readonly chains?: readonly ChainName[]
   /** Routes below `/v1` beyond the API's own. */
   readonly routes?: readonly Route[]
 }
@@ -151,5 +155,6 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   const guard = guardRoutes(openAuthenticator(gateway.db), limiter)
   for (const route of [...routes, ...(options.routes ?? [])]) registerRoute(app, gateway, route, guard)
   registerReference(app, routes)
+  registerHealth(app, gateway, options.chains ?? [])
   return app
 }

@@ -1,0 +1,101 @@
+#!/usr/bin/env node
+/**
+ * The command line. Each command's work is in a file of its own beside this one; those that need the whole house are
+ * read only when they are called, so that the others answer at once.
+ */
+import { Command, CommanderError } from 'commander'
+import { Refusal } from '../core/errors.ts'
+import { createAccount, showAccounts } from './accounts.ts'
+import { createKey, revokeKey, showKeys } from './keys.ts'
+import { migrateDatabase } from './migrate.ts'
+import { openTerminal, tellFailure } from './terminal.ts'
+import { runWallet } from './wallet.ts'
+
+const terminal = openTerminal(process.argv.includes('--json'))
+
+const program = new Command('beck')
+  .description('A self-hosted crypto payment gateway')
+  .option('--json', 'print one JSON object on standard output and nothing else')
+  .exitOverride()
+  .configureOutput({ writeOut: (text) => process.stdout.write(text), writeErr: () => {} })
+
+program
+  .command('start')
+  .description('run Beck until SIGTERM or SIGINT')
+  .option('--role <role>', 'all, api, worker, watcher or signer', 'all')
+  .action(async (options: { role: string }) => (await import('./start.ts')).start(terminal, options))
+
+program
+  .command('migrate')
+  .description("bring the database's schema up to date")
+  .action(() => migrateDatabase(terminal))
+
+const accounts = program.command('accounts').description('merchant accounts')
+accounts
+  .command('create')
+  .requiredOption('--name <name>')
+  .requiredOption('--email <email>')
+  .option('--mode <mode>', 'live or test', 'test')
+  .option('--currency <currency>', 'settlement currency: USD, EUR or GBP', 'USD')
+  .action((options: { name: string; email: string; mode: string; currency: string }) =>
+    createAccount(terminal, options),
+  )
+accounts.command('list').action(() => showAccounts(terminal))
+
+const keys = program.command('keys').description('API keys of an account')
+keys
+  .command('create')
+  .requiredOption('--account <id>')
+  .requiredOption('--name <name>')
+  .requiredOption('--scopes <scopes>', 'all, or scopes separated by commas')
+  .action((options: { account: string; name: string; scopes: string }) => createKey(terminal, options))
+keys
+  .command('list')
+  .requiredOption('--account <id>')
+  .action((options: { account: string }) => showKeys(terminal, options))
+keys
+  .command('revoke <key-id>')
+  .description('revoke a key for good')
+  .action((id: string) => revokeKey(terminal, id))
+
+const wallet = program.command('wallet').description('the keystore, which only the signer opens')
+wallet
+  .command('init')
+  .description('create the encrypted keystore and show its 24 words, this once')
+  .option('--restore', 'from 24 words on standard input instead')
+  .action((options: { restore?: true }) =>
+    runWallet(terminal, options.restore ? ['init', '--restore'] : ['init']),
+  )
+wallet
+  .command('show')
+  .description('show the account xpubs and the hot wallet')
+  .action(() => runWallet(terminal, ['show']))
+wallet
+  .command('allow <network> <address>')
+  .description('put an address on the allowlist of payouts')
+  .action((network: string, address: string) => runWallet(terminal, ['allow', network, address]))
+
+program
+  .command('doctor')
+  .description('look for what is wrong and say what to do')
+  .action(async () => (await import('./doctor.ts')).diagnose(terminal))
+
+program
+  .command('reconcile')
+  .description('prove the books; ends with 1 when they do not balance')
+  .action(async () => (await import('./reconcile.ts')).proveBooks(terminal))
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof CommanderError)) tellFailure(terminal, error)
+  else if (error.exitCode !== 0)
+    tellFailure(terminal, new Refusal('invalid', 'usage', `${error.message}\n\n${usageOf(process.argv)}`))
+}
+
+/** The help of the command that was meant. */
+function usageOf(argv: readonly string[]): string {
+  const named = program.commands.find((command) => argv.includes(command.name()))
+  const deeper = named?.commands.find((command) => argv.includes(command.name()))
+  return (deeper ?? named ?? program).helpInformation()
+}

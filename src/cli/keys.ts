@@ -1,0 +1,89 @@
+import { findAccount } from '../accounts/accounts.sql.ts'
+import { readScopes } from '../accounts/api-key.ts'
+import {
+  type ApiKey,
+  createApiKey,
+  findApiKeyOwner,
+  listApiKeys,
+  revokeApiKey,
+} from '../accounts/api-keys.sql.ts'
+import { Refusal } from '../core/errors.ts'
+import { type AccountId, readId, showId } from '../core/ids.ts'
+import { isoOrNull } from '../core/time.ts'
+import type { Queryable } from '../db/database.ts'
+import { type Terminal, table } from './terminal.ts'
+import { withStore } from './tool.ts'
+
+export async function createKey(
+  terminal: Terminal,
+  given: { account: string; name: string; scopes: string },
+): Promise<void> {
+  const scopes = readScopes(given.scopes)
+  const name = given.name.trim()
+  if (name.length < 1 || name.length > 255)
+    throw new Refusal('invalid', 'invalid_name', `a key's name has 1 to 255 characters, got ${name.length}`)
+  const made = await withStore(async ({ db }) => {
+    const account = await accountOf(db, given.account)
+    return createApiKey(db, { accountId: account.id, mode: account.mode, name, scopes })
+  })
+  terminal.answer({ ...shown(made), key: made.key }, [
+    made.key,
+    `${showId('key', made.id)}  ${made.name}  ${made.scopes.join(',')}`,
+    'This is the only time the key is shown.',
+  ])
+}
+
+export async function showKeys(terminal: Terminal, given: { account: string }): Promise<void> {
+  const keys = await withStore(async ({ db }) => listApiKeys(db, (await accountOf(db, given.account)).id))
+  terminal.answer(
+    { keys: keys.map(shown) },
+    keys.length === 0
+      ? ['This account has no key yet.']
+      : table(
+          keys.map((key) => [
+            showId('key', key.id),
+            `…${key.tail}`,
+            key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : 'active',
+            key.name,
+            key.scopes.join(','),
+          ]),
+        ),
+  )
+}
+
+export async function revokeKey(terminal: Terminal, id: string): Promise<void> {
+  const keyId = readId('key', id)
+  const revoked = await withStore(async ({ db }) => {
+    const owner = keyId && (await findApiKeyOwner(db, keyId))
+    return keyId && owner ? revokeApiKey(db, owner, keyId) : null
+  })
+  if (!revoked)
+    throw new Refusal(
+      'not_found',
+      'key_not_found',
+      `there is no key ${id}; \`beck keys list --account ID\` names them (key_…)`,
+    )
+  terminal.answer(shown(revoked), [`${id} is revoked; within five seconds nobody gets in with it.`])
+}
+
+async function accountOf(db: Queryable, id: string) {
+  const accountId: AccountId | null = readId('acct', id)
+  const account = accountId && (await findAccount(db, accountId))
+  if (!account)
+    throw new Refusal(
+      'not_found',
+      'account_not_found',
+      `there is no account ${id}; \`beck accounts list\` names them (acct_…)`,
+    )
+  return account
+}
+
+const shown = (key: ApiKey) => ({
+  id: showId('key', key.id),
+  account_id: showId('acct', key.accountId),
+  name: key.name,
+  scopes: key.scopes,
+  tail: key.tail,
+  created_at: key.createdAt.toISOString(),
+  revoked_at: isoOrNull(key.revokedAt),
+})

@@ -1,0 +1,13 @@
+import { migrate } from '../db/migrate.ts'
+import type { Terminal } from './terminal.ts'
+import { withStore } from './tool.ts'
+
+export async function migrateDatabase(terminal: Terminal): Promise<void> {
+  const applied = await withStore(({ db }) => migrate(db), { migrated: false })
+  terminal.answer(
+    { applied },
+    applied.length === 0
+      ? ['The database is up to date.']
+      : ['Ran now:', ...applied.map((name) => `  ${name}`)],
+  )
+}

@@ -1,0 +1,69 @@
+import { readConfig } from '../config.ts'
+import { Refusal } from '../core/errors.ts'
+import { showId } from '../core/ids.ts'
+import { openLog } from '../log.ts'
+import { type Beck, ROLES, startBeck } from '../main.ts'
+import type { Terminal } from './terminal.ts'
+
+/** How long closing in order may take before the process ends anyway. */
+const STOP_LIMIT_MS = 60_000
+
+/** Runs until a signal. Resolves when Beck runs; the process then ends by `end`. */
+export async function start(terminal: Terminal, given: { role: string }): Promise<void> {
+  const role = ROLES.find((known) => known === given.role)
+  if (!role)
+    throw new Refusal('invalid', 'unknown_role', `a role is one of ${ROLES.join(', ')}, got "${given.role}"`)
+  const config = readConfig(process.env)
+  const log = openLog(config.logLevel)
+  for (const name of config.unknownVariables)
+    log.warn({ variable: name }, 'a variable that means nothing to Beck is set; is it a slip?')
+
+  const starting = startBeck(config, role, log)
+  const end = endOnce(starting, log.info.bind(log))
+  process.on('SIGTERM', end).on('SIGINT', end)
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'Beck cannot go on; what it was doing is taken up at the next start')
+    process.exit(1)
+  })
+
+  const { firstAccount } = await starting
+  const origin = config.settings.publicUrl
+  log.info({ role, url: origin }, 'Beck is ready')
+  if (role !== 'all' && role !== 'api') return
+  const lines = ['', 'Beck is ready.', '', `  API    ${origin}/v1`, `  Docs   ${origin}/docs`]
+  if (firstAccount) {
+    lines.push(
+      '',
+      'A test account was made for you. Its key is shown only now:',
+      '',
+      `  Account  ${showId('acct', firstAccount.account.id)}`,
+      `  API key  ${firstAccount.key}`,
+    )
+  }
+  terminal.answer(
+    {
+      url: `${origin}/v1`,
+      ...(firstAccount ? { account_id: showId('acct', firstAccount.account.id), key: firstAccount.key } : {}),
+    },
+    [...lines, ''],
+  )
+}
+
+/** The first signal closes in order, a second one ends the process at once. */
+function endOnce(starting: Promise<Beck>, say: (fields: object, message: string) => void) {
+  let ending = false
+  return (signal: NodeJS.Signals) => {
+    if (ending) process.exit(1)
+    ending = true
+    say({ signal }, 'closing in order')
+    setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref()
+    starting
+      .then((beck) => beck.stop())
+      .then(() => {
+        say({}, 'closed')
+        process.exit(0)
+      })
+      // A start that fails says so itself.
+      .catch(() => {})
+  }
+}

@@ -1,0 +1,11 @@
+import { Refusal } from '../core/errors.ts'
+import { hasSigner, runSigner } from '../signer-process.ts'
+import type { Terminal } from './terminal.ts'
+import { withStore } from './tool.ts'
+
+/** The signer alone opens the keystore: the command is its own, with this terminal. */
+export async function runWallet(terminal: Terminal, command: readonly string[]): Promise<void> {
+  if (!hasSigner()) throw new Refusal('unavailable', 'no_signer', 'this copy of Beck has no signer')
+  const args = terminal.isJson ? [...command, '--json'] : command
+  process.exitCode = await withStore((store, config) => runSigner(args, config, store))
+}

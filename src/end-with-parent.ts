@@ -1,0 +1,5 @@
+/**
+ * Loaded into a child process with --import: ends it in order when its parent is gone, which closes the pipe on its
+ * standard input however the parent died. Without it a killed Beck would leave a signer behind.
+ */
+process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM')).resume()

@@ -1,0 +1,52 @@
+import type { ChainName } from '../core/assets.ts'
+import type { Queryable } from '../db/database.ts'
+
+export interface Backlog {
+  /** Chain and asset of every coin that pays nothing out until its books agree with its chain again. */
+  readonly frozen: readonly { readonly chain: ChainName; readonly asset: string; readonly reason: string }[]
+  readonly alerts: number
+  /** Payments whose chain news nobody has looked at yet. */
+  readonly decisionsDue: number
+  /** How long the delivery that is due the longest has waited; 0 when none is due. */
+  readonly deliveryDueAgeMs: number
+  /** Fresh deposit addresses per chain that has a wallet. */
+  readonly freshAddresses: Readonly<Partial<Record<ChainName, number>>>
+}
+
+/** Counted no further than this: enough for every graph, and cheap at any size. */
+const COUNT_MAX = 10_000
+
+interface BacklogRow {
+  frozen: { chain: ChainName; asset: string; reason: string }[]
+  alerts: bigint
+  decisions_due: bigint
+  delivery_due_age_ms: bigint
+  fresh: Partial<Record<ChainName, number>>
+}
+
+/** What waits, in one round trip; every part reads a partial index of exactly what it counts. */
+export async function readBacklog(db: Queryable): Promise<Backlog> {
+  const { rows } = await db.query<BacklogRow>(
+    `select
+      (select coalesce(json_agg(json_build_object('chain', chain, 'asset', asset, 'reason', reason)
+        order by chain, asset), '[]') from freezes) as frozen,
+      (select count(*) from (select from alerts limit $1) as counted) as alerts,
+      (select count(*) from (select from payments where decision_due limit $1) as counted) as decisions_due,
+      (select coalesce(greatest(0, extract(epoch from now() - min(due_at)) * 1000), 0)::int8 from deliveries
+        where status = 'pending') as delivery_due_age_ms,
+      (select coalesce(json_object_agg(chain, fresh), '{}') from
+        (select w.chain, (select count(*) from (select from addresses a
+          where a.chain = w.chain and a.series = w.series and a.branch = 0 and a.issued_at is null
+          limit $1) as counted) as fresh
+        from wallets w where w.retired_at is null) as pool) as fresh`,
+    [COUNT_MAX],
+  )
+  const row = rows[0] as BacklogRow
+  return {
+    frozen: row.frozen,
+    alerts: Number(row.alerts),
+    decisionsDue: Number(row.decisions_due),
+    deliveryDueAgeMs: Number(row.delivery_due_age_ms),
+    freshAddresses: row.fresh,
+  }
+}

@@ -1,0 +1,150 @@
+/** `/livez`, `/readyz` and `/metrics`: for load balancers and monitoring, without a key. */
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { ChainName } from '../core/assets.ts'
+import type { Gateway } from '../flows/gateway.ts'
+import { type Health, readHealth } from '../flows/health.ts'
+import { failure, success } from './envelope.ts'
+
+/** Monitoring of any number of probes costs one look a second. */
+const REMEMBERED_MS = 1_000
+
+/** @param chains - The chains that the settings connect. */
+export function registerHealth(app: FastifyInstance, gateway: Gateway, chains: readonly ChainName[]): void {
+  const look = remembered(() => readHealth(gateway, chains))
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  describeHealth(registry, look)
+  measureRequests(app, registry)
+
+  app.get('/livez', async (_request, reply) => json(reply, 200, success({ status: 'alive' })))
+
+  app.get('/readyz', async (request, reply) => {
+    const health = await look()
+    if (health.ready) {
+      return json(reply, 200, success({ status: health.ok ? 'ready' : 'degraded', ...shown(health) }))
+    }
+    const message = health.database.problem ?? 'not ready'
+    return json(
+      reply,
+      503,
+      failure(503, {
+        reason: 'not_ready',
+        message,
+        details: [{ field: 'database', message }],
+        requestId: request.id,
+      }),
+    )
+  })
+
+  app.get('/metrics', async (_request, reply) =>
+    reply
+      .type(registry.contentType)
+      .serializer(String)
+      .send(await registry.metrics()),
+  )
+}
+
+const json = (reply: FastifyReply, status: number, body: object) =>
+  reply
+    .code(status)
+    .header('Cache-Control', 'no-store')
+    .type('application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send(body)
+
+const seconds = (ms: number | null): number | null => (ms === null ? null : Math.round(ms / 100) / 10)
+
+const shown = ({ database, chains, rates, backlog }: Health) => ({
+  database: { ok: database.ok, answer_ms: database.answerMs },
+  chains: chains.map((chain) => ({
+    chain: chain.chain,
+    ok: chain.ok,
+    problem: chain.problem,
+    tip_height: chain.tipHeight,
+    tip_age_seconds: seconds(chain.tipAgeMs),
+    view_age_seconds: seconds(chain.viewAgeMs),
+  })),
+  rates: { ok: rates.ok, problem: rates.problem, age_seconds: seconds(rates.ageMs) },
+  frozen: backlog?.frozen ?? [],
+})
+
+function remembered(look: () => Promise<Health>): () => Promise<Health> {
+  let last: Promise<Health> | undefined
+  let lookedAtMs = 0
+  return () => {
+    if (!last || performance.now() - lookedAtMs > REMEMBERED_MS) {
+      lookedAtMs = performance.now()
+      last = look()
+    }
+    return last
+  }
+}
+
+/** Gauges that are read when they are asked for. */
+function describeHealth(registry: Registry, look: () => Promise<Health>): void {
+  const gauge = (
+    name: string,
+    help: string,
+    labelNames: string[],
+    fill: (gauge: Gauge, health: Health) => void,
+  ) =>
+    new Gauge({
+      name: `beck_${name}`,
+      help,
+      labelNames,
+      registers: [registry],
+      async collect() {
+        this.reset()
+        fill(this, await look())
+      },
+    })
+
+  gauge('ready', '1 when the API can answer', [], (to, health) => to.set(Number(health.ready)))
+  gauge('chain_ok', '1 when payments on the chain are taken', ['chain'], (to, { chains }) => {
+    for (const { chain, ok } of chains) to.set({ chain }, Number(ok))
+  })
+  gauge('chain_tip_height', 'newest block known', ['chain'], (to, { chains }) => {
+    for (const { chain, tipHeight } of chains) if (tipHeight !== null) to.set({ chain }, tipHeight)
+  })
+  gauge('chain_tip_age_seconds', 'age of the newest block known', ['chain'], (to, { chains }) => {
+    for (const { chain, tipAgeMs } of chains) if (tipAgeMs !== null) to.set({ chain }, tipAgeMs / 1_000)
+  })
+  gauge('chain_view_age_seconds', 'time since the last complete look', ['chain'], (to, { chains }) => {
+    for (const { chain, viewAgeMs } of chains) if (viewAgeMs !== null) to.set({ chain }, viewAgeMs / 1_000)
+  })
+  gauge('rate_age_seconds', 'age of the oldest live rate in use', [], (to, { rates }) => {
+    if (rates.ageMs !== null) to.set(rates.ageMs / 1_000)
+  })
+  gauge('rates_ok', '1 when no live rate in use is missing', [], (to, { rates }) => to.set(Number(rates.ok)))
+  gauge('decisions_due', 'payments with news nobody has looked at', [], (to, { backlog }) => {
+    if (backlog) to.set(backlog.decisionsDue)
+  })
+  gauge('delivery_due_age_seconds', 'wait of the webhook due the longest', [], (to, { backlog }) => {
+    if (backlog) to.set(backlog.deliveryDueAgeMs / 1_000)
+  })
+  gauge('fresh_addresses', 'addresses derived ahead', ['chain'], (to, { backlog }) => {
+    for (const [chain, count] of Object.entries(backlog?.freshAddresses ?? {})) to.set({ chain }, count)
+  })
+  gauge('frozen', '1 for a coin that pays nothing out', ['chain', 'asset'], (to, { backlog }) => {
+    for (const { chain, asset } of backlog?.frozen ?? []) to.set({ chain, asset }, 1)
+  })
+  gauge('alerts', 'alerts raised for the operator', [], (to, { backlog }) => {
+    if (backlog) to.set(backlog.alerts)
+  })
+}
+
+function measureRequests(app: FastifyInstance, registry: Registry): void {
+  const durations = new Histogram({
+    name: 'beck_http_request_duration_seconds',
+    help: 'time to answer, by route',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    // Unknown paths share one label, or strangers could make as many as they like.
+    const route = request.routeOptions.url ?? 'unknown'
+    durations.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1_000)
+  })
+}

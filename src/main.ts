@@ -1,0 +1,190 @@
+/** The composition root: settings become ports, ports become a gateway, and a role says which parts of Beck run here. */
+
+import { hasLiveAccount } from './accounts/accounts.sql.ts'
+import { createBitcoinChain } from './chains/bitcoin/bitcoin-chain.ts'
+import type { ChainPort } from './chains/chain.ts'
+import { createEthereumChain } from './chains/ethereum/ethereum-chain.ts'
+import { SIMULATED_CHAINS } from './chains/simulated/network.ts'
+import { createSimulatedChain } from './chains/simulated/simulated-chain.ts'
+import type { Config } from './config.ts'
+import { type ChainName, NETWORKS } from './core/assets.ts'
+import { Refusal } from './core/errors.ts'
+import type { Log } from './core/log.ts'
+import type { Database } from './db/database.ts'
+import { migrate } from './db/migrate.ts'
+import { type FirstAccount, openFirstAccount } from './flows/first-account.ts'
+import type { Gateway, Queue } from './flows/gateway.ts'
+import { readHealth } from './flows/health.ts'
+import { startServer } from './http/server.ts'
+import { fixedRates } from './rates/fixed.ts'
+import { startMarket } from './rates/market.ts'
+import type { Rates } from './rates/rates.ts'
+import { sandboxRates } from './rates/sandbox.ts'
+import { allSources } from './rates/sources/all.ts'
+import { hasSigner, superviseSigner } from './signer-process.ts'
+import { openStore, type Store } from './store.ts'
+import { openAddressPool } from './wallets/address-pool.sql.ts'
+import { startDayCloser } from './workers/close-day.ts'
+import { startDeliverer } from './workers/deliver.ts'
+import { startAddressFiller } from './workers/derive-addresses.ts'
+import { startExpirer } from './workers/expire.ts'
+import type { Loop } from './workers/loop.ts'
+import { startMiner } from './workers/mine.ts'
+import { startSettler } from './workers/settle.ts'
+import { startWatcher } from './workers/watch.ts'
+
+export const ROLES = ['all', 'api', 'worker', 'watcher', 'signer'] as const
+export type Role = (typeof ROLES)[number]
+
+export interface Beck {
+  /** Made by this start, when it was the first one ever; its key is shown nowhere else. */
+  readonly firstAccount: FirstAccount | null
+  /** Closes in order: no new requests, running ones and turns end, then signer, ports, pool and PostgreSQL. */
+  stop(): Promise<void>
+}
+
+/** A first request right after the start finds everything in place; a node that is down does not hold Beck up. */
+const READY_WITHIN_MS = 10_000
+
+/** @throws {Refusal} when Beck cannot run here, saying what to do. Whatever was started by then is closed again. */
+export async function startBeck(config: Config, role: Role, log: Log): Promise<Beck> {
+  const runs = (part: Role) => role === 'all' || role === part
+  const closers: (() => Promise<void>)[] = []
+  const stop = async () => {
+    for (let close = closers.pop(); close; close = closers.pop()) {
+      await close().catch((error) => log.error({ err: error }, 'a part of Beck did not close in order'))
+    }
+  }
+  try {
+    const store = await openStore(config, log, 'server')
+    closers.push(() => store.close())
+    const applied = await migrate(store.db)
+    if (applied.length > 0) log.info({ applied }, 'the database is up to date')
+
+    if (runs('signer') && hasSigner()) {
+      const signer = superviseSigner(config, store, log)
+      closers.push(() => signer.stop())
+    }
+    if (role === 'signer') return { firstAccount: null, stop }
+
+    const loops = new Map<Queue, Loop>()
+    const rates = openRates(config, store.db, log, closers)
+    const gateway: Gateway = {
+      db: store.db,
+      settings: config.settings,
+      rates,
+      addresses: openAddressPool(store.secrets),
+      secrets: store.secrets,
+      log,
+      wake: (queue) => loops.get(queue)?.wake(),
+    }
+    if (runs('watcher')) startWatchers(config, store, gateway, closers)
+    if (runs('worker')) startWorkers(store, gateway, loops, closers)
+    const firstAccount = runs('api') ? await openFirstAccount(gateway) : null
+    if (runs('api')) {
+      const server = await listen(config, gateway)
+      closers.push(() => server.close())
+    }
+    if (role === 'all') await untilReady(gateway, config)
+    return { firstAccount, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The chains that the settings connect; the simulated ones always are. */
+export const connectedChains = (config: Config): ChainName[] => [
+  ...NETWORKS.filter((network) => config.nodes[network] !== null),
+  ...SIMULATED_CHAINS,
+]
+
+/** Opens the port to every connected chain. Nothing is asked of a node before the first call. */
+export function openPorts(config: Config, db: Database, log: Log): ChainPort[] {
+  const { bitcoin, litecoin, ethereum } = config.nodes
+  return [
+    ...(bitcoin ? [createBitcoinChain({ chain: 'bitcoin', ...bitcoin, log })] : []),
+    ...(litecoin ? [createBitcoinChain({ chain: 'litecoin', ...litecoin, log })] : []),
+    ...(ethereum
+      ? [
+          createEthereumChain({
+            rpcUrl: ethereum.rpcUrl,
+            ...(ethereum.wsUrl === null ? {} : { wsUrl: ethereum.wsUrl }),
+            network: ethereum.network,
+            usdcContract: config.tokens.USDC,
+            usdtContract: config.tokens.USDT,
+            log,
+          }),
+        ]
+      : []),
+    ...SIMULATED_CHAINS.map((chain) => createSimulatedChain({ db, chain })),
+  ]
+}
+
+type Closers = (() => Promise<void>)[]
+
+function openRates(config: Config, db: Database, log: Log, closers: Closers): Gateway['rates'] {
+  const test = sandboxRates()
+  if (config.fixedRates !== null) return { live: fixedRates(config.fixedRates), test }
+  const market = startMarket({ sources: allSources(), isNeeded: () => hasLiveAccount(db), log })
+  closers.push(() => market.stop())
+  const live: Rates = market
+  return { live, test }
+}
+
+function startWatchers(config: Config, store: Store, gateway: Gateway, closers: Closers): void {
+  const ports = openPorts(config, store.db, gateway.log)
+  closers.push(async () => {
+    await Promise.all(ports.map((port) => port.close()))
+  })
+  closeTogether(
+    closers,
+    ports.map((port) => startWatcher(gateway, port)),
+  )
+  if (config.sandboxBlockMs > 0) closeTogether(closers, [startMiner(gateway, config.sandboxBlockMs)])
+}
+
+function startWorkers(store: Store, gateway: Gateway, loops: Map<Queue, Loop>, closers: Closers): void {
+  loops.set('settle', startSettler(gateway))
+  loops.set('deliver', startDeliverer(gateway))
+  loops.set('addresses', startAddressFiller({ db: store.db, secrets: store.secrets, log: gateway.log }))
+  closeTogether(closers, [...loops.values(), startExpirer(gateway), startDayCloser(gateway)])
+}
+
+function closeTogether(closers: Closers, loops: readonly Loop[]): void {
+  closers.push(async () => {
+    await Promise.all(loops.map((loop) => loop.stop()))
+  })
+}
+
+async function listen(config: Config, gateway: Gateway) {
+  try {
+    return await startServer(gateway, {
+      port: config.port,
+      rateLimit: config.rateLimit,
+      chains: connectedChains(config),
+      ...(config.redisUrl === null ? {} : { redisUrl: config.redisUrl }),
+      ...(config.trustProxy === null ? {} : { trustProxy: config.trustProxy }),
+    })
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+      throw new Refusal(
+        'conflict',
+        'port_in_use',
+        `port ${config.port} is in use by another program; end it, or set PORT to another one`,
+      )
+    }
+    throw error
+  }
+}
+
+async function untilReady(gateway: Gateway, config: Config): Promise<void> {
+  const deadline = performance.now() + READY_WITHIN_MS
+  while (performance.now() < deadline) {
+    const { chains, backlog } = await readHealth(gateway, connectedChains(config))
+    const simulated = chains.filter(({ chain }) => chain.startsWith('sim-'))
+    if (simulated.every(({ ok, chain }) => ok && (backlog?.freshAddresses[chain] ?? 0) > 0)) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  gateway.log.warn({}, 'the simulated chains are not ready yet; test accounts may have to wait')
+}
