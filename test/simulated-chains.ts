@@ -72,7 +72,7 @@ export function wallet(chain: BitcoinLike, fill: number) {
   return { address: payment.address, script: payment.script, key }
 }
 
-export interface Coin {
+interface Coin {
   readonly txid: string
   readonly index: number
   readonly atoms: bigint

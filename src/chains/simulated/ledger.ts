@@ -98,7 +98,7 @@ export async function mint(store: ChainStore, coins: Holding): Promise<string> {
 }
 
 /** Position of a transaction's only credit, as the port counts it: -1 for ether, the first log or output otherwise. */
-export const outputIndex = (asset: Asset): number => (asset === 'ETH' ? -1 : 0)
+const outputIndex = (asset: Asset): number => (asset === 'ETH' ? -1 : 0)
 
 /** Mines blocks; the first takes everything that waits and can be carried out. @returns The new tip. */
 export async function mine(store: ChainStore, count = 1): Promise<BlockRef> {
