@@ -75,11 +75,20 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('error', () => {})
 
   return {
-    query: (text, values) => run(pool, text, values),
+    query: async <Row>(text: string, values?: readonly unknown[]) => {
+      try {
+        return await run<Row>(pool, text, values)
+      } catch (cause) {
+        throw isConnectionLoss(cause) ? unreachable(options.url, cause) : cause
+      }
+    },
     transaction: (work, transactionOptions) => transact(pool, options.url, work, transactionOptions ?? {}),
     close: () => pool.end(),
   }
 }
+
+const unreachable = (url: string, cause: unknown): OutsideFailure =>
+  new OutsideFailure(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, { cause, retryable: true })
 
 async function run<Row>(client: pg.Pool | pg.PoolClient, text: string, values?: readonly unknown[]) {
   const result = await client.query(text, values ? [...values] : undefined)
@@ -107,10 +116,7 @@ async function transact<Result>(
     }
     if (attempt >= ATTEMPTS_MAX) {
       if (sqlState(outcome.cause) && !isConnectionLoss(outcome.cause)) throw outcome.cause
-      throw new OutsideFailure(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, {
-        cause: outcome.cause,
-        retryable: true,
-      })
+      throw unreachable(url, outcome.cause)
     }
     await pause(backoffMs(attempt))
   }

@@ -1,5 +1,4 @@
 /** Builds the HTTP application. `server.ts` listens; tests use `inject`. */
-import { randomBytes } from 'node:crypto'
 import {
   type FastifyError,
   type FastifyInstance,
@@ -19,8 +18,10 @@ import { readJsonBody } from './json-body.ts'
 import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
 import { registerReference } from './reference.ts'
 import { registerRoute } from './register-route.ts'
+import { newRequestId } from './request-id.ts'
 import type { Route } from './route.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
+import { answerToUnreadable } from './unreadable.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -43,8 +44,6 @@ export interface AppOptions {
   /** Routes below `/v1` beyond the API's own. */
   readonly routes?: readonly Route[]
 }
-
-const newRequestId = (): string => `req_${randomBytes(12).toString('base64url')}`
 
 const BODY_BYTES_MAX = 64 * 1024
 export const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
@@ -76,17 +75,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
       sendError(error, request, reply)
     },
     clientErrorHandler: (error, socket) => {
-      if (!socket.writable || error.code === 'ECONNRESET') return
-      const body = JSON.stringify(
-        failure(400, {
-          reason: 'malformed_request',
-          message: 'this is not an HTTP request that can be read',
-          requestId: newRequestId(),
-        }),
-      )
-      socket.end(
-        `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-      )
+      if (socket.writable && error.code !== 'ECONNRESET') socket.end(answerToUnreadable(error.code))
     },
   })
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {

@@ -1,5 +1,6 @@
 /** What each kind of trouble is answered with. Nothing of what happened inside ever shows in an answer. */
 import { type FieldProblem, OutsideFailure, Refusal, type RefusalKind } from '../core/errors.ts'
+import { sqlState } from '../db/database.ts'
 import { type SchemaProblem, schemaProblems } from './schema-problems.ts'
 
 const STATUS_OF: Readonly<Record<RefusalKind, number>> = {
@@ -64,6 +65,9 @@ const FASTIFY_REFUSALS: Readonly<Record<string, Answer>> = {
   FST_ERR_BAD_URL: answer(400, 'malformed_url', 'the path holds an escape that is not valid UTF-8'),
 }
 
+/** What PostgreSQL says when it is too busy for one more: lock not available, cancelled, conflicts five times over. */
+const BUSY = ['55P03', '57014', '40001', '40P01', '53300']
+
 /** Turns whatever was thrown into an answer. */
 export function answerTo(error: unknown): Answer {
   if (error instanceof Refusal) {
@@ -78,7 +82,7 @@ export function answerTo(error: unknown): Answer {
       retryAfterSeconds: error.retryAfterSeconds,
     }
   }
-  if (error instanceof OutsideFailure) {
+  if (error instanceof OutsideFailure || BUSY.includes(sqlState(error) ?? '')) {
     return {
       ...answer(
         503,

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import test, { after } from 'node:test'
+import { call, readAnswer, testApp, testMerchant, UNLIMITED } from '../../test/api.ts'
+import { testGateway } from '../../test/gateway.ts'
+import { openDatabase } from '../db/database.ts'
+import { startServer } from './server.ts'
+
+const gateway = await testGateway()
+const server = await startServer(gateway, { port: 0, host: '127.0.0.1', rateLimit: UNLIMITED })
+after(() => server.close())
+const { key } = await testMerchant(gateway.db)
+const base = `http://127.0.0.1:${server.port}/v1`
+
+/** Sends bytes as they are and returns the whole answer. */
+async function raw(bytes: string): Promise<string> {
+  const socket = connect(server.port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk
+  })
+  socket.write(bytes)
+  await once(socket, 'close')
+  return answer
+}
+
+for (const [what, bytes, status] of [
+  ['that is no HTTP', 'hello\r\n\r\n', 400],
+  ['with a broken header', 'GET /v1/payments HTTP/1.1\r\nHost: x\r\nbroken header\r\n\r\n', 400],
+  [
+    'with headers of 20 kB',
+    `GET /v1/payments HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`,
+    431,
+  ],
+  [
+    'with two lengths',
+    'POST /v1/payments HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na',
+    400,
+  ],
+] as const) {
+  test(`a request ${what} is answered with ${status} in the envelope`, async () => {
+    const answer = await raw(bytes)
+    assert.match(answer, new RegExp(`^HTTP/1.1 ${status} `))
+    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    const type = /content-type: (.*)/i.exec(head)?.[1]
+    if (body !== '') readAnswer(status, { 'content-type': type?.trim() }, body)
+  })
+}
+
+test('a payment is created over a real connection', async () => {
+  const response = await fetch(`${base}/payments`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ asset: 'LTC', fiat_amount: 5 }),
+  })
+  const text = await response.text()
+  readAnswer(response.status, Object.fromEntries(response.headers), text)
+  assert.equal(response.status, 201)
+})
+
+test('HEAD answers as GET does, without a body', async () => {
+  const response = await fetch(`${base}/payments`, { method: 'HEAD', headers: { 'x-api-key': key } })
+  assert.equal(response.status, 200)
+  assert.equal(await response.text(), '')
+})
+
+test('closing lets a running request end', async () => {
+  const closing = await startServer(gateway, { port: 0, host: '127.0.0.1', rateLimit: UNLIMITED })
+  const requests = Array.from({ length: 5 }, () =>
+    fetch(`http://127.0.0.1:${closing.port}/v1/payments`, { headers: { 'x-api-key': key } }),
+  )
+  const arrived = await Promise.all(requests)
+  await closing.close()
+  assert.deepEqual(
+    arrived.map((response) => response.status),
+    [200, 200, 200, 200, 200],
+  )
+  await assert.rejects(fetch(`http://127.0.0.1:${closing.port}/v1/payments`))
+})
+
+test('only the proxies that are trusted say whose address it is', async () => {
+  const trusting = await testApp(gateway, { trustProxy: '127.0.0.1' })
+  const doubting = await testApp(gateway)
+  const attempts = async (app: typeof trusting, address: string) => {
+    const headers = { 'x-forwarded-for': address, 'x-api-key': 'bk_test_wrong' }
+    return (await call(app, null, 'GET', '/payments', { headers })).status
+  }
+  for (let i = 0; i < 60; i++) assert.equal(await attempts(trusting, `192.0.2.${i}`), 401)
+  for (let i = 0; i < 50; i++) assert.equal(await attempts(doubting, `192.0.2.${i}`), 401)
+  assert.equal(await attempts(doubting, '192.0.2.60'), 429)
+})
+
+test('a database that is not there is a 503, not a 500', async () => {
+  const db = openDatabase({ url: 'postgres://nobody:secret@127.0.0.1:1/none' })
+  after(() => db.close())
+  const app = await testApp({ ...gateway, db })
+  const answer = await call(app, key, 'GET', '/payments')
+  assert.deepEqual([answer.status, answer.error.reason], [503, 'temporarily_unavailable'])
+  assert.doesNotMatch(answer.text, /secret|127\.0\.0\.1/)
+})

@@ -1,0 +1,27 @@
+/** Answers to bytes that never became a request, written to the socket as they are. */
+import { STATUS_CODES } from 'node:http'
+import { failure } from './envelope.ts'
+import { newRequestId } from './request-id.ts'
+
+const WORDS: Readonly<Record<string, readonly [status: number, reason: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'headers_too_large', 'the headers are larger than 16 kB; send smaller ones'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request_timeout', 'the request did not arrive whole within 30 seconds'],
+}
+
+/** @param code - Of the error that Node's HTTP parser raised. */
+export function answerToUnreadable(code: string): string {
+  const [status, reason, message] = WORDS[code] ?? [
+    400,
+    'malformed_request',
+    'this is not an HTTP request that can be read',
+  ]
+  const body = JSON.stringify(failure(status, { reason, message, requestId: newRequestId() }))
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
