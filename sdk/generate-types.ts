@@ -128,7 +128,7 @@ interface EventOf<Type extends string, Data> {
 
 export type WebhookEvent =
   | EventOf<PaymentEventType, RetrievePaymentData>
-  | EventOf<'payout.completed', Record<string, unknown>>
+  | EventOf<'payout.completed', CreateWithdrawalData & { completed_at: string | null }>
 `
 }
 

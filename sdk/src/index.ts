@@ -34,10 +34,34 @@ export class Beck {
     retrieve: (id: string, options?: CallOptions) =>
       this.#get<api.RetrievePaymentData>(`/payments/${segment(id)}`, options),
     list: (query?: api.ListPaymentsQuery) => this.#list<api.ListPaymentsData>('/payments', query),
+    /** Only while nothing was seen. */
     cancel: (id: string, options?: CallOptions) =>
       this.#post<api.CancelPaymentData>(`/payments/${segment(id)}/cancel`, undefined, options),
+    /** Credits the funds held for an underpaid, overpaid or late payment. */
     accept: (id: string, options?: CallOptions) =>
       this.#post<api.AcceptPaymentData>(`/payments/${segment(id)}/accept`, undefined, options),
+    /** Sends held funds back to an address the buyer gives. */
+    refund: (id: string, body: api.RefundPaymentBody, options?: CallOptions) =>
+      this.#post<api.RefundPaymentData>(`/payments/${segment(id)}/refund`, body, options),
+  }
+
+  readonly checkoutSessions = {
+    create: (body: api.CreateCheckoutSessionBody = {}, options?: CallOptions) =>
+      this.#post<api.CreateCheckoutSessionData>('/checkout/sessions', body, options),
+  }
+
+  readonly paymentLinks = {
+    create: (body: api.CreatePaymentLinkBody, options?: CallOptions) =>
+      this.#post<api.CreatePaymentLinkData>('/payment-links', body, options),
+    list: (query?: api.ListPaymentLinksQuery) =>
+      this.#list<api.ListPaymentLinksData>('/payment-links', query),
+    update: (id: string, body: api.UpdatePaymentLinkBody, options?: CallOptions) =>
+      this.#send<api.UpdatePaymentLinkData>({
+        method: 'PATCH',
+        path: `/payment-links/${segment(id)}`,
+        body,
+        ...options,
+      }),
   }
 
   readonly customers = {
@@ -50,6 +74,16 @@ export class Beck {
     retrieve: (options?: CallOptions) => this.#get<api.RetrieveBalanceData>('/balance', options),
   }
 
+  readonly withdrawals = {
+    create: (body: api.CreateWithdrawalBody, options?: CallOptions) =>
+      this.#post<api.CreateWithdrawalData>('/withdrawals', body, options),
+    /** What a withdrawal would cost now; moves nothing. */
+    quote: (body: api.QuoteWithdrawalBody, options?: CallOptions) =>
+      this.#post<api.QuoteWithdrawalData>('/withdrawals/quote', body, options),
+    /** The 100 newest. */
+    list: (options?: CallOptions) => this.#get<api.ListWithdrawalsData>('/withdrawals', options),
+  }
+
   readonly webhooks = {
     create: (body: api.CreateWebhookBody, options?: CallOptions) =>
       this.#post<api.CreateWebhookData>('/webhooks', body, options),
@@ -58,6 +92,24 @@ export class Beck {
       this.#send<api.DeleteWebhookData>({ method: 'DELETE', path: `/webhooks/${segment(id)}`, ...options }),
     /** The same as the `webhooks.verify` that needs no client. */
     verify,
+  }
+
+  /** Only for test accounts: makes things happen on the simulated chain. */
+  readonly sandbox = {
+    pay: (id: string, body: api.PaySandboxPaymentBody = {}, options?: CallOptions) =>
+      this.#post<api.PaySandboxPaymentData>(`/sandbox/payments/${segment(id)}/pay`, body, options),
+    expire: (id: string, options?: CallOptions) =>
+      this.#post<api.ExpireSandboxPaymentData>(`/sandbox/payments/${segment(id)}/expire`, undefined, options),
+    replace: (id: string, options?: CallOptions) =>
+      this.#post<api.ReplaceSandboxPaymentData>(
+        `/sandbox/payments/${segment(id)}/replace`,
+        undefined,
+        options,
+      ),
+    mine: (body: api.CreateSandboxBlockBody, options?: CallOptions) =>
+      this.#post<api.CreateSandboxBlockData>('/sandbox/blocks', body, options),
+    reorganise: (body: api.ReorgSandboxBody, options?: CallOptions) =>
+      this.#post<api.ReorgSandboxData>('/sandbox/reorg', body, options),
   }
 
   #get<Data>(path: string, options?: CallOptions): Promise<Data> {

@@ -335,6 +335,113 @@ export interface AcceptPaymentData {
   }[]
 }
 
+export interface CreateCheckoutSessionBody {
+  /** more than 0, at most two decimals; when left out, the page asks the buyer */
+  amount?: number
+  currency?: 'USD' | 'EUR' | 'GBP'
+  /** shown on the page */
+  label?: string
+  /** your own reference, echoed back */
+  reference?: string
+  /** at most 254 characters */
+  customer_email?: string
+  /** http(s); where the buyer goes after success */
+  success_url?: string
+  /** http(s); where the buyer goes when he cancels */
+  cancel_url?: string
+}
+
+export interface CreateCheckoutSessionData {
+  /** `cs_` and 26 characters */
+  id: string
+  /** the hosted page */
+  url: string
+}
+
+export interface CreatePaymentLinkBody {
+  /** shown at checkout */
+  label: string
+  /** more than 0, at most two decimals */
+  amount: number
+  currency?: 'USD' | 'EUR' | 'GBP'
+}
+
+export interface CreatePaymentLinkData {
+  /** `plink_` and 26 characters */
+  id: string
+  /** shown at checkout */
+  label: string
+  /** fixed price */
+  amount: number
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** number of times the link was opened */
+  uses: number
+  /** whether it accepts payments */
+  is_active: boolean
+  created_at: string
+}
+
+export interface ListPaymentLinksQuery {
+  /** 1-based */
+  page?: number
+  limit?: number
+  sort?: 'id' | 'label' | 'amount' | 'uses' | 'status' | 'created_at'
+  order?: 'asc' | 'desc'
+  /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
+  start_date?: string
+  /** created before: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
+  end_date?: string
+  /** exact id */
+  filter_id?: string
+  /** part of the label, in any case */
+  filter_label?: string
+  /** comma-separated `active`, `inactive` */
+  filter_status?: string
+  amount_min?: number
+  amount_max?: number
+}
+
+export interface ListPaymentLinksData {
+  items: {
+    /** `plink_` and 26 characters */
+    id: string
+    /** shown at checkout */
+    label: string
+    /** fixed price */
+    amount: number
+    currency: 'USD' | 'EUR' | 'GBP'
+    /** number of times the link was opened */
+    uses: number
+    /** whether it accepts payments */
+    is_active: boolean
+    created_at: string
+  }[]
+  /** count of all matches, exact */
+  total: number
+  page: number
+  limit: number
+  total_pages: number
+}
+
+export interface UpdatePaymentLinkBody {
+  is_active: boolean
+}
+
+export interface UpdatePaymentLinkData {
+  /** `plink_` and 26 characters */
+  id: string
+  /** shown at checkout */
+  label: string
+  /** fixed price */
+  amount: number
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** number of times the link was opened */
+  uses: number
+  /** whether it accepts payments */
+  is_active: boolean
+  created_at: string
+}
+
 export interface CreateWebhookBody {
   /** an https URL on the public internet */
   url: string
@@ -552,6 +659,348 @@ export interface RetrieveBalanceData {
   }[]
 }
 
+export interface CreateWithdrawalBody {
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  /** decimal of the coin, such as `"0.015"` */
+  amount: string
+  /** a wallet on the coin's network that is not this gateway's own */
+  destination_address: string
+}
+
+export interface CreateWithdrawalData {
+  /** `wd_` and 26 characters */
+  id: string
+  status: 'requested' | 'broadcast' | 'completed' | 'failed'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount debited, in the smallest unit */
+  amount_atoms: string
+  /** service payout fee, in the smallest unit */
+  fee_atoms: string
+  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
+  net_atoms: string
+  destination_address: string
+  /** once broadcast; a fee bump changes it */
+  tx_hash: string | null
+  /** request time */
+  created_at: string
+}
+
+export type ListWithdrawalsData = {
+  /** `wd_` and 26 characters */
+  id: string
+  status: 'requested' | 'broadcast' | 'completed' | 'failed'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount debited, in the smallest unit */
+  amount_atoms: string
+  /** service payout fee, in the smallest unit */
+  fee_atoms: string
+  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
+  net_atoms: string
+  destination_address: string
+  /** once broadcast; a fee bump changes it */
+  tx_hash: string | null
+  /** request time */
+  created_at: string
+  /** on-chain confirmation time */
+  completed_at: string | null
+  /** ours: a refund returns held funds of a payment */
+  kind: 'payout' | 'refund'
+  /** ours: the payment that a refund belongs to */
+  payment_id: string | null
+  /** ours: why a failed one could not be paid */
+  failure_reason: string | null
+}[]
+
+export interface QuoteWithdrawalBody {
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  /** decimal of the coin, such as `"0.015"` */
+  amount: string
+  /** a wallet on the coin's network that is not this gateway's own */
+  destination_address: string
+}
+
+export interface QuoteWithdrawalData {
+  amount: string
+  payout_fee: string
+  network_fee: string
+  net: string
+}
+
+export interface RefundPaymentBody {
+  /** a wallet on the coin's network that is not this gateway's own */
+  destination_address: string
+  /** decimal of the coin, such as `"0.015"` */
+  amount?: string
+}
+
+export interface RefundPaymentData {
+  /** `wd_` and 26 characters */
+  id: string
+  status: 'requested' | 'broadcast' | 'completed' | 'failed'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount debited, in the smallest unit */
+  amount_atoms: string
+  /** service payout fee, in the smallest unit */
+  fee_atoms: string
+  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
+  net_atoms: string
+  destination_address: string
+  /** once broadcast; a fee bump changes it */
+  tx_hash: string | null
+  /** request time */
+  created_at: string
+}
+
+export interface PaySandboxPaymentBody {
+  /** decimal in the coin; exactly what is due when left out */
+  amount?: string
+  /** blocks mined at once, the one that holds the payment included; none when left out */
+  confirmations?: number
+}
+
+export interface PaySandboxPaymentData {
+  /** `pay_` and 26 characters */
+  id: string
+  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  /** what is credited to the balance: `fiat_amount - fee_fiat` */
+  net_fiat: number
+  fiat_currency: 'USD' | 'EUR' | 'GBP'
+  /** your own reference, echoed back */
+  reference: string | null
+  created_at: string
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount charged */
+  fiat_amount: number
+  /** service fee */
+  fee_fiat: number
+  /** seen so far; 0 on creation */
+  confirmations: number
+  /** your key/value pairs, exactly as given */
+  metadata: Record<string, unknown>
+  /** when the locked rate ends: 30 minutes after creation */
+  expires_at: string
+  deposit: {
+    /** where to send the coins */
+    address: string
+    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+    network: 'bitcoin' | 'litecoin' | 'ethereum'
+    /** decimal in the coin, rounded up to its payable precision */
+    expected_amount: string
+    /** the same amount in the smallest unit */
+    expected_amount_atoms: string
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    qr_data: string
+    status:
+      | 'pending'
+      | 'detected'
+      | 'completed'
+      | 'overpaid'
+      | 'underpaid'
+      | 'expired'
+      | 'failed'
+      | 'cancelled'
+    confirmations: number
+    /** needed before completion */
+    required_confirmations: number
+    expires_at: string
+  }
+  /** the customer of the email that the payment names */
+  customers: {
+    /** `cus_` and 26 characters */
+    id: string
+    email: string
+  } | null
+  /** when funds were first seen */
+  detected_at: string | null
+  /** when the payment was confirmed */
+  completed_at: string | null
+  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
+  deposits: {
+    tx_hash: string | null
+    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+    /** decimal in the coin */
+    amount: string
+    amount_atoms: string
+    confirmations: number
+    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
+    /** seen after the window */
+    late: boolean
+    seen_at: string
+  }[]
+}
+
+export interface ExpireSandboxPaymentData {
+  /** `pay_` and 26 characters */
+  id: string
+  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  /** what is credited to the balance: `fiat_amount - fee_fiat` */
+  net_fiat: number
+  fiat_currency: 'USD' | 'EUR' | 'GBP'
+  /** your own reference, echoed back */
+  reference: string | null
+  created_at: string
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount charged */
+  fiat_amount: number
+  /** service fee */
+  fee_fiat: number
+  /** seen so far; 0 on creation */
+  confirmations: number
+  /** your key/value pairs, exactly as given */
+  metadata: Record<string, unknown>
+  /** when the locked rate ends: 30 minutes after creation */
+  expires_at: string
+  deposit: {
+    /** where to send the coins */
+    address: string
+    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+    network: 'bitcoin' | 'litecoin' | 'ethereum'
+    /** decimal in the coin, rounded up to its payable precision */
+    expected_amount: string
+    /** the same amount in the smallest unit */
+    expected_amount_atoms: string
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    qr_data: string
+    status:
+      | 'pending'
+      | 'detected'
+      | 'completed'
+      | 'overpaid'
+      | 'underpaid'
+      | 'expired'
+      | 'failed'
+      | 'cancelled'
+    confirmations: number
+    /** needed before completion */
+    required_confirmations: number
+    expires_at: string
+  }
+  /** the customer of the email that the payment names */
+  customers: {
+    /** `cus_` and 26 characters */
+    id: string
+    email: string
+  } | null
+  /** when funds were first seen */
+  detected_at: string | null
+  /** when the payment was confirmed */
+  completed_at: string | null
+  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
+  deposits: {
+    tx_hash: string | null
+    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+    /** decimal in the coin */
+    amount: string
+    amount_atoms: string
+    confirmations: number
+    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
+    /** seen after the window */
+    late: boolean
+    seen_at: string
+  }[]
+}
+
+export interface ReplaceSandboxPaymentData {
+  /** `pay_` and 26 characters */
+  id: string
+  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  /** what is credited to the balance: `fiat_amount - fee_fiat` */
+  net_fiat: number
+  fiat_currency: 'USD' | 'EUR' | 'GBP'
+  /** your own reference, echoed back */
+  reference: string | null
+  created_at: string
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount charged */
+  fiat_amount: number
+  /** service fee */
+  fee_fiat: number
+  /** seen so far; 0 on creation */
+  confirmations: number
+  /** your key/value pairs, exactly as given */
+  metadata: Record<string, unknown>
+  /** when the locked rate ends: 30 minutes after creation */
+  expires_at: string
+  deposit: {
+    /** where to send the coins */
+    address: string
+    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+    network: 'bitcoin' | 'litecoin' | 'ethereum'
+    /** decimal in the coin, rounded up to its payable precision */
+    expected_amount: string
+    /** the same amount in the smallest unit */
+    expected_amount_atoms: string
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    qr_data: string
+    status:
+      | 'pending'
+      | 'detected'
+      | 'completed'
+      | 'overpaid'
+      | 'underpaid'
+      | 'expired'
+      | 'failed'
+      | 'cancelled'
+    confirmations: number
+    /** needed before completion */
+    required_confirmations: number
+    expires_at: string
+  }
+  /** the customer of the email that the payment names */
+  customers: {
+    /** `cus_` and 26 characters */
+    id: string
+    email: string
+  } | null
+  /** when funds were first seen */
+  detected_at: string | null
+  /** when the payment was confirmed */
+  completed_at: string | null
+  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
+  deposits: {
+    tx_hash: string | null
+    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+    /** decimal in the coin */
+    amount: string
+    amount_atoms: string
+    confirmations: number
+    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
+    /** seen after the window */
+    late: boolean
+    seen_at: string
+  }[]
+}
+
+export interface CreateSandboxBlockBody {
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** 1 when left out */
+  count?: number
+}
+
+export interface CreateSandboxBlockData {
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** the chain's newest block */
+  height: number
+}
+
+export interface ReorgSandboxBody {
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** 1 when left out */
+  depth?: number
+}
+
+export interface ReorgSandboxData {
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** the chain's newest block */
+  height: number
+}
+
 export type PaymentEventType =
   | 'payment.created'
   | 'payment.confirming'
@@ -569,4 +1018,4 @@ interface EventOf<Type extends string, Data> {
 
 export type WebhookEvent =
   | EventOf<PaymentEventType, RetrievePaymentData>
-  | EventOf<'payout.completed', Record<string, unknown>>
+  | EventOf<'payout.completed', CreateWithdrawalData & { completed_at: string | null }>

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { after, before, describe } from 'node:test'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { Webhook } from 'standardwebhooks'
+import { type Merchant, testApp, testMerchant } from '../test/api.ts'
+import { testGateway } from '../test/gateway.ts'
+import {
+  AuthenticationError,
+  Beck,
+  ConflictError,
+  ConnectionError,
+  InvalidRequestError,
+  NotFoundError,
+  webhooks,
+} from './src/index.ts'
+
+const exec = promisify(execFile)
+const gateway = await testGateway({ freshPerChain: 40 })
+const app = await testApp(gateway)
+const baseUrl = `${await app.listen({ port: 0, host: '127.0.0.1' })}/v1`
+const merchant: Merchant = await testMerchant(gateway.db)
+const beck = new Beck({ apiKey: merchant.key, baseUrl })
+
+describe('against the real server', () => {
+  test('a payment is created, retrieved, listed and cancelled', async () => {
+    const payment = await beck.payments.create({
+      asset: 'LTC',
+      fiat_amount: 49.99,
+      reference: 'order-1',
+      metadata: { cart: 7 },
+    })
+    assert.match(payment.id, /^pay_/)
+    assert.equal(payment.deposit.expected_amount, '0.4999')
+    const again = await beck.payments.retrieve(payment.id)
+    assert.deepEqual([again.reference, again.metadata], ['order-1', { cart: 7 }])
+    const page = await beck.payments.list({ filter_id: payment.id })
+    assert.deepEqual([page.total, page.items[0]?.id], [1, payment.id])
+    assert.equal((await beck.payments.cancel(payment.id)).status, 'cancelled')
+    await assert.rejects(
+      beck.payments.cancel(payment.id),
+      (error) => error instanceof ConflictError && error.reason === 'payment_not_cancellable',
+    )
+  })
+
+  test('a list is iterated through all of its pages', async () => {
+    const made = await Promise.all(
+      Array.from({ length: 7 }, () =>
+        beck.payments.create({ asset: 'BTC', fiat_amount: 5, reference: 'many' }),
+      ),
+    )
+    const listed: string[] = []
+    for await (const payment of beck.payments.list({ filter_asset: 'BTC', limit: 3 })) listed.push(payment.id)
+    assert.deepEqual(listed.toSorted(), made.map((payment) => payment.id).toSorted())
+  })
+
+  test('links, sessions, customers, balance, withdrawals and webhook endpoints answer', async () => {
+    const link = await beck.paymentLinks.create({ label: 'Coffee', amount: 4.5 })
+    assert.equal((await beck.paymentLinks.update(link.id, { is_active: false })).is_active, false)
+    assert.match((await beck.checkoutSessions.create({ amount: 10 })).url, /\/checkout\/cs_/)
+    await beck.payments.create({ asset: 'ETH', fiat_amount: 20, customer_email: 'buyer@example.com' })
+    const [customer] = (await beck.customers.list({ filter_email: 'buyer@' })).items
+    assert.ok(customer)
+    assert.equal((await beck.customers.retrieve(customer.id)).recent_payments.length, 1)
+    assert.equal((await beck.balance.retrieve()).total.series.length, 30)
+    assert.deepEqual(await beck.withdrawals.list(), [])
+    const endpoint = await beck.webhooks.create({
+      url: 'https://example.com/hook',
+      events: ['payment.completed'],
+    })
+    assert.deepEqual(await beck.webhooks.delete(endpoint.id), { id: endpoint.id, deleted: true })
+  })
+
+  test('errors come as classes with a stable reason', async () => {
+    await assert.rejects(beck.payments.create({ asset: 'LTC', fiat_amount: 0 }), (error) => {
+      assert.ok(error instanceof InvalidRequestError)
+      assert.equal(error.details[0]?.field, 'fiat_amount')
+      assert.match(error.requestId ?? '', /^req_/)
+      return true
+    })
+    await assert.rejects(beck.payments.retrieve('pay_01h45ytscbebyvny4gc8cr8ma2'), NotFoundError)
+    await assert.rejects(beck.payments.retrieve('../balance'), NotFoundError)
+    await assert.rejects(
+      new Beck({ apiKey: 'bk_test_wrong', baseUrl }).balance.retrieve(),
+      AuthenticationError,
+    )
+  })
+})
+
+describe('against a server that fails', () => {
+  const keys: (string | undefined)[] = []
+  let answers: (number | 'cut')[] = []
+  const server = createServer((request, response) => {
+    keys.push(request.headers['idempotency-key']?.toString())
+    const status = answers.shift() ?? 200
+    if (status === 'cut') return void request.socket.destroy()
+    response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '0.01' })
+    response.end(
+      JSON.stringify(
+        status === 200
+          ? { data: { id: 'pay_1' }, error: null }
+          : { data: null, error: { message: 'no', reason: 'no_rate' } },
+      ),
+    )
+  })
+  let failing: Beck
+  before(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    failing = new Beck({
+      apiKey: 'bk_test_x',
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    })
+  })
+  after(() => server.close())
+
+  test('a request cut off is tried again under the same idempotency key', async () => {
+    keys.length = 0
+    answers = ['cut', 503, 200]
+    assert.equal((await failing.payments.create({ asset: 'LTC', fiat_amount: 1 })).id, 'pay_1')
+    assert.equal(keys.length, 3)
+    assert.ok(keys[0])
+    assert.equal(new Set(keys).size, 1)
+  })
+
+  test('what the server refuses is not tried again', async () => {
+    keys.length = 0
+    answers = [409, 200]
+    await assert.rejects(failing.payments.create({ asset: 'LTC', fiat_amount: 1 }), ConflictError)
+    assert.equal(keys.length, 1)
+  })
+
+  test('after the last try the connection error says where to', async () => {
+    answers = ['cut', 'cut', 'cut']
+    await assert.rejects(
+      failing.balance.retrieve(),
+      (error) => error instanceof ConnectionError && /GET \/balance/.test(error.message),
+    )
+  })
+})
+
+describe('webhooks.verify', () => {
+  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
+  const old = `whsec_${Buffer.alloc(32, 2).toString('base64')}`
+  const body = JSON.stringify({
+    id: 'evt_1',
+    type: 'payment.completed',
+    created: '2026-01-01T00:00:00Z',
+    data: { reference: 'ä' },
+  })
+  const at = new Date()
+  const headers = {
+    'Webhook-Id': 'evt_1',
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+    'webhook-signature': new Webhook(secret).sign('evt_1', at, body),
+  }
+
+  test('takes bytes, text and rotated secrets', async () => {
+    for (const raw of [body, new TextEncoder().encode(body)]) {
+      assert.equal((await webhooks.verify(raw, headers, secret)).type, 'payment.completed')
+      assert.equal((await webhooks.verify(raw, new Headers(headers), [old, secret])).id, 'evt_1')
+    }
+  })
+
+  test('refuses another secret, a changed body, an old time and missing headers', async () => {
+    await assert.rejects(webhooks.verify(body, headers, old), /no signature/)
+    await assert.rejects(webhooks.verify(`${body} `, headers, secret), /no signature/)
+    await assert.rejects(webhooks.verify(body, headers, secret, { nowMs: at.getTime() + 301_000 }), /too far/)
+    await assert.rejects(
+      webhooks.verify(body, { ...headers, 'webhook-signature': 'v1,%%%' }, secret),
+      /no signature/,
+    )
+    await assert.rejects(webhooks.verify(body, {}, secret), /missing/)
+  })
+})
+
+describe('as it is published', () => {
+  test('its types are those of the document', async () => {
+    await exec(process.execPath, ['sdk/generate-types.ts', '--check'])
+  })
+
+  test('it builds to plain modules under 10 kB gzipped that Node runs', async () => {
+    const out = await mkdtemp(join(tmpdir(), 'beck-sdk-'))
+    try {
+      await exec('node_modules/.bin/tsc', ['-p', 'sdk/tsconfig.json', '--outDir', out])
+      const modules = (await readdir(out)).filter((name) => name.endsWith('.js'))
+      const whole = Buffer.concat(await Promise.all(modules.map((name) => readFile(join(out, name)))))
+      assert.ok(gzipSync(whole).length < 10_000, `${gzipSync(whole).length} bytes`)
+      await writeFile(join(out, 'package.json'), '{"type":"module"}')
+      const { stdout } = await exec(process.execPath, [
+        '--input-type=module',
+        '-e',
+        `import { Beck } from '${join(out, 'index.js')}'; console.log((await new Beck({ apiKey: '${merchant.key}', baseUrl: '${baseUrl}' }).balance.retrieve()).currency)`,
+      ])
+      assert.equal(stdout.trim(), 'USD')
+    } finally {
+      await rm(out, { recursive: true, force: true })
+    }
+  })
+})
