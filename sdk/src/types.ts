@@ -47,15 +47,7 @@ export interface CreatePaymentData {
     expected_amount_atoms: string
     /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
     qr_data: string
-    status:
-      | 'pending'
-      | 'detected'
-      | 'completed'
-      | 'overpaid'
-      | 'underpaid'
-      | 'expired'
-      | 'failed'
-      | 'cancelled'
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
     required_confirmations: number
@@ -95,15 +87,7 @@ export interface ListPaymentsData {
   items: {
     /** `pay_` and 26 characters */
     id: string
-    status:
-      | 'pending'
-      | 'detected'
-      | 'completed'
-      | 'overpaid'
-      | 'underpaid'
-      | 'expired'
-      | 'failed'
-      | 'cancelled'
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
     /** what is credited to the balance: `fiat_amount - fee_fiat` */
     net_fiat: number
@@ -152,15 +136,7 @@ export interface RetrievePaymentData {
     expected_amount_atoms: string
     /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
     qr_data: string
-    status:
-      | 'pending'
-      | 'detected'
-      | 'completed'
-      | 'overpaid'
-      | 'underpaid'
-      | 'expired'
-      | 'failed'
-      | 'cancelled'
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
     required_confirmations: number
@@ -224,15 +200,7 @@ export interface CancelPaymentData {
     expected_amount_atoms: string
     /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
     qr_data: string
-    status:
-      | 'pending'
-      | 'detected'
-      | 'completed'
-      | 'overpaid'
-      | 'underpaid'
-      | 'expired'
-      | 'failed'
-      | 'cancelled'
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
     required_confirmations: number
@@ -296,15 +264,7 @@ export interface AcceptPaymentData {
     expected_amount_atoms: string
     /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
     qr_data: string
-    status:
-      | 'pending'
-      | 'detected'
-      | 'completed'
-      | 'overpaid'
-      | 'underpaid'
-      | 'expired'
-      | 'failed'
-      | 'cancelled'
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
     required_confirmations: number
@@ -446,28 +406,14 @@ export interface CreateWebhookBody {
   /** an https URL on the public internet */
   url: string
   /** one or more event types */
-  events: (
-    | 'payment.created'
-    | 'payment.confirming'
-    | 'payment.completed'
-    | 'payment.expired'
-    | 'payment.refunded'
-    | 'payout.completed'
-  )[]
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
 }
 
 export interface CreateWebhookData {
   /** `whk_` and 26 characters */
   id: string
   url: string
-  events: (
-    | 'payment.created'
-    | 'payment.confirming'
-    | 'payment.completed'
-    | 'payment.expired'
-    | 'payment.refunded'
-    | 'payout.completed'
-  )[]
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
   /** whether it receives events */
   is_active: boolean
   created_at: string
@@ -498,14 +444,7 @@ export interface ListWebhooksData {
     /** `whk_` and 26 characters */
     id: string
     url: string
-    events: (
-      | 'payment.created'
-      | 'payment.confirming'
-      | 'payment.completed'
-      | 'payment.expired'
-      | 'payment.refunded'
-      | 'payout.completed'
-    )[]
+    events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
     /** whether it receives events */
     is_active: boolean
     created_at: string
@@ -578,15 +517,7 @@ export interface RetrieveCustomerData {
   recent_payments: {
     /** `pay_` and 26 characters */
     id: string
-    status:
-      | 'pending'
-      | 'detected'
-      | 'completed'
-      | 'overpaid'
-      | 'underpaid'
-      | 'expired'
-      | 'failed'
-      | 'cancelled'
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
     /** credited to the balance */
     net_fiat: number
@@ -794,15 +725,7 @@ export interface PaySandboxPaymentData {
     expected_amount_atoms: string
     /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
     qr_data: string
-    status:
-      | 'pending'
-      | 'detected'
-      | 'completed'
-      | 'overpaid'
-      | 'underpaid'
-      | 'expired'
-      | 'failed'
-      | 'cancelled'
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
     required_confirmations: number
@@ -866,15 +789,7 @@ export interface ExpireSandboxPaymentData {
     expected_amount_atoms: string
     /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
     qr_data: string
-    status:
-      | 'pending'
-      | 'detected'
-      | 'completed'
-      | 'overpaid'
-      | 'underpaid'
-      | 'expired'
-      | 'failed'
-      | 'cancelled'
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
     required_confirmations: number
@@ -938,15 +853,7 @@ export interface ReplaceSandboxPaymentData {
     expected_amount_atoms: string
     /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
     qr_data: string
-    status:
-      | 'pending'
-      | 'detected'
-      | 'completed'
-      | 'overpaid'
-      | 'underpaid'
-      | 'expired'
-      | 'failed'
-      | 'cancelled'
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
     required_confirmations: number
