@@ -79,7 +79,6 @@ export async function settlePayment(
   await updatePayment(tx, payment)
   crashPoint(`settle:${payment.status}-written`)
   if (payment.status === 'expired') payment = await maybeAcceptLate(gateway, tx, payment, deposits)
-  gateway.wake('deliver')
   return payment
 }
 

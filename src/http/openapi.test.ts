@@ -54,6 +54,11 @@ test('operations are named by their paths, and no two alike', () => {
   assert.equal(operationId('POST', '/withdrawals/quote'), 'quoteWithdrawal')
   assert.equal(operationId('DELETE', '/webhooks/:id'), 'deleteWebhook')
   assert.equal(operationId('GET', '/balance'), 'retrieveBalance')
+  assert.equal(operationId('GET', '/webhooks/:id/deliveries'), 'listWebhookDeliveries')
+  assert.equal(
+    operationId('POST', '/webhooks/:id/deliveries/:delivery/redeliver'),
+    'redeliverWebhookDelivery',
+  )
   const ids = routes.map((route) => operationId(route.method, route.path))
   assert.equal(new Set(ids).size, ids.length)
 })

@@ -233,14 +233,17 @@ export function operationId(method: Method, path: string): string {
   const last = words.at(-1) ?? ''
   const endsInId = steps.at(-1)?.startsWith(':') === true
   const isAction = method === 'POST' && (!last.endsWith('s') || words.length !== steps.length)
-  const noun = pascal(isAction ? words.slice(0, -1) : words)
-  const one = noun.replace(/s$/, '')
+  const nouns = isAction ? words.slice(0, -1) : words
+  const noun = pascal([...nouns.slice(0, -1).map(singular), ...nouns.slice(-1)])
+  const one = singular(noun)
   if (isAction) return camel(last) + one
   if (method === 'POST') return `create${one}`
   if (method === 'PATCH') return `update${one}`
   if (method === 'DELETE') return `delete${one}`
   return endsInId || !noun.endsWith('s') ? `retrieve${one}` : `list${noun}`
 }
+
+const singular = (noun: string): string => noun.replace(/ies$/, 'y').replace(/s$/, '')
 
 const pascal = (words: readonly string[]): string =>
   words

@@ -24,6 +24,9 @@ export async function settleNext(gateway: Gateway): Promise<boolean> {
     const due = await claimDecision(tx)
     return due && settlePayment(gateway, tx, due.accountId, due.paymentId)
   })
-  if (settled) crashPoint(`settle:${settled.status}-committed`)
+  if (settled) {
+    crashPoint(`settle:${settled.status}-committed`)
+    gateway.wake('deliver')
+  }
   return settled !== null
 }

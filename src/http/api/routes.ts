@@ -3,9 +3,11 @@ import type { Route } from '../route.ts'
 import { balance } from './balance.ts'
 import { checkoutSessions } from './checkout-sessions.ts'
 import { customers } from './customers.ts'
+import { events } from './events.ts'
 import { paymentLinks } from './payment-links.ts'
 import { payments } from './payments.ts'
 import { sandbox } from './sandbox.ts'
+import { webhookDeliveries } from './webhook-deliveries.ts'
 import { webhooks } from './webhooks.ts'
 import { withdrawals } from './withdrawals.ts'
 
@@ -14,6 +16,8 @@ export const routes: readonly Route[] = [
   checkoutSessions,
   paymentLinks,
   webhooks,
+  webhookDeliveries,
+  events,
   customers,
   balance,
   withdrawals,

@@ -14,7 +14,7 @@ import { showPage } from '../page.ts'
 import { type Route, read, write } from '../route.ts'
 import { Fields, Id, OneOf, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
 
-const endpointFields = {
+export const endpointFields = {
   id: Id('whk'),
   url: Type.String(),
   events: Type.Array(OneOf(EVENT_TYPES)),
@@ -24,7 +24,7 @@ const endpointFields = {
 
 const WebhookEndpoint = Fields(endpointFields)
 
-const showEndpoint = (row: EndpointRow) => ({
+export const showEndpoint = (row: EndpointRow) => ({
   id: showId('whk', row.id),
   url: row.url,
   events: [...row.events],
@@ -32,7 +32,7 @@ const showEndpoint = (row: EndpointRow) => ({
   created_at: row.createdAt.toISOString(),
 })
 
-const EXAMPLE = {
+export const ENDPOINT_EXAMPLE = {
   id: 'whk_01k6v3d6yqf5bbt9xgk2v7p8rm',
   url: 'https://shop.example/hooks/beck',
   events: ['payment.completed' as const],
@@ -62,8 +62,8 @@ export const webhooks: readonly Route[] = [
     }),
     refusals: { 400: ['invalid_url', 'url_not_https', 'url_with_credentials', 'url_not_public'] },
     example: {
-      body: { url: EXAMPLE.url, events: EXAMPLE.events },
-      data: { ...EXAMPLE, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=' },
+      body: { url: ENDPOINT_EXAMPLE.url, events: ENDPOINT_EXAMPLE.events },
+      data: { ...ENDPOINT_EXAMPLE, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=' },
     },
     async write({ gateway, tx, account, body }) {
       const url = parseWebhookUrl(body.url, { allowPrivate: gateway.settings.webhookAllowPrivate })
@@ -88,7 +88,7 @@ export const webhooks: readonly Route[] = [
     }),
     data: PageOf(WebhookEndpoint),
     refusals: { 400: ['invalid_parameter'] },
-    example: { data: { items: [EXAMPLE], total: 1, page: 1, limit: 25, total_pages: 1 } },
+    example: { data: { items: [ENDPOINT_EXAMPLE], total: 1, page: 1, limit: 25, total_pages: 1 } },
     async read({ db, account, query }) {
       return showPage(await listWebhookEndpoints(db, account.id, query), showEndpoint)
     },
@@ -102,7 +102,7 @@ export const webhooks: readonly Route[] = [
     params: PathId('whk'),
     data: Fields({ id: Id('whk'), deleted: Type.Literal(true) }),
     refusals: { 404: ['webhook_endpoint_not_found'] },
-    example: { data: { id: EXAMPLE.id, deleted: true } },
+    example: { data: { id: ENDPOINT_EXAMPLE.id, deleted: true } },
     async write({ tx, account, params }) {
       const id = readId('whk', params.id)
       if (!id || !(await deleteWebhookEndpoint(tx, account.id, id))) {

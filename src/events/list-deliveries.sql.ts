@@ -1,0 +1,125 @@
+/** What was sent to an endpoint, with every attempt. */
+import { invariant, Refusal } from '../core/errors.ts'
+import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import {
+  instantBound,
+  isOrIsNot,
+  type ListDescription,
+  type ListQuery,
+  type Page,
+  readPage,
+} from '../db/list.ts'
+import type { EventType } from './event.ts'
+import { findWebhookEndpoint } from './webhook-endpoints.sql.ts'
+
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
+export const DELIVERY_SORTS = ['id', 'status', 'created_at'] as const
+
+export interface Delivery {
+  readonly id: DeliveryId
+  readonly eventId: EventId
+  readonly eventType: EventType
+  readonly status: (typeof DELIVERY_STATUSES)[number]
+  readonly attempts: readonly DeliveryAttempt[]
+  /** Null when none will follow. While an attempt runs, a minute after its start. */
+  readonly nextAttemptAt: Date | null
+  readonly createdAt: Date
+  readonly finishedAt: Date | null
+}
+
+export interface DeliveryAttempt {
+  readonly number: number
+  /** ISO-8601, as JSON carries it. */
+  readonly startedAt: string
+  readonly durationMs: number
+  readonly responseStatus: number | null
+  /** The first bytes of the answer. */
+  readonly responseStart: string | null
+  /** Why no complete answer came. */
+  readonly error: string | null
+}
+
+const DELIVERIES: ListDescription = {
+  from: 'deliveries d join events e on e.account_id = d.account_id and e.id = d.event_id',
+  columns: `d.id, d.event_id as "eventId", e.type as "eventType", d.status, d.due_at as "nextAttemptAt",
+    d.created_at as "createdAt", d.finished_at as "finishedAt",
+    coalesce((
+      select json_agg(json_build_object('number', a.number, 'startedAt', a.started_at, 'durationMs', a.duration_ms,
+        'responseStatus', a.response_status, 'responseStart', a.response_start, 'error', a.error) order by a.number)
+      from delivery_attempts a where a.account_id = d.account_id and a.delivery_id = d.id
+    ), '[]') as attempts`,
+  account: 'd.account_id',
+  id: 'd.id',
+  sorts: {
+    id: 'd.id',
+    status: 'd.status',
+    created_at: 'd.created_at',
+  } satisfies Record<(typeof DELIVERY_SORTS)[number], string>,
+  filters: {
+    endpoint: (given, bind) => `d.endpoint_id = ${bind(given, 'uuid')}`,
+    delivery: (given, bind) => `d.id = ${bind(given, 'uuid')}`,
+    filter_status: isOrIsNot('d.status', DELIVERY_STATUSES, 'filter_status_op'),
+    start_date: instantBound('d.created_at', '>='),
+    end_date: instantBound('d.created_at', '<'),
+  },
+}
+
+/**
+ * A page of what an endpoint was or will be sent; null when the account has no such endpoint.
+ *
+ * @throws {Refusal} `invalid` for a wrong query.
+ */
+export async function listDeliveries(
+  db: Queryable,
+  accountId: AccountId,
+  endpointId: WebhookEndpointId,
+  query: ListQuery,
+): Promise<Page<Delivery> | null> {
+  if (!(await findWebhookEndpoint(db, accountId, endpointId))) return null
+  return readPage(db, DELIVERIES, accountId, { ...query, endpoint: endpointId })
+}
+
+/**
+ * Sends one delivery again, now, whatever became of it, with the whole schedule of attempts before it; its id and its
+ * event's id stay. One that waits for its next attempt is tried now instead, one that is being tried is left alone.
+ *
+ * @param id - Null for an id that no delivery can have.
+ * @returns The delivery; null when the account has no such endpoint.
+ * @throws {Refusal} `not_found` for the delivery; `conflict` when the endpoint is off.
+ */
+export async function redeliver(
+  tx: Tx,
+  accountId: AccountId,
+  endpointId: WebhookEndpointId,
+  id: DeliveryId | null,
+): Promise<Delivery | null> {
+  const endpoint = await findWebhookEndpoint(tx, accountId, endpointId)
+  if (!endpoint) return null
+  // Due more than a minute ahead: no worker holds it, for that is the length of a lease.
+  const { rowCount } = await tx.query(
+    `update deliveries
+     set status = 'pending', finished_at = null,
+         attempts_before = case when status = 'pending' then attempts_before else attempts end,
+         due_at = case when due_at <= now() + interval '1 minute' then due_at else now() end
+     where account_id = $1 and endpoint_id = $2 and id = $3`,
+    [accountId, endpointId, id],
+  )
+  if (rowCount === 0) {
+    throw new Refusal('not_found', 'delivery_not_found', 'there is no such delivery to this webhook endpoint')
+  }
+  if (!endpoint.isActive) {
+    throw new Refusal(
+      'conflict',
+      'webhook_endpoint_inactive',
+      'the webhook endpoint is disabled; enable it before sending to it again',
+    )
+  }
+  const page = await readPage<Delivery>(tx, DELIVERIES, accountId, {
+    endpoint: endpointId,
+    delivery: id ?? '',
+  })
+  const [delivery] = page.items
+  invariant(delivery, 'a delivery was sent again and is not there')
+  return delivery
+}
