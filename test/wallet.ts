@@ -14,7 +14,7 @@ export const TEST_MNEMONIC = `${'abandon '.repeat(23)}art`
 /** The key that tests seal and authenticate with. */
 export const TEST_SECRETS: Secrets = openSecrets(Buffer.alloc(32, 7))
 
-const root = HDKey.fromMasterSeed(mnemonicToSeedSync(TEST_MNEMONIC))
+export const testRoot = HDKey.fromMasterSeed(mnemonicToSeedSync(TEST_MNEMONIC))
 
 /** Live chains of tests are private ones: regtest, and a dev chain. */
 export const testMode = (chain: ChainName): NetworkMode =>
@@ -22,7 +22,7 @@ export const testMode = (chain: ChainName): NetworkMode =>
 
 /** The private account key, for tests that sign. */
 export const testAccountKey = (chain: ChainName): HDKey =>
-  root.derive(accountPath(networkOfChain(chain), testMode(chain)))
+  testRoot.derive(accountPath(networkOfChain(chain), testMode(chain)))
 
 export const testXpub = (chain: ChainName): string => testAccountKey(chain).publicExtendedKey
 

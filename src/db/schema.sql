@@ -1,5 +1,15 @@
 -- Written by `npm run schema` from the migrations. Do not edit.
 
+create table account_balances (
+  chain text not null,
+  address text not null,
+  asset text not null,
+  atoms numeric(78,0) not null,
+  seen_at timestamp with time zone not null,
+  constraint account_balances_atoms_check CHECK ((atoms >= (0)::numeric)),
+  constraint account_balances_pkey PRIMARY KEY (chain, address, asset)
+);
+
 create table accounts (
   id uuid not null,
   name text not null,
@@ -295,6 +305,7 @@ create table deposits (
   missing_since timestamp with time zone,
   bookings integer not null default 0,
   booked boolean not null default false,
+  swept boolean not null default false,
   constraint deposits_amount_atoms_check CHECK ((amount_atoms > (0)::numeric)),
   constraint deposits_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint deposits_bookings_check CHECK ((bookings >= 0)),
@@ -315,6 +326,7 @@ CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_he
 CREATE INDEX deposits_in_no_block ON public.deposits USING btree (chain) WHERE ((block_height IS NULL) AND (status = ANY (ARRAY['seen'::text, 'reorganised'::text, 'dropped'::text])));
 CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index);
 CREATE INDEX deposits_pending ON public.deposits USING btree (account_id, asset) INCLUDE (amount_atoms) WHERE ((NOT booked) AND (NOT dust) AND (status = ANY (ARRAY['seen'::text, 'confirmed'::text])));
+CREATE INDEX deposits_unswept ON public.deposits USING btree (chain, amount_atoms DESC) WHERE (booked AND (NOT swept) AND (asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text])));
 
 create table events (
   account_id uuid not null,
@@ -360,15 +372,6 @@ create table gas_funding (
 );
 CREATE INDEX gas_funding_by_address ON public.gas_funding USING btree (chain, address);
 CREATE INDEX gas_funding_by_block ON public.gas_funding USING btree (chain, block_height);
-
-create table hot_balances (
-  chain text not null,
-  asset text not null,
-  atoms numeric(78,0) not null,
-  seen_at timestamp with time zone not null,
-  constraint hot_balances_atoms_check CHECK ((atoms >= (0)::numeric)),
-  constraint hot_balances_pkey PRIMARY KEY (chain, asset)
-);
 
 create table idempotency_keys (
   account_id uuid not null,
@@ -491,6 +494,19 @@ CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE 
 CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'detected'::text]));
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at DESC, id DESC);
 
+create table receipts (
+  chain text not null,
+  tx_key text not null,
+  output_index integer not null,
+  asset text not null,
+  atoms numeric(78,0) not null,
+  block_height bigint not null,
+  constraint receipts_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint receipts_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint receipts_pkey PRIMARY KEY (chain, tx_key, output_index)
+);
+CREATE INDEX receipts_by_height ON public.receipts USING btree (chain, block_height);
+
 create table sandbox_seed (
   singleton boolean not null default true,
   sealed bytea not null,
@@ -607,6 +623,28 @@ create table sim_transactions (
 );
 CREATE INDEX sim_transactions_mempool ON public.sim_transactions USING btree (chain, sequence) WHERE (height IS NULL);
 CREATE INDEX sim_transactions_mined ON public.sim_transactions USING btree (chain, height, sequence) WHERE (height IS NOT NULL);
+
+create table sweeps (
+  chain text not null,
+  id uuid not null,
+  address text not null,
+  series text not null,
+  position bigint not null,
+  asset text not null,
+  atoms numeric(78,0) not null,
+  status text not null,
+  gas_line text,
+  line text,
+  created_at timestamp with time zone not null default now(),
+  constraint sweeps_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint sweeps_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint sweeps_position_check CHECK (("position" >= 0)),
+  constraint sweeps_status_check CHECK ((status = ANY (ARRAY['planned'::text, 'funding'::text, 'funded'::text, 'sweeping'::text, 'done'::text, 'failed'::text]))),
+  constraint sweeps_chain_gas_line_fkey FOREIGN KEY (chain, gas_line) REFERENCES signed_transactions(chain, txid),
+  constraint sweeps_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
+  constraint sweeps_pkey PRIMARY KEY (chain, id)
+);
+CREATE UNIQUE INDEX sweeps_open ON public.sweeps USING btree (chain, address) WHERE (status <> ALL (ARRAY['done'::text, 'failed'::text]));
 
 create table transfers (
   account_id uuid not null,

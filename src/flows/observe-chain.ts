@@ -33,6 +33,7 @@ import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../payments/payments.sql.ts'
 import { forgetCoins } from '../withdrawals/coins.sql.ts'
 import { forgetGasFunding } from '../withdrawals/gas-funding.sql.ts'
+import { forgetReceipts } from '../withdrawals/receipts.sql.ts'
 import { markEtherUnchecked } from './check-ether.sql.ts'
 import { checkEther } from './check-ether.ts'
 import type { Gateway } from './gateway.ts'
@@ -199,6 +200,7 @@ function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<C
     const before = await fence(tx, lease)
     await markDecisionDue(tx, await markReorganised(tx, lease.chain, forkHeight))
     await forgetCoins(tx, lease.chain, forkHeight)
+    await forgetReceipts(tx, lease.chain, forkHeight)
     await forgetGasFunding(tx, lease.chain, forkHeight)
     await markEtherUnchecked(tx, lease.chain)
     const dropped = await dropBlocksAbove(tx, lease.chain, forkHeight)

@@ -1,6 +1,7 @@
 /** The sums that must agree, each computed from rows that were written independently. */
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
+import { GATEWAY } from '../ledger/journal.ts'
 
 export interface Difference {
   readonly proof: string
@@ -136,8 +137,8 @@ export async function listOwnEtherAddresses(db: Queryable, chain: ChainName): Pr
 }
 
 /**
- * What the chain holds and the ledger's wallet does not: deposits in a block and not booked (confirming, or dust),
- * coins at addresses that no payment has, and the gateway's own transactions between their block and their booking.
+ * What the chain holds and the ledger's wallet does not: deposits in a block and not booked (confirming, or dust), and
+ * capital of the operator alike.
  */
 export async function sumOutsideLedger(
   db: Queryable,
@@ -150,8 +151,65 @@ export async function sumOutsideLedger(
      union all
      select asset, 'reorganised' as reason, -sum(amount_atoms) as atoms
      from deposits where chain = $1 and block_height is null and booked
-     group by 1`,
-    [chain],
+     group by 1
+     union all
+     select asset, 'capital' as reason, sum(atoms) from (
+       select r.asset, r.atoms, 'capital:' || r.chain || ':' || r.tx_key || ':' || r.output_index as cause
+       from receipts r where r.chain = $1
+       union all
+       select case when c.chain like '%bitcoin' then 'BTC' else 'LTC' end, c.atoms,
+         'capital:' || c.chain || ':' || c.txid || ':' || c.output_index
+       from coins c join addresses a on a.chain = c.chain and a.lookup = c.lookup
+       where c.chain = $1 and a.payment_id is null and c.block_height is not null
+         and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
+         and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)
+     ) unbooked
+     where not exists (select from journal_entries j where j.account_id = $2 and j.cause = unbooked.cause)
+     group by asset`,
+    [chain, GATEWAY],
   )
   return rows
+}
+
+export interface OwnTransaction {
+  readonly txid: string
+  readonly asset: Asset
+  /** What leaves our wallets besides the fee: 0 between addresses of ours. */
+  readonly leavesAtoms: bigint
+  readonly feeAtoms: bigint
+  /** The ledger has booked it. */
+  readonly isBooked: boolean
+  /** Chains with outputs: the watcher saw a block that holds it. */
+  readonly isSpent: boolean
+}
+
+/** Our own transactions that the chain and the ledger may see differently: open ones, and those booked lately. */
+export async function listOwnUnderWay(db: Queryable, chain: ChainName): Promise<OwnTransaction[]> {
+  const { rows } = await db.query<{
+    txid: string
+    asset: Asset
+    leaves: bigint
+    fee: bigint
+    is_booked: boolean
+    is_spent: boolean
+  }>(
+    `select t.txid, t.asset, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
+       case when exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line) and t.kind <> 'child'
+         then t.value_atoms else 0 end as leaves,
+       exists (select from journal_entries j where j.account_id = $2
+         and j.cause = 'transaction:' || t.chain || ':' || t.txid || ':fee') as is_booked,
+       exists (select from coins c where c.chain = t.chain and c.spent_by = t.txid) as is_spent
+     from signed_transactions t join chains v on v.chain = t.chain
+     where t.chain = $1 and t.since_height is not null
+       and (t.outcome is null or t.outcome in ('confirmed', 'reverted') and t.block_height > v.tip_height - 100)`,
+    [chain, GATEWAY],
+  )
+  return rows.map((row) => ({
+    txid: row.txid,
+    asset: row.asset,
+    leavesAtoms: row.leaves,
+    feeAtoms: row.fee,
+    isBooked: row.is_booked,
+    isSpent: row.is_spent,
+  }))
 }

@@ -15,6 +15,7 @@ import {
   heldFundsFollowBalances,
   listOutpoints,
   listOwnEtherAddresses,
+  listOwnUnderWay,
   settlementsFollowPayments,
   sumOutsideLedger,
   sumWallets,
@@ -111,7 +112,7 @@ async function proveHoldings(db: Queryable, port: ChainPort): Promise<HoldingPro
     addresses: accounts ? await listOwnEtherAddresses(db, chain) : [],
   })
   const wallets = await sumWallets(db, chain)
-  const outside = await sumOutsideLedger(db, chain)
+  const outside = [...(await sumOutsideLedger(db, chain)), ...(await sumPaying(db, port, accounts))]
   const assets = new Set<Asset>([
     ...wallets.keys(),
     ...outside.map((row) => row.asset),
@@ -126,4 +127,23 @@ async function proveHoldings(db: Queryable, port: ChainPort): Promise<HoldingPro
     ),
     chainAtoms: held[asset] ?? 0n,
   }))
+}
+
+/** Our own transactions between their block and their booking, and booked ones whose block was taken. */
+async function sumPaying(
+  db: Queryable,
+  port: ChainPort,
+  accounts: boolean,
+): Promise<{ asset: Asset; reason: string; atoms: bigint }[]> {
+  const sums = new Map<Asset, bigint>()
+  const add = (asset: Asset, atoms: bigint) => sums.set(asset, (sums.get(asset) ?? 0n) + atoms)
+  for (const own of await listOwnUnderWay(db, port.chain)) {
+    const found = accounts ? await port.findTransaction(own.txid) : null
+    const isInBlock = accounts ? Boolean(found?.block) : own.isSpent
+    if (isInBlock === own.isBooked) continue
+    const sign = isInBlock ? -1n : 1n
+    add(own.asset, found?.reverted ? 0n : sign * own.leavesAtoms)
+    add(accounts ? 'ETH' : own.asset, sign * (found?.feeAtoms ?? own.feeAtoms))
+  }
+  return [...sums].map(([asset, atoms]) => ({ asset, reason: 'paying', atoms }))
 }

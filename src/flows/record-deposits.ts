@@ -12,6 +12,7 @@ import {
 import { fiatValue } from '../rates/quote.ts'
 import { recordCoins } from '../withdrawals/coins.sql.ts'
 import { recordGasFunding } from '../withdrawals/gas-funding.sql.ts'
+import { recordReceipts } from '../withdrawals/receipts.sql.ts'
 import type { Gateway } from './gateway.ts'
 import { type IssuedAddress, listOwnTransactions, matchOwnAddresses } from './own-addresses.sql.ts'
 
@@ -43,7 +44,7 @@ export async function recordDeposits(
     await recordCoins(tx, chain, { ...where.block, transactions }, (lookup) => own.has(hex(lookup)))
   }
   const paying = transactions.filter((transaction) =>
-    transaction.outputs.some((output) => own.get(hex(output.lookup))),
+    transaction.outputs.some((output) => own.has(hex(output.lookup))),
   )
   const ours = await listOwnTransactions(
     tx,
@@ -58,6 +59,11 @@ export async function recordDeposits(
       await recordOwnEther(tx, chain, transaction, own, where.block)
       continue
     }
+    if (where.block && networkOfChain(chain) === 'ethereum') {
+      const ownOutputs = transaction.outputs.filter((output) => own.get(hex(output.lookup)) === null)
+      await recordReceipts(tx, chain, transaction.key, ownOutputs, where.block.height)
+    }
+    if (!transaction.outputs.some((output) => own.get(hex(output.lookup)))) continue
     if (transaction.inputs.length > 0) await recordInputs(tx, chain, transaction.key, transaction.inputs)
     for (const output of transaction.outputs) {
       const address = output.atoms > 0n ? own.get(hex(output.lookup)) : undefined

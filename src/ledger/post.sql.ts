@@ -2,7 +2,7 @@
 import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newId } from '../core/ids.ts'
-import type { Tx } from '../db/database.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 import {
   GATEWAY,
   type JournalEntry,
@@ -74,6 +74,17 @@ async function changeBalance(tx: Tx, entry: JournalEntry, change: BalanceChange)
     rowCount === 1,
     `${entry.cause} takes ${-change.atoms} of ${change.asset} from an empty ${change.kind} balance`,
   )
+}
+
+/** The transfers of an entry, by its cause; empty when it was never booked. */
+export async function listTransfers(db: Queryable, accountId: AccountId, cause: string): Promise<Transfer[]> {
+  const { rows } = await db.query<Transfer>(
+    `select t.asset, t.debit, t.credit, t.amount_atoms as atoms
+     from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
+     where j.account_id = $1 and j.cause = $2 order by t.line`,
+    [accountId, cause],
+  )
+  return rows
 }
 
 /** What a merchant has in one account of one asset, locked until the transaction ends. */

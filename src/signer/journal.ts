@@ -10,6 +10,7 @@ import { dirname } from 'node:path'
 import type { Asset, ChainName } from '../core/assets.ts'
 import { InvariantBroken } from '../core/errors.ts'
 import { DAY_MS } from '../core/time.ts'
+import type { Branch } from '../wallets/derivation.ts'
 
 /** A signed transaction with all that its rows in the database need. */
 export interface SignedEntry {
@@ -19,12 +20,26 @@ export interface SignedEntry {
   readonly line: string
   readonly kind: 'payout' | 'replacement' | 'child' | 'gas' | 'sweep'
   readonly raw: string
+  readonly asset: Asset
+  /** What it pays besides its fee. */
+  readonly valueAtoms: string
   readonly sender: string | null
   readonly nonce: string | null
+  /** Chains with accounts: where it goes and from where, so that a replacement goes nowhere else. */
+  readonly transfer: {
+    readonly to: string
+    readonly atoms: string
+    readonly gasLimit: string
+    readonly priorityFeeWei: string
+    readonly branch: Branch
+    readonly position: string
+  } | null
   readonly feeAtoms: string
   readonly feeRate: string
   /** Withdrawals that it pays, each as `account/id`; empty for what pays nobody. */
   readonly withdrawals: readonly string[]
+  /** The sweep that it funds or carries out. */
+  readonly sweep: string | null
   /** Coins it spends. */
   readonly spends: readonly { readonly txid: string; readonly index: number }[]
   /** Change: position under branch 1, and where it is in the transaction. */
@@ -49,6 +64,8 @@ export interface Journal {
   unsettled(): SignedEntry[]
   /** The transaction that pays a withdrawal, unless it is void; named `account/id` as in the entry. */
   payingFor(withdrawal: string): Promise<SignedEntry | null>
+  /** Any transaction that was ever signed here and is not void. */
+  entryOf(chain: ChainName, txid: string): Promise<SignedEntry | null>
   /** Atoms that left since an instant, by what is not void. At most a day back. */
   leftSince(asset: Asset, live: boolean, sinceMs: number): bigint
   close(): Promise<void>
@@ -106,18 +123,20 @@ export async function openJournal(path: string): Promise<Journal> {
     })
     return writing
   }
+  const read = async (key: string | undefined): Promise<SignedEntry | null> => {
+    const place = key === undefined ? undefined : state.entries.get(key)
+    if (!place) return null
+    const { buffer } = await file.read(Buffer.alloc(place.length), 0, place.length, place.start)
+    const line: Line = JSON.parse(buffer.toString('utf8', 0, place.length - CHECK_DIGITS - 1))
+    return line.fact === 'signed' ? line.entry : null
+  }
   return {
     signed: (entry) => write({ fact: 'signed', at: Date.now(), entry }, true),
     placed: ({ chain, txid }) => write({ fact: 'placed', chain, txid }, false),
     void: ({ chain, txid }) => write({ fact: 'void', chain, txid }, true),
     unsettled: () => [...state.unsettled.values()],
-    async payingFor(withdrawal) {
-      const place = state.paying.get(withdrawal)
-      if (!place) return null
-      const { buffer } = await file.read(Buffer.alloc(place.length), 0, place.length, place.start)
-      const line: Line = JSON.parse(buffer.toString('utf8', 0, place.length - CHECK_DIGITS - 1))
-      return line.fact === 'signed' ? line.entry : null
-    },
+    payingFor: async (withdrawal) => read(state.paying.get(withdrawal)),
+    entryOf: async (chain, txid) => read(keyOf({ chain, txid })),
     leftSince: (asset, live, sinceMs) => state.leftSince(asset, live, sinceMs),
     async close() {
       await writing.catch(() => {})
@@ -129,7 +148,9 @@ export async function openJournal(path: string): Promise<Journal> {
 /** What the lines say together. Of the past only what is asked for is kept: who pays what, and one day of amounts. */
 class JournalState {
   readonly unsettled = new Map<string, SignedEntry>()
-  readonly paying = new Map<string, Place>()
+  readonly entries = new Map<string, Place>()
+  /** By withdrawal, the key of what pays it last. */
+  readonly paying = new Map<string, string>()
   #left: { key: string; at: number; live: boolean; asset: Asset; atoms: bigint }[] = []
 
   apply(line: Line, place: Place): void {
@@ -137,7 +158,8 @@ class JournalState {
       const { entry, at } = line
       const key = keyOf(entry)
       this.unsettled.set(key, entry)
-      for (const withdrawal of entry.withdrawals) this.paying.set(withdrawal, place)
+      this.entries.set(key, place)
+      for (const withdrawal of entry.withdrawals) this.paying.set(withdrawal, key)
       const live = !entry.chain.startsWith('sim-')
       this.#left = this.#left.filter((left) => left.at > at - DAY_MS)
       for (const { asset, atoms } of entry.leaves)
@@ -149,7 +171,15 @@ class JournalState {
     this.unsettled.delete(key)
     if (line.fact === 'placed') return
     this.#left = this.#left.filter((left) => left.key !== key)
-    for (const withdrawal of entry?.withdrawals ?? []) this.paying.delete(withdrawal)
+    this.entries.delete(key)
+    for (const withdrawal of entry?.withdrawals ?? []) this.#payBefore(withdrawal, entry?.line, key)
+  }
+
+  /** A void bump leaves the line it would have joined in its place. */
+  #payBefore(withdrawal: string, line: string | undefined, voided: string): void {
+    const opening = `${voided.slice(0, voided.indexOf(' '))} ${line}`
+    if (opening !== voided && this.entries.has(opening)) this.paying.set(withdrawal, opening)
+    else this.paying.delete(withdrawal)
   }
 
   leftSince(asset: Asset, live: boolean, sinceMs: number): bigint {

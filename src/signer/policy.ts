@@ -49,7 +49,8 @@ const unreadable = (part: string): Refusal =>
 /** `wait`: not now, but perhaps later. `refuse`: never. */
 export type Verdict =
   | { readonly kind: 'allow' }
-  | { readonly kind: 'wait' | 'refuse'; readonly reason: string }
+  | { readonly kind: 'wait'; readonly reason: string }
+  | { readonly kind: 'refuse'; readonly reason: string }
 
 /**
  * @param atoms - What would leave: the withdrawal's net, or a fee.

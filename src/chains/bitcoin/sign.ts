@@ -67,4 +67,8 @@ export function vbytesOf(inputCount: number, scriptLengths: readonly number[]): 
   return Math.ceil((4 * base + witness) / 4)
 }
 
+/** Virtual bytes of signed bytes. */
+export const vbytesOfRaw = (raw: string): number =>
+  Transaction.fromRaw(Buffer.from(raw, 'hex'), { allowUnknownOutputs: true, disableScriptCheck: true }).vsize
+
 const countBytes = (count: number): number => (count < 0xfd ? 1 : 3)

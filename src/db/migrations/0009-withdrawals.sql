@@ -44,7 +44,7 @@ create table signed_transactions (
   line text not null,
   kind text not null check (kind in ('payout', 'replacement', 'child', 'gas', 'sweep')),
   raw text not null,
-  -- What it takes from our wallets besides its fee: nothing when all its outputs are ours.
+  -- What it pays besides its fee, to destinations or between addresses of ours.
   asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
   value_atoms numeric(78, 0) not null check (value_atoms >= 0),
   -- Chains with accounts: whose nonce it uses.
@@ -140,11 +140,51 @@ create table fee_rates (
   seen_at timestamptz not null
 );
 
--- Chains with accounts: what the hot wallet holds in confirmed state, as the worker last saw it.
-create table hot_balances (
+-- Chains with accounts: what our senders hold in confirmed state, as the worker last saw it.
+create table account_balances (
   chain text not null,
+  address text not null,
   asset text not null,
   atoms numeric(78, 0) not null check (atoms >= 0),
   seen_at timestamptz not null,
-  primary key (chain, asset)
+  primary key (chain, address, asset)
 );
+
+-- Chains with accounts: deposits on their way to the hot wallet. Tokens need ether for their gas first.
+create table sweeps (
+  chain text not null,
+  id uuid not null,
+  address text not null,
+  -- Where the address stands under branch 0 of its series.
+  series text not null,
+  position bigint not null check (position >= 0),
+  asset text not null check (asset in ('ETH', 'USDC', 'USDT')),
+  -- What the address held when the sweep was planned.
+  atoms numeric(78, 0) not null check (atoms > 0),
+  status text not null check (status in ('planned', 'funding', 'funded', 'sweeping', 'done', 'failed')),
+  gas_line text,
+  line text,
+  created_at timestamptz not null default now(),
+  primary key (chain, id),
+  foreign key (chain, gas_line) references signed_transactions (chain, txid),
+  foreign key (chain, line) references signed_transactions (chain, txid)
+);
+alter table deposits add column swept boolean not null default false;
+create index deposits_unswept on deposits (chain, amount_atoms desc)
+  where booked and not swept and asset in ('ETH', 'USDC', 'USDT');
+
+-- What reached our own addresses without being anybody's payment, on chains with accounts: the operator's capital.
+-- Chains with outputs show it in `coins`.
+create table receipts (
+  chain text not null,
+  tx_key text not null,
+  output_index integer not null,
+  asset text not null check (asset in ('ETH', 'USDC', 'USDT')),
+  atoms numeric(78, 0) not null check (atoms > 0),
+  block_height bigint not null,
+  primary key (chain, tx_key, output_index)
+);
+create index receipts_by_height on receipts (chain, block_height);
+
+-- One at a time for each address, so that its nonces follow each other.
+create unique index sweeps_open on sweeps (chain, address) where status not in ('done', 'failed');

@@ -1,0 +1,247 @@
+/**
+ * Following what was sent until a block holds it deep enough: then it is booked, once, and announced. A reorganisation
+ * sends it again; what can never enter the chain any more gives its hold back.
+ */
+import type { ChainPort, FoundTransaction } from '../chains/chain.ts'
+import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { crashPoint } from '../core/crash-point.ts'
+import { invariant } from '../core/errors.ts'
+import type { Tx } from '../db/database.ts'
+import { announce } from '../events/announce.sql.ts'
+import { raiseAlert } from '../ledger/alerts.sql.ts'
+import { GATEWAY } from '../ledger/journal.ts'
+import { listTransfers, post } from '../ledger/post.sql.ts'
+import { findPayment } from '../payments/payments.sql.ts'
+import { addUnresolved } from '../payments/unresolved-funds.sql.ts'
+import {
+  listImpossible,
+  listTakenBack,
+  listUnderWay,
+  lockLine,
+  markBlock,
+  releaseCoins,
+  reopen,
+  type Settling,
+  type SignedTransaction,
+  setOutcome,
+} from '../withdrawals/signed-transactions.sql.ts'
+import { finishSweep, markFunded } from '../withdrawals/sweeps.sql.ts'
+import {
+  completionCause,
+  holdCause,
+  releaseCause,
+  statusAfter,
+  type Withdrawal,
+} from '../withdrawals/withdrawal.ts'
+import { withdrawalView } from '../withdrawals/withdrawal-view.ts'
+import {
+  isSigned,
+  listRefused,
+  lockPaidBy,
+  lockWithdrawal,
+  updateWithdrawal,
+} from '../withdrawals/withdrawals.sql.ts'
+import { recordSent } from './broadcast-withdrawal.ts'
+import type { Gateway } from './gateway.ts'
+import { drawPayment } from './read-payment.ts'
+
+const REFUSED_PER_TURN = 100
+
+/** Looks where every transaction under way is, and settles those that are deep enough. @returns How many settled. */
+export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<number> {
+  const { chain } = port
+  for (const { txid } of await listTakenBack(gateway.db, chain)) {
+    gateway.log.warn({ chain, txid }, 'a reorganisation took a settled transaction of ours; it is sent again')
+    await reopen(gateway.db, chain, txid)
+  }
+  const underWay = await listUnderWay(gateway.db, chain)
+  if (underWay.length === 0) return 0
+  const tip = await port.tip()
+  let settled = 0
+  for (const transaction of underWay) {
+    const found = await port.findTransaction(transaction.txid, transaction.sinceHeight ?? undefined)
+    await followTo(gateway, transaction, found)
+    const depth = found?.block ? tip.height - found.block.height + 1 : 0
+    if (depth >= confirmationsFor(gateway, transaction.asset) && (await settle(gateway, transaction)))
+      settled += 1
+  }
+  if (networkOfChain(chain) !== 'ethereum') settled += await giveUpImpossible(gateway, chain)
+  if (settled > 0) gateway.wake('deliver')
+  return settled
+}
+
+const confirmationsFor = (gateway: Gateway, asset: Asset): number =>
+  gateway.settings.confirmations[asset] ?? ASSET_FACTS[asset].confirmations
+
+/** Writes where the chain shows it now. */
+async function followTo(
+  gateway: Gateway,
+  transaction: SignedTransaction,
+  found: FoundTransaction | null,
+): Promise<void> {
+  const { chain, txid, feeAtoms } = transaction
+  // The worker may have died between sending and writing so.
+  if (found && transaction.sentAt === null) await gateway.db.transaction((tx) => recordSent(tx, transaction))
+  if (found?.block) {
+    if (found.block.hash === transaction.blockHash) return
+    await markBlock(gateway.db, chain, txid, {
+      height: found.block.height,
+      hash: found.block.hash,
+      reverted: found.reverted ?? false,
+      paidFeeAtoms: found.feeAtoms ?? feeAtoms,
+    })
+    if (transaction.kind === 'gas' || transaction.kind === 'replacement')
+      await markFunded(gateway.db, chain, transaction.line)
+  } else if (transaction.blockHash !== null) {
+    gateway.log.warn({ chain, txid }, 'a reorganisation took the block of a transaction of ours')
+    await markBlock(gateway.db, chain, txid, null)
+  }
+}
+
+/** Books a transaction that is deep enough, and everything it decides, in one transaction of the database. */
+function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Promise<boolean> {
+  crashPoint('confirm:deep')
+  return gateway.db.transaction(async (tx) => {
+    // Withdrawals before their line: the signer's placing locks in the same order.
+    const withdrawals = await lockPaidBy(tx, chain, line)
+    const members = await lockLine(tx, chain, line)
+    const mined = members.find((member) => member.txid === txid)
+    if (!mined?.isOpen || mined.blockHeight === null) return false
+    await setOutcome(tx, chain, txid, mined.reverted ? 'reverted' : 'confirmed')
+    await bookFee(tx, mined)
+    if (mined.kind !== 'child') {
+      for (const rival of members.filter((member) => member.txid !== txid && excludes(mined, member)))
+        await setOutcome(tx, chain, rival.txid, 'displaced')
+      for (const withdrawal of withdrawals) {
+        if (mined.reverted) await fail(gateway, tx, withdrawal, 'impossible', 'reverted')
+        else await complete(tx, withdrawal, txid)
+      }
+      await finishSweep(tx, chain, line, !mined.reverted)
+    }
+    crashPoint('confirm:booked')
+    return true
+  })
+}
+
+/** A replacement excludes what it replaces; a child lives beside its parent, unless that was displaced itself. */
+const excludes = (mined: Settling, other: Settling): boolean =>
+  other.isOpen && (other.kind !== 'child' || mined.kind === 'replacement')
+
+/** What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. */
+async function bookFee(tx: Tx, { chain, txid, paidFeeAtoms, feeAtoms }: Settling): Promise<void> {
+  const network = networkOfChain(chain)
+  const asset = network === 'bitcoin' ? 'BTC' : network === 'litecoin' ? 'LTC' : 'ETH'
+  await post(tx, {
+    accountId: GATEWAY,
+    chain,
+    cause: `transaction:${chain}:${txid}:fee`,
+    transfers: [{ asset, debit: 'network_fees', credit: 'wallet', atoms: paidFeeAtoms ?? feeAtoms }],
+  })
+}
+
+async function complete(tx: Tx, withdrawal: Withdrawal, txid: string): Promise<void> {
+  const { accountId, id, chain, asset, kind, paymentId } = withdrawal
+  const status = statusAfter(withdrawal.status, 'confirmed')
+  invariant(status === 'completed', `withdrawal ${id} confirmed and is ${withdrawal.status}`)
+  const completed = await updateWithdrawal(tx, withdrawal, { status, txHash: txid })
+  const isNew = await post(tx, {
+    accountId,
+    chain,
+    cause: completionCause(id),
+    transfers: [
+      { asset, debit: 'held', credit: 'wallet', atoms: withdrawal.netAtoms },
+      { asset, debit: 'held', credit: 'fees', atoms: withdrawal.feeAtoms },
+      { asset, debit: 'held', credit: 'network_fees', atoms: withdrawal.networkFeeAtoms },
+    ],
+  })
+  if (!isNew) return
+  if (kind === 'refund' && paymentId) {
+    const payment = await findPayment(tx, accountId, paymentId)
+    invariant(payment, `refund ${id} names a payment that is not there`)
+    await announce(tx, {
+      accountId,
+      type: 'payment.refunded',
+      cause: `payment:${paymentId}:refunded:${id}`,
+      data: await drawPayment(tx, payment),
+    })
+    return
+  }
+  await announce(tx, {
+    accountId,
+    type: 'payout.completed',
+    cause: `withdrawal:${id}:completed`,
+    data: withdrawalView(completed),
+  })
+}
+
+/** Gives back what the ledger holds, to where it was taken from; what the row says may have been tampered with. */
+async function fail(
+  gateway: Gateway,
+  tx: Tx,
+  withdrawal: Withdrawal,
+  trigger: 'refused' | 'impossible',
+  reason: string,
+): Promise<void> {
+  const { accountId, id, chain, paymentId } = withdrawal
+  const status = statusAfter(withdrawal.status, trigger)
+  invariant(status === 'failed', `withdrawal ${id} is ${withdrawal.status} and can not fail as ${reason}`)
+  await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
+  const held = await listTransfers(tx, accountId, holdCause(id))
+  const given = await post(tx, {
+    accountId,
+    chain,
+    cause: releaseCause(id),
+    transfers: held.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
+  })
+  invariant(given, `the hold of withdrawal ${id} was given back before`)
+  for (const { debit, asset, atoms } of held) {
+    if (debit === 'unresolved' && paymentId) await addUnresolved(tx, { accountId, paymentId, asset }, atoms)
+  }
+  gateway.log.warn(
+    { chain, withdrawal: id, account: accountId, reason },
+    'a withdrawal failed; its hold is given back',
+  )
+}
+
+/** Gives back the holds of withdrawals that the signer will never sign. @returns How many. */
+export async function failRefused(gateway: Gateway): Promise<number> {
+  const refused = await listRefused(gateway.db, REFUSED_PER_TURN)
+  for (const { accountId, id } of refused) {
+    await gateway.db.transaction(async (tx) => {
+      const withdrawal = await lockWithdrawal(tx, accountId, id)
+      if (withdrawal?.status !== 'requested' || withdrawal.refusedReason === null) return
+      if (await isSigned(tx, accountId, id)) return
+      await fail(gateway, tx, withdrawal, 'refused', withdrawal.refusedReason)
+      await raiseAlert(tx, {
+        kind: 'withdrawal_refused',
+        accountId,
+        subject: id,
+        message: `the signer refused withdrawal ${id}: ${withdrawal.refusedReason}`,
+      })
+    })
+    crashPoint('refuse:failed')
+  }
+  return refused.length
+}
+
+async function giveUpImpossible(gateway: Gateway, chain: ChainName): Promise<number> {
+  const asset = networkOfChain(chain) === 'bitcoin' ? 'BTC' : 'LTC'
+  const lines = await listImpossible(gateway.db, chain, Math.max(6, confirmationsFor(gateway, asset)))
+  for (const line of lines) {
+    await gateway.db.transaction(async (tx) => {
+      const withdrawals = await lockPaidBy(tx, chain, line)
+      const members = await lockLine(tx, chain, line)
+      if (members.some((member) => !member.isOpen || member.blockHeight !== null)) return
+      for (const { txid } of members) await setOutcome(tx, chain, txid, 'impossible')
+      await releaseCoins(tx, chain, line)
+      for (const withdrawal of withdrawals) await fail(gateway, tx, withdrawal, 'impossible', 'coins_spent')
+      await raiseAlert(tx, {
+        kind: 'payout_impossible',
+        accountId: null,
+        subject: `${chain}:${line}`,
+        message: `a coin that transaction ${line} spends was spent by another one; what it paid failed`,
+      })
+    })
+  }
+  return lines.length
+}

@@ -1,0 +1,52 @@
+/**
+ * What the signer cannot ask a node itself: what the network charges now and, on chains with accounts, where the nonces
+ * of our senders stand and what these hold. The signer takes them as hints within bounds of its own.
+ */
+import type { ChainPort, FeeRates } from '../chains/chain.ts'
+import { networkOfChain } from '../core/assets.ts'
+import { HOT_WALLET_POSITION, OWN_BRANCH, readAccountKey } from '../wallets/derivation.ts'
+import { currentWallets } from '../wallets/wallets.sql.ts'
+import { storeFeeRates } from '../withdrawals/fee-rates.sql.ts'
+import { boundedRate, type NetworkRates, RATE_BOUNDS } from '../withdrawals/fees.ts'
+import { raiseNonce, storeBalances } from '../withdrawals/senders.sql.ts'
+import { listSweptAddresses } from '../withdrawals/sweeps.sql.ts'
+import type { Gateway } from './gateway.ts'
+
+/** @returns The rates now. */
+export async function refreshFeeRates(gateway: Gateway, port: ChainPort): Promise<NetworkRates> {
+  const rates = ratesOf(port, await port.feeRates())
+  await storeFeeRates(gateway.db, port.chain, rates)
+  return rates
+}
+
+/** A node of a private network has no estimate: then the fallback, never below what its mempool takes. */
+function ratesOf(port: ChainPort, seen: FeeRates): NetworkRates {
+  const network = networkOfChain(port.chain)
+  if (seen.kind === 'gas')
+    return {
+      rate: boundedRate(network, seen.baseFeeWei),
+      priorityRate: seen.priorityFeeWei < 0n ? 0n : seen.priorityFeeWei,
+    }
+  const estimate = seen.atomsPerKvb ?? RATE_BOUNDS[network].fallback
+  const rate = estimate > seen.floorAtomsPerKvb ? estimate : seen.floorAtomsPerKvb
+  return { rate: boundedRate(network, rate), priorityRate: 0n }
+}
+
+/** Nonces and balances of the hot wallet and of the addresses under a sweep. Chains with outputs have neither. */
+export async function refreshSenders(gateway: Gateway, port: ChainPort): Promise<void> {
+  const { chain } = port
+  if (!port.nextNonce) return
+  const wallets = await currentWallets(gateway.db, gateway.secrets)
+  const wallet = wallets.find((each) => each.chain === chain)
+  if (!wallet) return
+  const hot = readAccountKey(chain, wallet.mode, wallet.xpub).derive(OWN_BRANCH, HOT_WALLET_POSITION).address
+  for (const address of [hot, ...(await listSweptAddresses(gateway.db, chain))]) {
+    await raiseNonce(gateway.db, chain, address, await port.nextNonce(address))
+    await storeBalances(
+      gateway.db,
+      chain,
+      address,
+      await port.holdings({ outpoints: [], addresses: [address] }),
+    )
+  }
+}

@@ -1,0 +1,305 @@
+/** What the signer reads: requests with their MACs, their holds, coins, balances and fee rates. */
+import type { Asset, ChainName } from '../core/assets.ts'
+import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+import type { Branch } from '../wallets/derivation.ts'
+import {
+  holdCause,
+  releaseCause,
+  type WithdrawalKind,
+  type WithdrawalRequest,
+} from '../withdrawals/withdrawal.ts'
+
+export interface Requested extends WithdrawalRequest {
+  readonly mac: Uint8Array
+}
+
+/** Chains on which something waits for a signature. */
+export async function listChainsWithWork(db: Queryable): Promise<Set<ChainName>> {
+  const { rows } = await db.query<{ chain: ChainName }>(
+    `select chain from withdrawals w where status = 'requested' and refused_reason is null
+       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
+     union
+     select chain from signed_transactions where outcome is null and bump_wanted
+     union
+     select chain from sweeps where status in ('planned', 'funded')`,
+  )
+  return new Set(rows.map((row) => row.chain))
+}
+
+interface RequestedRow {
+  account_id: AccountId
+  id: WithdrawalId
+  kind: WithdrawalKind
+  payment_id: PaymentId | null
+  chain: ChainName
+  asset: Asset
+  amount_atoms: bigint
+  fee_atoms: bigint
+  network_fee_atoms: bigint
+  net_atoms: bigint
+  destination: string
+  mac: Buffer
+}
+
+const REQUEST_COLUMNS = `account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
+  net_atoms, destination, mac`
+
+const requestedFromRow = (row: RequestedRow): Requested => ({
+  accountId: row.account_id,
+  id: row.id,
+  kind: row.kind,
+  paymentId: row.payment_id,
+  chain: row.chain,
+  asset: row.asset,
+  amountAtoms: row.amount_atoms,
+  feeAtoms: row.fee_atoms,
+  networkFeeAtoms: row.network_fee_atoms,
+  netAtoms: row.net_atoms,
+  destination: row.destination,
+  mac: row.mac,
+})
+
+/** Requests that nothing was signed for, the oldest first; those of frozen assets wait. */
+export async function listRequested(db: Queryable, chain: ChainName, limit: number): Promise<Requested[]> {
+  const { rows } = await db.query<RequestedRow>(
+    `select ${REQUEST_COLUMNS} from withdrawals w
+     where chain = $1 and status = 'requested' and refused_reason is null
+       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
+       and not exists (select from freezes f where f.chain = w.chain and f.asset = w.asset)
+     order by created_at, id limit $2`,
+    [chain, limit],
+  )
+  return rows.map(requestedFromRow)
+}
+
+/** Atoms that the ledger holds for a request, taken from the account its kind names; 0 once they were given back. */
+export async function heldFor(db: Queryable, request: WithdrawalRequest): Promise<bigint> {
+  const { rows } = await db.query<{ atoms: bigint | null }>(
+    `select sum(t.amount_atoms) as atoms
+     from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
+     where j.account_id = $1 and j.cause = $2 and t.asset = $3 and t.chain = $4 and t.debit = $5 and t.credit = 'held'
+       and not exists (select from journal_entries r where r.account_id = $1 and r.cause = $6)`,
+    [
+      request.accountId,
+      holdCause(request.id),
+      request.asset,
+      request.chain,
+      request.kind === 'payout' ? 'available' : 'unresolved',
+      releaseCause(request.id),
+    ],
+  )
+  return rows[0]?.atoms ?? 0n
+}
+
+/** The signer will never sign it; the worker gives the hold back. Changes nothing once something was signed. */
+export async function markRefused(db: Queryable, request: WithdrawalRequest, reason: string): Promise<void> {
+  await db.query(
+    `update withdrawals w set refused_reason = $3
+     where account_id = $1 and id = $2 and status = 'requested' and refused_reason is null
+       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)`,
+    [request.accountId, request.id, reason],
+  )
+}
+
+export interface OwnedCoin {
+  readonly txid: string
+  readonly index: number
+  readonly atoms: bigint
+  readonly script: Uint8Array
+  readonly branch: Branch
+  readonly position: bigint
+}
+
+/** Coins of a series that may be spent now: deep enough in the chain, unspent, chosen by nobody. The largest first. */
+export async function listSpendable(
+  db: Queryable,
+  of: { chain: ChainName; series: string; depositConfirmations: number; limit: number },
+): Promise<OwnedCoin[]> {
+  const { rows } = await db.query<{
+    txid: string
+    output_index: number
+    atoms: bigint
+    lookup: Buffer
+    branch: Branch
+    position: bigint
+  }>(
+    `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
+     from coins c
+     join addresses a on a.chain = c.chain and a.lookup = c.lookup
+     join chains v on v.chain = c.chain
+     where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2
+       and v.tip_height - c.block_height + 1 >= case when a.branch = 1 then 1 else $3::bigint end
+     order by c.atoms desc limit $4`,
+    [of.chain, of.series, of.depositConfirmations, of.limit],
+  )
+  return rows.map((row) => ({
+    txid: row.txid,
+    index: row.output_index,
+    atoms: row.atoms,
+    script: row.lookup,
+    branch: row.branch,
+    position: row.position,
+  }))
+}
+
+/** Coins by their places, whatever their state; fewer when some are unknown. */
+export async function listCoins(
+  db: Queryable,
+  chain: ChainName,
+  series: string,
+  places: readonly { txid: string; index: number }[],
+): Promise<OwnedCoin[]> {
+  const { rows } = await db.query<{
+    txid: string
+    output_index: number
+    atoms: bigint
+    lookup: Buffer
+    branch: Branch
+    position: bigint
+  }>(
+    `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
+     from unnest($3::text[], $4::integer[]) with ordinality as place (txid, output_index, number)
+     join coins c on c.chain = $1 and c.txid = place.txid and c.output_index = place.output_index
+     join addresses a on a.chain = c.chain and a.lookup = c.lookup
+     where a.series = $2 order by place.number`,
+    [chain, series, places.map((place) => place.txid), places.map((place) => place.index)],
+  )
+  return rows.map((row) => ({
+    txid: row.txid,
+    index: row.output_index,
+    atoms: row.atoms,
+    script: row.lookup,
+    branch: row.branch,
+    position: row.position,
+  }))
+}
+
+/** Withdrawals that a line pays, as they were requested. */
+export async function listPaidBy(db: Queryable, chain: ChainName, line: string): Promise<Requested[]> {
+  const { rows } = await db.query<RequestedRow>(
+    `select ${REQUEST_COLUMNS} from withdrawals w
+     where exists (select from signed_payouts s where s.chain = $1 and s.line = $2
+       and s.account_id = w.account_id and s.withdrawal_id = w.id)`,
+    [chain, line],
+  )
+  return rows.map(requestedFromRow)
+}
+
+/** Rates no older than ten minutes; null without them. */
+export async function readRates(
+  db: Queryable,
+  chain: ChainName,
+): Promise<{ rate: bigint; priorityRate: bigint } | null> {
+  const { rows } = await db.query<{ rate: bigint; priority_rate: bigint }>(
+    `select rate, priority_rate from fee_rates where chain = $1 and seen_at > now() - interval '10 minutes'`,
+    [chain],
+  )
+  return rows[0] ? { rate: rows[0].rate, priorityRate: rows[0].priority_rate } : null
+}
+
+/** Where change goes next; null while that address is not derived yet, for blocks are matched with derived ones only. */
+export async function nextChangePosition(
+  db: Queryable,
+  chain: ChainName,
+  series: string,
+): Promise<bigint | null> {
+  const { rows } = await db.query<{ next_change: bigint }>(
+    `select w.next_change from wallets w
+     join addresses a on a.chain = w.chain and a.series = w.series and a.branch = 1 and a.position = w.next_change
+     where w.chain = $1 and w.series = $2`,
+    [chain, series],
+  )
+  return rows[0]?.next_change ?? null
+}
+
+/** The next nonce of a sender; null until the worker has asked the chain where it stands. */
+export async function nextNonce(db: Queryable, chain: ChainName, sender: string): Promise<bigint | null> {
+  const { rows } = await db.query<{ next: bigint }>(
+    'select next from nonces where chain = $1 and sender = $2',
+    [chain, sender],
+  )
+  return rows[0]?.next ?? null
+}
+
+/** What a sender on a chain with accounts holds and has not signed away yet, fees at their highest included. */
+export async function spendableBalances(
+  db: Queryable,
+  chain: ChainName,
+  sender: string,
+): Promise<Map<Asset, bigint>> {
+  const { rows } = await db.query<{ asset: Asset; atoms: bigint }>(
+    `select b.asset, b.atoms
+       - coalesce((select sum(t.value_atoms) from signed_transactions t
+           where t.chain = $1 and t.sender = $2 and t.asset = b.asset and t.outcome is null and t.block_height is null), 0)
+       - case when b.asset = 'ETH' then coalesce((select sum(t.fee_atoms) from signed_transactions t
+           where t.chain = $1 and t.sender = $2 and t.outcome is null and t.block_height is null), 0) else 0 end as atoms
+     from account_balances b where b.chain = $1 and b.address = $2`,
+    [chain, sender],
+  )
+  return new Map(rows.map((row) => [row.asset, row.atoms]))
+}
+
+/** The chain id that the watcher pinned at first contact; for private chains, which have no fixed one. */
+export async function pinnedChainId(db: Queryable, chain: ChainName): Promise<number | null> {
+  const { rows } = await db.query<{ identity: string }>('select identity from chains where chain = $1', [
+    chain,
+  ])
+  const id = /^(\d+):/.exec(rows[0]?.identity ?? '')?.[1]
+  return id === undefined ? null : Number(id)
+}
+
+/** Lines that should pay more: the newest transaction of each. */
+export async function listBumpsWanted(
+  db: Queryable,
+  chain: ChainName,
+): Promise<{ line: string; txid: string; feeAtoms: bigint; feeRate: bigint }[]> {
+  const { rows } = await db.query<{ line: string; txid: string; fee_atoms: bigint; fee_rate: bigint }>(
+    `select distinct on (line) line, txid, fee_atoms, fee_rate from signed_transactions t
+     where chain = $1 and outcome is null and block_height is null
+       and exists (select from signed_transactions w where w.chain = $1 and w.line = t.line and w.bump_wanted)
+       and not exists (select from signed_transactions w where w.chain = $1 and w.line = t.line
+         and (w.outcome is not null or w.block_height is not null))
+     order by line, created_at desc, fee_rate desc`,
+    [chain],
+  )
+  return rows.map((row) => ({
+    line: row.line,
+    txid: row.txid,
+    feeAtoms: row.fee_atoms,
+    feeRate: row.fee_rate,
+  }))
+}
+
+export interface PlannedSweep {
+  readonly id: string
+  readonly address: string
+  readonly series: string
+  readonly position: bigint
+  readonly asset: Asset
+  readonly atoms: bigint
+  readonly isFunded: boolean
+}
+
+/** Deposits that the worker found worth their gas, the oldest first. */
+export async function listSweeps(
+  db: Queryable,
+  chain: ChainName,
+  series: string,
+  limit: number,
+): Promise<PlannedSweep[]> {
+  const { rows } = await db.query<{
+    id: string
+    address: string
+    series: string
+    position: bigint
+    asset: Asset
+    atoms: bigint
+    status: string
+  }>(
+    `select id, address, series, position, asset, atoms, status from sweeps
+     where chain = $1 and series = $2 and status in ('planned', 'funded') order by created_at, id limit $3`,
+    [chain, series, limit],
+  )
+  return rows.map(({ status, ...row }) => ({ ...row, isFunded: status === 'funded' }))
+}

@@ -1,0 +1,228 @@
+/**
+ * Fee bumps of transactions that no block takes. Bitcoin: a replacement that spends the same coins and pays the same
+ * destinations (BIP-125). Litecoin Core relays no replacements: a child that spends our own change and pays for both.
+ * Ethereum: the same transfer under the same nonce at a higher price. None of them can ever pay twice.
+ */
+import { signOutputs, vbytesOf, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
+import { ASSET_FACTS, networkOfChain } from '../core/assets.ts'
+import { OWN_BRANCH } from '../wallets/derivation.ts'
+import { readDestination } from '../withdrawals/destination.ts'
+import { boundedRate, RATE_BOUNDS } from '../withdrawals/fees.ts'
+import { requestMacParts } from '../withdrawals/withdrawal.ts'
+import { commit, logWaiting, nameOf, type Signer } from './context.ts'
+import type { SignedEntry } from './journal.ts'
+import {
+  listBumpsWanted,
+  listCoins,
+  listPaidBy,
+  listSpendable,
+  nextChangePosition,
+  type OwnedCoin,
+  readRates,
+} from './requests.sql.ts'
+import { balance } from './select-coins.ts'
+import { allowsFee, assetOf, inputsOf } from './sign-outputs.ts'
+import { allowsGas, chainIdOf, contractOf, gasPrice, transferEntry } from './sign-transfers.ts'
+import type { ChainKeys } from './vault.ts'
+
+/** Nodes ask for a tenth more on Ethereum, and for the relay fee on top on Bitcoin; a quarter is above both. */
+const raised = (rate: bigint): bigint => (rate * 5n) / 4n + 1n
+
+export async function signBumps(signer: Signer, keys: ChainKeys): Promise<void> {
+  const { chain } = keys
+  const wanted = await listBumpsWanted(signer.db, chain)
+  const rates = wanted.length > 0 ? await readRates(signer.db, chain) : null
+  if (!rates) return
+  for (const { line, txid } of wanted) {
+    // What another signer signed is its own to bump: only its journal knows that the bytes are authentic.
+    const entry = await signer.journal.entryOf(chain, txid)
+    if (!entry || entry.line !== line) {
+      logWaiting(signer, chain, txid, 'a bump is wanted of what this signer did not sign')
+      continue
+    }
+    const network = networkOfChain(chain)
+    const bump =
+      network === 'ethereum'
+        ? await replaceTransfer(signer, keys, entry, rates)
+        : network === 'litecoin'
+          ? await addChild(signer, keys, entry, rates.rate)
+          : await replaceOutputs(signer, keys, entry, rates.rate)
+    if (typeof bump === 'string') logWaiting(signer, chain, txid, bump)
+    else await commit(signer, bump)
+  }
+}
+
+/** The bump, or in words why there is none. */
+type Bump = SignedEntry | string
+
+async function replaceOutputs(
+  signer: Signer,
+  keys: ChainKeys,
+  before: SignedEntry,
+  marketRate: bigint,
+): Promise<Bump> {
+  const { chain, line } = before
+  const asset = assetOf(chain)
+  const paid = await listPaidBy(signer.db, chain, line)
+  const authentic = paid.every((request) =>
+    signer.secrets.isMac(request.mac, 'withdrawal', requestMacParts(request)),
+  )
+  if (!authentic || paid.length !== before.withdrawals.length) return 'what it pays is not what was requested'
+  const outputs = paid.map((request) => ({
+    script: readDestination(asset, keys.mode, request.destination).lookup,
+    atoms: request.netAtoms,
+  }))
+  const own = await listCoins(signer.db, chain, keys.series, before.spends)
+  if (own.length !== before.spends.length) return 'a coin it spends is not known'
+
+  const vbytes = vbytesOfRaw(before.raw)
+  const paidRate = (BigInt(before.feeAtoms) * 1_000n) / BigInt(vbytes)
+  const relayed = paidRate + 2n * RATE_BOUNDS.bitcoin.floor
+  const least = raised(paidRate) > relayed ? raised(paidRate) : relayed
+  const rate = boundedRate('bitcoin', marketRate > least ? marketRate : least)
+  if (rate < least) return 'its fee is at the ceiling'
+  const spending = {
+    outputAtoms: outputs.reduce((sum, output) => sum + output.atoms, 0n),
+    scriptLengths: outputs.map(({ script }) => script.length),
+    rateAtomsPerKvb: rate,
+    dustAtoms: ASSET_FACTS[asset].dustAtoms,
+  }
+  const extra = await listSpendable(signer.db, {
+    chain,
+    series: keys.series,
+    depositConfirmations: signer.config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations,
+    limit: 20,
+  })
+  const attempts = Array.from({ length: extra.length + 1 }, (_, count) => [...own, ...extra.slice(0, count)])
+  const selection = attempts.map((coins) => balance(coins, spending)).find((found) => found !== null)
+  if (!selection) return 'the confirmed coins do not suffice for a higher fee'
+  const added = selection.feeAtoms - BigInt(before.feeAtoms)
+  if (!allowsFee(signer, chain, added, 0n)) return 'the policy allows no higher fee now'
+  const position = before.change
+    ? BigInt(before.change.position)
+    : await nextChangePosition(signer.db, chain, keys.series)
+  if (position === null) return 'no change address is derived yet'
+  const change = selection.changeAtoms > 0n
+  const signed = signOutputs(inputsOf(keys, selection.coins), [
+    ...outputs,
+    ...(change ? [{ script: keys.address(OWN_BRANCH, position).lookup, atoms: selection.changeAtoms }] : []),
+  ])
+  return {
+    ...before,
+    txid: signed.txid,
+    kind: 'replacement',
+    raw: signed.raw,
+    feeAtoms: String(selection.feeAtoms),
+    feeRate: String(rate),
+    withdrawals: paid.map(nameOf),
+    spends: selection.coins.map(({ txid, index }) => ({ txid, index })),
+    change: change
+      ? { position: String(position), index: outputs.length, atoms: String(selection.changeAtoms) }
+      : null,
+    leaves: [{ asset, atoms: String(added) }],
+  }
+}
+
+/** P2WPKH to P2WPKH. */
+const CHILD_VBYTES = BigInt(vbytesOf(1, [22]))
+
+async function addChild(
+  signer: Signer,
+  keys: ChainKeys,
+  parent: SignedEntry,
+  marketRate: bigint,
+): Promise<Bump> {
+  const { chain, change, line } = parent
+  const asset = assetOf(chain)
+  if (!change) return 'it has no change that a child could spend'
+  const ancestors = await unconfirmedLine(signer, parent)
+  const vbytes = ancestors.reduce((sum, entry) => sum + BigInt(vbytesOfRaw(entry.raw)), 0n)
+  const paidFee = ancestors.reduce((sum, entry) => sum + BigInt(entry.feeAtoms), 0n)
+  const least = raised((paidFee * 1_000n) / vbytes)
+  const rate = boundedRate('litecoin', marketRate > least ? marketRate : least)
+  if (rate < least) return 'its fee is at the ceiling'
+  const feeAtoms = ((vbytes + CHILD_VBYTES) * rate + 999n) / 1_000n - paidFee
+  const given = BigInt(change.atoms)
+  const rest = given - feeAtoms
+  if (rest < ASSET_FACTS[asset].dustAtoms) return 'its change does not suffice for a higher fee'
+  if (!allowsFee(signer, chain, feeAtoms, 0n)) return 'the policy allows no higher fee now'
+  const position = await nextChangePosition(signer.db, chain, keys.series)
+  if (position === null) return 'no change address is derived yet'
+  const from = BigInt(change.position)
+  const coin: OwnedCoin = {
+    txid: parent.txid,
+    index: change.index,
+    atoms: given,
+    script: keys.address(OWN_BRANCH, from).lookup,
+    branch: OWN_BRANCH,
+    position: from,
+  }
+  const signed = signOutputs(inputsOf(keys, [coin]), [
+    { script: keys.address(OWN_BRANCH, position).lookup, atoms: rest },
+  ])
+  return {
+    ...parent,
+    txid: signed.txid,
+    line,
+    kind: 'child',
+    raw: signed.raw,
+    valueAtoms: '0',
+    feeAtoms: String(feeAtoms),
+    feeRate: String(rate),
+    withdrawals: [],
+    spends: [{ txid: parent.txid, index: change.index }],
+    change: { position: String(position), index: 0, atoms: String(rest) },
+    leaves: [{ asset, atoms: String(feeAtoms) }],
+  }
+}
+
+/** A payout and its children so far, the newest first. */
+async function unconfirmedLine(signer: Signer, newest: SignedEntry): Promise<SignedEntry[]> {
+  const parent = newest.kind === 'child' ? newest.spends[0] : undefined
+  const entry = parent ? await signer.journal.entryOf(newest.chain, parent.txid) : null
+  return entry ? [newest, ...(await unconfirmedLine(signer, entry))] : [newest]
+}
+
+async function replaceTransfer(
+  signer: Signer,
+  keys: ChainKeys,
+  before: SignedEntry,
+  rates: { rate: bigint; priorityRate: bigint },
+): Promise<Bump> {
+  const { chain, transfer, nonce } = before
+  const chainId = await chainIdOf(signer, keys)
+  if (!transfer || nonce === null || chainId === null) return 'its transfer is not known'
+  const market = gasPrice(rates)
+  const least = raised(BigInt(before.feeRate))
+  const leastPriority = raised(BigInt(transfer.priorityFeeWei))
+  const { ceiling } = RATE_BOUNDS.ethereum
+  const maxFeeWei = market.maxFeeWei > least ? market.maxFeeWei : least
+  const priorityFeeWei = market.priorityFeeWei > leastPriority ? market.priorityFeeWei : leastPriority
+  if (maxFeeWei > ceiling) return 'its fee is at the ceiling'
+  const gasLimit = BigInt(transfer.gasLimit)
+  const feeBefore = BigInt(before.feeAtoms)
+  const added = gasLimit * maxFeeWei - feeBefore
+  if (!allowsGas(signer, chain, added, 0n)) return 'the policy allows no higher fee now'
+  // A sweep of ether sends all there is: what the fee takes more, the hot wallet receives less.
+  const sendsAll = before.kind === 'sweep' && before.asset === 'ETH'
+  const atoms = BigInt(transfer.atoms) - (sendsAll ? added : 0n)
+  if (atoms <= 0n) return 'what it sweeps does not suffice for a higher fee'
+  const entry = await transferEntry(keys, {
+    kind: 'replacement',
+    line: before.line,
+    chainId,
+    nonce: BigInt(nonce),
+    asset: before.asset,
+    contract: contractOf(signer, chain, before.asset),
+    to: transfer.to,
+    atoms,
+    valueAtoms: atoms,
+    gasLimit,
+    price: { maxFeeWei, priorityFeeWei: sendsAll ? maxFeeWei : priorityFeeWei },
+    from: { branch: transfer.branch, position: BigInt(transfer.position) },
+    withdrawals: before.withdrawals,
+    sweep: before.sweep,
+    feeBefore,
+  })
+  return entry
+}

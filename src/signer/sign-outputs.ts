@@ -1,0 +1,198 @@
+/** Payouts of Bitcoin and Litecoin: waiting withdrawals together in one transaction, its bumps, its change to us. */
+import { type SignedInput, signOutputs } from '../chains/bitcoin/sign.ts'
+import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { crashPoint } from '../core/crash-point.ts'
+import { invariant } from '../core/errors.ts'
+import { OWN_BRANCH } from '../wallets/derivation.ts'
+import { boundedRate, QUOTED_VBYTES } from '../withdrawals/fees.ts'
+import { commit, logWaiting, nameOf, placeAgain, refuse, type Signer } from './context.ts'
+import type { SignedEntry } from './journal.ts'
+import { type Judgement, judgeRequest } from './judge.ts'
+import { judgeAmount } from './policy.ts'
+import {
+  listRequested,
+  listSpendable,
+  nextChangePosition,
+  type OwnedCoin,
+  type Requested,
+  readRates,
+} from './requests.sql.ts'
+import { type Selection, selectCoins } from './select-coins.ts'
+import type { ChainKeys } from './vault.ts'
+
+const BATCH_MAX = 50
+const COINS_READ = 2_000
+/** However the rate moved since a withdrawal was priced, its transaction offers no more than this many times it. */
+const RATE_OVER_QUOTE_MAX = 5n
+
+export const assetOf = (chain: ChainName): Asset => (networkOfChain(chain) === 'bitcoin' ? 'BTC' : 'LTC')
+
+interface Payable {
+  readonly request: Requested
+  readonly script: Uint8Array
+}
+
+/**
+ * Signs one transaction for the withdrawals that wait.
+ *
+ * @returns Whether there may be more to sign at once.
+ */
+export async function signPayouts(signer: Signer, keys: ChainKeys): Promise<boolean> {
+  const { chain } = keys
+  const asset = assetOf(chain)
+  const payables = await judgeWaiting(signer, keys, await listRequested(signer.db, chain, BATCH_MAX))
+  if (payables.length === 0) return false
+  const rates = await readRates(signer.db, chain)
+  const position = await nextChangePosition(signer.db, chain, keys.series)
+  if (!rates || position === null) {
+    logWaiting(signer, chain, 'payouts', rates ? 'no change address is derived yet' : 'no fee rate is known')
+    return false
+  }
+  const coins = await listSpendable(signer.db, {
+    chain,
+    series: keys.series,
+    depositConfirmations: signer.config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations,
+    limit: COINS_READ,
+  })
+  const rate = payoutRate(chain, rates.rate, payables)
+  const plan = planPayout(payables, coins, rate, asset)
+  if (!plan) {
+    logWaiting(signer, chain, 'payouts', 'the confirmed coins do not suffice')
+    return false
+  }
+  if (!allowsFee(signer, chain, plan.selection.feeAtoms, sumNet(plan.paid))) return false
+  crashPoint('signer:planned')
+  const entry = signPayout(keys, plan, rate, position)
+  const placing = await commit(signer, entry)
+  return placing === 'taken' || plan.paid.length < payables.length
+}
+
+/** Those that may be paid now; the others are refused, placed again from the journal, or wait. */
+async function judgeWaiting(
+  signer: Signer,
+  keys: ChainKeys,
+  requests: readonly Requested[],
+): Promise<Payable[]> {
+  const payables: Payable[] = []
+  for (const request of requests) {
+    const before = await signer.journal.payingFor(nameOf(request))
+    if (before) {
+      await placeAgain(signer, request, before)
+      continue
+    }
+    const planned = sumNet(payables)
+    const judgement: Judgement = await judgeRequest(signer, request, keys.mode, planned)
+    if (judgement.kind === 'refuse') await refuse(signer, request, judgement.reason)
+    else if (judgement.kind === 'wait') logWaiting(signer, keys.chain, request.id, judgement.reason)
+    else payables.push({ request, script: judgement.destination.lookup })
+  }
+  return payables
+}
+
+const sumNet = (payables: readonly Payable[]): bigint =>
+  payables.reduce((sum, { request }) => sum + request.netAtoms, 0n)
+
+/** The network's rate now, within our own bounds and within sight of what was quoted. */
+function payoutRate(chain: ChainName, rate: bigint, payables: readonly Payable[]): bigint {
+  const quoted = payables.reduce((most, { request }) => {
+    const own = (request.networkFeeAtoms * 1_000n) / QUOTED_VBYTES
+    return own > most ? own : most
+  }, 0n)
+  const network = networkOfChain(chain)
+  const bounded = boundedRate(network, rate)
+  const most = boundedRate(network, quoted * RATE_OVER_QUOTE_MAX)
+  return bounded < most ? bounded : most
+}
+
+interface PayoutPlan {
+  readonly paid: readonly Payable[]
+  readonly selection: Selection<OwnedCoin>
+}
+
+/** The oldest first; one that the coins cannot pay is passed over, so that it does not hold up smaller ones. */
+function planPayout(
+  payables: readonly Payable[],
+  coins: readonly OwnedCoin[],
+  rateAtomsPerKvb: bigint,
+  asset: Asset,
+): PayoutPlan | null {
+  const select = (paid: readonly Payable[]) =>
+    selectCoins(coins, {
+      outputAtoms: sumNet(paid),
+      scriptLengths: paid.map(({ script }) => script.length),
+      rateAtomsPerKvb,
+      dustAtoms: ASSET_FACTS[asset].dustAtoms,
+    })
+  const all = select(payables)
+  if (all) return { paid: payables, selection: all }
+  let plan: PayoutPlan | null = null
+  for (const payable of payables) {
+    const paid: readonly Payable[] = [...(plan?.paid ?? []), payable]
+    const selection = select(paid)
+    if (selection) plan = { paid, selection }
+  }
+  return plan
+}
+
+export function allowsFee(signer: Signer, chain: ChainName, feeAtoms: bigint, plannedAtoms: bigint): boolean {
+  if (chain.startsWith('sim-')) return true
+  const asset = assetOf(chain)
+  const verdict = judgeAmount(
+    signer.config.limits,
+    asset,
+    feeAtoms,
+    Date.now(),
+    (since) => signer.journal.leftSince(asset, true, since) + plannedAtoms,
+  )
+  if (verdict.kind !== 'allow') logWaiting(signer, chain, 'fee', verdict.reason)
+  return verdict.kind === 'allow'
+}
+
+function signPayout(
+  keys: ChainKeys,
+  { paid, selection }: PayoutPlan,
+  rate: bigint,
+  position: bigint,
+): SignedEntry {
+  const { chain } = keys
+  const outputs = paid.map(({ request, script }) => ({ script, atoms: request.netAtoms }))
+  const change =
+    selection.changeAtoms > 0n
+      ? { position: String(position), index: outputs.length, atoms: String(selection.changeAtoms) }
+      : null
+  const signed = signOutputs(inputsOf(keys, selection.coins), [
+    ...outputs,
+    ...(change ? [{ script: keys.address(OWN_BRANCH, position).lookup, atoms: selection.changeAtoms }] : []),
+  ])
+  const asset = assetOf(chain)
+  const value = sumNet(paid)
+  return {
+    chain,
+    txid: signed.txid,
+    line: signed.txid,
+    kind: 'payout',
+    raw: signed.raw,
+    asset,
+    valueAtoms: String(value),
+    sender: null,
+    nonce: null,
+    transfer: null,
+    sweep: null,
+    feeAtoms: String(selection.feeAtoms),
+    feeRate: String(rate),
+    withdrawals: paid.map(({ request }) => nameOf(request)),
+    spends: selection.coins.map(({ txid, index }) => ({ txid, index })),
+    change,
+    leaves: [{ asset, atoms: String(value + selection.feeAtoms) }],
+  }
+}
+
+export function inputsOf(keys: ChainKeys, coins: readonly OwnedCoin[]): SignedInput[] {
+  return coins.map((coin) => {
+    invariant(
+      Buffer.from(keys.address(coin.branch, coin.position).lookup).equals(coin.script),
+      `coin ${coin.txid}:${coin.index} is not at the address that its row names`,
+    )
+    return { ...coin, privateKey: keys.privateKey(coin.branch, coin.position) }
+  })
+}

@@ -1,0 +1,95 @@
+/**
+ * Sweeps of Ethereum deposits to the hot wallet, and to nowhere else. Ether pays its own gas; tokens are given the gas
+ * first. What is planned comes from the worker, but every address is derived here again.
+ */
+import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
+import { RATE_BOUNDS } from '../withdrawals/fees.ts'
+import { commit, logWaiting, type Signer } from './context.ts'
+import type { SignedEntry } from './journal.ts'
+import { listSweeps, nextNonce, type PlannedSweep, readRates, spendableBalances } from './requests.sql.ts'
+import { allowsGas, chainIdOf, contractOf, gasPrice, HOT_WALLET, transferEntry } from './sign-transfers.ts'
+import type { ChainKeys } from './vault.ts'
+
+const SWEEPS_READ = 50
+/** The hot wallet is no contract: a plain transfer, exactly. */
+const ETHER_GAS = 21_000n
+const TOKEN_GAS_LIMIT = 100_000n
+
+/** @returns Whether there may be more to sign at once. */
+export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<boolean> {
+  const { chain } = keys
+  const sweeps = await listSweeps(signer.db, chain, keys.series, SWEEPS_READ)
+  if (sweeps.length === 0) return false
+  const rates = await readRates(signer.db, chain)
+  const chainId = await chainIdOf(signer, keys)
+  if (!rates || chainId === null) return false
+  for (const sweep of sweeps) {
+    const entry = await signSweep(signer, keys, sweep, rates, chainId)
+    if (typeof entry === 'string') logWaiting(signer, chain, `sweep ${sweep.address}`, entry)
+    else await commit(signer, entry)
+  }
+  return sweeps.length === SWEEPS_READ
+}
+
+async function signSweep(
+  signer: Signer,
+  keys: ChainKeys,
+  sweep: PlannedSweep,
+  rates: { rate: bigint; priorityRate: bigint },
+  chainId: number,
+): Promise<SignedEntry | string> {
+  const { chain } = keys
+  const from = { branch: DEPOSIT_BRANCH, position: sweep.position } as const
+  const address = keys.address(from.branch, from.position).address
+  if (address !== sweep.address) return 'its address is not the one at its position'
+  const common = { line: null, chainId, withdrawals: [], sweep: sweep.id, feeBefore: 0n } as const
+
+  if (sweep.asset !== 'ETH' && !sweep.isFunded) {
+    const price = gasPrice(rates)
+    const atoms = TOKEN_GAS_LIMIT * price.maxFeeWei
+    const gasLimit = ETHER_GAS
+    const hot = keys.hotWallet.address
+    const ether = (await spendableBalances(signer.db, chain, hot)).get('ETH') ?? 0n
+    if (ether < atoms + gasLimit * price.maxFeeWei) return 'the hot wallet holds too little ether for its gas'
+    if (!allowsGas(signer, chain, gasLimit * price.maxFeeWei, atoms))
+      return 'the policy allows no more gas now'
+    const nonce = await nextNonce(signer.db, chain, hot)
+    if (nonce === null) return 'the nonce of the hot wallet is not known yet'
+    const order = { kind: 'gas', nonce, asset: 'ETH', contract: null, to: address, atoms } as const
+    return transferEntry(keys, { ...common, ...order, valueAtoms: atoms, gasLimit, price, from: HOT_WALLET })
+  }
+
+  const nonce = await nextNonce(signer.db, chain, address)
+  if (nonce === null) return 'the nonce of its address is not known yet'
+  const to = keys.hotWallet.address
+  if (sweep.asset === 'ETH') {
+    // Price and tip alike: the whole price is paid, so that nothing is left behind.
+    const wanted = (rates.rate * 5n) / 4n + rates.priorityRate
+    const { ceiling } = RATE_BOUNDS.ethereum
+    const maxFeeWei = wanted < ceiling ? wanted : ceiling
+    const atoms = sweep.atoms - ETHER_GAS * maxFeeWei
+    if (atoms <= 0n) return 'it holds less than its gas costs'
+    if (!allowsGas(signer, chain, ETHER_GAS * maxFeeWei, 0n)) return 'the policy allows no more gas now'
+    const price = { maxFeeWei, priorityFeeWei: maxFeeWei }
+    const order = { kind: 'sweep', nonce, asset: 'ETH', contract: null, to, atoms } as const
+    return transferEntry(keys, { ...common, ...order, valueAtoms: atoms, gasLimit: ETHER_GAS, price, from })
+  }
+  const ether = (await spendableBalances(signer.db, chain, address)).get('ETH') ?? 0n
+  const affordable = ether / TOKEN_GAS_LIMIT
+  const market = gasPrice(rates)
+  const maxFeeWei = affordable < market.maxFeeWei ? affordable : market.maxFeeWei
+  if (maxFeeWei < rates.rate) return 'the gas it was given does not suffice at this price'
+  if (!allowsGas(signer, chain, TOKEN_GAS_LIMIT * maxFeeWei, 0n)) return 'the policy allows no more gas now'
+  const priorityFeeWei = market.priorityFeeWei < maxFeeWei ? market.priorityFeeWei : maxFeeWei
+  const contract = contractOf(signer, chain, sweep.asset)
+  const order = { kind: 'sweep', nonce, asset: sweep.asset, contract, to, atoms: sweep.atoms } as const
+  const price = { maxFeeWei, priorityFeeWei }
+  return transferEntry(keys, {
+    ...common,
+    ...order,
+    valueAtoms: sweep.atoms,
+    gasLimit: TOKEN_GAS_LIMIT,
+    price,
+    from,
+  })
+}

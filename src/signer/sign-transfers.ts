@@ -1,0 +1,205 @@
+/** Payouts on Ethereum: one transaction each from the hot wallet, nonces in order. */
+import { signTransfer } from '../chains/ethereum/sign.ts'
+import { SIMULATED_CHAIN_ID, SIMULATED_TOKEN_CONTRACTS } from '../chains/simulated/sign.ts'
+import type { Asset, ChainName } from '../core/assets.ts'
+import { crashPoint } from '../core/crash-point.ts'
+import { type Branch, HOT_WALLET_POSITION, OWN_BRANCH } from '../wallets/derivation.ts'
+import { RATE_BOUNDS } from '../withdrawals/fees.ts'
+import { commit, logWaiting, nameOf, placeAgain, refuse, type Signer } from './context.ts'
+import type { SignedEntry } from './journal.ts'
+import { judgeRequest } from './judge.ts'
+import { judgeAmount } from './policy.ts'
+import {
+  listRequested,
+  nextNonce,
+  pinnedChainId,
+  type Requested,
+  readRates,
+  spendableBalances,
+} from './requests.sql.ts'
+import type { ChainKeys } from './vault.ts'
+
+const REQUESTS_READ = 50
+/** More than a transfer needs, for receivers that are contracts; what is not used is not paid. */
+const GAS_LIMIT = { ETH: 60_000n, token: 120_000n } as const
+
+export const HOT_WALLET = { branch: OWN_BRANCH, position: HOT_WALLET_POSITION } as const
+
+/** What one gas may cost at most, and how much of it goes to the block's maker. */
+export interface GasPrice {
+  readonly maxFeeWei: bigint
+  readonly priorityFeeWei: bigint
+}
+
+/** The base fee may double (six full blocks) before such a transaction waits. Bounded whatever the node said. */
+export function gasPrice(rates: { rate: bigint; priorityRate: bigint }): GasPrice {
+  const { ceiling } = RATE_BOUNDS.ethereum
+  const wanted = 2n * rates.rate + rates.priorityRate
+  const maxFeeWei = wanted < ceiling ? wanted : ceiling
+  const priorityFeeWei = rates.priorityRate < maxFeeWei ? rates.priorityRate : maxFeeWei
+  return { maxFeeWei: maxFeeWei > 0n ? maxFeeWei : 1n, priorityFeeWei }
+}
+
+/** @returns Whether there may be more to sign at once. */
+export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<boolean> {
+  const { chain } = keys
+  const requests = await listRequested(signer.db, chain, REQUESTS_READ)
+  if (requests.length === 0) return false
+  const rates = await readRates(signer.db, chain)
+  const chainId = await chainIdOf(signer, keys)
+  if (!rates || chainId === null) {
+    logWaiting(signer, chain, 'payouts', rates ? 'its chain id is not known yet' : 'no fee rate is known')
+    return false
+  }
+  for (const request of requests) {
+    const placing = await signRequest(signer, keys, request, gasPrice(rates), chainId)
+    if (placing === 'taken') return true
+  }
+  return requests.length === REQUESTS_READ
+}
+
+async function signRequest(
+  signer: Signer,
+  keys: ChainKeys,
+  request: Requested,
+  price: GasPrice,
+  chainId: number,
+): Promise<'placed' | 'taken' | 'waits'> {
+  const before = await signer.journal.payingFor(nameOf(request))
+  if (before) {
+    await placeAgain(signer, request, before)
+    return 'waits'
+  }
+  const { chain, asset, netAtoms } = request
+  const judgement = await judgeRequest(signer, request, keys.mode, 0n)
+  if (judgement.kind === 'refuse') {
+    await refuse(signer, request, judgement.reason)
+    return 'waits'
+  }
+  const wait = (reason: string): 'waits' => {
+    logWaiting(signer, chain, request.id, reason)
+    return 'waits'
+  }
+  if (judgement.kind === 'wait') return wait(judgement.reason)
+
+  const gasLimit = asset === 'ETH' ? GAS_LIMIT.ETH : GAS_LIMIT.token
+  const feeAtoms = gasLimit * price.maxFeeWei
+  const sender = keys.hotWallet.address
+  const holds = await spendableBalances(signer.db, chain, sender)
+  const ether = holds.get('ETH') ?? 0n
+  if (asset !== 'ETH' && (holds.get(asset) ?? 0n) < netAtoms)
+    return wait('the hot wallet holds too little of it')
+  if (ether < feeAtoms + (asset === 'ETH' ? netAtoms : 0n))
+    return wait('the hot wallet holds too little ether')
+  if (!allowsGas(signer, chain, feeAtoms, asset === 'ETH' ? netAtoms : 0n)) return 'waits'
+  const nonce = await nextNonce(signer.db, chain, sender)
+  if (nonce === null) return wait('the nonce of the hot wallet is not known yet')
+  crashPoint('signer:planned')
+  const entry = await transferEntry(keys, {
+    kind: 'payout',
+    line: null,
+    chainId,
+    nonce,
+    asset,
+    contract: contractOf(signer, chain, asset),
+    to: judgement.destination.address,
+    atoms: netAtoms,
+    valueAtoms: netAtoms,
+    gasLimit,
+    price,
+    from: HOT_WALLET,
+    withdrawals: [nameOf(request)],
+    sweep: null,
+    feeBefore: 0n,
+  })
+  return commit(signer, entry)
+}
+
+export interface TransferOrder {
+  readonly kind: SignedEntry['kind']
+  /** Null when it opens its line. */
+  readonly line: string | null
+  readonly chainId: number
+  readonly nonce: bigint
+  readonly asset: Asset
+  readonly contract: string | null
+  readonly to: string
+  readonly atoms: bigint
+  /** What leaves the sender besides the fee. */
+  readonly valueAtoms: bigint
+  readonly gasLimit: bigint
+  readonly price: GasPrice
+  /** Whose key signs. */
+  readonly from: { readonly branch: Branch; readonly position: bigint }
+  readonly withdrawals: readonly string[]
+  readonly sweep: string | null
+  /** The most that what it replaces could cost, which the policy counted already. */
+  readonly feeBefore: bigint
+}
+
+/** Signs a transfer into a journal entry. */
+export async function transferEntry(keys: ChainKeys, order: TransferOrder): Promise<SignedEntry> {
+  const { asset, gasLimit, price, withdrawals } = order
+  const { raw, txid } = await signTransfer(
+    { ...order, maxFeeWei: price.maxFeeWei, priorityFeeWei: price.priorityFeeWei },
+    keys.privateKey(order.from.branch, order.from.position),
+  )
+  const feeAtoms = gasLimit * price.maxFeeWei
+  const pays = withdrawals.length > 0 && order.line === null
+  return {
+    chain: keys.chain,
+    txid,
+    line: order.line ?? txid,
+    kind: order.kind,
+    raw,
+    asset,
+    valueAtoms: String(order.valueAtoms),
+    sender: keys.address(order.from.branch, order.from.position).address,
+    nonce: String(order.nonce),
+    transfer: {
+      to: order.to,
+      atoms: String(order.atoms),
+      gasLimit: String(gasLimit),
+      priorityFeeWei: String(price.priorityFeeWei),
+      branch: order.from.branch,
+      position: String(order.from.position),
+    },
+    feeAtoms: String(feeAtoms),
+    feeRate: String(price.maxFeeWei),
+    withdrawals,
+    sweep: order.sweep,
+    spends: [],
+    change: null,
+    leaves: [
+      ...(pays ? [{ asset, atoms: String(order.atoms) }] : []),
+      { asset: 'ETH', atoms: String(feeAtoms - order.feeBefore) },
+    ],
+  }
+}
+
+export function allowsGas(signer: Signer, chain: ChainName, feeAtoms: bigint, plannedAtoms: bigint): boolean {
+  if (chain.startsWith('sim-')) return true
+  const verdict = judgeAmount(
+    signer.config.limits,
+    'ETH',
+    feeAtoms,
+    Date.now(),
+    (since) => signer.journal.leftSince('ETH', true, since) + plannedAtoms,
+  )
+  if (verdict.kind !== 'allow') logWaiting(signer, chain, 'gas', verdict.reason)
+  return verdict.kind === 'allow'
+}
+
+/** The token's contract on this chain; null for ether. */
+export function contractOf(signer: Signer, chain: ChainName, asset: Asset): string | null {
+  if (asset !== 'USDC' && asset !== 'USDT') return null
+  return (chain === 'sim-ethereum' ? SIMULATED_TOKEN_CONTRACTS : signer.config.tokens)[asset]
+}
+
+/** Mainnet and Sepolia have fixed ids; a private chain the one that was pinned at first contact. */
+export async function chainIdOf(signer: Signer, keys: ChainKeys): Promise<number | null> {
+  if (keys.chain === 'sim-ethereum') return SIMULATED_CHAIN_ID
+  if (keys.mode === 'mainnet') return 1
+  if (keys.mode === 'testnet') return 11_155_111
+  return pinnedChainId(signer.db, keys.chain)
+}

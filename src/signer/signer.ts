@@ -1,0 +1,35 @@
+/** One turn of the signer: first what it signed and never saw placed, then payouts, bumps and sweeps of each chain. */
+import { networkOfChain } from '../core/assets.ts'
+import { type Signer, settle } from './context.ts'
+import { listChainsWithWork } from './requests.sql.ts'
+import { signBumps } from './sign-bumps.ts'
+import { signPayouts } from './sign-outputs.ts'
+import { signSweeps } from './sign-sweeps.ts'
+import { signTransfers } from './sign-transfers.ts'
+import type { ChainKeys } from './vault.ts'
+
+export type { Signer } from './context.ts'
+
+/** @returns Whether there may be more to do at once. */
+export async function signerTurn(signer: Signer): Promise<boolean> {
+  // Nothing new is signed while the fate of something signed is open: it may pay the same withdrawals.
+  for (const entry of signer.journal.unsettled()) await settle(signer, entry)
+  let more = false
+  for (const chain of await listChainsWithWork(signer.db)) {
+    const keys = signer.vault.get(chain)
+    if (!keys) continue
+    try {
+      more = (await signFor(signer, keys)) || more
+    } catch (error) {
+      signer.log.error({ chain, err: error }, 'signing for a chain failed; the others go on')
+    }
+  }
+  return more
+}
+
+async function signFor(signer: Signer, keys: ChainKeys): Promise<boolean> {
+  await signBumps(signer, keys)
+  if (networkOfChain(keys.chain) !== 'ethereum') return signPayouts(signer, keys)
+  const swept = await signSweeps(signer, keys)
+  return (await signTransfers(signer, keys)) || swept
+}

@@ -1,0 +1,65 @@
+/**
+ * What reached our own addresses without being anybody's payment: the operator's capital, sent to the hot wallet from
+ * outside. On chains with accounts blocks are noted here; on chains with outputs `coins` shows it.
+ */
+import type { Asset, ChainName } from '../core/assets.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+
+/** To be called in the transaction that moves the cursor past the block. Reading it again changes nothing. */
+export async function recordReceipts(
+  tx: Tx,
+  chain: ChainName,
+  txKey: string,
+  outputs: readonly { readonly index: number; readonly asset: Asset; readonly atoms: bigint }[],
+  blockHeight: number,
+): Promise<void> {
+  for (const { index, asset, atoms } of outputs) {
+    if (atoms === 0n) continue
+    await tx.query(
+      `insert into receipts (chain, tx_key, output_index, asset, atoms, block_height) values ($1, $2, $3, $4, $5, $6)
+       on conflict (chain, tx_key, output_index) do update set block_height = excluded.block_height`,
+      [chain, txKey, index, asset, atoms, blockHeight],
+    )
+  }
+}
+
+/** Takes back what blocks above a height showed; their transactions usually come again. */
+export async function forgetReceipts(tx: Tx, chain: ChainName, aboveHeight: number): Promise<void> {
+  await tx.query('delete from receipts where chain = $1 and block_height > $2', [chain, aboveHeight])
+}
+
+export interface Capital {
+  readonly cause: string
+  readonly asset: Asset
+  readonly atoms: bigint
+}
+
+/** Capital this deep in the chain that the ledger does not know yet. */
+export async function listUnbookedCapital(
+  db: Queryable,
+  chain: ChainName,
+  coin: 'BTC' | 'LTC' | null,
+  depth: number,
+): Promise<Capital[]> {
+  const { rows } = await db.query<Capital>(
+    coin === null
+      ? `select 'capital:' || r.chain || ':' || r.tx_key || ':' || r.output_index as cause, r.asset, r.atoms
+         from receipts r join chains v on v.chain = r.chain
+         where r.chain = $1 and $2::text is null and v.tip_height - r.block_height + 1 >= $3
+           and not exists (select from journal_entries j where j.account_id = $4
+             and j.cause = 'capital:' || r.chain || ':' || r.tx_key || ':' || r.output_index)
+         limit 100`
+      : `select 'capital:' || c.chain || ':' || c.txid || ':' || c.output_index as cause, $2 as asset, c.atoms
+         from coins c
+         join addresses a on a.chain = c.chain and a.lookup = c.lookup
+         join chains v on v.chain = c.chain
+         where c.chain = $1 and a.payment_id is null and v.tip_height - c.block_height + 1 >= $3
+           and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
+           and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)
+           and not exists (select from journal_entries j where j.account_id = $4
+             and j.cause = 'capital:' || c.chain || ':' || c.txid || ':' || c.output_index)
+         limit 100`,
+    [chain, coin, depth, '00000000-0000-0000-0000-000000000000'],
+  )
+  return rows
+}

@@ -1,0 +1,255 @@
+/** Signed transactions on their way: what is sent next, where each is, and what became of it. */
+import type { Asset, ChainName } from '../core/assets.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+
+export interface SignedTransaction {
+  readonly chain: ChainName
+  readonly txid: string
+  readonly line: string
+  readonly kind: 'payout' | 'replacement' | 'child' | 'gas' | 'sweep'
+  readonly raw: string
+  readonly sender: string | null
+  readonly nonce: bigint | null
+  readonly asset: Asset
+  readonly feeAtoms: bigint
+  readonly sentAt: Date | null
+  readonly sinceHeight: number | null
+  readonly blockHeight: number | null
+  readonly blockHash: string | null
+}
+
+interface SignedRow {
+  chain: ChainName
+  txid: string
+  line: string
+  kind: SignedTransaction['kind']
+  raw: string
+  sender: string | null
+  nonce: bigint | null
+  asset: Asset
+  fee_atoms: bigint
+  sent_at: Date | null
+  since_height: bigint | null
+  block_height: bigint | null
+  block_hash: string | null
+}
+
+const COLUMNS = `chain, txid, line, kind, raw, sender, nonce, asset, fee_atoms, sent_at, since_height, block_height, block_hash`
+
+const fromRow = (row: SignedRow): SignedTransaction => ({
+  chain: row.chain,
+  txid: row.txid,
+  line: row.line,
+  kind: row.kind,
+  raw: row.raw,
+  sender: row.sender,
+  nonce: row.nonce,
+  asset: row.asset,
+  feeAtoms: row.fee_atoms,
+  sentAt: row.sent_at,
+  sinceHeight: row.since_height === null ? null : Number(row.since_height),
+  blockHeight: row.block_height === null ? null : Number(row.block_height),
+  blockHash: row.block_hash,
+})
+
+/**
+ * Claims what is due to be sent, for half a minute: the newest of each line, parents before children, nonces in order.
+ * Notes the tip before the first sending, so that the transaction is found whatever happens after. Rows that another
+ * worker claims at this moment are skipped.
+ */
+export async function claimToSend(
+  db: Queryable,
+  chain: ChainName,
+  tipHeight: number,
+  limit: number,
+): Promise<SignedTransaction[]> {
+  const { rows } = await db.query<SignedRow>(
+    `with due as (
+       select txid from signed_transactions t
+       where chain = $1 and outcome is null and block_height is null and send_at <= now()
+         and not exists (select from signed_transactions n where n.chain = t.chain and n.line = t.line
+           and n.kind = 'replacement' and n.created_at > t.created_at)
+       order by nonce nulls first, created_at limit $3 for update skip locked
+     )
+     update signed_transactions t set send_at = now() + interval '30 seconds', since_height = coalesce(since_height, $2)
+     from due where t.chain = $1 and t.txid = due.txid
+     returning ${COLUMNS.replaceAll(/\w+/g, 't.$&')}`,
+    [chain, tipHeight, limit],
+  )
+  return rows
+    .map(fromRow)
+    .sort(
+      (a, b) =>
+        Number((a.nonce ?? 0n) - (b.nonce ?? 0n)) || Number(a.kind === 'child') - Number(b.kind === 'child'),
+    )
+}
+
+export async function markSent(tx: Tx, chain: ChainName, txid: string): Promise<void> {
+  await tx.query(
+    `update signed_transactions set sent_at = coalesce(sent_at, now()), refusal = null where chain = $1 and txid = $2`,
+    [chain, txid],
+  )
+}
+
+/** What the node said, and a sooner next attempt than for what it took. */
+export async function markRefusedByNode(
+  db: Queryable,
+  chain: ChainName,
+  txid: string,
+  reason: string,
+): Promise<void> {
+  await db.query(
+    `update signed_transactions set refusal = left($3, 500), send_at = now() + interval '3 seconds'
+     where chain = $1 and txid = $2`,
+    [chain, txid, reason],
+  )
+}
+
+/** What no block holds deep enough yet and may have been sent, the oldest first. */
+export async function listUnderWay(db: Queryable, chain: ChainName): Promise<SignedTransaction[]> {
+  const { rows } = await db.query<SignedRow>(
+    `select ${COLUMNS} from signed_transactions
+     where chain = $1 and outcome is null and since_height is not null order by created_at limit 500`,
+    [chain],
+  )
+  return rows.map(fromRow)
+}
+
+/** Settled ones whose block our chain does not hold any more: a reorganisation deeper than the confirmations. */
+export async function listTakenBack(db: Queryable, chain: ChainName): Promise<SignedTransaction[]> {
+  const { rows } = await db.query<SignedRow>(
+    `select ${COLUMNS.replaceAll(/\w+/g, 't.$&')} from signed_transactions t
+     join chains v on v.chain = t.chain
+     left join chain_blocks b on b.chain = t.chain and b.height = t.block_height
+     where t.chain = $1 and t.outcome in ('confirmed', 'reverted') and t.block_height > v.tip_height - 100
+       and b.hash is distinct from t.block_hash`,
+    [chain],
+  )
+  return rows.map(fromRow)
+}
+
+export interface SeenInBlock {
+  readonly height: number
+  readonly hash: string
+  readonly reverted: boolean
+  readonly paidFeeAtoms: bigint
+}
+
+/** Where it is now; null for no block, when it is also due to be sent again. */
+export async function markBlock(
+  db: Queryable,
+  chain: ChainName,
+  txid: string,
+  block: SeenInBlock | null,
+): Promise<void> {
+  await db.query(
+    `update signed_transactions set block_height = $3, block_hash = $4, reverted = $5, paid_fee_atoms = $6,
+       send_at = case when $3::bigint is null then now() else send_at end
+     where chain = $1 and txid = $2 and (block_hash is distinct from $4)`,
+    [
+      chain,
+      txid,
+      block?.height ?? null,
+      block?.hash ?? null,
+      block?.reverted ?? false,
+      block?.paidFeeAtoms ?? null,
+    ],
+  )
+}
+
+/** Opens settled ones again: they are sent and followed as before. What was booked stays booked. */
+export async function reopen(db: Queryable, chain: ChainName, txid: string): Promise<void> {
+  await db.query(
+    `update signed_transactions set outcome = null, block_height = null, block_hash = null, send_at = now()
+     where chain = $1 and txid = $2`,
+    [chain, txid],
+  )
+}
+
+export interface Settling extends SignedTransaction {
+  readonly reverted: boolean
+  readonly paidFeeAtoms: bigint | null
+  readonly isOpen: boolean
+}
+
+/** A whole line, locked in the order of its txids. */
+export async function lockLine(tx: Tx, chain: ChainName, line: string): Promise<Settling[]> {
+  const { rows } = await tx.query<
+    SignedRow & { reverted: boolean; paid_fee_atoms: bigint | null; is_open: boolean }
+  >(
+    `select ${COLUMNS}, reverted, paid_fee_atoms, outcome is null as is_open
+     from signed_transactions where chain = $1 and line = $2 order by txid for update`,
+    [chain, line],
+  )
+  return rows.map((row) => ({
+    ...fromRow(row),
+    reverted: row.reverted,
+    paidFeeAtoms: row.paid_fee_atoms,
+    isOpen: row.is_open,
+  }))
+}
+
+export async function setOutcome(
+  tx: Tx,
+  chain: ChainName,
+  txid: string,
+  outcome: 'confirmed' | 'reverted' | 'displaced' | 'impossible',
+): Promise<void> {
+  await tx.query(
+    'update signed_transactions set outcome = $3, bump_wanted = false where chain = $1 and txid = $2',
+    [chain, txid, outcome],
+  )
+}
+
+/**
+ * Lines that can never enter the chain: a coin that each of their transactions spends was spent by somebody else, in a
+ * block this deep. Chains with outputs only.
+ */
+export async function listImpossible(db: Queryable, chain: ChainName, depth: number): Promise<string[]> {
+  const { rows } = await db.query<{ line: string }>(
+    `select distinct c.reserved_by as line from coins c
+     join chains v on v.chain = c.chain
+     join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and t.outcome is null
+     where c.chain = $1 and c.reserved_by is not null and c.spent_height <= v.tip_height - $2::bigint + 1
+       and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.spent_by)`,
+    [chain, depth],
+  )
+  return rows.map((row) => row.line)
+}
+
+/** Gives back the coins of a line that can never spend them. */
+export async function releaseCoins(tx: Tx, chain: ChainName, line: string): Promise<void> {
+  await tx.query('update coins set reserved_by = null where chain = $1 and reserved_by = $2', [chain, line])
+}
+
+/**
+ * Wishes for a bump of lines that wait too long: sent, in no block, and older than `afterMs` while the network asks for
+ * more than they offer.
+ *
+ * @returns How many were marked now.
+ */
+export async function wishBumps(
+  db: Queryable,
+  chain: ChainName,
+  of: { afterMs: number; rate: bigint },
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `update signed_transactions t set bump_wanted = true
+     where chain = $1 and outcome is null and block_height is null and sent_at is not null and not bump_wanted
+       and created_at < now() - $2::bigint * interval '1 millisecond' and fee_rate < $3
+       and not exists (select from signed_transactions n where n.chain = t.chain and n.line = t.line
+         and n.created_at > t.created_at)`,
+    [chain, of.afterMs, of.rate],
+  )
+  return rowCount
+}
+
+/** Asks the signer to bump one line now. @returns Whether it is open and in no block. */
+export async function wishBump(db: Queryable, chain: ChainName, line: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update signed_transactions set bump_wanted = true
+     where chain = $1 and txid = $2 and outcome is null and block_height is null`,
+    [chain, line],
+  )
+  return rowCount > 0
+}

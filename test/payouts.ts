@@ -1,0 +1,56 @@
+/** A signer and a payer for tests that tell stories: each call is one turn, in this process. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import type { ChainPort } from '../src/chains/chain.ts'
+import type { ChainName } from '../src/core/assets.ts'
+import { SILENT } from '../src/core/log.ts'
+import { broadcastSigned } from '../src/flows/broadcast-withdrawal.ts'
+import { failRefused } from '../src/flows/confirm-withdrawal.ts'
+import type { Gateway } from '../src/flows/gateway.ts'
+import { refreshFeeRates } from '../src/flows/tend-senders.ts'
+import { openJournal } from '../src/signer/journal.ts'
+import { type Signer, signerTurn } from '../src/signer/signer.ts'
+import { chainKeys, type Vault } from '../src/signer/vault.ts'
+import { fillAddressPool } from '../src/wallets/address-pool.sql.ts'
+import { payLook } from '../src/workers/pay-out.ts'
+import { TEST_SECRETS, testMode, testRoot } from './wallet.ts'
+
+/** A signer with the test seed's keys and a journal of its own. */
+export async function testSigner(
+  gateway: Gateway,
+  chains: readonly ChainName[],
+  options: { config?: Partial<Signer['config']>; folder?: string } = {},
+): Promise<Signer> {
+  const folder = options.folder ?? (await mkdtemp(join(tmpdir(), 'beck-signer-')))
+  const journal = await openJournal(join(folder, 'journal'))
+  after(async () => {
+    await journal.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const vault: Vault = new Map(chains.map((chain) => [chain, chainKeys(testRoot, chain, testMode(chain))]))
+  const config = {
+    limits: {},
+    allowlistWaitMs: null,
+    folder,
+    confirmations: gateway.settings.confirmations,
+    tokens: { USDC: '', USDT: '' },
+    ...options.config,
+  }
+  return { db: gateway.db, secrets: TEST_SECRETS, journal, config, vault, log: SILENT }
+}
+
+/** Signs everything that can be signed now. */
+export async function signAll(signer: Signer): Promise<void> {
+  while (await signerTurn(signer));
+}
+
+/** One turn of the payer, whatever it did last. */
+export async function payOnce(gateway: Gateway, port: ChainPort): Promise<void> {
+  await failRefused(gateway)
+  const rates = await refreshFeeRates(gateway, port)
+  await broadcastSigned(gateway, port)
+  await payLook(gateway, port, rates)
+  await fillAddressPool(gateway.db, gateway.secrets, { fresh: 4, change: 8 })
+}
