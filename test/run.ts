@@ -7,12 +7,16 @@
  */
 import { spawn } from 'node:child_process'
 import { glob } from 'node:fs/promises'
+import { ensurePrerequisites } from './prerequisites.ts'
 
 const given = process.argv.slice(2)
 const options = given.filter((argument) => argument.startsWith('-'))
 const chosen = given.filter((argument) => !argument.startsWith('-'))
 const files =
   chosen.length > 0 ? chosen : (await Array.fromAsync(glob('{src,sdk,web,test}/**/*.test.ts'))).sort()
+
+// A part of the tests may need none of them, and says itself what it misses.
+if (chosen.length === 0) await ensurePrerequisites()
 
 const child = spawn(
   process.execPath,
