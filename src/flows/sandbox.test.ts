@@ -6,6 +6,7 @@ import { ASSETS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
+import { findHotWallet } from '../wallets/hot-wallet.sql.ts'
 import { startMiner } from '../workers/mine.ts'
 import { meetChain } from './observe-chain.ts'
 import {
@@ -31,10 +32,8 @@ test('paying sends the exact amount due, and mines the blocks asked for', async 
     await run((tx) => payInSandbox(tx, account, payment.id, { confirmations: 1 }))
     const port = createSimulatedChain({ db: gateway.db, chain: payment.chain as 'sim-bitcoin' })
     const { transactions } = await port.readBlock((await port.tip()).hash)
-    assert.deepEqual(
-      transactions.flatMap(({ outputs }) => outputs.map((output) => [output.asset, output.atoms])),
-      [[asset, payment.dueAtoms]],
-    )
+    const [paid] = transactions.flatMap(({ outputs }) => outputs)
+    assert.deepEqual([paid?.asset, paid?.atoms], [asset, payment.dueAtoms])
   }
 })
 
@@ -69,6 +68,15 @@ test('an amount that is no amount of the coin is refused and sends nothing', asy
     )
   }
   assert.equal((await open('sim-litecoin').tip()).height, height)
+})
+
+test('the hot wallet of the simulated Ethereum has ether for gas once a block was mined', async () => {
+  const lookup = await findHotWallet(gateway.db, 'sim-ethereum')
+  assert.ok(lookup)
+  const addresses = [`0x${Buffer.from(lookup).toString('hex')}`]
+  for (let block = 0; block < 3; block++) await run((tx) => mineInSandbox(tx, account, 'ethereum', 1))
+  const { ETH } = await open('sim-ethereum').holdings({ outpoints: [], addresses })
+  assert.equal(ETH, 10n * 10n ** 18n)
 })
 
 test('a live account is refused everything before anything is read', async () => {

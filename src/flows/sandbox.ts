@@ -5,7 +5,7 @@
  */
 import type { Account } from '../accounts/account.ts'
 import type { BlockRef } from '../chains/chain.ts'
-import { mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
+import { type ChainStore, holdingKey, mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
 import {
   isSimulated,
   lookupOf,
@@ -23,6 +23,7 @@ import { findBlockHash, findChainView } from '../deposits/chain-view.sql.ts'
 import { endWindow } from '../payments/end-window.sql.ts'
 import type { Payment } from '../payments/payment.ts'
 import { findPayment } from '../payments/payments.sql.ts'
+import { findHotWallet } from '../wallets/hot-wallet.sql.ts'
 import { REORGANISATION_DEPTH_MAX } from './observe-chain.ts'
 
 /** Blocks mined by one request. */
@@ -31,6 +32,10 @@ export const SANDBOX_BLOCKS_MAX = 1_000
 export const SANDBOX_DEPTH_MAX = REORGANISATION_DEPTH_MAX
 /** Whole coins sent by one request. */
 const COINS_MAX = 1_000_000_000n
+
+/** Ether given to the hot wallet when it holds less than the least. */
+const GAS_ATOMS = 10n * pow10(18)
+const GAS_ATOMS_MIN = pow10(18)
 
 /** @throws {Refusal} `forbidden` for a live account: its coins are real, nothing here concerns them. */
 export function requireTestAccount(account: Account): void {
@@ -64,7 +69,7 @@ export async function payInSandbox(
   const atoms = pay.amount === undefined ? payment.dueAtoms : readAmount(payment, pay.amount)
   const store = await lockSimulatedChain(tx, chain)
   await mint(store, { lookup: lookupOfPayment(payment, chain), asset: payment.asset, atoms })
-  if (pay.confirmations) await mine(store, pay.confirmations)
+  if (pay.confirmations) await mineWithGas(tx, store, pay.confirmations)
   return payment
 }
 
@@ -76,7 +81,7 @@ export async function mineInSandbox(
   count: number,
 ): Promise<BlockRef> {
   requireTestAccount(account)
-  return mine(await lockSimulatedChain(tx, `sim-${network}`), count)
+  return mineWithGas(tx, await lockSimulatedChain(tx, `sim-${network}`), count)
 }
 
 /**
@@ -160,13 +165,23 @@ export async function mineDueBlocks(db: Database, ageMs: number): Promise<number
     const isDue = await db.transaction(async (tx) => {
       const store = await lockSimulatedChain(tx, chain)
       if (!(await chainsDue(tx, ageMs)).includes(chain)) return false
-      await mine(store)
+      await mineWithGas(tx, store, 1)
       return true
     })
     if (isDue) mined += 1
   }
   if (mined > 0) wakeSandboxWatchers()
   return mined
+}
+
+/** The simulated Ethereum keeps the hot wallet in ether, as an operator does, so that payouts and sweeps have their gas. */
+async function mineWithGas(tx: Tx, store: ChainStore, count: number): Promise<BlockRef> {
+  const lookup = store.chain === 'sim-ethereum' ? await findHotWallet(tx, store.chain) : null
+  if (lookup) {
+    const held = (await store.balances([lookup])).get(holdingKey({ lookup, asset: 'ETH' })) ?? 0n
+    if (held < GAS_ATOMS_MIN) await mint(store, { lookup, asset: 'ETH', atoms: GAS_ATOMS })
+  }
+  return mine(store, count)
 }
 
 /** Tells the watchers of this process to look now. Call it after the commit. */

@@ -92,7 +92,6 @@ export function readsOf(db: Queryable, chain: SimulatedChainName): ChainReads {
          join sim_claims c on c.chain = $1 and c.name = wanted.name and c.position = wanted.position
          join sim_transactions t on t.chain = c.chain and t.txid = c.txid
          left join sim_blocks b on b.chain = t.chain and b.height = t.height`,
-        // Ether has positions below zero, which nobody ever claims; bigint holds them.
         [chain, claims.map((claim) => claim.txid), claims.map((claim) => claim.index)],
       )
       return new Map(
