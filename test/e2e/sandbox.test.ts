@@ -6,12 +6,15 @@ import { createSimulatedChain } from '../../src/chains/simulated/simulated-chain
 import { ASSET_FACTS, ASSETS, NETWORKS } from '../../src/core/assets.ts'
 import type { Gateway, Queue } from '../../src/flows/gateway.ts'
 import { reconcile } from '../../src/flows/reconcile.ts'
+import { signerTurn } from '../../src/signer/signer.ts'
 import { startExpirer } from '../../src/workers/expire.ts'
-import type { Loop } from '../../src/workers/loop.ts'
+import { type Loop, startLoop } from '../../src/workers/loop.ts'
+import { startPayer } from '../../src/workers/pay-out.ts'
 import { startSettler } from '../../src/workers/settle.ts'
 import { startWatcher } from '../../src/workers/watch.ts'
 import { type ApiAnswer, call, testApp, testKey, testMerchant } from '../api.ts'
 import { testGateway } from '../gateway.ts'
+import { testSigner } from '../payouts.ts'
 
 const loops = new Map<Queue, Loop>()
 const others: Loop[] = []
@@ -27,7 +30,9 @@ const { account, key } = await testMerchant(gateway.db)
 const ports = SIMULATED_CHAINS.map((chain) => createSimulatedChain({ db: gateway.db, chain }))
 loops.set('settle', startSettler(gateway, { idleMs: 50 }))
 others.push(startExpirer(gateway, { idleMs: 50 }))
-for (const port of ports) others.push(startWatcher(gateway, port, { idleMs: 50 }))
+for (const port of ports) others.push(startWatcher(gateway, port, { idleMs: 50 }), startPayer(gateway, port))
+const signer = await testSigner(gateway, SIMULATED_CHAINS)
+others.push(startLoop({ name: 'sign', idleMs: 50, log: gateway.log, turn: () => signerTurn(signer) }))
 
 const post = async (path: string, body?: unknown): Promise<ApiAnswer['data']> => {
   const answer = await call(app, key, 'POST', path, { body })
@@ -222,6 +227,32 @@ test('a request sent again under its Idempotency-Key pays once', async () => {
   assert.equal(new Set(answers).size, 1)
   await post('/sandbox/blocks', { network: 'litecoin', count: 6 })
   assert.equal((await becomes(id, 'completed')).deposits.length, 1)
+})
+
+test('a withdrawal of every coin arrives, and the hot wallet has the gas for it', async () => {
+  const asked: string[] = []
+  for (const [asset, amount, destination_address] of [
+    ['BTC', '0.001', 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx'],
+    ['LTC', '0.5', 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0'],
+    ['ETH', '0.01', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
+    ['USDC', '20', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
+    ['USDT', '20', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
+  ] as const) {
+    const { id } = await create(asset)
+    await post(`/sandbox/payments/${id}/pay`, { confirmations: ASSET_FACTS[asset].confirmations })
+    await becomes(id, 'completed')
+    const withdrawal = await post('/withdrawals', { asset, amount, destination_address })
+    assert.ok(['requested', 'broadcast'].includes(withdrawal.status))
+    asked.push(withdrawal.id)
+  }
+  const deadline = Date.now() + 60_000
+  for (;;) {
+    for (const network of NETWORKS) await post('/sandbox/blocks', { network })
+    const answer: ApiAnswer = await call(app, key, 'GET', '/withdrawals')
+    const statuses = asked.map((id) => answer.data.find((each: { id: string }) => each.id === id).status)
+    if (statuses.every((status) => status === 'completed')) break
+    assert.ok(Date.now() < deadline, `withdrawals stay ${statuses}: ${answer.text}`)
+  }
 })
 
 test('the books balance after all of this', async () => {
