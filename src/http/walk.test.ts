@@ -55,7 +55,8 @@ for (const route of routes) {
       SCOPES.filter((scope) => scope !== route.scope),
     )
     const refused = await call(app, others, route.method, pathOf(route), bodyOf(route))
-    assert.deepEqual([refused.status, refused.error.code], [403, 'HTTP_403'])
+    const { code, reason } = refused.error
+    assert.deepEqual([refused.status, code, reason], [403, 'HTTP_403', 'missing_scope'])
     assert.match(refused.error.message, new RegExp(route.scope))
     const enough = await testKey(gateway.db, stranger.account, [route.scope])
     const answer = await call(app, enough, route.method, pathOf(route), bodyOf(route))
