@@ -5,7 +5,7 @@ create table account_balances (
   address text not null,
   asset text not null,
   atoms numeric(78,0) not null,
-  seen_at timestamp with time zone not null,
+  seen_height bigint not null,
   constraint account_balances_atoms_check CHECK ((atoms >= (0)::numeric)),
   constraint account_balances_pkey PRIMARY KEY (chain, address, asset)
 );
@@ -326,7 +326,7 @@ CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_he
 CREATE INDEX deposits_in_no_block ON public.deposits USING btree (chain) WHERE ((block_height IS NULL) AND (status = ANY (ARRAY['seen'::text, 'reorganised'::text, 'dropped'::text])));
 CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index);
 CREATE INDEX deposits_pending ON public.deposits USING btree (account_id, asset) INCLUDE (amount_atoms) WHERE ((NOT booked) AND (NOT dust) AND (status = ANY (ARRAY['seen'::text, 'confirmed'::text])));
-CREATE INDEX deposits_unswept ON public.deposits USING btree (chain, amount_atoms DESC) WHERE (booked AND (NOT swept) AND (asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text])));
+CREATE INDEX deposits_unswept ON public.deposits USING btree (chain, asset, amount_atoms DESC) WHERE (booked AND (NOT swept) AND (asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text])));
 
 create table events (
   account_id uuid not null,
@@ -567,6 +567,7 @@ create table signed_transactions (
   constraint signed_transactions_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
   constraint signed_transactions_pkey PRIMARY KEY (chain, txid)
 );
+CREATE INDEX signed_transactions_by_block ON public.signed_transactions USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
 CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree (chain, line);
 CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
 CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (outcome IS NULL);
@@ -644,6 +645,9 @@ create table sweeps (
   constraint sweeps_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
   constraint sweeps_pkey PRIMARY KEY (chain, id)
 );
+CREATE INDEX sweeps_by_gas_line ON public.sweeps USING btree (chain, gas_line) WHERE (gas_line IS NOT NULL);
+CREATE INDEX sweeps_by_line ON public.sweeps USING btree (chain, line) WHERE (line IS NOT NULL);
+CREATE INDEX sweeps_failed ON public.sweeps USING btree (chain, address) WHERE (status = 'failed'::text);
 CREATE UNIQUE INDEX sweeps_open ON public.sweeps USING btree (chain, address) WHERE (status <> ALL (ARRAY['done'::text, 'failed'::text]));
 
 create table transfers (

@@ -51,6 +51,8 @@ export async function recordSent(tx: Tx, transaction: SignedTransaction): Promis
   await markSent(tx, chain, txid)
   for (const withdrawal of paid) {
     if (withdrawal.status === 'completed' && withdrawal.txHash !== null) continue
+    // Its call reverted and a deep reorganisation took the block: the nonce is used again all the same.
+    if (withdrawal.status === 'failed') continue
     const status = statusAfter(withdrawal.status, 'sent')
     invariant(status, `transaction ${txid} pays withdrawal ${withdrawal.id}, which is ${withdrawal.status}`)
     if (status !== withdrawal.status || withdrawal.txHash !== txid)
@@ -61,7 +63,7 @@ export async function recordSent(tx: Tx, transaction: SignedTransaction): Promis
 /** A refusal may pass (a parent not mined yet, a nonce before it, a mempool that is full): it is sent again. */
 async function noteRefusal(gateway: Gateway, transaction: SignedTransaction, reason: string): Promise<void> {
   const { chain, txid } = transaction
-  await markRefusedByNode(gateway.db, chain, txid, reason)
+  if (await markRefusedByNode(gateway.db, chain, txid, reason)) return
   gateway.log.warn({ chain, txid, reason }, 'the node refuses a signed transaction; it is sent again')
   if (transaction.sentAt === null)
     await raiseAlert(gateway.db, {

@@ -6,6 +6,7 @@ import type { ChainPort, FoundTransaction } from '../chains/chain.ts'
 import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
+import type { AccountId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { announce } from '../events/announce.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
@@ -50,9 +51,9 @@ const REFUSED_PER_TURN = 100
 /** Looks where every transaction under way is, and settles those that are deep enough. @returns How many settled. */
 export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<number> {
   const { chain } = port
-  for (const { txid } of await listTakenBack(gateway.db, chain)) {
+  for (const { txid, line } of await listTakenBack(gateway.db, chain)) {
     gateway.log.warn({ chain, txid }, 'a reorganisation took a settled transaction of ours; it is sent again')
-    await reopen(gateway.db, chain, txid)
+    await reopen(gateway.db, chain, line)
   }
   const underWay = await listUnderWay(gateway.db, chain)
   if (underWay.length === 0) return 0
@@ -83,15 +84,12 @@ async function followTo(
   // The worker may have died between sending and writing so.
   if (found && transaction.sentAt === null) await gateway.db.transaction((tx) => recordSent(tx, transaction))
   if (found?.block) {
-    if (found.block.hash === transaction.blockHash) return
-    await markBlock(gateway.db, chain, txid, {
-      height: found.block.height,
-      hash: found.block.hash,
-      reverted: found.reverted ?? false,
-      paidFeeAtoms: found.feeAtoms ?? feeAtoms,
+    const { block, reverted = false, feeAtoms: paidFeeAtoms = feeAtoms } = found
+    if (block.hash === transaction.blockHash) return
+    await gateway.db.transaction(async (tx) => {
+      await markBlock(tx, chain, txid, { ...block, reverted, paidFeeAtoms })
+      await markFunded(tx, chain, transaction.line)
     })
-    if (transaction.kind === 'gas' || transaction.kind === 'replacement')
-      await markFunded(gateway.db, chain, transaction.line)
   } else if (transaction.blockHash !== null) {
     gateway.log.warn({ chain, txid }, 'a reorganisation took the block of a transaction of ours')
     await markBlock(gateway.db, chain, txid, null)
@@ -110,10 +108,13 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
     await setOutcome(tx, chain, txid, mined.reverted ? 'reverted' : 'confirmed')
     await bookFee(tx, mined)
     if (mined.kind !== 'child') {
-      for (const rival of members.filter((member) => member.txid !== txid && excludes(mined, member)))
+      for (const rival of members.filter((member) => member.txid !== txid && excludes(mined, member))) {
         await setOutcome(tx, chain, rival.txid, 'displaced')
+        await unbookFee(tx, rival)
+      }
       for (const withdrawal of withdrawals) {
-        if (mined.reverted) await fail(gateway, tx, withdrawal, 'impossible', 'reverted')
+        if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
+        else if (mined.reverted) await fail(gateway, tx, withdrawal, 'impossible', 'reverted')
         else await complete(tx, withdrawal, txid)
       }
       await finishSweep(tx, chain, line, !mined.reverted)
@@ -127,6 +128,8 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
 const excludes = (mined: Settling, other: Settling): boolean =>
   other.isOpen && (other.kind !== 'child' || mined.kind === 'replacement')
 
+const feeCause = (chain: ChainName, txid: string): string => `transaction:${chain}:${txid}:fee`
+
 /** What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. */
 async function bookFee(tx: Tx, { chain, txid, paidFeeAtoms, feeAtoms }: Settling): Promise<void> {
   const network = networkOfChain(chain)
@@ -134,9 +137,53 @@ async function bookFee(tx: Tx, { chain, txid, paidFeeAtoms, feeAtoms }: Settling
   await post(tx, {
     accountId: GATEWAY,
     chain,
-    cause: `transaction:${chain}:${txid}:fee`,
+    cause: feeCause(chain, txid),
     transfers: [{ asset, debit: 'network_fees', credit: 'wallet', atoms: paidFeeAtoms ?? feeAtoms }],
   })
+}
+
+/** It had settled before a deep reorganisation, after which the other one of its line settled. */
+async function unbookFee(tx: Tx, { chain, txid }: Settling): Promise<void> {
+  await bookBack(tx, { accountId: GATEWAY, chain }, feeCause(chain, txid))
+}
+
+/** Posts the opposite of an entry, once; nothing when it was never booked. */
+async function bookBack(
+  tx: Tx,
+  of: { readonly accountId: AccountId; readonly chain: ChainName },
+  cause: string,
+): Promise<void> {
+  const booked = await listTransfers(tx, of.accountId, cause)
+  if (booked.length === 0) return
+  await post(tx, {
+    accountId: of.accountId,
+    chain: of.chain,
+    cause: `${cause}:back`,
+    transfers: booked.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
+  })
+}
+
+/**
+ * A call that reverted, whose hold was given back, runs again after a reorganisation deeper than the confirmations: its
+ * nonce has to be used, or nothing after it could be. When it succeeds this time, the loss is the gateway's.
+ */
+async function notePaidAfterFailure(
+  gateway: Gateway,
+  tx: Tx,
+  { accountId, id, chain, asset, netAtoms }: Withdrawal,
+  { reverted, txid }: Settling,
+): Promise<void> {
+  if (reverted) return
+  const isNew = await post(tx, {
+    accountId,
+    chain,
+    cause: `withdrawal:${id}:paid-after-failure`,
+    transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms: netAtoms }],
+  })
+  if (!isNew) return
+  const message = `withdrawal ${id} had failed and its hold was given back; a deep reorganisation paid it by ${txid}`
+  await raiseAlert(tx, { kind: 'payout_after_failure', accountId, subject: id, message })
+  gateway.log.error({ chain, withdrawal: id, account: accountId, txid }, message)
 }
 
 async function complete(tx: Tx, withdrawal: Withdrawal, txid: string): Promise<void> {
@@ -186,6 +233,7 @@ async function fail(
   const status = statusAfter(withdrawal.status, trigger)
   invariant(status === 'failed', `withdrawal ${id} is ${withdrawal.status} and can not fail as ${reason}`)
   await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
+  if (withdrawal.status === 'completed') await bookBack(tx, withdrawal, completionCause(id))
   const held = await listTransfers(tx, accountId, holdCause(id))
   const given = await post(tx, {
     accountId,

@@ -41,12 +41,9 @@ export async function refreshSenders(gateway: Gateway, port: ChainPort): Promise
   if (!wallet) return
   const hot = readAccountKey(chain, wallet.mode, wallet.xpub).derive(OWN_BRANCH, HOT_WALLET_POSITION).address
   for (const address of [hot, ...(await listSweptAddresses(gateway.db, chain))]) {
+    const { height } = await port.tip()
     await raiseNonce(gateway.db, chain, address, await port.nextNonce(address))
-    await storeBalances(
-      gateway.db,
-      chain,
-      address,
-      await port.holdings({ outpoints: [], addresses: [address] }),
-    )
+    const held = await port.holdings({ outpoints: [], addresses: [address] })
+    await storeBalances(gateway.db, chain, address, held, height)
   }
 }

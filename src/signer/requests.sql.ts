@@ -222,18 +222,27 @@ export async function nextNonce(db: Queryable, chain: ChainName, sender: string)
   return rows[0]?.next ?? null
 }
 
-/** What a sender on a chain with accounts holds and has not signed away yet, fees at their highest included. */
+/**
+ * What a sender on a chain with accounts holds and has not signed away yet, fees at their highest included. What a block
+ * took after the balance was seen is taken off too: at worst twice for a moment, never too little. Of a line, which one
+ * nonce allows to enter once, the dearest counts.
+ */
 export async function spendableBalances(
   db: Queryable,
   chain: ChainName,
   sender: string,
 ): Promise<Map<Asset, bigint>> {
   const { rows } = await db.query<{ asset: Asset; atoms: bigint }>(
-    `select b.asset, b.atoms
-       - coalesce((select sum(t.value_atoms) from signed_transactions t
-           where t.chain = $1 and t.sender = $2 and t.asset = b.asset and t.outcome is null and t.block_height is null), 0)
-       - case when b.asset = 'ETH' then coalesce((select sum(t.fee_atoms) from signed_transactions t
-           where t.chain = $1 and t.sender = $2 and t.outcome is null and t.block_height is null), 0) else 0 end as atoms
+    `select b.asset, b.atoms - coalesce((
+         select sum(taken) from (
+           select max(case when t.asset = b.asset then t.value_atoms else 0 end
+             + case when b.asset = 'ETH' then t.fee_atoms else 0 end) as taken
+           from signed_transactions t
+           where t.chain = $1 and t.sender = $2
+             and (t.outcome is null and t.block_height is null or t.block_height > b.seen_height)
+             and not exists (select from signed_transactions m where m.chain = $1 and m.line = t.line
+               and m.block_height <= b.seen_height)
+           group by t.line) lines), 0) as atoms
      from account_balances b where b.chain = $1 and b.address = $2`,
     [chain, sender],
   )

@@ -5,7 +5,7 @@
  */
 import { signOutputs, vbytesOf, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
 import { ASSET_FACTS, networkOfChain } from '../core/assets.ts'
-import { OWN_BRANCH } from '../wallets/derivation.ts'
+import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
 import { readDestination } from '../withdrawals/destination.ts'
 import { boundedRate, RATE_BOUNDS } from '../withdrawals/fees.ts'
 import { requestMacParts } from '../withdrawals/withdrawal.ts'
@@ -19,6 +19,7 @@ import {
   nextChangePosition,
   type OwnedCoin,
   readRates,
+  spendableBalances,
 } from './requests.sql.ts'
 import { balance } from './select-coins.ts'
 import { allowsFee, assetOf, inputsOf } from './sign-outputs.ts'
@@ -204,7 +205,15 @@ async function replaceTransfer(
   const added = gasLimit * maxFeeWei - feeBefore
   if (!allowsGas(signer, chain, added, 0n)) return 'the policy allows no higher fee now'
   // A sweep of ether sends all there is: what the fee takes more, the hot wallet receives less.
-  const sendsAll = before.kind === 'sweep' && before.asset === 'ETH'
+  const from = { branch: transfer.branch, position: BigInt(transfer.position) }
+  const sendsAll = before.sweep !== null && before.asset === 'ETH' && from.branch === DEPOSIT_BRANCH
+  const spendable = await spendableBalances(
+    signer.db,
+    chain,
+    keys.address(from.branch, from.position).address,
+  )
+  // Refused by every node, it would only keep what it replaces from being sent again.
+  if (!sendsAll && (spendable.get('ETH') ?? 0n) < added) return 'its sender holds too little ether'
   const atoms = BigInt(transfer.atoms) - (sendsAll ? added : 0n)
   if (atoms <= 0n) return 'what it sweeps does not suffice for a higher fee'
   const entry = await transferEntry(keys, {
@@ -219,7 +228,7 @@ async function replaceTransfer(
     valueAtoms: atoms,
     gasLimit,
     price: { maxFeeWei, priorityFeeWei: sendsAll ? maxFeeWei : priorityFeeWei },
-    from: { branch: transfer.branch, position: BigInt(transfer.position) },
+    from,
     withdrawals: before.withdrawals,
     sweep: before.sweep,
     feeBefore,

@@ -10,10 +10,18 @@ import { listSweeps, nextNonce, type PlannedSweep, readRates, spendableBalances 
 import { allowsGas, chainIdOf, contractOf, gasPrice, HOT_WALLET, transferEntry } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
-const SWEEPS_READ = 50
+const SWEEPS_READ = 200
 /** The hot wallet is no contract: a plain transfer, exactly. */
 const ETHER_GAS = 21_000n
-const TOKEN_GAS_LIMIT = 100_000n
+/** USDC and USDT take up to 65,000. Unused gas stays at the address for good, so there is little to spare. */
+const TOKEN_GAS_LIMIT = 80_000n
+
+/** The gas that an address is given: the base fee may rise by half before its sweep waits. */
+const fundedPrice = ({ rate, priorityRate }: { rate: bigint; priorityRate: bigint }): bigint => {
+  const { ceiling } = RATE_BOUNDS.ethereum
+  const wanted = (rate * 3n) / 2n + priorityRate
+  return wanted < ceiling ? wanted : ceiling
+}
 
 /** @returns Whether there may be more to sign at once. */
 export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<boolean> {
@@ -23,12 +31,13 @@ export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<boole
   const rates = await readRates(signer.db, chain)
   const chainId = await chainIdOf(signer, keys)
   if (!rates || chainId === null) return false
+  let signed = 0
   for (const sweep of sweeps) {
     const entry = await signSweep(signer, keys, sweep, rates, chainId)
     if (typeof entry === 'string') logWaiting(signer, chain, `sweep ${sweep.address}`, entry)
-    else await commit(signer, entry)
+    else if ((await commit(signer, entry)) === 'placed') signed += 1
   }
-  return sweeps.length === SWEEPS_READ
+  return signed > 0 && sweeps.length === SWEEPS_READ
 }
 
 async function signSweep(
@@ -46,7 +55,7 @@ async function signSweep(
 
   if (sweep.asset !== 'ETH' && !sweep.isFunded) {
     const price = gasPrice(rates)
-    const atoms = TOKEN_GAS_LIMIT * price.maxFeeWei
+    const atoms = TOKEN_GAS_LIMIT * fundedPrice(rates)
     const gasLimit = ETHER_GAS
     const hot = keys.hotWallet.address
     const ether = (await spendableBalances(signer.db, chain, hot)).get('ETH') ?? 0n

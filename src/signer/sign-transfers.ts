@@ -19,7 +19,8 @@ import {
 } from './requests.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
-const REQUESTS_READ = 50
+/** Some may wait for long, for coins of their asset or for the policy; those behind them must not. */
+const REQUESTS_READ = 1_000
 /** More than a transfer needs, for receivers that are contracts; what is not used is not paid. */
 const GAS_LIMIT = { ETH: 60_000n, token: 120_000n } as const
 
@@ -51,11 +52,13 @@ export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<bo
     logWaiting(signer, chain, 'payouts', rates ? 'its chain id is not known yet' : 'no fee rate is known')
     return false
   }
+  let placed = 0
   for (const request of requests) {
     const placing = await signRequest(signer, keys, request, gasPrice(rates), chainId)
     if (placing === 'taken') return true
+    if (placing === 'placed') placed += 1
   }
-  return requests.length === REQUESTS_READ
+  return placed > 0 && requests.length === REQUESTS_READ
 }
 
 async function signRequest(

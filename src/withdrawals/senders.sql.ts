@@ -16,17 +16,19 @@ export async function raiseNonce(
   )
 }
 
+/** @param seenHeight - The tip before the balances were asked for. */
 export async function storeBalances(
   db: Queryable,
   chain: ChainName,
   address: string,
   holdings: Partial<Record<Asset, bigint>>,
+  seenHeight: number,
 ): Promise<void> {
   const assets: readonly Asset[] = ['ETH', 'USDC', 'USDT']
   await db.query(
-    `insert into account_balances (chain, address, asset, atoms, seen_at)
-     select $1::text, $2::text, asset, atoms, now() from unnest($3::text[], $4::numeric[]) as held (asset, atoms)
-     on conflict (chain, address, asset) do update set atoms = excluded.atoms, seen_at = excluded.seen_at`,
-    [chain, address, assets, assets.map((asset) => holdings[asset] ?? 0n)],
+    `insert into account_balances (chain, address, asset, atoms, seen_height)
+     select $1::text, $2::text, asset, atoms, $5::bigint from unnest($3::text[], $4::numeric[]) as held (asset, atoms)
+     on conflict (chain, address, asset) do update set atoms = excluded.atoms, seen_height = excluded.seen_height`,
+    [chain, address, assets, assets.map((asset) => holdings[asset] ?? 0n), seenHeight],
   )
 }

@@ -53,7 +53,8 @@ const fromRow = (row: SignedRow): SignedTransaction => ({
 })
 
 /**
- * Claims what is due to be sent, for half a minute: the newest of each line, parents before children, nonces in order.
+ * Claims what is due to be sent, for half a minute: the newest of each line unless a block holds another of it, parents
+ * before children, nonces in order.
  * Notes the tip before the first sending, so that the transaction is found whatever happens after. Rows that another
  * worker claims at this moment are skipped.
  */
@@ -69,6 +70,8 @@ export async function claimToSend(
        where chain = $1 and outcome is null and block_height is null and send_at <= now()
          and not exists (select from signed_transactions n where n.chain = t.chain and n.line = t.line
            and n.kind = 'replacement' and n.created_at > t.created_at)
+         and (kind = 'child' or not exists (select from signed_transactions m where m.chain = t.chain and m.line = t.line
+           and m.kind <> 'child' and m.block_height is not null))
        order by nonce nulls first, created_at limit $3 for update skip locked
      )
      update signed_transactions t set send_at = now() + interval '30 seconds', since_height = coalesce(since_height, $2)
@@ -91,18 +94,20 @@ export async function markSent(tx: Tx, chain: ChainName, txid: string): Promise<
   )
 }
 
-/** What the node said, and a sooner next attempt than for what it took. */
+/** What the node said, and a sooner next attempt than for what it took. @returns Whether it said so before. */
 export async function markRefusedByNode(
   db: Queryable,
   chain: ChainName,
   txid: string,
   reason: string,
-): Promise<void> {
-  await db.query(
-    `update signed_transactions set refusal = left($3, 500), send_at = now() + interval '3 seconds'
-     where chain = $1 and txid = $2`,
+): Promise<boolean> {
+  const { rows } = await db.query<{ is_known: boolean }>(
+    `with before as (select refusal from signed_transactions where chain = $1 and txid = $2 for update)
+     update signed_transactions t set refusal = left($3, 500), send_at = now() + interval '3 seconds' from before
+     where chain = $1 and txid = $2 returning before.refusal is not distinct from t.refusal as is_known`,
     [chain, txid, reason],
   )
+  return rows[0]?.is_known ?? false
 }
 
 /** What no block holds deep enough yet and may have been sent, the oldest first. */
@@ -121,7 +126,9 @@ export async function listTakenBack(db: Queryable, chain: ChainName): Promise<Si
     `select ${COLUMNS.replaceAll(/\w+/g, 't.$&')} from signed_transactions t
      join chains v on v.chain = t.chain
      left join chain_blocks b on b.chain = t.chain and b.height = t.block_height
-     where t.chain = $1 and t.outcome in ('confirmed', 'reverted') and t.block_height > v.tip_height - 100
+     where t.chain = $1 and t.outcome in ('confirmed', 'reverted')
+       -- Above our tip the watcher only has not read that far yet.
+       and t.block_height between v.tip_height - 99 and v.tip_height
        and b.hash is distinct from t.block_hash`,
     [chain],
   )
@@ -157,12 +164,15 @@ export async function markBlock(
   )
 }
 
-/** Opens settled ones again: they are sent and followed as before. What was booked stays booked. */
-export async function reopen(db: Queryable, chain: ChainName, txid: string): Promise<void> {
+/**
+ * Opens a settled line again, with what it displaced: any of it may enter the chain this time. They are sent and followed
+ * as before. What was booked stays booked.
+ */
+export async function reopen(db: Queryable, chain: ChainName, line: string): Promise<void> {
   await db.query(
     `update signed_transactions set outcome = null, block_height = null, block_hash = null, send_at = now()
-     where chain = $1 and txid = $2`,
-    [chain, txid],
+     where chain = $1 and line = $2 and outcome in ('confirmed', 'reverted', 'displaced')`,
+    [chain, line],
   )
 }
 
@@ -224,7 +234,8 @@ export async function releaseCoins(tx: Tx, chain: ChainName, line: string): Prom
 
 /**
  * Wishes for a bump of lines that wait too long: sent, in no block, and older than `afterMs` while the network asks for
- * more than they offer.
+ * more than they offer. On chains with accounts the first waiting nonce of a sender is bumped after five times that
+ * long whatever it offers: no block takes it, and all later ones wait behind it.
  *
  * @returns How many were marked now.
  */
@@ -236,7 +247,10 @@ export async function wishBumps(
   const { rowCount } = await db.query(
     `update signed_transactions t set bump_wanted = true
      where chain = $1 and outcome is null and block_height is null and sent_at is not null and not bump_wanted
-       and created_at < now() - $2::bigint * interval '1 millisecond' and fee_rate < $3
+       and created_at < now() - $2::bigint * interval '1 millisecond'
+       and (fee_rate < $3 or nonce is not null and created_at < now() - 5 * $2::bigint * interval '1 millisecond'
+         and not exists (select from signed_transactions b where b.chain = t.chain and b.sender = t.sender
+           and b.nonce < t.nonce and b.outcome is null and b.block_height is null))
        and not exists (select from signed_transactions n where n.chain = t.chain and n.line = t.line
          and n.created_at > t.created_at)`,
     [chain, of.afterMs, of.rate],

@@ -25,7 +25,7 @@ const TABLE: readonly Row[] = [
   ['completed', 'confirmed', 'completed'],
   ['completed', 'reorganised', 'completed'],
   ['completed', 'refused', null],
-  ['completed', 'impossible', null],
+  ['completed', 'impossible', 'failed'],
   ['failed', 'sent', null],
   ['failed', 'confirmed', null],
   ['failed', 'reorganised', null],
@@ -41,6 +41,6 @@ test('every state meets every trigger', () => {
 test('what failed or completed never becomes payable again', () => {
   for (const trigger of WITHDRAWAL_TRIGGERS) {
     assert.equal(statusAfter('failed', trigger), null)
-    assert.ok(['completed', null].includes(statusAfter('completed', trigger)))
+    assert.ok(['completed', 'failed', null].includes(statusAfter('completed', trigger)))
   }
 })

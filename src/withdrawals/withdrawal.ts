@@ -52,8 +52,9 @@ const TRANSITIONS: Readonly<Record<WithdrawalStatus, Partial<Record<WithdrawalTr
   {
     requested: { sent: 'broadcast', confirmed: 'completed', refused: 'failed', impossible: 'failed' },
     broadcast: { sent: 'broadcast', confirmed: 'completed', reorganised: 'broadcast', impossible: 'failed' },
-    // What is completed is sent again after a deep reorganisation; only we hold the keys, so it stays what it is.
-    completed: { sent: 'completed', confirmed: 'completed', reorganised: 'completed' },
+    // What is completed is sent again after a deep reorganisation; only we hold the keys, so it stays what it is, unless
+    // its call reverts this time.
+    completed: { sent: 'completed', confirmed: 'completed', reorganised: 'completed', impossible: 'failed' },
     // The hold was given back: nothing may pay it any more.
     failed: {},
   }

@@ -79,6 +79,7 @@ create table signed_transactions (
 );
 create unique index signed_transactions_nonce on signed_transactions (chain, sender, nonce) where txid = line;
 create index signed_transactions_open on signed_transactions (chain, created_at) where outcome is null;
+create index signed_transactions_by_block on signed_transactions (chain, block_height) where block_height is not null;
 create index signed_transactions_line on signed_transactions (chain, line);
 
 -- Which line of transactions pays a withdrawal. One at most: this key is why nobody is paid twice.
@@ -146,7 +147,8 @@ create table account_balances (
   address text not null,
   asset text not null,
   atoms numeric(78, 0) not null check (atoms >= 0),
-  seen_at timestamptz not null,
+  -- A tip that the balance is at least as new as: what our own transactions took in later blocks may be in it or not.
+  seen_height bigint not null,
   primary key (chain, address, asset)
 );
 
@@ -170,7 +172,7 @@ create table sweeps (
   foreign key (chain, line) references signed_transactions (chain, txid)
 );
 alter table deposits add column swept boolean not null default false;
-create index deposits_unswept on deposits (chain, amount_atoms desc)
+create index deposits_unswept on deposits (chain, asset, amount_atoms desc)
   where booked and not swept and asset in ('ETH', 'USDC', 'USDT');
 
 -- What reached our own addresses without being anybody's payment, on chains with accounts: the operator's capital.
@@ -188,3 +190,6 @@ create index receipts_by_height on receipts (chain, block_height);
 
 -- One at a time for each address, so that its nonces follow each other.
 create unique index sweeps_open on sweeps (chain, address) where status not in ('done', 'failed');
+create index sweeps_failed on sweeps (chain, address) where status = 'failed';
+create index sweeps_by_line on sweeps (chain, line) where line is not null;
+create index sweeps_by_gas_line on sweeps (chain, gas_line) where gas_line is not null;
