@@ -7,7 +7,7 @@ import { createEthereumChain } from './chains/ethereum/ethereum-chain.ts'
 import { SIMULATED_CHAINS } from './chains/simulated/network.ts'
 import { createSimulatedChain } from './chains/simulated/simulated-chain.ts'
 import type { Config } from './config.ts'
-import { type ChainName, NETWORKS } from './core/assets.ts'
+import { type ChainName, NETWORKS, type Network } from './core/assets.ts'
 import { Refusal } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import type { Database } from './db/database.ts'
@@ -163,6 +163,7 @@ async function listen(config: Config, gateway: Gateway) {
       port: config.port,
       rateLimit: config.rateLimit,
       chains: connectedChains(config),
+      hosted: { networks: networkNames(config), tokens: config.tokens },
       ...(config.redisUrl === null ? {} : { redisUrl: config.redisUrl }),
       ...(config.trustProxy === null ? {} : { trustProxy: config.trustProxy }),
     })
@@ -177,6 +178,11 @@ async function listen(config: Config, gateway: Gateway) {
     throw error
   }
 }
+
+const networkNames = ({ nodes }: Config): Partial<Record<Network, string>> =>
+  Object.fromEntries(
+    NETWORKS.flatMap((network) => (nodes[network] ? [[network, nodes[network].network]] : [])),
+  )
 
 async function untilReady(gateway: Gateway, config: Config): Promise<void> {
   const deadline = performance.now() + READY_WITHIN_MS

@@ -14,6 +14,7 @@ import { failure } from './envelope.ts'
 import { answerTo } from './errors.ts'
 import { guardRoutes } from './guard.ts'
 import { registerHealth } from './health.ts'
+import { type HostedPagesOptions, registerHostedPages } from './hosted/hosted.ts'
 import { readJsonBody } from './json-body.ts'
 import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
 import { registerReference } from './reference.ts'
@@ -43,6 +44,8 @@ export interface AppOptions {
   readonly chains?: readonly ChainName[]
   /** Routes below `/v1` beyond the API's own. */
   readonly routes?: readonly Route[]
+  /** What the hosted pages know of the networks. */
+  readonly hosted?: HostedPagesOptions
 }
 
 const BODY_BYTES_MAX = 64 * 1024
@@ -145,5 +148,6 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   for (const route of [...routes, ...(options.routes ?? [])]) registerRoute(app, gateway, route, guard)
   registerReference(app, routes)
   registerHealth(app, gateway, options.chains ?? [])
+  registerHostedPages(app, gateway, options.hosted)
   return app
 }

@@ -1,0 +1,52 @@
+/** The one state that a checkout's page shows. */
+import type { CheckoutMoment } from './checkout-moments.sql.ts'
+
+/** `lower_over`: too little came and the time is up. `ending`: the time is up, the chain is looked at once more. */
+export const CHECKOUT_STATES = [
+  'choose',
+  'waiting',
+  'ending',
+  'seen',
+  'confirming',
+  'lower',
+  'lower_over',
+  'paid',
+  'higher',
+  'expired',
+  'late',
+  'replaced',
+  'cancelled',
+  'ended',
+] as const
+export type CheckoutState = (typeof CHECKOUT_STATES)[number]
+
+export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'version'>): CheckoutState {
+  switch (moment.paymentStatus) {
+    case 'completed':
+      return 'paid'
+    case 'overpaid':
+      return 'higher'
+    case 'detected':
+    case 'underpaid':
+      if (moment.receivedAtoms < (moment.dueAtoms ?? 0n)) return moment.isWindowOver ? 'lower_over' : 'lower'
+      return moment.confirmations === 0 ? 'seen' : 'confirming'
+    case 'pending':
+      if (moment.isSessionCancelled) return 'cancelled'
+      return moment.isWindowOver ? 'ending' : 'waiting'
+    case 'expired':
+    case 'failed':
+    case 'cancelled':
+      // Whatever still reaches a payment that ended is held until support decides.
+      if (moment.lateAtoms + moment.receivedAtoms > 0n) return 'late'
+      if (moment.isSessionCancelled) return 'cancelled'
+      if (moment.isSessionOver) return 'ended'
+      return moment.paymentStatus === 'cancelled'
+        ? 'choose'
+        : moment.paymentStatus === 'failed'
+          ? 'replaced'
+          : 'expired'
+    case null:
+      if (moment.isSessionCancelled) return 'cancelled'
+      return moment.isSessionOver ? 'ended' : 'choose'
+  }
+}

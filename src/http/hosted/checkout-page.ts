@@ -1,0 +1,255 @@
+/** `/checkout/{cs_…}`: the pages of a session and the forms on them. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isAsset } from '../../core/assets.ts'
+import { Refusal } from '../../core/errors.ts'
+import { readId, type SessionId } from '../../core/ids.ts'
+import { cancelCheckout, pickCoin } from '../../flows/checkout.ts'
+import { requireFiatAmount } from '../../flows/fiat-amount.ts'
+import {
+  type BuyerTransaction,
+  findBuyerTransaction,
+  readTransactionId,
+} from '../../flows/find-buyer-transaction.ts'
+import type { Gateway } from '../../flows/gateway.ts'
+import { offerCoins } from '../../flows/offer-coins.ts'
+import { readCheckoutPage } from '../../flows/read-checkout-page.ts'
+import { readAmount } from './amount.ts'
+import { type Form, queryValue, requireOwnPage } from './forms.ts'
+import { fillText } from './html.ts'
+import { showFiat } from './language.ts'
+import type { Words } from './languages/en.ts'
+import type { Limits } from './limits.ts'
+import { amountView, type Choice, chooseView, contentOf, type Making, stateView } from './make-view.ts'
+import type { HostedOptions } from './networks.ts'
+import { drawCheckout } from './pages/draw.ts'
+import {
+  checkoutPath,
+  frameOf,
+  goTo,
+  LINK_DISABLED,
+  languageOf,
+  queryOf,
+  sendNotice,
+  sendPage,
+  UNKNOWN,
+} from './respond.ts'
+import type { CheckoutView, Field, TransactionSearch } from './view.ts'
+
+const NOTHING_TYPED: Field = { value: '', problem: null }
+const NOT_SEARCHED: TransactionSearch = { typed: '', answer: null, isProblem: false }
+const EMAIL = /^[^\s@]+@[^\s@]+$/
+const EMAIL_LENGTH_MAX = 254
+
+type Request = FastifyRequest<{ Params: { id: string } }>
+
+export function registerCheckoutPages(
+  scope: FastifyInstance,
+  gateway: Gateway,
+  options: HostedOptions,
+  limits: Limits,
+): void {
+  const draw = (
+    request: Request,
+    reply: FastifyReply,
+    making: Making,
+    view: CheckoutView,
+    status = 200,
+    page = '',
+  ) => {
+    const { account, session } = making.page.checkout
+    const frame = frameOf(gateway, request, { account, sessionId: session.id, page })
+    return sendPage(reply, status, frame, drawCheckout(frame, contentOf(making, view)))
+  }
+
+  /** Answers "unknown" by itself, so that no route forgets to. */
+  const withCheckout =
+    (
+      answer: (request: Request, reply: FastifyReply, making: Making, id: SessionId) => Promise<FastifyReply>,
+    ) =>
+    async (request: Request, reply: FastifyReply): Promise<FastifyReply> => {
+      const id = readId('cs', request.params.id)
+      const page = id && (await readCheckoutPage(gateway, gateway.db, id))
+      if (!id || !page) {
+        return sendNotice(reply, 404, frameOf(gateway, request, { account: null, sessionId: null }), UNKNOWN)
+      }
+      return answer(request, reply, { options, language: languageOf(request), page }, id)
+    }
+
+  const backTo = (request: Request, reply: FastifyReply, id: SessionId) =>
+    goTo(reply, checkoutPath(gateway, id) + queryOf(request, languageOf(request)))
+
+  /** The coins for the session's price, for what was typed, or for what was paid before. */
+  const choose = async (making: Making, choice: Omit<Choice, 'offers'>): Promise<CheckoutView> => {
+    const { account, session, payment } = making.page.checkout
+    const fiatMinor = session.amountMinor ?? choice.amountMinor ?? payment?.fiatMinor
+    if (fiatMinor === undefined) return amountView(making, gateway.settings, NOTHING_TYPED)
+    const price = { fiatMinor, currency: session.currency }
+    return chooseView(making, { ...choice, offers: await offerCoins(gateway, gateway.db, account, price) })
+  }
+
+  /** The amount typed on its page, or what is wrong with it. */
+  const readTyped = (making: Making, typed: string): { minor: bigint } | { problem: string } => {
+    const { language, page } = making
+    const { currency } = page.checkout.session
+    const { minFiatMinor, maxFiatMinor } = gateway.settings
+    const minor = readAmount(typed, language.tag)
+    if (minor === null)
+      return {
+        problem: typed === '' ? language.words.error_amount_required : language.words.error_amount_invalid,
+      }
+    try {
+      requireFiatAmount(gateway.settings, { fiatMinor: minor, currency }, 'amount')
+      return { minor }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      const range = {
+        min: showFiat(language, minFiatMinor, currency),
+        max: showFiat(language, maxFiatMinor, currency),
+      }
+      return { problem: fillText(language.words.error_amount_range, range) }
+    }
+  }
+
+  const firstChoice = { amountMinor: null, selected: null, problem: null, email: NOTHING_TYPED }
+
+  scope.get(
+    '/checkout/:id',
+    withCheckout(async (request, reply, making) => {
+      const { state, checkout } = making.page
+      if (state !== 'choose') return draw(request, reply, making, stateView(making, NOT_SEARCHED))
+      const typed = queryValue(request, 'amount')
+      if (checkout.session.amountMinor !== null || typed === '') {
+        return draw(request, reply, making, await choose(making, firstChoice))
+      }
+      const read = readTyped(making, typed)
+      if ('minor' in read) {
+        return draw(request, reply, making, await choose(making, { ...firstChoice, amountMinor: read.minor }))
+      }
+      const field = { value: typed, problem: read.problem }
+      return draw(request, reply, making, amountView(making, gateway.settings, field), 400)
+    }),
+  )
+
+  /** Other coins, while one is quoted already or its price is over. */
+  scope.get(
+    '/checkout/:id/coins',
+    withCheckout(async (request, reply, making, id) => {
+      if (!['waiting', 'expired', 'replaced', 'choose'].includes(making.page.state))
+        return backTo(request, reply, id)
+      return draw(request, reply, making, await choose(making, firstChoice), 200, '/coins')
+    }),
+  )
+
+  scope.get(
+    '/checkout/:id/transaction',
+    withCheckout(async (request, reply, making, id) => {
+      const { state } = making.page
+      if (state === 'choose') return backTo(request, reply, id)
+      const typed = queryValue(request, 'id').slice(0, 200)
+      const hash = readTransactionId(typed)
+      const found = hash && (await findBuyerTransaction(gateway.db, id, hash))
+      const { words } = making.language
+      const merchant = making.page.checkout.account.brandName ?? making.page.checkout.account.name
+      const word = hash === null ? 'tx_invalid' : found ? answerTo(found) : 'tx_unknown'
+      const search: TransactionSearch = {
+        typed,
+        answer: typed === '' ? null : fillText(words[word], { merchant }),
+        isProblem: typed !== '' && !found,
+      }
+      return draw(request, reply, making, stateView(making, search), 200, '/transaction')
+    }),
+  )
+
+  scope.post(
+    '/checkout/:id/coin',
+    withCheckout(async (request, reply, making, id) => {
+      requireOwnPage(request, gateway.settings.publicUrl)
+      const { words } = making.language
+      const form = request.body as Form
+      const { session } = making.page.checkout
+      const asset = form.get('asset') ?? ''
+      const typedAmount = session.amountMinor === null ? (form.get('amount') ?? '') : ''
+      const typedEmail = session.customerEmail === null ? (form.get('email') ?? '') : ''
+
+      const amount = typedAmount === '' ? null : readTyped(making, typedAmount)
+      if (amount && 'problem' in amount) {
+        const field = { value: typedAmount, problem: amount.problem }
+        return draw(request, reply, making, amountView(making, gateway.settings, field), 400)
+      }
+      const amountMinor = amount?.minor ?? null
+      const again = async (status: number, problem: string | null, emailProblem: string | null = null) =>
+        draw(
+          request,
+          reply,
+          making,
+          await choose(making, {
+            amountMinor,
+            selected: isAsset(asset) ? asset : null,
+            problem,
+            email: { value: typedEmail, problem: emailProblem },
+          }),
+          status,
+        )
+      const isEmail = typedEmail === '' || (EMAIL.test(typedEmail) && typedEmail.length <= EMAIL_LENGTH_MAX)
+      if (!isAsset(asset))
+        return again(400, words.error_coin_required, isEmail ? null : words.error_email_invalid)
+      if (!isEmail) return again(400, null, words.error_email_invalid)
+
+      await limits.countPayment(request.ip, id)
+      try {
+        const choice = { asset, amountMinor, email: typedEmail === '' ? null : typedEmail }
+        await gateway.db.transaction((tx) => pickCoin(gateway, tx, id, choice))
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        const meaning = meaningOf(error)
+        if (meaning === 'page') return backTo(request, reply, id)
+        if (meaning === 'link_disabled') {
+          const frame = frameOf(gateway, request, { account: making.page.checkout.account, sessionId: null })
+          return sendNotice(reply, 410, frame, LINK_DISABLED)
+        }
+        if (meaning === null) throw error
+        return again(meaning === 'error_coin_unavailable' ? 503 : 400, words[meaning])
+      }
+      gateway.wake('deliver')
+      gateway.wake('addresses')
+      return backTo(request, reply, id)
+    }),
+  )
+
+  scope.post(
+    '/checkout/:id/cancel',
+    withCheckout(async (request, reply, _making, id) => {
+      requireOwnPage(request, gateway.settings.publicUrl)
+      try {
+        await gateway.db.transaction((tx) => cancelCheckout(tx, id))
+      } catch (error) {
+        if (!(error instanceof Refusal) || meaningOf(error) !== 'page') throw error
+      }
+      return backTo(request, reply, id)
+    }),
+  )
+}
+
+/** What a refusal means to the buyer: that the page shows another state by now, a sentence, or nothing of his. */
+function meaningOf({ kind, reason }: Refusal): 'page' | 'link_disabled' | keyof Words | null {
+  if (kind === 'unavailable') return 'error_coin_unavailable'
+  switch (reason) {
+    case 'session_ended':
+    case 'payment_in_progress':
+      return 'page'
+    case 'payment_link_disabled':
+      return 'link_disabled'
+    case 'amount_required':
+      return 'error_amount_required'
+    default:
+      return null
+  }
+}
+
+function answerTo(found: BuyerTransaction): keyof Words {
+  if (found.dust) return 'tx_dust'
+  if (found.status === 'replaced') return 'tx_replaced'
+  if (found.status === 'dropped') return 'tx_unknown'
+  if (found.status !== 'confirmed') return 'tx_seen'
+  return found.paymentStatus === 'completed' || found.paymentStatus === 'overpaid' ? 'tx_done' : 'tx_held'
+}

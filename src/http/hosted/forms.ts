@@ -1,0 +1,50 @@
+/** Forms that work without a script: what was typed, and whether it was typed on our page. */
+import type { FastifyRequest } from 'fastify'
+import { Refusal } from '../../core/errors.ts'
+
+export type Form = ReadonlyMap<string, string>
+
+/** Far above what any field of ours takes. */
+const FIELDS_MAX = 20
+
+/** Reads `application/x-www-form-urlencoded`. Control characters would not be kept by the database. */
+export function readForm(bytes: Buffer): Form {
+  const entries = [...new URLSearchParams(bytes.toString('utf8'))]
+  if (entries.length > FIELDS_MAX)
+    throw new Refusal('invalid', 'malformed_form', 'the form has too many fields')
+  return new Map(entries.map(([name, value]) => [name, clean(value)]))
+}
+
+const clean = (text: string): string =>
+  text
+    .replace(/\p{Cc}/gu, ' ')
+    .toWellFormed()
+    .trim()
+
+/** One value of the query; what is given twice or is missing is empty. */
+export function queryValue(request: FastifyRequest, name: string): string {
+  const { query } = request
+  const value =
+    typeof query === 'object' && query !== null && Object.hasOwn(query, name) ? Reflect.get(query, name) : ''
+  return typeof value === 'string' ? clean(value) : ''
+}
+
+/**
+ * A form must come from a page of ours. Nothing but the session's id lets a buyer in, so this guards against little;
+ * but no other page shall start payments with its visitors' hands.
+ *
+ * @throws {Refusal} `forbidden`.
+ */
+export function requireOwnPage(request: FastifyRequest, publicUrl: string): void {
+  const { origin, host, 'sec-fetch-site': site } = request.headers
+  const isOwn =
+    site !== undefined
+      ? site === 'same-origin' || site === 'none'
+      : origin === undefined || origin === new URL(publicUrl).origin || URL.parse(origin)?.host === host
+  if (!isOwn)
+    throw new Refusal(
+      'forbidden',
+      'foreign_form',
+      'this form was sent from another site; open the checkout itself',
+    )
+}

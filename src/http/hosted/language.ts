@@ -1,0 +1,85 @@
+/** The buyer's language, and numbers and times as it writes them. */
+import type { Fiat } from '../../core/assets.ts'
+import { fiatToNumber } from '../../core/money.ts'
+import { en, type Words } from './languages/en.ts'
+
+export interface Language {
+  readonly tag: string
+  /** What its speakers call it. */
+  readonly name: string
+  readonly direction: 'ltr' | 'rtl'
+  readonly words: Words
+}
+
+const language = (tag: string, name: string, words: Words, direction: 'ltr' | 'rtl' = 'ltr'): Language => ({
+  tag,
+  name,
+  direction,
+  words,
+})
+
+const ENGLISH = language('en', 'English', en)
+
+export const LANGUAGES: readonly Language[] = [ENGLISH]
+
+const known = (tag: string): Language | undefined => {
+  const base = tag.toLowerCase().split('-')[0]
+  return LANGUAGES.find((candidate) => candidate.tag === base)
+}
+
+/**
+ * @param chosen - `?lang=`, which wins.
+ * @param accepted - `Accept-Language`: the best of its languages that there is, else English.
+ */
+export function pickLanguage(chosen: string | undefined, accepted: string | undefined): Language {
+  const wish = chosen && known(chosen)
+  if (wish) return wish
+  const ranges = (accepted ?? '')
+    .slice(0, 500)
+    .split(',')
+    .map((range) => {
+      const [tag = '', quality] = range.trim().split(/\s*;\s*q=/)
+      return { tag, quality: quality === undefined ? 1 : Number(quality) || 0 }
+    })
+    .filter(({ quality }) => quality > 0)
+    .sort((a, b) => b.quality - a.quality)
+  for (const { tag } of ranges) {
+    const found = known(tag)
+    if (found) return found
+  }
+  return ENGLISH
+}
+
+const memo = <Value>(make: (key: string) => Value) => {
+  const made = new Map<string, Value>()
+  return (key: string): Value => {
+    const value = made.get(key) ?? make(key)
+    made.set(key, value)
+    return value
+  }
+}
+
+const fiatFormat = memo((key) => {
+  const [tag, currency] = key.split(' ')
+  return new Intl.NumberFormat(tag, { style: 'currency', currency: currency ?? 'USD' })
+})
+/** Latin digits in every language, so that what is read can be compared with a wallet; no grouping, nothing rounded. */
+const coinFormat = memo(
+  (tag) => new Intl.NumberFormat(`${tag}-u-nu-latn`, { maximumFractionDigits: 18, useGrouping: false }),
+)
+const countFormat = memo((tag) => new Intl.NumberFormat(tag))
+const dateFormat = memo(
+  (tag) => new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }),
+)
+
+export const showFiat = ({ tag }: Language, minor: bigint, currency: Fiat): string =>
+  fiatFormat(`${tag} ${currency}`).format(fiatToNumber(minor))
+
+/** @param amount - A decimal, shown digit for digit. */
+export const showCoin = ({ tag }: Language, amount: string): string =>
+  // Strings are formatted exactly, not as floats (ECMA-402 2023).
+  coinFormat(tag).format(amount as `${number}`)
+
+export const showCount = ({ tag }: Language, count: number): string => countFormat(tag).format(count)
+
+export const showTime = ({ tag }: Language, instant: Date): string => `${dateFormat(tag).format(instant)} UTC`

@@ -1,0 +1,47 @@
+/** What one address may do to pages that anybody can open. */
+import type { SessionId } from '../../core/ids.ts'
+import { RateLimited } from '../errors.ts'
+import { type BucketSize, hostOf, openLocalBuckets, type RateLimiter } from '../rate-limit.ts'
+
+export interface HostedLimits {
+  /** Pages and forms. */
+  readonly pages: BucketSize
+  /** Sessions that payment links start, and payments: each takes a fresh deposit address. */
+  readonly payments: BucketSize
+}
+
+const DEFAULT_LIMITS: HostedLimits = {
+  pages: { perSecond: 20, burst: 300 },
+  payments: { perSecond: 1, burst: 60 },
+}
+
+/** Coins that one session may be changed between: twenty at once, then one a minute. */
+const SESSION_PAYMENTS: BucketSize = { perSecond: 1 / 60, burst: 20 }
+
+export interface Limits {
+  /** Each throws {@link RateLimited} when it was one too many. */
+  countPage(address: string): Promise<void>
+  countLinkVisit(address: string): Promise<void>
+  countPayment(address: string, session: SessionId): Promise<void>
+}
+
+export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
+  const { pages, payments } = { ...DEFAULT_LIMITS, ...sizes }
+  const byPages = openLocalBuckets(pages)
+  const byPayments = openLocalBuckets(payments)
+  const bySession = openLocalBuckets(SESSION_PAYMENTS)
+  return {
+    countPage: (address) => take(byPages, hostOf(address)),
+    countLinkVisit: (address) => take(byPayments, hostOf(address)),
+    async countPayment(address, session) {
+      await take(bySession, session)
+      await take(byPayments, hostOf(address))
+    },
+  }
+}
+
+async function take(limiter: RateLimiter, name: string): Promise<void> {
+  const { allowed, retryAfterSeconds } = await limiter.take(name)
+  if (!allowed)
+    throw new RateLimited('too many requests to hosted pages from this address', retryAfterSeconds)
+}

@@ -1,0 +1,96 @@
+/** From a view to a document. */
+import { fill, type Html, html } from '../html.ts'
+import type { CheckoutContent, CheckoutView, Frame, NoticeView, Order } from '../view.ts'
+import { drawAmount, drawChoose } from './choose.ts'
+import { layout } from './layout.ts'
+import { drawEnded, drawExpired, drawHeld, drawReceipt } from './outcome.ts'
+import { drawOrder, merchantName, withMerchant } from './parts.ts'
+import { drawEnding, drawLower, drawProgress, drawWaiting } from './pay.ts'
+
+/** How often a page without JavaScript looks again. */
+const REFRESH_SECONDS = 15
+
+export function drawCheckout(
+  frame: Frame,
+  { view, version, blindNetwork, canCancel }: CheckoutContent,
+): Html {
+  const { words } = frame.language
+  return layout(frame, {
+    title: titleOf(frame, view),
+    state: view.state,
+    version,
+    // A form that is being filled in would be lost.
+    refreshSeconds:
+      version === null || view.state === 'choose' || view.state === 'amount' ? null : REFRESH_SECONDS,
+    content: html`${
+      blindNetwork !== null &&
+      html`<p class="trouble" role="alert">${fill(words.node_trouble, { network: blindNetwork })}</p>`
+    }${drawView(frame, view)}${
+      canCancel &&
+      html`<form method="post" action="${frame.path}/cancel${frame.query}"><button type="submit" class="quiet">${words.cancel}</button></form>`
+    }`,
+  })
+}
+
+function drawView(frame: Frame, view: CheckoutView): Html {
+  switch (view.state) {
+    case 'amount':
+      return drawAmount(frame, view)
+    case 'choose':
+      return drawChoose(frame, view)
+    case 'waiting':
+      return drawWaiting(frame, view)
+    case 'lower':
+      return drawLower(frame, view)
+    case 'seen':
+    case 'confirming':
+      return drawProgress(frame, view)
+    case 'ending':
+      return drawEnding(frame, view)
+    case 'paid':
+    case 'higher':
+      return drawReceipt(frame, view)
+    case 'lower_over':
+    case 'late':
+      return drawHeld(frame, view)
+    case 'expired':
+    case 'replaced':
+      return drawExpired(frame, view)
+    case 'cancelled':
+    case 'ended':
+      return drawEnded(frame, view)
+  }
+}
+
+function titleOf(frame: Frame, view: CheckoutView): string {
+  const { words } = frame.language
+  const own =
+    view.state === 'amount' || view.state === 'choose'
+      ? words.pay_merchant.replace('{merchant}', () => merchantName(frame))
+      : words[`${view.state}_title`]
+  return view.state === 'amount' || view.state === 'choose' ? own : `${own} – ${merchantName(frame)}`
+}
+
+export const drawNotice = (frame: Frame, notice: NoticeView): Html => {
+  const { words } = frame.language
+  return layout(frame, {
+    title: words[notice.title],
+    state: notice.title.replace(/_title$/, ''),
+    version: null,
+    refreshSeconds: notice.refreshes ? REFRESH_SECONDS : null,
+    content: html`<h1>${words[notice.title]}</h1>
+<p class="lead">${withMerchant(frame, words[notice.lead])}</p>
+${notice.link && html`<p><a class="button" href="${notice.link.path}">${words[notice.link.text]}</a></p>`}`,
+  })
+}
+
+/** What a preview of a payment link shows: nothing is started. */
+export const drawPreview = (frame: Frame, order: Order): Html =>
+  layout(frame, {
+    title: `${order.label ?? ''} – ${merchantName(frame)}`,
+    state: 'preview',
+    version: null,
+    refreshSeconds: null,
+    content: html`<h1>${withMerchant(frame, frame.language.words.pay_merchant)}</h1>
+${drawOrder(frame, order)}`,
+  })

@@ -1,0 +1,63 @@
+/** The page around every content. */
+import type { Accent } from '../colour.ts'
+import { type Html, html, trusted } from '../html.ts'
+import { LANGUAGES } from '../language.ts'
+import type { Frame } from '../view.ts'
+import { loadWebFiles } from '../web-files.ts'
+
+export interface Sheet {
+  readonly title: string
+  readonly content: Html
+  /** Named on the page for scripts and tests. */
+  readonly state: string
+  /** What the open page has seen; null when nothing can change any more. */
+  readonly version: string | null
+  /** Without JavaScript the page asks again after so many seconds; null when it should stay as it is. */
+  readonly refreshSeconds: number | null
+}
+
+/** The document: complete without a script, so that it is painted before any is there. */
+export function layout(frame: Frame, sheet: Sheet): Html {
+  const { language, merchant, nonce, base } = frame
+  const { words } = language
+  const files = loadWebFiles()
+  const [first, ...others] = files.modules
+  return html`<!doctype html>
+<html lang="${language.tag}" dir="${language.direction}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta name="color-scheme" content="light dark">
+<title>${sheet.title}</title>
+${sheet.refreshSeconds === null ? null : html`<noscript><meta http-equiv="refresh" content="${sheet.refreshSeconds}"></noscript>`}
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${base}${files.style}" nonce="${nonce}">
+${merchant && html`<style nonce="${nonce}">${accentStyle(merchant.accent)}</style>`}
+${frame.path && html`${others.map((path) => html`<link rel="modulepreload" href="${base}${path}" nonce="${nonce}">`)}<script type="module" src="${base}${first}" nonce="${nonce}"></script>`}
+</head>
+<body${frame.path && html` data-path="${frame.path}" data-frame-origins="${merchant?.frameOrigins.join(' ')}"`}>
+${
+  merchant &&
+  html`<header>${merchant.logo && html`<img class="logo" src="${merchant.logo}" alt="" width="40" height="40">`}<p class="merchant">${merchant.name}</p></header>`
+}
+${frame.isTest && html`<p class="test" role="note">${words.test_notice}</p>`}
+<p class="offline" role="status" hidden>${words.offline}</p>
+<main id="content" data-state="${sheet.state}"${sheet.version && html` data-version="${sheet.version}"`}>
+${sheet.content}
+</main>
+<p class="announcement" role="status" aria-live="polite"></p>
+<footer><nav aria-label="${words.language}">${LANGUAGES.map(
+    ({ tag, name }) =>
+      html`<a href="${frame.here}?lang=${tag}" lang="${tag}" hreflang="${tag}"${tag === language.tag && trusted(' aria-current="true"')}>${name}</a> `,
+  )}</nav></footer>
+</body>
+</html>
+`
+}
+
+/** Hexadecimal colours only, made by `accentOf`. */
+const accentStyle = ({ light, dark }: Accent): Html =>
+  trusted(
+    `:root{--accent:${light.fill};--on-accent:${light.on}}@media(prefers-color-scheme:dark){:root{--accent:${dark.fill};--on-accent:${dark.on}}}`,
+  )

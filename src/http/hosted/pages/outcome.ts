@@ -1,0 +1,71 @@
+/** How a checkout ended, or what has to be settled by people. */
+import { type Html, html } from '../html.ts'
+import type { EndedView, ExpiredView, Frame, HeldView, ReceiptView } from '../view.ts'
+import {
+  coinAmount,
+  drawOrder,
+  drawReturn,
+  drawRows,
+  drawSearch,
+  drawTransactions,
+  withMerchant,
+} from './parts.ts'
+
+export function drawReceipt(frame: Frame, view: ReceiptView): Html {
+  const { words } = frame.language
+  const isHigher = view.state === 'higher'
+  return html`<h1>${isHigher ? words.higher_title : words.paid_title}</h1>
+<p class="lead">${withMerchant(frame, isHigher ? words.higher_lead : words.paid_lead)}</p>
+${drawReturn(frame, view.returnUrl)}
+<section class="receipt" aria-labelledby="receipt"><h2 id="receipt">${words.receipt}</h2>
+${drawRows([
+  [words.item, view.order.label],
+  [words.amount, view.order.price],
+  [words.needed, isHigher ? coinAmount(frame, view.needed, view.asset) : null],
+  [isHigher ? words.received : words.paid, coinAmount(frame, view.received, view.asset)],
+  [words.difference, view.excess && coinAmount(frame, view.excess, view.asset)],
+  [words.network, view.networkName],
+  [words.date, view.completedAt],
+  [words.payment_number, html`<bdi dir="ltr">${view.paymentNumber}</bdi>`],
+])}
+${drawTransactions(frame, view.transactions)}
+</section>`
+}
+
+export function drawHeld(frame: Frame, view: HeldView): Html {
+  const { words } = frame.language
+  const isLate = view.state === 'late'
+  return html`<h1>${isLate ? words.late_title : words.lower_over_title}</h1>
+<p class="lead">${withMerchant(frame, isLate ? words.late_lead : words.lower_over_lead)}</p>
+${drawOrder(frame, view.order)}
+${drawRows([
+  [words.needed, coinAmount(frame, view.needed, view.asset)],
+  [words.received, coinAmount(frame, view.received, view.asset)],
+  [words.network, view.networkName],
+  [words.payment_number, html`<bdi dir="ltr">${view.paymentNumber}</bdi>`],
+])}
+${drawTransactions(frame, view.transactions)}
+${drawReturn(frame, view.returnUrl)}`
+}
+
+export function drawExpired(frame: Frame, view: ExpiredView): Html {
+  const { words } = frame.language
+  const isReplaced = view.state === 'replaced'
+  return html`<h1>${isReplaced ? words.replaced_title : words.expired_title}</h1>
+<p class="lead">${isReplaced ? words.replaced_lead : words.expired_lead}</p>
+${drawOrder(frame, view.order)}
+<form method="post" action="${frame.path}/coin${frame.query}"><input type="hidden" name="asset" value="${view.asset}"><button type="submit" class="primary">${words.new_quote}</button></form>
+<p><a href="${frame.path}/coins${frame.query}">${words.change_coin}</a></p>
+${drawSearch(frame, view.search)}
+${drawReturn(frame, view.returnUrl)}`
+}
+
+export function drawEnded(frame: Frame, view: EndedView): Html {
+  const { words } = frame.language
+  const isCancelled = view.state === 'cancelled'
+  return html`<h1>${isCancelled ? words.cancelled_title : words.ended_title}</h1>
+<p class="lead">${withMerchant(frame, isCancelled ? words.cancelled_lead : words.ended_lead)}</p>
+${drawOrder(frame, view.order)}
+${drawReturn(frame, view.returnUrl)}
+${view.search && drawSearch(frame, view.search)}`
+}

@@ -1,0 +1,86 @@
+/** Pieces that several pages are made of. */
+import { fill, fillText, type Html, html } from '../html.ts'
+import { showCoin } from '../language.ts'
+import type { Countdown, Frame, Order, Target, Transaction, TransactionSearch } from '../view.ts'
+
+export const merchantName = (frame: Frame): string => frame.merchant?.name ?? ''
+
+export const drawOrder = ({ language: { words } }: Frame, { label, price }: Order): Html | null =>
+  label === null && price === null
+    ? null
+    : html`<section class="order" aria-label="${words.summary}">${price && html`<p class="price">${price}</p>`}${label && html`<p class="label">${label}</p>`}</section>`
+
+/** Label and value pairs; rows without a value are left out. */
+export const drawRows = (rows: readonly (readonly [string, Html | string | null])[]): Html =>
+  html`<dl>${rows.map(([label, value]) => value !== null && html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`
+
+export const coinAmount = (frame: Frame, amount: string, asset: string): Html =>
+  html`<bdi class="amount">${showCoin(frame.language, amount)} ${asset}</bdi>`
+
+const copyButton = (frame: Frame, text: string, label: string): Html =>
+  html`<button type="button" class="copy" data-copy="${text}" data-copied="${frame.language.words.copied}" aria-label="${label}" hidden>${frame.language.words.copy}</button>`
+
+/** Where to send how much: code, amount, address, and ways into a wallet. */
+export function drawTarget(frame: Frame, target: Target, amountLabel: string): Html {
+  const { words } = frame.language
+  return html`<section class="target">
+<div class="code">${target.qr}</div>
+<dl>
+<div><dt>${amountLabel}</dt><dd><bdi class="amount" dir="ltr"><span data-pay-amount>${target.amount}</span> ${target.asset}</bdi> ${copyButton(frame, target.amount, words.copy_amount)}</dd></div>
+<div><dt>${words.to_address}</dt><dd><bdi class="address" dir="ltr">${target.address}</bdi> ${copyButton(frame, target.address, words.copy_address)}</dd></div>
+<div><dt>${words.network}</dt><dd>${target.networkName}</dd></div>
+</dl>
+${
+  target.isToken &&
+  html`<p class="warning" role="note"><strong>${fillText(words.only_token, { network: target.networkName, asset: target.asset })}</strong> ${words.only_token_lead}</p>`
+}
+${target.walletLink && html`<p><a class="button" href="${target.walletLink}">${words.open_wallet}</a></p>`}
+${
+  target.transfer &&
+  html`<div class="wallets" data-transfer="${JSON.stringify(target.transfer)}" data-pay-with="${words.pay_with}" data-opened="${words.wallet_opened}" data-sent="${words.wallet_sent}" data-failed="${words.wallet_failed}" hidden></div>`
+}
+</section>`
+}
+
+export function drawCountdown(frame: Frame, { nowMs, endsMs }: Countdown): Html {
+  const { words, tag } = frame.language
+  const minutes = Math.max(0, Math.ceil((endsMs - nowMs) / 60_000))
+  const shown = new Intl.NumberFormat(tag, { style: 'unit', unit: 'minute', unitDisplay: 'long' }).format(
+    minutes,
+  )
+  return html`<p class="countdown" data-now="${nowMs}" data-ends="${endsMs}" data-announced="${words.time_announced}">${words.time_left}: <time>${shown}</time></p>`
+}
+
+export const drawTransactions = (frame: Frame, transactions: readonly Transaction[]): Html | null =>
+  transactions.length === 0
+    ? null
+    : html`<ul class="transactions" aria-label="${frame.language.words.transaction}">${transactions.map(
+        ({ hash, url }) =>
+          html`<li>${url ? html`<a href="${url}" rel="noopener noreferrer" target="_blank">${frame.language.words.view_transaction}</a> ` : null}<bdi class="hash" dir="ltr">${hash}</bdi></li>`,
+      )}</ul>`
+
+/** Words with the merchant's name in them. */
+export const withMerchant = (frame: Frame, sentence: string): Html =>
+  html`${fill(sentence, { merchant: merchantName(frame) })}`
+
+export const drawReturn = (frame: Frame, url: string | null): Html | null =>
+  url === null
+    ? null
+    : html`<p><a class="button" href="${url}" data-return rel="noreferrer">${withMerchant(frame, frame.language.words.return_to)}</a></p>`
+
+/** "I already paid": a transaction id, and what became of it. */
+export function drawSearch(frame: Frame, search: TransactionSearch): Html {
+  const { words } = frame.language
+  return html`<details class="search"${search.typed !== '' && html` open`}><summary>${words.already_paid}</summary>
+<form method="get" action="${frame.path}/transaction">
+${frame.query !== '' && html`<input type="hidden" name="lang" value="${frame.language.tag}">`}
+<label for="transaction">${words.tx_label}</label>
+<input id="transaction" name="id" value="${search.typed}" required maxlength="200" autocomplete="off" autocapitalize="none" spellcheck="false" dir="ltr" aria-describedby="transaction-hint${search.answer && ' transaction-answer'}"${search.isProblem && html` aria-invalid="true"`}>
+<p id="transaction-hint" class="hint">${words.tx_hint}</p>
+${search.answer && html`<p id="transaction-answer" class="${search.isProblem ? 'problem' : 'answer'}" role="status">${search.answer}</p>`}
+<button type="submit">${words.tx_check}</button>
+</form></details>`
+}
+
+export const drawProblem = (id: string, problem: string | null): Html | null =>
+  problem === null ? null : html`<p id="${id}" class="problem" role="alert">${problem}</p>`

@@ -1,0 +1,55 @@
+/** While coins are awaited, on their way, or confirming. */
+import { fillText, type Html, html } from '../html.ts'
+import { showCount } from '../language.ts'
+import type { EndingView, Frame, LowerView, ProgressView, WaitingView } from '../view.ts'
+import { coinAmount, drawCountdown, drawOrder, drawRows, drawTarget, drawTransactions } from './parts.ts'
+
+export function drawWaiting(frame: Frame, view: WaitingView): Html {
+  const { words } = frame.language
+  return html`<h1>${words.waiting_title}</h1>
+<p class="lead">${words.waiting_lead}</p>
+${drawOrder(frame, view.order)}
+${drawCountdown(frame, view.countdown)}
+${drawTarget(frame, view.target, words.send_exactly)}
+<p><a href="${frame.path}/coins${frame.query}">${words.change_coin}</a></p>`
+}
+
+export function drawLower(frame: Frame, view: LowerView): Html {
+  const { words } = frame.language
+  const { asset } = view.target
+  return html`<h1>${words.lower_title}</h1>
+<p class="lead">${words.lower_lead}</p>
+${drawOrder(frame, view.order)}
+${drawRows([
+  [words.needed, coinAmount(frame, view.needed, asset)],
+  [words.received, coinAmount(frame, view.received, asset)],
+])}
+${drawCountdown(frame, view.countdown)}
+${drawTarget(frame, view.target, words.still_missing)}
+${drawTransactions(frame, view.transactions)}`
+}
+
+export function drawProgress(frame: Frame, view: ProgressView): Html {
+  const { words } = frame.language
+  const isSeen = view.state === 'seen'
+  const count = fillText(words.confirmations, {
+    n: showCount(frame.language, view.confirmations),
+    m: showCount(frame.language, view.requiredConfirmations),
+  })
+  return html`<h1>${isSeen ? words.seen_title : words.confirming_title}</h1>
+<p class="lead">${isSeen ? words.seen_lead : words.confirming_lead}</p>
+${drawOrder(frame, view.order)}
+<p class="confirmations"><progress max="${view.requiredConfirmations}" value="${view.confirmations}" aria-label="${count}"></progress> <span>${count}</span></p>
+${drawRows([
+  [words.received, coinAmount(frame, view.received, view.asset)],
+  [words.network, view.networkName],
+])}
+${drawTransactions(frame, view.transactions)}`
+}
+
+export function drawEnding(frame: Frame, view: EndingView): Html {
+  const { words } = frame.language
+  return html`<h1>${words.ending_title}</h1>
+<p class="lead">${words.ending_lead}</p>
+${drawOrder(frame, view.order)}`
+}

@@ -1,0 +1,243 @@
+/**
+ * What each page is drawn from: one type per state, everything already in the buyer's language and nothing that he
+ * should not see. `make-view.ts` makes them, `pages/` draws them.
+ */
+import type { Asset } from '../../core/assets.ts'
+import type { Accent } from './colour.ts'
+import type { Html } from './html.ts'
+import type { Language } from './language.ts'
+import type { Words } from './languages/en.ts'
+import type { WalletTransfer } from './wallet.ts'
+
+/** What every page has around its content. */
+export interface Frame {
+  readonly language: Language
+  /** Null on pages that belong to no merchant, such as the one for an unknown session. */
+  readonly merchant: Merchant | null
+  readonly isTest: boolean
+  /** What stands before every path of ours, where the public URL has one: empty, or `/beck`. */
+  readonly base: string
+  /** `/checkout/cs_…` with the base: forms post below it; null on pages without a session. */
+  readonly path: string | null
+  /** `?lang=de` when the buyer chose a language, else empty: goes behind every link and form of the page. */
+  readonly query: string
+  /** The page's own path, for links that change the language. */
+  readonly here: string
+  /** Marks this answer's own scripts and styles for the Content-Security-Policy. */
+  readonly nonce: string
+}
+
+export interface Merchant {
+  readonly name: string
+  /** A path of ours, with the base. */
+  readonly logo: string | null
+  readonly accent: Accent
+  /** Origins that may frame the page and hear of its completion. */
+  readonly frameOrigins: readonly string[]
+}
+
+/** What the buyer pays for; either may be missing. */
+export interface Order {
+  readonly label: string | null
+  /** Fiat, as the language writes it. */
+  readonly price: string | null
+}
+
+/** A field as it was typed, and what was wrong with it. */
+export interface Field {
+  readonly value: string
+  readonly problem: string | null
+}
+
+/** The session has no price of its own: the buyer is asked. */
+export interface AmountView {
+  readonly state: 'amount'
+  readonly order: Order
+  readonly currency: string
+  readonly amount: Field
+  /** Fiat, as the language writes it. */
+  readonly min: string
+  readonly max: string
+}
+
+export interface CoinOption {
+  readonly asset: Asset
+  /** Of the coin: Bitcoin, USD Coin. */
+  readonly name: string
+  /** `Ethereum mainnet`. */
+  readonly networkName: string
+  /** What would be due now, as a decimal; null when the coin cannot be taken now. */
+  readonly amount: string | null
+}
+
+export interface ChooseView {
+  readonly state: 'choose'
+  readonly order: Order
+  readonly coins: readonly CoinOption[]
+  /** What stands in the way of the coin that was chosen. */
+  readonly problem: string | null
+  readonly selected: Asset | null
+  /** What was typed on the amount's page, to be sent along; null when the session has a price. */
+  readonly amount: string | null
+  /** Null when nothing is asked. */
+  readonly email: Field | null
+  /** The merchant's, with most of it hidden, when he gave one. */
+  readonly knownEmail: string | null
+  /** The coin that is quoted already, while the buyer looks at others. */
+  readonly current: Asset | null
+}
+
+/** Where coins go. */
+export interface Target {
+  readonly asset: Asset
+  readonly coinName: string
+  readonly networkName: string
+  readonly address: string
+  /** Decimal to send now, digit for digit as a wallet takes it. */
+  readonly amount: string
+  readonly qr: Html
+  /** Opens a wallet with address and amount; null for tokens, whose wallets would send ether. */
+  readonly walletLink: string | null
+  /** A token: only this coin on this network, the QR code holds the address alone. */
+  readonly isToken: boolean
+  /** The transfer that a browser's wallet is asked for; null where none can make it. */
+  readonly transfer: WalletTransfer | null
+}
+
+/** A window that closes: instants of the server's clock, in milliseconds. */
+export interface Countdown {
+  readonly nowMs: number
+  readonly endsMs: number
+}
+
+export interface WaitingView {
+  readonly state: 'waiting'
+  readonly order: Order
+  readonly target: Target
+  readonly countdown: Countdown
+}
+
+export interface Transaction {
+  readonly hash: string
+  /** In an explorer; null where nobody can look. */
+  readonly url: string | null
+}
+
+/** Too little came, and the rest may still come. */
+export interface LowerView {
+  readonly state: 'lower'
+  readonly order: Order
+  /** Of what is still missing. */
+  readonly target: Target
+  readonly countdown: Countdown
+  /** Decimals. */
+  readonly needed: string
+  readonly received: string
+  readonly transactions: readonly Transaction[]
+}
+
+export interface ProgressView {
+  readonly state: 'seen' | 'confirming'
+  readonly order: Order
+  readonly asset: Asset
+  readonly networkName: string
+  readonly received: string
+  readonly confirmations: number
+  readonly requiredConfirmations: number
+  readonly transactions: readonly Transaction[]
+}
+
+export interface ReceiptView {
+  readonly state: 'paid' | 'higher'
+  readonly order: Order
+  readonly asset: Asset
+  readonly networkName: string
+  readonly needed: string
+  readonly received: string
+  /** Above what was needed; null when it is nothing. */
+  readonly excess: string | null
+  readonly paymentNumber: string
+  readonly completedAt: string
+  readonly transactions: readonly Transaction[]
+  /** Where the buyer goes on to; http(s) only. */
+  readonly returnUrl: string | null
+}
+
+/** Something came, and people have to settle what becomes of it. */
+export interface HeldView {
+  readonly state: 'lower_over' | 'late'
+  readonly order: Order
+  readonly asset: Asset
+  readonly networkName: string
+  readonly needed: string
+  readonly received: string
+  readonly paymentNumber: string
+  readonly transactions: readonly Transaction[]
+  readonly returnUrl: string | null
+}
+
+/** The window is over; the chain is looked at once more. */
+export interface EndingView {
+  readonly state: 'ending'
+  readonly order: Order
+}
+
+/** Nothing came in time, or what came was withdrawn: a new price is one click away. */
+export interface ExpiredView {
+  readonly state: 'expired' | 'replaced'
+  readonly order: Order
+  readonly asset: Asset
+  readonly search: TransactionSearch
+  readonly returnUrl: string | null
+}
+
+/** Nothing can be paid here any more. */
+export interface EndedView {
+  readonly state: 'cancelled' | 'ended'
+  readonly order: Order
+  /** Null when no address was ever shown. */
+  readonly search: TransactionSearch | null
+  readonly returnUrl: string | null
+}
+
+/** "I already paid": what was typed, and what became of it. */
+export interface TransactionSearch {
+  readonly typed: string
+  /** A sentence; null before anything was looked up. */
+  readonly answer: string | null
+  /** The answer is that nothing was found. */
+  readonly isProblem: boolean
+}
+
+export type CheckoutView =
+  | AmountView
+  | ChooseView
+  | WaitingView
+  | LowerView
+  | ProgressView
+  | ReceiptView
+  | HeldView
+  | EndingView
+  | ExpiredView
+  | EndedView
+
+/** A checkout's page: the view, and what lies across every state. */
+export interface CheckoutContent {
+  readonly view: CheckoutView
+  /** Of the moment it shows: the open page waits for another one. Null when nothing can change any more. */
+  readonly version: string | null
+  /** The network's name while its node cannot be seen. */
+  readonly blindNetwork: string | null
+  /** Whether the buyer may give up. */
+  readonly canCancel: boolean
+}
+
+/** A page that only says something. */
+export interface NoticeView {
+  readonly title: keyof Words
+  readonly lead: keyof Words
+  /** Tries again by itself. */
+  readonly refreshes: boolean
+  /** A way on; null for none. */
+  readonly link: { readonly text: keyof Words; readonly path: string } | null
+}

@@ -1,0 +1,88 @@
+/**
+ * The pages' scripts and style, read once. Scripts are modules without a bundler: types are stripped, comments and
+ * indentation left behind. They lie in a folder named by the hash of all of them, so each may be kept for ever.
+ */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { gzipSync } from 'node:zlib'
+
+export interface WebFile {
+  readonly path: string
+  readonly type: string
+  readonly text: string
+  readonly gzip: Buffer
+  readonly etag: string
+}
+
+export interface WebFiles {
+  /** All that are kept for ever, by path. */
+  readonly kept: ReadonlyMap<string, WebFile>
+  /** Paths of the checkout's own: modules begin with the one that starts the others. */
+  readonly modules: readonly [string, ...string[]]
+  readonly style: string
+  /** Merchants' pages load it by a name that stays, so it is asked for again. */
+  readonly embed: WebFile
+}
+
+const WEB = new URL('../../../web/', import.meta.url)
+const FIRST_MODULE = 'checkout.ts'
+const STYLE = 'checkout.css'
+const EMBED = 'embed.ts'
+
+const read = (name: string): string => {
+  const text = readFileSync(new URL(name, WEB), 'utf8')
+  return lean(name.endsWith('.ts') ? stripTypes(text) : text)
+}
+
+/** What runs this program's own sources; called by name it warns that it is experimental, which no operator needs. */
+function stripTypes(text: string): string {
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return stripTypeScriptTypes(text)
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}
+
+const lean = (text: string): string =>
+  text
+    .replace(/^\s*\/\*[\s\S]*?\*\/\s*$/gm, '')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('//'))
+    .join('\n')
+
+function webFile(path: string, text: string): WebFile {
+  return {
+    path,
+    type: path.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8',
+    text,
+    gzip: gzipSync(text, { level: 9 }),
+    etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
+  }
+}
+
+let loaded: WebFiles | undefined
+
+export function loadWebFiles(): WebFiles {
+  loaded ??= readAll()
+  return loaded
+}
+
+function readAll(): WebFiles {
+  const names = readdirSync(WEB).filter(
+    (name) => name === STYLE || (/^[\w-]+\.ts$/.test(name) && name !== EMBED && !name.endsWith('.test.ts')),
+  )
+  const texts = names.sort().map((name) => ({ name, text: read(name) }))
+  const hash = createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, 16)
+  const pathOf = (name: string) => `/checkout-assets/${hash}/${name}`
+  const others = names.filter((name) => name !== STYLE && name !== FIRST_MODULE)
+  return {
+    kept: new Map(texts.map(({ name, text }) => [pathOf(name), webFile(pathOf(name), text)])),
+    modules: [pathOf(FIRST_MODULE), ...others.map(pathOf)],
+    style: pathOf(STYLE),
+    embed: webFile('/checkout.js', read(EMBED)),
+  }
+}
