@@ -55,8 +55,9 @@ export interface Config {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Read by the signer, which alone knows what they mean. */
-const SIGNER_VARIABLES = [
+/** Read elsewhere: by the signer, which alone knows what its own mean, and by `beck listen` and `beck trigger`. */
+const OTHER_VARIABLES = [
+  'BECK_API_KEY',
   'BECK_KEYSTORE_PASSPHRASE',
   'BECK_KEYSTORE_PASSPHRASE_FILE',
   'BECK_SIGNER_LIMITS',
@@ -217,7 +218,7 @@ type Read = <Value, Fallback>(
 
 function openVariables(env: Environment) {
   const problems: string[] = []
-  const known = new Set(SIGNER_VARIABLES)
+  const known = new Set(OTHER_VARIABLES)
   const read: Read = (name, fallback, parse, expected, show = plain) => {
     known.add(name)
     const text = env[name]?.trim() ?? ''

@@ -462,6 +462,130 @@ export interface DeleteWebhookData {
   deleted: true
 }
 
+export interface RetrieveWebhookData {
+  /** `whk_` and 26 characters */
+  id: string
+  url: string
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
+  /** whether it receives events */
+  is_active: boolean
+  created_at: string
+  /** why Beck stopped sending: the receiver answered 410, or did not succeed once in five days */
+  disabled_reason: 'gone' | 'failing' | null
+}
+
+export interface EnableWebhookData {
+  /** `whk_` and 26 characters */
+  id: string
+  url: string
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
+  /** whether it receives events */
+  is_active: boolean
+  created_at: string
+  /** why Beck stopped sending: the receiver answered 410, or did not succeed once in five days */
+  disabled_reason: 'gone' | 'failing' | null
+}
+
+export interface RotateWebhookData {
+  /** `whk_` and 26 characters */
+  id: string
+  url: string
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
+  /** whether it receives events */
+  is_active: boolean
+  created_at: string
+  /** the new secret, `whsec_` and base64 */
+  secret: string
+  /** until when the old secret signs too */
+  previous_secret_until: string
+}
+
+export interface ListWebhookDeliveriesQuery {
+  /** 1-based */
+  page?: number
+  limit?: number
+  sort?: 'id' | 'status' | 'created_at'
+  order?: 'asc' | 'desc'
+  /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
+  start_date?: string
+  /** created before: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
+  end_date?: string
+  /** comma-separated `pending`, `delivered`, `failed`, `cancelled` */
+  filter_status?: string
+}
+
+export interface ListWebhookDeliveriesData {
+  items: {
+    /** `dlv_` and 26 characters */
+    id: string
+    /** `evt_` and 26 characters */
+    event_id: string
+    event_type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed'
+    status: 'pending' | 'delivered' | 'failed' | 'cancelled'
+    attempts: {
+      number: number
+      started_at: string
+      duration_ms: number
+      response_status: number | null
+      /** the first bytes of the answer */
+      response_start: string | null
+      /** why no complete answer came */
+      error: string | null
+    }[]
+    next_attempt_at: string | null
+    created_at: string
+    finished_at: string | null
+  }[]
+  /** count of all matches, exact */
+  total: number
+  page: number
+  limit: number
+  total_pages: number
+}
+
+export interface RedeliverWebhookDeliveryData {
+  /** `dlv_` and 26 characters */
+  id: string
+  /** `evt_` and 26 characters */
+  event_id: string
+  event_type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed'
+  status: 'pending' | 'delivered' | 'failed' | 'cancelled'
+  attempts: {
+    number: number
+    started_at: string
+    duration_ms: number
+    response_status: number | null
+    /** the first bytes of the answer */
+    response_start: string | null
+    /** why no complete answer came */
+    error: string | null
+  }[]
+  next_attempt_at: string | null
+  created_at: string
+  finished_at: string | null
+}
+
+export interface ListEventsQuery {
+  /** an event's id; `latest` for the newest event's cursor alone; the oldest event when left out */
+  after?: string
+  limit?: number
+}
+
+export interface ListEventsData {
+  items: {
+    /** `evt_` and 26 characters */
+    id: string
+    type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed'
+    created: string
+    /** the whole payment or withdrawal as it was then */
+    data: Record<string, unknown>
+  }[]
+  /** whether another page is there already */
+  has_more: boolean
+  /** what to give as `after` next; null while there is no event */
+  cursor: string | null
+}
+
 export interface ListCustomersQuery {
   /** 1-based */
   page?: number

@@ -85,6 +85,31 @@ program
   .description('prove the books; ends with 1 when they do not balance')
   .action(async () => (await import('./reconcile.ts')).proveBooks(terminal))
 
+/** Where the API of a server on this machine answers. */
+const localApi = `http://127.0.0.1:${process.env.PORT || '8080'}`
+
+program
+  .command('listen')
+  .description("forward an account's events, signed, to a server on this machine")
+  .requiredOption('--forward-to <url>', 'http://localhost:3000/hook')
+  .option('--after <event>', 'go on after this event; from now on when left out')
+  .option('--key <key>', 'API key with the scope webhooks:read; or the variable BECK_API_KEY')
+  .option('--api <url>', 'where Beck answers', localApi)
+  .action(async (options: { forwardTo: string; after?: string; key?: string; api: string }) => {
+    const stopping = new AbortController()
+    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopping.abort())
+    await (await import('./listen.ts')).listen(terminal, options, stopping.signal)
+  })
+
+program
+  .command('trigger <event>')
+  .description('make an event happen on a test account: payment.completed, payout.completed, …')
+  .option('--key <key>', 'API key of a test account; or the variable BECK_API_KEY')
+  .option('--api <url>', 'where Beck answers', localApi)
+  .action(async (event: string, options: { key?: string; api: string }) =>
+    (await import('./trigger.ts')).trigger(terminal, event, options),
+  )
+
 try {
   await program.parseAsync()
 } catch (error) {

@@ -1,0 +1,91 @@
+/** The merchant's side of the API, for commands that work with a key instead of the database. */
+import { OutsideFailure, Refusal, withoutCredentials } from '../core/errors.ts'
+import { parseVerbatim } from '../core/json.ts'
+
+export interface ApiOptions {
+  /** `http://localhost:8080`, with or without `/v1`. */
+  readonly api: string
+  readonly key?: string
+}
+
+export interface ApiClient {
+  readonly key: string
+  /**
+   * @returns The `data` of the answer, as the caller says it is; numbers keep their digits, see {@link parseVerbatim}.
+   * @throws {Refusal} with the API's reason. {OutsideFailure} retryable when it does not answer, or not now.
+   */
+  call<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data>
+}
+
+const TIMEOUT_MS = 30_000
+
+export function openApi(options: ApiOptions): ApiClient {
+  const key = options.key ?? process.env.BECK_API_KEY
+  if (!key) {
+    throw new Refusal(
+      'invalid',
+      'missing_api_key',
+      'give an API key: --key bk_test_…, or the variable BECK_API_KEY',
+    )
+  }
+  const base = `${options.api.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`
+  return {
+    key,
+    async call<Data>(method: 'GET' | 'POST', path: string, body?: object) {
+      const { status, text } = await exchange(base, method, path, key, body)
+      const answer = parseAnswer(text)
+      if (!answer && status >= 500) throw notNow(base, status)
+      if (!answer) throw notBeck(base, status)
+      if (answer.error === null) return answer.data as Data
+      const { reason, message } = answer.error
+      if (status === 429 || status >= 500) {
+        throw new OutsideFailure(`the API answered ${status}: ${message}`, { retryable: true })
+      }
+      throw new Refusal('invalid', reason, message)
+    },
+  }
+}
+
+async function exchange(base: string, method: string, path: string, key: string, body?: object) {
+  try {
+    const response = await fetch(base + path, {
+      method,
+      headers: { 'x-api-key': key, ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    return { status: response.status, text: await response.text() }
+  } catch (cause) {
+    throw new OutsideFailure(`${withoutCredentials(base)} does not answer; is Beck running there?`, {
+      cause,
+      retryable: true,
+    })
+  }
+}
+
+interface Answer {
+  readonly data: unknown
+  readonly error: { readonly reason: string; readonly message: string } | null
+}
+
+function parseAnswer(text: string): Answer | null {
+  try {
+    const answer = parseVerbatim(text)
+    return typeof answer === 'object' && answer !== null && 'data' in answer && 'error' in answer
+      ? (answer as Answer)
+      : null
+  } catch {
+    return null
+  }
+}
+
+/** A proxy before Beck says so in words of its own while Beck starts again. */
+const notNow = (base: string, status: number) =>
+  new OutsideFailure(`${withoutCredentials(base)} answered ${status}`, { retryable: true })
+
+const notBeck = (base: string, status: number) =>
+  new Refusal(
+    'invalid',
+    'not_beck',
+    `what answers at ${withoutCredentials(base)} (status ${status}) is not Beck's API; give its address with --api`,
+  )

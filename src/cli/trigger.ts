@@ -1,0 +1,146 @@
+/** `beck trigger payment.completed`: makes an event happen on a test account, the way it happens in life. */
+import { randomBytes } from 'node:crypto'
+import { bech32 } from '@scure/base'
+import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { EVENT_TYPES, type EventType } from '../events/event.ts'
+import { type ApiClient, type ApiOptions, openApi } from './api-client.ts'
+import type { Terminal } from './terminal.ts'
+
+interface Payment {
+  readonly id: string
+  readonly status: string
+  readonly deposit: { readonly expected_amount: string }
+}
+
+/** What is about to happen: the id that the event will carry. */
+type Story = (api: ApiClient) => Promise<string>
+
+const PRICE = { asset: 'LTC', fiat_amount: 50, reference: 'beck trigger' }
+/** Litecoin's own; one block more than needed does no harm. */
+const CONFIRMATIONS = 6
+const WAIT_MS = 60_000
+
+const create = (api: ApiClient) => api.call<Payment>('POST', '/payments', PRICE)
+
+const pay = (api: ApiClient, { id }: Payment, how: { amount?: string; confirmations?: number }) =>
+  api.call('POST', `/sandbox/payments/${id}/pay`, how)
+
+const mine = (api: ApiClient) =>
+  api.call('POST', '/sandbox/blocks', { network: 'litecoin', count: CONFIRMATIONS })
+
+async function complete(api: ApiClient): Promise<Payment> {
+  const payment = await create(api)
+  await pay(api, payment, { confirmations: CONFIRMATIONS })
+  return payment
+}
+
+const STORIES: Readonly<Record<EventType, Story>> = {
+  'payment.created': async (api) => (await create(api)).id,
+  'payment.confirming': async (api) => {
+    const payment = await create(api)
+    await pay(api, payment, {})
+    return payment.id
+  },
+  'payment.completed': async (api) => (await complete(api)).id,
+  'payment.expired': async (api) => {
+    const payment = await create(api)
+    await api.call('POST', `/sandbox/payments/${payment.id}/expire`)
+    return payment.id
+  },
+  'payment.refunded': async (api) => {
+    const payment = await create(api)
+    await pay(api, payment, { amount: half(payment.deposit.expected_amount), confirmations: CONFIRMATIONS })
+    await becomes(api, payment, 'underpaid')
+    await api.call('POST', `/payments/${payment.id}/refund`, { destination_address: newAddress() })
+    return payment.id
+  },
+  'payout.completed': async (api) => {
+    const payment = await complete(api)
+    await becomes(api, payment, 'completed')
+    const order = {
+      asset: 'LTC',
+      amount: half(payment.deposit.expected_amount),
+      destination_address: newAddress(),
+    }
+    return (await api.call<{ id: string }>('POST', '/withdrawals', order)).id
+  },
+}
+
+/** @throws {Refusal} for an unknown event, or when the key is none of a test account. */
+export async function trigger(terminal: Terminal, type: string, options: ApiOptions): Promise<void> {
+  const known = EVENT_TYPES.find((each) => each === type)
+  if (!known) {
+    throw new Refusal(
+      'invalid',
+      'unknown_event_type',
+      `there is no event ${type}; there are ${EVENT_TYPES.join(', ')}`,
+    )
+  }
+  const api = openApi(options)
+  // Said before anything is asked for: with this key it would be asked for in earnest.
+  if (!api.key.startsWith('bk_test_')) {
+    throw new Refusal(
+      'forbidden',
+      'test_accounts_only',
+      'events are made to happen on test accounts only; give a key that starts with bk_test_',
+    )
+  }
+  const { cursor } = await api.call<{ cursor: string | null }>('GET', '/events?after=latest')
+  const subject = await STORIES[known](api)
+  const event = await happened(api, known, subject, cursor)
+  terminal.answer({ event: event.id, type: known, id: subject }, [`${known}  ${event.id}  ${subject}`])
+}
+
+interface Event {
+  readonly id: string
+  readonly type: string
+  readonly data: { readonly id: string }
+}
+
+/** Waits for the event; what a payout still needs is blocks. */
+async function happened(
+  api: ApiClient,
+  type: EventType,
+  subject: string,
+  cursor: string | null,
+): Promise<Event> {
+  const needsBlocks = type === 'payment.refunded' || type === 'payout.completed'
+  let after = cursor
+  return until(`${type} of ${subject}`, async () => {
+    if (needsBlocks) await mine(api)
+    const page = await api.call<{ items: Event[]; cursor: string | null }>(
+      'GET',
+      `/events?limit=100${after ? `&after=${after}` : ''}`,
+    )
+    after = page.cursor
+    return page.items.find((event) => event.type === type && event.data.id === subject)
+  })
+}
+
+const becomes = (api: ApiClient, { id }: Payment, status: string) =>
+  until(`${status} of ${id}`, async () => {
+    const payment = await api.call<Payment>('GET', `/payments/${id}`)
+    return payment.status === status ? payment : undefined
+  })
+
+async function until<Found>(what: string, look: () => Promise<Found | undefined>): Promise<Found> {
+  for (const end = performance.now() + WAIT_MS; performance.now() < end; ) {
+    const found = await look()
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 250))
+  }
+  throw new OutsideFailure(`${what} did not come within ${WAIT_MS / 1_000} s; is a worker running?`, {
+    retryable: true,
+  })
+}
+
+/** Half of a decimal, rounded down. */
+function half(amount: string): string {
+  const atoms = BigInt(amount.replace('.', ''))
+  const places = amount.split('.')[1]?.length ?? 0
+  const text = (atoms / 2n).toString().padStart(places + 1, '0')
+  return places === 0 ? text : `${text.slice(0, -places)}.${text.slice(-places)}`
+}
+
+/** Nobody's address on the simulated Litecoin: a witness program of random bytes (BIP-173). */
+const newAddress = (): string => bech32.encode('tltc', [0, ...bech32.toWords(randomBytes(20))])

@@ -1,0 +1,119 @@
+/** `beck start`, `beck listen` and `beck trigger` as people run them, each a process of its own. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { after } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import { freePort, startBeckProcess } from '../beck-process.ts'
+import { testDatabaseUrl } from '../database.ts'
+
+const dataDir = await mkdtemp(join(tmpdir(), 'beck-listen-'))
+after(() => rm(dataDir, { recursive: true, force: true }))
+const port = await freePort()
+const server = {
+  DATABASE_URL: await testDatabaseUrl(),
+  BECK_SECRET_KEY: randomBytes(32).toString('hex'),
+  BECK_DATA_DIR: dataDir,
+  BECK_SANDBOX_BLOCK_MS: '0',
+  PORT: String(port),
+}
+let beck = startBeckProcess(['start'], server)
+const { key } = await beck.hears((object) => 'url' in object)
+const client = { BECK_API_KEY: String(key), PORT: String(port) }
+
+/** @returns The event's id and that of what it is about. */
+async function trigger(type: string): Promise<Record<string, unknown>> {
+  const command = startBeckProcess(['trigger', type], client)
+  assert.equal(await command.ended, 0, JSON.stringify(command.said))
+  const [answer = assert.fail('it said nothing')] = command.said
+  return answer
+}
+
+interface Received {
+  readonly headers: Record<string, string>
+  readonly body: string
+}
+const received: Received[] = []
+let answerWith = 204
+const newHook = () =>
+  createServer(async (request, response) => {
+    const body = Buffer.concat(await Array.fromAsync(request)).toString()
+    received.push({ headers: request.headers as Record<string, string>, body })
+    response.writeHead(answerWith).end()
+  })
+const hookPort = await freePort()
+let hook = newHook().listen(hookPort, '127.0.0.1')
+await once(hook, 'listening')
+const closeHook = async () => {
+  hook.close()
+  hook.closeAllConnections()
+  await once(hook, 'close')
+}
+after(closeHook)
+
+const TRIGGERED = ['payment.created', 'payment.confirming', 'payment.completed', 'payment.expired']
+
+test('every event that is triggered happens and reaches the local server once, through restarts of everything', async () => {
+  const before = await trigger('payment.created')
+  const listening = startBeckProcess(['listen', '--forward-to', `http://127.0.0.1:${hookPort}/hook`], client)
+  const { secret } = await listening.hears((object) => 'secret' in object)
+  const forwarded = async (event: unknown) => (await listening.hears(({ id }) => id === event)).status
+
+  const triggered: Record<string, unknown>[] = []
+  for (const type of TRIGGERED) {
+    const answer = await trigger(type)
+    assert.equal(answer.type, type)
+    assert.equal(await forwarded(answer.event), 204)
+    triggered.push(answer)
+  }
+
+  // The gateway is stopped and started.
+  await beck.stop()
+  await listening.complains('does not answer; is Beck running there?')
+  beck = startBeckProcess(['start'], server)
+  await beck.hears((object) => 'url' in object)
+  triggered.push(await trigger('payment.expired'))
+  assert.equal(await forwarded(triggered.at(-1)?.event), 204)
+
+  // The local server is.
+  await closeHook()
+  triggered.push(await trigger('payment.created'))
+  await listening.complains('the connection was refused')
+  hook = newHook().listen(hookPort, '127.0.0.1')
+  assert.equal(await forwarded(triggered.at(-1)?.event), 204)
+
+  // An answer is an answer: told, and not sent again.
+  answerWith = 500
+  const failed = await trigger('payment.created')
+  assert.equal(await forwarded(failed.event), 500)
+  answerWith = 204
+  const last = await trigger('payment.created')
+  assert.equal(await forwarded(last.event), 204)
+  await listening.stop()
+
+  const ids = received.map(({ headers }) => headers['webhook-id'])
+  assert.equal(new Set(ids).size, ids.length, 'an event came twice')
+  assert.ok(!ids.includes(String(before.event)), 'what happened before is not forwarded')
+  for (const { event, type, id } of triggered) {
+    const { headers, body } = received.find((each) => each.headers['webhook-id'] === event) ?? assert.fail()
+    const verified = new Webhook(String(secret)).verify(body, headers) as {
+      type: string
+      data: { id: string }
+    }
+    assert.deepEqual([verified.type, verified.data.id], [type, id])
+  }
+
+  // Started again, it goes on after the event that it is told.
+  const again = startBeckProcess(
+    ['listen', '--forward-to', `http://127.0.0.1:${hookPort}/hook`, '--after', String(failed.event)],
+    client,
+  )
+  assert.equal((await again.hears(({ id }) => id !== undefined)).id, last.event)
+  assert.equal(again.said[0]?.secret, secret)
+  await again.stop()
+  await beck.stop()
+})
