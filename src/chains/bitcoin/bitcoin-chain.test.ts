@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Address, OutScript } from '@scure/btc-signer'
 import { installedChains, type Node, startNode } from '../../../test/litecoind.ts'
+import { suspend } from '../../../test/suspend.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
 import { type ChainPort, type ChainTransaction, type Mempool, WrongChain } from '../chain.ts'
@@ -292,7 +293,7 @@ for (const chain of await installedChains()) {
   })
 
   test(`${chain}: a node that hangs fails within the time limit, and a stopped one at once; then all goes on`, async () => {
-    node.process().kill('SIGSTOP')
+    await suspend(node.process())
     const began = performance.now()
     await assert.rejects(
       port.tip(),

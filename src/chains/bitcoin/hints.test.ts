@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { Publisher } from 'zeromq'
 import { SILENT } from '../../core/log.ts'
-import { freePort } from '../../db/embedded.ts'
 import { listenForHints } from './hints.ts'
 import { openRpc } from './rpc.ts'
 
@@ -35,29 +34,42 @@ async function publishUntil(publisher: Publisher, heard: Promise<void>): Promise
   }
 }
 
+/** ZeroMQ gives the address of a closed socket free only some time later. */
+async function bindOnceFree(publisher: Publisher, address: string): Promise<void> {
+  for (const deadlineMs = Date.now() + 20_000; ; ) {
+    try {
+      return await publisher.bind(address)
+    } catch (error) {
+      if (!/in use/.test(String(error)) || Date.now() > deadlineMs) throw error
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+}
+
 test('a hint wakes, also after the node restarted, and stopping ends it at once', async () => {
-  const address = `tcp://127.0.0.1:${await freePort()}`
+  let publisher = new Publisher({ linger: 0 })
+  after(() => publisher.close())
+  await publisher.bind('tcp://127.0.0.1:*')
+  const address = publisher.lastEndpoint ?? assert.fail('bound')
   // The node names the interface it binds to; the hint comes from the host its RPC answers on.
   const url = await nodeThatNames([
     { type: 'pubhashblock', address: address.replace('127.0.0.1', '0.0.0.0'), hwm: 1000 },
     { type: 'pubhashtx', address: address.replace('127.0.0.1', '*'), hwm: 1000 },
   ])
-  let publisher = new Publisher({ linger: 0 })
-  await publisher.bind(address)
   let wake = Promise.withResolvers<void>()
   const rpc = openRpc(url, 1)
   const stop = listenForHints(rpc, () => wake.resolve(), SILENT)
+  after(stop)
   await publishUntil(publisher, wake.promise)
 
   publisher.close()
   wake = Promise.withResolvers<void>()
   publisher = new Publisher({ linger: 0 })
-  await publisher.bind(address)
+  await bindOnceFree(publisher, address)
   await publishUntil(publisher, wake.promise)
 
   stop()
   rpc.close()
-  publisher.close()
 })
 
 test('a node without hints, or whose answer makes no sense, wakes nobody and breaks nothing', async () => {
