@@ -22,14 +22,16 @@ import type { Rates } from './rates/rates.ts'
 import { sandboxRates } from './rates/sandbox.ts'
 import { allSources } from './rates/sources/all.ts'
 import { hasSigner, superviseSigner } from './signer-process.ts'
-import { openStore, type Store } from './store.ts'
+import { openStore } from './store.ts'
 import { openAddressPool } from './wallets/address-pool.sql.ts'
 import { startDayCloser } from './workers/close-day.ts'
 import { startDeliverer } from './workers/deliver.ts'
 import { startAddressFiller } from './workers/derive-addresses.ts'
 import { startExpirer } from './workers/expire.ts'
+import { startForgetter } from './workers/forget.ts'
 import type { Loop } from './workers/loop.ts'
 import { startMiner } from './workers/mine.ts'
+import { startPayer } from './workers/pay-out.ts'
 import { startSettler } from './workers/settle.ts'
 import { startWatcher } from './workers/watch.ts'
 
@@ -78,8 +80,14 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       log,
       wake: (queue) => loops.get(queue)?.wake(),
     }
-    if (runs('watcher')) startWatchers(config, store, gateway, closers)
-    if (runs('worker')) startWorkers(store, gateway, loops, closers)
+    if (runs('watcher') || runs('worker')) {
+      const ports = openPorts(config, store.db, log)
+      closers.push(async () => {
+        await Promise.all(ports.map((port) => port.close()))
+      })
+      if (runs('watcher')) startWatchers(config, gateway, ports, closers)
+      if (runs('worker')) startWorkers(gateway, ports, loops, closers)
+    }
     const firstAccount = runs('api') ? await openFirstAccount(gateway) : null
     if (runs('api')) {
       const server = await listen(config, gateway)
@@ -132,11 +140,12 @@ function openRates(config: Config, db: Database, log: Log, closers: Closers): Ga
   return { live, test }
 }
 
-function startWatchers(config: Config, store: Store, gateway: Gateway, closers: Closers): void {
-  const ports = openPorts(config, store.db, gateway.log)
-  closers.push(async () => {
-    await Promise.all(ports.map((port) => port.close()))
-  })
+function startWatchers(
+  config: Config,
+  gateway: Gateway,
+  ports: readonly ChainPort[],
+  closers: Closers,
+): void {
   closeTogether(
     closers,
     ports.map((port) => startWatcher(gateway, port)),
@@ -144,11 +153,30 @@ function startWatchers(config: Config, store: Store, gateway: Gateway, closers: 
   if (config.sandboxBlockMs > 0) closeTogether(closers, [startMiner(gateway, config.sandboxBlockMs)])
 }
 
-function startWorkers(store: Store, gateway: Gateway, loops: Map<Queue, Loop>, closers: Closers): void {
+function startWorkers(
+  gateway: Gateway,
+  ports: readonly ChainPort[],
+  loops: Map<Queue, Loop>,
+  closers: Closers,
+): void {
+  const payers = ports.map((port) => startPayer(gateway, port))
   loops.set('settle', startSettler(gateway))
   loops.set('deliver', startDeliverer(gateway))
-  loops.set('addresses', startAddressFiller({ db: store.db, secrets: store.secrets, log: gateway.log }))
-  closeTogether(closers, [...loops.values(), startExpirer(gateway), startDayCloser(gateway)])
+  loops.set('addresses', startAddressFiller(gateway))
+  loops.set('pay-out', {
+    wake: () => {
+      for (const payer of payers) payer.wake()
+    },
+    async stop() {
+      await Promise.all(payers.map((payer) => payer.stop()))
+    },
+  })
+  closeTogether(closers, [
+    ...loops.values(),
+    startExpirer(gateway),
+    startDayCloser(gateway),
+    startForgetter(gateway),
+  ])
 }
 
 function closeTogether(closers: Closers, loops: readonly Loop[]): void {

@@ -15,9 +15,12 @@ const STOP_LIMIT_MS = 15_000
 /** Whether this copy of Beck has a signer. */
 export const hasSigner = (): boolean => existsSync(PROGRAM)
 
-/** What the signer is told: the operator's environment, and the database and key that the settings led to. */
+/**
+ * What the signer is told: the operator's environment, and the database and key that the settings led to. A variable
+ * that is set to nothing is not set.
+ */
 const signerEnvironment = (config: Config, store: Store): NodeJS.ProcessEnv => ({
-  ...process.env,
+  ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value?.trim())),
   DATABASE_URL: store.url,
   BECK_SECRET_KEY: store.secretKey.toString('hex'),
   BECK_DATA_DIR: config.dataDir,

@@ -55,7 +55,7 @@ export async function closeNextDay(gateway: Pick<Gateway, 'db' | 'log'>): Promis
     await insertDailyBalances(gateway.db, day, await closesOf(gateway.db, day, accountIds))
   }
   await markDayClosed(gateway.db, day)
-  gateway.log.info({ day }, 'the day is closed')
+  gateway.log.debug({ day }, 'the day is closed')
   return true
 }
 

@@ -83,7 +83,7 @@ export async function listDaysToClose(db: Queryable): Promise<string[]> {
        ((now() - interval '1 minute') at time zone 'utc')::date - 1,
        interval '1 day'
      ) as d (day)
-     where not exists (select from closed_days c where c.day = d.day::date)
+     where exists (select from accounts) and not exists (select from closed_days c where c.day = d.day::date)
      order by 1`,
   )
   return rows.map((row) => row.day)

@@ -6,17 +6,18 @@
  *   main.ts allow NETWORK ADDRESS       put an address on the allowlist; its waiting time begins
  *   main.ts run                         sign what is requested, until SIGTERM
  */
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { destination, pino } from 'pino'
 import { CHAINS, NETWORKS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { openSecrets } from '../core/secrets.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { lockDirectory } from '../db/directory-lock.ts'
+import { openLog } from '../log.ts'
 import { HOT_WALLET_POSITION, OWN_BRANCH, readAccountKey } from '../wallets/derivation.ts'
 import { currentWallets, publishWallet } from '../wallets/wallets.sql.ts'
 import { readDestination } from '../withdrawals/destination.ts'
@@ -202,8 +203,11 @@ async function announceWallets(config: SignerConfig, db: Database, vault: Vault,
   )
   if (live.length > 0 && Object.keys(config.limits).length === 0)
     log.warn({}, 'BECK_SIGNER_LIMITS is not set: whoever takes over the server can have everything paid out')
-  if (live.length === 0 && config.passphrase === null)
-    log.warn({}, 'BECK_KEYSTORE_PASSPHRASE is not set: withdrawals of live accounts wait')
+  if (live.length === 0 && existsSync(config.keystorePath))
+    log.warn(
+      {},
+      'there is a keystore, and BECK_KEYSTORE_PASSPHRASE is not set: withdrawals of live accounts wait',
+    )
 }
 
 const hotWalletOf = ({ chain, mode, xpub }: Pick<ChainKeys, 'chain' | 'mode' | 'xpub'>): string =>
@@ -218,15 +222,7 @@ async function readStandardInput(): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-const openSignerLog = (): Log =>
-  pino(
-    {
-      level: process.env.BECK_LOG_LEVEL ?? 'info',
-      base: { role: 'signer' },
-      redact: ['*.privateKey', '*.entropy', '*.words', '*.passphrase'],
-    },
-    destination({ fd: 2, sync: true }),
-  )
+const openSignerLog = (): Log => openLog(process.env.BECK_LOG_LEVEL || 'info').child({ role: 'signer' })
 
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`)
