@@ -7,7 +7,7 @@ export const TEMPLATE_DATABASE = 'beck_template'
 export const TEST_CLUSTER_VARIABLE = 'BECK_TEST_POSTGRES'
 
 /** Connection string of the run's PostgreSQL, set by the global setup. */
-export function clusterUrl(): string {
+function clusterUrl(): string {
   const url = process.env[TEST_CLUSTER_VARIABLE]
   if (!url)
     throw new Error(

@@ -21,6 +21,7 @@ const PROGRAMS: readonly Program[] = [
     about: 'a real browser for the hosted pages: https://www.chromium.org',
   },
   { name: 'pgbouncer', debian: 'pgbouncer', about: 'a transaction pooler: https://www.pgbouncer.org' },
+  { name: 'redis-server', debian: 'redis-server', about: 'a real Redis: https://redis.io' },
 ]
 
 const ANVIL = new URL('../node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil', import.meta.url)

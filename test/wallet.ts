@@ -9,7 +9,7 @@ import { accountPath, type NetworkMode, SIMULATED_MODE } from '../src/wallets/de
 import { publishWallet } from '../src/wallets/wallets.sql.ts'
 
 /** 24 words that everybody knows: the all-zero entropy of BIP-39. */
-export const TEST_MNEMONIC = `${'abandon '.repeat(23)}art`
+const TEST_MNEMONIC = `${'abandon '.repeat(23)}art`
 
 /** The key that tests seal and authenticate with. */
 export const TEST_SECRETS: Secrets = openSecrets(Buffer.alloc(32, 7))

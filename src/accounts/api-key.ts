@@ -24,7 +24,7 @@ export const SCOPES = [
 ] as const
 export type Scope = (typeof SCOPES)[number]
 
-export const isScope = (value: string): value is Scope => (SCOPES as readonly string[]).includes(value)
+const isScope = (value: string): value is Scope => (SCOPES as readonly string[]).includes(value)
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SECRET_LENGTH = 32

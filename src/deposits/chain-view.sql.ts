@@ -100,15 +100,6 @@ export async function takeLease(db: Queryable, chain: ChainName, holder: string)
   return rows[0] ? { chain, epoch: rows[0].lease_epoch } : null
 }
 
-/** Prolongs the lease. @throws {StaleLease} when another watcher took the lead meanwhile. */
-export async function renewLease(db: Queryable, lease: Lease): Promise<void> {
-  const { rowCount } = await db.query(
-    `update chains set lease_until = now() + ${LEASE} where chain = $1 and lease_epoch = $2`,
-    [lease.chain, lease.epoch],
-  )
-  if (rowCount === 0) throw new StaleLease(lease)
-}
-
 /** Gives the lead back at an orderly stop, so that the next watcher need not wait. */
 export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
   await db.query('update chains set lease_until = null where chain = $1 and lease_epoch = $2', [

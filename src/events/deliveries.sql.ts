@@ -191,7 +191,7 @@ export async function releaseDeliveries(
 }
 
 /** How long events, deliveries and their attempts are kept. */
-export const KEPT_DAYS = 30
+const KEPT_DAYS = 30
 
 /**
  * Removes old events with their deliveries and attempts, except those with a delivery still waiting.

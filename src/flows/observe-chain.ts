@@ -132,7 +132,7 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
 }
 
 /** Writes one block: its deposits, what its spends replace, and whose confirmations it completes. */
-export function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainView> {
+function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainView> {
   const at: BlockRef = { height: block.height, hash: block.hash }
   const time = new Date(block.timeMs)
   return gateway.db.transaction(async (tx) => {

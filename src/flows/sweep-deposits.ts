@@ -35,7 +35,7 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
 }
 
 /** The fewest atoms that are worth a sweep at the present prices; null for a token without a rate. */
-export function worthSweeping(
+function worthSweeping(
   gateway: Pick<Gateway, 'rates'>,
   mode: Mode,
   asset: SweptAsset,

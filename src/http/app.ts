@@ -49,7 +49,7 @@ export interface AppOptions {
 }
 
 const BODY_BYTES_MAX = 64 * 1024
-export const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
+const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
 
 /** Not ready yet: the caller may register health checks and hosted pages before it listens. */
 export async function buildApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {

@@ -13,7 +13,7 @@ const STATUS_OF: Readonly<Record<RefusalKind, number>> = {
   unavailable: 503,
 }
 
-export const statusOf = (refusal: Refusal): number => STATUS_OF[refusal.kind]
+const statusOf = (refusal: Refusal): number => STATUS_OF[refusal.kind]
 
 /** Too many requests: from a key, or failed attempts to authenticate from an address. */
 export class RateLimited extends Error {

@@ -30,7 +30,7 @@ export interface OpenApiDocument {
 }
 
 /** What every route may be refused with, by status: the line of the reference and the reasons. */
-export const COMMON_REFUSALS: Readonly<
+const COMMON_REFUSALS: Readonly<
   Record<number, { readonly when: string; readonly reasons: readonly string[] }>
 > = {
   400: {

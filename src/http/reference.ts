@@ -52,7 +52,7 @@ interface Content {
 const jsonOf = (content: Content | undefined) => content?.content?.['application/json']
 
 /** The whole page as HTML. */
-export function drawReference(document: OpenApiDocument): string {
+function drawReference(document: OpenApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   )

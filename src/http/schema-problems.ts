@@ -70,7 +70,7 @@ function describe(problem: SchemaProblem, where: string): string {
 const listed = (values: unknown): string => (Array.isArray(values) ? values.join(', ') : String(values))
 
 /** A value short enough for a message. */
-export function shown(value: unknown): string {
+function shown(value: unknown): string {
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'object' && value !== null) return 'an object'
   const text = JSON.stringify(value) ?? 'nothing'

@@ -11,7 +11,7 @@ export const MERCHANT_ACCOUNTS = ['available', 'held', 'unresolved'] as const
 export type MerchantAccount = (typeof MERCHANT_ACCOUNTS)[number]
 
 /** The gateway's own: appended to, never locked, summed when asked for. */
-export const GATEWAY_ACCOUNTS = ['fees', 'network_fees', 'loss', 'capital', 'wallet'] as const
+const GATEWAY_ACCOUNTS = ['fees', 'network_fees', 'loss', 'capital', 'wallet'] as const
 export type GatewayAccount = (typeof GATEWAY_ACCOUNTS)[number]
 
 export type LedgerAccount = MerchantAccount | GatewayAccount

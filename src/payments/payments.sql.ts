@@ -44,13 +44,13 @@ export interface PaymentRow {
 }
 
 /** `metadata::text`, so that numbers come back with the digits they were given. */
-export const PAYMENT_COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
+const PAYMENT_COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
   quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator,
   due_atoms, address, required_confirmations, customer_id, customer_email, reference, metadata::text as metadata,
   checkout_session_id, created_at, expires_at, detected_at, completed_at, credited_atoms, gateway_fee_atoms,
   shortfall_atoms, recovered_atoms, spent_minor, settlements, completion_announced`
 
-export const paymentFromRow = (row: PaymentRow): Payment => ({
+const paymentFromRow = (row: PaymentRow): Payment => ({
   accountId: row.account_id,
   id: row.id,
   status: row.status,

@@ -2,7 +2,7 @@
 import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
-import type { Queryable, Tx } from '../db/database.ts'
+import type { Tx } from '../db/database.ts'
 
 export interface UnresolvedKey {
   readonly accountId: AccountId
@@ -37,19 +37,6 @@ export async function lockUnresolved(
   const { rows } = await tx.query<{ asset: Asset; atoms: bigint }>(
     `select asset, atoms from unresolved_funds
      where account_id = $1 and payment_id = $2 and atoms > 0 order by asset for update`,
-    [accountId, paymentId],
-  )
-  return rows
-}
-
-/** The same without a lock, to show. */
-export async function listUnresolved(
-  db: Queryable,
-  accountId: AccountId,
-  paymentId: PaymentId,
-): Promise<{ asset: Asset; atoms: bigint }[]> {
-  const { rows } = await db.query<{ asset: Asset; atoms: bigint }>(
-    `select asset, atoms from unresolved_funds where account_id = $1 and payment_id = $2 and atoms > 0 order by asset`,
     [accountId, paymentId],
   )
   return rows

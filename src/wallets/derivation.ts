@@ -11,7 +11,7 @@ import { networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 
 /** Which of a network's chains: the real one, a public test network, or a private one. */
-export const NETWORK_MODES = ['mainnet', 'testnet', 'regtest'] as const
+const NETWORK_MODES = ['mainnet', 'testnet', 'regtest'] as const
 export type NetworkMode = (typeof NETWORK_MODES)[number]
 
 /** The operator's words that mean another word here: all public test networks write addresses alike. */
@@ -45,9 +45,6 @@ export function accountPath(network: Network, mode: NetworkMode): string {
   const coinType = mode === 'mainnet' ? COIN_TYPES[network] : 1
   return `m/${network === 'ethereum' ? 44 : 84}'/${coinType}'/0'`
 }
-
-export const humanReadablePart = (network: 'bitcoin' | 'litecoin', mode: NetworkMode): string =>
-  HUMAN_READABLE_PARTS[network][mode]
 
 /** Branch 0 takes deposits, branch 1 what is ours: position 0 is the hot wallet, the others are change. */
 export const DEPOSIT_BRANCH = 0
@@ -99,7 +96,7 @@ export function readAccountKey(chain: ChainName, mode: NetworkMode, xpub: string
 }
 
 /** BIP-84: version 0 witness program of the key's HASH160, written in bech32 (BIP-173). */
-export function addressOfKeyHash(
+function addressOfKeyHash(
   network: 'bitcoin' | 'litecoin',
   mode: NetworkMode,
   keyHash: Uint8Array,
@@ -112,7 +109,7 @@ export function addressOfKeyHash(
 }
 
 /** The last 20 bytes of the Keccak-256 of the uncompressed key, written with the EIP-55 checksum. */
-export function addressOfPublicKey(compressed: Uint8Array): DerivedAddress {
+function addressOfPublicKey(compressed: Uint8Array): DerivedAddress {
   // The curve code that HDKey bundles is not ours to import; OpenSSL knows how to lift a point.
   const uncompressed = ECDH.convertKey(compressed, 'secp256k1', undefined, undefined, 'uncompressed')
   invariant(

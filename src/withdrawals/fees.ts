@@ -34,7 +34,7 @@ export function boundedRate(network: Network, rate: bigint): bigint {
 /** Two P2WPKH inputs, a taproot-sized output and change: what most payouts need, in virtual bytes. */
 export const QUOTED_VBYTES = 221n
 /** Gas of a plain transfer, and of a token transfer to an address that held none before (USDT's is the dearest). */
-export const QUOTED_GAS = { ETH: 21_000n, token: 65_000n } as const
+const QUOTED_GAS = { ETH: 21_000n, token: 65_000n } as const
 
 /** Wei per gas that a quote counts on: the base fee may rise by an eighth per block. */
 export const quotedGasPrice = (rates: NetworkRates): bigint =>

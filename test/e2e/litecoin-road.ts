@@ -5,7 +5,7 @@ import { formatDecimal } from '../../src/core/money.ts'
 import { type Node, startNode } from '../litecoind.ts'
 import { openRoad, type Road } from './road.ts'
 
-export const CONFIRMATIONS = 6
+const CONFIRMATIONS = 6
 
 export interface LitecoinRoad extends Road {
   readonly node: Node

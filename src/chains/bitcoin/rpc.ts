@@ -53,7 +53,6 @@ export class NodeError extends OutsideFailure {
   }
 }
 
-export const RPC_METHOD_NOT_FOUND = -32_601
 export const RPC_INVALID_ADDRESS_OR_KEY = -5
 export const RPC_INVALID_PARAMETER = -8
 export const RPC_VERIFY_ALREADY_IN_CHAIN = -27

@@ -27,7 +27,7 @@ export interface Making {
   readonly page: CheckoutPage
 }
 
-export function orderOf({ language, page: { checkout } }: Making): Order {
+function orderOf({ language, page: { checkout } }: Making): Order {
   const { session, payment } = checkout
   const minor = session.amountMinor ?? payment?.fiatMinor ?? null
   return { label: session.label, price: minor === null ? null : showFiat(language, minor, session.currency) }
