@@ -184,6 +184,7 @@ create table coins (
   constraint coins_pkey PRIMARY KEY (chain, txid, output_index)
 );
 CREATE INDEX coins_by_height ON public.coins USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
+CREATE INDEX coins_by_spender ON public.coins USING btree (chain, spent_by) WHERE (spent_by IS NOT NULL);
 CREATE INDEX coins_by_spent_height ON public.coins USING btree (chain, spent_height) WHERE (spent_height IS NOT NULL);
 CREATE INDEX coins_reserved ON public.coins USING btree (chain, reserved_by) WHERE (reserved_by IS NOT NULL);
 CREATE INDEX coins_spendable ON public.coins USING btree (chain, atoms DESC) WHERE ((spent_by IS NULL) AND (reserved_by IS NULL));
@@ -571,6 +572,7 @@ CREATE INDEX signed_transactions_by_block ON public.signed_transactions USING bt
 CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree (chain, line);
 CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
 CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (outcome IS NULL);
+CREATE INDEX signed_transactions_unreleased ON public.signed_transactions USING btree (chain) WHERE (send_at = 'infinity'::timestamp with time zone);
 
 create table sim_balances (
   chain text not null,

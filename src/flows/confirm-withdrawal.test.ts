@@ -1,65 +1,9 @@
 /** Withdrawals on the simulated chain, from request to confirmation. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { testPayment } from '../../test/gateway.ts'
-import { payOnce, signAll, testSigner } from '../../test/payouts.ts'
-import { tellStory } from '../../test/story.ts'
-import type { SimulatedChainName } from '../chains/simulated/network.ts'
-import type { Asset } from '../core/assets.ts'
+import { PAYOUT_CONFIRMATIONS, tellPayouts } from '../../test/payout-story.ts'
 import { wishBump } from '../withdrawals/signed-transactions.sql.ts'
 import type { Withdrawal } from '../withdrawals/withdrawal.ts'
-import { findWithdrawal } from '../withdrawals/withdrawals.sql.ts'
-import { requestWithdrawal } from './request-withdrawal.ts'
-
-const DESTINATIONS = {
-  'sim-bitcoin': 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx',
-  'sim-litecoin': 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0',
-  'sim-ethereum': '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-} as const
-const CONFIRMATIONS = { 'sim-bitcoin': 2, 'sim-litecoin': 6, 'sim-ethereum': 12 } as const
-
-async function tellPayouts(chain: SimulatedChainName) {
-  const story = await tellStory({ chain, freshPerChain: 12 })
-  const { gateway, account, port } = story
-  const signer = await testSigner(gateway, [chain])
-  const turn = async () => {
-    await signAll(signer)
-    await payOnce(gateway, port)
-    await story.look()
-  }
-  await payOnce(gateway, port)
-  return {
-    ...story,
-    signer,
-    turn,
-    async earn(asset: Asset, fiatMinor: bigint) {
-      const payment = await testPayment(gateway, account, { asset, fiatMinor })
-      await story.pay(payment, payment.dueAtoms)
-      await story.mine(CONFIRMATIONS[chain])
-      await story.look()
-      assert.equal((await story.read(payment)).status, 'completed')
-    },
-    request: (asset: Asset, amount: string, destination: string = DESTINATIONS[chain]) =>
-      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination })),
-    async now({ accountId, id }: Withdrawal): Promise<Withdrawal> {
-      const found = await findWithdrawal(gateway.db, accountId, id)
-      assert(found)
-      return found
-    },
-    /** Blocks that the watcher sees, and what follows from them. */
-    async mineAndTurn(count: number) {
-      await story.mine(count)
-      await story.look()
-      await turn()
-    },
-    async outputsOf(txid: string) {
-      const found = await port.findTransaction(txid)
-      assert(found?.block)
-      const block = await port.readBlock(found.block.hash)
-      return block.transactions.find((transaction) => transaction.key === txid)?.outputs ?? []
-    },
-  }
-}
 
 for (const [chain, asset, amount] of [
   ['sim-bitcoin', 'BTC', '0.005'],
@@ -78,7 +22,7 @@ for (const [chain, asset, amount] of [
     await story.mineAndTurn(1)
     assert.equal((await story.now(withdrawal)).status, 'broadcast')
     await story.proveBooks()
-    await story.mineAndTurn(CONFIRMATIONS[chain])
+    await story.mineAndTurn(PAYOUT_CONFIRMATIONS[chain])
     const completed = await story.now(withdrawal)
     assert.equal(completed.status, 'completed')
     assert.ok(completed.completedAt)

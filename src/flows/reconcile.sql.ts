@@ -162,6 +162,7 @@ export async function sumOutsideLedger(
        from coins c join addresses a on a.chain = c.chain and a.lookup = c.lookup
        where c.chain = $1 and a.payment_id is null and c.block_height is not null
          and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
+         and not exists (select from coins s where s.chain = c.chain and s.spent_by = c.txid)
          and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)
      ) unbooked
      where not exists (select from journal_entries j where j.account_id = $2 and j.cause = unbooked.cause)

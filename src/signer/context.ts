@@ -7,9 +7,10 @@ import type { Database } from '../db/database.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal, SignedEntry } from './journal.ts'
-import { type Placing, place } from './place.sql.ts'
+import { type ChangePlace, listUnreleased, type Placing, place, release, restoreLine } from './place.sql.ts'
+import { spanTooShort } from './policy.ts'
 import { markRefused, type Requested } from './requests.sql.ts'
-import type { ChainKeys, Vault } from './vault.ts'
+import type { Vault } from './vault.ts'
 
 export interface Signer {
   readonly db: Database
@@ -24,7 +25,7 @@ export interface Signer {
 export const nameOf = (request: Pick<Requested, 'accountId' | 'id'>): string =>
   `${request.accountId}/${request.id}`
 
-/** Journals a signed transaction and places it: after this the worker may send it, or it is void. */
+/** Journals a signed transaction, places it and releases it: after this the worker may send it, or it is void. */
 export async function commit(signer: Signer, entry: SignedEntry): Promise<Placing> {
   crashPoint('signer:signed')
   await signer.journal.signed(entry)
@@ -32,13 +33,16 @@ export async function commit(signer: Signer, entry: SignedEntry): Promise<Placin
   return settle(signer, entry)
 }
 
-/** Places a journaled transaction whose fate is open. */
+/** Places a journaled transaction whose fate is open; it was never released. */
 export async function settle(signer: Signer, entry: SignedEntry): Promise<Placing> {
-  const placing = await place(signer.db, entry, changePlace(signer.vault.get(entry.chain), entry))
+  const placing = await place(signer.db, entry, changePlace(signer, entry))
   crashPoint('signer:placed')
   const fields = { chain: entry.chain, txid: entry.txid, kind: entry.kind, pays: entry.withdrawals.length }
   if (placing === 'placed') {
     await signer.journal.placed(entry)
+    crashPoint('signer:placing-journaled')
+    await release(signer.db, entry.chain, entry.txid)
+    crashPoint('signer:released')
     signer.log.info(fields, 'signed')
   } else {
     await signer.journal.void(entry)
@@ -47,24 +51,36 @@ export async function settle(signer: Signer, entry: SignedEntry): Promise<Placin
   return placing
 }
 
-const changePlace = (keys: ChainKeys | undefined, { change }: SignedEntry) =>
-  keys && change
+/** What was placed by this signer and, for a crash in between, not released. */
+export async function releasePlaced(signer: Signer): Promise<void> {
+  for (const { chain, txid } of await listUnreleased(signer.db))
+    if (signer.journal.isPlaced(chain, txid)) await release(signer.db, chain, txid)
+}
+
+function changePlace(signer: Signer, { chain, change }: SignedEntry): ChangePlace | null {
+  const keys = signer.vault.get(chain)
+  return keys && change
     ? { series: keys.series, script: keys.address(OWN_BRANCH, BigInt(change.position)).lookup }
     : null
+}
 
 /**
- * Deals with a withdrawal that the journal says is paid already though the database knows nothing of it: the database
- * was restored or tampered with. Its bytes are placed again; when that cannot be, it is refused for good. Never is
- * another transaction signed for it.
+ * Deals with a withdrawal that the journal knows as paid though the database knows nothing of it: the database was
+ * restored or tampered with. What was sent is put back, to be sent and followed as before. Never is another transaction
+ * signed for it, and never is its hold given back here: it may have been paid.
  */
-export async function placeAgain(signer: Signer, request: Requested, entry: SignedEntry): Promise<void> {
-  const placing = await place(signer.db, entry, changePlace(signer.vault.get(entry.chain), entry))
-  const fields = { chain: entry.chain, txid: entry.txid, withdrawal: request.id }
-  if (placing === 'placed') {
-    signer.log.warn(fields, 'the database had lost a signed transaction; the journal gave it back')
+export async function restorePaid(
+  signer: Signer,
+  request: Requested,
+  line: readonly SignedEntry[],
+): Promise<void> {
+  const fields = { withdrawal: request.id, chain: request.chain, line: line[0]?.txid }
+  if (await restoreLine(signer.db, line, (entry) => changePlace(signer, entry))) {
+    for (const { chain, txid } of line) await release(signer.db, chain, txid)
+    signer.log.error(fields, 'the database had lost a signed transaction; the journal gave it back')
     return
   }
-  await refuse(signer, request, 'signed_before')
+  logWaiting(signer, request.chain, request.id, 'its signed transaction cannot be put back; look into it')
 }
 
 export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {
@@ -73,6 +89,12 @@ export async function refuse(signer: Signer, request: Requested, reason: string)
     { chain: request.chain, withdrawal: request.id, account: request.accountId, reason },
     'a withdrawal is refused; its hold is given back',
   )
+}
+
+/** What alone exceeds a limit together with its fee would wait for ever. */
+export async function refuseIfTooLarge(signer: Signer, request: Requested, feeAtoms: bigint): Promise<void> {
+  const span = spanTooShort(signer.config.limits, request.asset, request.netAtoms + feeAtoms)
+  if (span) await refuse(signer, request, `limit_per_${span}`)
 }
 
 /** Says once why something waits, not at every turn. */

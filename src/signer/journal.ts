@@ -50,23 +50,31 @@ export interface SignedEntry {
 
 type Line =
   | { readonly fact: 'signed'; readonly at: number; readonly entry: SignedEntry }
-  /** Its rows are committed: it may have been sent from now on. */
+  /** Its rows are committed, and only after this fact is it released for sending. */
   | { readonly fact: 'placed'; readonly chain: ChainName; readonly txid: string }
-  /** Its rows can never be committed, and nobody but this process has seen its bytes. */
+  /** Its rows can never be committed, and it was never released. */
   | { readonly fact: 'void'; readonly chain: ChainName; readonly txid: string }
 
 export interface Journal {
-  /** On disk when this resolves. */
+  /** Each is on disk when it resolves. */
   signed(entry: SignedEntry): Promise<void>
   placed(entry: SignedEntry): Promise<void>
   void(entry: SignedEntry): Promise<void>
-  /** Signed, but whether its rows were committed is not known: after a crash, or a lost connection. */
+  /**
+   * Signed, but whether its rows were committed is not known: after a crash, or a lost connection. It was never sent:
+   * what is released for sending is known here as placed.
+   */
   unsettled(): SignedEntry[]
-  /** The transaction that pays a withdrawal, unless it is void; named `account/id` as in the entry. */
-  payingFor(withdrawal: string): Promise<SignedEntry | null>
+  /** The line that pays a withdrawal, its first transaction first; empty for none. Named `account/id` as in the entry. */
+  payingFor(withdrawal: string): Promise<SignedEntry[]>
   /** Any transaction that was ever signed here and is not void. */
   entryOf(chain: ChainName, txid: string): Promise<SignedEntry | null>
-  /** Atoms that left since an instant, by what is not void. At most a day back. */
+  /** Whether it may have been sent. */
+  isPlaced(chain: ChainName, txid: string): boolean
+  /**
+   * Atoms that left since an instant, at most a day back. Void ones count too: the database saw their bytes, and who owns
+   * the database could have kept them.
+   */
   leftSince(asset: Asset, live: boolean, sinceMs: number): bigint
   close(): Promise<void>
 }
@@ -90,6 +98,56 @@ export async function openJournal(path: string): Promise<Journal> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const file = await open(path, 'a+', 0o600)
   const state = new JournalState()
+  let { check, end } = await replay(path, state).catch(async (error) => {
+    await file.close()
+    throw error
+  })
+  await file.truncate(end)
+  await syncFolderOf(path)
+
+  // One write after another; after a failed one there is no next, for the file may end in half a line.
+  let writing = Promise.resolve()
+  const write = (line: Line): Promise<void> => {
+    writing = writing.then(async () => {
+      const json = JSON.stringify(line)
+      const next = checkOf(json, check)
+      const row = Buffer.from(`${json} ${next}`)
+      await file.appendFile(Buffer.concat([row, Buffer.from('\n')]))
+      await file.datasync()
+      state.apply(line, { start: end, length: row.length })
+      check = next
+      end += row.length + 1
+    })
+    return writing
+  }
+  const read = async (key: string): Promise<SignedEntry | null> => {
+    const place = state.entries.get(key)
+    if (!place) return null
+    const { buffer } = await file.read(Buffer.alloc(place.length), 0, place.length, place.start)
+    const line: Line = JSON.parse(buffer.toString('utf8', 0, place.length - CHECK_DIGITS - 1))
+    return line.fact === 'signed' ? line.entry : null
+  }
+  return {
+    signed: (entry) => write({ fact: 'signed', at: Date.now(), entry }),
+    placed: ({ chain, txid }) => write({ fact: 'placed', chain, txid }),
+    void: ({ chain, txid }) => write({ fact: 'void', chain, txid }),
+    unsettled: () => [...state.unsettled.values()],
+    async payingFor(withdrawal) {
+      const entries = await Promise.all(state.lineOf(withdrawal).map(read))
+      return entries.filter((entry) => entry !== null)
+    },
+    entryOf: async (chain, txid) => read(keyOf({ chain, txid })),
+    isPlaced: (chain, txid) => state.isPlaced(keyOf({ chain, txid })),
+    leftSince: (asset, live, sinceMs) => state.leftSince(asset, live, sinceMs),
+    async close() {
+      await writing.catch(() => {})
+      await file.close()
+    },
+  }
+}
+
+/** Reads what is there. @returns The last line's check digits, and where it ends. */
+async function replay(path: string, state: JournalState): Promise<{ check: string; end: number }> {
   let check = ''
   let end = 0
   let number = 0
@@ -105,81 +163,60 @@ export async function openJournal(path: string): Promise<Journal> {
     check = row.toString('latin1', row.length - CHECK_DIGITS)
     end += row.length + 1
   }
-  await file.truncate(end)
-  await syncFolderOf(path)
-
-  // One write after another; after a failed one there is no next, for the file may end in half a line.
-  let writing = Promise.resolve()
-  const write = (line: Line, sync: boolean): Promise<void> => {
-    writing = writing.then(async () => {
-      const json = JSON.stringify(line)
-      const next = checkOf(json, check)
-      const row = Buffer.from(`${json} ${next}`)
-      await file.appendFile(Buffer.concat([row, Buffer.from('\n')]))
-      if (sync) await file.datasync()
-      state.apply(line, { start: end, length: row.length })
-      check = next
-      end += row.length + 1
-    })
-    return writing
-  }
-  const read = async (key: string | undefined): Promise<SignedEntry | null> => {
-    const place = key === undefined ? undefined : state.entries.get(key)
-    if (!place) return null
-    const { buffer } = await file.read(Buffer.alloc(place.length), 0, place.length, place.start)
-    const line: Line = JSON.parse(buffer.toString('utf8', 0, place.length - CHECK_DIGITS - 1))
-    return line.fact === 'signed' ? line.entry : null
-  }
-  return {
-    signed: (entry) => write({ fact: 'signed', at: Date.now(), entry }, true),
-    placed: ({ chain, txid }) => write({ fact: 'placed', chain, txid }, false),
-    void: ({ chain, txid }) => write({ fact: 'void', chain, txid }, true),
-    unsettled: () => [...state.unsettled.values()],
-    payingFor: async (withdrawal) => read(state.paying.get(withdrawal)),
-    entryOf: async (chain, txid) => read(keyOf({ chain, txid })),
-    leftSince: (asset, live, sinceMs) => state.leftSince(asset, live, sinceMs),
-    async close() {
-      await writing.catch(() => {})
-      await file.close()
-    },
-  }
+  return { check, end }
 }
 
 /** What the lines say together. Of the past only what is asked for is kept: who pays what, and one day of amounts. */
 class JournalState {
   readonly unsettled = new Map<string, SignedEntry>()
   readonly entries = new Map<string, Place>()
-  /** By withdrawal, the key of what pays it last. */
-  readonly paying = new Map<string, string>()
-  #left: { key: string; at: number; live: boolean; asset: Asset; atoms: bigint }[] = []
+  /** By the key of its first transaction, a line's keys in the order they were signed. */
+  readonly #lines = new Map<string, string[]>()
+  /** By withdrawal, the key of the first transaction of the line that pays it. */
+  readonly #paying = new Map<string, string>()
+  #left: { at: number; live: boolean; asset: Asset; atoms: bigint }[] = []
 
   apply(line: Line, place: Place): void {
     if (line.fact === 'signed') {
-      const { entry, at } = line
-      const key = keyOf(entry)
-      this.unsettled.set(key, entry)
-      this.entries.set(key, place)
-      for (const withdrawal of entry.withdrawals) this.paying.set(withdrawal, key)
-      const live = !entry.chain.startsWith('sim-')
-      this.#left = this.#left.filter((left) => left.at > at - DAY_MS)
-      for (const { asset, atoms } of entry.leaves)
-        this.#left.push({ key, at, live, asset, atoms: BigInt(atoms) })
+      this.#sign(line.entry, line.at, place)
       return
     }
     const key = keyOf(line)
     const entry = this.unsettled.get(key)
     this.unsettled.delete(key)
-    if (line.fact === 'placed') return
-    this.#left = this.#left.filter((left) => left.key !== key)
-    this.entries.delete(key)
-    for (const withdrawal of entry?.withdrawals ?? []) this.#payBefore(withdrawal, entry?.line, key)
+    if (line.fact === 'void' && entry) this.#void(entry, key)
   }
 
-  /** A void bump leaves the line it would have joined in its place. */
-  #payBefore(withdrawal: string, line: string | undefined, voided: string): void {
-    const opening = `${voided.slice(0, voided.indexOf(' '))} ${line}`
-    if (opening !== voided && this.entries.has(opening)) this.paying.set(withdrawal, opening)
-    else this.paying.delete(withdrawal)
+  #sign(entry: SignedEntry, at: number, place: Place): void {
+    const key = keyOf(entry)
+    const opening = keyOf({ chain: entry.chain, txid: entry.line })
+    this.unsettled.set(key, entry)
+    this.entries.set(key, place)
+    this.#lines.set(opening, [...(this.#lines.get(opening) ?? []), key])
+    if (key === opening) for (const withdrawal of entry.withdrawals) this.#paying.set(withdrawal, key)
+    const live = !entry.chain.startsWith('sim-')
+    this.#left = this.#left.filter((left) => left.at > at - DAY_MS)
+    for (const { asset, atoms } of entry.leaves) this.#left.push({ at, live, asset, atoms: BigInt(atoms) })
+  }
+
+  #void(entry: SignedEntry, key: string): void {
+    const opening = keyOf({ chain: entry.chain, txid: entry.line })
+    this.entries.delete(key)
+    this.#lines.set(
+      opening,
+      (this.#lines.get(opening) ?? []).filter((each) => each !== key),
+    )
+    if (key !== opening) return
+    for (const withdrawal of entry.withdrawals)
+      if (this.#paying.get(withdrawal) === key) this.#paying.delete(withdrawal)
+  }
+
+  lineOf(withdrawal: string): readonly string[] {
+    return this.#lines.get(this.#paying.get(withdrawal) ?? '') ?? []
+  }
+
+  isPlaced(key: string): boolean {
+    return this.entries.has(key) && !this.unsettled.has(key)
   }
 
   leftSince(asset: Asset, live: boolean, sinceMs: number): bigint {

@@ -11,7 +11,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { CHAINS, NETWORKS } from '../core/assets.ts'
+import { ASSETS, CHAINS, NETWORKS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { openSecrets } from '../core/secrets.ts'
@@ -201,8 +201,12 @@ async function announceWallets(config: SignerConfig, db: Database, vault: Vault,
     { chains: [...vault.keys()] },
     live.length > 0 ? 'keys are loaded' : 'no live keys: test accounts only',
   )
-  if (live.length > 0 && Object.keys(config.limits).length === 0)
-    log.warn({}, 'BECK_SIGNER_LIMITS is not set: whoever takes over the server can have everything paid out')
+  const unlimited = ASSETS.filter((asset) => !config.limits[asset]?.hour && !config.limits[asset]?.day)
+  if (live.length > 0 && unlimited.length > 0)
+    log.warn(
+      { unlimited },
+      'BECK_SIGNER_LIMITS gives these coins no limit per hour or day: whoever takes over the server can have all of them paid out',
+    )
   if (live.length === 0 && existsSync(config.keystorePath))
     log.warn(
       {},

@@ -80,6 +80,13 @@ export function judgeAmount(
   return { kind: 'allow' }
 }
 
+/** The span whose limit atoms and a fee in the same asset can never fit into, however long they wait; null for none. */
+export function spanTooShort(limits: Limits, asset: Asset, atoms: bigint): 'hour' | 'day' | null {
+  const { hour, day } = limits[asset] ?? {}
+  if (hour !== undefined && atoms > hour) return 'hour'
+  return day !== undefined && atoms > day ? 'day' : null
+}
+
 const shown = (atoms: bigint, asset: Asset): string =>
   `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`
 

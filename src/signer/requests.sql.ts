@@ -175,17 +175,6 @@ export async function listCoins(
   }))
 }
 
-/** Withdrawals that a line pays, as they were requested. */
-export async function listPaidBy(db: Queryable, chain: ChainName, line: string): Promise<Requested[]> {
-  const { rows } = await db.query<RequestedRow>(
-    `select ${REQUEST_COLUMNS} from withdrawals w
-     where exists (select from signed_payouts s where s.chain = $1 and s.line = $2
-       and s.account_id = w.account_id and s.withdrawal_id = w.id)`,
-    [chain, line],
-  )
-  return rows.map(requestedFromRow)
-}
-
 /** Rates no older than ten minutes; null without them. */
 export async function readRates(
   db: Queryable,

@@ -3,18 +3,15 @@
  * destinations (BIP-125). Litecoin Core relays no replacements: a child that spends our own change and pays for both.
  * Ethereum: the same transfer under the same nonce at a higher price. None of them can ever pay twice.
  */
-import { signOutputs, vbytesOf, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
+import { outputsOfRaw, signOutputs, vbytesOf, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
 import { ASSET_FACTS, networkOfChain } from '../core/assets.ts'
 import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
-import { readDestination } from '../withdrawals/destination.ts'
 import { boundedRate, RATE_BOUNDS } from '../withdrawals/fees.ts'
-import { requestMacParts } from '../withdrawals/withdrawal.ts'
-import { commit, logWaiting, nameOf, type Signer } from './context.ts'
+import { commit, logWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import {
   listBumpsWanted,
   listCoins,
-  listPaidBy,
   listSpendable,
   nextChangePosition,
   type OwnedCoin,
@@ -62,17 +59,10 @@ async function replaceOutputs(
   before: SignedEntry,
   marketRate: bigint,
 ): Promise<Bump> {
-  const { chain, line } = before
+  const { chain } = before
   const asset = assetOf(chain)
-  const paid = await listPaidBy(signer.db, chain, line)
-  const authentic = paid.every((request) =>
-    signer.secrets.isMac(request.mac, 'withdrawal', requestMacParts(request)),
-  )
-  if (!authentic || paid.length !== before.withdrawals.length) return 'what it pays is not what was requested'
-  const outputs = paid.map((request) => ({
-    script: readDestination(asset, keys.mode, request.destination).lookup,
-    atoms: request.netAtoms,
-  }))
+  // What the journal's bytes pay, whatever the database says now that the line pays.
+  const outputs = outputsOfRaw(before.raw).filter((_, index) => index !== before.change?.index)
   const own = await listCoins(signer.db, chain, keys.series, before.spends)
   if (own.length !== before.spends.length) return 'a coin it spends is not known'
 
@@ -115,7 +105,6 @@ async function replaceOutputs(
     raw: signed.raw,
     feeAtoms: String(selection.feeAtoms),
     feeRate: String(rate),
-    withdrawals: paid.map(nameOf),
     spends: selection.coins.map(({ txid, index }) => ({ txid, index })),
     change: change
       ? { position: String(position), index: outputs.length, atoms: String(selection.changeAtoms) }

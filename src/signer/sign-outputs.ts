@@ -5,7 +5,7 @@ import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
 import { boundedRate, QUOTED_VBYTES } from '../withdrawals/fees.ts'
-import { commit, logWaiting, nameOf, placeAgain, refuse, type Signer } from './context.ts'
+import { commit, logWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { type Judgement, judgeRequest } from './judge.ts'
 import { judgeAmount } from './policy.ts'
@@ -55,12 +55,13 @@ export async function signPayouts(signer: Signer, keys: ChainKeys): Promise<bool
     limit: COINS_READ,
   })
   const rate = payoutRate(chain, rates.rate, payables)
-  const plan = planPayout(payables, coins, rate, asset)
-  if (!plan) {
+  const all = planPayout(payables, coins, rate, asset)
+  if (!all) {
     logWaiting(signer, chain, 'payouts', 'the confirmed coins do not suffice')
     return false
   }
-  if (!allowsFee(signer, chain, plan.selection.feeAtoms, sumNet(plan.paid))) return false
+  const plan = await withinPolicy(signer, chain, all, (fewer) => planPayout(fewer, coins, rate, asset))
+  if (!plan) return false
   crashPoint('signer:planned')
   const entry = signPayout(keys, plan, rate, position)
   const placing = await commit(signer, entry)
@@ -76,8 +77,8 @@ async function judgeWaiting(
   const payables: Payable[] = []
   for (const request of requests) {
     const before = await signer.journal.payingFor(nameOf(request))
-    if (before) {
-      await placeAgain(signer, request, before)
+    if (before.length > 0) {
+      await restorePaid(signer, request, before)
       continue
     }
     const planned = sumNet(payables)
@@ -130,6 +131,23 @@ function planPayout(
     const paid: readonly Payable[] = [...(plan?.paid ?? []), payable]
     const selection = select(paid)
     if (selection) plan = { paid, selection }
+  }
+  return plan
+}
+
+/** The fee counts against the limits as well: the newest withdrawals wait until it fits. */
+async function withinPolicy(
+  signer: Signer,
+  chain: ChainName,
+  all: PayoutPlan,
+  replan: (paid: readonly Payable[]) => PayoutPlan | null,
+): Promise<PayoutPlan | null> {
+  let plan: PayoutPlan | null = all
+  while (plan && !allowsFee(signer, chain, plan.selection.feeAtoms, sumNet(plan.paid))) {
+    const [payable, ...others] = plan.paid
+    if (payable && others.length === 0)
+      await refuseIfTooLarge(signer, payable.request, plan.selection.feeAtoms)
+    plan = others.length === 0 ? null : replan(plan.paid.slice(0, -1))
   }
   return plan
 }

@@ -5,7 +5,7 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { type Branch, HOT_WALLET_POSITION, OWN_BRANCH } from '../wallets/derivation.ts'
 import { RATE_BOUNDS } from '../withdrawals/fees.ts'
-import { commit, logWaiting, nameOf, placeAgain, refuse, type Signer } from './context.ts'
+import { commit, logWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { judgeRequest } from './judge.ts'
 import { judgeAmount } from './policy.ts'
@@ -69,8 +69,8 @@ async function signRequest(
   chainId: number,
 ): Promise<'placed' | 'taken' | 'waits'> {
   const before = await signer.journal.payingFor(nameOf(request))
-  if (before) {
-    await placeAgain(signer, request, before)
+  if (before.length > 0) {
+    await restorePaid(signer, request, before)
     return 'waits'
   }
   const { chain, asset, netAtoms } = request
@@ -94,7 +94,10 @@ async function signRequest(
     return wait('the hot wallet holds too little of it')
   if (ether < feeAtoms + (asset === 'ETH' ? netAtoms : 0n))
     return wait('the hot wallet holds too little ether')
-  if (!allowsGas(signer, chain, feeAtoms, asset === 'ETH' ? netAtoms : 0n)) return 'waits'
+  if (!allowsGas(signer, chain, feeAtoms, asset === 'ETH' ? netAtoms : 0n)) {
+    if (asset === 'ETH') await refuseIfTooLarge(signer, request, feeAtoms)
+    return 'waits'
+  }
   const nonce = await nextNonce(signer.db, chain, sender)
   if (nonce === null) return wait('the nonce of the hot wallet is not known yet')
   crashPoint('signer:planned')

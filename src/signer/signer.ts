@@ -1,6 +1,6 @@
 /** One turn of the signer: first what it signed and never saw placed, then payouts, bumps and sweeps of each chain. */
 import { networkOfChain } from '../core/assets.ts'
-import { type Signer, settle } from './context.ts'
+import { releasePlaced, type Signer, settle } from './context.ts'
 import { listChainsWithWork } from './requests.sql.ts'
 import { signBumps } from './sign-bumps.ts'
 import { signPayouts } from './sign-outputs.ts'
@@ -14,6 +14,7 @@ export type { Signer } from './context.ts'
 export async function signerTurn(signer: Signer): Promise<boolean> {
   // Nothing new is signed while the fate of something signed is open: it may pay the same withdrawals.
   for (const entry of signer.journal.unsettled()) await settle(signer, entry)
+  await releasePlaced(signer)
   let more = false
   for (const chain of await listChainsWithWork(signer.db)) {
     const keys = signer.vault.get(chain)

@@ -34,7 +34,10 @@ export interface Capital {
   readonly atoms: bigint
 }
 
-/** Capital this deep in the chain that the ledger does not know yet. */
+/**
+ * Capital this deep in the chain that the ledger does not know yet. What spends coins of ours is no capital but change,
+ * even when a restored database knows nothing of its transaction.
+ */
 export async function listUnbookedCapital(
   db: Queryable,
   chain: ChainName,
@@ -55,6 +58,7 @@ export async function listUnbookedCapital(
          join chains v on v.chain = c.chain
          where c.chain = $1 and a.payment_id is null and v.tip_height - c.block_height + 1 >= $3
            and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
+           and not exists (select from coins s where s.chain = c.chain and s.spent_by = c.txid)
            and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)
            and not exists (select from journal_entries j where j.account_id = $4
              and j.cause = 'capital:' || c.chain || ':' || c.txid || ':' || c.output_index)

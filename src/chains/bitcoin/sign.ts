@@ -55,6 +55,16 @@ export function signOutputs(inputs: readonly SignedInput[], outputs: readonly Si
   return { raw: transaction.hex, txid: transaction.id, vbytes: transaction.vsize }
 }
 
+/** What signed bytes pay, in order. */
+export function outputsOfRaw(raw: string): SignedOutput[] {
+  const transaction = readRaw(raw)
+  return Array.from({ length: transaction.outputsLength }, (_, index) => {
+    const { script, amount } = transaction.getOutput(index)
+    invariant(script !== undefined && amount !== undefined, 'a signed output has a script and an amount')
+    return { script, atoms: amount }
+  })
+}
+
 /**
  * Virtual bytes of such a transaction, never less than what is signed: a DER signature has at most 72 bytes (BIP-141).
  *
@@ -68,7 +78,9 @@ export function vbytesOf(inputCount: number, scriptLengths: readonly number[]): 
 }
 
 /** Virtual bytes of signed bytes. */
-export const vbytesOfRaw = (raw: string): number =>
-  Transaction.fromRaw(Buffer.from(raw, 'hex'), { allowUnknownOutputs: true, disableScriptCheck: true }).vsize
+export const vbytesOfRaw = (raw: string): number => readRaw(raw).vsize
+
+const readRaw = (raw: string): Transaction =>
+  Transaction.fromRaw(Buffer.from(raw, 'hex'), { allowUnknownOutputs: true, disableScriptCheck: true })
 
 const countBytes = (count: number): number => (count < 0xfd ? 1 : 3)

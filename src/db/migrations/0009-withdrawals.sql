@@ -81,6 +81,8 @@ create unique index signed_transactions_nonce on signed_transactions (chain, sen
 create index signed_transactions_open on signed_transactions (chain, created_at) where outcome is null;
 create index signed_transactions_by_block on signed_transactions (chain, block_height) where block_height is not null;
 create index signed_transactions_line on signed_transactions (chain, line);
+-- Placed by the signer and not released for sending yet: send_at is infinity until its journal knows of the placing.
+create index signed_transactions_unreleased on signed_transactions (chain) where send_at = 'infinity';
 
 -- Which line of transactions pays a withdrawal. One at most: this key is why nobody is paid twice.
 create table signed_payouts (
@@ -115,6 +117,7 @@ create table coins (
 create index coins_spendable on coins (chain, atoms desc) where spent_by is null and reserved_by is null;
 create index coins_by_height on coins (chain, block_height) where block_height is not null;
 create index coins_by_spent_height on coins (chain, spent_height) where spent_height is not null;
+create index coins_by_spender on coins (chain, spent_by) where spent_by is not null;
 create index coins_reserved on coins (chain, reserved_by) where reserved_by is not null;
 
 -- Chains with accounts: the next nonce of each of our senders. A row, so that two signers take turns.

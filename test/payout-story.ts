@@ -1,0 +1,76 @@
+/** Tells stories of withdrawals on a simulated chain in memory: signer, payer and watcher take turns. */
+import assert from 'node:assert/strict'
+import type { SimulatedChainName } from '../src/chains/simulated/network.ts'
+import type { Asset } from '../src/core/assets.ts'
+import { requestWithdrawal } from '../src/flows/request-withdrawal.ts'
+import type { Withdrawal } from '../src/withdrawals/withdrawal.ts'
+import { findWithdrawal } from '../src/withdrawals/withdrawals.sql.ts'
+import { testPayment } from './gateway.ts'
+import { payOnce, signAll, testSigner } from './payouts.ts'
+import { tellStory } from './story.ts'
+
+export const DESTINATIONS = {
+  'sim-bitcoin': 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx',
+  'sim-litecoin': 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0',
+  'sim-ethereum': '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+} as const
+export const PAYOUT_CONFIRMATIONS = { 'sim-bitcoin': 2, 'sim-litecoin': 6, 'sim-ethereum': 12 } as const
+
+export async function tellPayouts(chain: SimulatedChainName) {
+  const story = await tellStory({ chain, freshPerChain: 12 })
+  const { gateway, account, port } = story
+  const signer = await testSigner(gateway, [chain])
+  const turn = async () => {
+    await signAll(signer)
+    await payOnce(gateway, port)
+    await story.look()
+  }
+  await payOnce(gateway, port)
+  return {
+    ...story,
+    signer,
+    turn,
+    /** A turn of the payer alone, while the signer is away. */
+    turnPayer: () => payOnce(gateway, port),
+    async earn(asset: Asset, fiatMinor: bigint) {
+      const payment = await testPayment(gateway, account, { asset, fiatMinor })
+      await story.pay(payment, payment.dueAtoms)
+      await story.mine(PAYOUT_CONFIRMATIONS[chain])
+      await story.look()
+      assert.equal((await story.read(payment)).status, 'completed')
+    },
+    request: (asset: Asset, amount: string, destination: string = DESTINATIONS[chain]) =>
+      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination })),
+    async now({ accountId, id }: Withdrawal): Promise<Withdrawal> {
+      const found = await findWithdrawal(gateway.db, accountId, id)
+      assert(found)
+      return found
+    },
+    /** Blocks that the watcher sees, and what follows from them. */
+    async mineAndTurn(count: number) {
+      await story.mine(count)
+      await story.look()
+      await turn()
+    },
+    /** What a database restored from a backup taken after the requests looks like: nothing of what was signed. */
+    async forgetSigned() {
+      for (const statement of FORGETTING) await gateway.db.query(statement)
+    },
+    async outputsOf(txid: string) {
+      const found = await port.findTransaction(txid)
+      assert(found?.block)
+      const block = await port.readBlock(found.block.hash)
+      return block.transactions.find((transaction) => transaction.key === txid)?.outputs ?? []
+    },
+  }
+}
+
+const FORGETTING = [
+  `update withdrawals set status = 'requested', tx_hash = null, broadcast_at = null, completed_at = null`,
+  `update nonces n set next = t.nonce from signed_transactions t join signed_payouts p on p.chain = t.chain and p.line = t.line
+   where n.chain = t.chain and n.sender = t.sender`,
+  `update coins c set reserved_by = null from signed_payouts p where p.chain = c.chain and p.line = c.reserved_by`,
+  'delete from coins where block_height is null',
+  `with forgotten as (delete from signed_payouts returning chain, line)
+   delete from signed_transactions t using forgotten f where t.chain = f.chain and t.line = f.line`,
+]
