@@ -69,7 +69,6 @@ export async function listDeposits(
 export interface Sighting {
   readonly accountId: AccountId
   readonly paymentId: PaymentId
-  readonly chain: ChainName
   readonly asset: Asset
   readonly txKey: string
   readonly txHash: string | null
@@ -88,62 +87,89 @@ export interface Sighting {
 }
 
 /**
- * Records what the chain shows. A block's word beats the mempool's; seeing the same again changes nothing.
- * A deposit that was replaced, dropped or reorganised and is shown again is `seen` again.
+ * Records what the chain shows, a block or a batch at a time. A block's word beats the mempool's; seeing the same again
+ * changes nothing. A deposit that was replaced, dropped or reorganised and is shown again is `seen` again.
  *
- * @returns Whether anything changed.
+ * @returns The payments of which anything changed.
  */
-export async function recordSighting(tx: Tx, sighting: Sighting): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `insert into deposits as d (account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms,
-       status, block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'seen', $11, $12, $13, $14, $14 > $15::timestamptz or $16, $17, $18)
-     on conflict (chain, tx_key, output_index) do update set
-       status = 'seen',
-       block_height = excluded.block_height,
-       block_hash = excluded.block_hash,
-       seen_at = least(d.seen_at, excluded.seen_at),
-       late = d.late and (least(d.seen_at, excluded.seen_at) > $15::timestamptz or $16),
-       replaced_by = null,
-       missing_since = null
-     where case when excluded.block_height is null
-       then d.block_height is null and d.status in ('reorganised', 'dropped', 'replaced')
-       else d.block_hash is distinct from excluded.block_hash end`,
-    [
-      sighting.accountId,
-      newId('dep'),
-      sighting.paymentId,
-      sighting.chain,
-      sighting.asset,
-      sighting.txKey,
-      sighting.txHash,
-      sighting.outputIndex,
-      sighting.address,
-      sighting.amountAtoms,
-      sighting.block?.height ?? null,
-      sighting.block?.hash ?? null,
-      sighting.requiredConfirmations,
-      sighting.seenAt,
-      sighting.windowEndsAt,
-      sighting.paymentIsOver,
-      sighting.sightedMinor,
-      sighting.dust,
-    ],
+export async function recordSightings(
+  tx: Tx,
+  chain: ChainName,
+  sightings: readonly Sighting[],
+): Promise<PaymentKey[]> {
+  if (sightings.length === 0) return []
+  const shown = sightings.map((sighting) => ({
+    account_id: sighting.accountId,
+    id: newId('dep'),
+    payment_id: sighting.paymentId,
+    asset: sighting.asset,
+    tx_key: sighting.txKey,
+    tx_hash: sighting.txHash,
+    output_index: sighting.outputIndex,
+    address: sighting.address,
+    amount_atoms: String(sighting.amountAtoms),
+    block_height: sighting.block?.height ?? null,
+    block_hash: sighting.block?.hash ?? null,
+    required_confirmations: sighting.requiredConfirmations,
+    seen_at: sighting.seenAt,
+    window_ends_at: sighting.windowEndsAt,
+    is_over: sighting.paymentIsOver,
+    sighted_minor: sighting.sightedMinor === null ? null : String(sighting.sightedMinor),
+    dust: sighting.dust,
+  }))
+  const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+    `with shown as (
+       select * from jsonb_to_recordset($2::jsonb) as s (account_id uuid, id uuid, payment_id uuid, asset text, tx_key text,
+         tx_hash text, output_index integer, address text, amount_atoms numeric, block_height bigint, block_hash text,
+         required_confirmations integer, seen_at timestamptz, window_ends_at timestamptz, is_over boolean,
+         sighted_minor bigint, dust boolean)
+     ), shown_again as (
+       update deposits d set
+         status = 'seen',
+         block_height = s.block_height,
+         block_hash = s.block_hash,
+         seen_at = least(d.seen_at, s.seen_at),
+         late = d.late and (least(d.seen_at, s.seen_at) > s.window_ends_at or s.is_over),
+         replaced_by = null,
+         missing_since = null
+       from shown s
+       where d.chain = $1 and d.tx_key = s.tx_key and d.output_index = s.output_index
+         and case when s.block_height is null
+           then d.block_height is null and d.status in ('reorganised', 'dropped', 'replaced')
+           else d.block_hash is distinct from s.block_hash end
+       returning d.account_id, d.payment_id
+     ), shown_first as (
+       insert into deposits (account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms,
+         status, block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust)
+       select account_id, id, payment_id, $1, asset, tx_key, tx_hash, output_index, address, amount_atoms,
+         'seen', block_height, block_hash, required_confirmations, seen_at, seen_at > window_ends_at or is_over,
+         sighted_minor, dust
+       from shown
+       on conflict (chain, tx_key, output_index) do nothing
+       returning account_id, payment_id
+     )
+     select account_id, payment_id from shown_again union all select account_id, payment_id from shown_first`,
+    [chain, JSON.stringify(shown)],
   )
-  return rowCount > 0
+  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
 }
 
-/** Remembers what an unconfirmed deposit's transaction spends. */
+/** Remembers what the transactions of unconfirmed deposits spend. */
 export async function recordInputs(
   tx: Tx,
   chain: ChainName,
-  txKey: string,
-  inputs: readonly { txid: string; index: number }[],
+  spends: readonly { txKey: string; spentTx: string; spentIndex: number }[],
 ): Promise<void> {
+  if (spends.length === 0) return
   await tx.query(
     `insert into deposit_inputs (chain, tx_key, spent_tx, spent_index)
-     select $1, $2, * from unnest($3::text[], $4::bigint[]) on conflict do nothing`,
-    [chain, txKey, inputs.map((input) => input.txid), inputs.map((input) => input.index)],
+     select $1, * from unnest($2::text[], $3::text[], $4::bigint[]) on conflict do nothing`,
+    [
+      chain,
+      spends.map((spend) => spend.txKey),
+      spends.map((spend) => spend.spentTx),
+      spends.map((spend) => spend.spentIndex),
+    ],
   )
 }
 

@@ -3,7 +3,7 @@
  * where they do not match, then read the mempool; each block and each batch in a transaction of its own that carries
  * the leader's epoch. Looking twice changes nothing; a crash anywhere is continued by the next look.
  */
-import type { Block, BlockRef, ChainPort, ChainTransaction } from '../chains/chain.ts'
+import type { Block, BlockRef, ChainPort } from '../chains/chain.ts'
 import { WrongChain } from '../chains/chain.ts'
 import type { ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
@@ -31,13 +31,13 @@ import {
 } from '../deposits/deposits.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../payments/payments.sql.ts'
-import { forgetCoins } from '../withdrawals/coins.sql.ts'
+import { forgetCoins, markCoinsSpent } from '../withdrawals/coins.sql.ts'
 import { forgetGasFunding } from '../withdrawals/gas-funding.sql.ts'
 import { forgetReceipts } from '../withdrawals/receipts.sql.ts'
 import { markEtherUnchecked } from './check-ether.sql.ts'
 import { checkEther } from './check-ether.ts'
 import type { Gateway } from './gateway.ts'
-import { listWatchedEtherAddresses } from './own-addresses.sql.ts'
+import { listWatchedEtherAddresses, matchOwnSpends } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
 
 /** A reorganisation deeper than this stops the watcher until the operator looks at it. */
@@ -132,7 +132,7 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
 }
 
 /** Writes one block: its deposits, what its spends replace, and whose confirmations it completes. */
-function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainView> {
+export function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainView> {
   const at: BlockRef = { height: block.height, hash: block.hash }
   const time = new Date(block.timeMs)
   return gateway.db.transaction(async (tx) => {
@@ -140,7 +140,9 @@ function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<Chain
     // A sibling that took the lead and gave it back may have written this block already.
     if (view.tipHash !== block.parentHash) return view
     const touched = await recordDeposits(gateway, tx, lease.chain, block.transactions, { block: at, time })
-    const replaced = await markReplaced(tx, lease.chain, spendsOf(block.transactions))
+    const spends = await matchOwnSpends(tx, lease.chain, block.transactions)
+    await markCoinsSpent(tx, lease.chain, block.height, spends)
+    const replaced = await markReplaced(tx, lease.chain, spends)
     await advanceTip(tx, lease.chain, { ...at, parentHash: block.parentHash, time })
     const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
     await markDecisionDue(tx, [...touched, ...replaced, ...confirmed])
@@ -223,7 +225,11 @@ async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): 
           block: null,
           time: await databaseTime(tx),
         })
-        const replaced = await markReplaced(tx, port.chain, spendsOf(transactions))
+        const replaced = await markReplaced(
+          tx,
+          port.chain,
+          await matchOwnSpends(tx, port.chain, transactions),
+        )
         await markDecisionDue(tx, [...touched, ...replaced])
         if (touched.length > 0) crashPoint('observe:sighting-written')
       })
@@ -248,15 +254,6 @@ async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): 
 }
 
 const isSimulated = (chain: ChainName): boolean => chain.startsWith('sim-')
-
-const spendsOf = (transactions: readonly ChainTransaction[]) =>
-  transactions.flatMap((transaction) =>
-    transaction.inputs.map((input) => ({
-      txKey: transaction.key,
-      spentTx: input.txid,
-      spentIndex: input.index,
-    })),
-  )
 
 async function databaseTime(db: Database | Tx): Promise<Date> {
   const { rows } = await db.query<{ now: Date }>('select clock_timestamp() as now')

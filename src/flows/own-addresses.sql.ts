@@ -1,4 +1,5 @@
-/** Which of the chain's outputs are ours: the one query that meets every output of every block. */
+/** Which of the chain's outputs and inputs are ours: the queries that meet every one of every block. */
+import type { ChainTransaction } from '../chains/chain.ts'
 import type { ChainName, Fiat, Mode } from '../core/assets.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
@@ -19,14 +20,16 @@ export interface IssuedAddress {
  * Our addresses among lookups, by the lookup in hex; null for those that no payment has: change, and the pool.
  *
  * One array against the primary key of `addresses` costs one index descent per distinct output, whatever the size of
- * the table; nothing is held in memory. bench/block-scan.ts has the figures.
+ * the table; nothing is held in memory. The lookups travel packed, those of one size together: as an array of their
+ * own, each quoted and parsed, they took longer than the search. bench/block-scan.ts has the figures.
  */
 export async function matchOwnAddresses(
   db: Queryable,
   chain: ChainName,
   lookups: readonly Uint8Array[],
 ): Promise<Map<string, IssuedAddress | null>> {
-  if (lookups.length === 0) return new Map()
+  const groups = groupsOfOneSize(lookups)
+  if (groups.length === 0) return new Map()
   const { rows } = await db.query<
     { lookup: Buffer; address: string } & (
       | { payment_id: null }
@@ -46,8 +49,10 @@ export async function matchOwnAddresses(
      from addresses a
      left join payments p on p.account_id = a.account_id and p.id = a.payment_id
      left join accounts o on o.id = p.account_id
-     where a.chain = $1 and a.lookup = any($2::bytea[])`,
-    [chain, lookups.map((lookup) => Buffer.from(lookup.buffer, lookup.byteOffset, lookup.byteLength))],
+     where a.chain = $1 and a.lookup = any(array(
+       select substr(g.packed, n * g.size + 1, g.size)
+       from unnest($2::bytea[], $3::integer[]) as g (packed, size), generate_series(0, length(g.packed) / g.size - 1) as n))`,
+    [chain, groups.map((group) => Buffer.concat(group)), groups.map((group) => group[0]?.length ?? 0)],
   )
   return new Map(
     rows.map((row) => [
@@ -66,6 +71,57 @@ export async function matchOwnAddresses(
           },
     ]),
   )
+}
+
+function groupsOfOneSize(lookups: readonly Uint8Array[]): Uint8Array[][] {
+  const bySize = new Map<number, Uint8Array[]>()
+  for (const lookup of lookups) {
+    if (lookup.length === 0) continue
+    const group = bySize.get(lookup.length)
+    if (group) group.push(lookup)
+    else bySize.set(lookup.length, [lookup])
+  }
+  return [...bySize.values()]
+}
+
+/** An output that a transaction spends. */
+export interface Spend {
+  /** The transaction that spends. */
+  readonly txKey: string
+  readonly spentTx: string
+  readonly spentIndex: number
+}
+
+export const spendsOf = ({ key, inputs }: ChainTransaction): Spend[] =>
+  inputs.map(({ txid, index }) => ({ txKey: key, spentTx: txid, spentIndex: index }))
+
+const TXID_BYTES = 32
+
+/**
+ * What the transactions spend, less what concerns nobody here: the few that spend from a transaction of which we have a
+ * coin, or which an unconfirmed deposit spends from as well. To be called when the coins of the same block are recorded.
+ */
+export async function matchOwnSpends(
+  db: Queryable,
+  chain: ChainName,
+  transactions: readonly ChainTransaction[],
+): Promise<Spend[]> {
+  const spends = transactions.flatMap(spendsOf)
+  if (spends.length === 0) return []
+  const packed = Buffer.alloc(spends.length * TXID_BYTES)
+  for (const [position, { spentTx }] of spends.entries()) packed.write(spentTx, position * TXID_BYTES, 'hex')
+  const { rows } = await db.query<{ txid: string }>(
+    `with spent as materialized (
+       select encode(substr($2::bytea, n * 32 + 1, 32), 'hex') as txid
+       from generate_series(0, length($2::bytea) / 32 - 1) as n
+     )
+     select txid from spent join coins using (txid) where coins.chain = $1
+     union
+     select txid from spent join deposit_inputs on spent_tx = txid where deposit_inputs.chain = $1`,
+    [chain, packed],
+  )
+  const known = new Set(rows.map((row) => row.txid))
+  return spends.filter(({ spentTx }) => known.has(spentTx))
 }
 
 /** Transactions that the gateway signed itself: change and sweeps, never deposits. */

@@ -7,14 +7,21 @@ import {
   markRenamedByBlock,
   type PaymentKey,
   recordInputs,
-  recordSighting,
+  recordSightings,
+  type Sighting,
 } from '../deposits/deposits.sql.ts'
 import { fiatValue } from '../rates/quote.ts'
 import { recordCoins } from '../withdrawals/coins.sql.ts'
 import { recordGasFunding } from '../withdrawals/gas-funding.sql.ts'
 import { recordReceipts } from '../withdrawals/receipts.sql.ts'
 import type { Gateway } from './gateway.ts'
-import { type IssuedAddress, listOwnTransactions, matchOwnAddresses } from './own-addresses.sql.ts'
+import {
+  type IssuedAddress,
+  listOwnTransactions,
+  matchOwnAddresses,
+  type Spend,
+  spendsOf,
+} from './own-addresses.sql.ts'
 
 /** Output index of ether that contracts sent (see the chain port). */
 export const SENT_BY_CONTRACT = -2
@@ -27,7 +34,7 @@ interface Where {
 }
 
 /**
- * Records deposits and, from blocks of chains with outputs, the coins that were received and spent.
+ * Records deposits and, from blocks of chains with outputs, the coins that were received.
  *
  * @returns The payments whose deposits changed.
  */
@@ -40,12 +47,15 @@ export async function recordDeposits(
 ): Promise<PaymentKey[]> {
   const lookups = transactions.flatMap((transaction) => transaction.outputs.map((output) => output.lookup))
   const own = await matchOwnAddresses(tx, chain, lookups)
+  const paying =
+    own.size === 0
+      ? []
+      : transactions.filter((transaction) =>
+          transaction.outputs.some((output) => own.has(hex(output.lookup))),
+        )
   if (where.block && networkOfChain(chain) !== 'ethereum') {
-    await recordCoins(tx, chain, { ...where.block, transactions }, (lookup) => own.has(hex(lookup)))
+    await recordCoins(tx, chain, { ...where.block, transactions: paying }, (lookup) => own.has(hex(lookup)))
   }
-  const paying = transactions.filter((transaction) =>
-    transaction.outputs.some((output) => own.has(hex(output.lookup))),
-  )
   const ours = await listOwnTransactions(
     tx,
     chain,
@@ -53,7 +63,8 @@ export async function recordDeposits(
   )
 
   const sightedAt = where.block ? await earlier(tx, where.time) : where.time
-  const touched: PaymentKey[] = []
+  const sightings: Sighting[] = []
+  const spends: Spend[] = []
   for (const transaction of paying) {
     if (ours.has(transaction.key)) {
       await recordOwnEther(tx, chain, transaction, own, where.block)
@@ -64,15 +75,14 @@ export async function recordDeposits(
       await recordReceipts(tx, chain, transaction.key, ownOutputs, where.block.height)
     }
     if (!transaction.outputs.some((output) => own.get(hex(output.lookup)))) continue
-    if (transaction.inputs.length > 0) await recordInputs(tx, chain, transaction.key, transaction.inputs)
+    spends.push(...spendsOf(transaction))
     for (const output of transaction.outputs) {
       const address = output.atoms > 0n ? own.get(hex(output.lookup)) : undefined
       if (!address) continue
       if (output.index === SENT_BY_CONTRACT)
         await markRenamedByBlock(tx, chain, address.address, transaction.key)
-      const isNew = await recordSighting(tx, {
+      sightings.push({
         ...address,
-        chain,
         asset: output.asset,
         txKey: transaction.key,
         txHash: transaction.hash,
@@ -83,10 +93,10 @@ export async function recordDeposits(
         sightedMinor: sightedAt > address.windowEndsAt ? valueAtSight(gateway, address, output) : null,
         dust: output.atoms < ASSET_FACTS[output.asset].dustAtoms,
       })
-      if (isNew) touched.push(address)
     }
   }
-  return touched
+  await recordInputs(tx, chain, spends)
+  return recordSightings(tx, chain, sightings)
 }
 
 /** Gas that we sent to a deposit address ourselves. */

@@ -2,13 +2,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import type { Database } from '../db/database.ts'
-import { type CoinBlock, forgetCoins, recordCoins } from './coins.sql.ts'
+import { type CoinBlock, forgetCoins, markCoinsSpent, recordCoins } from './coins.sql.ts'
 
 const OURS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(1))
 const THEIRS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(2))
 const isOurs = (lookup: Uint8Array) => lookup[2] === 1
 
-const paying: CoinBlock = {
+interface SpendingBlock extends CoinBlock {
+  readonly transactions: readonly (CoinBlock['transactions'][number] & {
+    readonly inputs: readonly { txid: string; index: number }[]
+  })[]
+}
+
+const paying: SpendingBlock = {
   height: 10,
   transactions: [
     {
@@ -21,13 +27,19 @@ const paying: CoinBlock = {
     },
   ],
 }
-const spending: CoinBlock = {
+const spending: SpendingBlock = {
   height: 11,
   transactions: [{ key: 'b', inputs: [{ txid: 'a', index: 1 }], outputs: [] }],
 }
 
-const record = (db: Database, block: CoinBlock) =>
-  db.transaction((tx) => recordCoins(tx, 'bitcoin', block, isOurs))
+const record = (db: Database, block: SpendingBlock) =>
+  db.transaction(async (tx) => {
+    await recordCoins(tx, 'bitcoin', block, isOurs)
+    const spends = block.transactions.flatMap(({ key, inputs }) =>
+      inputs.map(({ txid, index }) => ({ txKey: key, spentTx: txid, spentIndex: index })),
+    )
+    await markCoinsSpent(tx, 'bitcoin', block.height, spends)
+  })
 const coins = async (db: Database) =>
   (
     await db.query(

@@ -15,12 +15,11 @@ export interface CoinBlock {
       readonly index: number
       readonly atoms: bigint
     }[]
-    readonly inputs: readonly { readonly txid: string; readonly index: number }[]
   }[]
 }
 
 /**
- * Records the coins that a block gives us and those of ours that it spends. Reading a block again changes nothing.
+ * Records the coins that a block gives us. Reading a block again changes nothing.
  * To be called for chains with outputs, in the transaction that moves the cursor past the block.
  *
  * @param isOurs - Whether a scriptPubKey has a row in `addresses`, of either branch, issued or not: the caller matched
@@ -35,27 +34,36 @@ export async function recordCoins(
   const given = block.transactions.flatMap(({ key, outputs }) =>
     outputs.filter((output) => isOurs(output.lookup)).map((output) => ({ txid: key, ...output })),
   )
-  if (given.length > 0)
-    await tx.query(
-      `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
+  if (given.length === 0) return
+  await tx.query(
+    `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
        select $1::text, txid, output_index, lookup, atoms, $2::bigint
        from unnest($3::text[], $4::integer[], $5::bytea[], $6::numeric[]) as given (txid, output_index, lookup, atoms)
        order by txid, output_index
        on conflict (chain, txid, output_index) do update set block_height = excluded.block_height
          where coins.block_height is distinct from excluded.block_height`,
-      [
-        chain,
-        block.height,
-        given.map((coin) => coin.txid),
-        given.map((coin) => coin.index),
-        given.map((coin) => coin.lookup),
-        given.map((coin) => coin.atoms),
-      ],
-    )
-  const spent = block.transactions.flatMap(({ key, inputs }) =>
-    inputs.map(({ txid, index }) => ({ by: key, txid, index })),
+    [
+      chain,
+      block.height,
+      given.map((coin) => coin.txid),
+      given.map((coin) => coin.index),
+      given.map((coin) => coin.lookup),
+      given.map((coin) => coin.atoms),
+    ],
   )
-  if (spent.length === 0) return
+}
+
+/**
+ * Notes which of our coins a block spends; spends of other coins are ignored. To be called after {@link recordCoins} of
+ * the same block, in the same transaction.
+ */
+export async function markCoinsSpent(
+  tx: Tx,
+  chain: ChainName,
+  blockHeight: number,
+  spends: readonly { readonly txKey: string; readonly spentTx: string; readonly spentIndex: number }[],
+): Promise<void> {
+  if (spends.length === 0) return
   await tx.query(
     `update coins set spent_by = spent.by, spent_height = $2::bigint
      from unnest($3::text[], $4::text[], $5::bigint[]) as spent (by, txid, output_index)
@@ -63,10 +71,10 @@ export async function recordCoins(
        and (coins.spent_by, coins.spent_height) is distinct from (spent.by, $2::bigint)`,
     [
       chain,
-      block.height,
-      spent.map((input) => input.by),
-      spent.map((input) => input.txid),
-      spent.map((input) => input.index),
+      blockHeight,
+      spends.map((spend) => spend.txKey),
+      spends.map((spend) => spend.spentTx),
+      spends.map((spend) => spend.spentIndex),
     ],
   )
 }

@@ -88,7 +88,16 @@ function startLoops() {
   return { stop: () => Promise.all(loops.map((loop) => loop.stop())) }
 }
 
-/** Resolves when the loops have brought the payment there; the test's own time limit ends a wait in vain. */
+/** Resolves when the loops have brought the payment there. */
 async function reached(payment: Payment, status: PaymentStatus): Promise<void> {
-  while ((await road.show(payment)).status !== status) await new Promise((resolve) => setTimeout(resolve, 50))
+  const deadline = Date.now() + 30_000
+  while ((await road.show(payment)).status !== status) {
+    if (Date.now() > deadline) {
+      const { rows } = await gateway.db.query('select * from chains')
+      assert.fail(
+        `not ${status} after 30 s: ${JSON.stringify([await road.statusOf(payment), await node.tip(), rows], (_, value) => (typeof value === 'bigint' ? String(value) : value))}`,
+      )
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
 }
