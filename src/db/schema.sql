@@ -555,6 +555,8 @@ create table signed_transactions (
   block_hash text,
   reverted boolean not null default false,
   paid_fee_atoms numeric(78,0),
+  booked_fee_atoms numeric(78,0) not null default 0,
+  fee_bookings integer not null default 0,
   bump_wanted boolean not null default false,
   outcome text,
   constraint signed_transactions_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),

@@ -6,7 +6,6 @@ import type { ChainPort, FoundTransaction } from '../chains/chain.ts'
 import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
-import type { AccountId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { announce } from '../events/announce.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
@@ -20,6 +19,7 @@ import {
   listUnderWay,
   lockLine,
   markBlock,
+  markFeeBooked,
   releaseCoins,
   reopen,
   type Settling,
@@ -106,11 +106,12 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
     const mined = members.find((member) => member.txid === txid)
     if (!mined?.isOpen || mined.blockHeight === null) return false
     await setOutcome(tx, chain, txid, mined.reverted ? 'reverted' : 'confirmed')
-    await bookFee(tx, mined)
+    await bookFee(tx, mined, mined.paidFeeAtoms ?? mined.feeAtoms)
     if (mined.kind !== 'child') {
       for (const rival of members.filter((member) => member.txid !== txid && excludes(mined, member))) {
         await setOutcome(tx, chain, rival.txid, 'displaced')
-        await unbookFee(tx, rival)
+        // It had settled before a deep reorganisation.
+        await bookFee(tx, rival, 0n)
       }
       for (const withdrawal of withdrawals) {
         if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
@@ -128,39 +129,27 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
 const excludes = (mined: Settling, other: Settling): boolean =>
   other.isOpen && (other.kind !== 'child' || mined.kind === 'replacement')
 
-const feeCause = (chain: ChainName, txid: string): string => `transaction:${chain}:${txid}:fee`
-
-/** What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. */
-async function bookFee(tx: Tx, { chain, txid, paidFeeAtoms, feeAtoms }: Settling): Promise<void> {
+/**
+ * What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. Brings what
+ * is booked to `atoms`: after a reorganisation the same bytes may cost something else, or nothing.
+ */
+async function bookFee(tx: Tx, of: Settling, atoms: bigint): Promise<void> {
+  const { chain, txid, bookedFeeAtoms, feeBookings } = of
+  const more = atoms - bookedFeeAtoms
+  if (more === 0n) return
   const network = networkOfChain(chain)
   const asset = network === 'bitcoin' ? 'BTC' : network === 'litecoin' ? 'LTC' : 'ETH'
   await post(tx, {
     accountId: GATEWAY,
     chain,
-    cause: feeCause(chain, txid),
-    transfers: [{ asset, debit: 'network_fees', credit: 'wallet', atoms: paidFeeAtoms ?? feeAtoms }],
+    cause: `transaction:${chain}:${txid}:fee:${feeBookings + 1}`,
+    transfers: [
+      more > 0n
+        ? { asset, debit: 'network_fees', credit: 'wallet', atoms: more }
+        : { asset, debit: 'wallet', credit: 'network_fees', atoms: -more },
+    ],
   })
-}
-
-/** It had settled before a deep reorganisation, after which the other one of its line settled. */
-async function unbookFee(tx: Tx, { chain, txid }: Settling): Promise<void> {
-  await bookBack(tx, { accountId: GATEWAY, chain }, feeCause(chain, txid))
-}
-
-/** Posts the opposite of an entry, once; nothing when it was never booked. */
-async function bookBack(
-  tx: Tx,
-  of: { readonly accountId: AccountId; readonly chain: ChainName },
-  cause: string,
-): Promise<void> {
-  const booked = await listTransfers(tx, of.accountId, cause)
-  if (booked.length === 0) return
-  await post(tx, {
-    accountId: of.accountId,
-    chain: of.chain,
-    cause: `${cause}:back`,
-    transfers: booked.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
-  })
+  await markFeeBooked(tx, chain, txid, atoms)
 }
 
 /**
@@ -170,10 +159,11 @@ async function bookBack(
 async function notePaidAfterFailure(
   gateway: Gateway,
   tx: Tx,
-  { accountId, id, chain, asset, netAtoms }: Withdrawal,
+  withdrawal: Withdrawal,
   { reverted, txid }: Settling,
 ): Promise<void> {
   if (reverted) return
+  const { accountId, id, chain, asset, netAtoms } = withdrawal
   const isNew = await post(tx, {
     accountId,
     chain,
@@ -181,6 +171,7 @@ async function notePaidAfterFailure(
     transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms: netAtoms }],
   })
   if (!isNew) return
+  await updateWithdrawal(tx, withdrawal, { status: 'failed', txHash: txid, reason: 'paid_after_failure' })
   const message = `withdrawal ${id} had failed and its hold was given back; a deep reorganisation paid it by ${txid}`
   await raiseAlert(tx, { kind: 'payout_after_failure', accountId, subject: id, message })
   gateway.log.error({ chain, withdrawal: id, account: accountId, txid }, message)
@@ -233,7 +224,8 @@ async function fail(
   const status = statusAfter(withdrawal.status, trigger)
   invariant(status === 'failed', `withdrawal ${id} is ${withdrawal.status} and can not fail as ${reason}`)
   await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
-  if (withdrawal.status === 'completed') await bookBack(tx, withdrawal, completionCause(id))
+  // Only after a deep reorganisation, in which its call reverted.
+  if (withdrawal.status === 'completed') await uncomplete(tx, withdrawal)
   const held = await listTransfers(tx, accountId, holdCause(id))
   const given = await post(tx, {
     accountId,
@@ -249,6 +241,16 @@ async function fail(
     { chain, withdrawal: id, account: accountId, reason },
     'a withdrawal failed; its hold is given back',
   )
+}
+
+async function uncomplete(tx: Tx, { accountId, id, chain }: Withdrawal): Promise<void> {
+  const booked = await listTransfers(tx, accountId, completionCause(id))
+  await post(tx, {
+    accountId,
+    chain,
+    cause: `${completionCause(id)}:back`,
+    transfers: booked.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
+  })
 }
 
 /** Gives back the holds of withdrawals that the signer will never sign. @returns How many. */

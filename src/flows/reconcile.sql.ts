@@ -178,8 +178,10 @@ export interface OwnTransaction {
   /** What leaves our wallets besides the fee: 0 between addresses of ours. */
   readonly leavesAtoms: bigint
   readonly feeAtoms: bigint
-  /** The ledger has booked it. */
+  /** The ledger has booked that it left. */
   readonly isBooked: boolean
+  /** What the ledger has booked as its fee. */
+  readonly bookedFeeAtoms: bigint
   /** Chains with outputs: the watcher saw a block that holds it. */
   readonly isSpent: boolean
 }
@@ -192,18 +194,22 @@ export async function listOwnUnderWay(db: Queryable, chain: ChainName): Promise<
     leaves: bigint
     fee: bigint
     is_booked: boolean
+    booked_fee: bigint
     is_spent: boolean
   }>(
     `select t.txid, t.asset, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
        case when exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line) and t.kind <> 'child'
          then t.value_atoms else 0 end as leaves,
-       exists (select from journal_entries j where j.account_id = $2
-         and j.cause = 'transaction:' || t.chain || ':' || t.txid || ':fee') as is_booked,
+       t.booked_fee_atoms > 0 and exists (select from signed_payouts p
+         join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id
+         where p.chain = t.chain and p.line = t.line
+           and (w.status = 'completed' or w.refused_reason = 'paid_after_failure')) as is_booked,
+       t.booked_fee_atoms as booked_fee,
        exists (select from coins c where c.chain = t.chain and c.spent_by = t.txid) as is_spent
      from signed_transactions t join chains v on v.chain = t.chain
      where t.chain = $1 and t.since_height is not null
        and (t.outcome is null or t.outcome in ('confirmed', 'reverted') and t.block_height > v.tip_height - 100)`,
-    [chain, GATEWAY],
+    [chain],
   )
   return rows.map((row) => ({
     txid: row.txid,
@@ -211,6 +217,7 @@ export async function listOwnUnderWay(db: Queryable, chain: ChainName): Promise<
     leavesAtoms: row.leaves,
     feeAtoms: row.fee,
     isBooked: row.is_booked,
+    bookedFeeAtoms: row.booked_fee,
     isSpent: row.is_spent,
   }))
 }

@@ -140,10 +140,12 @@ async function sumPaying(
   for (const own of await listOwnUnderWay(db, port.chain)) {
     const found = accounts ? await port.findTransaction(own.txid) : null
     const isInBlock = accounts ? Boolean(found?.block) : own.isSpent
-    if (isInBlock === own.isBooked) continue
-    const sign = isInBlock ? -1n : 1n
-    add(own.asset, found?.reverted ? 0n : sign * own.leavesAtoms)
-    add(accounts ? 'ETH' : own.asset, sign * (found?.feeAtoms ?? own.feeAtoms))
+    const leftAtoms = isInBlock && !found?.reverted ? own.leavesAtoms : 0n
+    const paidFeeAtoms = isInBlock ? (found?.feeAtoms ?? own.feeAtoms) : 0n
+    add(own.asset, (own.isBooked ? own.leavesAtoms : 0n) - leftAtoms)
+    add(accounts ? 'ETH' : own.asset, own.bookedFeeAtoms - paidFeeAtoms)
   }
-  return [...sums].map(([asset, atoms]) => ({ asset, reason: 'paying', atoms }))
+  return [...sums]
+    .filter(([, atoms]) => atoms !== 0n)
+    .map(([asset, atoms]) => ({ asset, reason: 'paying', atoms }))
 }
