@@ -274,6 +274,13 @@ create table delivery_attempts (
   constraint delivery_attempts_pkey PRIMARY KEY (account_id, delivery_id, number)
 );
 
+create table delivery_totals (
+  result text not null,
+  attempts bigint not null,
+  duration_ms bigint not null,
+  constraint delivery_totals_pkey PRIMARY KEY (result)
+);
+
 create table deposit_inputs (
   chain text not null,
   spent_tx text not null,
@@ -341,7 +348,7 @@ create table events (
   constraint events_pkey PRIMARY KEY (account_id, id),
   constraint events_account_id_cause_key UNIQUE (account_id, cause)
 );
-CREATE INDEX events_age ON public.events USING brin (created_at);
+CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX events_replay ON public.events USING btree (account_id, created_at, id);
 
 create table fee_rates (
@@ -723,6 +730,7 @@ create table webhook_endpoints (
   constraint webhook_endpoints_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX webhook_endpoints_created ON public.webhook_endpoints USING btree (account_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
+CREATE INDEX webhook_endpoints_ill ON public.webhook_endpoints USING btree (account_id, id) WHERE ((deleted_at IS NULL) AND ((failing_since IS NOT NULL) OR (disabled_reason IS NOT NULL)));
 
 create table withdrawals (
   account_id uuid not null,
