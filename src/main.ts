@@ -32,6 +32,7 @@ import { startForgetter } from './workers/forget.ts'
 import type { Loop } from './workers/loop.ts'
 import { startMiner } from './workers/mine.ts'
 import { startPayer } from './workers/pay-out.ts'
+import { startProver } from './workers/prove.ts'
 import { startSettler } from './workers/settle.ts'
 import { startWatcher } from './workers/watch.ts'
 
@@ -148,7 +149,7 @@ function startWatchers(
 ): void {
   closeTogether(
     closers,
-    ports.map((port) => startWatcher(gateway, port)),
+    ports.flatMap((port) => [startWatcher(gateway, port), startProver(gateway, port)]),
   )
   if (config.sandboxBlockMs > 0) closeTogether(closers, [startMiner(gateway, config.sandboxBlockMs)])
 }

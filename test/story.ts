@@ -9,6 +9,7 @@ import { simulatedPort } from '../src/chains/simulated/simulated-chain.ts'
 import type { Asset } from '../src/core/assets.ts'
 import { type Lease, takeLease } from '../src/deposits/chain-view.sql.ts'
 import { meetChain, observeChain } from '../src/flows/observe-chain.ts'
+import { proveBlock } from '../src/flows/prove-block.ts'
 import { readPayment } from '../src/flows/read-payment.ts'
 import { reconcile } from '../src/flows/reconcile.ts'
 import type { Payment } from '../src/payments/payment.ts'
@@ -96,7 +97,13 @@ export async function tellStory(
     },
     proveBooks: async () => {
       const { differences } = await reconcile(gateway.db, [port])
-      assert.deepEqual(differences, [])
+      // Stories move balances by entries of their own, with causes that no part of Beck writes.
+      assert.deepEqual(
+        differences.filter(({ subject }) => !subject?.startsWith('entry test:')),
+        [],
+      )
+      // What runs after every block sees nothing either: healthy books never freeze.
+      assert.notEqual(await proveBlock(gateway, port), 'unlike')
     },
   }
 }

@@ -82,8 +82,11 @@ program
 
 program
   .command('reconcile')
-  .description('prove the books; ends with 1 when they do not balance')
-  .action(async () => (await import('./reconcile.ts')).proveBooks(terminal))
+  .description('prove the books and name what disagrees; ends with 1 when they do not balance')
+  .option('--unfreeze', 'let coins whose books agree pay out again')
+  .action(async (options: { unfreeze?: true }) =>
+    (await import('./reconcile.ts')).proveBooks(terminal, options),
+  )
 
 /** Where the API of a server on this machine answers. */
 const localApi = `http://127.0.0.1:${process.env.PORT || '8080'}`

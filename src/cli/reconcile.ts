@@ -1,17 +1,22 @@
-import { ASSET_FACTS } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset } from '../core/assets.ts'
 import { formatDecimal } from '../core/money.ts'
-import { reconcile } from '../flows/reconcile.ts'
+import { type Proof, reconcile, unfreeze } from '../flows/reconcile.ts'
 import { openLog } from '../log.ts'
 import { openPorts } from '../main.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
-/** Proves the books against themselves and against every chain that can be asked. */
-export async function proveBooks(terminal: Terminal): Promise<void> {
-  const proof = await withStore(async ({ db }, config) => {
+/**
+ * Proves the books against themselves and against every chain that can be asked, and names what disagrees.
+ *
+ * @param options.unfreeze - Lifts the freezes of coins whose books agree.
+ */
+export async function proveBooks(terminal: Terminal, options: { unfreeze?: true }): Promise<void> {
+  const { proof, lifted } = await withStore(async ({ db }, config) => {
     const ports = openPorts(config, db, openLog('warn'))
     try {
-      return await reconcile(db, ports)
+      const proof = await reconcile(db, ports)
+      return { proof, lifted: options.unfreeze ? await unfreeze(db, proof) : [] }
     } finally {
       await Promise.all(ports.map((port) => port.close()))
     }
@@ -19,23 +24,41 @@ export async function proveBooks(terminal: Terminal): Promise<void> {
   const balances = proof.differences.length === 0
   terminal.answer(
     JSON.parse(
-      JSON.stringify({ balances, ...proof }, (_key, value) =>
+      JSON.stringify({ balances, ...proof, unfrozen: lifted }, (_key, value) =>
         typeof value === 'bigint' ? value.toString() : value,
       ),
     ),
     [
-      ...table(
-        proof.holdings.map(({ chain, asset, walletAtoms, chainAtoms }) => [
-          chain,
-          asset,
-          `books ${formatDecimal(walletAtoms, ASSET_FACTS[asset].decimals)}`,
-          `chain ${formatDecimal(chainAtoms, ASSET_FACTS[asset].decimals)}`,
-        ]),
-      ),
-      ...proof.unproven.map(({ chain, reason }) => `${chain}: not compared with the chain: ${reason}`),
-      ...proof.differences.map((difference) => `DIFFERENCE ${JSON.stringify(difference)}`),
+      ...linesOf(proof),
+      ...lifted.map(({ chain, asset }) => `${chain} ${asset}: pays out again`),
       balances ? 'The books balance.' : 'The books do NOT balance.',
     ],
   )
   if (!balances) process.exitCode = 1
 }
+
+const coins = (atoms: bigint, asset: Asset): string =>
+  `${atoms < 0n ? '-' : ''}${formatDecimal(atoms < 0n ? -atoms : atoms, ASSET_FACTS[asset].decimals)}`
+
+const linesOf = (proof: Proof): string[] => [
+  ...table(
+    proof.holdings.map(({ chain, asset, walletAtoms, outside, shownAtoms }) => [
+      chain,
+      asset,
+      `books ${coins(walletAtoms, asset)}`,
+      `blocks ${coins(shownAtoms, asset)}`,
+      Object.entries(outside)
+        .map(([reason, atoms]) => `${reason} ${coins(atoms, asset)}`)
+        .join(', '),
+    ]),
+  ),
+  ...proof.gifts.map(
+    ({ chain, subject, asset, expectedAtoms, foundAtoms }) =>
+      `${chain}: ${subject} holds ${coins(foundAtoms - expectedAtoms, asset)} ${asset} that no block announced`,
+  ),
+  ...proof.unproven.map(({ chain, reason }) => `${chain}: not compared with the chain: ${reason}`),
+  ...proof.differences.map(
+    ({ proof: name, chain, asset, subject, expectedAtoms, foundAtoms }) =>
+      `DIFFERENCE ${chain} ${asset} ${subject ?? 'all together'} (${name}): expected ${coins(expectedAtoms, asset)}, found ${coins(foundAtoms, asset)}`,
+  ),
+]

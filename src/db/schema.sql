@@ -186,6 +186,7 @@ create table coins (
 CREATE INDEX coins_by_height ON public.coins USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
 CREATE INDEX coins_by_spender ON public.coins USING btree (chain, spent_by) WHERE (spent_by IS NOT NULL);
 CREATE INDEX coins_by_spent_height ON public.coins USING btree (chain, spent_height) WHERE (spent_height IS NOT NULL);
+CREATE INDEX coins_in_no_block ON public.coins USING btree (chain) WHERE (block_height IS NULL);
 CREATE INDEX coins_reserved ON public.coins USING btree (chain, reserved_by) WHERE (reserved_by IS NOT NULL);
 CREATE INDEX coins_spendable ON public.coins USING btree (chain, atoms DESC) WHERE ((spent_by IS NULL) AND (reserved_by IS NULL));
 
@@ -274,13 +275,6 @@ create table delivery_attempts (
   constraint delivery_attempts_pkey PRIMARY KEY (account_id, delivery_id, number)
 );
 
-create table delivery_totals (
-  result text not null,
-  attempts bigint not null,
-  duration_ms bigint not null,
-  constraint delivery_totals_pkey PRIMARY KEY (result)
-);
-
 create table deposit_inputs (
   chain text not null,
   spent_tx text not null,
@@ -334,6 +328,7 @@ CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_he
 CREATE INDEX deposits_in_no_block ON public.deposits USING btree (chain) WHERE ((block_height IS NULL) AND (status = ANY (ARRAY['seen'::text, 'reorganised'::text, 'dropped'::text])));
 CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index);
 CREATE INDEX deposits_pending ON public.deposits USING btree (account_id, asset) INCLUDE (amount_atoms) WHERE ((NOT booked) AND (NOT dust) AND (status = ANY (ARRAY['seen'::text, 'confirmed'::text])));
+CREATE INDEX deposits_unlike_books ON public.deposits USING btree (chain) INCLUDE (asset, amount_atoms, block_height, dust) WHERE ((block_height IS NULL) = booked);
 CREATE INDEX deposits_unswept ON public.deposits USING btree (chain, asset, amount_atoms DESC) WHERE (booked AND (NOT swept) AND (asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text])));
 
 create table events (
@@ -348,7 +343,7 @@ create table events (
   constraint events_pkey PRIMARY KEY (account_id, id),
   constraint events_account_id_cause_key UNIQUE (account_id, cause)
 );
-CREATE INDEX events_age ON public.events USING btree (created_at);
+CREATE INDEX events_age ON public.events USING brin (created_at);
 CREATE INDEX events_replay ON public.events USING btree (account_id, created_at, id);
 
 create table fee_rates (
@@ -387,7 +382,6 @@ create table idempotency_keys (
   request_hash bytea not null,
   response_status integer,
   response_body bytea,
-  settling_until timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   constraint idempotency_keys_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255))),
   constraint idempotency_keys_request_hash_check CHECK ((length(request_hash) = 32)),
@@ -503,13 +497,36 @@ CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE 
 CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'detected'::text]));
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at DESC, id DESC);
 
+create table proof_sums (
+  chain text not null,
+  asset text not null,
+  height bigint not null,
+  shown_atoms numeric(78,0) not null,
+  own_atoms numeric(78,0) not null,
+  booked_before timestamp with time zone not null,
+  wallet_atoms numeric(78,0) not null,
+  constraint proof_sums_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint proof_sums_height_check CHECK ((height >= '-1'::integer)),
+  constraint proof_sums_pkey PRIMARY KEY (chain, asset)
+);
+
+create table proven_blocks (
+  chain text not null,
+  height bigint not null,
+  hash text not null,
+  proven_at timestamp with time zone not null default now(),
+  slice_after text not null default ''::text,
+  constraint proven_blocks_pkey PRIMARY KEY (chain)
+);
+
 create table receipts (
   chain text not null,
   tx_key text not null,
   output_index integer not null,
+  lookup bytea not null,
   asset text not null,
   atoms numeric(78,0) not null,
-  block_height bigint not null,
+  block_height bigint,
   constraint receipts_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint receipts_atoms_check CHECK ((atoms > (0)::numeric)),
   constraint receipts_pkey PRIMARY KEY (chain, tx_key, output_index)
@@ -562,11 +579,12 @@ create table signed_transactions (
   block_hash text,
   reverted boolean not null default false,
   paid_fee_atoms numeric(78,0),
-  booked_fee_atoms numeric(78,0) not null default 0,
-  fee_bookings integer not null default 0,
+  bookings integer not null default 0,
+  booked_fee_atoms numeric(78,0),
   bump_wanted boolean not null default false,
   outcome text,
   constraint signed_transactions_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint signed_transactions_bookings_check CHECK ((bookings >= 0)),
   constraint signed_transactions_check CHECK (((sender IS NULL) = (nonce IS NULL))),
   constraint signed_transactions_check1 CHECK (((block_height IS NULL) = (block_hash IS NULL))),
   constraint signed_transactions_fee_atoms_check CHECK ((fee_atoms > (0)::numeric)),
@@ -582,6 +600,7 @@ CREATE INDEX signed_transactions_by_block ON public.signed_transactions USING bt
 CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree (chain, line);
 CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
 CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (outcome IS NULL);
+CREATE INDEX signed_transactions_sender ON public.signed_transactions USING btree (chain, sender) WHERE (sender IS NOT NULL);
 CREATE INDEX signed_transactions_unreleased ON public.signed_transactions USING btree (chain) WHERE (send_at = 'infinity'::timestamp with time zone);
 
 create table sim_balances (
@@ -682,6 +701,7 @@ create table transfers (
   constraint transfers_pkey PRIMARY KEY (account_id, entry_id, line)
 );
 CREATE INDEX transfers_history ON public.transfers USING btree (account_id, asset, created_at);
+CREATE INDEX transfers_wallet ON public.transfers USING btree (chain, created_at) INCLUDE (asset, debit, amount_atoms) WHERE ((debit = 'wallet'::text) OR (credit = 'wallet'::text));
 
 create table unresolved_funds (
   account_id uuid not null,
@@ -730,7 +750,6 @@ create table webhook_endpoints (
   constraint webhook_endpoints_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX webhook_endpoints_created ON public.webhook_endpoints USING btree (account_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
-CREATE INDEX webhook_endpoints_ill ON public.webhook_endpoints USING btree (account_id, id) WHERE ((deleted_at IS NULL) AND ((failing_since IS NOT NULL) OR (disabled_reason IS NOT NULL)));
 
 create table withdrawals (
   account_id uuid not null,

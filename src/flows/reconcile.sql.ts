@@ -1,72 +1,85 @@
-/** The sums that must agree, each computed from rows that were written independently. */
+/**
+ * Rows that must agree with each other, though they were written by different hands. Each query names every row that
+ * does not. They read whole tables: the operator's proof, not one for every block.
+ */
 import type { Asset, ChainName } from '../core/assets.ts'
+import { type AccountId, type DepositId, type PaymentId, showId, type WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { GATEWAY } from '../ledger/journal.ts'
-
-export interface Difference {
-  readonly proof: string
-  readonly chain: ChainName
-  readonly asset: Asset
-  /** Whose, or which row; null for a sum over the whole gateway. */
-  readonly subject: string | null
-  readonly expectedAtoms: bigint
-  readonly foundAtoms: bigint
-}
+import type { Difference } from './compare-chain.ts'
 
 interface DifferenceRow {
   chain: ChainName
   asset: Asset
-  subject: string | null
+  /** A word and the id of its row: `deposit <uuid>`. */
+  subject: string
   expected: bigint
   found: bigint
 }
 
+/** Ids as the API shows them. */
+function shown(subject: string): string {
+  const [word = '', id = '', ...rest] = subject.split(' ')
+  const name =
+    word === 'deposit'
+      ? showId('dep', id as DepositId)
+      : word === 'payment'
+        ? showId('pay', id as PaymentId)
+        : word === 'withdrawal'
+          ? showId('wd', id as WithdrawalId)
+          : word === 'account'
+            ? showId('acct', id as AccountId)
+            : id
+  return [word, name, ...rest].join(' ')
+}
+
+type Prove = (db: Queryable) => Promise<Difference[]>
+
 const proof =
-  (name: string, text: string) =>
-  async (db: Queryable): Promise<Difference[]> => {
+  (name: string, text: string): Prove =>
+  async (db) => {
     const { rows } = await db.query<DifferenceRow>(text)
     return rows.map((row) => ({
       proof: name,
       chain: row.chain,
       asset: row.asset,
-      subject: row.subject,
+      subject: shown(row.subject),
       expectedAtoms: row.expected,
       foundAtoms: row.found,
     }))
   }
 
-/** Every transfer on its two sides; `wallet`, `network_fees` and `loss` grow by debits, all others by credits. */
+/** Every transfer on its two sides; a merchant's accounts grow by credits. */
 const SIDES = `
   select account_id, chain, asset, debit as account, -amount_atoms as credited from transfers
   union all
   select account_id, chain, asset, credit as account, amount_atoms as credited from transfers`
 
-export const balancesFollowTransfers = proof(
+const balancesFollowTransfers = proof(
   'balances = transfers',
   `with booked as (
      select account_id, chain, asset, account as kind, sum(credited) as atoms from (${SIDES}) s
      where account in ('available', 'held', 'unresolved') group by 1, 2, 3, 4
    )
    select coalesce(b.chain, t.chain) as chain, coalesce(b.asset, t.asset) as asset,
-     coalesce(b.account_id, t.account_id)::text || ' ' || coalesce(b.kind, t.kind) as subject,
+     'account ' || coalesce(b.account_id, t.account_id) || ' ' || coalesce(b.kind, t.kind) as subject,
      coalesce(t.atoms, 0) as expected, coalesce(b.atoms, 0) as found
    from balances b full join booked t using (account_id, chain, asset, kind)
    where coalesce(t.atoms, 0) <> coalesce(b.atoms, 0)`,
 )
 
-export const heldFundsFollowBalances = proof(
+const heldFundsFollowBalances = proof(
   'funds held for payments = unresolved balances',
   `with held as (
      select u.account_id, p.chain, u.asset, sum(u.atoms) as atoms
      from unresolved_funds u join payments p on p.account_id = u.account_id and p.id = u.payment_id group by 1, 2, 3
    ), owed as (select account_id, chain, asset, atoms from balances where kind = 'unresolved')
    select coalesce(h.chain, o.chain) as chain, coalesce(h.asset, o.asset) as asset,
-     coalesce(h.account_id, o.account_id)::text as subject, coalesce(o.atoms, 0) as expected, coalesce(h.atoms, 0) as found
+     'account ' || coalesce(h.account_id, o.account_id) as subject, coalesce(o.atoms, 0) as expected, coalesce(h.atoms, 0) as found
    from held h full join owed o using (account_id, chain, asset)
    where coalesce(h.atoms, 0) <> coalesce(o.atoms, 0)`,
 )
 
-export const bookingsFollowDeposits = proof(
+const bookingsFollowDeposits = proof(
   'bookings = confirmed deposits',
   `with booked as (
      select d.account_id, d.id, d.chain, d.asset,
@@ -84,7 +97,7 @@ export const bookingsFollowDeposits = proof(
    where b.atoms <> case when d.booked then d.amount_atoms else 0 end`,
 )
 
-export const settlementsFollowPayments = proof(
+const settlementsFollowPayments = proof(
   'settlements = credited payments',
   `with settled as (
      select p.account_id, p.id, p.chain, p.asset,
@@ -104,120 +117,141 @@ export const settlementsFollowPayments = proof(
    where s.atoms <> coalesce(p.credited_atoms + p.gateway_fee_atoms, 0)`,
 )
 
-/** What the books say the chain holds for us: debits less credits of `wallet`. */
-export async function sumWallets(db: Queryable, chain: ChainName): Promise<Map<Asset, bigint>> {
-  const { rows } = await db.query<{ asset: Asset; atoms: bigint }>(
-    `select asset, sum(-credited) as atoms from (${SIDES}) s where account = 'wallet' and chain = $1 group by asset`,
-    [chain],
-  )
-  return new Map(rows.map((row) => [row.asset, row.atoms]))
-}
-
-/** Coins that blocks gave us and none spent. */
-export async function listOutpoints(
-  db: Queryable,
-  chain: ChainName,
-): Promise<{ txid: string; index: number }[]> {
-  const { rows } = await db.query<{ txid: string; output_index: number }>(
-    'select txid, output_index from coins where chain = $1 and block_height is not null and spent_by is null',
-    [chain],
-  )
-  return rows.map((row) => ({ txid: row.txid, index: row.output_index }))
-}
-
-/** Addresses that may hold something: those that received, and the gateway's own. */
-export async function listOwnEtherAddresses(db: Queryable, chain: ChainName): Promise<string[]> {
-  const { rows } = await db.query<{ address: string }>(
-    `select address from addresses where chain = $1 and branch = 1
-     union
-     select address from deposits where chain = $1`,
-    [chain],
-  )
-  return rows.map((row) => row.address)
-}
-
-/**
- * What the chain holds and the ledger's wallet does not: deposits in a block and not booked (confirming, or dust), and
- * capital of the operator alike.
- */
-export async function sumOutsideLedger(
-  db: Queryable,
-  chain: ChainName,
-): Promise<{ asset: Asset; reason: string; atoms: bigint }[]> {
-  const { rows } = await db.query<{ asset: Asset; reason: string; atoms: bigint }>(
-    `select asset, case when dust then 'dust' else 'confirming' end as reason, sum(amount_atoms) as atoms
-     from deposits where chain = $1 and block_height is not null and not booked
-     group by 1, 2
+/** What is held for a withdrawal while it runs, and what left for it. */
+const postingsFollowWithdrawals = proof(
+  'postings = withdrawals',
+  `with booked as (
+     select w.account_id, w.id,
+       coalesce(sum(case when t.credit = 'held' then t.amount_atoms when t.debit = 'held' then -t.amount_atoms end), 0) as held,
+       coalesce(sum(case when t.credit = 'wallet' then t.amount_atoms when t.debit = 'wallet' then -t.amount_atoms end), 0) as left_us
+     from withdrawals w
+     left join journal_entries j on j.account_id = w.account_id
+       and j.cause in (select format('withdrawal:%s:%s', w.id, word) from (values ('hold'), ('release'), ('complete'),
+         ('complete:back'), ('paid-after-failure')) c (word))
+     left join transfers t on t.account_id = j.account_id and t.entry_id = j.id and t.asset = w.asset and t.chain = w.chain
+     group by w.account_id, w.id
+   ), checked as (
+     select w.chain, w.asset, 'withdrawal ' || w.id || ' held' as subject, b.held as found,
+       case when w.status in ('requested', 'broadcast') then w.amount_atoms else 0 end as expected
+     from booked b join withdrawals w using (account_id, id)
      union all
-     select asset, 'reorganised' as reason, -sum(amount_atoms) as atoms
-     from deposits where chain = $1 and block_height is null and booked
-     group by 1
-     union all
-     select asset, 'capital' as reason, sum(atoms) from (
-       select r.asset, r.atoms, 'capital:' || r.chain || ':' || r.tx_key || ':' || r.output_index as cause
-       from receipts r where r.chain = $1
-       union all
-       select case when c.chain like '%bitcoin' then 'BTC' else 'LTC' end, c.atoms,
-         'capital:' || c.chain || ':' || c.txid || ':' || c.output_index
-       from coins c join addresses a on a.chain = c.chain and a.lookup = c.lookup
-       where c.chain = $1 and a.payment_id is null and c.block_height is not null
-         and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
-         and not exists (select from coins s where s.chain = c.chain and s.spent_by = c.txid)
-         and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)
-     ) unbooked
-     where not exists (select from journal_entries j where j.account_id = $2 and j.cause = unbooked.cause)
-     group by asset`,
-    [chain, GATEWAY],
-  )
-  return rows
-}
+     select w.chain, w.asset, 'withdrawal ' || w.id || ' paid', b.left_us,
+       -- What failed by a call that reverted may be paid by the same call after a deep reorganisation.
+       case when w.status = 'completed' or w.status = 'failed' and exists (select from signed_payouts p
+         join signed_transactions t on t.chain = p.chain and t.line = p.line
+         where p.account_id = w.account_id and p.withdrawal_id = w.id and t.outcome = 'confirmed' and t.kind <> 'child')
+         then w.net_atoms else 0 end
+     from booked b join withdrawals w using (account_id, id)
+   )
+   select * from checked where expected <> found`,
+)
 
-export interface OwnTransaction {
-  readonly txid: string
-  readonly asset: Asset
-  /** What leaves our wallets besides the fee: 0 between addresses of ours. */
-  readonly leavesAtoms: bigint
-  readonly feeAtoms: bigint
-  /** The ledger has booked that it left. */
-  readonly isBooked: boolean
-  /** What the ledger has booked as its fee. */
-  readonly bookedFeeAtoms: bigint
-  /** Chains with outputs: the watcher saw a block that holds it. */
-  readonly isSpent: boolean
-}
+/** A withdrawal on its way or done has a line that pays it, under the id that it shows. */
+const linesFollowWithdrawals = proof(
+  'signed transactions = withdrawals',
+  `select w.chain, w.asset, 'withdrawal ' || w.id || ' ' || w.status as subject, w.net_atoms as expected, 0::numeric as found
+   from withdrawals w
+   where w.status in ('broadcast', 'completed') and not exists (
+     select from signed_payouts p join signed_transactions t on t.chain = p.chain and t.line = p.line
+     where p.account_id = w.account_id and p.withdrawal_id = w.id and t.txid = w.tx_hash and t.chain = w.chain)`,
+)
 
-/** Our own transactions that the chain and the ledger may see differently: open ones, and those booked lately. */
-export async function listOwnUnderWay(db: Queryable, chain: ChainName): Promise<OwnTransaction[]> {
-  const { rows } = await db.query<{
-    txid: string
-    asset: Asset
-    leaves: bigint
-    fee: bigint
-    is_booked: boolean
-    booked_fee: bigint
-    is_spent: boolean
-  }>(
-    `select t.txid, t.asset, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
-       case when exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line) and t.kind <> 'child'
-         then t.value_atoms else 0 end as leaves,
-       t.booked_fee_atoms > 0 and exists (select from signed_payouts p
-         join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id
-         where p.chain = t.chain and p.line = t.line
-           and (w.status = 'completed' or w.refused_reason = 'paid_after_failure')) as is_booked,
-       t.booked_fee_atoms as booked_fee,
-       exists (select from coins c where c.chain = t.chain and c.spent_by = t.txid) as is_spent
-     from signed_transactions t join chains v on v.chain = t.chain
-     where t.chain = $1 and t.since_height is not null
-       and (t.outcome is null or t.outcome in ('confirmed', 'reverted') and t.block_height > v.tip_height - 100)`,
-    [chain],
-  )
-  return rows.map((row) => ({
-    txid: row.txid,
-    asset: row.asset,
-    leavesAtoms: row.leaves,
-    feeAtoms: row.fee,
-    isBooked: row.is_booked,
-    bookedFeeAtoms: row.booked_fee,
-    isSpent: row.is_spent,
-  }))
-}
+/** A line pays exactly the withdrawals it was signed for. */
+const valuesFollowPayouts = proof(
+  'values = payouts',
+  `select t.chain, t.asset, 'transaction ' || t.txid as subject, sum(w.net_atoms) as expected, t.value_atoms as found
+   from signed_transactions t
+   join signed_payouts p on p.chain = t.chain and p.line = t.line
+   join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id and w.asset = t.asset
+   where t.kind <> 'child'
+   group by t.chain, t.txid having sum(w.net_atoms) <> t.value_atoms`,
+)
+
+/** A settled transaction's fee is booked once, and nobody else's is. */
+const feesFollowTransactions = proof(
+  'booked fees = settled transactions',
+  `with booked as (
+     select t.chain, t.txid,
+       coalesce(sum(case when f.debit = 'network_fees' then f.amount_atoms when f.credit = 'network_fees' then -f.amount_atoms end), 0) as atoms
+     from signed_transactions t
+     left join journal_entries j on j.account_id = '00000000-0000-0000-0000-000000000000'
+       and j.cause in (select format('transaction:%s:%s:fee:%s%s', t.chain, t.txid, n, word)
+         from generate_series(1, t.bookings) n, (values (''), (':reverse')) w (word))
+     left join transfers f on f.account_id = j.account_id and f.entry_id = j.id
+     group by t.chain, t.txid
+   ), checked as (
+     select b.chain, case when t.chain like '%bitcoin' then 'BTC' when t.chain like '%litecoin' then 'LTC' else 'ETH' end as asset,
+       'transaction ' || b.txid as subject, b.atoms as found,
+       case when t.outcome in ('confirmed', 'reverted') then coalesce(t.paid_fee_atoms, t.fee_atoms)
+         when t.outcome is null then coalesce(t.booked_fee_atoms, 0) else 0 end as expected
+     from booked b join signed_transactions t using (chain, txid)
+   )
+   select * from checked where expected <> found`,
+)
+
+/** Chains with outputs: what a transaction of ours took in our blocks is what it paid, its fee and its change. */
+const coinsFollowTransactions = proof(
+  'spent coins = settled transactions',
+  `with moved as (
+     select t.chain, t.txid, t.value_atoms + t.fee_atoms as expected,
+       (select coalesce(sum(atoms), 0) from coins c where c.chain = t.chain and c.spent_by = t.txid)
+       - (select coalesce(sum(atoms), 0) from coins c where c.chain = t.chain and c.txid = t.txid) as found
+     from signed_transactions t where t.sender is null and t.outcome = 'confirmed' and t.block_height is not null
+   )
+   select chain, case when chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, 'transaction ' || txid as subject,
+     expected, found from moved where expected <> found`,
+)
+
+/** Chains with outputs: a deposit is a coin, to the atom and in the same block. */
+const coinsFollowDeposits = proof(
+  'coins = deposits',
+  `select d.chain, d.asset, 'deposit ' || d.id as subject, d.amount_atoms as expected, coalesce(c.atoms, 0) as found
+   from deposits d left join coins c on c.chain = d.chain and c.txid = d.tx_key and c.output_index = d.output_index
+   where d.asset in ('BTC', 'LTC') and d.block_height is not null
+     and (c.atoms, c.block_height) is distinct from (d.amount_atoms, d.block_height)`,
+)
+
+/** Every entry has something that it books, under a number that was given out. */
+const entriesHaveCauses = proof(
+  'entries = what they book',
+  `with named as (
+     select j.account_id, j.id, j.cause, split_part(j.cause, ':', 1) as kind,
+       case when j.cause ~ '^(deposit|payment|withdrawal):[0-9a-f]{8}-[0-9a-f-]{27}:' then split_part(j.cause, ':', 2)::uuid end as row_id,
+       case when split_part(j.cause, ':', 4) ~ '^[0-9]{1,9}$' then split_part(j.cause, ':', 4)::integer end as number
+     from journal_entries j
+   )
+   select t.chain, t.asset, 'entry ' || n.cause as subject, 0::numeric as expected, sum(t.amount_atoms) as found
+   from named n join transfers t on t.account_id = n.account_id and t.entry_id = n.id
+   where not case n.kind
+     when 'deposit' then exists (select from deposits d
+       where d.account_id = n.account_id and d.id = n.row_id and n.number between 1 and d.bookings)
+     when 'payment' then exists (select from payments p
+       where p.account_id = n.account_id and p.id = n.row_id and n.number between 1 and p.settlements)
+     when 'withdrawal' then exists (select from withdrawals w where w.account_id = n.account_id and w.id = n.row_id)
+     when 'transaction' then exists (select from signed_transactions s
+       where s.chain = split_part(n.cause, ':', 2) and s.txid = split_part(n.cause, ':', 3)
+         and split_part(n.cause, ':', 4) = 'fee' and split_part(n.cause, ':', 5) ~ '^[0-9]{1,9}$'
+         and split_part(n.cause, ':', 5)::integer between 1 and s.bookings)
+     when 'capital' then coalesce(
+       (select r.atoms = t.amount_atoms from receipts r where n.cause = format('capital:%s:%s:%s', r.chain, r.tx_key, r.output_index)
+         and r.chain = t.chain and r.tx_key = substr(n.cause, length('capital:' || t.chain) + 2, length(r.tx_key))),
+       (select c.atoms = t.amount_atoms from coins c where c.chain = t.chain and c.txid = split_part(n.cause, ':', 3)
+         and c.output_index::text = split_part(n.cause, ':', 4)), false)
+     else false end
+   group by t.chain, t.asset, n.cause`,
+)
+
+/** All of them, in the order of a withdrawal's way back to the coins it came from. */
+export const PROOFS: readonly Prove[] = [
+  balancesFollowTransfers,
+  heldFundsFollowBalances,
+  bookingsFollowDeposits,
+  coinsFollowDeposits,
+  settlementsFollowPayments,
+  postingsFollowWithdrawals,
+  linesFollowWithdrawals,
+  valuesFollowPayouts,
+  feesFollowTransactions,
+  coinsFollowTransactions,
+  entriesHaveCauses,
+]

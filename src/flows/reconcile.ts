@@ -1,100 +1,105 @@
 /**
- * The proof of the books. Every sum is computed on two sides that were written independently: balances against
- * transfers, bookings against deposits, settlements against payments, and, where the chain can be asked, what the
- * books say it holds for us against what it says itself.
+ * The whole proof of the books. Every sum is computed on two sides that were written independently: balances against
+ * transfers, entries against what they book, the ledger against the blocks, and the blocks against the chain, coin by
+ * coin and address by address. `prove-block.ts` proves after each block what that block changed.
  */
 import type { ChainPort } from '../chains/chain.ts'
-import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { type ChainName, networkOfChain } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
-import type { Queryable } from '../db/database.ts'
-import { findChainView } from '../deposits/chain-view.sql.ts'
+import type { Database, Tx } from '../db/database.ts'
+import { findChainView, listChainViews } from '../deposits/chain-view.sql.ts'
+import { listFreezes, thaw } from '../ledger/freezes.sql.ts'
 import {
-  balancesFollowTransfers,
-  bookingsFollowDeposits,
   type Difference,
-  heldFundsFollowBalances,
-  listOutpoints,
-  listOwnEtherAddresses,
-  listOwnUnderWay,
-  settlementsFollowPayments,
-  sumOutsideLedger,
-  sumWallets,
-} from './reconcile.sql.ts'
+  differencesOf,
+  findStrays,
+  type HoldingProof,
+  isGift,
+  listAddressPlaces,
+  listCoinPlaces,
+  NO_PAST,
+  ownPlace,
+  type PlaceSlice,
+  placeUncertain,
+  proveSums,
+  type Slice,
+  type Stray,
+  strayDifference,
+} from './compare-chain.ts'
+import { sumShown } from './holdings.sql.ts'
+import { PROOFS } from './reconcile.sql.ts'
+
+export type { Difference, HoldingProof } from './compare-chain.ts'
 
 export interface Proof {
   /** Everything that does not agree; empty when the books balance. */
   readonly differences: readonly Difference[]
-  /** One line per chain and asset that was compared with the chain itself. */
+  /** One line per chain and asset: the ledger beside the blocks. */
   readonly holdings: readonly HoldingProof[]
+  /** Ether that the chain holds at an address and no block announced. */
+  readonly gifts: readonly (Stray & { readonly chain: ChainName })[]
+  /** Chains that were asked and stood still meanwhile. */
+  readonly compared: readonly ChainName[]
   /** Chains that could not be compared: their tip and our view of it did not hold still, or the node did not answer. */
   readonly unproven: readonly { readonly chain: ChainName; readonly reason: string }[]
 }
 
-export interface HoldingProof {
-  readonly chain: ChainName
-  readonly asset: Asset
-  /** The ledger's `wallet`. */
-  readonly walletAtoms: bigint
-  /** What the chain holds and the ledger does not count yet or any more, by reason. */
-  readonly outside: Readonly<Record<string, bigint>>
-  /** What the chain says it holds at our addresses. */
-  readonly chainAtoms: bigint
-}
-
-const PROOFS = [
-  balancesFollowTransfers,
-  heldFundsFollowBalances,
-  bookingsFollowDeposits,
-  settlementsFollowPayments,
-]
-
 /**
  * @param ports - The chains to ask; those whose watcher follows them closely. Others are proven within the database only.
  */
-export async function reconcile(db: Queryable, ports: readonly ChainPort[]): Promise<Proof> {
+export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]): Promise<Proof> {
   const differences: Difference[] = []
-  for (const prove of PROOFS) differences.push(...(await prove(db)))
   const holdings: HoldingProof[] = []
+  await inSnapshot(db, async (tx) => {
+    for (const prove of PROOFS) differences.push(...(await prove(tx)))
+    for (const { chain } of await listChainViews(tx)) holdings.push(...(await proveSums(tx, chain, NO_PAST)))
+  })
+  differences.push(...differencesOf(holdings))
+  const gifts: (Stray & { chain: ChainName })[] = []
+  const compared: ChainName[] = []
   const unproven: { chain: ChainName; reason: string }[] = []
   for (const port of ports) {
-    const proven = await atOneTip(db, port, () => proveHoldings(db, port))
-    if (Array.isArray(proven)) holdings.push(...proven)
-    else unproven.push({ chain: port.chain, reason: proven.reason })
-  }
-  for (const { chain, asset, walletAtoms, outside, chainAtoms } of holdings) {
-    const expectedAtoms = Object.values(outside).reduce((sum, atoms) => sum + atoms, walletAtoms)
-    if (expectedAtoms !== chainAtoms) {
-      differences.push({
-        proof: 'books = chain',
-        chain,
-        asset,
-        subject: null,
-        expectedAtoms,
-        foundAtoms: chainAtoms,
-      })
+    const { chain } = port
+    const strays = await atOneTip(db, port, (tx) => findAllStrays(tx, port))
+    if ('reason' in strays) unproven.push({ chain, reason: strays.reason })
+    else {
+      compared.push(chain)
+      for (const stray of strays.result) {
+        if (isGift(stray)) gifts.push({ chain, ...stray })
+        else differences.push(strayDifference(chain, stray))
+      }
     }
   }
-  return { differences, holdings, unproven }
+  return { differences, holdings, gifts, compared, unproven }
 }
+
+/** Everything the reads of `work` see is of one moment. */
+export const inSnapshot = <Result>(db: Database | Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> =>
+  'inTransaction' in db
+    ? work(db)
+    : db.transaction(async (tx) => {
+        await tx.query('set transaction isolation level repeatable read, read only')
+        return work(tx)
+      })
 
 const TRIES_MAX = 5
 
-/** The chain and our view of it are compared at one block: before and after, both stand on the same tip. */
-async function atOneTip<Result>(
-  db: Queryable,
+/** The chain and our view of it are compared at one block: before and after, the node stands where our snapshot does. */
+export async function atOneTip<Result>(
+  db: Database | Tx,
   port: ChainPort,
-  compare: () => Promise<Result>,
-): Promise<Result | { reason: string }> {
-  const standsStill = async (): Promise<string | null> => {
-    const [view, tip] = [await findChainView(db, port.chain), await port.tip()]
-    return view?.tipHash === tip.hash ? tip.hash : null
-  }
+  compare: (tx: Tx) => Promise<Result>,
+): Promise<{ result: Result } | { reason: string }> {
   try {
     for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
-      const before = await standsStill()
-      if (before === null) continue
-      const result = await compare()
-      if ((await standsStill()) === before) return result
+      const compared = await inSnapshot(db, async (tx) => {
+        const view = await findChainView(tx, port.chain)
+        const isThere = async () => (await port.tip()).hash === view?.tipHash
+        if (!(await isThere())) return null
+        const result = await compare(tx)
+        return (await isThere()) ? { result } : null
+      })
+      if (compared) return compared
     }
     return { reason: 'its tip moved while it was compared, or Beck is behind it; try again' }
   } catch (error) {
@@ -103,49 +108,45 @@ async function atOneTip<Result>(
   }
 }
 
-/** What the chain holds = the ledger's wallet + what is in a block and not booked yet, transactions under way included. */
-async function proveHoldings(db: Queryable, port: ChainPort): Promise<HoldingProof[]> {
+const PLACES_PER_PAGE = 2_000
+
+/** Every coin, or every address, page by page. */
+async function findAllStrays(tx: Tx, port: ChainPort): Promise<Stray[]> {
   const { chain } = port
   const accounts = networkOfChain(chain) === 'ethereum'
-  const held = await port.holdings({
-    outpoints: accounts ? [] : await listOutpoints(db, chain),
-    addresses: accounts ? await listOwnEtherAddresses(db, chain) : [],
-  })
-  const wallets = await sumWallets(db, chain)
-  const outside = [...(await sumOutsideLedger(db, chain)), ...(await sumPaying(db, port, accounts))]
-  const assets = new Set<Asset>([
-    ...wallets.keys(),
-    ...outside.map((row) => row.asset),
-    ...(Object.keys(held) as Asset[]),
-  ])
-  return [...assets].sort().map((asset) => ({
-    chain,
-    asset,
-    walletAtoms: wallets.get(asset) ?? 0n,
-    outside: Object.fromEntries(
-      outside.filter((row) => row.asset === asset).map((row) => [row.reason, row.atoms]),
-    ),
-    chainAtoms: held[asset] ?? 0n,
-  }))
+  const uncertain = accounts ? await placeUncertain(tx, port) : []
+  const strays: Stray[] = []
+  if (accounts) {
+    const { own } = await sumShown(tx, chain, { above: -1, upTo: Number.MAX_SAFE_INTEGER })
+    strays.push(...(await findStrays(port, [await ownPlace(tx, chain, own, uncertain)])))
+  }
+  let after: string | null = ''
+  while (after !== null) {
+    const slice: Slice = { aboveHeight: -1, after, limit: PLACES_PER_PAGE }
+    const page: PlaceSlice = accounts
+      ? await listAddressPlaces(tx, chain, slice, uncertain)
+      : await listCoinPlaces(tx, chain, slice)
+    strays.push(...(await findStrays(port, page.places)))
+    after = page.next
+  }
+  return strays
 }
 
-/** Our own transactions between their block and their booking, and booked ones whose block was taken. */
-async function sumPaying(
-  db: Queryable,
-  port: ChainPort,
-  accounts: boolean,
-): Promise<{ asset: Asset; reason: string; atoms: bigint }[]> {
-  const sums = new Map<Asset, bigint>()
-  const add = (asset: Asset, atoms: bigint) => sums.set(asset, (sums.get(asset) ?? 0n) + atoms)
-  for (const own of await listOwnUnderWay(db, port.chain)) {
-    const found = accounts ? await port.findTransaction(own.txid) : null
-    const isInBlock = accounts ? Boolean(found?.block) : own.isSpent
-    const leftAtoms = isInBlock && !found?.reverted ? own.leavesAtoms : 0n
-    const paidFeeAtoms = isInBlock ? (found?.feeAtoms ?? own.feeAtoms) : 0n
-    add(own.asset, (own.isBooked ? own.leavesAtoms : 0n) - leftAtoms)
-    add(accounts ? 'ETH' : own.asset, own.bookedFeeAtoms - paidFeeAtoms)
+/**
+ * Lifts the freezes of coins whose books agree with their chain again. Only the operator's command does this.
+ *
+ * @returns What was lifted. A coin with a difference, or on a chain that could not be asked, stays frozen.
+ */
+export async function unfreeze(
+  db: Database,
+  proof: Proof,
+): Promise<{ readonly chain: ChainName; readonly asset: string }[]> {
+  const lifted = []
+  for (const { chain, asset } of await listFreezes(db)) {
+    const isProven =
+      proof.compared.includes(chain) &&
+      !proof.differences.some((difference) => difference.chain === chain && difference.asset === asset)
+    if (isProven && (await thaw(db, chain, asset))) lifted.push({ chain, asset })
   }
-  return [...sums]
-    .filter(([, atoms]) => atoms !== 0n)
-    .map(([asset, atoms]) => ({ asset, reason: 'paying', atoms }))
+  return lifted
 }

@@ -6,3 +6,32 @@ export async function isFrozen(db: Queryable, chain: ChainName, asset: Asset): P
   const { rowCount } = await db.query('select from freezes where chain = $1 and asset = $2', [chain, asset])
   return rowCount > 0
 }
+
+export interface Freeze {
+  readonly chain: ChainName
+  readonly asset: Asset
+}
+
+export async function listFreezes(db: Queryable): Promise<Freeze[]> {
+  const { rows } = await db.query<Freeze>('select chain, asset from freezes order by chain, asset')
+  return rows
+}
+
+/** @returns False when it is frozen already: the first reason stays. */
+export async function freeze(
+  db: Queryable,
+  chain: ChainName,
+  asset: Asset,
+  reason: string,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'insert into freezes (chain, asset, reason) values ($1, $2, $3) on conflict (chain, asset) do nothing',
+    [chain, asset, reason],
+  )
+  return rowCount > 0
+}
+
+export async function thaw(db: Queryable, chain: ChainName, asset: Asset): Promise<boolean> {
+  const { rowCount } = await db.query('delete from freezes where chain = $1 and asset = $2', [chain, asset])
+  return rowCount > 0
+}

@@ -10,22 +10,31 @@ export async function recordReceipts(
   tx: Tx,
   chain: ChainName,
   txKey: string,
-  outputs: readonly { readonly index: number; readonly asset: Asset; readonly atoms: bigint }[],
+  outputs: readonly {
+    readonly lookup: Uint8Array
+    readonly index: number
+    readonly asset: Asset
+    readonly atoms: bigint
+  }[],
   blockHeight: number,
 ): Promise<void> {
-  for (const { index, asset, atoms } of outputs) {
+  for (const { lookup, index, asset, atoms } of outputs) {
     if (atoms === 0n) continue
     await tx.query(
-      `insert into receipts (chain, tx_key, output_index, asset, atoms, block_height) values ($1, $2, $3, $4, $5, $6)
+      `insert into receipts (chain, tx_key, output_index, lookup, asset, atoms, block_height)
+       values ($1, $2, $3, $4, $5, $6, $7)
        on conflict (chain, tx_key, output_index) do update set block_height = excluded.block_height`,
-      [chain, txKey, index, asset, atoms, blockHeight],
+      [chain, txKey, index, lookup, asset, atoms, blockHeight],
     )
   }
 }
 
-/** Takes back what blocks above a height showed; their transactions usually come again. */
+/** Takes back what blocks above a height showed; it stays known, for its transactions usually come again. */
 export async function forgetReceipts(tx: Tx, chain: ChainName, aboveHeight: number): Promise<void> {
-  await tx.query('delete from receipts where chain = $1 and block_height > $2', [chain, aboveHeight])
+  await tx.query('update receipts set block_height = null where chain = $1 and block_height > $2', [
+    chain,
+    aboveHeight,
+  ])
 }
 
 export interface Capital {

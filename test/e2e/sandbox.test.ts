@@ -10,6 +10,7 @@ import { signerTurn } from '../../src/signer/signer.ts'
 import { startExpirer } from '../../src/workers/expire.ts'
 import { type Loop, startLoop } from '../../src/workers/loop.ts'
 import { startPayer } from '../../src/workers/pay-out.ts'
+import { startProver } from '../../src/workers/prove.ts'
 import { startSettler } from '../../src/workers/settle.ts'
 import { startWatcher } from '../../src/workers/watch.ts'
 import { type ApiAnswer, call, testApp, testKey, testMerchant } from '../api.ts'
@@ -30,7 +31,12 @@ const { account, key } = await testMerchant(gateway.db)
 const ports = SIMULATED_CHAINS.map((chain) => createSimulatedChain({ db: gateway.db, chain }))
 loops.set('settle', startSettler(gateway, { idleMs: 50 }))
 others.push(startExpirer(gateway, { idleMs: 50 }))
-for (const port of ports) others.push(startWatcher(gateway, port, { idleMs: 50 }), startPayer(gateway, port))
+for (const port of ports)
+  others.push(
+    startWatcher(gateway, port, { idleMs: 50 }),
+    startPayer(gateway, port),
+    startProver(gateway, port, { idleMs: 50 }),
+  )
 const signer = await testSigner(gateway, SIMULATED_CHAINS)
 others.push(startLoop({ name: 'sign', idleMs: 50, log: gateway.log, turn: () => signerTurn(signer) }))
 
@@ -262,4 +268,9 @@ test('the books balance after all of this', async () => {
   await becomes(id, 'detected')
   const { differences } = await reconcile(gateway.db, ports)
   assert.deepEqual(differences, [])
+  // The provers ran beside all of it.
+  const { rows: frozen } = await gateway.db.query('select chain, asset, reason from freezes')
+  assert.deepEqual(frozen, [])
+  const { rows: proven } = await gateway.db.query('select chain from proven_blocks')
+  assert.equal(proven.length, ports.length)
 })

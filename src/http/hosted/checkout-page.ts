@@ -160,12 +160,6 @@ export function registerCheckoutPages(
     }),
   )
 
-  // Whoever reloads the answer to a form that was refused.
-  scope.get(
-    '/checkout/:id/coin',
-    withCheckout(async (request, reply, _making, id) => backTo(request, reply, id)),
-  )
-
   scope.post(
     '/checkout/:id/coin',
     withCheckout(async (request, reply, making, id) => {

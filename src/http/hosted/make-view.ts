@@ -107,10 +107,6 @@ function hideEmail(email: string): string {
   return `${[...name][0] ?? ''}•••@${domain}`
 }
 
-/** Looked at again before it becomes a link: whoever can write to the database cannot make a script of it. */
-const onward = (url: string | null): string | null =>
-  url !== null && ['https:', 'http:'].includes(URL.parse(url)?.protocol ?? '') ? url : null
-
 /** The view of a checkout in which a coin was picked, or that is over. */
 export function stateView(
   making: Making,
@@ -119,7 +115,7 @@ export function stateView(
   const { state, checkout, moment } = making.page
   const order = orderOf(making)
   if (state === 'cancelled' || state === 'ended') {
-    const returnUrl = onward(checkout.cancelUrl)
+    const returnUrl = checkout.cancelUrl
     return { state, order, search: checkout.payment ? search : null, returnUrl }
   }
   invariant(checkout.payment, `a checkout that is ${state} has a payment`)
@@ -162,7 +158,7 @@ export function stateView(
         paymentNumber,
         excess: excess > 0n ? coins(excess) : null,
         completedAt: showTime(making.language, payment.completedAt ?? checkout.now),
-        returnUrl: onward(checkout.successUrl),
+        returnUrl: checkout.successUrl,
       }
     }
     case 'late':
@@ -171,13 +167,13 @@ export function stateView(
         state,
         paymentNumber,
         received: coins(moment.receivedAtoms + moment.lateAtoms),
-        returnUrl: onward(checkout.cancelUrl),
+        returnUrl: checkout.cancelUrl,
       }
     case 'lower_over':
-      return { ...facts, state, paymentNumber, returnUrl: onward(checkout.cancelUrl) }
+      return { ...facts, state, paymentNumber, returnUrl: checkout.cancelUrl }
     case 'expired':
     case 'replaced':
-      return { state, order, asset, search, returnUrl: onward(checkout.cancelUrl) }
+      return { state, order, asset, search, returnUrl: checkout.cancelUrl }
     case 'choose':
       throw new RangeError('a checkout without a coin is drawn as a choice')
   }

@@ -1,0 +1,292 @@
+/**
+ * What the blocks gave us and took, as the watcher and the payer wrote it down, beside what the ledger counts. Every sum
+ * can begin where an earlier one ended, so that a block costs what it brought and not what ever was.
+ */
+import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import type { Queryable } from '../db/database.ts'
+import { GATEWAY } from '../ledger/journal.ts'
+
+export type Sums = Map<Asset, bigint>
+
+interface SumRow {
+  asset: Asset
+  atoms: bigint
+}
+const sumsOf = (rows: readonly SumRow[]): Sums => new Map(rows.map((row) => [row.asset, row.atoms]))
+
+/** Heights above the first, up to and including the second. */
+export interface Heights {
+  readonly above: number
+  readonly upTo: number
+}
+
+/** Outputs: what blocks paid to addresses of ours less what blocks spent of it. */
+const SHOWN_COINS = `
+  select case when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset, sum(atoms) as atoms, 0::numeric as own from (
+    select sum(atoms) as atoms from coins where chain = $1 and block_height > $2 and block_height <= $3
+    union all
+    select -sum(atoms) from coins where chain = $1 and spent_height > $2 and spent_height <= $3 and block_height is not null
+  ) s having sum(atoms) is not null`
+
+/** Rows of our own transactions in blocks, with what each takes from its sender and what of it leaves us for good. */
+const OWN_IN_BLOCKS = `
+  select t.txid, t.sender, t.asset, t.block_height, t.outcome,
+    case when t.reverted then 0 else t.value_atoms end as value,
+    coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
+    exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line) as pays,
+    exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_own
+  from signed_transactions t
+  where t.chain = $1 and t.block_height > $2 and t.block_height <= $3`
+
+/** Accounts: deposits and receipts, less what our own transactions paid and cost. `own` is the part of the hot wallet. */
+const SHOWN_BALANCES = `
+  with own as (${OWN_IN_BLOCKS})
+  select asset, sum(atoms) as atoms, sum(own) as own from (
+    select asset, amount_atoms as atoms, 0::numeric as own from deposits
+    where chain = $1 and block_height > $2 and block_height <= $3
+    union all
+    select r.asset, r.atoms, case when exists (select from addresses a
+      where a.chain = r.chain and a.lookup = r.lookup and a.branch = 1) then r.atoms else 0 end
+    from receipts r where r.chain = $1 and r.block_height > $2 and r.block_height <= $3
+    union all
+    select asset, case when pays then -value else 0 end, case when is_own then -value else value end from own
+    union all
+    select 'ETH', -fee, case when is_own then -fee else 0 end from own
+  ) s group by asset`
+
+export interface Shown {
+  readonly atoms: Sums
+  /** Chains with accounts: the part that the gateway's own addresses hold. */
+  readonly own: Sums
+}
+
+export async function sumShown(db: Queryable, chain: ChainName, heights: Heights): Promise<Shown> {
+  const text = networkOfChain(chain) === 'ethereum' ? SHOWN_BALANCES : SHOWN_COINS
+  const { rows } = await db.query<SumRow & { own: bigint }>(text, [chain, heights.above, heights.upTo])
+  return { atoms: sumsOf(rows), own: new Map(rows.map((row) => [row.asset, row.own])) }
+}
+
+/**
+ * An instant before which no transfer will be written any more: older than every transaction that runs. To be asked
+ * before the snapshot that sums up to it.
+ */
+export async function findBookedBefore(db: Queryable): Promise<Date> {
+  const { rows } = await db.query<{ at: Date }>(
+    `select least(now(), min(xact_start)) - interval '1 minute' as at
+     from pg_stat_activity where datname = current_database() and xact_start is not null`,
+  )
+  return rows[0]?.at ?? new Date(0)
+}
+
+/** What the books say the chain holds for us: debits less credits of `wallet`, of transfers written in a span. */
+export async function sumWallets(
+  db: Queryable,
+  chain: ChainName,
+  written: { readonly since: Date; readonly before: Date | null },
+): Promise<Sums> {
+  const { rows } = await db.query<SumRow>(
+    `select asset, sum(case when debit = 'wallet' then amount_atoms else -amount_atoms end) as atoms
+     from transfers where chain = $1 and (debit = 'wallet' or credit = 'wallet')
+       and created_at >= $2 and ($3::timestamptz is null or created_at < $3) group by asset`,
+    [chain, written.since, written.before],
+  )
+  return sumsOf(rows)
+}
+
+/** What blocks show and the ledger does not count yet, or counts still; by reason. Capital is looked for above a height. */
+export async function sumUnlikeBooks(
+  db: Queryable,
+  chain: ChainName,
+  capitalAbove: number,
+): Promise<{ asset: Asset; reason: string; atoms: bigint }[]> {
+  const accounts = networkOfChain(chain) === 'ethereum'
+  const { rows } = await db.query<SumRow & { reason: string }>(
+    `with capital as (${accounts ? CAPITAL_OF_ACCOUNTS : CAPITAL_OF_OUTPUTS}), own as (${OWN_UNSETTLED})
+     select asset, reason, sum(atoms) as atoms from (
+       select asset, case when block_height is null then 'reorganised' when dust then 'dust' else 'confirming' end as reason,
+         case when block_height is null then -amount_atoms else amount_atoms end as atoms
+       from deposits where chain = $1 and (block_height is null) = booked
+       union all
+       select asset, case when block_height is null then 'capital reorganised' else 'capital' end,
+         case when block_height is null then -atoms else atoms end
+       from capital where (block_height is null) = exists (select from journal_entries j
+         where j.account_id = $2 and j.cause = 'capital:' || $1 || ':' || capital.txid || ':' || capital.output_index)
+       union all
+       select asset, 'paying', paid - shown from (
+         select case when $4 then 'ETH' when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset,
+           coalesce(booked_fee, 0) as paid, case when in_block then fee else 0 end as shown from own
+         union all
+         select asset, 0, case when in_block and pays then value else 0 end from own
+         union all
+         select t.asset, case when t.credit = 'wallet' then t.amount_atoms else -t.amount_atoms end, 0 from signed_payouts p
+         join journal_entries j on j.account_id = p.account_id
+           and j.cause in (select 'withdrawal:' || p.withdrawal_id || word
+             from (values (':complete'), (':complete:back'), (':paid-after-failure')) c (word))
+         join transfers t on t.account_id = j.account_id and t.entry_id = j.id and 'wallet' in (t.debit, t.credit)
+         where p.chain = $1 and p.line in (select line from own)
+       ) o
+     ) unlike group by asset, reason having sum(atoms) <> 0`,
+    [chain, GATEWAY, capitalAbove, accounts],
+  )
+  return rows
+}
+
+const CAPITAL_OF_ACCOUNTS = `
+  select tx_key as txid, output_index, asset, atoms, block_height from receipts
+  where chain = $1 and (block_height > $3 or block_height is null)`
+
+const CAPITAL_OF_OUTPUTS = `
+  select c.txid, c.output_index, case when c.chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, c.atoms, c.block_height
+  from coins c join addresses a on a.chain = c.chain and a.lookup = c.lookup
+  where c.chain = $1 and a.payment_id is null and (c.block_height > $3 or c.block_height is null)
+    and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
+    and not exists (select from coins s where s.chain = c.chain and s.spent_by = c.txid)
+    and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)`
+
+/** Our own transactions whose line is open, or was settled where a reorganisation may still reach it. */
+const OWN_UNSETTLED = `
+  select t.line, t.asset, t.value_atoms as value, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
+    t.booked_fee_atoms as booked_fee,
+    t.kind <> 'child' and not t.reverted
+      and exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line) as pays,
+    case when $4 then t.block_height is not null else exists (select from coins c
+      where c.chain = t.chain and c.spent_by = t.txid) end as in_block
+  from signed_transactions t
+  where t.chain = $1 and t.line in (
+    select line from signed_transactions where chain = $1 and outcome is null
+    union
+    select s.line from signed_transactions s join chains v on v.chain = s.chain
+    where s.chain = $1 and s.block_height > v.tip_height - 200)`
+
+export interface ShownCoin {
+  readonly txid: string
+  readonly index: number
+  readonly atoms: bigint
+}
+
+/** Coins in blocks that nothing spends, in the order of their places. */
+export async function listUnspent(
+  db: Queryable,
+  chain: ChainName,
+  of: { readonly aboveHeight: number; readonly after: string; readonly limit: number },
+): Promise<ShownCoin[]> {
+  const [txid = '', index = '-1'] = of.after.split(':')
+  const { rows } = await db.query<{ txid: string; output_index: number; atoms: bigint }>(
+    `select txid, output_index, atoms from coins
+     where chain = $1 and block_height > $2 and spent_by is null and (txid, output_index) > ($3, $4::integer)
+     order by txid, output_index limit $5`,
+    [chain, of.aboveHeight, txid, Number(index), of.limit],
+  )
+  return rows.map((row) => ({ txid: row.txid, index: row.output_index, atoms: row.atoms }))
+}
+
+/** Deposit addresses that ever received something, in their order; above a height, those that something moved at. */
+export async function listFundedAddresses(
+  db: Queryable,
+  chain: ChainName,
+  of: { readonly aboveHeight: number; readonly after: string; readonly limit: number },
+): Promise<string[]> {
+  const text =
+    of.aboveHeight < 0
+      ? `select distinct address from deposits where chain = $1 and address > $3 and $2 < 0 order by address limit $4`
+      : `select address from (
+           select address from deposits where chain = $1 and block_height > $2
+           union
+           select sender from signed_transactions where chain = $1 and block_height > $2
+         ) moved where address > $3
+           and not exists (select from addresses a where a.chain = $1 and a.branch = 1 and a.address = moved.address)
+         order by address limit $4`
+  const { rows } = await db.query<{ address: string }>(text, [chain, of.aboveHeight, of.after, of.limit])
+  return rows.map((row) => row.address)
+}
+
+/** The gateway's own addresses on a chain with accounts: hot wallets, of retired wallets too. */
+export async function listOwnAddresses(db: Queryable, chain: ChainName): Promise<string[]> {
+  const { rows } = await db.query<{ address: string }>(
+    'select address from addresses where chain = $1 and branch = 1 order by address',
+    [chain],
+  )
+  return rows.map((row) => row.address)
+}
+
+export interface AddressSum {
+  readonly address: string
+  readonly asset: Asset
+  readonly atoms: bigint
+}
+
+/** What deposit addresses should hold, leaving aside those transactions of ours that only the chain can tell about now. */
+export async function sumAddresses(
+  db: Queryable,
+  chain: ChainName,
+  addresses: readonly string[],
+  aside: readonly string[],
+): Promise<AddressSum[]> {
+  const { rows } = await db.query<AddressSum>(
+    `select a.address, x.asset, sum(x.atoms) as atoms from unnest($2::text[]) as a (address)
+     cross join lateral (
+       select d.asset, d.amount_atoms as atoms from deposits d
+       where d.chain = $1 and d.address = a.address and d.block_height is not null
+       union all
+       select r.asset, r.atoms from receipts r
+       where r.chain = $1 and r.lookup = decode(substr(a.address, 3), 'hex') and r.block_height is not null
+       union all
+       select 'ETH', g.atoms from gas_funding g where g.chain = $1 and g.address = a.address
+       union all
+       select s.asset, case when s.reverted then 0 else -s.value_atoms end from signed_transactions s
+       where s.chain = $1 and s.sender = a.address and s.block_height is not null and s.txid <> all($3::text[])
+       union all
+       select 'ETH', -coalesce(s.paid_fee_atoms, s.fee_atoms) from signed_transactions s
+       where s.chain = $1 and s.sender = a.address and s.block_height is not null and s.txid <> all($3::text[])
+     ) x group by a.address, x.asset`,
+    [chain, addresses, aside],
+  )
+  return rows
+}
+
+/** One of our transactions on a chain with accounts whose place only the chain knows for sure. */
+export interface UncertainTransaction {
+  readonly txid: string
+  readonly sender: string
+  /** Its sender is a hot wallet; otherwise it sweeps to one. */
+  readonly isOwn: boolean
+  readonly asset: Asset
+  readonly valueAtoms: bigint
+  readonly feeAtoms: bigint
+  /** Where our rows place it; null for no block. */
+  readonly blockHeight: number | null
+  /** As far as our rows know. */
+  readonly reverted: boolean
+}
+
+/** Those sent and not settled, and settled ones whose block our chain does not hold. */
+export async function listUncertain(db: Queryable, chain: ChainName): Promise<UncertainTransaction[]> {
+  const { rows } = await db.query<{
+    txid: string
+    sender: string
+    is_own: boolean
+    asset: Asset
+    value_atoms: bigint
+    fee: bigint
+    block_height: bigint | null
+    reverted: boolean
+  }>(
+    `select t.txid, t.sender, t.asset, t.value_atoms, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee, t.block_height, t.reverted,
+       exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_own
+     from signed_transactions t join chains v on v.chain = t.chain
+     left join chain_blocks b on b.chain = t.chain and b.height = t.block_height
+     where t.chain = $1 and t.sender is not null
+       and (t.outcome is null or t.block_height > v.tip_height - 200 and b.hash is distinct from t.block_hash)`,
+    [chain],
+  )
+  return rows.map((row) => ({
+    txid: row.txid,
+    sender: row.sender,
+    isOwn: row.is_own,
+    asset: row.asset,
+    valueAtoms: row.value_atoms,
+    feeAtoms: row.fee,
+    blockHeight: row.block_height === null ? null : Number(row.block_height),
+    reverted: row.reverted,
+  }))
+}

@@ -1,0 +1,83 @@
+/** What earlier proofs summed up, and the block at which books and chain last agreed. */
+import type { Asset, ChainName } from '../core/assets.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import { NO_PAST, type PastSums } from './compare-chain.ts'
+
+/** The sums of a chain's past; {@link NO_PAST} before the first. */
+export async function readPastSums(db: Queryable, chain: ChainName): Promise<PastSums> {
+  const { rows } = await db.query<{
+    asset: Asset
+    height: bigint
+    shown_atoms: bigint
+    own_atoms: bigint
+    booked_before: Date
+    wallet_atoms: bigint
+  }>('select * from proof_sums where chain = $1', [chain])
+  const [first] = rows
+  if (!first) return NO_PAST
+  return {
+    height: Number(first.height),
+    bookedBefore: first.booked_before,
+    shown: new Map(rows.map((row) => [row.asset, row.shown_atoms])),
+    own: new Map(rows.map((row) => [row.asset, row.own_atoms])),
+    wallets: new Map(rows.map((row) => [row.asset, row.wallet_atoms])),
+  }
+}
+
+/** Replaces the sums of a chain's past: all its assets stand at one height and one instant. */
+export async function writePastSums(
+  tx: Tx,
+  chain: ChainName,
+  assets: readonly Asset[],
+  past: PastSums,
+): Promise<void> {
+  await tx.query('delete from proof_sums where chain = $1', [chain])
+  await tx.query(
+    `insert into proof_sums (chain, asset, height, shown_atoms, own_atoms, booked_before, wallet_atoms)
+     select $1, asset, $2, shown, own, $3, wallet
+     from unnest($4::text[], $5::numeric[], $6::numeric[], $7::numeric[]) as s (asset, shown, own, wallet)`,
+    [
+      chain,
+      past.height,
+      past.bookedBefore,
+      assets,
+      assets.map((asset) => past.shown.get(asset) ?? 0n),
+      assets.map((asset) => past.own.get(asset) ?? 0n),
+      assets.map((asset) => past.wallets.get(asset) ?? 0n),
+    ],
+  )
+}
+
+export interface ProvenBlock {
+  readonly height: number
+  readonly hash: string
+  /** Where the next slice of old coins or addresses begins. */
+  readonly sliceAfter: string
+}
+
+export async function findProvenBlock(db: Queryable, chain: ChainName): Promise<ProvenBlock | null> {
+  const { rows } = await db.query<{ height: bigint; hash: string; slice_after: string }>(
+    'select height, hash, slice_after from proven_blocks where chain = $1',
+    [chain],
+  )
+  return rows[0]
+    ? { height: Number(rows[0].height), hash: rows[0].hash, sliceAfter: rows[0].slice_after }
+    : null
+}
+
+export async function markProven(tx: Tx, chain: ChainName, block: ProvenBlock): Promise<void> {
+  await tx.query(
+    `insert into proven_blocks (chain, height, hash, slice_after) values ($1, $2, $3, $4)
+     on conflict (chain) do update set height = $2, hash = $3, slice_after = $4, proven_at = now()`,
+    [chain, block.height, block.hash, block.sliceAfter],
+  )
+}
+
+/** The tip, locked until the transaction ends: the watcher moves it in no other transaction meanwhile. */
+export async function lockTip(tx: Tx, chain: ChainName): Promise<{ height: number; hash: string } | null> {
+  const { rows } = await tx.query<{ tip_height: bigint; tip_hash: string }>(
+    'select tip_height, tip_hash from chains where chain = $1 for update',
+    [chain],
+  )
+  return rows[0] ? { height: Number(rows[0].tip_height), hash: rows[0].tip_hash } : null
+}
