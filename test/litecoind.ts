@@ -43,7 +43,7 @@ export interface Node extends NodeWallet {
   /** Pays an address out of the MWEB: the block's HogEx will hold the output. Returns the MWEB transaction's id. */
   pegOut(to: string, amount: string): Promise<string>
   stop(): Promise<void>
-  start(): Promise<void>
+  start(...moreArguments: readonly string[]): Promise<void>
 }
 
 /** The chains whose node is installed here. Litecoin is always expected. */
@@ -96,8 +96,10 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
   const call = async <Answer>(method: string, ...params: unknown[]): Promise<Answer> =>
     (await rpc.call(method, params, { timeoutMs: 60_000 })) as Answer
 
-  const start = async () => {
-    const started = spawn(`${chain}d`, commandLine, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const start = async (moreArguments: readonly string[] = []) => {
+    const started = spawn(`${chain}d`, [...commandLine, ...moreArguments], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
     child = started
     let complaint = ''
     started.stderr?.on('data', (chunk: Buffer) => {
@@ -144,8 +146,8 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     rpcUrl,
     password: PASSWORD,
     call,
-    async start() {
-      await start()
+    async start(...moreArguments) {
+      await start(moreArguments)
       await call('loadwallet', WALLET)
     },
     stop,

@@ -177,6 +177,7 @@ create table coins (
   spent_by text,
   spent_height bigint,
   reserved_by text,
+  reserved_first_by text,
   constraint coins_atoms_check CHECK ((atoms > (0)::numeric)),
   constraint coins_check CHECK (((spent_by IS NULL) = (spent_height IS NULL))),
   constraint coins_output_index_check CHECK ((output_index >= 0)),
@@ -304,6 +305,7 @@ create table deposits (
   sighted_minor bigint,
   dust boolean not null,
   replaced_by text,
+  replaced_height bigint,
   missing_since timestamp with time zone,
   bookings integer not null default 0,
   booked boolean not null default false,
@@ -324,6 +326,7 @@ create table deposits (
 CREATE INDEX deposits_by_address ON public.deposits USING btree (chain, address);
 CREATE INDEX deposits_by_block ON public.deposits USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
 CREATE INDEX deposits_by_payment ON public.deposits USING btree (account_id, payment_id, seen_at);
+CREATE INDEX deposits_by_replacement ON public.deposits USING btree (chain, replaced_height) WHERE (replaced_height IS NOT NULL);
 CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_height) WHERE ((status = 'seen'::text) AND (block_height IS NOT NULL));
 CREATE INDEX deposits_in_no_block ON public.deposits USING btree (chain) WHERE ((block_height IS NULL) AND (status = ANY (ARRAY['seen'::text, 'reorganised'::text, 'dropped'::text])));
 CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index);

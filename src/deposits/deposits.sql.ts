@@ -131,6 +131,7 @@ export async function recordSightings(
          seen_at = least(d.seen_at, s.seen_at),
          late = d.late and (least(d.seen_at, s.seen_at) > s.window_ends_at or s.is_over),
          replaced_by = null,
+         replaced_height = null,
          missing_since = null
        from shown s
        where d.chain = $1 and d.tx_key = s.tx_key and d.output_index = s.output_index
@@ -181,24 +182,29 @@ export interface PaymentKey {
 /**
  * Deposits that no block holds and whose coins another transaction spends are replaced by it. One indexed join over
  * the inputs of unconfirmed deposits, few at any time, whatever the size of the block.
+ *
+ * @param blockHeight - Of the block that holds the other transactions; null for the mempool.
  */
 export async function markReplaced(
   tx: Tx,
   chain: ChainName,
   spends: readonly { txKey: string; spentTx: string; spentIndex: number }[],
+  blockHeight: number | null,
 ): Promise<PaymentKey[]> {
   if (spends.length === 0) return []
   const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
-    `update deposits d set status = 'replaced', replaced_by = s.tx_key
+    `update deposits d set status = 'replaced', replaced_by = s.tx_key, replaced_height = $5
      from unnest($2::text[], $3::text[], $4::bigint[]) as s (tx_key, spent_tx, spent_index)
      join deposit_inputs i on i.chain = $1 and i.spent_tx = s.spent_tx and i.spent_index = s.spent_index and i.tx_key <> s.tx_key
-     where d.chain = $1 and d.tx_key = i.tx_key and d.block_height is null and d.status <> 'replaced'
+     where d.chain = $1 and d.tx_key = i.tx_key and d.block_height is null
+       and (d.status <> 'replaced' or d.replaced_height is distinct from $5 and $5::bigint is not null)
      returning d.account_id, d.payment_id`,
     [
       chain,
       spends.map((spend) => spend.txKey),
       spends.map((spend) => spend.spentTx),
       spends.map((spend) => spend.spentIndex),
+      blockHeight,
     ],
   )
   return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
@@ -206,6 +212,10 @@ export async function markReplaced(
 
 /** A reorganisation took the blocks above the fork: their deposits are in no block now. */
 export async function markReorganised(tx: Tx, chain: ChainName, forkHeight: number): Promise<PaymentKey[]> {
+  await tx.query('update deposits set replaced_height = null where chain = $1 and replaced_height > $2', [
+    chain,
+    forkHeight,
+  ])
   const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
     `update deposits set status = 'reorganised', block_height = null, block_hash = null, missing_since = null
      where chain = $1 and block_height > $2

@@ -21,6 +21,7 @@ import {
   lockLine,
   markBlock,
   markFeeBooked,
+  releaseAddedCoins,
   releaseCoins,
   reopen,
   type Settling,
@@ -113,6 +114,7 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
         await setOutcome(tx, chain, rival.txid, 'displaced')
         await unbookFee(tx, rival)
       }
+      await releaseAddedCoins(tx, chain, mined)
       for (const withdrawal of withdrawals) {
         if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
         else if (mined.reverted) await fail(gateway, tx, withdrawal, 'impossible', 'reverted')

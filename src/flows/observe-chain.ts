@@ -142,13 +142,12 @@ export function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promis
     const touched = await recordDeposits(gateway, tx, lease.chain, block.transactions, { block: at, time })
     const spends = await matchOwnSpends(tx, lease.chain, block.transactions)
     await markCoinsSpent(tx, lease.chain, block.height, spends)
-    const replaced = await markReplaced(tx, lease.chain, spends)
+    const replaced = await markReplaced(tx, lease.chain, spends, block.height)
     await advanceTip(tx, lease.chain, { ...at, parentHash: block.parentHash, time })
     const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
     await markDecisionDue(tx, [...touched, ...replaced, ...confirmed])
     await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
     if (block.missedAccounts?.length) await markEtherUnchecked(tx, lease.chain)
-    if (touched.length > 0) crashPoint('observe:block-written')
     return { ...view, tipHeight: block.height, tipHash: block.hash, tipTime: time }
   })
 }
@@ -230,6 +229,7 @@ async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): 
           tx,
           port.chain,
           await matchOwnSpends(tx, port.chain, transactions),
+          null,
         )
         await markDecisionDue(tx, [...touched, ...replaced])
         if (touched.length > 0) crashPoint('observe:sighting-written')

@@ -174,9 +174,16 @@ async function restoreIn(
     )
     if (taken > 0) throw new Taken()
     await tx.query(
-      `update coins c set reserved_by = $2 from unnest($3::text[], $4::integer[]) as spent (txid, output_index)
+      `update coins c set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5)
+       from unnest($3::text[], $4::integer[]) as spent (txid, output_index)
        where c.chain = $1 and c.txid = spent.txid and c.output_index = spent.output_index`,
-      [chain, line, entry.spends.map((coin) => coin.txid), entry.spends.map((coin) => coin.index)],
+      [
+        chain,
+        line,
+        entry.spends.map((coin) => coin.txid),
+        entry.spends.map((coin) => coin.index),
+        entry.txid,
+      ],
     )
     // Blocks up to our view hold it where they spend its coins, or do not hold it.
     await tx.query(
@@ -224,7 +231,7 @@ async function lockOpenLine(tx: Tx, { chain, line }: SignedEntry): Promise<void>
 }
 
 /** Coins are free, or belong to this line already; spent ones are gone. */
-async function reserveCoins(tx: Tx, { chain, line, spends }: SignedEntry): Promise<void> {
+async function reserveCoins(tx: Tx, { chain, txid, line, spends }: SignedEntry): Promise<void> {
   if (spends.length === 0) return
   const { rowCount } = await tx.query(
     `with wanted as (
@@ -233,9 +240,9 @@ async function reserveCoins(tx: Tx, { chain, line, spends }: SignedEntry): Promi
        where c.chain = $1 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $2)
        order by c.txid, c.output_index for update of c
      )
-     update coins set reserved_by = $2 from wanted
+     update coins set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5) from wanted
      where coins.chain = wanted.chain and coins.txid = wanted.txid and coins.output_index = wanted.output_index`,
-    [chain, line, spends.map((coin) => coin.txid), spends.map((coin) => coin.index)],
+    [chain, line, spends.map((coin) => coin.txid), spends.map((coin) => coin.index), txid],
   )
   if (rowCount !== spends.length) throw new Taken()
 }

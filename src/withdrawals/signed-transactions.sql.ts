@@ -53,8 +53,8 @@ const fromRow = (row: SignedRow): SignedTransaction => ({
 })
 
 /**
- * Claims what is due to be sent, for half a minute: the newest of each line unless a block holds another of it, parents
- * before children, nonces in order.
+ * Claims what is due to be sent, for half a minute: the newest of each line unless a block holds another of it, on chains
+ * with outputs the one before too while the node refuses the newest; parents before children, nonces in order.
  * Notes the tip before the first sending, so that the transaction is found whatever happens after. Rows that another
  * worker claims at this moment are skipped.
  */
@@ -69,7 +69,7 @@ export async function claimToSend(
        select txid from signed_transactions t
        where chain = $1 and outcome is null and block_height is null and send_at <= now()
          and not exists (select from signed_transactions n where n.chain = t.chain and n.line = t.line
-           and n.kind = 'replacement' and n.created_at > t.created_at)
+           and n.kind = 'replacement' and n.created_at > t.created_at and (n.refusal is null or t.nonce is not null))
          and (kind = 'child' or not exists (select from signed_transactions m where m.chain = t.chain and m.line = t.line
            and m.kind <> 'child' and m.block_height is not null))
        order by nonce nulls first, created_at limit $3 for update skip locked
@@ -238,16 +238,24 @@ export async function setOutcome(
 }
 
 /**
- * Lines that can never enter the chain: a coin that each of their transactions spends was spent by somebody else, in a
- * block this deep. Chains with outputs only.
+ * Lines that can never enter the chain: a coin that each of their transactions spends is gone. Somebody else spent it; or
+ * a reorganisation ended with another transaction in the place of the deposit or the payout of ours that made it. Each in
+ * a block this deep. Chains with outputs only.
  */
 export async function listImpossible(db: Queryable, chain: ChainName, depth: number): Promise<string[]> {
   const { rows } = await db.query<{ line: string }>(
-    `select distinct c.reserved_by as line from coins c
-     join chains v on v.chain = c.chain
-     join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and t.outcome is null
-     where c.chain = $1 and c.reserved_by is not null and c.spent_height <= v.tip_height - $2::bigint + 1
-       and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.spent_by)`,
+    `select distinct c.reserved_by as line
+     from coins c
+     join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and t.outcome is null,
+     lateral (select v.tip_height - $2::bigint + 1 as height from chains v where v.chain = c.chain) as deep
+     where c.chain = $1 and c.reserved_by = c.reserved_first_by and (
+       c.spent_height <= deep.height and not exists (select from signed_transactions s where s.chain = c.chain
+         and s.txid = c.spent_by and s.line = c.reserved_by)
+       or c.block_height is null and exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid
+         and d.output_index = c.output_index and d.replaced_height <= deep.height)
+       or c.block_height is null and exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid
+         and (s.outcome = 'impossible' or s.outcome = 'displaced' and exists (select from signed_transactions m
+           where m.chain = s.chain and m.line = s.line and m.outcome = 'confirmed' and m.block_height <= deep.height))))`,
     [chain, depth],
   )
   return rows.map((row) => row.line)
@@ -255,7 +263,27 @@ export async function listImpossible(db: Queryable, chain: ChainName, depth: num
 
 /** Gives back the coins of a line that can never spend them. */
 export async function releaseCoins(tx: Tx, chain: ChainName, line: string): Promise<void> {
-  await tx.query('update coins set reserved_by = null where chain = $1 and reserved_by = $2', [chain, line])
+  await tx.query(
+    'update coins set reserved_by = null, reserved_first_by = null where chain = $1 and reserved_by = $2',
+    [chain, line],
+  )
+}
+
+/** Gives back the coins that displaced replacements added to what the mined transaction of their line spends. */
+export async function releaseAddedCoins(
+  tx: Tx,
+  chain: ChainName,
+  mined: { line: string; txid: string },
+): Promise<void> {
+  await tx.query(
+    `update coins c set reserved_by = null, reserved_first_by = null
+     from signed_transactions m
+     join signed_transactions s on s.chain = m.chain and s.line = m.line and s.created_at > m.created_at
+       and s.outcome = 'displaced'
+     where m.chain = $1 and m.txid = $3 and c.chain = $1 and c.reserved_by = $2 and c.reserved_first_by = s.txid
+       and c.spent_by is null`,
+    [chain, mined.line, mined.txid],
+  )
 }
 
 /**

@@ -1,5 +1,6 @@
 /** A gateway with a live account on a real chain: its watcher and settler are stepped by hand, so nothing waits. */
 import assert from 'node:assert/strict'
+import type { Account } from '../../src/accounts/account.ts'
 import type { ChainPort } from '../../src/chains/chain.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { releaseLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
@@ -16,6 +17,7 @@ import { type TestGateway, testAccount, testGateway } from '../gateway.ts'
 export interface Road {
   readonly gateway: TestGateway
   readonly port: ChainPort
+  readonly account: Account
   /** A payment of 25 dollars unless told. */
   create(asset: Asset, dollars?: bigint): Promise<Payment>
   /** Lets the watcher reach the node's tip and the settler decide about everything that is due. */
@@ -45,6 +47,7 @@ export async function openRoad(port: ChainPort): Promise<Road> {
   const road: Road = {
     gateway,
     port,
+    account,
     create: (asset, dollars = 25n) =>
       gateway.db.transaction((tx) =>
         createPayment(gateway, tx, account, {

@@ -101,6 +101,8 @@ create table deposits (
   sighted_minor bigint check (sighted_minor >= 0),
   dust boolean not null,
   replaced_by text,
+  -- The block of the transaction that replaced it; null while none holds it.
+  replaced_height bigint,
   -- Since when neither a block nor the mempool holds it.
   missing_since timestamptz,
   -- Counts bookings, so that each has a cause of its own after a reorganisation took one back.
@@ -116,6 +118,7 @@ create table deposits (
 -- The chain decides what one deposit is, whoever it belongs to.
 create unique index deposits_output on deposits (chain, tx_key, output_index);
 create index deposits_by_payment on deposits (account_id, payment_id, seen_at);
+create index deposits_by_replacement on deposits (chain, replaced_height) where replaced_height is not null;
 create index deposits_by_block on deposits (chain, block_height) where block_height is not null;
 create index deposits_in_no_block on deposits (chain) where block_height is null and status in ('seen', 'reorganised', 'dropped');
 create index deposits_confirming on deposits (chain, block_height) where status = 'seen' and block_height is not null;

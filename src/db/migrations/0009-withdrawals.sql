@@ -112,8 +112,10 @@ create table coins (
   -- The block's transaction that spends it; both null while none does.
   spent_by text,
   spent_height bigint,
-  -- The line of signed transactions that it was chosen for.
+  -- The line of signed transactions that it was chosen for, and the first of them to spend it: a replacement may add
+  -- coins of its own.
   reserved_by text,
+  reserved_first_by text,
   primary key (chain, txid, output_index),
   foreign key (chain, reserved_by) references signed_transactions (chain, txid),
   check ((spent_by is null) = (spent_height is null))

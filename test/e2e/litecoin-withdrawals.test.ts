@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+import { bech32, bech32m } from '@scure/base'
+import { quoteWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import { wishBump } from '../../src/withdrawals/signed-transactions.sql.ts'
+import { payoutRoad } from './payout-road.ts'
+
+const road = await payoutRoad('litecoin')
+const { node, gateway, account } = road
+const COIN = 100_000_000n
+
+describe('a withdrawal on a real Litecoin node', () => {
+  afterEach(() => road.prove())
+
+  it('of each kind of address arrives to the atom, as quoted, and is announced once', async () => {
+    await road.earn(500n, 300n)
+    const program = (length: number) => new Uint8Array(length).fill(7)
+    const destinations = [
+      await node.call<string>('getnewaddress', '', 'legacy'),
+      await node.call<string>('getnewaddress', '', 'p2sh-segwit'),
+      await node.call<string>('getnewaddress', '', 'bech32'),
+      bech32.encode('rltc', [0, ...bech32.toWords(program(32))]),
+      bech32m.encode('rltc', [1, ...bech32m.toWords(program(32))]),
+    ]
+    const asked = []
+    for (const [index, destination] of destinations.entries()) {
+      const amount = COIN / 3n + BigInt(index)
+      const order = { asset: 'LTC', amount: `0.3333333${3 + index}`, destination } as const
+      const quoted = await quoteWithdrawal(gateway, gateway.db, account, order)
+      const withdrawal = await road.request(amount, destination)
+      assert.deepEqual([quoted.netAtoms, quoted.amountAtoms], [withdrawal.netAtoms, amount])
+      asked.push(withdrawal)
+    }
+    await road.prove()
+    await road.turn()
+    await road.prove()
+    const [first] = asked
+    assert.ok(first)
+    const { txHash } = await road.now(first)
+    assert.ok(txHash)
+    assert.deepEqual(await road.waiting(), [txHash], 'one transaction pays them all')
+    for (const each of asked) assert.deepEqual([(await road.now(each)).status], ['broadcast'])
+    for (let confirmations = 1; confirmations < 6; confirmations++) {
+      await road.mine(1)
+      assert.equal((await road.now(first)).status, 'broadcast')
+      await road.prove()
+    }
+    await road.mine(1)
+    for (const each of asked) {
+      const done = await road.now(each)
+      assert.deepEqual([done.status, done.txHash], ['completed', txHash])
+      assert.ok(done.completedAt)
+      assert.deepEqual(await road.paid(txHash, each.destination), [each.netAtoms])
+      assert.deepEqual(await road.announced(each), ['payout.completed'])
+    }
+    await road.mine(1)
+    assert.deepEqual(await road.announced(first), ['payout.completed'])
+  })
+
+  it('brings change back that pays the next one, before anything else was earned', async () => {
+    const coins = [...(await road.spendable()).values()].sort((a, b) => Number(b - a))
+    assert.equal(coins.length, 2)
+    const one = await road.request(((coins[0] ?? 0n) * 102n) / 100n, await road.stranger())
+    await road.turn()
+    assert.equal((await road.spendable()).size, 0, 'what waits in no block is not spent')
+    const two = await road.request(COIN, await road.stranger())
+    await road.turn()
+    assert.equal((await road.now(two)).status, 'requested')
+    await road.mine(1)
+    await road.send()
+    assert.equal((await road.now(two)).status, 'broadcast', 'its change is spent once a block holds it')
+    await road.mine(6)
+    await road.mine(1)
+    for (const each of [one, two]) assert.equal((await road.now(each)).status, 'completed')
+  })
+
+  it('goes out with nine others in one transaction', async () => {
+    await road.earn(600n)
+    const asked = []
+    for (let count = 1n; count <= 10n; count++)
+      asked.push(await road.request(count * 5_000_000n, await road.stranger()))
+    await road.turn()
+    assert.equal((await road.waiting()).length, 1)
+    await road.mine(6)
+    for (const each of asked) {
+      const { status, txHash } = await road.now(each)
+      assert.equal(status, 'completed')
+      assert.deepEqual(await road.paid(txHash ?? '', each.destination), [each.netAtoms])
+    }
+  })
+
+  it('leaves change to the miner that is worth less than its spending', async () => {
+    await road.earn(2n)
+    // The coin of 0.02 LTC pays 1,996,800 atoms and the least fee, and 1,000 atoms are left.
+    const withdrawal = await road.request(2_003_223n, await road.stranger())
+    assert.equal(withdrawal.netAtoms, 1_996_799n)
+    await road.turn()
+    const { txHash } = await road.now(withdrawal)
+    const { vout, vsize } = await node.call<{ vout: unknown[]; vsize: number }>(
+      'getrawtransaction',
+      txHash,
+      true,
+    )
+    assert.deepEqual([vout.length, vsize < 111], [1, true])
+    await road.mine(6)
+    assert.deepEqual(await road.paid(txHash ?? '', withdrawal.destination), [withdrawal.netAtoms])
+  })
+
+  it('that is stuck is paid for by a child; the two confirm together or one after the other, paid once', async () => {
+    for (const together of [true, false]) {
+      await road.earn(200n)
+      const withdrawal = await road.request(COIN / 2n, await road.stranger())
+      await road.turn()
+      const parent = (await road.now(withdrawal)).txHash
+      assert.ok(parent && (await wishBump(gateway.db, 'litecoin', parent)))
+      await road.turn()
+      const line = await road.line(withdrawal)
+      assert.deepEqual(
+        line.map(({ kind }) => kind),
+        ['payout', 'child'],
+      )
+      const child = line[1]?.txid
+      assert.deepEqual((await road.waiting()).sort(), [parent, child].sort())
+      const entry = await node.call<{ fees: { ancestor: number }; ancestorsize: number }>(
+        'getmempoolentry',
+        child,
+      )
+      assert.ok((entry.fees.ancestor * 1e8) / entry.ancestorsize >= 25, 'the two offer a quarter more')
+      await road.prove()
+      if (!together) {
+        await node.call('generateblock', await node.address(), [await road.raw(parent)])
+        await road.follow()
+        await road.turn()
+        await road.prove()
+        assert.deepEqual(await road.waiting(), [child])
+      }
+      await road.mine(6)
+      const done = await road.now(withdrawal)
+      assert.deepEqual([done.status, done.txHash], ['completed', parent])
+      assert.deepEqual(await road.paid(parent, withdrawal.destination), [withdrawal.netAtoms])
+      assert.deepEqual(await road.announced(withdrawal), ['payout.completed'])
+      await road.mine(1)
+      await road.prove()
+    }
+  })
+})

@@ -1,0 +1,186 @@
+/**
+ * The road of a withdrawal on a real node: signer, payer and watcher take turns by hand. Bitcoin's runs on bitcoind where
+ * one is installed; elsewhere on a litecoind that is dressed as one, which accepts replacements by the same rules.
+ */
+import assert from 'node:assert/strict'
+import { bech32, bech32m } from '@scure/base'
+import { createBitcoinChain } from '../../src/chains/bitcoin/bitcoin-chain.ts'
+import { type BitcoinLike, bitcoinNetwork } from '../../src/chains/bitcoin/networks.ts'
+import { SILENT } from '../../src/core/log.ts'
+import { formatDecimal } from '../../src/core/money.ts'
+import { requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import type { Payment } from '../../src/payments/payment.ts'
+import type { Signer } from '../../src/signer/signer.ts'
+import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
+import { findWithdrawal } from '../../src/withdrawals/withdrawals.sql.ts'
+import { installedChains, type Node, startNode } from '../litecoind.ts'
+import { type NodeProxy, startNodeProxy } from '../node-proxy.ts'
+import { payOnce, signAll, testSigner } from '../payouts.ts'
+import { openRoad, type Road } from './road.ts'
+
+/** Confirmations of deposits and withdrawals. */
+export const PAYOUT_DEPTH = { bitcoin: 2, litecoin: 6 } as const
+const ASSETS = { bitcoin: 'BTC', litecoin: 'LTC' } as const
+
+export interface PayoutRoad extends Road {
+  readonly node: Node
+  /** What Beck talks to. */
+  readonly proxy: NodeProxy
+  readonly signer: Signer
+  readonly asset: 'BTC' | 'LTC'
+  readonly depth: number
+  /** Payments of these dollars, paid together and completed: each gives the signer a coin. */
+  earn(...dollars: readonly bigint[]): Promise<Payment[]>
+  /** Pays payments as a buyer does, in one transaction. */
+  pay(...payments: readonly Payment[]): Promise<string>
+  /** A fresh address of somebody else's wallet. */
+  stranger(): Promise<string>
+  request(atoms: bigint, destination: string): Promise<Withdrawal>
+  sign(): Promise<void>
+  /** The payer's turn, and the watcher's. */
+  send(): Promise<void>
+  /** Signs, sends and follows. */
+  turn(): Promise<void>
+  /** Mines and takes a turn. */
+  mine(count: number): Promise<void>
+  now(withdrawal: Withdrawal): Promise<Withdrawal>
+  /** What waits in the node's mempool. */
+  waiting(): Promise<string[]>
+  raw(txid: string): Promise<string>
+  /** Signed transactions of the line that a withdrawal is paid by, the oldest first. */
+  line(withdrawal: Withdrawal): Promise<{ txid: string; kind: string; outcome: string | null }[]>
+  /** How much a transaction in a block pays an address, output by output. */
+  paid(txid: string, address: string): Promise<bigint[]>
+  /** Types of the events about a withdrawal. */
+  announced(withdrawal: Withdrawal): Promise<string[]>
+  /** Atoms that could be spent now, by the coins' places. */
+  spendable(): Promise<Map<string, bigint>>
+}
+
+export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
+  const isDressed = chain === 'bitcoin' && !(await installedChains()).includes('bitcoin')
+  const node = await startNode({ chain: isDressed ? 'litecoin' : chain })
+  const proxy = await startNodeProxy(node.rpcUrl, isDressed ? dressed : undefined)
+  const { rpcUrl } = proxy
+  const road = await openRoad(createBitcoinChain({ chain, network: node.network, rpcUrl, log: SILENT }))
+  const { gateway, port, account } = road
+  const signer = await testSigner(gateway, [chain])
+  const [asset, depth] = [ASSETS[chain], PAYOUT_DEPTH[chain]]
+  // A dressed node writes segwit addresses with another prefix.
+  const [ours, nodes] = [
+    bitcoinNetwork(chain, 'regtest').bech32,
+    bitcoinNetwork(node.chain, 'regtest').bech32,
+  ]
+  await payOnce(gateway, port)
+
+  const payouts: PayoutRoad = {
+    ...road,
+    node,
+    proxy,
+    signer,
+    asset,
+    depth,
+    async earn(...dollars) {
+      const payments: Payment[] = []
+      for (const each of dollars) payments.push(await road.create(asset, each))
+      await payouts.pay(...payments)
+      await node.mine(depth)
+      await road.follow()
+      for (const payment of payments) assert.equal((await road.show(payment)).status, 'completed')
+      return payments
+    },
+    pay: (...payments) =>
+      node.pay(
+        payments.map(({ address, dueAtoms }) => [withPrefix(address, nodes), formatDecimal(dueAtoms, 8)]),
+      ),
+    stranger: async () => withPrefix(await node.address(), ours),
+    request: (atoms, destination) =>
+      gateway.db.transaction((tx) =>
+        requestWithdrawal(gateway, tx, account, { asset, amount: formatDecimal(atoms, 8), destination }),
+      ),
+    sign: () => signAll(signer),
+    async send() {
+      await payOnce(gateway, port)
+      await road.follow()
+    },
+    async turn() {
+      await payouts.sign()
+      await payouts.send()
+    },
+    async mine(count) {
+      await node.mine(count)
+      await road.follow()
+      await payouts.turn()
+    },
+    async now({ accountId, id }) {
+      const found = await findWithdrawal(gateway.db, accountId, id)
+      assert.ok(found)
+      return found
+    },
+    waiting: () => node.call<string[]>('getrawmempool'),
+    async raw(txid) {
+      const { rows } = await gateway.db.query<{ raw: string }>(
+        'select raw from signed_transactions where txid = $1',
+        [txid],
+      )
+      assert.ok(rows[0])
+      return rows[0].raw
+    },
+    async line({ accountId, id }) {
+      const { rows } = await gateway.db.query<{ txid: string; kind: string; outcome: string | null }>(
+        `select t.txid, t.kind, t.outcome from signed_transactions t
+         join signed_payouts p on p.chain = t.chain and p.line = t.line
+         where p.account_id = $1 and p.withdrawal_id = $2 order by t.created_at`,
+        [accountId, id],
+      )
+      return rows
+    },
+    async paid(txid, address) {
+      const script = await scriptOf(node, withPrefix(address, nodes))
+      const found = await port.findTransaction(txid, 0)
+      assert.ok(found?.block, `${txid} is in no block`)
+      const { transactions } = await port.readBlock(found.block.hash)
+      return (transactions.find(({ key }) => key === txid)?.outputs ?? [])
+        .filter(({ lookup }) => Buffer.from(lookup).toString('hex') === script)
+        .map(({ atoms }) => atoms)
+    },
+    async announced({ accountId, id }) {
+      const { rows } = await gateway.db.query<{ type: string }>(
+        `select type from events where account_id = $1 and cause like 'withdrawal:' || $2 || ':%' order by created_at, id`,
+        [accountId, id],
+      )
+      return rows.map((row) => row.type)
+    },
+    async spendable() {
+      const { rows } = await gateway.db.query<{ place: string; atoms: bigint }>(
+        `select txid || ':' || output_index as place, atoms from coins
+         where chain = $1 and block_height is not null and spent_by is null and reserved_by is null`,
+        [chain],
+      )
+      return new Map(rows.map((row) => [row.place, row.atoms]))
+    },
+  }
+  return payouts
+}
+
+/** A litecoind on regtest speaks as bitcoind does; only its genesis block is another. */
+function dressed(method: string, params: readonly unknown[], result: unknown): unknown {
+  return method === 'getblockhash' && params[0] === 0
+    ? bitcoinNetwork('bitcoin', 'regtest').genesisHash
+    : result
+}
+
+/** The same script's address with another prefix; base58 addresses are the same on all regtest networks here. */
+function withPrefix(address: string, prefix: string): string {
+  const text = address as `${string}1${string}`
+  for (const coder of [bech32, bech32m]) {
+    const decoded = coder.decodeUnsafe(text)
+    if (decoded) return coder.encode(prefix, decoded.words)
+  }
+  return address
+}
+
+async function scriptOf(node: Node, address: string): Promise<string> {
+  const { scriptPubKey } = await node.call<{ scriptPubKey: string }>('validateaddress', address)
+  return scriptPubKey
+}
