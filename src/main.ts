@@ -47,7 +47,7 @@ export interface Beck {
 }
 
 /** A first request right after the start finds everything in place; a node that is down does not hold Beck up. */
-const READY_WITHIN_MS = 10_000
+const READY_WITHIN_MS = 30_000
 
 /** @throws {Refusal} when Beck cannot run here, saying what to do. Whatever was started by then is closed again. */
 export async function startBeck(config: Config, role: Role, log: Log): Promise<Beck> {

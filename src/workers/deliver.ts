@@ -1,5 +1,6 @@
 /** Delivers events: claims what is due, sends thousands at once, and lets no slow receiver delay another. */
 
+import { crashPoint } from '../core/crash-point.ts'
 import { showId, type WebhookEndpointId } from '../core/ids.ts'
 import {
   type ClaimedDelivery,
@@ -85,7 +86,9 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
       sealed.map((secret) => openWebhookSecret(gateway.secrets, endpointId, secret)),
     )
     const headers = { ...signed, 'content-type': 'application/json', 'user-agent': 'Beck' }
+    crashPoint('deliver:claimed')
     const outcome = await sender.send({ url, headers, body }, cut.signal)
+    crashPoint('deliver:sent')
     if (outcome === null) return release(delivery)
     const verdict = judge(outcome, delivery.attempts + 1, Math.random(), new Date())
     const durationMs = Math.round(performance.now() - began)

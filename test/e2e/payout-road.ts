@@ -19,7 +19,7 @@ import { payOnce, signAll, testSigner } from '../payouts.ts'
 import { openRoad, type Road } from './road.ts'
 
 /** Confirmations of deposits and withdrawals. */
-export const PAYOUT_DEPTH = { bitcoin: 2, litecoin: 6 } as const
+const PAYOUT_DEPTH = { bitcoin: 2, litecoin: 6 } as const
 const ASSETS = { bitcoin: 'BTC', litecoin: 'LTC' } as const
 
 export interface PayoutRoad extends Road {
