@@ -148,6 +148,7 @@ export function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promis
     await markDecisionDue(tx, [...touched, ...replaced, ...confirmed])
     await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
     if (block.missedAccounts?.length) await markEtherUnchecked(tx, lease.chain)
+    if (touched.length > 0) crashPoint('observe:block-written')
     return { ...view, tipHeight: block.height, tipHash: block.hash, tipTime: time }
   })
 }
