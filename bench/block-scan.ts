@@ -125,6 +125,7 @@ async function measure(db: Database, port: ChainPort): Promise<boolean> {
       payoutFeeBps: 10n,
       minFiatMinor: 50n,
       maxFiatMinor: 100_000_000n,
+      broadcastWaitMs: 0,
       confirmations: {},
       webhookAllowPrivate: false,
       tokenContracts: [],

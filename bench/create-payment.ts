@@ -54,6 +54,7 @@ try {
       payoutFeeBps: 10n,
       minFiatMinor: 50n,
       maxFiatMinor: 100_000_000n,
+      broadcastWaitMs: 0,
       confirmations: {},
       webhookAllowPrivate: false,
       tokenContracts: [],

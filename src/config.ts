@@ -72,6 +72,8 @@ const MAINNET_TOKENS = {
 
 const ETHEREUM_NETWORKS = ['mainnet', 'sepolia', 'dev'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+/** Below what idempotent answers may take to settle. */
+const BROADCAST_WAIT_MS = 3_000
 const BPS_MAX = 9_999n
 const CONFIRMATIONS_MAX = 1_000
 
@@ -168,6 +170,7 @@ export function readConfig(env: Environment): Config {
       minFiatMinor,
       maxFiatMinor,
       tokenContracts: [...Object.values(tokens), ...Object.values(SIMULATED_TOKENS)],
+      broadcastWaitMs: BROADCAST_WAIT_MS,
       webhookAllowPrivate: read('BECK_WEBHOOK_ALLOW_PRIVATE', false, yesOrNo, '1 or 0'),
       confirmations: read(
         'BECK_CONFIRMATIONS',

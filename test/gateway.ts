@@ -43,6 +43,7 @@ export async function testGateway(
       payoutFeeBps: 10n,
       minFiatMinor: 50n,
       maxFiatMinor: 100_000_000n,
+      broadcastWaitMs: 0,
       confirmations: {},
       tokenContracts: Object.values(SIMULATED_TOKENS),
       webhookAllowPrivate: true,

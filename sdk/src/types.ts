@@ -472,6 +472,8 @@ export interface RetrieveWebhookData {
   created_at: string
   /** why Beck stopped sending: the receiver answered 410, or did not succeed once in five days */
   disabled_reason: 'gone' | 'failing' | null
+  /** since when no attempt has succeeded; after five days of it Beck stops sending */
+  failing_since: string | null
 }
 
 export interface EnableWebhookData {
@@ -484,6 +486,8 @@ export interface EnableWebhookData {
   created_at: string
   /** why Beck stopped sending: the receiver answered 410, or did not succeed once in five days */
   disabled_reason: 'gone' | 'failing' | null
+  /** since when no attempt has succeeded; after five days of it Beck stops sending */
+  failing_since: string | null
 }
 
 export interface RotateWebhookData {

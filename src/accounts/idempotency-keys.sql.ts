@@ -2,11 +2,16 @@
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 
+/** How long the answer of a first request may still change after its effect is committed. */
+export const SETTLING_MS = 5_000
+
 export interface StoredAnswer {
   readonly requestHash: Buffer
   readonly status: number
   /** Sealed: an answer may hold a secret that is shown once. */
   readonly sealedBody: Buffer
+  /** The first request may still change it. */
+  readonly isSettling: boolean
 }
 
 /**
@@ -26,25 +31,47 @@ export async function claimIdempotencyKey(
      insert into idempotency_keys as known (account_id, key, request_hash)
      select $1::uuid, $2::text, $3::bytea from patience
      on conflict (account_id, key) do update
-       set request_hash = excluded.request_hash, response_status = null, response_body = null, created_at = now()
+       set request_hash = excluded.request_hash, response_status = null, response_body = null, settling_until = null,
+         created_at = now()
        where known.created_at < now() - interval '24 hours'`,
     [claim.accountId, claim.key, Buffer.from(claim.requestHash), `${claim.waitMs}ms`],
   )
   return rowCount > 0
 }
 
-/** Completes a claim, in the transaction that made it. */
+/**
+ * Completes a claim, in the transaction that made it.
+ *
+ * @param settlesMs - How long {@link settleAnswer} may replace it; nobody is answered with it before.
+ */
 export async function storeAnswer(
   tx: Tx,
   accountId: AccountId,
   key: string,
   answer: Pick<StoredAnswer, 'status' | 'sealedBody'>,
+  settlesMs = 0,
 ): Promise<void> {
   await tx.query(
-    `update idempotency_keys set response_status = $3::integer, response_body = $4::bytea
+    `update idempotency_keys set response_status = $3::integer, response_body = $4::bytea,
+       settling_until = case when $5 > 0 then clock_timestamp() + $5 * interval '1 millisecond' end
      where account_id = $1::uuid and key = $2::text`,
-    [accountId, key, answer.status, answer.sealedBody],
+    [accountId, key, answer.status, answer.sealedBody, settlesMs],
   )
+}
+
+/** The last word of a first request. @returns False when it came too late: others were answered as it stood. */
+export async function settleAnswer(
+  db: Queryable,
+  accountId: AccountId,
+  key: string,
+  sealedBody: Uint8Array,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update idempotency_keys set response_body = $3::bytea, settling_until = null
+     where account_id = $1::uuid and key = $2::text and settling_until > clock_timestamp()`,
+    [accountId, key, Buffer.from(sealedBody)],
+  )
+  return rowCount > 0
 }
 
 /** The answer stored under a key; null when there is none, or it is older than 24 hours. */
@@ -54,7 +81,8 @@ export async function findAnswer(
   key: string,
 ): Promise<StoredAnswer | null> {
   const { rows } = await db.query<StoredAnswer>(
-    `select request_hash as "requestHash", response_status as status, response_body as "sealedBody"
+    `select request_hash as "requestHash", response_status as status, response_body as "sealedBody",
+       coalesce(settling_until > clock_timestamp(), false) as "isSettling"
      from idempotency_keys
      where account_id = $1::uuid and key = $2::text and created_at >= now() - interval '24 hours'
        and response_status is not null`,

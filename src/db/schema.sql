@@ -276,6 +276,13 @@ create table delivery_attempts (
   constraint delivery_attempts_pkey PRIMARY KEY (account_id, delivery_id, number)
 );
 
+create table delivery_totals (
+  result text not null,
+  attempts bigint not null,
+  duration_ms bigint not null,
+  constraint delivery_totals_pkey PRIMARY KEY (result)
+);
+
 create table deposit_inputs (
   chain text not null,
   spent_tx text not null,
@@ -346,7 +353,7 @@ create table events (
   constraint events_pkey PRIMARY KEY (account_id, id),
   constraint events_account_id_cause_key UNIQUE (account_id, cause)
 );
-CREATE INDEX events_age ON public.events USING brin (created_at);
+CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX events_replay ON public.events USING btree (account_id, created_at, id);
 
 create table fee_rates (
@@ -385,6 +392,7 @@ create table idempotency_keys (
   request_hash bytea not null,
   response_status integer,
   response_body bytea,
+  settling_until timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   constraint idempotency_keys_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255))),
   constraint idempotency_keys_request_hash_check CHECK ((length(request_hash) = 32)),
@@ -582,12 +590,11 @@ create table signed_transactions (
   block_hash text,
   reverted boolean not null default false,
   paid_fee_atoms numeric(78,0),
-  bookings integer not null default 0,
-  booked_fee_atoms numeric(78,0),
+  booked_fee_atoms numeric(78,0) not null default 0,
+  fee_bookings integer not null default 0,
   bump_wanted boolean not null default false,
   outcome text,
   constraint signed_transactions_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
-  constraint signed_transactions_bookings_check CHECK ((bookings >= 0)),
   constraint signed_transactions_check CHECK (((sender IS NULL) = (nonce IS NULL))),
   constraint signed_transactions_check1 CHECK (((block_height IS NULL) = (block_hash IS NULL))),
   constraint signed_transactions_fee_atoms_check CHECK ((fee_atoms > (0)::numeric)),
@@ -753,6 +760,7 @@ create table webhook_endpoints (
   constraint webhook_endpoints_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX webhook_endpoints_created ON public.webhook_endpoints USING btree (account_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
+CREATE INDEX webhook_endpoints_ill ON public.webhook_endpoints USING btree (account_id, id) WHERE ((deleted_at IS NULL) AND ((failing_since IS NOT NULL) OR (disabled_reason IS NOT NULL)));
 
 create table withdrawals (
   account_id uuid not null,

@@ -14,11 +14,13 @@ export interface WebhookEndpoint {
   readonly isActive: boolean
   /** Why Beck stopped sending: `gone` (the receiver answered 410) or `failing` (five days without success). */
   readonly disabledReason: 'gone' | 'failing' | null
+  /** Since when no attempt succeeded; null while they do. */
+  readonly failingSince: Date | null
   readonly createdAt: Date
 }
 
 const COLUMNS = `id, url, events, is_active as "isActive", disabled_reason as "disabledReason",
-  created_at as "createdAt"`
+  failing_since as "failingSince", created_at as "createdAt"`
 
 const SECRET_PURPOSE = 'webhook-secret'
 const SECRET_BYTES = 32

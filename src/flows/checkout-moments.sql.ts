@@ -6,7 +6,10 @@ import type { PaymentStatus } from '../payments/payment.ts'
 /** What the state of a checkout depends on, and nothing that a buyer should not see. */
 export interface CheckoutMoment {
   readonly sessionId: SessionId
-  /** Changes whenever anything here changes that a buyer can see. */
+  /**
+   * Changes whenever anything here changes that a buyer can see: a hash of all but the confirmations, a hyphen, and
+   * their number, so that an open page can tell when nothing but they changed.
+   */
   readonly version: string
   readonly paymentStatus: PaymentStatus | null
   readonly isSessionCancelled: boolean
@@ -41,7 +44,7 @@ export async function changedMoments(
        select s.id, known.version as known_version, s.payment_id, p.status,
          s.cancelled_at is not null as is_cancelled, s.expires_at <= now() as is_over,
          coalesce(p.expires_at <= now(), false) as is_window_over, p.due_atoms,
-         coalesce(d.received, 0) as received, coalesce(d.late, 0) as late, d.first_tx,
+         coalesce(d.received, 0) as received, coalesce(d.late, 0) as late, d.transactions,
          least(coalesce(d.confirmations, 0), p.required_confirmations)::integer as confirmations,
          p.required_confirmations as required,
          p.chain is null or p.chain like 'sim-%' or coalesce((select c.halted_reason is null
@@ -51,7 +54,7 @@ export async function changedMoments(
        left join lateral (
          select sum(d.amount_atoms) filter (where not d.late or p.settlements > 0) as received,
            sum(d.amount_atoms) filter (where d.late and p.settlements = 0) as late,
-           min(d.tx_key) as first_tx,
+           count(*) as transactions,
            min(case when d.block_height is null then 0
              else greatest(0, (select tip_height from chains c where c.chain = d.chain) - d.block_height + 1) end)
              filter (where p.status not in ('completed', 'overpaid') or d.status = 'confirmed') as confirmations
@@ -62,7 +65,7 @@ export async function changedMoments(
      ),
      versioned as (
        select *, left(md5(concat_ws('|', payment_id, status, is_cancelled, is_over, is_window_over, received, late,
-         first_tx, confirmations, is_in_sight)), 16) as version from moments
+         transactions, is_in_sight)), 16) || '-' || confirmations as version from moments
      )
      select id as "sessionId", version, status as "paymentStatus", is_cancelled as "isSessionCancelled",
        is_over as "isSessionOver", is_window_over as "isWindowOver", due_atoms as "dueAtoms",

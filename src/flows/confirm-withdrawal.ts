@@ -6,11 +6,10 @@ import type { ChainPort, FoundTransaction } from '../chains/chain.ts'
 import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
-import type { AccountId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { announce } from '../events/announce.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
-import { GATEWAY, type Transfer } from '../ledger/journal.ts'
+import { GATEWAY } from '../ledger/journal.ts'
 import { listTransfers, post } from '../ledger/post.sql.ts'
 import { findPayment } from '../payments/payments.sql.ts'
 import { addUnresolved } from '../payments/unresolved-funds.sql.ts'
@@ -108,11 +107,12 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
     const mined = members.find((member) => member.txid === txid)
     if (!mined?.isOpen || mined.blockHeight === null) return false
     await setOutcome(tx, chain, txid, mined.reverted ? 'reverted' : 'confirmed')
-    await bookFee(tx, mined)
+    await bookFee(tx, mined, mined.paidFeeAtoms ?? mined.feeAtoms)
     if (mined.kind !== 'child') {
       for (const rival of members.filter((member) => member.txid !== txid && excludes(mined, member))) {
         await setOutcome(tx, chain, rival.txid, 'displaced')
-        await unbookFee(tx, rival)
+        // It had settled before a deep reorganisation.
+        await bookFee(tx, rival, 0n)
       }
       await releaseAddedCoins(tx, chain, mined)
       for (const withdrawal of withdrawals) {
@@ -131,63 +131,28 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
 const excludes = (mined: Settling, other: Settling): boolean =>
   other.isOpen && (other.kind !== 'child' || mined.kind === 'replacement')
 
-/** What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. */
-async function bookFee(tx: Tx, transaction: Settling): Promise<void> {
-  const { chain, txid, bookings, bookedFeeAtoms } = transaction
-  const atoms = transaction.paidFeeAtoms ?? transaction.feeAtoms
-  if (bookedFeeAtoms === atoms) return
-  // After a reorganisation another block may ask another price of the same transaction.
-  await unbookFee(tx, transaction)
+/**
+ * What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. Brings what
+ * is booked to `atoms`: after a reorganisation the same bytes may cost something else, or nothing.
+ */
+async function bookFee(tx: Tx, of: Settling, atoms: bigint): Promise<void> {
+  const { chain, txid, bookedFeeAtoms, feeBookings } = of
+  const more = atoms - bookedFeeAtoms
+  if (more === 0n) return
   const network = networkOfChain(chain)
   const asset = network === 'bitcoin' ? 'BTC' : network === 'litecoin' ? 'LTC' : 'ETH'
-  const isNew = await post(tx, {
+  await post(tx, {
     accountId: GATEWAY,
     chain,
-    cause: feeCause(chain, txid, bookings + 1),
-    transfers: [{ asset, debit: 'network_fees', credit: 'wallet', atoms }],
+    cause: `transaction:${chain}:${txid}:fee:${feeBookings + 1}`,
+    transfers: [
+      more > 0n
+        ? { asset, debit: 'network_fees', credit: 'wallet', atoms: more }
+        : { asset, debit: 'wallet', credit: 'network_fees', atoms: -more },
+    ],
   })
-  invariant(isNew, `the fee of ${txid} was booked before`)
   await markFeeBooked(tx, chain, txid, atoms)
 }
-
-/** Another of its line took its place after a deep reorganisation. */
-async function unbookFee(tx: Tx, { chain, txid, bookings, bookedFeeAtoms }: Settling): Promise<void> {
-  if (bookedFeeAtoms === null) return
-  const booked = await listTransfers(tx, GATEWAY, feeCause(chain, txid, bookings))
-  const isNew = await post(tx, {
-    accountId: GATEWAY,
-    chain,
-    cause: `${feeCause(chain, txid, bookings)}:reverse`,
-    transfers: booked.map(opposite),
-  })
-  invariant(isNew, `the fee of ${txid} was taken back before`)
-  await markFeeBooked(tx, chain, txid, null)
-}
-
-const feeCause = (chain: ChainName, txid: string, booking: number): string =>
-  `transaction:${chain}:${txid}:fee:${booking}`
-
-/** Posts the opposite of an entry, once; nothing when it was never booked. */
-async function bookBack(
-  tx: Tx,
-  of: { readonly accountId: AccountId; readonly chain: ChainName },
-  cause: string,
-): Promise<void> {
-  const booked = await listTransfers(tx, of.accountId, cause)
-  if (booked.length === 0) return
-  await post(tx, {
-    accountId: of.accountId,
-    chain: of.chain,
-    cause: `${cause}:back`,
-    transfers: booked.map(opposite),
-  })
-}
-
-const opposite = (transfer: Transfer): Transfer => ({
-  ...transfer,
-  debit: transfer.credit,
-  credit: transfer.debit,
-})
 
 /**
  * A call that reverted, whose hold was given back, runs again after a reorganisation deeper than the confirmations: its
@@ -196,10 +161,11 @@ const opposite = (transfer: Transfer): Transfer => ({
 async function notePaidAfterFailure(
   gateway: Gateway,
   tx: Tx,
-  { accountId, id, chain, asset, netAtoms }: Withdrawal,
+  withdrawal: Withdrawal,
   { reverted, txid }: Settling,
 ): Promise<void> {
   if (reverted) return
+  const { accountId, id, chain, asset, netAtoms } = withdrawal
   const isNew = await post(tx, {
     accountId,
     chain,
@@ -207,6 +173,7 @@ async function notePaidAfterFailure(
     transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms: netAtoms }],
   })
   if (!isNew) return
+  await updateWithdrawal(tx, withdrawal, { status: 'failed', txHash: txid, reason: 'paid_after_failure' })
   const message = `withdrawal ${id} had failed and its hold was given back; a deep reorganisation paid it by ${txid}`
   await raiseAlert(tx, { kind: 'payout_after_failure', accountId, subject: id, message })
   gateway.log.error({ chain, withdrawal: id, account: accountId, txid }, message)
@@ -259,13 +226,14 @@ async function fail(
   const status = statusAfter(withdrawal.status, trigger)
   invariant(status === 'failed', `withdrawal ${id} is ${withdrawal.status} and can not fail as ${reason}`)
   await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
-  if (withdrawal.status === 'completed') await bookBack(tx, withdrawal, completionCause(id))
+  // Only after a deep reorganisation, in which its call reverted.
+  if (withdrawal.status === 'completed') await uncomplete(tx, withdrawal)
   const held = await listTransfers(tx, accountId, holdCause(id))
   const given = await post(tx, {
     accountId,
     chain,
     cause: releaseCause(id),
-    transfers: held.map(opposite),
+    transfers: held.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
   })
   invariant(given, `the hold of withdrawal ${id} was given back before`)
   for (const { debit, asset, atoms } of held) {
@@ -275,6 +243,16 @@ async function fail(
     { chain, withdrawal: id, account: accountId, reason },
     'a withdrawal failed; its hold is given back',
   )
+}
+
+async function uncomplete(tx: Tx, { accountId, id, chain }: Withdrawal): Promise<void> {
+  const booked = await listTransfers(tx, accountId, completionCause(id))
+  await post(tx, {
+    accountId,
+    chain,
+    cause: `${completionCause(id)}:back`,
+    transfers: booked.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
+  })
 }
 
 /** Gives back the holds of withdrawals that the signer will never sign. @returns How many. */

@@ -18,6 +18,8 @@ export interface GatewaySettings {
   readonly webhookAllowPrivate: boolean
   /** Contracts of the tokens, live and simulated: nothing is ever paid out to one. */
   readonly tokenContracts: readonly string[]
+  /** How long the answer to a withdrawal waits for its broadcast. */
+  readonly broadcastWaitMs: number
   /** Where the operator wants other confirmations than the asset's own. */
   readonly confirmations: Partial<Record<Asset, number>>
 }

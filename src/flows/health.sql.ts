@@ -1,5 +1,6 @@
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
+import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
 
 export interface Backlog {
   /** Chain and asset of every coin that pays nothing out until its books agree with its chain again. */
@@ -9,6 +10,13 @@ export interface Backlog {
   readonly decisionsDue: number
   /** How long the delivery that is due the longest has waited; 0 when none is due. */
   readonly deliveryDueAgeMs: number
+  /** Deliveries that wait for an attempt, the first or a later one. */
+  readonly deliveriesPending: number
+  /** Endpoints whose last attempts failed, and those that Beck disabled for it. */
+  readonly endpointsFailing: number
+  readonly endpointsDisabled: number
+  /** Attempts of all workers since the beginning. */
+  readonly deliveryTotals: readonly DeliveryTotal[]
   /** How long ago books and chain last agreed, per chain that was ever compared. */
   readonly proofAgesMs: Readonly<Partial<Record<ChainName, number>>>
   /** Fresh deposit addresses per chain that has a wallet. */
@@ -23,20 +31,46 @@ interface BacklogRow {
   alerts: bigint
   decisions_due: bigint
   delivery_due_age_ms: bigint
+  deliveries_pending: bigint
+  endpoints: { failing: number; disabled: number }
+  totals: DeliveryTotal[]
   proof_ages_ms: Partial<Record<ChainName, number>>
   fresh: Partial<Record<ChainName, number>>
 }
 
-/** What waits, in one round trip; every part reads a partial index of exactly what it counts. */
+/**
+ * What waits, in one round trip; every part reads a partial index of exactly what it counts. The delivery due the
+ * longest is the first of some endpoint's queue: one probe an endpoint, whatever waits behind it.
+ */
 export async function readBacklog(db: Queryable): Promise<Backlog> {
   const { rows } = await db.query<BacklogRow>(
-    `select
+    `with recursive queues as (
+       (select account_id, endpoint_id, due_at from deliveries where status = 'pending'
+        order by account_id, endpoint_id, due_at limit 1)
+       union all
+       select n.account_id, n.endpoint_id, n.due_at
+       from queues q
+       cross join lateral (
+         select account_id, endpoint_id, due_at from deliveries
+         where status = 'pending' and (account_id, endpoint_id) > (q.account_id, q.endpoint_id)
+         order by account_id, endpoint_id, due_at limit 1
+       ) n
+     )
+     select
       (select coalesce(json_agg(json_build_object('chain', chain, 'asset', asset, 'reason', reason)
         order by chain, asset), '[]') from freezes) as frozen,
       (select count(*) from (select from alerts limit $1) as counted) as alerts,
       (select count(*) from (select from payments where decision_due limit $1) as counted) as decisions_due,
-      (select coalesce(greatest(0, extract(epoch from now() - min(due_at)) * 1000), 0)::int8 from deliveries
-        where status = 'pending') as delivery_due_age_ms,
+      (select coalesce(greatest(0, extract(epoch from now() - min(due_at)) * 1000), 0)::int8 from queues)
+        as delivery_due_age_ms,
+      (select count(*) from (select from deliveries where status = 'pending' limit $1) as counted) as deliveries_pending,
+      (select json_build_object('failing', count(*) filter (where is_active),
+          'disabled', count(*) filter (where disabled_reason is not null))
+        from (select is_active, disabled_reason from webhook_endpoints
+          where deleted_at is null and (failing_since is not null or disabled_reason is not null)
+          limit $1) as ill) as endpoints,
+      (select coalesce(json_agg(json_build_object('result', result, 'attempts', attempts, 'durationMs', duration_ms)
+        order by result), '[]') from delivery_totals) as totals,
       (select coalesce(json_object_agg(chain, extract(epoch from now() - proven_at) * 1000), '{}')
         from proven_blocks) as proof_ages_ms,
       (select coalesce(json_object_agg(chain, fresh), '{}') from
@@ -52,6 +86,10 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
     alerts: Number(row.alerts),
     decisionsDue: Number(row.decisions_due),
     deliveryDueAgeMs: Number(row.delivery_due_age_ms),
+    deliveriesPending: Number(row.deliveries_pending),
+    endpointsFailing: row.endpoints.failing,
+    endpointsDisabled: row.endpoints.disabled,
+    deliveryTotals: row.totals,
     proofAgesMs: row.proof_ages_ms,
     freshAddresses: row.fresh,
   }

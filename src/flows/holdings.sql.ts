@@ -114,7 +114,7 @@ export async function sumUnlikeBooks(
        union all
        select asset, 'paying', paid - shown from (
          select case when $4 then 'ETH' when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset,
-           coalesce(booked_fee, 0) as paid, case when in_block then fee else 0 end as shown from own
+           booked_fee as paid, case when in_block then fee else 0 end as shown from own
          union all
          select asset, 0, case when in_block and pays then value else 0 end from own
          union all

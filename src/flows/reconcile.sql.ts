@@ -175,15 +175,14 @@ const feesFollowTransactions = proof(
        coalesce(sum(case when f.debit = 'network_fees' then f.amount_atoms when f.credit = 'network_fees' then -f.amount_atoms end), 0) as atoms
      from signed_transactions t
      left join journal_entries j on j.account_id = '00000000-0000-0000-0000-000000000000'
-       and j.cause in (select format('transaction:%s:%s:fee:%s%s', t.chain, t.txid, n, word)
-         from generate_series(1, t.bookings) n, (values (''), (':reverse')) w (word))
+       and j.cause in (select format('transaction:%s:%s:fee:%s', t.chain, t.txid, n) from generate_series(1, t.fee_bookings) n)
      left join transfers f on f.account_id = j.account_id and f.entry_id = j.id
      group by t.chain, t.txid
    ), checked as (
      select b.chain, case when t.chain like '%bitcoin' then 'BTC' when t.chain like '%litecoin' then 'LTC' else 'ETH' end as asset,
        'transaction ' || b.txid as subject, b.atoms as found,
        case when t.outcome in ('confirmed', 'reverted') then coalesce(t.paid_fee_atoms, t.fee_atoms)
-         when t.outcome is null then coalesce(t.booked_fee_atoms, 0) else 0 end as expected
+         when t.outcome is null then t.booked_fee_atoms else 0 end as expected
      from booked b join signed_transactions t using (chain, txid)
    )
    select * from checked where expected <> found`,
@@ -231,7 +230,7 @@ const entriesHaveCauses = proof(
      when 'transaction' then exists (select from signed_transactions s
        where s.chain = split_part(n.cause, ':', 2) and s.txid = split_part(n.cause, ':', 3)
          and split_part(n.cause, ':', 4) = 'fee' and split_part(n.cause, ':', 5) ~ '^[0-9]{1,9}$'
-         and split_part(n.cause, ':', 5)::integer between 1 and s.bookings)
+         and split_part(n.cause, ':', 5)::integer between 1 and s.fee_bookings)
      when 'capital' then coalesce(
        (select r.atoms = t.amount_atoms from receipts r where n.cause = format('capital:%s:%s:%s', r.chain, r.tx_key, r.output_index)
          and r.chain = t.chain and r.tx_key = substr(n.cause, length('capital:' || t.chain) + 2, length(r.tx_key))),

@@ -1,7 +1,8 @@
 /** `/livez`, `/readyz` and `/metrics`: for load balancers and monitoring, without a key. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { ChainName } from '../core/assets.ts'
+import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { type Health, readHealth } from '../flows/health.ts'
 import { failure, success } from './envelope.ts'
@@ -123,6 +124,20 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
   gauge('delivery_due_age_seconds', 'wait of the webhook due the longest', [], (to, { backlog }) => {
     if (backlog) to.set(backlog.deliveryDueAgeMs / 1_000)
   })
+  gauge('deliveries_pending', 'webhooks waiting for an attempt', [], (to, { backlog }) => {
+    if (backlog) to.set(backlog.deliveriesPending)
+  })
+  gauge(
+    'webhook_endpoints_ill',
+    'endpoints that fail now, or were disabled for it',
+    ['state'],
+    (to, { backlog }) => {
+      if (!backlog) return
+      to.set({ state: 'failing' }, backlog.endpointsFailing)
+      to.set({ state: 'disabled' }, backlog.endpointsDisabled)
+    },
+  )
+  describeAttempts(registry, look)
   gauge('fresh_addresses', 'addresses derived ahead', ['chain'], (to, { backlog }) => {
     for (const [chain, count] of Object.entries(backlog?.freshAddresses ?? {})) to.set({ chain }, count)
   })
@@ -141,6 +156,24 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
   gauge('alerts', 'alerts raised for the operator', [], (to, { backlog }) => {
     if (backlog) to.set(backlog.alerts)
   })
+}
+
+/** Counters kept in the database, so that they are those of all workers. */
+function describeAttempts(registry: Registry, look: () => Promise<Health>): void {
+  const counter = (name: string, help: string, amount: (total: DeliveryTotal) => number) =>
+    new Counter({
+      name: `beck_delivery_${name}`,
+      help,
+      labelNames: ['result'],
+      registers: [registry],
+      async collect() {
+        this.reset()
+        for (const total of (await look()).backlog?.deliveryTotals ?? [])
+          this.inc({ result: total.result }, amount(total))
+      },
+    })
+  counter('attempts_total', 'attempts to deliver webhooks, by the answer', ({ attempts }) => attempts)
+  counter('attempt_seconds_total', 'time they took', ({ durationMs }) => durationMs / 1_000)
 }
 
 function measureRequests(app: FastifyInstance, registry: Registry): void {

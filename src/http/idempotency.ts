@@ -9,10 +9,13 @@
  * @see docs/decisions/0010-idempotency.md
  */
 import { createHash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import {
   claimIdempotencyKey,
   findAnswer,
+  SETTLING_MS,
   type StoredAnswer,
+  settleAnswer,
   storeAnswer,
 } from '../accounts/idempotency-keys.sql.ts'
 import { invalidField, Refusal, type RefusalKind } from '../core/errors.ts'
@@ -23,6 +26,9 @@ import { type Database, sqlState, type Tx } from '../db/database.ts'
 const KEY_LENGTH_MAX = 255
 /** How long a request waits for another one with the same key to be answered. */
 const WAIT_MS = 5_000
+/** The first request waits for what its effect leads to; its answer is not final. */
+const SETTLING = Symbol('settling')
+const SETTLING_LOOK_MS = 50
 const LOCK_NOT_AVAILABLE = '55P03'
 const STORED_REFUSALS: readonly RefusalKind[] = ['not_found', 'conflict', 'unprocessable']
 
@@ -62,6 +68,7 @@ export const hashRequest = (method: string, url: string, bodyText: string): Buff
  * Runs `work` in a transaction once per key.
  *
  * @param refused - Writes the answer to a refusal, for storing.
+ * @param settle - What the answer becomes a little after the commit; requests with the same key wait for it.
  * @returns The answer, and whether it is an earlier one.
  * @throws {Refusal} `conflict`: the key belongs to another request, or its first request is still running.
  */
@@ -71,6 +78,7 @@ export async function answerOnce(
   request: KeyedRequest,
   work: (tx: Tx) => Promise<Reply>,
   refused: (refusal: Refusal) => Reply,
+  settle: ((reply: Reply) => Promise<Reply>) | null = null,
 ): Promise<Reply & { replayed: boolean }> {
   const { accountId, key, requestHash } = request
   const owner = `${accountId}:${key}`
@@ -85,17 +93,18 @@ export async function answerOnce(
     const body = secrets.open('idempotency', owner, stored.sealedBody).toString('utf8')
     return { status: stored.status, body, replayed: true }
   }
-  const once = (produce: (tx: Tx) => Promise<Reply>) =>
-    db.transaction(
+  const tryOnce = (produce: (tx: Tx) => Promise<Reply>, settlesMs: number) =>
+    db.transaction<typeof SETTLING | (Reply & { replayed: boolean })>(
       async (tx) => {
         if (!(await claimIdempotencyKey(tx, { accountId, key, requestHash, waitMs: WAIT_MS }))) {
           const stored = await findAnswer(tx, accountId, key)
           if (!stored) throw inFlight()
-          return replay(stored)
+          const answer = replay(stored)
+          return stored.isSettling ? SETTLING : answer
         }
         const reply = await produce(tx)
         const sealedBody = secrets.seal('idempotency', owner, Buffer.from(reply.body))
-        await storeAnswer(tx, accountId, key, { status: reply.status, sealedBody })
+        await storeAnswer(tx, accountId, key, { status: reply.status, sealedBody }, settlesMs)
         return { ...reply, replayed: false }
       },
       {
@@ -105,12 +114,27 @@ export async function answerOnce(
         },
       },
     )
+  // Without a connection of the pool, which the first request may need to come to its answer.
+  const once = async (produce: (tx: Tx) => Promise<Reply>, settlesMs = 0) => {
+    for (;;) {
+      const answer = await tryOnce(produce, settlesMs)
+      if (answer !== SETTLING) return answer
+      await setTimeout(SETTLING_LOOK_MS)
+    }
+  }
   let underway = false
   try {
-    return await once((tx) => {
-      underway = true
-      return work(tx)
-    })
+    const first = await once(
+      (tx) => {
+        underway = true
+        return work(tx)
+      },
+      settle ? SETTLING_MS : 0,
+    )
+    if (!settle || first.replayed) return first
+    const settled = await settle(first)
+    const sealedBody = secrets.seal('idempotency', owner, Buffer.from(settled.body))
+    return (await settleAnswer(db, accountId, key, sealedBody)) ? { ...settled, replayed: false } : first
   } catch (error) {
     if (!underway && sqlState(error) === LOCK_NOT_AVAILABLE) throw inFlight()
     // A refusal left no effect: it rolled back together with the claim. It is stored in a transaction of its own; if

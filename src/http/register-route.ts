@@ -61,27 +61,39 @@ async function handle(
   }
   reply.code(status).type(JSON_TYPE)
   const serialize = (data: unknown): Reply => ({ status, body: String(reply.serialize(success(data))) })
+  let written: unknown
   const work = async (db: Queryable | Tx): Promise<Reply> => {
     if ('read' in route) return serialize(await route.read({ ...call, db }))
     invariant('inTransaction' in db, 'a change ran outside of a transaction')
-    return serialize(await route.write({ ...call, tx: db }))
+    written = await route.write({ ...call, tx: db })
+    return serialize(written)
+  }
+  const settle = async (first: Reply): Promise<Reply> => {
+    if (!('write' in route)) return first
+    route.committed?.(call)
+    if (!route.settled) return first
+    // The effect stands whatever happens now.
+    return route.settled(call, written).then(serialize, () => first)
   }
 
   const key = route.method === 'POST' ? readIdempotencyKey(request.headers['idempotency-key']) : null
   if (key !== null) {
     const requestHash = hashRequest(request.method, request.url, request.bodyText)
     const keyed = { accountId: account.id, key, requestHash }
-    const answer = await answerOnce(gateway.db, gateway.secrets, keyed, work, (refusal) =>
-      refused(refusal, request.id),
+    const answer = await answerOnce(
+      gateway.db,
+      gateway.secrets,
+      keyed,
+      work,
+      (refusal) => refused(refusal, request.id),
+      'settled' in route ? settle : null,
     )
     if (answer.replayed) reply.header('Idempotent-Replayed', 'true')
-    else if (answer.status === status && 'write' in route) route.committed?.(call)
+    else if (answer.status === status && 'write' in route && !route.settled) route.committed?.(call)
     return reply.code(answer.status).send(answer.body)
   }
   if ('read' in route) return reply.send((await work(gateway.db)).body)
-  const answer = await gateway.db.transaction(work)
-  route.committed?.(call)
-  return reply.send(answer.body)
+  return reply.send((await settle(await gateway.db.transaction(work))).body)
 }
 
 function refused(refusal: Refusal, requestId: string): Reply {

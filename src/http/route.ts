@@ -71,6 +71,8 @@ export interface WriteRoute<
   write(call: WriteCall<P, Q, B>): Promise<Static<D>>
   /** Runs after the commit: hints only (waking a loop), for nothing of it is repeated on a replay. */
   committed?(call: Call<P, Q, B>): void
+  /** Waits a little for what the commit leads to. @returns The answer as it is then. */
+  settled?(call: Call<P, Q, B>, data: Static<D>): Promise<Static<D>>
 }
 
 export type Route = ReadRoute | WriteRoute

@@ -176,28 +176,12 @@ export async function reopen(db: Queryable, chain: ChainName, line: string): Pro
   )
 }
 
-/** The ledger took its fee in (with the number of this booking), or gave it back: null. */
-export async function markFeeBooked(
-  tx: Tx,
-  chain: ChainName,
-  txid: string,
-  atoms: bigint | null,
-): Promise<void> {
-  await tx.query(
-    `update signed_transactions set booked_fee_atoms = $3::numeric,
-       bookings = bookings + case when $3::numeric is null then 0 else 1 end
-     where chain = $1 and txid = $2`,
-    [chain, txid, atoms],
-  )
-}
-
 export interface Settling extends SignedTransaction {
   readonly reverted: boolean
   readonly paidFeeAtoms: bigint | null
+  readonly bookedFeeAtoms: bigint
+  readonly feeBookings: number
   readonly isOpen: boolean
-  readonly bookings: number
-  /** The fee that the ledger counts now. */
-  readonly bookedFeeAtoms: bigint | null
 }
 
 /** A whole line, locked in the order of its txids. */
@@ -206,12 +190,12 @@ export async function lockLine(tx: Tx, chain: ChainName, line: string): Promise<
     SignedRow & {
       reverted: boolean
       paid_fee_atoms: bigint | null
+      booked_fee_atoms: bigint
+      fee_bookings: number
       is_open: boolean
-      bookings: number
-      booked_fee_atoms: bigint | null
     }
   >(
-    `select ${COLUMNS}, reverted, paid_fee_atoms, outcome is null as is_open, bookings, booked_fee_atoms
+    `select ${COLUMNS}, reverted, paid_fee_atoms, booked_fee_atoms, fee_bookings, outcome is null as is_open
      from signed_transactions where chain = $1 and line = $2 order by txid for update`,
     [chain, line],
   )
@@ -219,10 +203,19 @@ export async function lockLine(tx: Tx, chain: ChainName, line: string): Promise<
     ...fromRow(row),
     reverted: row.reverted,
     paidFeeAtoms: row.paid_fee_atoms,
-    isOpen: row.is_open,
-    bookings: row.bookings,
     bookedFeeAtoms: row.booked_fee_atoms,
+    feeBookings: row.fee_bookings,
+    isOpen: row.is_open,
   }))
+}
+
+/** The ledger has booked so much as its fee now, in one more entry. */
+export async function markFeeBooked(tx: Tx, chain: ChainName, txid: string, atoms: bigint): Promise<void> {
+  await tx.query(
+    `update signed_transactions set booked_fee_atoms = $3, fee_bookings = fee_bookings + 1
+     where chain = $1 and txid = $2`,
+    [chain, txid, atoms],
+  )
 }
 
 export async function setOutcome(

@@ -11,7 +11,6 @@ import { type AccountId, newId, type WebhookEndpointId } from '../core/ids.ts'
 import { SILENT } from '../core/log.ts'
 import { openSecrets } from '../core/secrets.ts'
 import { announce } from '../events/announce.sql.ts'
-import { pruneEvents } from '../events/deliveries.sql.ts'
 import {
   createWebhookEndpoint,
   deleteWebhookEndpoint,
@@ -19,6 +18,7 @@ import {
   rotateWebhookSecret,
 } from '../events/webhook-endpoints.sql.ts'
 import { type DelivererOptions, startDeliverer } from './deliver.ts'
+import { startForgetter } from './forget.ts'
 import type { Loop } from './loop.ts'
 
 const db = await testDatabase()
@@ -440,14 +440,21 @@ test('events go after thirty days with their deliveries and attempts, unless one
   const events = async () =>
     await db.query<{ id: string }>('select event_id as id from deliveries where endpoint_id = $1', [made.id])
   assert.equal((await events()).rows.length, 2)
-  await pruneEvents(db, 1_000)
+  await db.query(`update events set created_at = now() - interval '29 days'`)
+  const early = startForgetter(ports)
+  await early.stop()
   assert.equal((await events()).rows.length, 2)
   await db.query(`update events set created_at = now() - interval '31 days'`)
-  while ((await pruneEvents(db, 100)) > 0) {}
-  assert.equal((await events()).rows.length, 1)
+  const forgetter = startForgetter(ports, { idleMs: 10 })
+  running.push(forgetter)
+  const kept = await until(made.id, (rows) => rows.length === 1)
   assert.deepEqual(
-    (await deliveriesOf(made.id)).map(({ status }) => status),
+    kept.map(({ status }) => status),
     ['pending'],
   )
+  const { rows: attempts } = await db.query(
+    'select from delivery_attempts a left join deliveries d on d.id = a.delivery_id where d.id is null',
+  )
+  assert.equal(attempts.length, 0)
   await db.query('update events set created_at = now()')
 })

@@ -2,12 +2,7 @@
 
 import { crashPoint } from '../core/crash-point.ts'
 import { showId, type WebhookEndpointId } from '../core/ids.ts'
-import {
-  type ClaimedDelivery,
-  claimDeliveries,
-  pruneEvents,
-  releaseDeliveries,
-} from '../events/deliveries.sql.ts'
+import { type ClaimedDelivery, claimDeliveries, releaseDeliveries } from '../events/deliveries.sql.ts'
 import { judge } from '../events/delivery.ts'
 import { openSender, type SenderOptions } from '../events/send.ts'
 import { signatureHeaders } from '../events/signature.ts'
@@ -48,8 +43,6 @@ const BATCH_MAX = 50
 const AHEAD = 1 / 4
 /** Claimed longer ago than this, a delivery is claimed anew before it is sent: its endpoint may be deleted by now. */
 const FRESH_MS = 250
-const PRUNE_EVERY_MS = 10 * 60_000
-const PRUNE_BATCH = 1_000
 
 export function startDeliverer(gateway: DelivererPorts, options: DelivererOptions = {}): Loop {
   const { db, log } = gateway
@@ -69,7 +62,6 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
   /** Something due was left behind for want of places, or given back. */
   let crowded = false
   let gathering: NodeJS.Timeout | undefined
-  let pruneAt = performance.now()
 
   const release = (delivery: ClaimedDelivery) => {
     released.push(delivery)
@@ -152,10 +144,6 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     idleMs: settings.idleMs,
     log,
     async turn(signal) {
-      if (performance.now() >= pruneAt) {
-        const pruned = await pruneEvents(db, PRUNE_BATCH)
-        if (pruned < PRUNE_BATCH) pruneAt = performance.now() + PRUNE_EVERY_MS
-      }
       if (released.length > 0) await giveBack()
       const free = settings.inFlightMax + aheadMax - running.size - ready.length
       const limit = Math.min(BATCH_MAX, free)

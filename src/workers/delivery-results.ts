@@ -3,6 +3,7 @@ import type { Log } from '../core/log.ts'
 import type { Database } from '../db/database.ts'
 import { type AttemptRecord, type ClaimedDelivery, recordAttempts } from '../events/deliveries.sql.ts'
 import type { Outcome, Verdict } from '../events/delivery.ts'
+import { addDeliveryTotals, totalsOf } from '../events/delivery-totals.sql.ts'
 import { markEndpointsFailing, markEndpointsWell } from '../events/failing-endpoints.sql.ts'
 import { disableWebhookEndpoint } from '../events/webhook-endpoints.sql.ts'
 import { startLoop } from './loop.ts'
@@ -41,6 +42,15 @@ export function startDeliveryResults(db: Database, log: Log): DeliveryResults {
       throw error
     }
     await judgeEndpoints(db, log, batch, failing)
+    await addDeliveryTotals(
+      db,
+      totalsOf(
+        batch.map(({ outcome, durationMs }) => ({
+          status: outcome.kind === 'answered' ? outcome.status : null,
+          durationMs,
+        })),
+      ),
+    )
     return waiting.length > 0
   }
   // The attempts are written without locks on endpoints, and these after them: nobody waits in a circle.

@@ -1,16 +1,28 @@
-/** Forgets answers that nobody can ask for again: those kept for idempotency keys, once their 24 hours are over. */
+/**
+ * Forgets what nobody can ask for again: answers kept for idempotency keys after 24 hours, events with their deliveries
+ * and attempts after 30 days.
+ */
 import { forgetOldAnswers } from '../accounts/idempotency-keys.sql.ts'
 import { MINUTE_MS } from '../core/time.ts'
+import { pruneEvents } from '../events/prune-events.sql.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { type Loop, startLoop } from './loop.ts'
 
-const ANSWERS_PER_TURN = 1_000
+/** Small enough that a turn takes far less than a second; a full turn is followed by the next at once. */
+const ROWS_PER_TURN = 1_000
 
-export function startForgetter(gateway: Pick<Gateway, 'db' | 'log'>): Loop {
+export function startForgetter(
+  gateway: Pick<Gateway, 'db' | 'log'>,
+  options: { idleMs?: number } = {},
+): Loop {
   return startLoop({
     name: 'forget',
-    idleMs: MINUTE_MS,
+    idleMs: options.idleMs ?? MINUTE_MS,
     log: gateway.log,
-    turn: async () => (await forgetOldAnswers(gateway.db, ANSWERS_PER_TURN)) === ANSWERS_PER_TURN,
+    async turn() {
+      const answers = await forgetOldAnswers(gateway.db, ROWS_PER_TURN)
+      const events = await pruneEvents(gateway.db, ROWS_PER_TURN)
+      return answers === ROWS_PER_TURN || events === ROWS_PER_TURN
+    },
   })
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// Like USDC: 6 decimals, answers true. Anybody may move zero out of anybody's account, as ERC-20 allows. A second
+/// Like USDC: 6 decimals, answers true, and neither gives to nor takes from those it blocks. Anybody may move zero out of anybody's account, as ERC-20 allows. A second
 /// deployment is the fake token of the same symbol.
 contract UsdCoin {
     string public constant symbol = "USDC";
     uint8 public constant decimals = 6;
     mapping(address => uint256) public balanceOf;
     mapping(address => mapping(address => uint256)) public allowance;
+    mapping(address => bool) public isBlackListed;
 
     event Transfer(address indexed from, address indexed to, uint256 value);
 
@@ -32,7 +33,12 @@ contract UsdCoin {
         return true;
     }
 
+    function addBlackList(address account) external {
+        isBlackListed[account] = true;
+    }
+
     function move(address from, address to, uint256 value) private {
+        require(!isBlackListed[from] && !isBlackListed[to]);
         balanceOf[from] -= value;
         balanceOf[to] += value;
         emit Transfer(from, to, value);

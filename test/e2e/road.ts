@@ -5,6 +5,7 @@ import type { ChainPort } from '../../src/chains/chain.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { releaseLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
 import { createPayment } from '../../src/flows/create-payment.ts'
+import type { Gateway } from '../../src/flows/gateway.ts'
 import { meetChain, observeChain } from '../../src/flows/observe-chain.ts'
 import { proveBlock } from '../../src/flows/prove-block.ts'
 import { readPayment } from '../../src/flows/read-payment.ts'
@@ -16,8 +17,8 @@ import { type TestGateway, testAccount, testGateway } from '../gateway.ts'
 
 export interface Road {
   readonly gateway: TestGateway
-  readonly port: ChainPort
   readonly account: Account
+  readonly port: ChainPort
   /** A payment of 25 dollars unless told. */
   create(asset: Asset, dollars?: bigint): Promise<Payment>
   /** Lets the watcher reach the node's tip and the settler decide about everything that is due. */
@@ -32,13 +33,17 @@ export interface Road {
   /** Types of the events about a payment, oldest first. */
   events(payment: Payment): Promise<string[]>
   /** A balance of the merchant in atoms. */
-  balance(asset: Asset, kind: 'available' | 'unresolved'): Promise<bigint>
+  balance(asset: Asset, kind: 'available' | 'held' | 'unresolved'): Promise<bigint>
   /** The books agree with themselves and with the chain. */
   prove(): Promise<void>
 }
 
-export async function openRoad(port: ChainPort): Promise<Road> {
-  const gateway = await testGateway({ freshPerChain: 80 })
+export async function openRoad(
+  port: ChainPort,
+  settings: Pick<Gateway['settings'], 'confirmations'> = { confirmations: {} },
+): Promise<Road> {
+  const quiet = await testGateway({ freshPerChain: 80 })
+  const gateway = { ...quiet, settings: { ...quiet.settings, ...settings } }
   const account = await testAccount(gateway, 'live')
   await meetChain(gateway, port)
   const lease = await takeLease(gateway.db, port.chain, 'test')
@@ -46,8 +51,8 @@ export async function openRoad(port: ChainPort): Promise<Road> {
 
   const road: Road = {
     gateway,
-    port,
     account,
+    port,
     create: (asset, dollars = 25n) =>
       gateway.db.transaction((tx) =>
         createPayment(gateway, tx, account, {

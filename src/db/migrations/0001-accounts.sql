@@ -45,6 +45,8 @@ create table idempotency_keys (
   -- may hold a secret that is shown once.
   response_status integer,
   response_body bytea,
+  -- While the first request still waits for what its effect leads to: its answer may change until then, once.
+  settling_until timestamptz,
   created_at timestamptz not null default now(),
   primary key (account_id, key)
 );

@@ -15,8 +15,8 @@ create table events (
   unique (account_id, cause)
 );
 create index events_replay on events (account_id, created_at, id);
--- For pruning by age: nearly free to maintain, since rows arrive in this order.
-create index events_age on events using brin (created_at);
+-- For pruning by age. Not BRIN: once the pages of pruned rows are filled again, its ranges hold all ages.
+create index events_age on events (created_at);
 
 create table webhook_endpoints (
   account_id uuid not null references accounts (id),
@@ -36,6 +36,9 @@ create table webhook_endpoints (
   deleted_at timestamptz,
   primary key (account_id, id)
 );
+-- Those with trouble, for the metrics.
+create index webhook_endpoints_ill on webhook_endpoints (account_id, id)
+  where deleted_at is null and (failing_since is not null or disabled_reason is not null);
 create index webhook_endpoints_created on webhook_endpoints (account_id, created_at desc, id desc) where deleted_at is null;
 
 create table deliveries (
@@ -73,4 +76,11 @@ create table delivery_attempts (
   error text,
   primary key (account_id, delivery_id, number),
   foreign key (account_id, delivery_id) references deliveries (account_id, id) on delete cascade
+);
+
+-- Attempts made so far by what they met, for the metrics; a row a result, whatever was pruned.
+create table delivery_totals (
+  result text primary key,
+  attempts bigint not null,
+  duration_ms bigint not null
 );

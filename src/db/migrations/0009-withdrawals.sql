@@ -68,10 +68,9 @@ create table signed_transactions (
   reverted boolean not null default false,
   -- What it cost, once that is known.
   paid_fee_atoms numeric(78, 0),
-  -- Counts bookings of its fee, so that each has a cause of its own after a reorganisation took one back.
-  bookings integer not null default 0 check (bookings >= 0),
-  -- The fee that the ledger counts now; null while it counts none.
-  booked_fee_atoms numeric(78, 0),
+  -- What of it the ledger has booked, in how many entries: in another block the same bytes may cost something else.
+  booked_fee_atoms numeric(78, 0) not null default 0,
+  fee_bookings integer not null default 0,
   -- A bump was asked for; the signer clears it.
   bump_wanted boolean not null default false,
   -- Deep enough in the chain and booked, or made impossible by another transaction that is.

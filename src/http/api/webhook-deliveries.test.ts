@@ -146,6 +146,41 @@ test('a disabled endpoint says why, refuses to be sent to, and is enabled again'
   assert.equal((await post(`/webhooks/${endpoint.id}/enable`)).status, 404)
 })
 
+test('a merchant and an operator can see that an endpoint fails', async () => {
+  const attempts = async (result: string) => {
+    const { rows } = await db.query<{ attempts: bigint }>(
+      'select attempts from delivery_totals where result = $1',
+      [result],
+    )
+    return Number(rows[0]?.attempts ?? 0)
+  }
+  const endpoint = await makeEndpoint()
+  assert.equal((await get(`/webhooks/${endpoint.id}`)).data.failing_since, null)
+  const before = await attempts('5xx')
+  status = 503
+  await happen()
+  const end = performance.now() + 10_000
+  while ((await attempts('5xx')) === before) assert.ok(performance.now() < end)
+  status = 200
+  const shown = (await get(`/webhooks/${endpoint.id}`)).data
+  assert.ok(Date.parse(shown.failing_since) > Date.now() - 10_000)
+  assert.equal(shown.is_active, true)
+  const metrics = (await app.inject('/metrics')).body.split('\n')
+  for (const line of [
+    `beck_delivery_attempts_total{result="5xx"} ${before + 1}`,
+    'beck_deliveries_pending 1',
+    'beck_webhook_endpoints_ill{state="failing"} 1',
+    'beck_webhook_endpoints_ill{state="disabled"} 0',
+  ]) {
+    assert.ok(
+      metrics.includes(line),
+      `${line} is not in ${metrics.filter((other) => /deliver|webhook/.test(other))}`,
+    )
+  }
+  assert.ok(metrics.some((line) => line.startsWith('beck_delivery_attempt_seconds_total{result="2xx"} ')))
+  await call(app, key, 'DELETE', `/webhooks/${endpoint.id}`)
+})
+
 test('a rotated secret is shown once, and both sign for a day', async () => {
   const endpoint = await makeEndpoint()
   const rotated = await post(`/webhooks/${endpoint.id}/rotate`)

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { Refusal } from '../../core/errors.ts'
 import { readId, showId, type WebhookEndpointId } from '../../core/ids.ts'
+import { isoOrNull } from '../../core/time.ts'
 import { EVENT_TYPES } from '../../events/event.ts'
 import {
   DELIVERY_SORTS,
@@ -30,6 +31,9 @@ const Endpoint = Fields({
         'why Beck stopped sending: the receiver answered 410, or did not succeed once in five days',
     }),
   ),
+  failing_since: Nullable(
+    Timestamp('since when no attempt has succeeded; after five days of it Beck stops sending'),
+  ),
 })
 
 const Delivery = Fields({
@@ -52,7 +56,11 @@ const Delivery = Fields({
   finished_at: Nullable(Timestamp()),
 })
 
-const showOne = (row: EndpointRow) => ({ ...showEndpoint(row), disabled_reason: row.disabledReason })
+const showOne = (row: EndpointRow) => ({
+  ...showEndpoint(row),
+  disabled_reason: row.disabledReason,
+  failing_since: isoOrNull(row.failingSince),
+})
 
 const showDelivery = (row: DeliveryRow) => ({
   id: showId('dlv', row.id),
@@ -115,7 +123,7 @@ export const webhookDeliveries: readonly Route[] = [
     params: PathId('whk'),
     data: Endpoint,
     refusals: NOT_FOUND,
-    example: { data: { ...ENDPOINT_EXAMPLE, disabled_reason: null } },
+    example: { data: { ...ENDPOINT_EXAMPLE, disabled_reason: null, failing_since: null } },
     async read({ db, account, params }) {
       return showOne(await onEndpoint(params.id, (id) => findWebhookEndpoint(db, account.id, id)))
     },
@@ -130,7 +138,7 @@ export const webhookDeliveries: readonly Route[] = [
     params: PathId('whk'),
     data: Endpoint,
     refusals: NOT_FOUND,
-    example: { data: { ...ENDPOINT_EXAMPLE, disabled_reason: null } },
+    example: { data: { ...ENDPOINT_EXAMPLE, disabled_reason: null, failing_since: null } },
     async write({ tx, account, params }) {
       return showOne(await onEndpoint(params.id, (id) => enableWebhookEndpoint(tx, account.id, id)))
     },

@@ -1,7 +1,11 @@
 /** Withdrawals: a balance leaves for a wallet of the merchant's choice, a payment's held funds for the buyer's. */
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
+import type { Account } from '../../accounts/account.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
+import { readId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
+import { awaitBroadcast } from '../../flows/await-broadcast.ts'
+import type { Gateway } from '../../flows/gateway.ts'
 import { quoteWithdrawal, refundPayment, requestWithdrawal } from '../../flows/request-withdrawal.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
@@ -86,6 +90,16 @@ function showCreated(withdrawal: Withdrawal) {
   return shown
 }
 
+/** `broadcast` when the signer and a node are quick, else as it was requested. */
+async function whenBroadcast(
+  { gateway, account }: { readonly gateway: Gateway; readonly account: Account },
+  requested: Static<typeof CreatedWithdrawal>,
+): Promise<Static<typeof CreatedWithdrawal>> {
+  const id = readId('wd', requested.id)
+  const withdrawal = id && (await awaitBroadcast(gateway, account.id, id))
+  return withdrawal ? showCreated(withdrawal) : requested
+}
+
 export const withdrawals: readonly Route[] = [
   write({
     method: 'POST',
@@ -113,6 +127,7 @@ export const withdrawals: readonly Route[] = [
       )
     },
     committed: ({ gateway }) => gateway.wake('pay-out'),
+    settled: whenBroadcast,
   }),
   read({
     method: 'POST',
@@ -190,5 +205,6 @@ export const withdrawals: readonly Route[] = [
       )
     },
     committed: ({ gateway }) => gateway.wake('pay-out'),
+    settled: whenBroadcast,
   }),
 ]

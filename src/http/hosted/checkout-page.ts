@@ -160,6 +160,12 @@ export function registerCheckoutPages(
     }),
   )
 
+  // Whoever reloads the answer to a form that was refused.
+  scope.get(
+    '/checkout/:id/coin',
+    withCheckout(async (request, reply, _making, id) => backTo(request, reply, id)),
+  )
+
   scope.post(
     '/checkout/:id/coin',
     withCheckout(async (request, reply, making, id) => {

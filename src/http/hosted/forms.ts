@@ -37,10 +37,9 @@ export function queryValue(request: FastifyRequest, name: string): string {
  */
 export function requireOwnPage(request: FastifyRequest, publicUrl: string): void {
   const { origin, host, 'sec-fetch-site': site } = request.headers
-  const isOwn =
-    site !== undefined
-      ? site === 'same-origin' || site === 'none'
-      : origin === undefined || origin === new URL(publicUrl).origin || URL.parse(origin)?.host === host
+  const isOwn = site
+    ? site === 'same-origin' || site === 'none'
+    : origin === undefined || origin === new URL(publicUrl).origin || URL.parse(origin)?.host === host
   if (!isOwn)
     throw new Refusal(
       'forbidden',

@@ -1,99 +1,333 @@
-/** The hosted pages of a running application, as a browser without JavaScript sees them. */
+/** Every state of the checkout on a running application, as a browser without JavaScript sees it. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { testApp } from '../../../test/api.ts'
-import { tellStory } from '../../../test/story.ts'
-import { invariant } from '../../core/errors.ts'
-import { type SessionId, showId } from '../../core/ids.ts'
-import { createSession, readCheckout, type SessionRequest } from '../../flows/checkout.ts'
+import { pathOf, testHosted } from '../../../test/hosted.ts'
+import type { SessionId } from '../../core/ids.ts'
+import { newPublicId, showId } from '../../core/ids.ts'
 import type { Payment } from '../../payments/payment.ts'
 
-/** A price of 100 dollars is exactly one litecoin. */
 const COIN = 100_000_000n
 
-const story = await tellStory({ freshPerChain: 60 })
-const { gateway, account } = story
-const unlimited = { perSecond: 1_000_000, burst: 1_000_000 }
-const app = await testApp(gateway, { hosted: { limits: { pages: unlimited, payments: unlimited } } })
+const hosted = await testHosted()
+const { story, open, get, post, pick, show } = hosted
+const { gateway } = story
 
-async function open(request: Partial<SessionRequest> = {}): Promise<SessionId> {
-  const session = await gateway.db.transaction((tx) =>
-    createSession(gateway, tx, account, {
-      amountMinor: 100_00n,
-      currency: null,
-      label: 'Order 7',
-      reference: null,
-      customerEmail: null,
-      successUrl: null,
-      cancelUrl: null,
-      ...request,
-    }),
-  )
-  return session.id
+const look = () => story.look()
+const stateOf = async (id: SessionId) => (await show(id)).state
+
+async function expire(payment: Payment): Promise<void> {
+  await story.endWindow(payment)
+  while ((await story.read(payment)).status === 'pending') await look()
 }
 
-const pathOf = (id: SessionId) => `/checkout/${showId('cs', id)}`
-
-async function get(path: string, headers: Record<string, string> = {}) {
-  const answer = await app.inject({ method: 'GET', url: path, headers })
-  return {
-    status: answer.statusCode,
-    headers: answer.headers,
-    html: answer.body,
-    state: /data-state="(\w+)"/.exec(answer.body)?.[1],
-  }
-}
-
-async function post(path: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
-  const answer = await app.inject({
-    method: 'POST',
-    url: path,
-    headers: {
-      'content-type': 'application/x-www-form-urlencoded',
-      'sec-fetch-site': 'same-origin',
-      ...headers,
-    },
-    payload: new URLSearchParams(fields).toString(),
-  })
-  return {
-    status: answer.statusCode,
-    location: answer.headers.location,
-    html: answer.body,
-    state: /data-state="(\w+)"/.exec(answer.body)?.[1],
-  }
-}
-
-async function pick(id: SessionId, asset = 'LTC'): Promise<Payment> {
-  const answer = await post(`${pathOf(id)}/coin`, { asset })
-  assert.deepEqual([answer.status, answer.location], [303, pathOf(id)])
-  const payment = (await readCheckout(gateway.db, id))?.payment
-  invariant(payment, 'a coin was picked')
-  return payment
-}
-
-const stateOf = async (id: SessionId) => (await get(pathOf(id))).state
-
-test('a buyer picks a coin, pays, and sees each step on the page', async () => {
+test('a buyer picks a coin, pays, and sees each step; the receipt leads on to success_url', async () => {
   const id = await open({ successUrl: 'https://shop.example/thanks?o=7&x=1' })
-  const choice = await get(pathOf(id))
+  const choice = await show(id)
   assert.deepEqual([choice.status, choice.state], [200, 'choose'])
-  assert.match(choice.html, /\$100\.00/)
+  assert.match(choice.text, /\$100\.00 Order 7/)
+  assert.match(choice.text, /Litecoin LTC Litecoin simulated 1 LTC/)
+  assert.match(choice.text, /Bitcoin BTC Bitcoin simulated 0\.00153847 BTC/)
+
   const payment = await pick(id)
-  const waiting = await get(pathOf(id))
+  const waiting = await show(id)
   assert.equal(waiting.state, 'waiting')
-  assert.ok(waiting.html.includes(payment.address))
-  assert.ok(waiting.html.includes(`litecoin:${payment.address}?amount=1`))
-  assert.match(waiting.html, /<noscript><meta http-equiv="refresh"/)
-  await story.pay(payment, COIN)
-  await story.look()
-  assert.equal(await stateOf(id), 'seen')
-  await story.mine(1)
-  await story.look()
-  assert.match((await get(pathOf(id))).html, /1 of 6 confirmations/)
-  assert.equal(await stateOf(id), 'confirming')
-  await story.mine(5)
-  await story.look()
-  const paid = await get(pathOf(id))
+  assert.ok(waiting.text.includes(payment.address))
+  assert.ok(waiting.html.includes(`href="litecoin:${payment.address}?amount=1"`))
+  assert.match(waiting.html, /<svg class="qr"/)
+  assert.match(waiting.html, /<noscript><meta http-equiv="refresh" content="15"><\/noscript>/)
+  assert.match(waiting.text, /Time left: 30 minutes/)
+
+  const txid = await story.pay(payment, COIN)
+  await look()
+  const seen = await show(id)
+  assert.equal(seen.state, 'seen')
+  assert.ok(seen.text.includes(txid))
+  assert.ok(!seen.text.includes(payment.address), 'nothing more is to be sent there')
+
+  await story.mine(2)
+  await look()
+  const confirming = await show(id)
+  assert.equal(confirming.state, 'confirming')
+  assert.match(confirming.text, /2 of 6 confirmations/)
+
+  await story.mine(4)
+  await look()
+  const paid = await show(id)
   assert.equal(paid.state, 'paid')
   assert.ok(paid.html.includes('href="https://shop.example/thanks?o=7&amp;x=1"'))
+  assert.match(paid.text, /Receipt For Order 7 Amount \$100\.00 Paid 1 LTC/)
+  assert.doesNotMatch(paid.html, /data-version|http-equiv="refresh"/)
+})
+
+test('too little: what is missing with its code; the rest completes the payment', async () => {
+  const id = await open()
+  const payment = await pick(id)
+  await story.pay(payment, 30_000_000n)
+  await look()
+  const lower = await show(id)
+  assert.equal(lower.state, 'lower')
+  assert.match(lower.text, /Needed 1 LTC Received 0\.3 LTC/)
+  assert.ok(lower.html.includes(`litecoin:${payment.address}?amount=0.7"`))
+  assert.match(lower.text, /Time left/)
+  await story.pay(payment, 70_000_000n)
+  await look()
+  assert.equal(await stateOf(id), 'seen')
+  await story.mine(6)
+  await look()
+  assert.equal(await stateOf(id), 'paid')
+})
+
+test('too little when the time is up: nothing more is asked for, and the merchant can settle it', async () => {
+  const id = await open({ cancelUrl: 'https://shop.example/cart' })
+  const payment = await pick(id)
+  await story.pay(payment, 30_000_000n)
+  await look()
+  await story.endWindow(payment)
+  const over = await show(id)
+  assert.equal(over.state, 'lower_over')
+  assert.match(over.text, /please send nothing more/)
+  assert.ok(over.text.includes(showId('pay', payment.id)))
+  assert.ok(!over.text.includes(payment.address))
+})
+
+test('too much is paid, and the difference is named', async () => {
+  const id = await open()
+  const payment = await pick(id)
+  await story.pay(payment, 150_000_000n)
+  await story.mine(6)
+  await look()
+  const higher = await show(id)
+  assert.equal(higher.state, 'higher')
+  assert.match(higher.text, /Needed 1 LTC Received 1\.5 LTC Difference 0\.5 LTC/)
+})
+
+test('an expired price is renewed with one click, at a fresh address', async () => {
+  const id = await open()
+  const first = await pick(id)
+  await story.endWindow(first)
+  assert.equal(await stateOf(id), 'ending')
+  await expire(first)
+  const expired = await show(id)
+  assert.equal(expired.state, 'expired')
+  assert.ok(!expired.html.includes(first.address))
+  const second = await pick(id)
+  assert.notEqual(second.address, first.address)
+  assert.equal(await stateOf(id), 'waiting')
+})
+
+test('"I already paid": the buyer names a transaction and learns what happened', async () => {
+  const id = await open()
+  const payment = await pick(id)
+  await expire(payment)
+  const ask = async (tx: string) =>
+    (await get(`${pathOf(id)}/transaction?${new URLSearchParams({ id: tx })}`)).text
+  assert.match(await ask('what?'), /That is not a transaction id/)
+  assert.match(await ask('ab'.repeat(32)), /We have not seen this transaction/)
+  const txid = await story.pay(payment, COIN)
+  await look()
+  assert.equal(await stateOf(id), 'late')
+  // Of a session whose price was renewed before, so that its page still asks.
+  const other = await open()
+  const old = await pick(other)
+  await expire(old)
+  await pick(other)
+  assert.match(await ask(txid), /arrived late/)
+  const late = await story.pay(old, COIN)
+  await look()
+  const found = await get(`${pathOf(other)}/transaction?id=https://explorer.example/tx/${late}`)
+  assert.equal(found.state, 'waiting')
+  await expire(await hosted.payment(other))
+  const search = async (tx: string) => (await get(`${pathOf(other)}/transaction?id=${tx}`)).text
+  assert.match(await search(late), /We see this transaction/)
+  assert.match(await search(txid), /We have not seen this transaction/, "another session's transaction")
+  await story.mine(6)
+  await look()
+  assert.match(await search(late.toUpperCase()), /held safely until Shop accepts or refunds it/)
+})
+
+test('what arrives late is safe, and says so', async () => {
+  const id = await open()
+  const payment = await pick(id)
+  await expire(payment)
+  await story.pay(payment, COIN)
+  await look()
+  const late = await show(id)
+  assert.equal(late.state, 'late')
+  assert.match(late.text, /Received 1 LTC/)
+  assert.ok(late.text.includes(showId('pay', payment.id)))
+})
+
+test('the coin may be changed while nothing was seen; the address left behind stays watched', async () => {
+  const id = await open()
+  const first = await pick(id, 'LTC')
+  const coins = await get(`${pathOf(id)}/coins`)
+  assert.equal(coins.state, 'choose')
+  assert.match(coins.text, /Keep paying with LTC/)
+  const second = await pick(id, 'BTC')
+  assert.equal(second.asset, 'BTC')
+  assert.equal((await story.read(first)).status, 'cancelled')
+  assert.ok((await show(id)).text.includes(second.address))
+
+  const busy = await open()
+  const payment = await pick(busy)
+  await story.pay(payment, COIN)
+  await look()
+  const refused = await post(`${pathOf(busy)}/coin`, { asset: 'BTC' })
+  assert.deepEqual([refused.status, refused.location], [303, pathOf(busy)])
+  const away = await get(`${pathOf(busy)}/coins`)
+  assert.deepEqual([away.status, away.location], [303, pathOf(busy)])
+  assert.equal((await hosted.payment(busy)).id, payment.id)
+})
+
+test('a form sent twice makes one payment', async () => {
+  const id = await open()
+  const payments = await Promise.all([pick(id), pick(id), pick(id)])
+  assert.equal(new Set(payments.map((payment) => payment.id)).size, 1)
+})
+
+test('a cancelled checkout leads back to the shop, and can not be paid any more', async () => {
+  const id = await open({ cancelUrl: 'https://shop.example/cart' })
+  const payment = await pick(id)
+  const cancelled = await post(`${pathOf(id)}/cancel`, {})
+  assert.deepEqual([cancelled.status, cancelled.location], [303, pathOf(id)])
+  const page = await show(id)
+  assert.equal(page.state, 'cancelled')
+  assert.ok(page.html.includes('href="https://shop.example/cart"'))
+  assert.equal((await story.read(payment)).status, 'cancelled')
+  await post(`${pathOf(id)}/coin`, { asset: 'BTC' })
+  assert.equal(await stateOf(id), 'cancelled')
+})
+
+test('a session that was left alone for a day has ended', async () => {
+  const id = await open()
+  await gateway.db.query(`update checkout_sessions set expires_at = now() where id = $1`, [id])
+  assert.equal(await stateOf(id), 'ended')
+})
+
+test('a replaced payment says so; within the window it waits again', async () => {
+  const id = await open()
+  const payment = await pick(id)
+  const txid = await story.pay(payment, COIN)
+  await look()
+  assert.equal(await stateOf(id), 'seen')
+  await story.replace(txid)
+  await look()
+  assert.equal(await stateOf(id), 'waiting')
+  const again = await story.pay(payment, COIN)
+  await look()
+  await story.endWindow(payment)
+  await story.replace(again)
+  await look()
+  assert.equal(await stateOf(id), 'replaced')
+})
+
+test('a session without a price asks for an amount, in the ways of the language', async () => {
+  const id = await open({ amountMinor: null, currency: 'EUR' })
+  const asked = await show(id)
+  assert.equal(asked.state, 'amount')
+  assert.match(asked.text, /From €0\.50 to €1,000,000\.00/)
+  for (const [typed, problem] of [
+    ['0', /Please enter an amount from €0\.50/],
+    ['abc', /Please enter an amount such as 25\.50/],
+    ['1.234', /such as 25\.50/],
+    ['2000000', /from €0\.50 to/],
+  ] as const) {
+    const refused = await get(`${pathOf(id)}?amount=${typed}`)
+    assert.deepEqual([refused.status, refused.state], [400, 'amount'])
+    assert.match(refused.text, problem)
+  }
+  const german = await get(`${pathOf(id)}?lang=en&amount=25,50`)
+  assert.equal(german.state, 'choose')
+  assert.match(german.text, /€25\.50/)
+  assert.match(german.html, /<input type="hidden" name="amount" value="25\.5">/)
+  const payment = await pick(id, 'LTC', { amount: '25.5', email: 'ann@shop.example' })
+  assert.deepEqual(
+    [payment.fiatMinor, payment.fiatCurrency, payment.customerEmail],
+    [25_50n, 'EUR', 'ann@shop.example'],
+  )
+  const again = await get(`${pathOf(id)}/coins`)
+  assert.match(again.text, /€25\.50/)
+  const forged = await post(`${pathOf(id)}/coin`, { asset: 'LTC', amount: '0.1' })
+  assert.deepEqual([forged.status, forged.state], [400, 'amount'])
+})
+
+test('a price of the session can not be changed by the form', async () => {
+  const id = await open()
+  assert.equal((await pick(id, 'LTC', { amount: '0.5' })).fiatMinor, 100_00n)
+})
+
+test('what was typed wrongly is said at its field, and kept', async () => {
+  const id = await open()
+  const noCoin = await post(`${pathOf(id)}/coin`, { email: 'ann@shop.example' })
+  assert.equal(noCoin.status, 400)
+  assert.match(noCoin.text, /Please choose a coin/)
+  assert.match(noCoin.html, /value="ann@shop.example"/)
+  const noEmail = await post(`${pathOf(id)}/coin`, { asset: 'LTC', email: 'ann' })
+  assert.match(noEmail.text, /Please enter an email address/)
+  assert.match(noEmail.html, /value="LTC" checked/)
+  assert.equal(await stateOf(id), 'choose')
+})
+
+test("the merchant's email is shown so that its owner alone knows it, and an earlier visitor's not at all", async () => {
+  const id = await open({ customerEmail: 'ann@shop.example' })
+  const page = await show(id)
+  assert.match(page.text, /Email: a•••@shop\.example/)
+  assert.ok(!page.html.includes('ann@shop.example'))
+  assert.equal((await pick(id, 'LTC', { email: 'eve@shop.example' })).customerEmail, 'ann@shop.example')
+  const other = await open()
+  await pick(other, 'LTC', { email: 'ben@shop.example' })
+  assert.ok(!(await get(`${pathOf(other)}/coins`)).html.includes('ben@'))
+  assert.ok(!(await show(other)).html.includes('ben@'))
+})
+
+test('a token has no link and a code of the address alone, with a plain warning', async () => {
+  const id = await open()
+  const payment = await pick(id, 'USDC')
+  const page = await show(id)
+  assert.match(page.text, /Ethereum simulated, USDC only/)
+  assert.doesNotMatch(page.html, /href="ethereum:/)
+  assert.ok(page.text.includes(payment.address))
+  const ether = await open()
+  const { address } = await pick(ether, 'ETH')
+  assert.ok((await show(ether)).html.includes(`href="ethereum:${address}?amount=0.04"`))
+})
+
+test('unknown sessions and links are told kindly, whatever stands in their place', async () => {
+  const unknown = [newPublicId('cs'), newPublicId('cs')].map((id) => pathOf(id))
+  for (const path of [...unknown, '/checkout/nonsense', `/checkout/${'x'.repeat(900)}`, '/pay/nonsense']) {
+    const page = await get(path)
+    assert.deepEqual([page.status, page.state], [404, 'unknown'])
+    assert.match(page.text, /There is nothing here/)
+  }
+  assert.equal((await post(`${unknown[0]}/coin`, { asset: 'LTC' })).status, 404)
+  assert.equal((await post(`${unknown[0]}/cancel`, {})).status, 404)
+  assert.equal((await get(`${unknown[0]}/events`)).status, 404)
+})
+
+test('an address that was not derived here is never shown', async () => {
+  const id = await open()
+  const payment = await pick(id)
+  const thief = 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kw6hpla'
+  await gateway.db.query('update payments set address = $2 where id = $1', [payment.id, thief])
+  const page = await show(id)
+  assert.deepEqual([page.status, page.state], [500, 'unavailable'])
+  assert.ok(!page.html.includes(thief))
+})
+
+test('forms of other sites, and what is no form at all, change nothing', async () => {
+  const id = await open()
+  const path = `${pathOf(id)}/coin`
+  const foreign: Record<string, string>[] = [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': '', origin: 'https://evil.example' },
+    { 'sec-fetch-site': '', origin: 'null' },
+  ]
+  for (const headers of foreign) assert.equal((await post(path, { asset: 'LTC' }, headers)).status, 403)
+  assert.equal((await post(path, { asset: 'LTC' }, { 'content-type': 'application/json' })).status, 415)
+  assert.equal((await post(path, { asset: 'LTC', x: 'y'.repeat(9_000) })).status, 413)
+  assert.equal((await post(path, { asset: 'DOGE' })).status, 400)
+  assert.equal(await stateOf(id), 'choose')
+  const old = await post(path, { asset: 'LTC' }, { 'sec-fetch-site': '', origin: gateway.settings.publicUrl })
+  assert.equal(old.status, 303)
 })

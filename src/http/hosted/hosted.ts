@@ -5,6 +5,7 @@ import { answerTo } from '../errors.ts'
 import { registerCheckoutPages } from './checkout-page.ts'
 import { readForm } from './forms.ts'
 import { type HostedLimits, openLimits } from './limits.ts'
+import { registerLiveChannel } from './live-channel.ts'
 import type { HostedOptions } from './networks.ts'
 import { registerPayLinks } from './pay-link.ts'
 import { frameOf, REFUSED, sendNotice, TOO_MANY, UNAVAILABLE, UNKNOWN } from './respond.ts'
@@ -35,6 +36,7 @@ export function registerHostedPages(
       sendTrouble(gateway, error, request, reply),
     )
     registerCheckoutPages(scope, gateway, options, limits)
+    registerLiveChannel(scope, gateway, limits)
     registerPayLinks(scope, gateway, limits)
   })
 }

@@ -8,11 +8,15 @@ export interface HostedLimits {
   readonly pages: BucketSize
   /** Sessions that payment links start, and payments: each takes a fresh deposit address. */
   readonly payments: BucketSize
+  /** Pages kept live at once. */
+  readonly streams: number
 }
 
 const DEFAULT_LIMITS: HostedLimits = {
   pages: { perSecond: 20, burst: 300 },
   payments: { perSecond: 1, burst: 60 },
+  // Many people may share an address.
+  streams: 500,
 }
 
 /** Coins that one session may be changed between: twenty at once, then one a minute. */
@@ -23,19 +27,33 @@ export interface Limits {
   countPage(address: string): Promise<void>
   countLinkVisit(address: string): Promise<void>
   countPayment(address: string, session: SessionId): Promise<void>
+  /** @param host - Of `hostOf`. */
+  enterStream(host: string): void
+  leaveStream(host: string): void
 }
 
 export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
-  const { pages, payments } = { ...DEFAULT_LIMITS, ...sizes }
+  const { pages, payments, streams } = { ...DEFAULT_LIMITS, ...sizes }
   const byPages = openLocalBuckets(pages)
   const byPayments = openLocalBuckets(payments)
   const bySession = openLocalBuckets(SESSION_PAYMENTS)
+  const openStreams = new Map<string, number>()
   return {
     countPage: (address) => take(byPages, hostOf(address)),
     countLinkVisit: (address) => take(byPayments, hostOf(address)),
     async countPayment(address, session) {
       await take(bySession, session)
       await take(byPayments, hostOf(address))
+    },
+    enterStream(host) {
+      const open = openStreams.get(host) ?? 0
+      if (open >= streams) throw new RateLimited(`${streams} pages of this address are kept live already`, 30)
+      openStreams.set(host, open + 1)
+    },
+    leaveStream(host) {
+      const open = openStreams.get(host) ?? 0
+      if (open > 1) openStreams.set(host, open - 1)
+      else openStreams.delete(host)
     },
   }
 }

@@ -107,6 +107,10 @@ function hideEmail(email: string): string {
   return `${[...name][0] ?? ''}•••@${domain}`
 }
 
+/** Looked at again before it becomes a link: whoever can write to the database cannot make a script of it. */
+const onward = (url: string | null): string | null =>
+  url !== null && ['https:', 'http:'].includes(URL.parse(url)?.protocol ?? '') ? url : null
+
 /** The view of a checkout in which a coin was picked, or that is over. */
 export function stateView(
   making: Making,
@@ -115,7 +119,7 @@ export function stateView(
   const { state, checkout, moment } = making.page
   const order = orderOf(making)
   if (state === 'cancelled' || state === 'ended') {
-    const returnUrl = checkout.cancelUrl
+    const returnUrl = onward(checkout.cancelUrl)
     return { state, order, search: checkout.payment ? search : null, returnUrl }
   }
   invariant(checkout.payment, `a checkout that is ${state} has a payment`)
@@ -158,7 +162,7 @@ export function stateView(
         paymentNumber,
         excess: excess > 0n ? coins(excess) : null,
         completedAt: showTime(making.language, payment.completedAt ?? checkout.now),
-        returnUrl: checkout.successUrl,
+        returnUrl: onward(checkout.successUrl),
       }
     }
     case 'late':
@@ -167,13 +171,13 @@ export function stateView(
         state,
         paymentNumber,
         received: coins(moment.receivedAtoms + moment.lateAtoms),
-        returnUrl: checkout.cancelUrl,
+        returnUrl: onward(checkout.cancelUrl),
       }
     case 'lower_over':
-      return { ...facts, state, paymentNumber, returnUrl: checkout.cancelUrl }
+      return { ...facts, state, paymentNumber, returnUrl: onward(checkout.cancelUrl) }
     case 'expired':
     case 'replaced':
-      return { state, order, asset, search, returnUrl: checkout.cancelUrl }
+      return { state, order, asset, search, returnUrl: onward(checkout.cancelUrl) }
     case 'choose':
       throw new RangeError('a checkout without a coin is drawn as a choice')
   }

@@ -38,7 +38,8 @@ export function frameOf(
       name: given.account.brandName ?? given.account.name,
       logo: null,
       accent: accentOf(given.account.brandColor),
-      frameOrigins: given.account.frameOrigins,
+      // Whatever is no origin could be another directive of the policy.
+      frameOrigins: given.account.frameOrigins.filter((origin) => URL.parse(origin)?.origin === origin),
     },
     isTest: given.account?.mode === 'test',
     base,

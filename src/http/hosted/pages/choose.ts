@@ -46,5 +46,5 @@ function drawCoin(frame: Frame, view: ChooseView, coin: CoinOption): Html {
   const { words } = frame.language
   const id = `coin-${coin.asset}`
   return html`<div class="coin"><input type="radio" id="${id}" name="asset" value="${coin.asset}"${coin.asset === view.selected && trusted(' checked')}${coin.amount === null && trusted(' disabled')}>
-<label for="${id}"><span class="coin-name">${coin.name} <span class="ticker">${coin.asset}</span></span> <span class="network">${coin.networkName}</span> <span class="coin-price">${coin.amount === null ? words.coin_unavailable : coinAmount(frame, coin.amount, coin.asset)}</span></label></div>`
+<label for="${id}"><span class="coin-name">${coin.name} <span class="ticker">${coin.asset}</span></span> <span class="network">${coin.networkName}</span> <span class="coin-price" id="price-${coin.asset}" data-live>${coin.amount === null ? words.coin_unavailable : coinAmount(frame, coin.amount, coin.asset)}</span></label></div>`
 }

@@ -39,7 +39,7 @@ export function drawProgress(frame: Frame, view: ProgressView): Html {
   return html`<h1>${isSeen ? words.seen_title : words.confirming_title}</h1>
 <p class="lead">${isSeen ? words.seen_lead : words.confirming_lead}</p>
 ${drawOrder(frame, view.order)}
-<p class="confirmations"><progress max="${view.requiredConfirmations}" value="${view.confirmations}" aria-label="${count}"></progress> <span>${count}</span></p>
+<p class="confirmations"><progress max="${view.requiredConfirmations}" value="${view.confirmations}" aria-labelledby="confirmations"></progress> <span id="confirmations" data-count="${words.confirmations}">${count}</span></p>
 ${drawRows([
   [words.received, coinAmount(frame, view.received, view.asset)],
   [words.network, view.networkName],

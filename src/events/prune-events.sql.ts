@@ -1,0 +1,29 @@
+/** The end of an event's life. */
+import type { Queryable } from '../db/database.ts'
+
+/** How long events, deliveries and their attempts are kept. */
+const KEPT_DAYS = 30
+
+/**
+ * Removes old events with their deliveries and attempts, except those with a delivery still waiting.
+ *
+ * @returns How many events went; as many as `limit` means that there may be more.
+ */
+export async function pruneEvents(db: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `with old as (
+       select e.account_id, e.id from events e
+       where e.created_at < now() - make_interval(days => $1)
+         and not exists (
+           select from deliveries d
+           where d.account_id = e.account_id and d.event_id = e.id and d.status = 'pending')
+       order by e.created_at limit $2
+       for update of e skip locked
+     ), gone as (
+       delete from deliveries d using old where d.account_id = old.account_id and d.event_id = old.id
+     )
+     delete from events e using old where e.account_id = old.account_id and e.id = old.id`,
+    [KEPT_DAYS, limit],
+  )
+  return rowCount
+}

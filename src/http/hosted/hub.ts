@@ -1,0 +1,120 @@
+/**
+ * One look for all open pages of this process: every few hundred milliseconds one query asks which of the watched
+ * checkouts changed, and only their pages hear of it. Nothing is asked while no page is open.
+ */
+import type { SessionId } from '../../core/ids.ts'
+import type { Log } from '../../core/log.ts'
+
+/** What the hub needs of a moment; `CheckoutMoment` fits. */
+export interface Moment {
+  readonly sessionId: SessionId
+  readonly version: string
+}
+
+/** Gets the news of one page. Kept as small as can be: ten thousand are open at once. */
+export interface Listener {
+  /** @param waitMs - When to ask for the page: a block moves many pages, which should not all come at once. */
+  hear(version: string, waitMs: number): void
+}
+
+export interface Hub {
+  /** @param version - The newest that is known of the session. */
+  listen(id: SessionId, version: string, listener: Listener): void
+  leave(id: SessionId, listener: Listener): void
+  stop(): Promise<void>
+}
+
+export interface HubOptions {
+  /** The moments of those sessions that are no more at their version. */
+  changed(known: readonly { readonly id: SessionId; readonly version: string }[]): Promise<readonly Moment[]>
+  readonly log: Log
+  /** From the end of one look to the begin of the next. */
+  readonly pauseMs?: number
+}
+
+const PAUSE_MS = 400
+/** After looks that failed. */
+const PAUSE_MS_MAX = 5_000
+/** Sessions per query: enough for few queries, few enough that none takes long. */
+const BATCH = 5_000
+/** What drawing a page may take: pages that hear of the same block ask so far apart. */
+const SPREAD_MS = 4
+
+interface Watched {
+  version: string
+  readonly listeners: Listener[]
+}
+
+export function openHub({ changed, log, pauseMs = PAUSE_MS }: HubOptions): Hub {
+  const watched = new Map<SessionId, Watched>()
+  let running: Promise<void> | null = null
+  let stopping = false
+  let endPause: (() => void) | undefined
+
+  const tell = (moments: readonly Moment[]) => {
+    for (const [position, { sessionId, version }] of moments.entries()) {
+      const one = watched.get(sessionId)
+      if (!one || one.version === version) continue
+      one.version = version
+      for (const listener of one.listeners) listener.hear(version, position * SPREAD_MS)
+    }
+  }
+
+  const look = async () => {
+    const known = [...watched].map(([id, { version }]) => ({ id, version }))
+    for (let start = 0; start < known.length; start += BATCH) {
+      tell(await changed(known.slice(start, start + BATCH)))
+    }
+  }
+
+  const pause = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      endPause = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+
+  const run = async () => {
+    let failures = 0
+    while (watched.size > 0 && !stopping) {
+      try {
+        await look()
+        failures = 0
+      } catch (error) {
+        failures += 1
+        if (failures === 1) log.warn({ err: error }, 'open checkout pages cannot be kept live; trying again')
+      }
+      await pause(Math.min(PAUSE_MS_MAX, pauseMs * 2 ** failures))
+    }
+    running = null
+  }
+
+  return {
+    listen(id, version, listener) {
+      const one = watched.get(id)
+      if (!one) watched.set(id, { version, listeners: [listener] })
+      else {
+        if (one.version !== version) {
+          one.version = version
+          for (const other of one.listeners) other.hear(version, 0)
+        }
+        one.listeners.push(listener)
+      }
+      running ??= run()
+    },
+    leave(id, listener) {
+      const one = watched.get(id)
+      const position = one?.listeners.indexOf(listener) ?? -1
+      if (!one || position < 0) return
+      one.listeners.splice(position, 1)
+      if (one.listeners.length === 0) watched.delete(id)
+    },
+    async stop() {
+      stopping = true
+      endPause?.()
+      await running
+    },
+  }
+}

@@ -1,0 +1,85 @@
+/** `/checkout/{cs_…}/events`: server-sent events that tell an open page when to look again. */
+import type { ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Refusal } from '../../core/errors.ts'
+import { readId } from '../../core/ids.ts'
+import { changedMoments } from '../../flows/checkout-moments.sql.ts'
+import type { Gateway } from '../../flows/gateway.ts'
+import { hostOf } from '../rate-limit.ts'
+import { queryValue } from './forms.ts'
+import { openHub } from './hub.ts'
+import type { Limits } from './limits.ts'
+
+/** Below the minute after which proxies take a silent connection for dead. */
+const HEARTBEAT_MS = 25_000
+/** A reader that does not read is let go: its page asks again when it wakes up. */
+const UNREAD_BYTES_MAX = 4_096
+/** Heartbeats written at once, before others get a turn. */
+const BEATS_AT_ONCE = 500
+
+const VERSION = /^[0-9a-f]{16}-\d{1,4}$/
+
+export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, limits: Limits): void {
+  const hub = openHub({ changed: (known) => changedMoments(gateway.db, known), log: gateway.log })
+  const streams = new Set<ServerResponse>()
+
+  const beat = async () => {
+    let written = 0
+    for (const stream of [...streams]) {
+      write(stream, ':\n\n')
+      if (++written % BEATS_AT_ONCE === 0) await new Promise(setImmediate)
+    }
+  }
+  const heartbeat = setInterval(beat, HEARTBEAT_MS)
+  // Before the server waits for its connections to end.
+  scope.addHook('preClose', async () => {
+    clearInterval(heartbeat)
+    for (const stream of streams) stream.end()
+    await hub.stop()
+  })
+
+  scope.get('/checkout/:id/events', async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+    const id = readId('cs', request.params.id)
+    const [moment] = id ? await changedMoments(gateway.db, [{ id, version: null }]) : []
+    if (!id || !moment)
+      throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
+
+    const address = hostOf(request.ip)
+    limits.enterStream(address)
+    const seen = versionOf(request)
+    reply.hijack()
+    const stream = reply.raw
+    stream.writeHead(200, {
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-store',
+      'X-Accel-Buffering': 'no',
+      'X-Content-Type-Options': 'nosniff',
+    })
+    stream.write(':\n\n')
+    const listener = {
+      hear: (version: string, waitMs: number) =>
+        write(stream, `id: ${version}\nevent: news\ndata: ${waitMs}\n\n`),
+    }
+    streams.add(stream)
+    stream.once('close', () => {
+      streams.delete(stream)
+      hub.leave(id, listener)
+      limits.leaveStream(address)
+    })
+    hub.listen(id, moment.version, listener)
+    if (seen !== moment.version) listener.hear(moment.version, 0)
+    return reply
+  })
+}
+
+function write(stream: ServerResponse, text: string): void {
+  if (stream.writableLength > UNREAD_BYTES_MAX) stream.destroy()
+  else stream.write(text)
+}
+
+/** What the page shows: the browser repeats the last event's id by itself when it comes back. */
+function versionOf(request: FastifyRequest): string | null {
+  const last = request.headers['last-event-id']
+  const version = typeof last === 'string' ? last : queryValue(request, 'version')
+  return VERSION.test(version) ? version : null
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { testHosted } from '../../../test/hosted.ts'
+import { findPaymentLink, insertPaymentLink, setPaymentLinkActive } from '../../checkout/payment-links.sql.ts'
+import { readId, showId } from '../../core/ids.ts'
+
+const { story, get, app } = await testHosted()
+const { gateway, account } = story
+const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
+
+async function makeLink() {
+  const link = await gateway.db.transaction((tx) =>
+    insertPaymentLink(tx, {
+      accountId: account.id,
+      label: 'Consultation <1 h>',
+      amountMinor: 120_00n,
+      currency: 'USD',
+    }),
+  )
+  const path = `/pay/${showId('plink', link.id)}`
+  return {
+    path,
+    visit: (headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') =>
+      get(path, { 'user-agent': BROWSER, ...headers }, method),
+    uses: async () => (await findPaymentLink(gateway.db, link.id))?.uses,
+    setActive: (isActive: boolean) =>
+      gateway.db.transaction((tx) => setPaymentLinkActive(tx, account.id, link.id, isActive)),
+  }
+}
+
+test('each visit counts one use and leads to a checkout of its own', async () => {
+  const link = await makeLink()
+  const visits = [await link.visit(), await link.visit(), await link.visit({ 'user-agent': 'curl/8' })]
+  for (const { status, location, headers } of visits) {
+    assert.equal(status, 303)
+    assert.equal(headers['cache-control'], 'no-store')
+    assert.ok(readId('cs', location?.replace('/checkout/', '') ?? ''))
+  }
+  assert.equal(new Set(visits.map(({ location }) => location)).size, 3)
+  assert.equal(await link.uses(), 3n)
+  const page = await get(visits[0]?.location ?? '')
+  assert.equal(page.state, 'choose')
+  assert.match(page.text, /\$120\.00 Consultation &lt;1 h&gt;/)
+})
+
+test('a chosen language goes along', async () => {
+  const link = await makeLink()
+  const { location } = await get(`${link.path}?lang=en`)
+  assert.match(location ?? '', /\?lang=en$/)
+})
+
+test('HEAD, previews and prefetching count nothing', async () => {
+  const link = await makeLink()
+  const head = await link.visit({}, 'HEAD')
+  assert.deepEqual([head.status, head.html], [200, ''])
+  for (const agent of [
+    'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)',
+    'WhatsApp/2.23.20.0',
+    'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
+    'TelegramBot (like TwitterBot)',
+    'Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)',
+    'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
+    'LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)',
+    'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5',
+  ]) {
+    const preview = await link.visit({ 'user-agent': agent })
+    assert.deepEqual([preview.status, preview.state], [200, 'preview'])
+    assert.match(preview.html, /<title>Consultation &lt;1 h&gt; – Shop<\/title>/)
+    assert.match(preview.text, /\$120\.00/)
+  }
+  for (const headers of [
+    { 'sec-purpose': 'prefetch;prerender' },
+    { purpose: 'prefetch' },
+    { 'x-moz': 'prefetch' },
+  ]) {
+    assert.equal((await link.visit(headers)).status, 503)
+  }
+  assert.equal(await link.uses(), 0n)
+})
+
+test('a disabled link says so kindly, and its open checkouts take no coin', async () => {
+  const link = await makeLink()
+  const { location } = await link.visit()
+  await link.setActive(false)
+  const page = await link.visit()
+  assert.deepEqual([page.status, page.state], [410, 'link_disabled'])
+  assert.match(page.text, /This payment link is switched off Please ask Shop for a new one/)
+  assert.equal((await link.visit({}, 'HEAD')).status, 410)
+  assert.equal(await link.uses(), 1n)
+  const refused = await app.inject({
+    method: 'POST',
+    url: `${location}/coin`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
+    payload: 'asset=LTC',
+  })
+  assert.equal(refused.statusCode, 410)
+  assert.match(refused.body, /switched off/)
+  await link.setActive(true)
+  assert.equal((await link.visit()).status, 303)
+})

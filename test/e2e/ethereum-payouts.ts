@@ -1,0 +1,118 @@
+/** Withdrawals on a real Anvil with the real signer: each turn signs, sends, follows and looks, so nothing waits. */
+import assert from 'node:assert/strict'
+import type { Asset } from '../../src/core/assets.ts'
+import { requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import type { Signer } from '../../src/signer/signer.ts'
+import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
+import { findWithdrawal } from '../../src/withdrawals/withdrawals.sql.ts'
+import { payOnce, signAll, testSigner } from '../payouts.ts'
+import { type EthereumRoad, type EthereumRoadOptions, ethereumRoad } from './ethereum-road.ts'
+
+const ETHER = 10n ** 18n
+/** Rounds after which everything that can move has moved: gas, sweeps and payouts wait for each other's blocks. */
+const ROUNDS_MAX = 60
+
+export interface EthereumPayouts extends EthereumRoad {
+  readonly signer: Signer
+  readonly hotWallet: string
+  /** A paid and completed payment of so many dollars. */
+  earn(asset: Asset, dollars: bigint): Promise<void>
+  request(asset: Asset, amount: string, destination: string): Promise<Withdrawal>
+  now(withdrawal: Withdrawal): Promise<Withdrawal>
+  /** Signs, sends, follows and looks once, then proves the books. */
+  turn(): Promise<void>
+  /** Blocks, each seen before the next, with a turn after each. */
+  mineAndTurn(count: number): Promise<void>
+  /** Turns and blocks until nothing is under way. */
+  finish(): Promise<void>
+  /** Everything that was signed is this much older. */
+  pass(minutes: number): Promise<void>
+  /** How many `payout.completed` were announced for a withdrawal. */
+  announced(withdrawal: Withdrawal): Promise<number>
+  tokensOf(asset: 'USDC' | 'USDT', address: string): Promise<bigint>
+}
+
+export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promise<EthereumPayouts> {
+  const road = await ethereumRoad(options)
+  const { anvil, gateway, account, port } = road
+  const signer = await testSigner(gateway, ['ethereum'], {
+    config: { tokens: { USDC: road.usdc, USDT: road.usdt } },
+  })
+  const hotWallet = signer.vault.get('ethereum')?.hotWallet.address
+  assert.ok(hotWallet)
+  await anvil.send({ to: hotWallet, value: 10n * ETHER })
+  await road.confirm()
+  await payOnce(gateway, port)
+
+  const payouts: EthereumPayouts = {
+    ...road,
+    signer,
+    hotWallet,
+    async earn(asset, dollars) {
+      const payment = await road.create(asset, dollars)
+      if (asset === 'ETH') await anvil.send({ to: payment.address, value: payment.dueAtoms })
+      else
+        await anvil.call(asset === 'USDC' ? road.usdc : road.usdt, 'transfer', [
+          payment.address,
+          payment.dueAtoms,
+        ])
+      await road.confirm()
+      assert.equal((await road.show(payment)).status, 'completed')
+    },
+    request: (asset, amount, destination) =>
+      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination })),
+    async now({ accountId, id }) {
+      const found = await findWithdrawal(gateway.db, accountId, id)
+      assert.ok(found)
+      return found
+    },
+    async turn() {
+      await signAll(signer)
+      await payOnce(gateway, port)
+      await road.follow()
+      await road.prove()
+    },
+    async mineAndTurn(count) {
+      for (let block = 0; block < count; block++) {
+        await anvil.mine()
+        await road.follow()
+        await payouts.turn()
+      }
+    },
+    async finish() {
+      for (let round = 0; round < ROUNDS_MAX; round++) {
+        await payouts.mineAndTurn(1)
+        const { rows } = await gateway.db.query<{ open: bigint }>(
+          `select (select count(*) from withdrawals where status in ('requested', 'broadcast'))
+             + (select count(*) from sweeps where status not in ('done', 'failed'))
+             + (select count(*) from signed_transactions where outcome is null) as open`,
+        )
+        if (rows[0]?.open === 0n) return
+      }
+      const { rows } = await gateway.db.query(
+        'select txid, kind, refusal, block_height from signed_transactions where outcome is null',
+      )
+      assert.fail(`something is still under way: ${JSON.stringify(rows, (_key, value) => String(value))}`)
+    },
+    async pass(minutes) {
+      await gateway.db.query(
+        `update signed_transactions set created_at = created_at - $1::bigint * interval '1 minute',
+           send_at = send_at - $1::bigint * interval '1 minute'`,
+        [minutes],
+      )
+    },
+    async announced(withdrawal) {
+      const { rowCount } = await gateway.db.query(
+        `select from events where account_id = $1 and type = 'payout.completed'
+           and cause = 'withdrawal:' || $2 || ':completed'`,
+        [withdrawal.accountId, withdrawal.id],
+      )
+      return rowCount
+    },
+    async tokensOf(asset, address) {
+      const held = await port.holdings({ outpoints: [], addresses: [address] })
+      return held[asset] ?? 0n
+    },
+  }
+  return payouts
+}

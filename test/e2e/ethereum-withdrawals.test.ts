@@ -1,0 +1,107 @@
+/** Withdrawals of ether and tokens on a real Ethereum node, with the real signer; the books are proven after every turn. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { quoteWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import { ethereumPayouts } from './ethereum-payouts.ts'
+
+const payouts = await ethereumPayouts({ confirmations: 4 })
+const { anvil, gateway, account } = payouts
+for (const asset of ['ETH', 'USDC', 'USDT'] as const) await payouts.earn(asset, 5_000n)
+
+const stranger = () => `0x${randomBytes(20).toString('hex')}`
+
+describe('withdrawals on a real Ethereum node', () => {
+  it('of every coin wait for the sweeps that feed the hot wallet, and arrive to the atom', async () => {
+    const orders = [
+      { asset: 'ETH', amount: '0.123456789012345678' },
+      { asset: 'USDC', amount: '1234.567891' },
+      { asset: 'USDT', amount: '1000.000001' },
+    ] as const
+    const asked = []
+    for (const { asset, amount } of orders) {
+      const destination = stranger()
+      const quote = await quoteWithdrawal(gateway, gateway.db, account, { asset, amount, destination })
+      const withdrawal = await payouts.request(asset, amount, destination)
+      assert.deepEqual(
+        [withdrawal.feeAtoms, withdrawal.networkFeeAtoms, withdrawal.netAtoms],
+        [quote.feeAtoms, quote.networkFeeAtoms, quote.netAtoms],
+      )
+      asked.push(withdrawal)
+    }
+    await payouts.finish()
+    for (const withdrawal of asked) {
+      const now = await payouts.now(withdrawal)
+      assert.equal(now.status, 'completed')
+      assert.equal(await payouts.announced(withdrawal), 1)
+      const held = await payouts.port.holdings({ outpoints: [], addresses: [withdrawal.destination] })
+      assert.equal(held[withdrawal.asset], withdrawal.netAtoms)
+    }
+  })
+
+  it('ten at once of all coins go out under ten nonces in one block', async () => {
+    const before = await nonceOfHotWallet()
+    const asked = []
+    for (let count = 0; count < 10; count++) {
+      const asset = (['ETH', 'USDC', 'USDT'] as const)[count % 3] ?? 'ETH'
+      asked.push(await payouts.request(asset, asset === 'ETH' ? '0.05' : '20', stranger()))
+    }
+    await payouts.turn()
+    for (const withdrawal of asked) assert.equal((await payouts.now(withdrawal)).status, 'broadcast')
+    await anvil.mine()
+    assert.equal((await nonceOfHotWallet()) - before, 10n)
+    await payouts.follow()
+    await payouts.finish()
+    for (const withdrawal of asked) {
+      assert.equal((await payouts.now(withdrawal)).status, 'completed')
+      const held = await payouts.port.holdings({ outpoints: [], addresses: [withdrawal.destination] })
+      assert.equal(held[withdrawal.asset], withdrawal.netAtoms)
+    }
+  })
+
+  for (const asset of ['USDC', 'ETH'] as const) {
+    it(`of ${asset} that revert are never booked as paid: the hold is given back whole`, async () => {
+      const destination = asset === 'USDC' ? stranger() : await anvil.deploy('OddLogs')
+      await anvil.call(payouts.usdc, 'addBlackList', [destination])
+      await anvil.mine()
+      await payouts.follow()
+      const before = await payouts.balance(asset, 'available')
+      const refused = await payouts.request(asset, asset === 'ETH' ? '0.5' : '50', destination)
+      const good = await payouts.request('USDT', '30', stranger())
+      await payouts.turn()
+      await payouts.finish()
+      const now = await payouts.now(refused)
+      assert.deepEqual([now.status, now.refusedReason], ['failed', 'reverted'])
+      assert.equal(await payouts.announced(refused), 0)
+      assert.equal(await payouts.balance(asset, 'available'), before)
+      assert.equal(await payouts.balance(asset, 'held'), 0n)
+      assert.equal((await payouts.now(good)).status, 'completed', 'what came after it is paid')
+    })
+  }
+
+  it('more than the hot wallet holds wait without holding up others, and are paid once it holds enough', async () => {
+    const available = await payouts.balance('USDC', 'available')
+    await payouts.earn('USDC', 2_000n)
+    const large = await payouts.request('USDC', String((available + 1_000_000_000n) / 1_000_000n), stranger())
+    const small = await payouts.request('USDT', '10', stranger())
+    await payouts.turn()
+    assert.equal((await payouts.now(small)).status, 'broadcast')
+    assert.equal((await payouts.now(large)).status, 'requested')
+    await payouts.finish()
+    assert.equal((await payouts.now(large)).status, 'completed')
+  })
+
+  it('ether that a contract sends to the hot wallet is capital of the operator', async () => {
+    const payer = await anvil.deploy('Payer')
+    await anvil.call(payer, 'payAll', [[payouts.hotWallet]], { value: 3n * 10n ** 18n })
+    await payouts.mineAndTurn(5)
+    const { rows } = await gateway.db.query<{ atoms: bigint }>(
+      "select sum(amount_atoms) as atoms from transfers where credit = 'capital' and asset = 'ETH'",
+    )
+    assert.equal(rows[0]?.atoms, 13n * 10n ** 18n)
+  })
+})
+
+async function nonceOfHotWallet(): Promise<bigint> {
+  return (await payouts.port.nextNonce?.(payouts.hotWallet)) ?? 0n
+}
