@@ -51,8 +51,13 @@ export interface Database extends Queryable {
 
 const ATTEMPTS_MAX = 5
 const RETRYABLE_SQLSTATES = new Set(['40001', '40P01'])
-/** Connection exceptions, admin shutdown, crash shutdown, cannot connect now. */
-const CONNECTION_LOST = /^(08...|57P0[123])$/
+/** Connection exceptions, admin shutdown, crash shutdown, cannot connect now, a transaction that stood idle too long. */
+const CONNECTION_LOST = /^(08...|57P0[123]|25P03)$/
+/**
+ * A process that freezes inside a transaction gives its locks back after this; what it wrote there is undone. Said per
+ * transaction, because a session behind a pooler is not ours to set.
+ */
+const BEGIN = "begin; set local idle_in_transaction_session_timeout = '10s'"
 
 export interface DatabaseOptions {
   readonly url: string
@@ -146,7 +151,7 @@ async function attemptOnce<Result>(
   let committing = false
   let lost = false
   try {
-    await client.query('begin')
+    await client.query(BEGIN)
     const result = await work({ inTransaction: true, query: (text, values) => run(client, text, values) })
     committing = true
     await client.query('commit')

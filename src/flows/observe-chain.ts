@@ -114,6 +114,7 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
     const block = await port.readBlock(hash, { accounts })
     // The chain moved under us: the next look finds the fork.
     if (block.parentHash !== view.tipHash) return { blocks, behind: true }
+    crashPoint('observe:block-read')
     view = await applyBlock(gateway, lease, block)
     crashPoint('observe:block-committed')
     blocks += 1
