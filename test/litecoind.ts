@@ -60,6 +60,8 @@ export interface NodeOptions {
   /** `regtest` with a wallet full of coins, unless another network is named: then a bare node without peers. */
   readonly network?: string
   readonly arguments?: readonly string[]
+  /** False for a node without blocks and coins. */
+  readonly wallet?: boolean
 }
 
 export async function startNode(options: NodeOptions = {}): Promise<Node> {
@@ -176,7 +178,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     pegOut: async (to, amount) => String(await mwebRpc.call('sendtoaddress', [to, amount])),
   }
   await start()
-  if (network === 'regtest') await fillWallet(node)
+  if (network === 'regtest' && options.wallet !== false) await fillWallet(node)
   return node
 }
 

@@ -106,7 +106,7 @@ export function nodeWallet(call: Call): NodeWallet {
     },
     async replace(txid) {
       forget()
-      const { vin } = await call<{ vin: { txid: string; vout: number }[] }>('getrawtransaction', txid, true)
+      const { vin } = await call<{ vin: { txid: string; vout: number }[] }>('getrawtransaction', txid, 1)
       const inputs: Coin[] = []
       for (const { txid: spent, vout } of vin) {
         const { decoded } = await call<{ decoded: { vout: { value: number }[] } }>(

@@ -3,7 +3,8 @@
  * one is installed; elsewhere on a litecoind that is dressed as one, which accepts replacements by the same rules.
  */
 import assert from 'node:assert/strict'
-import { bech32, bech32m } from '@scure/base'
+import { createHash } from 'node:crypto'
+import { bech32, bech32m, createBase58check } from '@scure/base'
 import { createBitcoinChain } from '../../src/chains/bitcoin/bitcoin-chain.ts'
 import { type BitcoinLike, bitcoinNetwork } from '../../src/chains/bitcoin/networks.ts'
 import { SILENT } from '../../src/core/log.ts'
@@ -33,8 +34,8 @@ export interface PayoutRoad extends Road {
   earn(...dollars: readonly bigint[]): Promise<Payment[]>
   /** Pays payments as a buyer does, in one transaction. */
   pay(...payments: readonly Payment[]): Promise<string>
-  /** A fresh address of somebody else's wallet. */
-  stranger(): Promise<string>
+  /** A fresh address of somebody else's wallet: `bech32` unless told `legacy` or `p2sh-segwit`. */
+  stranger(kind?: string): Promise<string>
   request(atoms: bigint, destination: string): Promise<Withdrawal>
   sign(): Promise<void>
   /** The payer's turn, and the watcher's. */
@@ -93,7 +94,7 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
       node.pay(
         payments.map(({ address, dueAtoms }) => [withPrefix(address, nodes), formatDecimal(dueAtoms, 8)]),
       ),
-    stranger: async () => withPrefix(await node.address(), ours),
+    stranger: async (kind = 'bech32') => withPrefix(await node.call<string>('getnewaddress', '', kind), ours),
     request: (atoms, destination) =>
       gateway.db.transaction((tx) =>
         requestWithdrawal(gateway, tx, account, { asset, amount: formatDecimal(atoms, 8), destination }),
@@ -170,15 +171,22 @@ function dressed(method: string, params: readonly unknown[], result: unknown): u
     : result
 }
 
-/** The same script's address with another prefix; base58 addresses are the same on all regtest networks here. */
+/** The same script's address as another network writes it. */
 function withPrefix(address: string, prefix: string): string {
   const text = address as `${string}1${string}`
   for (const coder of [bech32, bech32m]) {
     const decoded = coder.decodeUnsafe(text)
     if (decoded) return coder.encode(prefix, decoded.words)
   }
-  return address
+  const [version, ...hash] = base58check.decode(address)
+  // Litecoin writes script hashes with a byte that Bitcoin does not know, and reads both.
+  const [written = 0] = bitcoinNetwork('bitcoin', 'regtest').scriptHashes
+  const { scriptHashes } = bitcoinNetwork('litecoin', 'regtest')
+  const isScript = scriptHashes.some((each) => each === version)
+  return base58check.encode(Uint8Array.of(isScript && prefix === 'bcrt' ? written : (version ?? 0), ...hash))
 }
+
+const base58check = createBase58check((bytes: Uint8Array) => createHash('sha256').update(bytes).digest())
 
 async function scriptOf(node: Node, address: string): Promise<string> {
   const { scriptPubKey } = await node.call<{ scriptPubKey: string }>('validateaddress', address)

@@ -112,8 +112,13 @@ for (const chain of await installedChains()) {
     assert.equal(await port.blockHash(tip.height + 1), null)
   })
 
-  test(`${chain}: fee rates have a floor, and no estimate on a young chain`, async () => {
-    assert.deepEqual(await port.feeRates(), { kind: 'vbyte', atomsPerKvb: null, floorAtomsPerKvb: 1_000n })
+  test(`${chain}: fee rates have the node's floor, and no estimate on a young chain`, async () => {
+    const { minrelaytxfee } = await node.call<{ minrelaytxfee: number }>('getmempoolinfo')
+    assert.deepEqual(await port.feeRates(), {
+      kind: 'vbyte',
+      atomsPerKvb: null,
+      floorAtomsPerKvb: BigInt(Math.round(minrelaytxfee * 1e8)),
+    })
   })
 
   test(`${chain}: a node on another network, or of another coin, is refused by name`, async () => {
@@ -314,6 +319,17 @@ for (const chain of await installedChains()) {
     await node.start()
     assert.deepEqual(await port.tip(), before)
     assert.equal((await look(port)).mempool.has(txid), true)
+  })
+
+  test(`${chain}: a node of no block, that relays blocks only and prunes, has no estimate and shows its genesis`, async () => {
+    const bare = await startNode({ chain, wallet: false, arguments: ['-blocksonly', '-prune=550'] })
+    const first = adapter(bare)
+    assert.equal((await first.feeRates()).kind, 'vbyte')
+    const tip = await first.tip()
+    assert.deepEqual(tip, { height: 0, hash: bitcoinNetwork(chain, 'regtest').genesisHash })
+    const genesis = await first.readBlock(tip.hash)
+    assert.deepEqual([genesis.height, genesis.parentHash], [0, '00'.repeat(32)])
+    assert.deepEqual((await look(first)).added, [])
   })
 
   test(`${chain}: a node that still syncs its public network is a failure worth another try`, async () => {

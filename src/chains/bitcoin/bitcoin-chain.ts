@@ -21,6 +21,7 @@ import { type BitcoinLike, type BitcoinNetwork, bitcoinNetwork } from './network
 import {
   NodeError,
   openRpc,
+  RPC_INTERNAL_ERROR,
   RPC_INVALID_ADDRESS_OR_KEY,
   RPC_INVALID_PARAMETER,
   RPC_VERIFY_ALREADY_IN_CHAIN,
@@ -179,9 +180,12 @@ async function blockHash(rpc: RpcClient, height: number): Promise<string | null>
 const KNOWN =
   /txn-already-known|txn-already-in-mempool|txn-same-nonwitness-data-in-mempool|already in block chain/
 
+/** The signer bounds what a transaction pays; a child that pays for a large parent exceeds the node's bound of its own. */
+const ANY_FEE_RATE = 0
+
 async function broadcast(rpc: RpcClient, rawTransaction: string): Promise<BroadcastOutcome> {
   try {
-    await rpc.call('sendrawtransaction', [rawTransaction])
+    await rpc.call('sendrawtransaction', [rawTransaction, ANY_FEE_RATE])
     return { kind: 'accepted' }
   } catch (error) {
     if (!(error instanceof NodeError) || error.retryable) throw error
@@ -198,7 +202,7 @@ async function findTransaction(
 ): Promise<FoundTransaction | null> {
   const [waiting, indexed] = await rpc.batch([
     { method: 'getmempoolentry', params: [txid] },
-    { method: 'getrawtransaction', params: [txid, true] },
+    { method: 'getrawtransaction', params: [txid, 1] },
   ])
   if (waiting && !waiting.error) return { block: null }
   if (indexed && !indexed.error) {
@@ -269,7 +273,8 @@ async function feeRates(rpc: RpcClient): Promise<FeeRates> {
     { method: 'estimatesmartfee', params: [FEE_TARGET_BLOCKS] },
     { method: 'getmempoolinfo' },
   ])
-  const rate = field(take(estimate), 'feerate')
+  // A node that relays blocks only answers that it does not estimate.
+  const rate = estimate?.error?.code === RPC_INTERNAL_ERROR ? undefined : field(take(estimate), 'feerate')
   const info = take(mempool)
   const full = coinAtoms(field(info, 'mempoolminfee'))
   const relayed = coinAtoms(field(info, 'minrelaytxfee'))

@@ -53,6 +53,7 @@ export class NodeError extends OutsideFailure {
   }
 }
 
+export const RPC_INTERNAL_ERROR = -32_603
 export const RPC_INVALID_ADDRESS_OR_KEY = -5
 export const RPC_INVALID_PARAMETER = -8
 export const RPC_VERIFY_ALREADY_IN_CHAIN = -27
@@ -241,7 +242,7 @@ function refusedByHttp(endpoint: string, status: number, calls: readonly RpcCall
   const node = `the node at ${endpoint}`
   if (status === 401)
     return new OutsideFailure(
-      `${node} refuses the user or password in its URL: compare them with rpcuser and rpcpassword, or rpcauth, of the node`,
+      `${node} refuses the user or password in its URL: compare them with rpcuser and rpcpassword, or rpcauth, of the node (what it writes to .cookie changes with every start)`,
       { retryable: false },
     )
   if (status === 403)

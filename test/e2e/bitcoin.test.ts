@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+import { wishBump } from '../../src/withdrawals/signed-transactions.sql.ts'
+import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
+import { payoutRoad } from './payout-road.ts'
+
+const road = await payoutRoad('bitcoin')
+const { node, gateway } = road
+const COIN = 100_000_000n
+const LIFE = ['payment.created', 'payment.confirming', 'payment.completed']
+
+/** Half a coin sent from one coin of our own, and its bump, which the node took in its place. */
+async function bumped(atoms: bigint): Promise<{ withdrawal: Withdrawal; first: string; second: string }> {
+  const withdrawal = await road.request(atoms, await road.stranger())
+  await road.turn()
+  const first = (await road.now(withdrawal)).txHash
+  assert.ok(first)
+  assert.deepEqual(await road.waiting(), [first])
+  assert.ok(await wishBump(gateway.db, 'bitcoin', first))
+  await road.turn()
+  const second = (await road.now(withdrawal)).txHash
+  assert.ok(second && second !== first)
+  assert.deepEqual(await road.waiting(), [second])
+  await road.prove()
+  return { withdrawal, first, second }
+}
+
+/** Mines a block of these of our transactions alone. */
+async function mineOnly(...txids: readonly string[]): Promise<void> {
+  const raws = []
+  for (const txid of txids) raws.push(await road.raw(txid))
+  await node.call('generateblock', await node.address(), raws)
+  await road.follow()
+  await road.turn()
+}
+
+async function completedOnce(withdrawal: Withdrawal, txid: string): Promise<void> {
+  const done = await road.now(withdrawal)
+  assert.deepEqual([done.status, done.txHash], ['completed', txid])
+  assert.deepEqual(await road.paid(txid, withdrawal.destination), [withdrawal.netAtoms])
+  assert.deepEqual(await road.announced(withdrawal), ['payout.completed'])
+}
+
+describe('a payment on a real Bitcoin node', () => {
+  afterEach(() => road.prove())
+
+  it('is seen at a regtest address, and completed at the second block', async () => {
+    const payment = await road.create('BTC', 650n)
+    assert.match(payment.address, /^bcrt1q/)
+    assert.equal(payment.dueAtoms, 1_000_000n)
+    await road.pay(payment)
+    await road.follow()
+    assert.deepEqual(await road.statusOf(payment), ['detected', ['seen']])
+    await road.mine(1)
+    assert.equal((await road.show(payment)).confirmations, 1)
+    await road.mine(1)
+    assert.deepEqual(await road.statusOf(payment), ['completed', ['confirmed']])
+    assert.deepEqual(await road.events(payment), LIFE)
+  })
+
+  it('that is replaced gives the quote back; one that a reorganisation takes confirms anew', async () => {
+    const replaced = await road.create('BTC', 650n)
+    const txid = await road.pay(replaced)
+    await road.follow()
+    await node.replace(txid)
+    await road.follow()
+    assert.deepEqual(await road.statusOf(replaced), ['pending', ['replaced']])
+
+    const moved = await road.create('BTC', 650n)
+    await road.pay(moved)
+    await road.mine(2)
+    await node.rollBack(2)
+    for (let count = 0; count < 3; count++) await node.mineEmpty()
+    await road.follow()
+    assert.deepEqual(await road.statusOf(moved), ['detected', ['seen']])
+    await road.mine(2)
+    assert.deepEqual(await road.statusOf(moved), ['completed', ['confirmed']])
+    assert.deepEqual(await road.events(moved), LIFE)
+  })
+})
+
+describe('a withdrawal on a real Bitcoin node', () => {
+  afterEach(() => road.prove())
+
+  it('arrives to the atom, together with those that waited with it', async () => {
+    await road.earn(65_000n)
+    const asked = []
+    for (const kind of ['legacy', 'p2sh-segwit', 'bech32'])
+      asked.push(await road.request(COIN / 10n, await road.stranger(kind)))
+    await road.turn()
+    assert.equal((await road.waiting()).length, 1)
+    await road.mine(2)
+    for (const each of asked) await completedOnce(each, (await road.now(each)).txHash ?? '')
+  })
+
+  it('that is stuck is replaced at a higher fee, and paid once by the replacement', async () => {
+    await road.earn(65_000n)
+    const { withdrawal, second } = await bumped(COIN / 2n)
+    await road.mine(1)
+    assert.equal((await road.now(withdrawal)).status, 'broadcast')
+    await road.mine(1)
+    await completedOnce(withdrawal, second)
+    assert.deepEqual(
+      (await road.line(withdrawal)).map(({ outcome }) => outcome),
+      ['displaced', 'confirmed'],
+    )
+  })
+
+  it('is paid once by the original when a miner takes that after the replacement was sent', async () => {
+    await road.earn(65_000n)
+    const { withdrawal, first } = await bumped(COIN / 2n)
+    await mineOnly(first)
+    assert.deepEqual(await road.waiting(), [])
+    await road.mine(1)
+    await completedOnce(withdrawal, first)
+    assert.deepEqual(
+      (await road.line(withdrawal)).map(({ outcome }) => outcome),
+      ['confirmed', 'displaced'],
+    )
+  })
+
+  it('gets the coin back that its replacement added, when the original is mined', async () => {
+    await road.earn(650n, 1_300n)
+    const coins = await atomsOfCoins()
+    // 0.01 BTC pays 998,600 atoms and 1,400 of fee: too little is left for change, and for a bump.
+    const { withdrawal, first } = await bumped(1_001_812n)
+    assert.equal(withdrawal.netAtoms, 998_600n)
+    assert.equal((await atomsOfCoins()).length, coins.length - 2, 'the bump takes a coin more')
+    await mineOnly(first)
+    await road.mine(1)
+    await completedOnce(withdrawal, first)
+    assert.deepEqual(await atomsOfCoins(), coins.toSpliced(coins.indexOf(1_000_000n), 1))
+  })
+
+  it('whose change came from a payout that a reorganisation replaced by its bump gets its hold back', async () => {
+    await spendEverything()
+    await road.earn(65_000n)
+    const { withdrawal, first, second } = await bumped(COIN / 4n)
+    await mineOnly(first)
+    const next = await road.request(COIN / 4n, await road.stranger())
+    await road.turn()
+    const spending = (await road.now(next)).txHash
+    assert.deepEqual(await road.waiting(), [spending], 'it spends the change of the original')
+    const available = await road.balance('BTC', 'available')
+
+    await node.rollBack(1)
+    await mineOnly(second)
+    await node.mineEmpty()
+    await road.follow()
+    await road.turn()
+    await completedOnce(withdrawal, second)
+    assert.equal((await road.now(next)).status, 'broadcast', 'a block may still bring the original back')
+    await road.prove()
+    await road.mine(4)
+    const { status, refusedReason } = await road.now(next)
+    assert.deepEqual([status, refusedReason], ['failed', 'coins_spent'])
+    assert.equal((await road.balance('BTC', 'available')) - available, COIN / 4n)
+    const again = await road.request(COIN / 4n, next.destination)
+    await road.turn()
+    await road.mine(2)
+    await completedOnce(again, (await road.now(again)).txHash ?? '')
+  })
+})
+
+const atomsOfCoins = async (): Promise<bigint[]> =>
+  [...(await road.spendable()).values()].sort((a, b) => Number(a - b))
+
+/** Leaves no coin that could pay what follows. */
+async function spendEverything(): Promise<void> {
+  const available = await road.balance('BTC', 'available')
+  const payouts = [await road.request(available - 10_000n, await road.stranger())]
+  await road.turn()
+  await road.mine(2)
+  for (const each of payouts) assert.equal((await road.now(each)).status, 'completed')
+}
