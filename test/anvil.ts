@@ -23,6 +23,7 @@ export const CONTRACT_ABI = parseAbi([
   'function transfer(address to, uint256 value)',
   'function transferFrom(address from, address to, uint256 value)',
   'function addBlackList(address account)',
+  'function removeBlackList(address account)',
   'function emitOdd(address to)',
   'function pass(address[] path) payable',
   'function payAll(address[] to) payable',

@@ -4,7 +4,7 @@
  *
  *   node test/solidity.ts     writes src/chains/ethereum/contracts/artifacts.json anew
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -47,7 +47,7 @@ export async function compileFolder(folder: URL): Promise<Artifacts> {
 
   const artifacts = compile(input)
   await mkdir(cacheFolder, { recursive: true })
-  const draft = `${cached}.${process.pid}`
+  const draft = `${cached}.${randomUUID()}`
   await writeFile(draft, JSON.stringify(artifacts))
   await rename(draft, cached)
   return artifacts

@@ -118,6 +118,11 @@ export interface ChainPort {
   feeRates(): Promise<FeeRates>
   /** The nonce that the next transaction of an account uses, in confirmed state; chains with accounts only. */
   nextNonce?(address: string): Promise<bigint>
+  /**
+   * Whether one transaction of the treasury can sweep many addresses (EIP-7702), and what it needs of each; null where
+   * the chain cannot. Absent where no chain of the kind can.
+   */
+  batchSweeping?(treasury: string, addresses: readonly string[]): Promise<BatchSweeping | null>
   close(): Promise<void>
 }
 
@@ -142,6 +147,23 @@ export interface FoundTransaction {
   readonly reverted?: boolean
   /** What its sender paid for it, once a block holds it. Chains with accounts only. */
   readonly feeAtoms?: bigint
+  /** What tokens it moved, and whose. Chains with accounts only. */
+  readonly tokensMoved?: readonly TokensMoved[]
+}
+
+export interface TokensMoved {
+  /** What `addresses.lookup` holds: the 20 bytes of the address. */
+  readonly from: Uint8Array
+  readonly asset: Asset
+  readonly atoms: bigint
+}
+
+export interface BatchSweeping {
+  /** The contract that addresses delegate to. */
+  readonly delegate: string
+  readonly isDeployed: boolean
+  /** The addresses asked about, in their order. */
+  readonly accounts: readonly { readonly nonce: bigint; readonly delegates: boolean }[]
 }
 
 export interface HoldingsQuery {

@@ -56,6 +56,10 @@ const linesOf = (proof: Proof): string[] => [
     ({ chain, subject, asset, expectedAtoms, foundAtoms }) =>
       `${chain}: ${subject} holds ${coins(foundAtoms - expectedAtoms, asset)} ${asset} that no block announced`,
   ),
+  ...proof.unswept.map(
+    ({ chain, asset, addresses, atoms }) =>
+      `${chain}: ${coins(atoms, asset)} ${asset} lie at ${addresses} deposit addresses until they are worth the gas of a sweep`,
+  ),
   ...proof.unproven.map(({ chain, reason }) => `${chain}: not compared with the chain: ${reason}`),
   ...proof.differences.map(
     ({ proof: name, chain, asset, subject, expectedAtoms, foundAtoms }) =>

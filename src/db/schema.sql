@@ -599,7 +599,7 @@ create table signed_transactions (
   constraint signed_transactions_check1 CHECK (((block_height IS NULL) = (block_hash IS NULL))),
   constraint signed_transactions_fee_atoms_check CHECK ((fee_atoms > (0)::numeric)),
   constraint signed_transactions_fee_rate_check CHECK ((fee_rate > (0)::numeric)),
-  constraint signed_transactions_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'replacement'::text, 'child'::text, 'gas'::text, 'sweep'::text]))),
+  constraint signed_transactions_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'replacement'::text, 'child'::text, 'gas'::text, 'sweep'::text, 'batch'::text, 'deploy'::text]))),
   constraint signed_transactions_nonce_check CHECK ((nonce >= 0)),
   constraint signed_transactions_outcome_check CHECK ((outcome = ANY (ARRAY['confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]))),
   constraint signed_transactions_value_atoms_check CHECK ((value_atoms >= (0)::numeric)),
@@ -666,6 +666,14 @@ create table sim_transactions (
 CREATE INDEX sim_transactions_mempool ON public.sim_transactions USING btree (chain, sequence) WHERE (height IS NULL);
 CREATE INDEX sim_transactions_mined ON public.sim_transactions USING btree (chain, height, sequence) WHERE (height IS NOT NULL);
 
+create table sweep_delegates (
+  chain text not null,
+  address text not null,
+  line text,
+  constraint sweep_delegates_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
+  constraint sweep_delegates_pkey PRIMARY KEY (chain, address)
+);
+
 create table sweeps (
   chain text not null,
   id uuid not null,
@@ -675,6 +683,8 @@ create table sweeps (
   asset text not null,
   atoms numeric(78,0) not null,
   status text not null,
+  way text not null default 'alone'::text,
+  delegates boolean not null default false,
   gas_line text,
   line text,
   created_at timestamp with time zone not null default now(),
@@ -682,6 +692,7 @@ create table sweeps (
   constraint sweeps_atoms_check CHECK ((atoms > (0)::numeric)),
   constraint sweeps_position_check CHECK (("position" >= 0)),
   constraint sweeps_status_check CHECK ((status = ANY (ARRAY['planned'::text, 'funding'::text, 'funded'::text, 'sweeping'::text, 'done'::text, 'failed'::text]))),
+  constraint sweeps_way_check CHECK ((way = ANY (ARRAY['alone'::text, 'batch'::text]))),
   constraint sweeps_chain_gas_line_fkey FOREIGN KEY (chain, gas_line) REFERENCES signed_transactions(chain, txid),
   constraint sweeps_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
   constraint sweeps_pkey PRIMARY KEY (chain, id)
@@ -690,6 +701,19 @@ CREATE INDEX sweeps_by_gas_line ON public.sweeps USING btree (chain, gas_line) W
 CREATE INDEX sweeps_by_line ON public.sweeps USING btree (chain, line) WHERE (line IS NOT NULL);
 CREATE INDEX sweeps_failed ON public.sweeps USING btree (chain, address) WHERE (status = 'failed'::text);
 CREATE UNIQUE INDEX sweeps_open ON public.sweeps USING btree (chain, address) WHERE (status <> ALL (ARRAY['done'::text, 'failed'::text]));
+
+create table swept_tokens (
+  chain text not null,
+  txid text not null,
+  address text not null,
+  asset text not null,
+  atoms numeric(78,0) not null,
+  constraint swept_tokens_asset_check CHECK ((asset = ANY (ARRAY['USDC'::text, 'USDT'::text]))),
+  constraint swept_tokens_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint swept_tokens_chain_txid_fkey FOREIGN KEY (chain, txid) REFERENCES signed_transactions(chain, txid),
+  constraint swept_tokens_pkey PRIMARY KEY (chain, txid, address, asset)
+);
+CREATE INDEX swept_tokens_by_address ON public.swept_tokens USING btree (chain, address);
 
 create table transfers (
   account_id uuid not null,

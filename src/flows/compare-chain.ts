@@ -2,10 +2,11 @@
  * The ledger against the blocks, and the blocks against what the chain says it holds for us now. What disagrees is
  * named: the coin, or the address.
  */
-import type { ChainPort, HoldingsQuery } from '../chains/chain.ts'
+import type { ChainPort, HoldingsQuery, TokensMoved } from '../chains/chain.ts'
 import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import {
+  findAddresses,
   listFundedAddresses,
   listOwnAddresses,
   listUncertain,
@@ -125,7 +126,16 @@ export async function listCoinPlaces(db: Queryable, chain: ChainName, slice: Sli
 }
 
 /** Our transactions that only the chain can place, with where it has them now. */
-export type Placed = UncertainTransaction & { readonly now: { reverted: boolean; feeAtoms: bigint } | null }
+export type Placed = UncertainTransaction & {
+  readonly now: { reverted: boolean; feeAtoms: bigint; swept: readonly SweptFrom[] } | null
+}
+
+/** Tokens of an address of ours that a batch brought to the hot wallet. */
+interface SweptFrom {
+  readonly address: string
+  readonly asset: Asset
+  readonly atoms: bigint
+}
 
 export async function placeUncertain(db: Queryable, port: ChainPort): Promise<Placed[]> {
   const placed: Placed[] = []
@@ -134,11 +144,33 @@ export async function placeUncertain(db: Queryable, port: ChainPort): Promise<Pl
     placed.push({
       ...transaction,
       now: found?.block
-        ? { reverted: found.reverted ?? false, feeAtoms: found.feeAtoms ?? transaction.feeAtoms }
+        ? {
+            reverted: found.reverted ?? false,
+            feeAtoms: found.feeAtoms ?? transaction.feeAtoms,
+            swept: await sweptBy(db, port.chain, transaction, found.tokensMoved ?? []),
+          }
         : null,
     })
   }
   return placed
+}
+
+/** What a transaction moves from its own sender is its value, and counted as such. */
+async function sweptBy(
+  db: Queryable,
+  chain: ChainName,
+  { sender }: UncertainTransaction,
+  moved: readonly TokensMoved[],
+): Promise<SweptFrom[]> {
+  const addresses = await findAddresses(
+    db,
+    chain,
+    moved.map(({ from }) => from),
+  )
+  return moved.flatMap(({ asset, atoms }, position) => {
+    const address = addresses[position]
+    return address && address !== sender ? [{ address, asset, atoms }] : []
+  })
 }
 
 export async function listAddressPlaces(
@@ -160,6 +192,7 @@ export async function listAddressPlaces(
     if (!now) continue
     add(sender, asset, now.reverted ? 0n : -valueAtoms)
     add(sender, 'ETH', -now.feeAtoms)
+    for (const { address, asset: token, atoms } of now.swept) add(address, token, -atoms)
   }
   const last = addresses.at(-1)
   return {
@@ -181,13 +214,19 @@ export async function ownPlace(
 ): Promise<Place> {
   const atoms: Sums = new Map(own)
   const add = (asset: Asset, amount: bigint) => atoms.set(asset, (atoms.get(asset) ?? 0n) + amount)
-  for (const { isOwn, asset, valueAtoms, feeAtoms, blockHeight, reverted, now } of uncertain) {
+  for (const { isOwn, asset, valueAtoms, feeAtoms, blockHeight, reverted, swept, now } of uncertain) {
     const move = (sign: bigint, failed: boolean, fee: bigint) => {
       add(asset, failed ? 0n : isOwn ? -sign * valueAtoms : sign * valueAtoms)
       if (isOwn) add('ETH', -sign * fee)
     }
-    if (blockHeight !== null) move(-1n, reverted, feeAtoms)
-    if (now) move(1n, now.reverted, now.feeAtoms)
+    if (blockHeight !== null) {
+      move(-1n, reverted, feeAtoms)
+      for (const moved of swept) add(moved.asset, -moved.atoms)
+    }
+    if (now) {
+      move(1n, now.reverted, now.feeAtoms)
+      for (const moved of now.swept) add(moved.asset, moved.atoms)
+    }
   }
   return {
     subject: 'the hot wallet',

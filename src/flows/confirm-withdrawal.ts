@@ -27,7 +27,7 @@ import {
   type SignedTransaction,
   setOutcome,
 } from '../withdrawals/signed-transactions.sql.ts'
-import { finishSweep, markFunded } from '../withdrawals/sweeps.sql.ts'
+import { finishSweeps, markFunded, recordSwept } from '../withdrawals/sweeps.sql.ts'
 import {
   completionCause,
   holdCause,
@@ -90,6 +90,7 @@ async function followTo(
     await gateway.db.transaction(async (tx) => {
       await markBlock(tx, chain, txid, { ...block, reverted, paidFeeAtoms })
       await markFunded(tx, chain, transaction.line)
+      await recordSwept(tx, chain, transaction, found.tokensMoved ?? [])
     })
   } else if (transaction.blockHash !== null) {
     gateway.log.warn({ chain, txid }, 'a reorganisation took the block of a transaction of ours')
@@ -120,7 +121,7 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
         else if (mined.reverted) await fail(gateway, tx, withdrawal, 'impossible', 'reverted')
         else await complete(tx, withdrawal, txid)
       }
-      await finishSweep(tx, chain, line, !mined.reverted)
+      await finishSweeps(tx, chain, mined)
     }
     crashPoint('confirm:booked')
     return true

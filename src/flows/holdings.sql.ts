@@ -52,6 +52,8 @@ const SHOWN_BALANCES = `
     select asset, case when pays then -value else 0 end, case when is_own then -value else value end from own
     union all
     select 'ETH', -fee, case when is_own then -fee else 0 end from own
+    union all
+    select w.asset, 0, w.atoms from swept_tokens w join own o on o.txid = w.txid where w.chain = $1
   ) s group by asset`
 
 export interface Shown {
@@ -193,6 +195,9 @@ export async function listFundedAddresses(
            select address from deposits where chain = $1 and block_height > $2
            union
            select sender from signed_transactions where chain = $1 and block_height > $2
+           union
+           select w.address from swept_tokens w join signed_transactions s on s.chain = w.chain and s.txid = w.txid
+           where w.chain = $1 and s.block_height > $2
          ) moved where address > $3
            and not exists (select from addresses a where a.chain = $1 and a.branch = 1 and a.address = moved.address)
          order by address limit $4`
@@ -238,6 +243,9 @@ export async function sumAddresses(
        union all
        select 'ETH', -coalesce(s.paid_fee_atoms, s.fee_atoms) from signed_transactions s
        where s.chain = $1 and s.sender = a.address and s.block_height is not null and s.txid <> all($3::text[])
+       union all
+       select w.asset, -w.atoms from swept_tokens w join signed_transactions s on s.chain = w.chain and s.txid = w.txid
+       where w.chain = $1 and w.address = a.address and s.block_height is not null and s.txid <> all($3::text[])
      ) x group by a.address, x.asset`,
     [chain, addresses, aside],
   )
@@ -257,6 +265,8 @@ export interface UncertainTransaction {
   readonly blockHeight: number | null
   /** As far as our rows know. */
   readonly reverted: boolean
+  /** Tokens that it brought to the hot wallet as part of a batch, as far as our rows know. */
+  readonly swept: readonly { readonly asset: Asset; readonly atoms: bigint }[]
 }
 
 /** Those sent and not settled, and settled ones whose block our chain does not hold. */
@@ -270,8 +280,11 @@ export async function listUncertain(db: Queryable, chain: ChainName): Promise<Un
     fee: bigint
     block_height: bigint | null
     reverted: boolean
+    swept: { asset: Asset; atoms: string }[]
   }>(
     `select t.txid, t.sender, t.asset, t.value_atoms, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee, t.block_height, t.reverted,
+       (select coalesce(json_agg(json_build_object('asset', w.asset, 'atoms', w.atoms::text)), '[]') from swept_tokens w
+        where w.chain = t.chain and w.txid = t.txid) as swept,
        exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_own
      from signed_transactions t join chains v on v.chain = t.chain
      left join chain_blocks b on b.chain = t.chain and b.height = t.block_height
@@ -288,5 +301,21 @@ export async function listUncertain(db: Queryable, chain: ChainName): Promise<Un
     feeAtoms: row.fee,
     blockHeight: row.block_height === null ? null : Number(row.block_height),
     reverted: row.reverted,
+    swept: row.swept.map(({ asset, atoms }) => ({ asset, atoms: BigInt(atoms) })),
   }))
+}
+
+/** Our addresses by their lookups, in the order asked; null for strangers'. */
+export async function findAddresses(
+  db: Queryable,
+  chain: ChainName,
+  lookups: readonly Uint8Array[],
+): Promise<(string | null)[]> {
+  if (lookups.length === 0) return []
+  const { rows } = await db.query<{ address: string | null }>(
+    `select a.address from unnest($2::bytea[]) with ordinality as wanted (lookup, number)
+     left join addresses a on a.chain = $1 and a.lookup = wanted.lookup order by wanted.number`,
+    [chain, lookups.map((lookup) => Buffer.from(lookup))],
+  )
+  return rows.map((row) => row.address)
 }

@@ -9,6 +9,7 @@ import { OutsideFailure } from '../core/errors.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { findChainView, listChainViews } from '../deposits/chain-view.sql.ts'
 import { listFreezes, thaw } from '../ledger/freezes.sql.ts'
+import { sumUnswept, type Unswept } from '../withdrawals/sweeps.sql.ts'
 import {
   type Difference,
   differencesOf,
@@ -40,6 +41,8 @@ export interface Proof {
   readonly gifts: readonly (Stray & { readonly chain: ChainName })[]
   /** Chains that were asked and stood still meanwhile. */
   readonly compared: readonly ChainName[]
+  /** Deposits that lie at their own addresses until they are worth the gas of a sweep. */
+  readonly unswept: readonly (Unswept & { readonly chain: ChainName })[]
   /** Chains that could not be compared: their tip and our view of it did not hold still, or the node did not answer. */
   readonly unproven: readonly { readonly chain: ChainName; readonly reason: string }[]
 }
@@ -58,8 +61,11 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
   const gifts: (Stray & { chain: ChainName })[] = []
   const compared: ChainName[] = []
   const unproven: { chain: ChainName; reason: string }[] = []
+  const unswept: Proof['unswept'][number][] = []
   for (const port of ports) {
     const { chain } = port
+    if (networkOfChain(chain) === 'ethereum')
+      unswept.push(...(await sumUnswept(db, chain)).map((sum) => ({ ...sum, chain })))
     const strays = await atOneTip(db, port, (tx) => findAllStrays(tx, port))
     if ('reason' in strays) unproven.push({ chain, reason: strays.reason })
     else {
@@ -70,7 +76,7 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
       }
     }
   }
-  return { differences, holdings, gifts, compared, unproven }
+  return { differences, holdings, gifts, compared, unswept, unproven }
 }
 
 /** Everything the reads of `work` see is of one moment. */

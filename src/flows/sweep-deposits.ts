@@ -1,37 +1,91 @@
-/** Which deposits move to the hot wallet: those that are worth their gas. The signer does the rest. */
-import type { ChainPort } from '../chains/chain.ts'
+/**
+ * Which deposits move to the hot wallet, and how: those that are worth their gas, tokens together where the chain has
+ * EIP-7702 and there are enough of them. The signer does the rest.
+ */
+import type { BatchSweeping, ChainPort } from '../chains/chain.ts'
 import { ASSET_FACTS, type Mode } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { divideUp, pow10 } from '../core/money.ts'
 import { type NetworkRates, quotedGasPrice } from '../withdrawals/fees.ts'
-import { listSweepCandidates, planSweep } from '../withdrawals/sweeps.sql.ts'
+import { raiseNonce } from '../withdrawals/senders.sql.ts'
+import {
+  listSweepCandidates,
+  markSwept,
+  planSweep,
+  type SweepPlan,
+  wantDelegate,
+} from '../withdrawals/sweeps.sql.ts'
 import type { Gateway } from './gateway.ts'
+import { hotWalletOf } from './tend-senders.ts'
 
-const PLANNED_PER_TURN = 20
+const PLANNED_PER_TURN = 40
 const SWEPT_ASSETS = ['ETH', 'USDC', 'USDT'] as const
 type SweptAsset = (typeof SWEPT_ASSETS)[number]
-/** Gas of a sweep: ether alone; tokens with the transfer that funds them. */
+/** Gas of a sweep: ether alone; tokens with the transfer that funds them. A part of a batch takes less (bench/sweep-gas.ts). */
 const SWEEP_GAS = { ETH: 21_000n, token: 86_000n } as const
 /** What a sweep moves is worth at least this many times its gas; the rest is left until prices fall. */
 const WORTH_GAS_TIMES = 20n
+/** So many tokens at once are cheaper together (bench/sweep-gas.ts). */
+const BATCH_FROM = 2
 
 /** @returns How many sweeps were planned. */
 export async function planSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<number> {
   const { chain } = port
-  let planned = 0
+  const found = await findSweeps(gateway, port, rates)
+  if (found.length === 0) return 0
+  const tokens = found.filter((plan) => plan.asset !== 'ETH')
+  const batching = await readBatching(gateway, port, tokens)
+  if (batching && !batching.isDeployed && tokens.length >= BATCH_FROM)
+    await wantDelegate(gateway.db, chain, batching.delegate)
+
+  // All at once, so that the signer finds them together.
+  return gateway.db.transaction(async (tx) => {
+    let planned = 0
+    for (const plan of found) {
+      const account = batching?.isDeployed ? batching.accounts[tokens.indexOf(plan)] : undefined
+      const delegates = account?.delegates ?? false
+      // An address that delegates runs code when it receives ether: a plain transfer could not fund its gas.
+      const way = account && (delegates || tokens.length >= BATCH_FROM) ? 'batch' : 'alone'
+      if (account) await raiseNonce(tx, chain, plan.address, account.nonce)
+      if (await planSweep(tx, chain, { ...plan, way, delegates })) planned += 1
+    }
+    return planned
+  })
+}
+
+type FoundSweep = Omit<SweepPlan, 'way' | 'delegates'>
+
+async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<FoundSweep[]> {
+  const { chain } = port
+  const found: FoundSweep[] = []
   for (const asset of SWEPT_ASSETS) {
     const atomsMin = worthSweeping(gateway, chain.startsWith('sim-') ? 'test' : 'live', asset, rates)
     if (atomsMin === null) continue
     const of = { asset, atomsMin, limit: PLANNED_PER_TURN }
     for (const candidate of await listSweepCandidates(gateway.db, chain, of)) {
-      const held = (await port.holdings({ outpoints: [], addresses: [candidate.address] }))[asset] ?? 0n
+      const { address, series, position, bookedAtoms } = candidate
+      const held = (await port.holdings({ outpoints: [], addresses: [address] }))[asset] ?? 0n
+      if (held === 0n && candidate.wasBatched) await markSwept(gateway.db, chain, candidate)
       // What is not confirmed yet stays: a sweep that counts on it could not be sent after a reorganisation.
-      const atoms = held < candidate.bookedAtoms ? held : candidate.bookedAtoms
-      if (atoms < atomsMin) continue
-      if (await gateway.db.transaction((tx) => planSweep(tx, chain, candidate, atoms))) planned += 1
+      const atoms = held < bookedAtoms ? held : bookedAtoms
+      if (atoms >= atomsMin) found.push({ address, series, position, asset, atoms })
     }
   }
-  return planned
+  return found
+}
+
+async function readBatching(
+  gateway: Gateway,
+  port: ChainPort,
+  tokens: readonly FoundSweep[],
+): Promise<BatchSweeping | null> {
+  if (tokens.length === 0 || !port.batchSweeping) return null
+  const hot = await hotWalletOf(gateway, port.chain)
+  if (hot === null) return null
+  return port.batchSweeping(
+    hot,
+    tokens.map((plan) => plan.address),
+  )
 }
 
 /** The fewest atoms that are worth a sweep at the present prices; null for a token without a rate. */

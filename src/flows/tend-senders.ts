@@ -3,7 +3,7 @@
  * of our senders stand and what these hold. The signer takes them as hints within bounds of its own.
  */
 import type { ChainPort, FeeRates } from '../chains/chain.ts'
-import { networkOfChain } from '../core/assets.ts'
+import { type ChainName, networkOfChain } from '../core/assets.ts'
 import { HOT_WALLET_POSITION, OWN_BRANCH, readAccountKey } from '../wallets/derivation.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
 import { storeFeeRates } from '../withdrawals/fee-rates.sql.ts'
@@ -36,14 +36,20 @@ function ratesOf(port: ChainPort, seen: FeeRates): NetworkRates {
 export async function refreshSenders(gateway: Gateway, port: ChainPort): Promise<void> {
   const { chain } = port
   if (!port.nextNonce) return
-  const wallets = await currentWallets(gateway.db, gateway.secrets)
-  const wallet = wallets.find((each) => each.chain === chain)
-  if (!wallet) return
-  const hot = readAccountKey(chain, wallet.mode, wallet.xpub).derive(OWN_BRANCH, HOT_WALLET_POSITION).address
+  const hot = await hotWalletOf(gateway, chain)
+  if (hot === null) return
   for (const address of [hot, ...(await listSweptAddresses(gateway.db, chain))]) {
     const { height } = await port.tip()
     await raiseNonce(gateway.db, chain, address, await port.nextNonce(address))
     const held = await port.holdings({ outpoints: [], addresses: [address] })
     await storeBalances(gateway.db, chain, address, held, height)
   }
+}
+
+/** The address that payouts leave from on a chain with accounts; null without a wallet. */
+export async function hotWalletOf(gateway: Gateway, chain: ChainName): Promise<string | null> {
+  const wallets = await currentWallets(gateway.db, gateway.secrets)
+  const wallet = wallets.find((each) => each.chain === chain)
+  if (!wallet) return null
+  return readAccountKey(chain, wallet.mode, wallet.xpub).derive(OWN_BRANCH, HOT_WALLET_POSITION).address
 }

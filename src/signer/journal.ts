@@ -18,7 +18,7 @@ export interface SignedEntry {
   readonly txid: string
   /** The first transaction of its line; its own txid when it is that one. */
   readonly line: string
-  readonly kind: 'payout' | 'replacement' | 'child' | 'gas' | 'sweep'
+  readonly kind: 'payout' | 'replacement' | 'child' | 'gas' | 'sweep' | 'batch' | 'deploy'
   readonly raw: string
   readonly asset: Asset
   /** What it pays besides its fee. */
@@ -40,6 +40,13 @@ export interface SignedEntry {
   readonly withdrawals: readonly string[]
   /** The sweep that it funds or carries out. */
   readonly sweep: string | null
+  /** Many sweeps in one (EIP-7702): which, and whose authorisations it carries under which nonces. */
+  readonly batch?: {
+    readonly sweeps: readonly string[]
+    readonly authorities: readonly { readonly address: string; readonly nonce: string }[]
+  }
+  /** The sweep delegate that it deploys. */
+  readonly deploys?: string
   /** Coins it spends. */
   readonly spends: readonly { readonly txid: string; readonly index: number }[]
   /** Change: position under branch 1, and where it is in the transaction. */

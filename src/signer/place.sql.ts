@@ -80,6 +80,8 @@ async function placeIn(tx: Tx, entry: SignedEntry, change: ChangePlace | null): 
     )
   await reserveCoins(tx, entry)
   if (opensLine && entry.sweep) await advanceSweep(tx, entry, entry.sweep)
+  if (opensLine && entry.batch) await advanceBatch(tx, entry, entry.batch)
+  if (opensLine && entry.deploys) await takeDeployment(tx, entry, entry.deploys)
   if (entry.change && change) await expectChange(tx, entry, entry.change, change)
   return 'placed'
 }
@@ -254,6 +256,33 @@ async function advanceSweep(tx: Tx, { chain, kind, line }: SignedEntry, sweep: s
       ? `update sweeps set status = 'funding', gas_line = $3 where chain = $1 and id = $2 and status = 'planned'`
       : `update sweeps set status = 'sweeping', line = $3 where chain = $1 and id = $2 and status in ('planned', 'funded')`,
     [chain, sweep, line],
+  )
+  if (rowCount !== 1) throw new Taken()
+}
+
+/** Each of its sweeps is swept once, and each authorisation uses the nonce of its address, as the chain will. */
+async function advanceBatch(
+  tx: Tx,
+  { chain, line }: SignedEntry,
+  { sweeps, authorities }: NonNullable<SignedEntry['batch']>,
+): Promise<void> {
+  const { rowCount: advanced } = await tx.query(
+    `update sweeps set status = 'sweeping', line = $3
+     where chain = $1 and id = any($2::uuid[]) and status = 'planned' and way = 'batch'`,
+    [chain, sweeps, line],
+  )
+  const { rowCount: used } = await tx.query(
+    `update nonces n set next = n.next + 1 from unnest($2::text[], $3::bigint[]) as authority (address, nonce)
+     where n.chain = $1 and n.sender = authority.address and n.next = authority.nonce`,
+    [chain, authorities.map(({ address }) => address), authorities.map(({ nonce }) => nonce)],
+  )
+  if (advanced !== sweeps.length || used !== authorities.length) throw new Taken()
+}
+
+async function takeDeployment(tx: Tx, { chain, line }: SignedEntry, address: string): Promise<void> {
+  const { rowCount } = await tx.query(
+    'update sweep_delegates set line = $3 where chain = $1 and address = $2 and line is null',
+    [chain, address, line],
   )
   if (rowCount !== 1) throw new Taken()
 }

@@ -22,7 +22,9 @@ export async function listChainsWithWork(db: Queryable): Promise<Set<ChainName>>
      union
      select chain from signed_transactions where outcome is null and bump_wanted
      union
-     select chain from sweeps where status in ('planned', 'funded')`,
+     select chain from sweeps where status in ('planned', 'funded')
+     union
+     select chain from sweep_delegates where line is null`,
   )
   return new Set(rows.map((row) => row.chain))
 }
@@ -277,6 +279,9 @@ export interface PlannedSweep {
   readonly asset: Asset
   readonly atoms: bigint
   readonly isFunded: boolean
+  readonly way: 'alone' | 'batch'
+  /** The address delegates to our contract already. */
+  readonly delegates: boolean
 }
 
 /** Deposits that the worker found worth their gas, the oldest first. */
@@ -294,10 +299,21 @@ export async function listSweeps(
     asset: Asset
     atoms: bigint
     status: string
+    way: PlannedSweep['way']
+    delegates: boolean
   }>(
-    `select id, address, series, position, asset, atoms, status from sweeps
+    `select id, address, series, position, asset, atoms, status, way, delegates from sweeps
      where chain = $1 and series = $2 and status in ('planned', 'funded') order by created_at, id limit $3`,
     [chain, series, limit],
   )
   return rows.map(({ status, ...row }) => ({ ...row, isFunded: status === 'funded' }))
+}
+
+/** Whether the worker asks for a sweep delegate at an address and nothing was signed for it yet. */
+export async function isDeploymentWanted(db: Queryable, chain: ChainName, address: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'select from sweep_delegates where chain = $1 and address = $2 and line is null',
+    [chain, address],
+  )
+  return rowCount > 0
 }

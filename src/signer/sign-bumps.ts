@@ -4,6 +4,7 @@
  * Ethereum: the same transfer under the same nonce at a higher price. None of them can ever pay twice.
  */
 import { outputsOfRaw, signOutputs, vbytesOf, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
+import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, networkOfChain } from '../core/assets.ts'
 import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
 import { boundedRate, RATE_BOUNDS } from '../withdrawals/fees.ts'
@@ -203,6 +204,19 @@ async function replaceTransfer(
   )
   // Refused by every node, it would only keep what it replaces from being sent again.
   if (!sendsAll && (spendable.get('ETH') ?? 0n) < added) return 'its sender holds too little ether'
+  if (before.batch || before.deploys) {
+    const key = keys.privateKey(from.branch, from.position)
+    const signed = await signAgain(before.raw, { maxFeeWei, priorityFeeWei }, key)
+    return {
+      ...before,
+      ...signed,
+      kind: 'replacement',
+      transfer: { ...transfer, priorityFeeWei: String(priorityFeeWei) },
+      feeAtoms: String(gasLimit * maxFeeWei),
+      feeRate: String(maxFeeWei),
+      leaves: [{ asset: 'ETH', atoms: String(added) }],
+    }
+  }
   const atoms = BigInt(transfer.atoms) - (sendsAll ? added : 0n)
   if (atoms <= 0n) return 'what it sweeps does not suffice for a higher fee'
   const entry = await transferEntry(keys, {

@@ -1,12 +1,13 @@
 /**
- * Sweeps of Ethereum deposits to the hot wallet, and to nowhere else. Ether pays its own gas; tokens are given the gas
- * first. What is planned comes from the worker, but every address is derived here again.
+ * Sweeps of Ethereum deposits to the hot wallet, and to nowhere else. Ether pays its own gas; tokens go in batches, or are
+ * given the gas first. What is planned comes from the worker, but every address is derived here again.
  */
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { RATE_BOUNDS } from '../withdrawals/fees.ts'
 import { commit, logWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { listSweeps, nextNonce, type PlannedSweep, readRates, spendableBalances } from './requests.sql.ts'
+import { signBatches, signDeployment } from './sign-batches.ts'
 import { allowsGas, chainIdOf, contractOf, gasPrice, HOT_WALLET, transferEntry } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
@@ -27,12 +28,15 @@ const fundedPrice = ({ rate, priorityRate }: { rate: bigint; priorityRate: bigin
 export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<boolean> {
   const { chain } = keys
   const sweeps = await listSweeps(signer.db, chain, keys.series, SWEEPS_READ)
-  if (sweeps.length === 0) return false
   const rates = await readRates(signer.db, chain)
   const chainId = await chainIdOf(signer, keys)
   if (!rates || chainId === null) return false
-  let signed = 0
+  const terms = { price: gasPrice(rates), chainId }
+  await signDeployment(signer, keys, terms)
+  const together = sweeps.filter((sweep) => sweep.way === 'batch')
+  let signed = await signBatches(signer, keys, together, terms)
   for (const sweep of sweeps) {
+    if (sweep.way === 'batch') continue
     const entry = await signSweep(signer, keys, sweep, rates, chainId)
     if (typeof entry === 'string') logWaiting(signer, chain, `sweep ${sweep.address}`, entry)
     else if ((await commit(signer, entry)) === 'placed') signed += 1

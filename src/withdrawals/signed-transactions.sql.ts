@@ -6,7 +6,7 @@ export interface SignedTransaction {
   readonly chain: ChainName
   readonly txid: string
   readonly line: string
-  readonly kind: 'payout' | 'replacement' | 'child' | 'gas' | 'sweep'
+  readonly kind: 'payout' | 'replacement' | 'child' | 'gas' | 'sweep' | 'batch' | 'deploy'
   readonly raw: string
   readonly sender: string | null
   readonly nonce: bigint | null
@@ -170,7 +170,8 @@ export async function markBlock(
  */
 export async function reopen(db: Queryable, chain: ChainName, line: string): Promise<void> {
   await db.query(
-    `update signed_transactions set outcome = null, block_height = null, block_hash = null, send_at = now()
+    `update signed_transactions set outcome = null, block_height = null, block_hash = null,
+       send_at = case when send_at = 'infinity' then send_at else now() end
      where chain = $1 and line = $2 and outcome in ('confirmed', 'reverted', 'displaced')`,
     [chain, line],
   )

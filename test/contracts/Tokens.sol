@@ -37,6 +37,10 @@ contract UsdCoin {
         isBlackListed[account] = true;
     }
 
+    function removeBlackList(address account) external {
+        isBlackListed[account] = false;
+    }
+
     function move(address from, address to, uint256 value) private {
         require(!isBlackListed[from] && !isBlackListed[to]);
         balanceOf[from] -= value;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Asset } from '../../src/core/assets.ts'
 import { requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import type { Payment } from '../../src/payments/payment.ts'
 import type { Signer } from '../../src/signer/signer.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../src/withdrawals/withdrawals.sql.ts'
@@ -16,7 +17,9 @@ export interface EthereumPayouts extends EthereumRoad {
   readonly signer: Signer
   readonly hotWallet: string
   /** A paid and completed payment of so many dollars. */
-  earn(asset: Asset, dollars: bigint): Promise<void>
+  pay(asset: Asset, dollars: bigint): Promise<Payment>
+  /** The same; what it brought, in atoms. */
+  earn(asset: Asset, dollars: bigint): Promise<bigint>
   request(asset: Asset, amount: string, destination: string): Promise<Withdrawal>
   now(withdrawal: Withdrawal): Promise<Withdrawal>
   /** Signs, sends, follows and looks once, then proves the books. */
@@ -48,7 +51,7 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
     ...road,
     signer,
     hotWallet,
-    async earn(asset, dollars) {
+    async pay(asset, dollars) {
       const payment = await road.create(asset, dollars)
       if (asset === 'ETH') await anvil.send({ to: payment.address, value: payment.dueAtoms })
       else
@@ -58,7 +61,9 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
         ])
       await road.confirm()
       assert.equal((await road.show(payment)).status, 'completed')
+      return payment
     },
+    earn: async (asset, dollars) => (await payouts.pay(asset, dollars)).dueAtoms,
     request: (asset, amount, destination) =>
       gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination })),
     async now({ accountId, id }) {

@@ -11,8 +11,16 @@ import { type ContractCredit, clearSource, creditFromContracts, creditTransactio
 import { createReceiptReader } from './receipts.ts'
 import { createRpc, httpCarrier, type RpcAnswer, readNodeUrl, resultOf } from './rpc.ts'
 import { openSocket } from './socket.ts'
+import { DEPLOYER, delegateAddress, isDelegatedTo } from './sweep.ts'
 import { createTracing } from './traces.ts'
-import { type ExecutedTransaction, joinReceipts, paidBy, type TokenContracts } from './transactions.ts'
+import {
+  type ExecutedTransaction,
+  joinReceipts,
+  paidBy,
+  type TokenContracts,
+  tokenTransferOf,
+  toLookup,
+} from './transactions.ts'
 import {
   type Hex,
   hex,
@@ -149,8 +157,16 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
       ])
       const found = resultOf(receipt, 'eth_getTransactionReceipt')
       if (found !== null) {
-        const { height, blockHash, succeeded, feeWei } = readReceipt(found)
-        return { block: { height, hash: blockHash }, reverted: !succeeded, feeAtoms: feeWei }
+        const { height, blockHash, succeeded, feeWei, logs } = readReceipt(found)
+        const moved = succeeded ? logs.map((log) => tokenTransferOf(log, tokens)) : []
+        return {
+          block: { height, hash: blockHash },
+          reverted: !succeeded,
+          feeAtoms: feeWei,
+          tokensMoved: moved.flatMap((transfer) =>
+            transfer ? [{ from: toLookup(transfer.from), asset: transfer.asset, atoms: transfer.atoms }] : [],
+          ),
+        }
       }
       return resultOf(transaction, 'eth_getTransactionByHash') === null ? null : { block: null }
     },
@@ -196,6 +212,30 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
 
     nextNonce: async (address) =>
       quantity(await rpc.get('eth_getTransactionCount', [address, 'latest']), 'nonce'),
+
+    async batchSweeping(treasury, addresses) {
+      const delegate = delegateAddress(treasury)
+      const [latest, deployer, code, ...answers] = await rpc.ask([
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        ...[DEPLOYER, delegate, ...addresses].map((of) => ({
+          method: 'eth_getCode',
+          params: [of, 'latest'],
+        })),
+        ...addresses.map((of) => ({ method: 'eth_getTransactionCount', params: [of, 'latest'] })),
+      ])
+      // Blocks carry this hash since Prague (EIP-7685), the upgrade that brought EIP-7702.
+      const isPrague = 'requestsHash' in record(resultOf(latest, 'eth_getBlockByNumber'), 'block')
+      const codeOf = (answer: RpcAnswer | undefined) => hex(resultOf(answer, 'eth_getCode'), 'code')
+      if (!isPrague || codeOf(deployer) === '0x') return null
+      return {
+        delegate,
+        isDeployed: codeOf(code) !== '0x',
+        accounts: addresses.map((_, position) => ({
+          nonce: quantity(resultOf(answers[addresses.length + position], 'eth_getTransactionCount'), 'nonce'),
+          delegates: isDelegatedTo(codeOf(answers[position]), delegate),
+        })),
+      }
+    },
 
     async close() {
       rpc.close()

@@ -1,5 +1,5 @@
 /** What a transaction that sweeps many deposit addresses at once is made of (EIP-7702; contracts/SweepDelegate.sol). */
-import { encodeDeployData, encodeFunctionData } from 'viem'
+import { concatHex, encodeDeployData, encodeFunctionData, getCreate2Address } from 'viem/utils'
 import artifacts from './contracts/artifacts.json' with { type: 'json' }
 import { type Hex, hex } from './wire.ts'
 
@@ -30,6 +30,23 @@ export interface Sweep {
   /** Contract of the token; null for ether. */
   readonly token: string | null
 }
+
+/**
+ * The deterministic deployment proxy: it creates a contract (CREATE2) from 32 bytes of salt and the code that follows
+ * them. It stands at this address on every network that matters, Anvil included.
+ */
+export const DEPLOYER: Hex = '0x4e59b44847b379578588920ca78fbf26c0b4956c'
+const SALT: Hex = `0x${'0'.repeat(64)}`
+
+/**
+ * Where the delegate of a treasury stands, whoever deployed it. The address follows from its code and from the treasury
+ * in it: no other contract can ever stand there, so nobody needs to be believed about it.
+ */
+export const delegateAddress = (treasury: string): Hex =>
+  getCreate2Address({ from: DEPLOYER, salt: SALT, bytecode: delegateDeployment(treasury) })
+
+/** What the {@link DEPLOYER} is called with. */
+export const delegateCreation = (treasury: string): Hex => concatHex([SALT, delegateDeployment(treasury)])
 
 /** What deploys the delegate whose sweeps all go to one treasury, for good. */
 export const delegateDeployment = (treasury: string): Hex =>

@@ -30,6 +30,7 @@ describe('the credit that a log shows', () => {
           removed: false,
         }
         assert.deepEqual(tokenTransferOf(log, TOKENS), {
+          from,
           lookup: Buffer.from(to.slice(2), 'hex'),
           asset: 'USDC',
           atoms: value,

@@ -57,7 +57,9 @@ export function paidBy(executed: ExecutedTransaction, tokens: TokenContracts): C
   }
   receipt.logs.forEach((log, index) => {
     const transfer = tokenTransferOf(log, tokens)
-    if (transfer && receipt.succeeded) outputs.push({ ...transfer, index })
+    if (!transfer || !receipt.succeeded) return
+    const { lookup, asset, atoms } = transfer
+    outputs.push({ lookup, index, asset, atoms })
   })
   if (outputs.length === 0) return null
   return { key: transaction.hash, hash: transaction.hash, outputs, inputs: [] }
@@ -73,7 +75,10 @@ export function movesEther({ transaction, receipt }: ExecutedTransaction): boole
  * data, more than zero, to somebody else. Everything else is null: logs of other contracts, ERC-721's fourth topic,
  * zero values (anybody can emit those in our name with `transferFrom`), malformed and removed logs.
  */
-export function tokenTransferOf(log: WireLog, tokens: TokenContracts): Omit<Output, 'index'> | null {
+export function tokenTransferOf(
+  log: WireLog,
+  tokens: TokenContracts,
+): (Omit<Output, 'index'> & { readonly from: Hex }) | null {
   const asset = tokens.get(log.address)
   if (!asset || log.removed) return null
   const [topic, from, to] = log.topics
@@ -82,7 +87,7 @@ export function tokenTransferOf(log: WireLog, tokens: TokenContracts): Omit<Outp
   const receiver = ADDRESS_TOPIC.exec(to ?? '')?.[1]
   const atoms = BigInt(log.data)
   if (!sender || !receiver || sender === receiver || atoms === 0n) return null
-  return { lookup: toLookup(receiver), asset, atoms }
+  return { from: `0x${sender}`, lookup: toLookup(receiver), asset, atoms }
 }
 
 /** The 20 bytes that `addresses.lookup` holds. */

@@ -42,7 +42,7 @@ create table signed_transactions (
   txid text not null,
   -- The first transaction of its line: a fee bump carries the line of what it replaces, or whose child it is.
   line text not null,
-  kind text not null check (kind in ('payout', 'replacement', 'child', 'gas', 'sweep')),
+  kind text not null check (kind in ('payout', 'replacement', 'child', 'gas', 'sweep', 'batch', 'deploy')),
   raw text not null,
   -- What it pays besides its fee, to destinations or between addresses of ours.
   asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
@@ -172,11 +172,35 @@ create table sweeps (
   -- What the address held when the sweep was planned.
   atoms numeric(78, 0) not null check (atoms > 0),
   status text not null check (status in ('planned', 'funding', 'funded', 'sweeping', 'done', 'failed')),
+  -- By a transaction of its own, or with others in one of the hot wallet (EIP-7702, docs/decisions/0021).
+  way text not null default 'alone' check (way in ('alone', 'batch')),
+  -- Whether the address delegates to our contract already, so that a batch needs no authorisation of it.
+  delegates boolean not null default false,
   gas_line text,
   line text,
   created_at timestamptz not null default now(),
   primary key (chain, id),
   foreign key (chain, gas_line) references signed_transactions (chain, txid),
+  foreign key (chain, line) references signed_transactions (chain, txid)
+);
+-- What batches moved to the hot wallet, as the blocks that hold them show it: of a batch some may fail.
+create table swept_tokens (
+  chain text not null,
+  txid text not null,
+  address text not null,
+  asset text not null check (asset in ('USDC', 'USDT')),
+  atoms numeric(78, 0) not null check (atoms > 0),
+  primary key (chain, txid, address, asset),
+  foreign key (chain, txid) references signed_transactions (chain, txid)
+);
+create index swept_tokens_by_address on swept_tokens (chain, address);
+
+-- The contract that batches run at, once for each hot wallet; the signer deploys what is asked for here.
+create table sweep_delegates (
+  chain text not null,
+  address text not null,
+  line text,
+  primary key (chain, address),
   foreign key (chain, line) references signed_transactions (chain, txid)
 );
 alter table deposits add column swept boolean not null default false;

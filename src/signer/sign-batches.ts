@@ -1,0 +1,171 @@
+/**
+ * Sweeps of many addresses in one transaction of the hot wallet (EIP-7702): each address authorises our delegate contract,
+ * which can pay nobody but the hot wallet. Where it stands follows from its code and from the hot wallet, so the signer
+ * authorises nothing that it did not compute itself; see docs/decisions/0021-sweeping.md.
+ */
+import {
+  delegateAddress,
+  type SweptAccount,
+  signDelegateCreation,
+  signSweepBatch,
+} from '../chains/ethereum/sign.ts'
+import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
+import { commit, logWaiting, type Signer } from './context.ts'
+import type { SignedEntry } from './journal.ts'
+import { isDeploymentWanted, nextNonce, type PlannedSweep, spendableBalances } from './requests.sql.ts'
+import { allowsGas, contractOf, type GasPrice, HOT_WALLET } from './sign-transfers.ts'
+import type { ChainKeys } from './vault.ts'
+
+/** With its most gas far below the 16.8 million that one transaction may use (EIP-7825). */
+const BATCH_MAX = 40
+/** Upper bounds; what is not used is not paid. USDC and USDT take up to 65,000 for a transfer. */
+const GAS = { batch: 60_000n, sweep: 80_000n, authorization: 40_000n, deployment: 1_000_000n } as const
+
+interface Terms {
+  readonly price: GasPrice
+  readonly chainId: number
+}
+
+/** Puts planned sweeps into as few transactions as they fit into. @returns How many were placed. */
+export async function signBatches(
+  signer: Signer,
+  keys: ChainKeys,
+  sweeps: readonly PlannedSweep[],
+  terms: Terms,
+): Promise<number> {
+  let placed = 0
+  for (let start = 0; start < sweeps.length; start += BATCH_MAX) {
+    const entry = await signBatch(signer, keys, sweeps.slice(start, start + BATCH_MAX), terms)
+    if (typeof entry === 'string') logWaiting(signer, keys.chain, 'batch of sweeps', entry)
+    else if ((await commit(signer, entry)) === 'placed') placed += entry.batch?.sweeps.length ?? 0
+  }
+  return placed
+}
+
+interface Part {
+  readonly sweep: PlannedSweep
+  readonly account: SweptAccount
+}
+
+async function signBatch(
+  signer: Signer,
+  keys: ChainKeys,
+  sweeps: readonly PlannedSweep[],
+  { price, chainId }: Terms,
+): Promise<SignedEntry | string> {
+  const { chain } = keys
+  const treasury = keys.hotWallet.address
+  let parts = await partsOf(signer, keys, sweeps)
+  const ether = (await spendableBalances(signer.db, chain, treasury)).get('ETH') ?? 0n
+  const feeOf = (some: readonly Part[]) => gasLimitOf(some) * price.maxFeeWei
+  while (parts.length > 0 && (feeOf(parts) > ether || !allowsGas(signer, chain, feeOf(parts), 0n)))
+    parts = parts.slice(0, Math.floor(parts.length / 2))
+  if (parts.length === 0) return 'the hot wallet holds too little ether, or the policy allows no more gas now'
+  const nonce = await nextNonce(signer.db, chain, treasury)
+  if (nonce === null) return 'the nonce of the hot wallet is not known yet'
+  const gasLimit = gasLimitOf(parts)
+  const signed = await signSweepBatch(
+    { chainId, nonce, gasLimit, ...price, treasury, accounts: parts.map((part) => part.account) },
+    keys.privateKey(HOT_WALLET.branch, HOT_WALLET.position),
+  )
+  const authorities = parts.flatMap(({ sweep, account }) =>
+    account.authorization ? [{ address: sweep.address, nonce: String(account.authorization.nonce) }] : [],
+  )
+  return {
+    ...callEntry(keys, { ...signed, kind: 'batch', to: delegateAddress(treasury), nonce, gasLimit, price }),
+    batch: { sweeps: parts.map(({ sweep }) => sweep.id), authorities },
+  }
+}
+
+/** Whatever the rows say, only tokens of addresses that we derive ourselves, and only to our own hot wallet. */
+async function partsOf(signer: Signer, keys: ChainKeys, sweeps: readonly PlannedSweep[]): Promise<Part[]> {
+  const { chain } = keys
+  const parts: Part[] = []
+  for (const sweep of sweeps) {
+    const { asset, position, delegates } = sweep
+    const { address } = keys.address(DEPOSIT_BRANCH, position)
+    const token = contractOf(signer, chain, asset)
+    const nonce = await nextNonce(signer.db, chain, address)
+    if (address !== sweep.address || token === null || nonce === null) {
+      logWaiting(signer, chain, `sweep ${sweep.address}`, 'it cannot be part of a batch')
+      continue
+    }
+    const authorization = delegates ? null : { nonce, privateKey: keys.privateKey(DEPOSIT_BRANCH, position) }
+    parts.push({ sweep, account: { account: address, token, authorization } })
+  }
+  return parts
+}
+
+function gasLimitOf(parts: readonly Part[]): bigint {
+  const authorizations = parts.filter(({ account }) => account.authorization).length
+  return GAS.batch + BigInt(parts.length) * GAS.sweep + BigInt(authorizations) * GAS.authorization
+}
+
+/** Deploys the delegate of the hot wallet, once, when the worker asks for it. @returns Whether it did. */
+export async function signDeployment(
+  signer: Signer,
+  keys: ChainKeys,
+  { price, chainId }: Terms,
+): Promise<boolean> {
+  const { chain } = keys
+  const treasury = keys.hotWallet.address
+  const delegate = delegateAddress(treasury)
+  if (!(await isDeploymentWanted(signer.db, chain, delegate))) return false
+  const gasLimit = GAS.deployment
+  const feeAtoms = gasLimit * price.maxFeeWei
+  const ether = (await spendableBalances(signer.db, chain, treasury)).get('ETH') ?? 0n
+  const nonce = await nextNonce(signer.db, chain, treasury)
+  if (nonce === null || ether < feeAtoms || !allowsGas(signer, chain, feeAtoms, 0n)) {
+    logWaiting(signer, chain, 'sweep delegate', 'no ether or no allowance for its deployment')
+    return false
+  }
+  const signed = await signDelegateCreation(
+    { chainId, nonce, gasLimit, ...price, treasury },
+    keys.privateKey(HOT_WALLET.branch, HOT_WALLET.position),
+  )
+  const entry = callEntry(keys, { ...signed, kind: 'deploy', to: delegate, nonce, gasLimit, price })
+  return (await commit(signer, { ...entry, deploys: delegate })) === 'placed'
+}
+
+/** A call of the hot wallet that moves nothing of its own. */
+function callEntry(
+  keys: ChainKeys,
+  call: {
+    readonly raw: string
+    readonly txid: string
+    readonly kind: 'batch' | 'deploy'
+    readonly to: string
+    readonly nonce: bigint
+    readonly gasLimit: bigint
+    readonly price: GasPrice
+  },
+): SignedEntry {
+  const { raw, txid, kind, to, nonce, gasLimit, price } = call
+  const feeAtoms = String(gasLimit * price.maxFeeWei)
+  return {
+    chain: keys.chain,
+    txid,
+    line: txid,
+    kind,
+    raw,
+    asset: 'ETH',
+    valueAtoms: '0',
+    sender: keys.hotWallet.address,
+    nonce: String(nonce),
+    transfer: {
+      to,
+      atoms: '0',
+      gasLimit: String(gasLimit),
+      priorityFeeWei: String(price.priorityFeeWei),
+      branch: HOT_WALLET.branch,
+      position: String(HOT_WALLET.position),
+    },
+    feeAtoms,
+    feeRate: String(price.maxFeeWei),
+    withdrawals: [],
+    sweep: null,
+    spends: [],
+    change: null,
+    leaves: [{ asset: 'ETH', atoms: feeAtoms }],
+  }
+}

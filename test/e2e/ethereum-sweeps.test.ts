@@ -1,0 +1,150 @@
+/** Deposits on their way to the hot wallet, on real Ethereum nodes before and after EIP-7702; the books proven after every turn. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Asset } from '../../src/core/assets.ts'
+import { reconcile } from '../../src/flows/reconcile.ts'
+import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
+
+const CONFIRMATIONS = 3
+
+const older = await ethereumPayouts({ confirmations: CONFIRMATIONS, hardfork: 'cancun' })
+const newer = await ethereumPayouts({ confirmations: CONFIRMATIONS })
+
+describe('sweeping on a chain without EIP-7702', () => {
+  const payouts = older
+
+  it('brings ether by itself, and tokens after their gas, to the hot wallet to the atom', async () => {
+    const before = await held(payouts)
+    const paid = { ETH: await payouts.earn('ETH', 500n), USDC: 0n, USDT: 0n }
+    for (const asset of ['USDC', 'USDT'] as const)
+      for (let count = 0; count < 2; count++) paid[asset] += await payouts.earn(asset, 100n)
+    await payouts.finish()
+    const now = await held(payouts)
+    assert.equal(now.USDC - before.USDC, paid.USDC)
+    assert.equal(now.USDT - before.USDT, paid.USDT)
+    assert.deepEqual(await kindsOf(payouts), { gas: 4, sweep: 5 })
+    assert.equal(await atDepositAddresses(payouts, 'USDC'), 0n)
+  })
+
+  it('leaves what is not worth its gas where it is, and shows it', async () => {
+    const atoms = await payouts.earn('USDC', 2n)
+    await payouts.finish()
+    assert.equal(await atDepositAddresses(payouts, 'USDC'), atoms)
+    const { unswept } = await reconcile(payouts.gateway.db, [payouts.port])
+    assert.deepEqual(unswept, [{ chain: 'ethereum', asset: 'USDC', addresses: 1n, atoms }])
+  })
+})
+
+describe('sweeping on a chain with EIP-7702', () => {
+  const payouts = newer
+  const { anvil, gateway, port } = payouts
+
+  it('deploys the delegate of the hot wallet once, and sweeps tokens alone until it is there', async () => {
+    for (let round = 0; round < 2; round++) {
+      await payouts.earn('USDC', 100n)
+      await payouts.earn('USDT', 100n)
+      await payouts.finish()
+    }
+    assert.deepEqual(await kindsOf(payouts), { gas: 2, sweep: 2, deploy: 1, batch: 1 })
+    assert.equal((await port.batchSweeping?.(payouts.hotWallet, []))?.isDeployed, true)
+  })
+
+  it('brings tokens of many addresses in one transaction, to the atom', async () => {
+    const before = await held(payouts)
+    const paid = { USDC: 0n, USDT: 0n }
+    for (const asset of ['USDC', 'USDT', 'USDC', 'USDT', 'USDC'] as const)
+      paid[asset] += await payouts.earn(asset, 100n)
+    await payouts.finish()
+    const now = await held(payouts)
+    assert.deepEqual([now.USDC - before.USDC, now.USDT - before.USDT], [paid.USDC, paid.USDT])
+    assert.equal((await kindsOf(payouts)).batch, 2)
+  })
+
+  it('takes a further deposit of an address without another authorisation, ether and a deposit not booked yet included', async () => {
+    const payment = await payouts.pay('USDC', 100n)
+    const other = await payouts.pay('USDC', 100n)
+    await payouts.finish()
+    const { batch } = await kindsOf(payouts)
+    await anvil.call(payouts.usdc, 'transfer', [payment.address, 70_000_000n])
+    await anvil.send({ to: other.address, value: 10n ** 17n })
+    await payouts.confirm()
+    await anvil.call(payouts.usdc, 'transfer', [payment.address, 50_000_000n])
+    await anvil.mine()
+    await payouts.follow()
+    await payouts.finish()
+    await payouts.finish()
+    assert.equal(await payouts.tokensOf('USDC', payment.address), 0n)
+    assert.equal(await anvil.balance(other.address), 0n)
+    assert.equal((await kindsOf(payouts)).batch, (batch ?? 0) + 1)
+    const { unswept } = await reconcile(gateway.db, [port])
+    assert.deepEqual(unswept, [])
+  })
+
+  it('goes on when a token refuses one of a batch; that one is tried again after a day, not before', async () => {
+    const blocked = await payouts.pay('USDC', 100n)
+    await payouts.earn('USDC', 100n)
+    await anvil.call(payouts.usdc, 'addBlackList', [blocked.address])
+    await anvil.mine()
+    await payouts.follow()
+    await payouts.finish()
+    assert.equal(await atDepositAddresses(payouts, 'USDC'), blocked.dueAtoms)
+    const { unswept } = await reconcile(gateway.db, [port])
+    assert.deepEqual(unswept, [{ chain: 'ethereum', asset: 'USDC', addresses: 1n, atoms: blocked.dueAtoms }])
+    const kinds = await kindsOf(payouts)
+    await payouts.finish()
+    assert.deepEqual(await kindsOf(payouts), kinds)
+    await gateway.db.query("update sweeps set created_at = created_at - interval '25 hours'")
+    await anvil.call(payouts.usdc, 'removeBlackList', [blocked.address])
+    await anvil.mine()
+    await payouts.follow()
+    await payouts.finish()
+    assert.equal(await atDepositAddresses(payouts, 'USDC'), 0n)
+  })
+
+  for (const depth of [1, CONFIRMATIONS + 1])
+    it(`a reorganisation of ${depth} takes the batch: it is sent again and counts once`, async () => {
+      const before = await held(payouts)
+      const paid = (await payouts.earn('USDC', 100n)) + (await payouts.earn('USDC', 100n))
+      await payouts.turn()
+      await payouts.turn()
+      await payouts.mineAndTurn(depth)
+      await anvil.reorganise(depth)
+      await payouts.follow()
+      await payouts.finish()
+      assert.equal((await held(payouts)).USDC - before.USDC, paid)
+    })
+
+  it('a batch that no block takes is sent again at a higher fee, authorisations included', async () => {
+    const before = await held(payouts)
+    const paid = (await payouts.earn('USDT', 100n)) + (await payouts.earn('USDT', 100n))
+    await payouts.turn()
+    await payouts.turn()
+    await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(100n * 10n ** 9n).toString(16)}`])
+    await anvil.mine()
+    await payouts.follow()
+    await payouts.pass(4)
+    await payouts.turn()
+    await payouts.turn()
+    await payouts.finish()
+    assert.equal((await held(payouts)).USDT - before.USDT, paid)
+    assert.equal((await kindsOf(payouts)).replacement, 1)
+  })
+})
+
+async function held({ port, hotWallet }: EthereumPayouts): Promise<Record<'ETH' | 'USDC' | 'USDT', bigint>> {
+  const { ETH = 0n, USDC = 0n, USDT = 0n } = await port.holdings({ outpoints: [], addresses: [hotWallet] })
+  return { ETH, USDC, USDT }
+}
+
+async function atDepositAddresses({ gateway, port }: EthereumPayouts, asset: Asset): Promise<bigint> {
+  const { rows } = await gateway.db.query<{ address: string }>('select distinct address from deposits')
+  return (await port.holdings({ outpoints: [], addresses: rows.map((row) => row.address) }))[asset] ?? 0n
+}
+
+/** How many transactions of each kind were signed. */
+async function kindsOf({ gateway }: EthereumPayouts): Promise<Record<string, number>> {
+  const { rows } = await gateway.db.query<{ kind: string; count: bigint }>(
+    'select kind, count(*) as count from signed_transactions group by kind',
+  )
+  return Object.fromEntries(rows.map(({ kind, count }) => [kind, Number(count)]))
+}
