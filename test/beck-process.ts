@@ -26,6 +26,12 @@ export interface BeckProcess {
   readonly ended: Promise<number | null>
 }
 
+/** A process may outlive the test that starts it, not the file. */
+const started: ChildProcess[] = []
+after(() => {
+  for (const child of started) child.kill('SIGKILL')
+})
+
 /** Runs `beck … --json`. */
 export function startBeckProcess(args: readonly string[], env: NodeJS.ProcessEnv): BeckProcess {
   const child = spawn(process.execPath, [PROGRAM, '--json', ...args], {
@@ -53,7 +59,7 @@ export function startBeckProcess(args: readonly string[], env: NodeJS.ProcessEnv
     hear()
     return code as number | null
   })
-  after(() => child.kill('SIGKILL'))
+  started.push(child)
 
   const until = async <Found>(find: () => Found | undefined): Promise<Found> => {
     const tooLate = AbortSignal.timeout(LIMIT_MS)

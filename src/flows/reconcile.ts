@@ -80,7 +80,7 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
 }
 
 /** Everything the reads of `work` see is of one moment. */
-export const inSnapshot = <Result>(db: Database | Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> =>
+const inSnapshot = <Result>(db: Database | Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> =>
   'inTransaction' in db
     ? work(db)
     : db.transaction(async (tx) => {

@@ -1,4 +1,5 @@
 /** Listens, and says where. */
+import { networkInterfaces } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Gateway } from '../flows/gateway.ts'
 import { type AppOptions, buildApp } from './app.ts'
@@ -19,8 +20,28 @@ export interface Server {
 
 export async function startServer(gateway: Gateway, options: ServerOptions): Promise<Server> {
   const app = await buildApp(gateway, options)
-  await app.listen({ port: options.port, host: options.host ?? '::' })
+  try {
+    await app.listen({ port: options.port, host: options.host ?? allAddresses() })
+  } catch (error) {
+    // What the application runs by itself ends with it.
+    await app.close()
+    throw error
+  }
   const address = app.server.address()
   const port = typeof address === 'object' && address ? address.port : options.port
-  return { app, port, close: () => app.close() }
+  return {
+    app,
+    port,
+    async close() {
+      // A connection whose request runs now is kept open for the next one after its answer, and would hold the end up.
+      const closing = setInterval(() => app.server.closeIdleConnections(), 50)
+      await app.close().finally(() => clearInterval(closing))
+    },
+  }
+}
+
+/** Of IPv4 alone where the machine has no IPv6, as many containers have none. */
+function allAddresses(): string {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  return interfaces.some(({ family }) => family === 'IPv6') ? '::' : '0.0.0.0'
 }

@@ -1,0 +1,152 @@
+/** `npm start` on an empty folder with its own PostgreSQL: what a newcomer sees, and what survives `kill -9`. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { after } from 'node:test'
+import { Beck, ConnectionError } from '../../sdk/src/index.ts'
+import { ASSETS } from '../../src/core/assets.ts'
+import { type BeckProcess, freePort, startBeckProcess } from '../beck-process.ts'
+import { waitFor } from '../wait-for.ts'
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'beck-start-'))
+  after(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+const dataDir = await folder()
+/** The whole of Beck on the same folder; blocks only by hand. */
+const settings = async (): Promise<Record<string, string>> => ({
+  PORT: String(await freePort()),
+  BECK_DATA_DIR: dataDir,
+  BECK_SANDBOX_BLOCK_MS: '0',
+})
+const isAnswer = (object: Record<string, unknown>): boolean => 'url' in object
+
+/** A client with the key of the first start. */
+let apiKey = ''
+const client = (url: unknown): Beck => new Beck({ apiKey, baseUrl: String(url), retries: 0 })
+const countPayments = async (beck: Beck): Promise<number> => (await beck.payments.list({ limit: 1 })).total
+const becomes = (beck: Beck, id: string, status: string) =>
+  waitFor(status, async () => {
+    const payment = await beck.payments.retrieve(id)
+    return payment.status === status ? payment : null
+  })
+
+const postgresPid = async (directory: string): Promise<number> =>
+  Number((await readFile(join(directory, 'pg/postmaster.pid'), 'utf8')).split('\n')[0])
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test('npm start prints an API and a key, and a payment of every coin comes to completed', async () => {
+  const env = await settings()
+  const npm = spawn('npm', ['start', '--silent', '--', '--json'], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, BECK_LOG_LEVEL: 'warn', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  after(() => npm.kill('SIGKILL'))
+  const ended = once(npm, 'exit')
+  const [line] = (await once(npm.stdout, 'data')) as [Buffer]
+  const answer: Record<string, string> = JSON.parse(line.toString())
+  assert.equal(answer.url, `http://localhost:${env.PORT}/v1`)
+  assert.match(answer.account_id ?? '', /^acct_/)
+  apiKey = answer.key ?? ''
+  const beck = client(answer.url)
+
+  for (const asset of ASSETS) {
+    const { id, deposit } = await beck.payments.create({ asset, fiat_amount: 20 })
+    assert.ok(deposit.address, asset)
+    await beck.sandbox.pay(id)
+    // On Ethereum a payment shows once a block holds it.
+    if (deposit.network === 'ethereum') await beck.sandbox.mine({ network: 'ethereum' })
+    assert.equal((await becomes(beck, id, 'detected')).completed_at, null)
+    await beck.sandbox.mine({ network: deposit.network, count: deposit.required_confirmations })
+    assert.ok((await becomes(beck, id, 'completed')).completed_at, asset)
+  }
+
+  const postgres = await postgresPid(dataDir)
+  npm.kill('SIGTERM')
+  assert.deepEqual(await ended, [0, null], 'npm passes the signal on, and Beck ends in order')
+  assert.equal(isAlive(postgres), false, 'PostgreSQL ended with Beck')
+})
+
+let running: BeckProcess
+
+test('after kill -9 the next start works, with every payment and no second key', async () => {
+  const killed = startBeckProcess(['start'], await settings())
+  const { url, ...more } = await killed.hears(isAnswer)
+  assert.deepEqual(more, {})
+  const { id } = await client(url).payments.create({
+    asset: 'LTC',
+    fiat_amount: 5,
+    reference: 'before the kill',
+  })
+  await client(url).sandbox.pay(id)
+  killed.child.kill('SIGKILL')
+  await killed.ended
+
+  running = startBeckProcess(['start'], await settings())
+  const beck = client((await running.hears(isAnswer)).url)
+  assert.equal((await becomes(beck, id, 'detected')).reference, 'before the kill')
+  assert.equal(await countPayments(beck), ASSETS.length + 1)
+  await beck.sandbox.mine({ network: 'litecoin', count: 6 })
+  await becomes(beck, id, 'completed')
+})
+
+test('a second start on the same folder says who has it and ends with 1; the first goes on', async () => {
+  const second = startBeckProcess(['start'], await settings())
+  assert.equal(await second.ended, 1)
+  await second.complains('already runs on the data directory')
+  await second.complains(`process ${running.child.pid} on`)
+  await second.complains('BECK_DATA_DIR')
+
+  const tool = startBeckProcess(['accounts', 'list'], { BECK_DATA_DIR: dataDir })
+  assert.equal(await tool.ended, 0, 'the command line works beside a running server')
+  assert.equal(await countPayments(client((await running.hears(isAnswer)).url)), ASSETS.length + 1)
+})
+
+test('a port in use is said, and what was started is closed again', async () => {
+  const { port } = new URL(String((await running.hears(isAnswer)).url))
+  const elsewhere = await folder()
+  const second = startBeckProcess(['start'], {
+    ...(await settings()),
+    PORT: port,
+    BECK_DATA_DIR: elsewhere,
+  })
+  assert.equal(await second.ended, 1)
+  await second.complains(`port ${port} is in use`)
+  await assert.rejects(postgresPid(elsewhere), { code: 'ENOENT' })
+})
+
+test('SIGTERM ends what runs first: every payment that was made was answered', async () => {
+  const { url } = await running.hears(isAnswer)
+  const postgres = await postgresPid(dataDir)
+  const before = await countPayments(client(url))
+  let answered = 0
+  const askers = Array.from({ length: 4 }, async () => {
+    try {
+      for (;;) {
+        await client(url).payments.create({ asset: 'BTC', fiat_amount: 1 })
+        answered += 1
+      }
+    } catch (error) {
+      assert.ok(error instanceof ConnectionError, String(error))
+    }
+  })
+  await waitFor('payments under way', async () => answered >= 20 || null)
+  await running.stop()
+  await Promise.all(askers)
+  assert.equal(isAlive(postgres), false)
+
+  const next = startBeckProcess(['start'], await settings())
+  assert.equal(await countPayments(client((await next.hears(isAnswer)).url)), before + answered)
+  await next.stop()
+})
