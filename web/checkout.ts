@@ -1,4 +1,27 @@
-/** The checkout's own script: the page works without it, this keeps it live. */
-import { startLive } from './live.ts'
+/** The checkout's own script: the page works without it; this keeps it live, and adds what only a script can do. */
+import { announceContent } from './announce.ts'
+import { offerCopies } from './copy.ts'
+import { startCountdown } from './countdown.ts'
+import { tellFrame } from './frame.ts'
+import { refresh, startLive } from './live.ts'
+import { returnSoon } from './return.ts'
+import { lookForWallets, offerWallets } from './wallets.ts'
 
+function equip(): void {
+  offerCopies()
+  startCountdown(refresh)
+  offerWallets()
+  tellFrame()
+}
+
+equip()
+lookForWallets()
 startLive()
+
+document.addEventListener('beck:content', (event) => {
+  equip()
+  const { before } = (event as CustomEvent<{ before: string | undefined }>).detail
+  if (before === document.getElementById('content')?.dataset.state) return
+  announceContent()
+  returnSoon()
+})

@@ -94,7 +94,7 @@ function countOnly(next: string): boolean {
 }
 
 /** Asks for the page again; a call while one is under way asks once more after it. */
-function refresh(): void {
+export function refresh(): void {
   if (asking) askAgain = true
   else
     asking = ask().finally(() => {

@@ -1,4 +1,5 @@
 /** Before a rate is locked: the amount, where the buyer is asked for one, and the coin. */
+import type { Asset } from '../../../core/assets.ts'
 import { fillText, type Html, html, trusted } from '../html.ts'
 import type { AmountView, ChooseView, CoinOption, Frame } from '../view.ts'
 import { coinAmount, drawOrder, drawProblem, withMerchant } from './parts.ts'
@@ -42,9 +43,11 @@ ${isAny && html`<button type="submit" class="primary">${words.continue}</button>
 ${view.current && html`<p><a href="${frame.path}${frame.query}">${fillText(words.keep_coin, { asset: view.current })}</a></p>`}`
 }
 
+const COIN_SIGNS: Readonly<Record<Asset, string>> = { BTC: '₿', LTC: 'Ł', ETH: 'Ξ', USDC: '$', USDT: '₮' }
+
 function drawCoin(frame: Frame, view: ChooseView, coin: CoinOption): Html {
   const { words } = frame.language
   const id = `coin-${coin.asset}`
   return html`<div class="coin"><input type="radio" id="${id}" name="asset" value="${coin.asset}"${coin.asset === view.selected && trusted(' checked')}${coin.amount === null && trusted(' disabled')}>
-<label for="${id}"><span class="coin-name">${coin.name} <span class="ticker">${coin.asset}</span></span> <span class="network">${coin.networkName}</span> <span class="coin-price" id="price-${coin.asset}" data-live>${coin.amount === null ? words.coin_unavailable : coinAmount(frame, coin.amount, coin.asset)}</span></label></div>`
+<label for="${id}"><span class="mark mark-${coin.asset}" aria-hidden="true">${COIN_SIGNS[coin.asset]}</span><span class="coin-name">${coin.name} <span class="ticker">${coin.asset}</span></span> <span class="network">${coin.networkName}</span> <span class="coin-price" id="price-${coin.asset}" data-live>${coin.amount === null ? words.coin_unavailable : coinAmount(frame, coin.amount, coin.asset)}</span></label></div>`
 }

@@ -16,7 +16,7 @@ export function drawReceipt(frame: Frame, view: ReceiptView): Html {
   const isHigher = view.state === 'higher'
   return html`<h1>${isHigher ? words.higher_title : words.paid_title}</h1>
 <p class="lead">${withMerchant(frame, isHigher ? words.higher_lead : words.paid_lead)}</p>
-${drawReturn(frame, view.returnUrl)}
+${drawReturn(frame, view.returnUrl, true)}
 <section class="receipt" aria-labelledby="receipt"><h2 id="receipt">${words.receipt}</h2>
 ${drawRows([
   [words.item, view.order.label],

@@ -63,10 +63,13 @@ export const drawTransactions = (frame: Frame, transactions: readonly Transactio
 export const withMerchant = (frame: Frame, sentence: string): Html =>
   html`${fill(sentence, { merchant: merchantName(frame) })}`
 
-export const drawReturn = (frame: Frame, url: string | null): Html | null =>
-  url === null
-    ? null
-    : html`<p><a class="button" href="${url}" data-return rel="noreferrer">${withMerchant(frame, frame.language.words.return_to)}</a></p>`
+/** @param isComplete - The buyer goes on by himself after a moment; the script counts, and lets him stay. */
+export function drawReturn(frame: Frame, url: string | null, isComplete = false): Html | null {
+  if (url === null) return null
+  const { words } = frame.language
+  const returning = fillText(words.returning, { merchant: merchantName(frame), seconds: '{seconds}' })
+  return html`<p><a class="button" href="${url}" data-return${isComplete && html` data-returning="${returning}" data-stay="${words.stay}"`} rel="noreferrer">${withMerchant(frame, words.return_to)}</a></p>`
+}
 
 /** "I already paid": a transaction id, and what became of it. */
 export function drawSearch(frame: Frame, search: TransactionSearch): Html {
