@@ -28,15 +28,15 @@ export interface HubOptions {
   /** The moments of those sessions that are no more at their version. */
   changed(known: readonly { readonly id: SessionId; readonly version: string }[]): Promise<readonly Moment[]>
   readonly log: Log
-  /** From the end of one look to the begin of the next. */
+  /** From the end of one look to the begin of the next; longer when looks take longer. */
   readonly pauseMs?: number
 }
 
-const PAUSE_MS = 400
+const PAUSE_MS = 250
 /** After looks that failed. */
 const PAUSE_MS_MAX = 5_000
-/** Sessions per query: enough for few queries, few enough that none takes long. */
-const BATCH = 5_000
+/** Sessions per query. A larger one is not faster, and leaves more garbage in memory at once. */
+const BATCH = 500
 /** What drawing a page may take: pages that hear of the same block ask so far apart. */
 const SPREAD_MS = 4
 
@@ -51,19 +51,28 @@ export function openHub({ changed, log, pauseMs = PAUSE_MS }: HubOptions): Hub {
   let stopping = false
   let endPause: (() => void) | undefined
 
-  const tell = (moments: readonly Moment[]) => {
-    for (const [position, { sessionId, version }] of moments.entries()) {
+  /** @param before - Pages told in the same look. @returns How many there are now. */
+  const tell = (moments: readonly Moment[], before: number): number => {
+    let told = before
+    for (const { sessionId, version } of moments) {
       const one = watched.get(sessionId)
       if (!one || one.version === version) continue
       one.version = version
-      for (const listener of one.listeners) listener.hear(version, position * SPREAD_MS)
+      for (const listener of one.listeners) listener.hear(version, told++ * SPREAD_MS)
     }
+    return told
   }
 
+  /** The database answers about the next ones while these are told. */
   const look = async () => {
     const known = [...watched].map(([id, { version }]) => ({ id, version }))
-    for (let start = 0; start < known.length; start += BATCH) {
-      tell(await changed(known.slice(start, start + BATCH)))
+    let told = 0
+    let asking = changed(known.slice(0, BATCH))
+    for (let next = BATCH; ; next += BATCH) {
+      const moments = await asking
+      if (next < known.length) asking = changed(known.slice(next, next + BATCH))
+      told = tell(moments, told)
+      if (next >= known.length) return
     }
   }
 
@@ -79,6 +88,7 @@ export function openHub({ changed, log, pauseMs = PAUSE_MS }: HubOptions): Hub {
   const run = async () => {
     let failures = 0
     while (watched.size > 0 && !stopping) {
+      const began = performance.now()
       try {
         await look()
         failures = 0
@@ -86,7 +96,8 @@ export function openHub({ changed, log, pauseMs = PAUSE_MS }: HubOptions): Hub {
         failures += 1
         if (failures === 1) log.warn({ err: error }, 'open checkout pages cannot be kept live; trying again')
       }
-      await pause(Math.min(PAUSE_MS_MAX, pauseMs * 2 ** failures))
+      const tookMs = performance.now() - began
+      await pause(Math.min(PAUSE_MS_MAX, Math.max(pauseMs * 2 ** failures, tookMs)))
     }
     running = null
   }

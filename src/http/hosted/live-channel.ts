@@ -1,5 +1,5 @@
 /** `/checkout/{cs_…}/events`: server-sent events that tell an open page when to look again. */
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../../core/errors.ts'
 import { readId } from '../../core/ids.ts'
@@ -52,6 +52,8 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
     stream.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store',
+      // So that nothing waits for another request on it when the server closes.
+      Connection: 'close',
       'X-Accel-Buffering': 'no',
       'X-Content-Type-Options': 'nosniff',
     })
@@ -60,6 +62,7 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       hear: (version: string, waitMs: number) =>
         write(stream, `id: ${version}\nevent: news\ndata: ${waitMs}\n\n`),
     }
+    forgetRequest(request.raw, stream)
     streams.add(stream)
     stream.once('close', () => {
       streams.delete(stream)
@@ -70,6 +73,17 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
     if (seen !== moment.version) listener.hear(moment.version, 0)
     return reply
   })
+}
+
+/** Pages stay open for long: what they were asked with is not kept as long, nor what Fastify would do at their end. */
+function forgetRequest(raw: IncomingMessage, stream: ServerResponse): void {
+  raw.headers = {}
+  raw.rawHeaders = []
+  for (const event of ['finish', 'error'] as const) {
+    for (const listener of stream.listeners(event)) {
+      if (listener.name === 'onResFinished') stream.off(event, listener as () => void)
+    }
+  }
 }
 
 function write(stream: ServerResponse, text: string): void {
