@@ -5,11 +5,13 @@ import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { SIMULATED_TOKENS } from '../src/chains/simulated/network.ts'
 import type { Mode } from '../src/core/assets.ts'
 import { SILENT } from '../src/core/log.ts'
+import type { Secrets } from '../src/core/secrets.ts'
 import type { Database } from '../src/db/database.ts'
 import { createPayment, type PaymentRequest } from '../src/flows/create-payment.ts'
 import type { Gateway, Queue } from '../src/flows/gateway.ts'
 import type { Payment } from '../src/payments/payment.ts'
 import { fixedRates } from '../src/rates/fixed.ts'
+import { openAddressPool } from '../src/wallets/address-pool.sql.ts'
 import { testDatabase } from './database.ts'
 import { fillTestWallets } from './wallet.ts'
 
@@ -33,8 +35,13 @@ export async function testGateway(
 ): Promise<TestGateway> {
   const db = await testDatabase({ connectionsMax: options.connectionsMax ?? 10 })
   const { pool, secrets } = await fillTestWallets(db, { freshPerChain: options.freshPerChain ?? 8 })
-  const rates = fixedRates(TEST_RATES)
   const woken: Queue[] = []
+  return { ...gatewayOn(db, secrets), db, addresses: pool, woken, wake: (queue) => woken.push(queue) }
+}
+
+/** A gateway on a database that is there already. */
+export function gatewayOn(db: Database, secrets: Secrets): Gateway {
+  const rates = fixedRates(TEST_RATES)
   return {
     db,
     settings: {
@@ -49,11 +56,10 @@ export async function testGateway(
       webhookAllowPrivate: true,
     },
     rates: { live: rates, test: rates },
-    addresses: pool,
+    addresses: openAddressPool(secrets),
     secrets,
     log: SILENT,
-    woken,
-    wake: (queue) => woken.push(queue),
+    wake: () => {},
   }
 }
 

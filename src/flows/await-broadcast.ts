@@ -1,5 +1,6 @@
 /** Most payouts are signed and sent within a second: whoever asked for one hears of it at once. */
 import { setTimeout } from 'node:timers/promises'
+import { crashPoint } from '../core/crash-point.ts'
 import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import type { Withdrawal } from '../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../withdrawals/withdrawals.sql.ts'
@@ -13,6 +14,7 @@ export async function awaitBroadcast(
   accountId: AccountId,
   id: WithdrawalId,
 ): Promise<Withdrawal | null> {
+  crashPoint('request:committed')
   const deadlineMs = performance.now() + gateway.settings.broadcastWaitMs
   for (;;) {
     const withdrawal = await findWithdrawal(gateway.db, accountId, id)

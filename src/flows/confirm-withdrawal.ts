@@ -64,8 +64,10 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
     const found = await port.findTransaction(transaction.txid, transaction.sinceHeight ?? undefined)
     await followTo(gateway, transaction, found)
     const depth = found?.block ? tip.height - found.block.height + 1 : 0
-    if (depth >= confirmationsFor(gateway, transaction.asset) && (await settle(gateway, transaction)))
+    if (depth >= confirmationsFor(gateway, transaction.asset) && (await settle(gateway, transaction))) {
+      crashPoint('confirm:committed')
       settled += 1
+    }
   }
   if (networkOfChain(chain) !== 'ethereum') settled += await giveUpImpossible(gateway, chain)
   if (settled > 0) gateway.wake('deliver')
@@ -265,6 +267,7 @@ export async function failRefused(gateway: Gateway): Promise<number> {
       if (withdrawal?.status !== 'requested' || withdrawal.refusedReason === null) return
       if (await isSigned(tx, accountId, id)) return
       await fail(gateway, tx, withdrawal, 'refused', withdrawal.refusedReason)
+      crashPoint('refuse:given-back')
       await raiseAlert(tx, {
         kind: 'withdrawal_refused',
         accountId,
@@ -272,7 +275,7 @@ export async function failRefused(gateway: Gateway): Promise<number> {
         message: `the signer refused withdrawal ${id}: ${withdrawal.refusedReason}`,
       })
     })
-    crashPoint('refuse:failed')
+    crashPoint('refuse:committed')
   }
   return refused.length
 }

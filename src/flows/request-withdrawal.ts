@@ -169,7 +169,10 @@ async function hold(gateway: Gateway, tx: Tx, request: WithdrawalRequest): Promi
   })
   invariant(booked, `withdrawal ${request.id} was held before`)
   crashPoint('request:held')
-  return insertWithdrawal(tx, request, gateway.secrets.mac('withdrawal', requestMacParts(request)))
+  const mac = gateway.secrets.mac('withdrawal', requestMacParts(request))
+  const withdrawal = await insertWithdrawal(tx, request, mac)
+  crashPoint('request:written')
+  return withdrawal
 }
 
 interface Priced {

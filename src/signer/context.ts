@@ -85,6 +85,7 @@ export async function restorePaid(
 
 export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {
   await markRefused(signer.db, request, reason)
+  crashPoint('signer:refused')
   signer.log.error(
     { chain: request.chain, withdrawal: request.id, account: request.accountId, reason },
     'a withdrawal is refused; its hold is given back',

@@ -4,6 +4,7 @@
  * placed was never sent. All of it can be repeated after any crash and any lost answer.
  */
 import type { ChainName } from '../core/assets.ts'
+import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newId, type WithdrawalId } from '../core/ids.ts'
 import { type Database, type Queryable, sqlState, type Tx } from '../db/database.ts'
@@ -83,6 +84,7 @@ async function placeIn(tx: Tx, entry: SignedEntry, change: ChangePlace | null): 
   if (opensLine && entry.batch) await advanceBatch(tx, entry, entry.batch)
   if (opensLine && entry.deploys) await takeDeployment(tx, entry, entry.deploys)
   if (entry.change && change) await expectChange(tx, entry, entry.change, change)
+  crashPoint('signer:placing')
   return 'placed'
 }
 

@@ -1,0 +1,71 @@
+/**
+ * The part of a server that takes and pays withdrawals, as a process of its own for tests that kill it:
+ * `node pay-until-killed.ts DATABASE_URL CHAIN ACCOUNT_ID`. Withdrawals are asked for over its IPC channel.
+ */
+import { findAccount } from '../src/accounts/accounts.sql.ts'
+import { SIMULATED_CHAINS } from '../src/chains/simulated/network.ts'
+import { createSimulatedChain } from '../src/chains/simulated/simulated-chain.ts'
+import type { Asset } from '../src/core/assets.ts'
+import { invariant } from '../src/core/errors.ts'
+import type { AccountId, WithdrawalId } from '../src/core/ids.ts'
+import { openDatabase } from '../src/db/database.ts'
+import { awaitBroadcast } from '../src/flows/await-broadcast.ts'
+import { requestWithdrawal } from '../src/flows/request-withdrawal.ts'
+import { answerOnce, hashRequest } from '../src/http/idempotency.ts'
+import { startPayer } from '../src/workers/pay-out.ts'
+import { gatewayOn } from './gateway.ts'
+import { KILL_CONFIRMATIONS } from './kills.ts'
+import { TEST_SECRETS } from './wallet.ts'
+
+export interface Ask {
+  /** The Idempotency-Key: asked again after a crash, it is the same withdrawal. */
+  readonly key: string
+  readonly asset: Asset
+  readonly amount: string
+  readonly destination: string
+  /** Its row is changed in the transaction that writes it, so that the signer refuses it. */
+  readonly spoilt: boolean
+}
+
+export interface Answer {
+  readonly key: string
+  readonly id: WithdrawalId | null
+}
+
+const [url = '', chainName, accountId = ''] = process.argv.slice(2)
+const chain = SIMULATED_CHAINS.find((known) => known === chainName)
+invariant(chain, `${chainName} is a simulated chain`)
+const db = openDatabase({ url, connectionsMax: 6 })
+const base = gatewayOn(db, TEST_SECRETS)
+const gateway = { ...base, settings: { ...base.settings, confirmations: KILL_CONFIRMATIONS } }
+const account = await findAccount(db, accountId as AccountId)
+invariant(account, 'the account is there')
+startPayer(gateway, createSimulatedChain({ db, chain }), { idleMs: 20 })
+
+process.on('message', async (ask: Ask) => {
+  const request = {
+    accountId: account.id,
+    key: ask.key,
+    requestHash: hashRequest('POST', '/v1/withdrawals', ask.key),
+  }
+  const answer = await answerOnce(
+    db,
+    TEST_SECRETS,
+    request,
+    async (tx) => {
+      const { id } = await requestWithdrawal(gateway, tx, account, ask)
+      if (ask.spoilt)
+        await tx.query(
+          'update withdrawals set fee_atoms = fee_atoms + 1, net_atoms = net_atoms - 1 where id = $1',
+          [id],
+        )
+      return { status: 201, body: JSON.stringify({ id }) }
+    },
+    () => ({ status: 422, body: JSON.stringify({ id: null }) }),
+  )
+  const { id } = JSON.parse(answer.body) as { id: WithdrawalId | null }
+  if (id) await awaitBroadcast(gateway, account.id, id)
+  process.send?.({ key: ask.key, id } satisfies Answer)
+})
+process.on('disconnect', () => process.exit())
+process.send?.('ready')
