@@ -24,10 +24,8 @@ import { wishBump } from '../src/withdrawals/signed-transactions.sql.ts'
 import { settleNext } from '../src/workers/settle.ts'
 import { startWatcher } from '../src/workers/watch.ts'
 import { testAccount, testGateway, testPayment } from './gateway.ts'
-import type { Answer, Ask } from './pay-until-killed.ts'
+import { type Answer, type Ask, KILL_CONFIRMATIONS } from './kill-protocol.ts'
 import { TEST_SECRETS } from './wallet.ts'
-
-export const KILL_CONFIRMATIONS = { BTC: 2, LTC: 2, ETH: 2, USDC: 2, USDT: 2 } as const
 
 /** Every step of request, hold, refusal, broadcast and confirmation in the server. */
 export const SERVER_STEPS = [

@@ -5,7 +5,6 @@
 import { findAccount } from '../src/accounts/accounts.sql.ts'
 import { SIMULATED_CHAINS } from '../src/chains/simulated/network.ts'
 import { createSimulatedChain } from '../src/chains/simulated/simulated-chain.ts'
-import type { Asset } from '../src/core/assets.ts'
 import { invariant } from '../src/core/errors.ts'
 import type { AccountId, WithdrawalId } from '../src/core/ids.ts'
 import { openDatabase } from '../src/db/database.ts'
@@ -14,23 +13,8 @@ import { requestWithdrawal } from '../src/flows/request-withdrawal.ts'
 import { answerOnce, hashRequest } from '../src/http/idempotency.ts'
 import { startPayer } from '../src/workers/pay-out.ts'
 import { gatewayOn } from './gateway.ts'
-import { KILL_CONFIRMATIONS } from './kills.ts'
+import { type Answer, type Ask, KILL_CONFIRMATIONS } from './kill-protocol.ts'
 import { TEST_SECRETS } from './wallet.ts'
-
-export interface Ask {
-  /** The Idempotency-Key: asked again after a crash, it is the same withdrawal. */
-  readonly key: string
-  readonly asset: Asset
-  readonly amount: string
-  readonly destination: string
-  /** Its row is changed in the transaction that writes it, so that the signer refuses it. */
-  readonly spoilt: boolean
-}
-
-export interface Answer {
-  readonly key: string
-  readonly id: WithdrawalId | null
-}
 
 const [url = '', chainName, accountId = ''] = process.argv.slice(2)
 const chain = SIMULATED_CHAINS.find((known) => known === chainName)
