@@ -1,12 +1,9 @@
 /**
- * The road of a withdrawal on a real node: signer, payer and watcher take turns by hand. Bitcoin's runs on bitcoind where
- * one is installed; elsewhere on a litecoind that is dressed as one, which accepts replacements by the same rules.
+ * The road of a withdrawal on a real node: signer, payer and watcher take turns by hand.
  */
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
-import { bech32, bech32m, createBase58check } from '@scure/base'
 import { createBitcoinChain } from '../../src/chains/bitcoin/bitcoin-chain.ts'
-import { type BitcoinLike, bitcoinNetwork } from '../../src/chains/bitcoin/networks.ts'
+import type { BitcoinLike } from '../../src/chains/bitcoin/networks.ts'
 import { SILENT } from '../../src/core/log.ts'
 import { formatDecimal } from '../../src/core/money.ts'
 import { requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
@@ -14,8 +11,9 @@ import type { Payment } from '../../src/payments/payment.ts'
 import type { Signer } from '../../src/signer/signer.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../src/withdrawals/withdrawals.sql.ts'
-import { installedChains, type Node, startNode } from '../litecoind.ts'
-import { type NodeProxy, startNodeProxy } from '../node-proxy.ts'
+import { startNodeOf } from '../dressed-node.ts'
+import type { Node } from '../litecoind.ts'
+import type { NodeProxy } from '../node-proxy.ts'
 import { payOnce, signAll, testSigner } from '../payouts.ts'
 import { openRoad, type Road } from './road.ts'
 
@@ -59,19 +57,12 @@ export interface PayoutRoad extends Road {
 }
 
 export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
-  const isDressed = chain === 'bitcoin' && !(await installedChains()).includes('bitcoin')
-  const node = await startNode({ chain: isDressed ? 'litecoin' : chain })
-  const proxy = await startNodeProxy(node.rpcUrl, isDressed ? dressed : undefined)
+  const { node, proxy, forNode, forBeck } = await startNodeOf(chain)
   const { rpcUrl } = proxy
   const road = await openRoad(createBitcoinChain({ chain, network: node.network, rpcUrl, log: SILENT }))
   const { gateway, port, account } = road
   const signer = await testSigner(gateway, [chain])
   const [asset, depth] = [ASSETS[chain], PAYOUT_DEPTH[chain]]
-  // A dressed node writes segwit addresses with another prefix.
-  const [ours, nodes] = [
-    bitcoinNetwork(chain, 'regtest').bech32,
-    bitcoinNetwork(node.chain, 'regtest').bech32,
-  ]
   await payOnce(gateway, port)
 
   const payouts: PayoutRoad = {
@@ -91,10 +82,8 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
       return payments
     },
     pay: (...payments) =>
-      node.pay(
-        payments.map(({ address, dueAtoms }) => [withPrefix(address, nodes), formatDecimal(dueAtoms, 8)]),
-      ),
-    stranger: async (kind = 'bech32') => withPrefix(await node.call<string>('getnewaddress', '', kind), ours),
+      node.pay(payments.map(({ address, dueAtoms }) => [forNode(address), formatDecimal(dueAtoms, 8)])),
+    stranger: async (kind = 'bech32') => forBeck(await node.call<string>('getnewaddress', '', kind)),
     request: (atoms, destination) =>
       gateway.db.transaction((tx) =>
         requestWithdrawal(gateway, tx, account, { asset, amount: formatDecimal(atoms, 8), destination }),
@@ -137,7 +126,7 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
       return rows
     },
     async paid(txid, address) {
-      const script = await scriptOf(node, withPrefix(address, nodes))
+      const script = await scriptOf(node, forNode(address))
       const found = await port.findTransaction(txid, 0)
       assert.ok(found?.block, `${txid} is in no block`)
       const { transactions } = await port.readBlock(found.block.hash)
@@ -163,30 +152,6 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
   }
   return payouts
 }
-
-/** A litecoind on regtest speaks as bitcoind does; only its genesis block is another. */
-function dressed(method: string, params: readonly unknown[], result: unknown): unknown {
-  return method === 'getblockhash' && params[0] === 0
-    ? bitcoinNetwork('bitcoin', 'regtest').genesisHash
-    : result
-}
-
-/** The same script's address as another network writes it. */
-function withPrefix(address: string, prefix: string): string {
-  const text = address as `${string}1${string}`
-  for (const coder of [bech32, bech32m]) {
-    const decoded = coder.decodeUnsafe(text)
-    if (decoded) return coder.encode(prefix, decoded.words)
-  }
-  const [version, ...hash] = base58check.decode(address)
-  // Litecoin writes script hashes with a byte that Bitcoin does not know, and reads both.
-  const [written = 0] = bitcoinNetwork('bitcoin', 'regtest').scriptHashes
-  const { scriptHashes } = bitcoinNetwork('litecoin', 'regtest')
-  const isScript = scriptHashes.some((each) => each === version)
-  return base58check.encode(Uint8Array.of(isScript && prefix === 'bcrt' ? written : (version ?? 0), ...hash))
-}
-
-const base58check = createBase58check((bytes: Uint8Array) => createHash('sha256').update(bytes).digest())
 
 async function scriptOf(node: Node, address: string): Promise<string> {
   const { scriptPubKey } = await node.call<{ scriptPubKey: string }>('validateaddress', address)

@@ -1,0 +1,144 @@
+/**
+ * A gateway for live coins as its operator runs it: one process and its signer, on a Bitcoin and a Litecoin node, set up
+ * and asked with the command line and the API alone.
+ */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { freePort, startBeckProcess } from '../beck-process.ts'
+import { testDatabaseUrl } from '../database.ts'
+import { startNodeOf } from '../dressed-node.ts'
+import { startReceiver, until } from '../installation.ts'
+
+const nodes = { bitcoin: await startNodeOf('bitcoin'), litecoin: await startNodeOf('litecoin') }
+const port = await freePort()
+const dataDir = await mkdtemp(join(tmpdir(), 'beck-live-'))
+after(() => rm(dataDir, { recursive: true, force: true }))
+const environment = {
+  PORT: String(port),
+  DATABASE_URL: await testDatabaseUrl(),
+  BECK_DATA_DIR: dataDir,
+  BECK_SECRET_KEY: Buffer.alloc(32, 7).toString('hex'),
+  BECK_KEYSTORE_PASSPHRASE: 'correct horse battery staple',
+  BITCOIN_RPC_URL: nodes.bitcoin.proxy.rpcUrl,
+  BITCOIN_NETWORK: 'regtest',
+  LITECOIN_RPC_URL: nodes.litecoin.proxy.rpcUrl,
+  LITECOIN_NETWORK: 'regtest',
+  BECK_RATES: 'fixed:BTC/USD=65000,LTC/USD=100,ETH/USD=2500,USDC/USD=1,USDT/USD=1',
+  BECK_SIGNER_LIMITS: 'BTC=tx:1,day:5;LTC=tx:100,day:500',
+  BECK_WEBHOOK_ALLOW_PRIVATE: '1',
+  BECK_SANDBOX_BLOCK_MS: '0',
+}
+
+/** What a command of `beck` prints. */
+async function beck(...args: readonly string[]): Promise<Record<string, unknown>> {
+  const command = startBeckProcess(args, environment)
+  const answer = await command.hears(() => true)
+  assert.equal(await command.ended, 0)
+  return answer
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are walked by tests that assert on what they find
+type Answer = any
+
+describe('live accounts of a running gateway', () => {
+  it('take and pay out Bitcoin and Litecoin, set up with the command line alone', {
+    timeout: 240_000,
+  }, async () => {
+    const running = startBeckProcess(['start'], environment)
+    await running.hears((object) => 'url' in object)
+    const account = await beck(
+      'accounts',
+      'create',
+      '--name',
+      'Shop',
+      '--email',
+      'shop@example.com',
+      '--mode',
+      'live',
+      '--currency',
+      'USD',
+    )
+    const { key } = await beck(
+      'keys',
+      'create',
+      '--account',
+      String(account.id),
+      '--name',
+      'all',
+      '--scopes',
+      'all',
+    )
+    const call = async (
+      method: string,
+      path: string,
+      body?: object,
+    ): Promise<{ status: number; data: Answer; error: Answer }> => {
+      const answer = await fetch(`http://127.0.0.1:${port}/v1${path}`, {
+        method,
+        headers: { 'x-api-key': String(key), ...(body && { 'content-type': 'application/json' }) },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      const { data, error } = (await answer.json()) as { data: Answer; error: Answer }
+      return { status: answer.status, data, error }
+    }
+    const before = await call('POST', '/payments', { asset: 'BTC', fiat_amount: 650 })
+    assert.deepEqual([before.status, before.error.reason], [503, 'no_address'])
+
+    const { words } = await beck('wallet', 'init')
+    assert.equal(String(words).split(' ').length, 24)
+    const receiver = await startReceiver()
+    const endpoint = await call('POST', '/webhooks', {
+      url: receiver.url,
+      events: ['payment.completed', 'payout.completed'],
+    })
+    receiver.useSecret(endpoint.data.secret)
+
+    for (const [chain, asset, prefix, depth, amount] of [
+      ['bitcoin', 'BTC', 'bcrt1q', 2, '0.005'],
+      ['litecoin', 'LTC', 'rltc1q', 6, '3.25'],
+    ] as const) {
+      const { node, forNode, forBeck } = nodes[chain]
+      let created = await call('POST', '/payments', { asset, fiat_amount: 650 })
+      await until(`the wallet of ${chain} is picked up`, async () => {
+        if (created.status !== 201) created = await call('POST', '/payments', { asset, fiat_amount: 650 })
+        return created.status === 201
+      })
+      const { id, deposit } = created.data
+      assert.ok(deposit.address.startsWith(prefix))
+      assert.equal(deposit.qr_data, `${chain}:${deposit.address}?amount=${deposit.expected_amount}`)
+      const payment = async () => (await call('GET', `/payments/${id}`)).data
+      await node.pay([[forNode(deposit.address), deposit.expected_amount]])
+      await until('the deposit is seen', async () => (await payment()).status === 'detected')
+      await node.mine(depth)
+      await until('the payment is completed', async () => (await payment()).status === 'completed')
+
+      const destination = forBeck(await node.call<string>('getnewaddress', '', 'bech32'))
+      const order = { asset, amount, destination_address: destination }
+      const quote = await call('POST', '/withdrawals/quote', order)
+      assert.equal(quote.status, 200, JSON.stringify(quote.error))
+      const requested = await call('POST', '/withdrawals', order)
+      assert.equal(requested.status, 201, JSON.stringify(requested.error))
+      const withdrawal = async () =>
+        (await call('GET', '/withdrawals')).data.find((each: Answer) => each.id === requested.data.id)
+      await until('the withdrawal is broadcast', async () => (await withdrawal()).status === 'broadcast')
+      const { tx_hash: txid, net_atoms: net } = await withdrawal()
+      await node.mine(depth)
+      await until('the withdrawal is completed', async () => (await withdrawal()).status === 'completed')
+      const unspent = await node.call<{ txid: string; amount: number }[]>('listunspent', 1, 999, [
+        forNode(destination),
+      ])
+      assert.deepEqual(
+        unspent.map((each) => [each.txid, String(Math.round(each.amount * 1e8))]),
+        [[txid, net]],
+      )
+      assert.equal((Number(net) / 1e8).toFixed(8), Number(quote.data.net).toFixed(8))
+    }
+    await until('every event is delivered', async () => receiver.received.length === 4)
+    const proof = await beck('reconcile')
+    assert.deepEqual(proof.differences, [], JSON.stringify(proof))
+    await running.stop()
+  })
+})
