@@ -25,7 +25,8 @@ export interface Account {
   readonly successUrl: string | null
   readonly cancelUrl: string | null
   readonly brandName: string | null
-  readonly brandLogoUrl: string | null
+  /** The picture's name: the hash of its bytes and what it is. */
+  readonly brandLogo: string | null
   /** `#rrggbb`, lower case. */
   readonly brandColor: string | null
   /** Origins that may frame the checkout. */

@@ -2,6 +2,7 @@ import type { Fiat, Mode } from '../core/assets.ts'
 import { type AccountId, newId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Account, AccountDraft, ConfirmationRule } from './account.ts'
+import type { Logo } from './brand.ts'
 
 interface AccountRow {
   id: AccountId
@@ -14,14 +15,14 @@ interface AccountRow {
   success_url: string | null
   cancel_url: string | null
   brand_name: string | null
-  brand_logo_url: string | null
+  brand_logo: string | null
   brand_color: string | null
   frame_origins: string[]
   created_at: Date
 }
 
 const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, confirmation_rules, success_url, cancel_url,
-  brand_name, brand_logo_url, brand_color, frame_origins, created_at`
+  brand_name, brand_logo, brand_color, frame_origins, created_at`
 
 function fromRow(row: AccountRow): Account {
   return {
@@ -39,7 +40,7 @@ function fromRow(row: AccountRow): Account {
     successUrl: row.success_url,
     cancelUrl: row.cancel_url,
     brandName: row.brand_name,
-    brandLogoUrl: row.brand_logo_url,
+    brandLogo: row.brand_logo,
     brandColor: row.brand_color,
     frameOrigins: row.frame_origins,
     createdAt: row.created_at,
@@ -59,6 +60,45 @@ export async function findAccount(db: Queryable, accountId: AccountId): Promise<
     accountId,
   ])
   return rows.map(fromRow)[0] ?? null
+}
+
+/** What the account has set, all of it. The logo is kept or taken away here, see {@link keepLogo}. */
+export async function updateAccountSettings(tx: Tx, account: Account): Promise<void> {
+  await tx.query(
+    `update accounts set accepts_late_funds = $2, success_url = $3, cancel_url = $4, brand_name = $5,
+       brand_logo = $6, brand_color = $7, frame_origins = $8
+     where id = $1`,
+    [
+      account.id,
+      account.acceptsLateFunds,
+      account.successUrl,
+      account.cancelUrl,
+      account.brandName,
+      account.brandLogo,
+      account.brandColor,
+      account.frameOrigins,
+    ],
+  )
+}
+
+/** @param logo - Null takes it away. */
+export async function keepLogo(tx: Tx, accountId: AccountId, logo: Logo | null): Promise<void> {
+  if (logo === null) await tx.query('delete from account_logos where account_id = $1', [accountId])
+  else {
+    await tx.query(
+      `insert into account_logos (account_id, name, bytes) values ($1, $2, $3)
+       on conflict (account_id) do update set name = excluded.name, bytes = excluded.bytes`,
+      [accountId, logo.name, logo.bytes],
+    )
+  }
+}
+
+export async function findLogo(db: Queryable, name: string): Promise<Uint8Array | null> {
+  const { rows } = await db.query<{ bytes: Uint8Array }>(
+    'select bytes from account_logos where name = $1 limit 1',
+    [name],
+  )
+  return rows[0]?.bytes ?? null
 }
 
 /** Every account, oldest first; for the operator only. */

@@ -1,6 +1,9 @@
+import { readFile } from 'node:fs/promises'
 import { type Account, readAccountDraft } from '../accounts/account.ts'
 import { insertAccount, listAccounts } from '../accounts/accounts.sql.ts'
-import { showId } from '../core/ids.ts'
+import { Refusal } from '../core/errors.ts'
+import { readId, showId } from '../core/ids.ts'
+import { type AccountChanges, changeAccount } from '../flows/change-account.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
@@ -15,6 +18,65 @@ export async function createAccount(
     `A key for it: beck keys create --account ${account.id} --name server --scopes all`,
   ])
 }
+
+export interface AccountOptions {
+  readonly account: string
+  readonly brandName?: string
+  readonly logo?: string
+  readonly color?: string
+  readonly frameOrigins?: string
+  readonly successUrl?: string
+  readonly cancelUrl?: string
+  readonly lateFunds?: string
+}
+
+/** What is not given stays as it is; `none` takes it away. */
+export async function setAccount(terminal: Terminal, given: AccountOptions): Promise<void> {
+  const text = (value: string | undefined) => (value === 'none' ? null : value)
+  const origins = given.frameOrigins === 'none' ? '' : given.frameOrigins
+  const changes: AccountChanges = {
+    brandName: text(given.brandName),
+    brandColor: text(given.color),
+    successUrl: text(given.successUrl),
+    cancelUrl: text(given.cancelUrl),
+    frameOrigins: origins?.split(',').filter((origin) => origin.trim() !== ''),
+    logo: given.logo === undefined ? undefined : given.logo === 'none' ? null : await readPicture(given.logo),
+    acceptsLateFunds: given.lateFunds === undefined ? undefined : acceptsLateFunds(given.lateFunds),
+  }
+  const id = readId('acct', given.account)
+  const account = await withStore(({ db }) => db.transaction((tx) => changeAccount(tx, id, changes)))
+  const shown = settings(account)
+  terminal.answer(
+    shown,
+    Object.entries(shown).map(
+      ([name, value]) => `${name.padEnd(18)}${value === null ? 'none' : String(value) || 'none'}`,
+    ),
+  )
+}
+
+function acceptsLateFunds(text: string): boolean {
+  if (text === 'accept' || text === 'hold') return text === 'accept'
+  throw new Refusal('invalid', 'invalid_late_funds', `--late-funds is hold or accept, got "${text}"`)
+}
+
+async function readPicture(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path)
+  } catch (cause) {
+    throw new Refusal('invalid', 'unreadable_logo', `the picture ${path} cannot be read: ${String(cause)}`)
+  }
+}
+
+const settings = (account: Account) => ({
+  id: showId('acct', account.id),
+  brand_name: account.brandName,
+  brand_logo: account.brandLogo,
+  brand_color: account.brandColor,
+  frame_origins: account.frameOrigins,
+  success_url: account.successUrl,
+  cancel_url: account.cancelUrl,
+  accepts_late_funds: account.acceptsLateFunds,
+})
 
 export async function showAccounts(terminal: Terminal): Promise<void> {
   const accounts = (await withStore(({ db }) => listAccounts(db))).map(shown)

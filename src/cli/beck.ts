@@ -5,7 +5,7 @@
  */
 import { Command, CommanderError } from 'commander'
 import { Refusal } from '../core/errors.ts'
-import { createAccount, showAccounts } from './accounts.ts'
+import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
 import { createKey, revokeKey, showKeys } from './keys.ts'
 import { migrateDatabase } from './migrate.ts'
 import { openTerminal, tellFailure } from './terminal.ts'
@@ -40,6 +40,20 @@ accounts
   .action((options: { name: string; email: string; mode: string; currency: string }) =>
     createAccount(terminal, options),
   )
+accounts
+  .command('set')
+  .description(
+    'how an account looks and acts on the hosted pages; what is not given stays, "none" takes it away',
+  )
+  .requiredOption('--account <id>')
+  .option('--brand-name <name>', "shown instead of the account's name")
+  .option('--logo <file>', 'a PNG, JPEG or WebP picture of at most 64 KiB')
+  .option('--color <#rrggbb>', 'of buttons and links')
+  .option('--frame-origins <origins>', 'sites that may frame the checkout, separated by commas')
+  .option('--success-url <url>', 'where buyers go after paying, unless their session says so')
+  .option('--cancel-url <url>', 'where buyers go after cancelling, unless their session says so')
+  .option('--late-funds <what>', 'hold or accept')
+  .action((options: AccountOptions) => setAccount(terminal, options))
 accounts.command('list').action(() => showAccounts(terminal))
 
 const keys = program.command('keys').description('API keys of an account')

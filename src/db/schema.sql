@@ -10,6 +10,16 @@ create table account_balances (
   constraint account_balances_pkey PRIMARY KEY (chain, address, asset)
 );
 
+create table account_logos (
+  account_id uuid not null,
+  name text not null,
+  bytes bytea not null,
+  constraint account_logos_bytes_check CHECK (((length(bytes) >= 1) AND (length(bytes) <= 65536))),
+  constraint account_logos_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint account_logos_pkey PRIMARY KEY (account_id)
+);
+CREATE INDEX account_logos_name ON public.account_logos USING btree (name);
+
 create table accounts (
   id uuid not null,
   name text not null,
@@ -21,12 +31,12 @@ create table accounts (
   success_url text,
   cancel_url text,
   brand_name text,
-  brand_logo_url text,
+  brand_logo text,
   brand_color text,
   frame_origins text[] not null default '{}'::text[],
   created_at timestamp with time zone not null default now(),
   constraint accounts_brand_color_check CHECK ((brand_color ~ '^#[0-9a-f]{6}$'::text)),
-  constraint accounts_brand_logo_url_check CHECK ((length(brand_logo_url) <= 2048)),
+  constraint accounts_brand_logo_check CHECK ((brand_logo ~ '^[0-9a-f]{64}[.](png|jpg|webp)$'::text)),
   constraint accounts_brand_name_check CHECK (((length(brand_name) >= 1) AND (length(brand_name) <= 80))),
   constraint accounts_cancel_url_check CHECK ((length(cancel_url) <= 2048)),
   constraint accounts_currency_check CHECK ((currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),

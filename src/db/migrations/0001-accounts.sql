@@ -13,12 +13,22 @@ create table accounts (
   success_url text check (length(success_url) <= 2048),
   cancel_url text check (length(cancel_url) <= 2048),
   brand_name text check (length(brand_name) between 1 and 80),
-  brand_logo_url text check (length(brand_logo_url) <= 2048),
+  -- Of the picture in account_logos: the hash of its bytes and what it is, `9f86d0….png`.
+  brand_logo text check (brand_logo ~ '^[0-9a-f]{64}[.](png|jpg|webp)$'),
   brand_color text check (brand_color ~ '^#[0-9a-f]{6}$'),
   -- Origins that may frame the checkout.
   frame_origins text[] not null default '{}',
   created_at timestamptz not null default now()
 );
+
+-- Pictures are shown from here, so that no hosted page asks another server for anything.
+create table account_logos (
+  account_id uuid primary key references accounts (id),
+  name text not null,
+  bytes bytea not null check (length(bytes) between 1 and 65536)
+);
+-- A page names the picture alone, whosever it is.
+create index account_logos_name on account_logos (name);
 
 create table api_keys (
   account_id uuid not null references accounts (id),

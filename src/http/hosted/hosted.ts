@@ -9,7 +9,7 @@ import { registerLiveChannel } from './live-channel.ts'
 import type { HostedOptions } from './networks.ts'
 import { registerPayLinks } from './pay-link.ts'
 import { frameOf, REFUSED, sendNotice, TOO_MANY, UNAVAILABLE, UNKNOWN } from './respond.ts'
-import { registerWebFiles } from './serve-web-files.ts'
+import { registerLogos, registerWebFiles } from './serve-web-files.ts'
 
 export interface HostedPagesOptions extends HostedOptions {
   readonly limits?: Partial<HostedLimits>
@@ -38,6 +38,7 @@ export function registerHostedPages(
     registerCheckoutPages(scope, gateway, options, limits)
     registerLiveChannel(scope, gateway, limits)
     registerPayLinks(scope, gateway, limits)
+    registerLogos(scope, gateway)
   })
 }
 

@@ -1,6 +1,7 @@
 /** Puts a page together for the buyer who asks: language, merchant, headers. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../accounts/account.ts'
+import { isOrigin } from '../../accounts/brand.ts'
 import { type SessionId, showId } from '../../core/ids.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { accentOf } from './colour.ts'
@@ -9,6 +10,7 @@ import { newNonce, protect } from './headers.ts'
 import type { Html } from './html.ts'
 import { type Language, pickLanguage } from './language.ts'
 import { drawNotice } from './pages/draw.ts'
+import { logoPath } from './serve-web-files.ts'
 import type { Frame, NoticeView } from './view.ts'
 
 export const languageOf = (request: FastifyRequest): Language =>
@@ -36,10 +38,10 @@ export function frameOf(
     language,
     merchant: given.account && {
       name: given.account.brandName ?? given.account.name,
-      logo: null,
+      logo: given.account.brandLogo && base + logoPath(given.account.brandLogo),
       accent: accentOf(given.account.brandColor),
       // Whatever is no origin could be another directive of the policy.
-      frameOrigins: given.account.frameOrigins.filter((origin) => URL.parse(origin)?.origin === origin),
+      frameOrigins: given.account.frameOrigins.filter(isOrigin),
     },
     isTest: given.account?.mode === 'test',
     base,

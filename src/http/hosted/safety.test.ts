@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
 import { showId } from '../../core/ids.ts'
+import { changeAccount } from '../../flows/change-account.ts'
 import { loadWebFiles } from './web-files.ts'
 
 const PAYLOADS = [
@@ -107,6 +108,7 @@ test('the origins that the account names may frame the checkout, and no others',
     'https://shop.example',
     'https://www.shop.example:8443',
     "https://x.example; script-src 'unsafe-inline'",
+    'https://x.example;script-src',
     '*',
   ])
   const id = await open()
@@ -133,6 +135,30 @@ test('nothing that is not for the buyer is in the page', async () => {
     ...rows.map(({ xpub }) => xpub),
   ]
   for (const secret of secrets) assert.ok(!html.includes(secret), secret)
+})
+
+test('a logo is shown from here, kept for ever, and is nothing but a picture', async () => {
+  const png = Buffer.from('89504e470d0a1a0a0000', 'hex')
+  const changed = await gateway.db.transaction((tx) =>
+    changeAccount(tx, account.id, { logo: png, brandName: 'Ann’s Shop', brandColor: '#AA0000' }),
+  )
+  const { html } = await show(await open())
+  assert.match(html, /<p class="merchant">(<bdi>)?Ann’s Shop/)
+  const src = /<img class="logo" src="([^"]+)"/.exec(html)?.[1] ?? ''
+  assert.equal(src, `/checkout-assets/logos/${changed.brandLogo}`)
+  const picture = await hosted.app.inject(src)
+  assert.deepEqual(
+    [picture.statusCode, picture.headers['content-type'], picture.rawPayload],
+    [200, 'image/png', png],
+  )
+  assert.match(String(picture.headers['cache-control']), /immutable/)
+  assert.match(String(picture.headers['content-security-policy']), /sandbox/)
+  assert.equal((await get('/checkout-assets/logos/../../package.json')).status, 404)
+  assert.equal((await get(`/checkout-assets/logos/${'0'.repeat(64)}.png`)).status, 404)
+  await gateway.db.transaction((tx) =>
+    changeAccount(tx, account.id, { logo: null, brandName: null, brandColor: null }),
+  )
+  assert.doesNotMatch((await show(await open())).html, /<img/)
 })
 
 test('scripts and style are kept for ever under a name that changes with them, and small', async () => {

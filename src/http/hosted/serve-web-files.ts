@@ -1,5 +1,7 @@
-/** Scripts and style: compressed once, kept by browsers for ever. */
+/** Scripts, style and logos: kept by browsers for ever. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { findLogo } from '../../accounts/accounts.sql.ts'
+import type { Gateway } from '../../flows/gateway.ts'
 import { loadWebFiles, type WebFile } from './web-files.ts'
 
 const FOR_EVER = 'public, max-age=31536000, immutable'
@@ -13,6 +15,27 @@ export function registerWebFiles(app: FastifyInstance): void {
   app.get(embed.path, (request, reply) =>
     send(request, reply.header('Cross-Origin-Resource-Policy', 'cross-origin'), embed, FOR_MINUTES),
   )
+}
+
+const PICTURES: Readonly<Record<string, string>> = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp' }
+
+/** Where a logo of that name lies. */
+export const logoPath = (name: string): string => `/checkout-assets/logos/${name}`
+
+/** Merchants' logos, from here and from nobody else. */
+export function registerLogos(scope: FastifyInstance, gateway: Pick<Gateway, 'db'>): void {
+  scope.get(logoPath(':name'), async (request: FastifyRequest<{ Params: { name: string } }>, reply) => {
+    const { name } = request.params
+    const type = PICTURES[/^[0-9a-f]{64}\.(png|jpg|webp)$/.exec(name)?.[1] ?? '']
+    const bytes = type ? await findLogo(gateway.db, name) : null
+    if (!type || !bytes) return reply.code(404).header('Cache-Control', 'no-store').send()
+    return reply
+      .type(type)
+      .header('Cache-Control', FOR_EVER)
+      .header('X-Content-Type-Options', 'nosniff')
+      .header('Content-Security-Policy', "default-src 'none'; sandbox")
+      .send(bytes)
+  })
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, file: WebFile, caching: string): FastifyReply {
