@@ -3,7 +3,7 @@
 import type { Account } from '../src/accounts/account.ts'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { SIMULATED_TOKENS } from '../src/chains/simulated/network.ts'
-import type { Mode } from '../src/core/assets.ts'
+import type { ChainName, Mode } from '../src/core/assets.ts'
 import { SILENT } from '../src/core/log.ts'
 import type { Secrets } from '../src/core/secrets.ts'
 import type { Database } from '../src/db/database.ts'
@@ -31,10 +31,13 @@ export interface TestGateway extends Gateway {
 }
 
 export async function testGateway(
-  options: { freshPerChain?: number; connectionsMax?: number } = {},
+  options: { freshPerChain?: number; connectionsMax?: number; chains?: readonly ChainName[] } = {},
 ): Promise<TestGateway> {
   const db = await testDatabase({ connectionsMax: options.connectionsMax ?? 10 })
-  const { pool, secrets } = await fillTestWallets(db, { freshPerChain: options.freshPerChain ?? 8 })
+  const { pool, secrets } = await fillTestWallets(db, {
+    freshPerChain: options.freshPerChain ?? 8,
+    ...(options.chains ? { chains: options.chains } : {}),
+  })
   const woken: Queue[] = []
   return { ...gatewayOn(db, secrets), db, addresses: pool, woken, wake: (queue) => woken.push(queue) }
 }

@@ -35,7 +35,14 @@ const COMMON_REFUSALS: Readonly<
 > = {
   400: {
     when: 'The request is malformed, or a field is wrong; `details` names each.',
-    reasons: ['invalid_request', 'malformed_json', 'invalid_text', 'nested_too_deep'],
+    reasons: [
+      'invalid_request',
+      'malformed_json',
+      'invalid_text',
+      'nested_too_deep',
+      'malformed_url',
+      'malformed_request',
+    ],
   },
   401: {
     when: 'The API key is missing, malformed, unknown or revoked.',
@@ -43,6 +50,7 @@ const COMMON_REFUSALS: Readonly<
   },
   403: { when: 'The API key lacks the scope that the operation needs.', reasons: ['missing_scope'] },
   404: { when: 'There is no such resource in this account.', reasons: [] },
+  408: { when: 'The request did not arrive whole within 30 seconds.', reasons: ['request_timeout'] },
   409: { when: 'The request does not fit the state of the resource.', reasons: [] },
   413: { when: 'The body is larger than 64 KiB.', reasons: ['body_too_large'] },
   415: { when: 'The body is not `application/json`.', reasons: ['unsupported_media_type'] },
@@ -50,6 +58,10 @@ const COMMON_REFUSALS: Readonly<
   429: {
     when: 'Too many requests from this API key, or too many wrong keys from this address. `Retry-After` says when to come back.',
     reasons: ['rate_limit_exceeded'],
+  },
+  431: {
+    when: 'The headers, the path with its query included, are larger than 16 kB.',
+    reasons: ['headers_too_large'],
   },
   500: {
     when: 'Beck made a mistake; the operator finds the cause under `request_id`.',
@@ -74,10 +86,14 @@ const TAGS: Readonly<Record<string, string>> = {
   sandbox: 'Helpers of test accounts: pay, mine, reorganise.',
 }
 
-const KEY_REASONS = ['idempotency_key_reused', 'idempotency_key_in_flight']
+/** Of the header `Idempotency-Key`. */
+const KEY_REASONS: Readonly<Record<number, readonly string[]>> = {
+  400: ['invalid_idempotency_key'],
+  409: ['idempotency_key_reused', 'idempotency_key_in_flight'],
+}
 
 /** Statuses whose reasons are the same for every route. */
-const SHARED = [401, 403, 413, 415, 429, 500]
+const SHARED = [401, 403, 408, 413, 415, 429, 431, 500]
 
 /** @param routes - All of the API's. */
 export function openApiDocument(routes: readonly Route[]): OpenApiDocument {
@@ -184,7 +200,7 @@ const isOwn = (route: Route, status: number): boolean =>
 
 /** Statuses a route may answer besides success, each with its reasons, in order. */
 export function refusalsOf(route: Route): [number, readonly string[]][] {
-  const statuses = [400, 401, 403, 429, 500, 503, ...Object.keys(route.refusals ?? {}).map(Number)]
+  const statuses = [400, 401, 403, 408, 429, 431, 500, 503, ...Object.keys(route.refusals ?? {}).map(Number)]
   if (route.method !== 'GET') statuses.push(413, 415)
   if (route.method === 'POST') statuses.push(409)
   return [...new Set(statuses)]
@@ -192,7 +208,7 @@ export function refusalsOf(route: Route): [number, readonly string[]][] {
     .map((status) => {
       const own = Object.entries(route.refusals ?? {}).find(([code]) => Number(code) === status)?.[1] ?? []
       const common = COMMON_REFUSALS[status]?.reasons ?? []
-      const keyed = status === 409 && route.method === 'POST' ? KEY_REASONS : []
+      const keyed = route.method === 'POST' ? (KEY_REASONS[status] ?? []) : []
       return [status, [...own, ...keyed, ...common]]
     })
 }
@@ -278,6 +294,8 @@ const HEADERS = {
 }
 
 function headersOf(status: string, method: Method): Json {
+  // Answered before there was a request to speak of.
+  if (status === '408' || status === '431') return {}
   const names: Record<string, keyof typeof HEADERS> = { 'X-Request-Id': 'RequestId' }
   if (status !== '401') {
     names['RateLimit-Limit'] = 'RateLimitLimit'
