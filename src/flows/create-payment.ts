@@ -1,6 +1,7 @@
 /** A price becomes a payment: the rate locked, a fresh address, the exact amount, one event; all or nothing. */
 import type { Account } from '../accounts/account.ts'
 import { ASSET_FACTS, type Asset, chainFor, type Fiat } from '../core/assets.ts'
+import { crashPoint } from '../core/crash-point.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId, type SessionId } from '../core/ids.ts'
 import { compareRatios, ratio } from '../core/ratio.ts'
@@ -88,6 +89,7 @@ export async function createPayment(
     cause: `payment:${id}:created`,
     data: paymentView(payment, [], 0),
   })
+  crashPoint('create:announced')
   return payment
 }
 

@@ -1,6 +1,7 @@
 /** Turns one row of the API into a route: guard, validation, transaction, serialisation. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import { crashPoint } from '../core/crash-point.ts'
 import { invariant, Refusal } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -88,6 +89,7 @@ async function handle(
       (refusal) => refused(refusal, request.id),
       'settled' in route ? settle : null,
     )
+    crashPoint('http:committed')
     if (answer.replayed) reply.header('Idempotent-Replayed', 'true')
     else if (answer.status === status && 'write' in route && !route.settled) route.committed?.(call)
     return reply.code(answer.status).send(answer.body)
