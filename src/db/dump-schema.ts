@@ -28,7 +28,7 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Tables, columns, constraints and indexes in a stable order (the package ships no pg_dump). */
+/** Tables, columns, constraints, indexes, triggers and functions in a stable order (the package ships no pg_dump). */
 async function describe(database: Database): Promise<string> {
   const { rows: columns } = await database.query<{ table: string; line: string }>(`
     select c.relname as table,
@@ -45,13 +45,23 @@ async function describe(database: Database): Promise<string> {
     select c.relname as table, format('  constraint %s %s', o.conname, pg_get_constraintdef(o.oid)) as line
     from pg_constraint o join pg_class c on c.oid = o.conrelid
     join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
-    where o.contype <> 'n'
+    where o.contype not in ('n', 't')
     order by c.relname, o.contype, o.conname`)
   const { rows: indexes } = await database.query<{ table: string; line: string }>(`
     select i.tablename as table, i.indexdef || ';' as line from pg_indexes i
     where i.schemaname = 'public'
       and not exists (select 1 from pg_constraint o where o.conname = i.indexname)
     order by i.tablename, i.indexname`)
+  const { rows: triggers } = await database.query<{ table: string; line: string }>(`
+    select c.relname as table, pg_get_triggerdef(t.oid) || ';' as line
+    from pg_trigger t join pg_class c on c.oid = t.tgrelid
+    join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
+    where not t.tgisinternal
+    order by c.relname, t.tgname`)
+  const { rows: functions } = await database.query<{ text: string }>(`
+    select pg_get_functiondef(p.oid) as text from pg_proc p
+    join pg_namespace n on n.oid = p.pronamespace and n.nspname = 'public'
+    order by p.proname`)
   const tables = [...new Set(columns.map((column) => column.table))]
   const of = (rows: { table: string; line: string }[], table: string) =>
     rows.filter((row) => row.table === table).map((row) => row.line)
@@ -60,8 +70,9 @@ async function describe(database: Database): Promise<string> {
       [
         `create table ${table} (\n${[...of(columns, table), ...of(constraints, table)].join(',\n')}\n);`,
         ...of(indexes, table),
+        ...of(triggers, table),
         '',
       ].join('\n'),
     )
-    .join('\n')}`
+    .join('\n')}${functions.map(({ text }) => `\n${text.trimEnd()};\n`).join('')}`
 }

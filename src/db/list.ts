@@ -39,17 +39,31 @@ export interface ListDescription {
   readonly columns: string
   /** The column that scopes the list to its merchant. */
   readonly account: string
-  /** Unique within the account: added to every order, so that pages never overlap. */
+  /** Unique within the account. */
   readonly id: string
-  readonly sorts: Readonly<Record<string, string>>
+  readonly sorts: Readonly<Record<string, string>> & { readonly created_at: string }
   readonly filters: Readonly<Record<string, Filter>>
+  /** What the filter of the same name implies, added only where rows are read: it spares looking at the rest of them. */
+  readonly hints?: Readonly<Record<string, Filter>>
   /** A condition that always holds, such as `deleted_at is null`. */
   readonly always?: string
+  /** Counters kept beside the rows, under the same alias: their sum is the total when no other filter is given. */
+  readonly counters?: {
+    readonly from: string
+    readonly count: string
+    readonly filters: readonly string[]
+  }
 }
 
 const PAGING = ['page', 'limit', 'sort', 'order']
 const LIMIT_DEFAULT = 25
 const LIMIT_MAX = 100
+/**
+ * A page behind this many rows is deep: its ids are found first, from the end that is nearer, and its rows fetched
+ * after. On an index that holds the order, what is skipped is then never fetched. Before it, the join would cost more
+ * than it saves. Figures: docs/decisions/0013-lists.md.
+ */
+const DEEP_FROM = 1_000n
 
 /**
  * Reads one page of an account's list. Newest first unless the query says otherwise.
@@ -65,28 +79,61 @@ export async function readPage<Row>(
 ): Promise<Page<Row>> {
   const page = wholeNumber(query, 'page', 1, Number.MAX_SAFE_INTEGER)
   const limit = wholeNumber(query, 'limit', LIMIT_DEFAULT, LIMIT_MAX)
-  const order = orderBy(description, query)
+  const columns = orderBy(description, query)
+  const order = written(columns)
   const values: unknown[] = []
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`
   const matches = conditions(description, accountId, query, bind)
-  const counted = [...values]
-  const window = `limit ${bind(limit, 'bigint')} offset ${bind(BigInt(page - 1) * BigInt(limit), 'bigint')}`
+  const { from, account, id } = description
+  const rowValues = [...values]
+  const bindRow: Bind = (value, type) => `$${rowValues.push(value)}::${type}`
+  const matching = `from ${from} where ${[matches, ...hints(description, query, bindRow)].join(' and ')}`
+  const skipped = BigInt(page - 1) * BigInt(limit)
 
-  const { rows } = await db.query<Row>(
-    `select ${description.columns} from ${description.from} where ${matches} order by ${order} ${window}`,
-    values,
-  )
-  // A first page that is not full has shown everything there is.
-  let total = BigInt(rows.length)
-  if (page > 1 || rows.length === limit) {
-    const count = await db.query<{ total: bigint }>(
-      `select count(*) as total from ${description.from} where ${matches}`,
-      counted,
+  const count = async (): Promise<bigint> => {
+    const { rows } = await db.query<{ total: bigint }>(
+      `select ${totalOf(description, query)} where ${matches}`,
+      values,
     )
-    total = count.rows[0]?.total ?? 0n
+    return rows[0]?.total ?? 0n
   }
-  const totalPages = (total + BigInt(limit) - 1n) / BigInt(limit)
-  return { items: rows, total: Number(total), page, limit, totalPages: Number(totalPages) }
+  const window = `limit $${rowValues.length + 1}::bigint offset $${rowValues.length + 2}::bigint`
+  const read = async (text: string, take: bigint, skip: bigint): Promise<Row[]> =>
+    (await db.query<Row>(text, [...rowValues, take, skip])).rows
+  const shown = (items: readonly Row[], total: bigint): Page<Row> => {
+    const totalPages = (total + BigInt(limit) - 1n) / BigInt(limit)
+    return { items, total: Number(total), page, limit, totalPages: Number(totalPages) }
+  }
+
+  if (skipped < DEEP_FROM) {
+    const rows = await read(
+      `select ${description.columns} ${matching} order by ${order} ${window}`,
+      BigInt(limit),
+      skipped,
+    )
+    // A first page that is not full has shown everything there is.
+    return shown(rows, page === 1 && rows.length < limit ? BigInt(rows.length) : await count())
+  }
+  const total = await count()
+  if (skipped >= total) return shown([], total)
+  const take = total - skipped < BigInt(limit) ? total - skipped : BigInt(limit)
+  const fromEnd = total - skipped - take
+  const nearer = fromEnd < skipped ? written(columns.map(reversed)) : order
+  const rows = await read(
+    `select ${description.columns} from (select ${id} as id ${matching} order by ${nearer} ${window}) page
+     join ${from} on ${account} = $1::uuid and ${id} = page.id order by ${order}`,
+    take,
+    fromEnd < skipped ? fromEnd : skipped,
+  )
+  return shown(rows, total)
+}
+
+/** What to select for the total: kept counters where they can tell it, else every match. */
+function totalOf({ counters, from }: ListDescription, query: ListQuery): string {
+  const asked = Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
+  return counters && asked.every((name) => counters.filters.includes(name))
+    ? `coalesce(sum(${counters.count}), 0) as total from ${counters.from}`
+    : `count(*) as total from ${from}`
 }
 
 function conditions(list: ListDescription, accountId: string, query: ListQuery, bind: Bind): string {
@@ -100,14 +147,30 @@ function conditions(list: ListDescription, accountId: string, query: ListQuery, 
   return all.join(' and ')
 }
 
-function orderBy(list: ListDescription, query: ListQuery): string {
+function hints(list: ListDescription, query: ListQuery, bind: Bind): string[] {
+  return Object.entries(list.hints ?? {}).flatMap(([name, hint]) => {
+    const given = query[name]
+    return given === undefined ? [] : [hint(given, bind, query, name)]
+  })
+}
+
+type Ordered = readonly [column: string, direction: 'asc' | 'desc']
+
+function orderBy(list: ListDescription, query: ListQuery): Ordered[] {
   const sort = query.sort ?? 'created_at'
   const column = Object.hasOwn(list.sorts, sort) ? list.sorts[sort] : undefined
   if (!column) throw expected('sort', `one of ${Object.keys(list.sorts).join(', ')}`, sort)
   const order = query.order ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw expected('order', 'asc or desc', order)
-  return column === list.id ? `${column} ${order}` : `${column} ${order}, ${list.id} ${order}`
+  const { id, sorts } = list
+  // Equals stand by age; the id alone makes the order total, so that pages never overlap.
+  const columns = column === id ? [id] : [...new Set([column, sorts.created_at, id])]
+  return columns.map((each) => [each, order])
 }
+
+const written = (columns: readonly Ordered[]): string => columns.map((each) => each.join(' ')).join(', ')
+
+const reversed = ([column, direction]: Ordered): Ordered => [column, direction === 'asc' ? 'desc' : 'asc']
 
 function wholeNumber(query: ListQuery, name: 'page' | 'limit', fallback: number, most: number): number {
   const given = query[name] ?? fallback
@@ -155,8 +218,14 @@ const anyOf = (given: string | number, words: readonly string[], name: string): 
 export const isOrIsNot =
   (column: string, words: readonly string[], operator: string): Filter =>
   (given, bind, query, name) => {
-    const wanted = bind(anyOf(given, words, name), 'text[]')
-    return query[operator] === 'is_not' ? `${column} <> all(${wanted})` : `${column} = any(${wanted})`
+    const wanted = anyOf(given, words, name)
+    const isNot = query[operator] === 'is_not'
+    // One word is compared plainly, so that an index by it can also give the order.
+    const [only, ...more] = wanted
+    if (more.length === 0) return `${column} ${isNot ? '<>' : '='} ${bind(only, 'text')}`
+    return isNot
+      ? `${column} <> all(${bind(wanted, 'text[]')})`
+      : `${column} = any(${bind(wanted, 'text[]')})`
   }
 
 /** The operator's own parameter: it only has to be one that exists, the filter beside it reads it. */

@@ -428,6 +428,15 @@ create table nonces (
   constraint nonces_pkey PRIMARY KEY (chain, sender)
 );
 
+create table payment_counts (
+  account_id uuid not null,
+  asset text not null,
+  status text not null,
+  slot smallint not null,
+  payments bigint not null,
+  constraint payment_counts_pkey PRIMARY KEY (account_id, asset, status, slot)
+);
+
 create table payment_links (
   account_id uuid not null,
   id uuid not null,
@@ -512,11 +521,14 @@ create table payments (
   constraint payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint payments_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX payments_created ON public.payments USING btree (account_id, created_at DESC, id DESC);
+CREATE INDEX payments_asset ON public.payments USING btree (account_id, asset, created_at, id);
+CREATE INDEX payments_created ON public.payments USING btree (account_id, created_at, id);
 CREATE INDEX payments_customer ON public.payments USING btree (account_id, customer_id, created_at DESC) WHERE (customer_id IS NOT NULL);
 CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE decision_due;
+CREATE INDEX payments_net ON public.payments USING btree (account_id, net_minor, created_at, id);
 CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'detected'::text]));
-CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at DESC, id DESC);
+CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id);
+CREATE CONSTRAINT TRIGGER payments_counted AFTER INSERT OR DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();
 
 create table proof_sums (
   chain text not null,
@@ -836,3 +848,23 @@ create table withdrawals (
 CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));
 CREATE INDEX withdrawals_requested ON public.withdrawals USING btree (chain, created_at, id) WHERE (status = 'requested'::text);
+
+CREATE OR REPLACE FUNCTION public.count_payment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'UPDATE' and new.asset = old.asset and new.status = old.status then
+    return null;
+  end if;
+  insert into payment_counts as counted (account_id, asset, status, slot, payments)
+  select each.account_id, each.asset, each.status, pg_backend_pid() % 64, each.change
+  from (values (new.account_id, new.asset, new.status, 1), (old.account_id, old.asset, old.status, -1))
+    as each (account_id, asset, status, change)
+  where each.account_id is not null
+  -- All lock in one order.
+  order by each.asset, each.status
+  on conflict (account_id, asset, status, slot) do update set payments = counted.payments + excluded.payments;
+  return null;
+end
+$function$;

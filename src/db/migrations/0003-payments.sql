@@ -71,11 +71,46 @@ create table payments (
   check (status not in ('completed', 'overpaid') or (completed_at is not null and credited_atoms is not null)),
   check (status not in ('pending', 'expired', 'cancelled') or credited_atoms is null)
 );
-create index payments_created on payments (account_id, created_at desc, id desc);
-create index payments_status on payments (account_id, status, created_at desc, id desc);
+-- One for each order a list can have, read backwards for the newest or largest first (docs/decisions/0013-lists.md).
+create index payments_created on payments (account_id, created_at, id);
+create index payments_status on payments (account_id, status, created_at, id);
+create index payments_asset on payments (account_id, asset, created_at, id);
+create index payments_net on payments (account_id, net_minor, created_at, id);
 create index payments_customer on payments (account_id, customer_id, created_at desc) where customer_id is not null;
 create index payments_decision_due on payments (chain) where decision_due;
 create index payments_open on payments (chain, expires_at) where status in ('pending', 'detected');
+
+-- How many payments there are, so that a list need not count millions: the sum over the slots, exact in every snapshot.
+-- A connection counts in a slot of its own, for two transactions that count in one row wait for each other. A slot can
+-- be negative: what one connection created another may settle.
+create table payment_counts (
+  account_id uuid not null,
+  asset text not null,
+  status text not null,
+  slot smallint not null,
+  payments bigint not null,
+  primary key (account_id, asset, status, slot)
+) with (fillfactor = 50);
+
+create function count_payment() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'UPDATE' and new.asset = old.asset and new.status = old.status then
+    return null;
+  end if;
+  insert into payment_counts as counted (account_id, asset, status, slot, payments)
+  select each.account_id, each.asset, each.status, pg_backend_pid() % 64, each.change
+  from (values (new.account_id, new.asset, new.status, 1), (old.account_id, old.asset, old.status, -1))
+    as each (account_id, asset, status, change)
+  where each.account_id is not null
+  -- All lock in one order.
+  order by each.asset, each.status
+  on conflict (account_id, asset, status, slot) do update set payments = counted.payments + excluded.payments;
+  return null;
+end
+$$;
+-- At the commit, so that nothing else is waited for while a counter is locked.
+create constraint trigger payments_counted after insert or delete or update of asset, status on payments
+  deferrable initially deferred for each row execute function count_payment();
 
 create table deposits (
   account_id uuid not null references accounts (id),

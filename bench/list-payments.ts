@@ -1,0 +1,220 @@
+/**
+ * GET /payments of a merchant with ten million payments: the statement that reads a page's rows against the plainest SQL
+ * for the same page on the same pool, in turns, and the exact total beside a plain count.
+ *
+ *   node bench/list-payments.ts [payments]
+ *
+ * Rows and totals must be the same before anything is printed. Bar: design, section 11.
+ */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { insertAccount } from '../src/accounts/accounts.sql.ts'
+import type { AccountId } from '../src/core/ids.ts'
+import { type Database, openDatabase, type Queryable } from '../src/db/database.ts'
+import { startCluster } from '../src/db/embedded.ts'
+import type { ListQuery } from '../src/db/list.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { listPayments } from '../src/payments/list-payments.sql.ts'
+
+const RATIO_MAX = 3
+const PAYMENTS = Number(process.argv[2] ?? 10_000_000)
+/** Pages of 25; nine tenths of the payments are the merchant's. */
+const LAST = Math.floor((PAYMENTS * 0.9) / 25)
+const MIDDLE = Math.floor(LAST / 2)
+const CUSTOMERS = Math.max(1, Math.floor(PAYMENTS / 30))
+const COLUMNS = 'id, status, asset, net_minor, fiat_currency, reference, created_at'
+
+/** What is asked, and the plainest SQL for it. `$1` is the account. */
+const CASES: readonly [name: string, query: ListQuery, where: string, order: string, offset?: number][] = [
+  ['first page', {}, '', 'created_at desc, id desc'],
+  ['page 100', { page: 100 }, '', 'created_at desc, id desc', 99 * 25],
+  ['the middle page', { page: MIDDLE }, '', 'created_at desc, id desc', (MIDDLE - 1) * 25],
+  ['the last page', { page: LAST }, '', 'created_at desc, id desc', (LAST - 1) * 25],
+  ['sorted by id', { sort: 'id', order: 'asc' }, '', 'id asc'],
+  ['one status', { filter_status: 'underpaid' }, "and status = 'underpaid'", 'created_at desc, id desc'],
+  [
+    'not one status',
+    { filter_status: 'completed', filter_status_op: 'is_not' },
+    "and status <> 'completed'",
+    'created_at desc, id desc',
+  ],
+  ['one coin', { filter_asset: 'BTC' }, "and asset = 'BTC'", 'created_at desc, id desc'],
+  [
+    'a range of amounts',
+    { total_min: 10, total_max: 11 },
+    'and net_minor between 1000 and 1100',
+    'created_at desc, id desc',
+  ],
+  [
+    'a day',
+    { start_date: '2026-01-02', end_date: '2026-01-03' },
+    "and created_at >= '2026-01-02Z' and created_at < '2026-01-03Z'",
+    'created_at desc, id desc',
+  ],
+  [
+    'part of an email',
+    { filter_email: 'buyer7' },
+    "and customer_email ilike '%buyer7%'",
+    'created_at desc, id desc',
+  ],
+  [
+    'a rare email',
+    { filter_email: 'nobody@' },
+    "and customer_email ilike '%nobody@%'",
+    'created_at desc, id desc',
+  ],
+  ['sorted by total', { sort: 'total' }, '', 'net_minor desc, created_at desc, id desc'],
+  ['sorted by status', { sort: 'status' }, '', 'status desc, created_at desc, id desc'],
+  ['sorted by asset', { sort: 'asset', order: 'asc' }, '', 'asset, created_at, id'],
+]
+
+const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const settings = [
+  'fsync=off',
+  'max_wal_size=8GB',
+  'shared_buffers=1GB',
+  'maintenance_work_mem=1GB',
+  'work_mem=16MB',
+]
+const cluster = await startCluster({ dataDir: folder, settings })
+try {
+  const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 2 })
+  await migrate(db)
+  const account = await insertAccount(db, {
+    name: 'Shop',
+    email: 'a@b.example',
+    mode: 'test',
+    currency: 'USD',
+  })
+  await fill(db, account.id)
+  const heads = ['rows', 'direct', 'ratio', 'total', 'plain count']
+  process.stdout.write(line('list of payments', heads))
+  let worst = 0
+  for (const [name, query, where, order, offset = 0] of CASES) {
+    const matching = `from payments where account_id = $1 ${where}`
+    const plain = `select ${COLUMNS} ${matching} order by ${order} limit 25 offset ${offset}`
+    const counted = `select count(*) as total ${matching}`
+    const { statements, page } = await record(db, account.id, query)
+    const [rows, total] = statements
+    assert.ok(rows)
+    const direct = { text: plain, values: [account.id] }
+    const { rows: wanted } = await db.query<{ id: string }>(plain, [account.id])
+    const ids = wanted.map(({ id }) => id)
+    assert.deepEqual(
+      page.items.map((item) => item.id),
+      ids,
+      name,
+    )
+    const { rows: count } = await db.query<{ total: bigint }>(counted, [account.id])
+    assert.equal(page.total, Number(count[0]?.total), name)
+    const [rowsMs = 0, directMs = 0] = await timeInTurns(db, [rows, direct])
+    const [countMs = 0, totalMs = 0] = await timeInTurns(db, [
+      { text: counted, values: [account.id] },
+      ...(total ? [total] : []),
+    ])
+    const ratio = rowsMs / directMs
+    worst = Math.max(worst, ratio)
+    process.stdout.write(line(name, [ms(rowsMs), ms(directMs), ratio.toFixed(2), ms(totalMs), ms(countMs)]))
+  }
+  const good = worst <= RATIO_MAX
+  process.stdout.write(
+    `worst ratio ${worst.toFixed(2)} (bar: at most ${RATIO_MAX}): ${good ? 'met' : 'MISSED'}\n`,
+  )
+  process.exitCode = good ? 0 : 1
+  await db.close()
+} finally {
+  await cluster.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** A payment a second, newest last; a tenth of another merchant, a third with an email, each customer ten times. */
+async function fill(db: Database, accountId: AccountId): Promise<void> {
+  const other = await insertAccount(db, {
+    name: 'Other',
+    email: 'o@b.example',
+    mode: 'test',
+    currency: 'USD',
+  })
+  for (const id of [accountId, other.id]) {
+    await db.query(
+      `insert into customers (account_id, id, email)
+       select $1::uuid, md5('customer ' || k)::uuid, 'buyer' || k || '@example.com' from generate_series(0, $2::bigint - 1) k`,
+      [id, CUSTOMERS],
+    )
+  }
+  const { rows: indexes } = await db.query<{ name: string; definition: string }>(
+    `select indexname as name, indexdef as definition from pg_indexes
+     where tablename = 'payments' and indexname <> 'payments_pkey'`,
+  )
+  for (const { name } of indexes) await db.query(`drop index ${name}`)
+  await db.query('alter table payments disable trigger all')
+  for (let from = 0; from < PAYMENTS; from += 1_000_000) {
+    const count = Math.min(1_000_000, PAYMENTS - from)
+    await db.query(
+      `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
+         quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
+         settlement_denominator, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
+         created_at, expires_at)
+       select case when n % 10 = 0 then $2::uuid else $1::uuid end,
+         uuidv7(t.at - clock_timestamp()),
+         (array['pending','expired','expired','cancelled','pending','expired','expired','expired','underpaid','failed'])[1 + (n * 7919 % 10)],
+         'sim-litecoin', (array['BTC','LTC','ETH','USDC','USDT'])[1 + (n * 104729 % 5)], 'USD',
+         1000 + n * 7907 % 100000, 10, 990 + n * 7907 % 100000, 10, 65000, 1, 'sandbox', t.at, 1, 1, 1000,
+         'tltc1q' || n, 6, case when n % 3 = 0 then md5('customer ' || t.k)::uuid end,
+         case when n % 3 = 0 then 'buyer' || t.k || '@example.com' end, 'order-' || n,
+         t.at, t.at + interval '30 minutes'
+       from generate_series($3::bigint, $4::bigint) n,
+         lateral (select timestamptz '2026-01-01Z' + make_interval(secs => n) as at, n * 7919 % $5::bigint as k) t`,
+      [accountId, other.id, from, from + count - 1, CUSTOMERS],
+    )
+  }
+  for (const { definition } of indexes) await db.query(definition)
+  await db.query('alter table payments enable trigger all')
+  await db.query(
+    `insert into payment_counts (account_id, asset, status, slot, payments)
+     select account_id, asset, status, 0, count(*) from payments group by account_id, asset, status`,
+  )
+  await db.query('vacuum (analyze) payments')
+  await db.query('vacuum (analyze) customers')
+}
+
+interface Statement {
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+/** A page, and the statements that read it: its rows, then its total unless the rows told it. */
+async function record(db: Database, accountId: AccountId, query: ListQuery) {
+  const statements: Statement[] = []
+  const recording: Queryable = {
+    query: (text, values = []) => {
+      statements.push({ text, values })
+      return db.query(text, values)
+    },
+  }
+  return { page: await listPayments(recording, accountId, query), statements }
+}
+
+/** The best time of each statement in milliseconds, for other work only ever adds; at most 30 turns or three seconds. */
+async function timeInTurns(db: Database, statements: readonly Statement[]): Promise<number[]> {
+  const best = statements.map(() => Infinity)
+  const begun = performance.now()
+  for (let turn = 0; turn < 30 && (turn < 3 || performance.now() - begun < 3_000); turn++) {
+    for (const [index, { text, values }] of statements.entries()) {
+      const start = performance.now()
+      await db.query(text, values)
+      best[index] = Math.min(best[index] ?? Infinity, performance.now() - start)
+    }
+  }
+  return best
+}
+
+function ms(duration: number): string {
+  return `${duration.toFixed(1)} ms`
+}
+
+function line(name: string, cells: readonly string[]): string {
+  return `${name.padEnd(20)}${cells.map((cell) => cell.padStart(13)).join('')}\n`
+}
