@@ -1,0 +1,122 @@
+/** The machine: Node, settings, the data directory and its disk, the keystore as a file. The signer alone opens it. */
+import { constants } from 'node:fs'
+import { access, readFile, stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../../config.ts'
+import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
+
+const NODE_MAJOR_MIN = 24
+/** PostgreSQL stops when it can not write its log. */
+const FREE_MB_MIN = 200
+const FREE_MB_ENOUGH = 2_000
+
+export function nodeVersion(): Finding {
+  const major = Number(process.versions.node.split('.')[0])
+  return major >= NODE_MAJOR_MIN
+    ? fine('node', `version ${process.versions.node}`)
+    : wrong(
+        'node',
+        `version ${process.versions.node}`,
+        'run Beck through npm, which brings Node 24: npx beck …',
+      )
+}
+
+export function settings(config: Config): Finding[] {
+  const { publicUrl } = config.settings
+  const isLocal = /^http:\/\/(localhost|127\.)/.test(publicUrl)
+  const hasNodes = Object.values(config.nodes).some((node) => node !== null)
+  return [
+    fine('settings', `data in ${config.dataDir}, pages at ${publicUrl}`),
+    ...(isLocal && hasNodes
+      ? [
+          warning(
+            'settings',
+            `BECK_PUBLIC_URL is ${publicUrl}, which no buyer can open`,
+            'set it to the address that your proxy serves over HTTPS',
+          ),
+        ]
+      : []),
+    ...config.unknownVariables.map((name) =>
+      warning(
+        'settings',
+        `${name} means nothing to Beck`,
+        'is it a slip? docs/operators.md lists the variables',
+      ),
+    ),
+  ]
+}
+
+export async function disk(config: Config): Promise<Finding> {
+  try {
+    const { bavail, bsize } = await statfs(config.dataDir)
+    const freeMb = Math.floor((bavail * bsize) / 1_000_000)
+    if (freeMb < FREE_MB_MIN)
+      return wrong('disk', `${freeMb} MB are free for ${config.dataDir}`, 'make room before writes fail')
+    if (freeMb < FREE_MB_ENOUGH)
+      return warning('disk', `${freeMb} MB are free for ${config.dataDir}`, 'make room soon')
+    return fine('disk', `${(freeMb / 1_000).toFixed(1)} GB are free for the data directory`)
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    if (isMissing && config.databaseUrl)
+      return fine('disk', `there is no ${config.dataDir}; with DATABASE_URL only the signer needs it`)
+    return wrong('disk', messageOf(error), 'let Beck read and write BECK_DATA_DIR')
+  }
+}
+
+/** @param isNeeded - Whether a live account or a node is there, so that somebody will want to be paid. */
+export async function keystore(
+  config: Config,
+  environment: NodeJS.ProcessEnv,
+  isNeeded: boolean,
+): Promise<Finding[]> {
+  const file = join(config.dataDir, 'keystore.json')
+  const found = await stat(file).catch(() => null)
+  if (!found) {
+    return [
+      isNeeded
+        ? warning(
+            'keystore',
+            'there is none in this data directory',
+            'run: beck wallet init (unless the signer runs elsewhere)',
+          )
+        : fine('keystore', 'none yet; test accounts need none'),
+    ]
+  }
+  return [await readableOnlyHere(file, found.mode), await passphrase(environment), limits(config)]
+}
+
+async function readableOnlyHere(file: string, mode: number): Promise<Finding> {
+  const isReadable = await access(file, constants.R_OK).then(
+    () => true,
+    () => false,
+  )
+  if (!isReadable)
+    return wrong('keystore', `${file} cannot be read by this user`, `run Beck as its owner, or chown ${file}`)
+  if ((mode & 0o077) !== 0)
+    return warning('keystore', `${file} can be read by other users`, `run: chmod 600 ${file}`)
+  return fine('keystore', `${file}; the 24 words, on paper and elsewhere, are its only backup`)
+}
+
+async function passphrase(environment: NodeJS.ProcessEnv): Promise<Finding> {
+  const file = environment.BECK_KEYSTORE_PASSPHRASE_FILE
+  if (environment.BECK_KEYSTORE_PASSPHRASE) return fine('passphrase', 'from BECK_KEYSTORE_PASSPHRASE')
+  if (!file)
+    return warning(
+      'passphrase',
+      'neither BECK_KEYSTORE_PASSPHRASE nor BECK_KEYSTORE_PASSPHRASE_FILE is set here',
+      'set one where the signer runs: withdrawals of live accounts wait without it',
+    )
+  return readFile(file).then(
+    () => fine('passphrase', `from ${file}`),
+    (error) => wrong('passphrase', messageOf(error), 'correct BECK_KEYSTORE_PASSPHRASE_FILE'),
+  )
+}
+
+const limits = (config: Config): Finding =>
+  config.hasSignerLimits
+    ? fine('limits', 'BECK_SIGNER_LIMITS bounds what can leave')
+    : warning(
+        'limits',
+        'BECK_SIGNER_LIMITS is not set: nothing bounds what a thief of this server could pay out',
+        'set it, for example BTC=tx:1,hour:2,day:5;USDC=tx:5000,hour:10000,day:50000',
+      )

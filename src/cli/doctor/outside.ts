@@ -1,0 +1,112 @@
+/** What lies outside: nodes, token contracts, what the watchers saw of the chains, exchanges. */
+import type { ChainPort } from '../../chains/chain.ts'
+import { createRpc, httpCarrier, readNodeUrl } from '../../chains/ethereum/rpc.ts'
+import type { Config } from '../../config.ts'
+import { ASSET_FACTS } from '../../core/assets.ts'
+import { SILENT } from '../../core/log.ts'
+import { readHealth } from '../../flows/health.ts'
+import { openLog } from '../../log.ts'
+import { connectedChains, openPorts } from '../../main.ts'
+import { sandboxRates } from '../../rates/sandbox.ts'
+import { allSources } from '../../rates/sources/all.ts'
+import type { Store } from '../../store.ts'
+import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
+
+const EXCHANGES_MIN = 2
+const EXCHANGE_LIMIT_MS = 5_000
+const ERC20_DECIMALS = '0x313ce567'
+
+export async function chains(config: Config, { db }: Store): Promise<Finding[]> {
+  const ports = openPorts(config, db, openLog('silent')).filter(({ chain }) => !chain.startsWith('sim-'))
+  const never = { live: sandboxRates(), test: sandboxRates() }
+  try {
+    const nodes = await Promise.all(ports.map((port) => node(port)))
+    const { chains: seen, backlog } = await readHealth(
+      { db, rates: never, log: SILENT },
+      connectedChains(config),
+    )
+    return [
+      ...nodes,
+      ...(await tokens(config)),
+      ...seen.map(({ chain, problem, tipHeight, viewAgeMs }) =>
+        problem === null
+          ? fine(chain, `seen ${Math.round((viewAgeMs ?? 0) / 1_000)} s ago, at block ${tipHeight}`)
+          : warning(chain, problem, 'is a server with role all or watcher running?'),
+      ),
+      ...(backlog?.frozen ?? []).map(({ chain, asset, reason }) =>
+        wrong(`${asset} on ${chain}`, `withdrawals are frozen: ${reason}`, 'run: beck reconcile'),
+      ),
+    ]
+  } finally {
+    await Promise.all(ports.map((port) => port.close()))
+  }
+}
+
+async function node(port: ChainPort): Promise<Finding> {
+  const about = `${port.chain} node`
+  const variable = `${port.chain.toUpperCase()}_RPC_URL`
+  try {
+    await port.identity()
+    return fine(about, `answers, at block ${(await port.tip()).height}`)
+  } catch (error) {
+    return wrong(about, messageOf(error), `start the node, or correct ${variable} and its network variable`)
+  }
+}
+
+/** Whether the contracts of the tokens are tokens on the chain that the node follows. */
+async function tokens(config: Config): Promise<Finding[]> {
+  const { ethereum } = config.nodes
+  if (!ethereum || !/^http/.test(ethereum.rpcUrl)) return []
+  const rpc = createRpc(...carried(ethereum.rpcUrl))
+  try {
+    return await Promise.all(
+      (['USDC', 'USDT'] as const).map(async (asset) => {
+        const contract = config.tokens[asset]
+        const variable = `${asset}_CONTRACT`
+        try {
+          const answer = await rpc.get('eth_call', [{ to: contract, data: ERC20_DECIMALS }, 'latest'])
+          const isToken =
+            typeof answer === 'string' &&
+            /^0x[0-9a-f]{64}$/i.test(answer) &&
+            BigInt(answer) === BigInt(ASSET_FACTS[asset].decimals)
+          return isToken
+            ? fine(asset, `its contract is ${contract}`)
+            : wrong(
+                asset,
+                `at ${contract} is no token of ${ASSET_FACTS[asset].decimals} decimals on ${ethereum.network}`,
+                `set ${variable} to its contract there`,
+              )
+        } catch (error) {
+          return wrong(asset, messageOf(error), `start the node, or correct ETHEREUM_RPC_URL and ${variable}`)
+        }
+      }),
+    )
+  } finally {
+    rpc.close()
+  }
+}
+
+function carried(rpcUrl: string): Parameters<typeof createRpc> {
+  const url = readNodeUrl(rpcUrl, ['http:', 'https:'])
+  return [url, httpCarrier(url)]
+}
+
+export async function rates(config: Config, isNeeded: boolean): Promise<Finding> {
+  if (config.fixedRates !== null)
+    return warning('rates', 'fixed by BECK_RATES', 'nobody updates them: for closed networks only')
+  if (!isNeeded) return fine('rates', 'no live account needs any yet; test accounts have their own')
+  const answers = await Promise.allSettled(
+    allSources().map(async (source) => {
+      await source.readTickers(AbortSignal.timeout(EXCHANGE_LIMIT_MS))
+      return source.name
+    }),
+  )
+  const reached = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+  return reached.length >= EXCHANGES_MIN
+    ? fine('rates', `${reached.join(', ')} answer`)
+    : wrong(
+        'rates',
+        `${reached.length} of ${answers.length} exchanges answer, and ${EXCHANGES_MIN} must agree`,
+        'let this machine reach them over HTTPS, or set BECK_RATES=fixed:… on a closed network',
+      )
+}

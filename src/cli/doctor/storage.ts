@@ -1,0 +1,64 @@
+/** The database, its schema and clock, and whether the secret key is the one that it was made with. */
+import type { Config } from '../../config.ts'
+import { readMigrations } from '../../db/migrate.ts'
+import { secretKeyFile } from '../../secret-key.ts'
+import type { Store } from '../../store.ts'
+import { currentWallets } from '../../wallets/wallets.sql.ts'
+import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
+
+const POSTGRES_MIN = 150_000
+/** Logs and webhooks carry this machine's clock, deadlines the database's. */
+const CLOCKS_APART_MS_MAX = 2_000
+
+export async function database({ db, name }: Store): Promise<Finding[]> {
+  try {
+    const askedAtMs = Date.now()
+    const { rows } = await db.query<{ number: number; version: string; now: Date }>(
+      `select current_setting('server_version_num')::int as number, current_setting('server_version') as version,
+        clock_timestamp() as now`,
+    )
+    const row = rows[0]
+    if (!row || row.number < POSTGRES_MIN)
+      return [wrong('database', `PostgreSQL ${row?.version}, ${name}`, 'Beck needs PostgreSQL 15 or newer')]
+    return [
+      fine('database', `PostgreSQL ${row.version}, ${name}`),
+      clocks(askedAtMs, Date.now(), row.now.getTime()),
+      await migrations(db),
+    ]
+  } catch (error) {
+    return [wrong('database', `${name}: ${messageOf(error)}`, 'start PostgreSQL, or correct DATABASE_URL')]
+  }
+}
+
+/** @param databaseMs - The database's clock, read at some moment between the two others. */
+function clocks(askedAtMs: number, answeredAtMs: number, databaseMs: number): Finding {
+  const apartMs = Math.max(0, askedAtMs - databaseMs, databaseMs - answeredAtMs)
+  return apartMs <= CLOCKS_APART_MS_MAX
+    ? fine('clock', "agrees with the database's")
+    : warning(
+        'clock',
+        `differs from the database's by ${(apartMs / 1_000).toFixed(1)} s`,
+        'let both machines keep time (NTP): receivers refuse webhooks whose time is wrong',
+      )
+}
+
+async function migrations(db: Store['db']): Promise<Finding> {
+  const applied = await db
+    .query<{ name: string }>('select name from schema_migrations')
+    .then(({ rows }) => new Set(rows.map((row) => row.name)))
+    .catch(() => new Set<string>())
+  const missing = (await readMigrations()).filter((migration) => !applied.has(migration.name))
+  return missing.length === 0
+    ? fine('migrations', `${applied.size} of ${applied.size} ran`)
+    : wrong('migrations', `${missing.length} have not run`, 'run: beck migrate')
+}
+
+export async function secretKey(config: Config, { db, secrets }: Store): Promise<Finding> {
+  const where = config.secretKey ? 'BECK_SECRET_KEY' : secretKeyFile(config.dataDir)
+  try {
+    await currentWallets(db, secrets)
+    return fine('secret key', `${where}; keep a copy of it with your backups`)
+  } catch (error) {
+    return wrong('secret key', messageOf(error), `set the key this database was made with (now: ${where})`)
+  }
+}

@@ -1,0 +1,91 @@
+/** `beck doctor` as people run it, on real nodes: it names what is wrong, says what to do, and never shows a secret. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { after } from 'node:test'
+import { startAnvil } from '../anvil.ts'
+import { startBeckProcess } from '../beck-process.ts'
+import { testDatabaseUrl } from '../database.ts'
+import { startNode } from '../litecoind.ts'
+
+interface Finding {
+  readonly about: string
+  readonly state: string
+  readonly message: string
+  readonly advice?: string
+}
+
+const dataDir = await mkdtemp(join(tmpdir(), 'beck-doctor-'))
+after(() => rm(dataDir, { recursive: true, force: true }))
+const settings = {
+  DATABASE_URL: await testDatabaseUrl({ template: false }),
+  BECK_SECRET_KEY: Buffer.alloc(32, 5).toString('hex'),
+  BECK_DATA_DIR: dataDir,
+}
+
+/** @returns What it said about each thing, and how it ended. */
+async function diagnose(more: Record<string, string> = {}) {
+  const doctor = startBeckProcess(['doctor'], { ...settings, ...more })
+  const code = await doctor.ended
+  const [answer = assert.fail('it said nothing')] = doctor.said
+  const findings = new Map((answer.findings as Finding[]).map((finding) => [finding.about, finding]))
+  const about = (name: string): Finding => findings.get(name) ?? assert.fail(`nothing about ${name}`)
+  for (const { state, advice } of findings.values()) assert.equal(advice === undefined, state === 'fine')
+  return { code, about, text: JSON.stringify(answer) }
+}
+
+test('settings that cannot be used are listed, and nothing else is looked at', async () => {
+  const { code, about, text } = await diagnose({ PORT: 'http', REDIS_URL: 'mysql://me:s3cret@x' })
+  assert.equal(code, 1)
+  assert.match(about('settings').message, /PORT is "http".*REDIS_URL/s)
+  assert.doesNotMatch(text, /s3cret/)
+})
+
+test('a database without its tables is sent to be migrated, and is well after that', async () => {
+  const before = await diagnose()
+  assert.equal(before.code, 1)
+  assert.match(before.about('migrations').advice ?? '', /beck migrate/)
+  assert.equal(await startBeckProcess(['migrate'], settings).ended, 0)
+  const { code, about } = await diagnose({ BECK_PUBLIC_URI: 'https://pay.example.com' })
+  assert.equal(code, 0)
+  for (const name of ['node', 'disk', 'database', 'clock', 'migrations', 'secret key', 'keystore', 'rates'])
+    assert.equal(about(name).state, 'fine', name)
+  assert.match(about('settings').message, /BECK_PUBLIC_URI means nothing/)
+})
+
+test('a keystore that others can read, a passphrase that is not there and missing limits are named', async () => {
+  await writeFile(join(dataDir, 'keystore.json'), '{}', { mode: 0o644 })
+  const { about } = await diagnose({ BECK_KEYSTORE_PASSPHRASE_FILE: join(dataDir, 'none') })
+  assert.match(about('keystore').advice ?? '', /chmod 600/)
+  assert.equal(about('passphrase').state, 'wrong')
+  assert.match(about('limits').advice ?? '', /BTC=tx:1/)
+  await rm(join(dataDir, 'keystore.json'))
+})
+
+test('a node on another network, a dead one and a contract that is no token are told apart', async () => {
+  const [litecoin, anvil] = await Promise.all([startNode({ wallet: false }), startAnvil()])
+  const usdc = await anvil.deploy('UsdCoin')
+  const { code, about, text } = await diagnose({
+    LITECOIN_RPC_URL: litecoin.rpcUrl,
+    LITECOIN_NETWORK: 'mainnet',
+    BITCOIN_RPC_URL: 'http://me:s3cret@127.0.0.1:9',
+    ETHEREUM_RPC_URL: anvil.url,
+    ETHEREUM_NETWORK: 'dev',
+    USDC_CONTRACT: usdc,
+  })
+  assert.equal(code, 1)
+  assert.equal(about('litecoin node').state, 'wrong')
+  assert.match(about('litecoin node').message, /wrong chain/)
+  assert.match(about('bitcoin node').message, /cannot be reached/)
+  assert.equal(about('ethereum node').state, 'fine')
+  assert.equal(about('USDC').state, 'fine')
+  assert.match(about('USDT').message, /no token of 6 decimals on dev/)
+  assert.match(about('ethereum').advice ?? '', /watcher/)
+  assert.match(about('keystore').advice ?? '', /wallet init/)
+  assert.doesNotMatch(text, /s3cret/)
+  assert.ok(!text.includes(encodeURIComponent(litecoin.password)))
+
+  const well = await diagnose({ LITECOIN_RPC_URL: litecoin.rpcUrl, LITECOIN_NETWORK: 'regtest' })
+  assert.deepEqual([well.code, well.about('litecoin node').state], [0, 'fine'])
+})
