@@ -1,149 +1,100 @@
 /**
- * Gas per swept deposit, on a real Anvil with the rules of Prague: each address sending by itself (tokens after we
- * funded its gas), against one EIP-7702 transaction of the treasury for many. Checks that everything arrived before it
- * prints. The tokens are plain ones: mainnet's USDC costs about 15,000 gas more per transfer, either way.
+ * Gas per swept deposit, through the whole flow on a real Anvil: payments are paid and confirmed, the worker plans, the
+ * signer signs, blocks are mined until every sweep is done, and the gas of all transactions that it took is read from
+ * their receipts. Everything has to have arrived to the atom before a figure is printed.
  *
- *   node bench/sweep-gas.ts
+ *   node bench/sweep-gas.ts [deposits]
+ *
+ * Each alone is a chain before Prague; together, one with EIP-7702. The contract of the test token does what USDC's does:
+ * two looks into a blocklist. USDC's own proxy costs about 7,000 gas more for each transfer, either way.
  */
 import assert from 'node:assert/strict'
-import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { encodeFunctionData } from 'viem/utils'
-import { delegateDeployment, sweepCall } from '../src/chains/ethereum/sweep.ts'
-import { CONTRACT_ABI, launchAnvil } from '../test/anvil.ts'
+import { after, test } from 'node:test'
+import { type EthereumPayouts, ethereumPayouts } from '../test/e2e/ethereum-payouts.ts'
+import { globalSetup, globalTeardown } from '../test/global-setup.ts'
 
-const DEPOSITS = 50
-const CHAIN = { chainId: 31_337, maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n }
-const TRANSFER_GAS = 21_000n
+const DEPOSITS = Number(process.argv[2] ?? 30)
+/** Dollars of each payment. */
+const PRICE = 100n
 
-const anvil = await launchAnvil({ hardfork: 'prague' })
-try {
-  const token = await anvil.deploy('UsdCoin')
-  const treasury = privateKeyToAccount(generatePrivateKey())
-  await anvil.send({ to: treasury.address, value: 10n ** 20n })
-  await anvil.call(token, 'transfer', [treasury.address, 1n])
-  const deployment = await anvil.send({ data: delegateDeployment(treasury.address) })
-  await anvil.mine()
-  const delegate = (await receiptOf(deployment)).contractAddress
-  assert.ok(delegate)
+await globalSetup()
+after(globalTeardown)
 
-  for (const asset of ['ether', 'token'] as const) {
-    const alone = await sweepAlone(asset, await deposit(asset))
-    const accounts = await deposit(asset)
-    const first = await sweepBatch(asset, accounts, true)
-    await deposit(asset, accounts)
-    const again = await sweepBatch(asset, accounts, false)
-    const figures = { [alone.name]: alone.gas, 'one batch, new addresses': first, 'one batch, again': again }
-    for (const [name, gas] of Object.entries(figures)) {
-      const ratio = Number(gas) / Number(alone.gas)
-      process.stdout.write(
-        `${asset.padEnd(6)} ${name.padEnd(28)} ${String(gas).padStart(7)} gas per deposit  ${ratio.toFixed(2)} of sending alone\n`,
-      )
-    }
-  }
+test('gas per swept deposit', async () => {
+  const older = await ethereumPayouts({ confirmations: 2, hardfork: 'cancun' })
+  const ether = await measure(older, 'ETH', DEPOSITS)
+  const alone = await measure(older, 'USDC', DEPOSITS)
+  const newer = await ethereumPayouts({ confirmations: 2 })
+  const deployment = await deploy(newer)
+  print('ether, each alone', ether, ether)
+  print('token, each alone after its gas', alone, alone)
+  for (const count of [1, 5, DEPOSITS])
+    print(`token, ${count} together`, await measure(newer, 'USDC', count), alone)
+  process.stdout.write(`the contract, once: ${deployment} gas\n`)
+})
 
-  async function deposit(asset: 'ether' | 'token', accounts = Array.from({ length: DEPOSITS }, newAccount)) {
-    for (const account of accounts) {
-      if (asset === 'ether') await anvil.send({ to: account.address, value: 10n ** 18n })
-      else await anvil.call(token, 'transfer', [account.address, 1_000_000n])
-    }
-    await mineAll()
-    return accounts
-  }
+interface Cost {
+  /** For each deposit, of everything that was signed to bring it to the hot wallet. */
+  readonly gas: bigint
+  /** Ether that was given to the address for its gas and stays there, as gas at the price that was paid. */
+  readonly leftBehind: bigint
+}
 
-  async function sweepAlone(asset: 'ether' | 'token', accounts: readonly PrivateKeyAccount[]) {
-    const before = await treasuryHas(asset)
-    let gas = 0n
-    const hashes: string[] = []
-    if (asset === 'token') {
-      // Funding costs a transfer of its own.
-      for (const account of accounts) {
-        hashes.push(await anvil.send({ to: account.address, value: 10n ** 16n }))
-      }
-      await mineAll()
-    }
-    for (const account of accounts) {
-      const call =
-        asset === 'ether'
-          ? { to: treasury.address, value: 10n ** 18n - TRANSFER_GAS * CHAIN.maxFeePerGas, gas: TRANSFER_GAS }
-          : {
-              to: token,
-              data: encodeFunctionData({
-                abi: CONTRACT_ABI,
-                functionName: 'transfer',
-                args: [treasury.address, 1_000_000n],
-              }),
-              gas: 100_000n,
-            }
-      hashes.push(await send(await account.signTransaction({ type: 'eip1559', ...CHAIN, ...call, nonce: 0 })))
-    }
-    await mineAll()
-    for (const hash of hashes) gas += (await receiptOf(hash)).gas
-    assert.equal((await treasuryHas(asset)) > before, true)
-    if (asset === 'token') assert.equal((await treasuryHas(asset)) - before, 1_000_000n * BigInt(DEPOSITS))
-    const name = asset === 'ether' ? 'each alone' : 'each alone, gas funded first'
-    return { name, gas: gas / BigInt(accounts.length) }
-  }
+async function measure(payouts: EthereumPayouts, asset: 'ETH' | 'USDC', count: number): Promise<Cost> {
+  const { gateway, port, hotWallet } = payouts
+  const held = async () => (await port.holdings({ outpoints: [], addresses: [hotWallet] }))[asset] ?? 0n
+  const [before, leftBefore, since] = [await held(), await leftBehind(payouts), await lastSigned(payouts)]
+  let paid = 0n
+  for (let deposit = 0; deposit < count; deposit++) paid += await payouts.earn(asset, PRICE)
+  await payouts.finish()
+  const { gas, feeWei } = await gasSince(payouts, since)
+  assert.equal((await held()) - before, asset === 'ETH' ? paid - feeWei : paid)
+  const { rowCount } = await gateway.db.query("select from sweeps where status <> 'done'")
+  assert.equal(rowCount, 0)
+  const left = (((await leftBehind(payouts)) - leftBefore) * gas) / feeWei
+  return { gas: gas / BigInt(count), leftBehind: left / BigInt(count) }
+}
 
-  async function sweepBatch(
-    asset: 'ether' | 'token',
-    accounts: readonly PrivateKeyAccount[],
-    delegating: boolean,
-  ): Promise<bigint> {
-    const before = await treasuryHas(asset)
-    const to = delegate as `0x${string}`
-    const call = {
-      ...CHAIN,
-      to,
-      data: sweepCall(
-        accounts.map((account) => ({ account: account.address, token: asset === 'token' ? token : null })),
-      ),
-      gas: 10_000_000n,
-      nonce: Number(await anvil.rpc('eth_getTransactionCount', [treasury.address, 'latest'])),
-    }
-    const authorizationList = await Promise.all(
-      accounts.map((account) => account.signAuthorization({ address: to, chainId: CHAIN.chainId, nonce: 0 })),
+async function leftBehind({ gateway, port }: EthereumPayouts): Promise<bigint> {
+  const { rows } = await gateway.db.query<{ address: string }>('select distinct address from deposits')
+  return (await port.holdings({ outpoints: [], addresses: rows.map((row) => row.address) })).ETH ?? 0n
+}
+
+/** Two tokens at once make the worker ask for it; what it costs beyond their own sweeps, which go alone. */
+async function deploy(payouts: EthereumPayouts): Promise<bigint> {
+  const since = await lastSigned(payouts)
+  for (let deposit = 0; deposit < 2; deposit++) await payouts.earn('USDC', PRICE)
+  await payouts.finish()
+  return (await gasSince(payouts, since, 'deploy')).gas
+}
+
+async function lastSigned({ gateway }: EthereumPayouts): Promise<Date> {
+  const { rows } = await gateway.db.query<{ at: Date | null }>(
+    'select max(created_at) as at from signed_transactions',
+  )
+  return rows[0]?.at ?? new Date(0)
+}
+
+async function gasSince({ anvil, gateway }: EthereumPayouts, since: Date, kind: string | null = null) {
+  const { rows } = await gateway.db.query<{ txid: string }>(
+    `select txid from signed_transactions where created_at > $1 and outcome = 'confirmed' and ($2::text is null or kind = $2)`,
+    [since, kind],
+  )
+  let [gas, feeWei] = [0n, 0n]
+  for (const { txid } of rows) {
+    const receipt = await anvil.rpc<{ gasUsed: string; effectiveGasPrice: string }>(
+      'eth_getTransactionReceipt',
+      [txid],
     )
-    const raw = delegating
-      ? await treasury.signTransaction({ type: 'eip7702', ...call, authorizationList })
-      : await treasury.signTransaction({ type: 'eip1559', ...call })
-    const hash = await send(raw)
-    await mineAll()
-    const receipt = await receiptOf(hash)
-    const arrived = (await treasuryHas(asset)) - before + (asset === 'ether' ? receipt.feeWei : 0n)
-    assert.equal(arrived, BigInt(DEPOSITS) * (asset === 'ether' ? 10n ** 18n : 1_000_000n))
-    return receipt.gas / BigInt(accounts.length)
+    gas += BigInt(receipt.gasUsed)
+    feeWei += BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice)
   }
-
-  async function treasuryHas(asset: 'ether' | 'token'): Promise<bigint> {
-    if (asset === 'ether') return anvil.balance(treasury.address)
-    const data = `0x70a08231${treasury.address.slice(2).padStart(64, '0')}`
-    return BigInt(await anvil.rpc<string>('eth_call', [{ to: token, data }, 'latest']))
-  }
-} finally {
-  await anvil.remove()
+  return { gas, feeWei }
 }
 
-function newAccount(): PrivateKeyAccount {
-  return privateKeyToAccount(generatePrivateKey())
-}
-
-function send(raw: string): Promise<string> {
-  return anvil.rpc('eth_sendRawTransaction', [raw])
-}
-
-/** A block holds 30 million gas; what waits may need several. */
-function mineAll(): Promise<void> {
-  return anvil.mine(8)
-}
-
-async function receiptOf(hash: string) {
-  const receipt = await anvil.rpc<{
-    status: string
-    gasUsed: string
-    effectiveGasPrice: string
-    contractAddress: string | null
-  }>('eth_getTransactionReceipt', [hash])
-  assert.equal(receipt.status, '0x1')
-  const gas = BigInt(receipt.gasUsed)
-  return { gas, feeWei: gas * BigInt(receipt.effectiveGasPrice), contractAddress: receipt.contractAddress }
+function print(what: string, cost: Cost, alone: Cost): void {
+  const ratio = (Number(cost.gas + cost.leftBehind) / Number(alone.gas + alone.leftBehind)).toFixed(2)
+  process.stdout.write(
+    `${what.padEnd(32)} ${String(cost.gas).padStart(6)} gas, left behind ${String(cost.leftBehind).padStart(6)}: ${ratio} of alone\n`,
+  )
 }

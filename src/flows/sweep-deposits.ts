@@ -1,6 +1,6 @@
 /**
  * Which deposits move to the hot wallet, and how: those that are worth their gas, tokens together where the chain has
- * EIP-7702 and there are enough of them. The signer does the rest.
+ * EIP-7702. The signer does the rest.
  */
 import type { BatchSweeping, ChainPort } from '../chains/chain.ts'
 import { ASSET_FACTS, type Mode } from '../core/assets.ts'
@@ -21,12 +21,12 @@ import { hotWalletOf } from './tend-senders.ts'
 const PLANNED_PER_TURN = 40
 const SWEPT_ASSETS = ['ETH', 'USDC', 'USDT'] as const
 type SweptAsset = (typeof SWEPT_ASSETS)[number]
-/** Gas of a sweep: ether alone; tokens with the transfer that funds them. A part of a batch takes less (bench/sweep-gas.ts). */
-const SWEEP_GAS = { ETH: 21_000n, token: 86_000n } as const
+/** Gas of a sweep: ether alone; tokens with what funds them. In a batch it is less (bench/sweep-gas.ts). */
+const SWEEP_GAS = { ETH: 21_000n, token: 100_000n } as const
 /** What a sweep moves is worth at least this many times its gas; the rest is left until prices fall. */
 const WORTH_GAS_TIMES = 20n
-/** So many tokens at once are cheaper together (bench/sweep-gas.ts). */
-const BATCH_FROM = 2
+/** So many tokens that wait at once are worth the contract, which pays for itself within twenty sweeps. */
+const DEPLOY_FROM = 2
 
 /** @returns How many sweeps were planned. */
 export async function planSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<number> {
@@ -35,7 +35,7 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
   if (found.length === 0) return 0
   const tokens = found.filter((plan) => plan.asset !== 'ETH')
   const batching = await readBatching(gateway, port, tokens)
-  if (batching && !batching.isDeployed && tokens.length >= BATCH_FROM)
+  if (batching && !batching.isDeployed && tokens.length >= DEPLOY_FROM)
     await wantDelegate(gateway.db, chain, batching.delegate)
 
   // All at once, so that the signer finds them together.
@@ -44,8 +44,8 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
     for (const plan of found) {
       const account = batching?.isDeployed ? batching.accounts[tokens.indexOf(plan)] : undefined
       const delegates = account?.delegates ?? false
-      // An address that delegates runs code when it receives ether: a plain transfer could not fund its gas.
-      const way = account && (delegates || tokens.length >= BATCH_FROM) ? 'batch' : 'alone'
+      // Cheaper even for one, and an address that delegates runs code when ether comes: no plain transfer funds its gas.
+      const way = account ? 'batch' : 'alone'
       if (account) await raiseNonce(tx, chain, plan.address, account.nonce)
       if (await planSweep(tx, chain, { ...plan, way, delegates })) planned += 1
     }

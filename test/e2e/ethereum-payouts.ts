@@ -52,6 +52,8 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
     signer,
     hotWallet,
     async pay(asset, dollars) {
+      // Nothing is quoted on a view of the chain that is some seconds old.
+      await road.follow()
       const payment = await road.create(asset, dollars)
       if (asset === 'ETH') await anvil.send({ to: payment.address, value: payment.dueAtoms })
       else

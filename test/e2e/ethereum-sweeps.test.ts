@@ -114,6 +114,36 @@ describe('sweeping on a chain with EIP-7702', () => {
       assert.equal((await held(payouts)).USDC - before.USDC, paid)
     })
 
+  it('an intruder who owns the database moves nothing to where we are not', async () => {
+    const [paid, other] = [await payouts.pay('USDC', 100n), await payouts.pay('USDC', 100n)]
+    const thief = `0x${'7e'.repeat(20)}`
+    await payouts.turn()
+    const kinds = await kindsOf(payouts)
+    await gateway.db.query(`insert into sweep_delegates (chain, address) values ('ethereum', $1)`, [thief])
+    await gateway.db.query(`update sweeps set address = $1 where status = 'planned' and address = $2`, [
+      thief,
+      paid.address,
+    ])
+    await gateway.db.query(
+      `update sweeps set position = position + 1 where status = 'planned' and address = $1`,
+      [other.address],
+    )
+    await payouts.turn()
+    assert.deepEqual(await kindsOf(payouts), kinds, 'nothing was signed')
+    await gateway.db.query(`update sweeps set address = $1 where status = 'planned' and address = $2`, [
+      paid.address,
+      thief,
+    ])
+    await gateway.db.query(
+      `update sweeps set position = position - 1 where status = 'planned' and address = $1`,
+      [other.address],
+    )
+    await gateway.db.query('delete from sweep_delegates where address = $1', [thief])
+    await payouts.finish()
+    assert.equal(await payouts.tokensOf('USDC', thief), 0n)
+    assert.equal(await payouts.tokensOf('USDC', paid.address), 0n)
+  })
+
   it('a batch that no block takes is sent again at a higher fee, authorisations included', async () => {
     const before = await held(payouts)
     const paid = (await payouts.earn('USDT', 100n)) + (await payouts.earn('USDT', 100n))
