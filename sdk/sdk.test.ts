@@ -77,6 +77,41 @@ describe('against the real server', () => {
     assert.deepEqual(await beck.webhooks.delete(endpoint.id), { id: endpoint.id, deleted: true })
   })
 
+  test('events are replayed through all pages, from where one stopped', async () => {
+    const { cursor } = await beck.events.list({ after: 'latest' })
+    assert.ok(cursor)
+    const { id } = await beck.payments.create({ asset: 'LTC', fiat_amount: 5, customer_email: 'e@b.example' })
+    for (const _ of [1, 2, 3, 4]) await beck.payments.create({ asset: 'LTC', fiat_amount: 5 })
+    const types: string[] = []
+    const ids: unknown[] = []
+    for await (const event of beck.events.list({ after: cursor, limit: 2 })) {
+      types.push(event.type)
+      ids.push(event.data.id)
+    }
+    assert.deepEqual([types, ids[0]], [Array(5).fill('payment.created'), id])
+    const page = await beck.events.list({ after: cursor, limit: 2 })
+    assert.deepEqual([page.items.length, page.has_more], [2, true])
+  })
+
+  test('an endpoint is looked up, its secret rotated, what it was sent listed and sent again', async () => {
+    const { id, secret } = await beck.webhooks.create({
+      url: 'https://shop.example/hook',
+      events: ['payment.created'],
+    })
+    await beck.payments.create({ asset: 'LTC', fiat_amount: 5 })
+    assert.equal((await beck.webhooks.retrieve(id)).disabled_reason, null)
+    const rotated = await beck.webhooks.rotate(id)
+    assert.notEqual(rotated.secret, secret)
+    assert.ok(Date.parse(rotated.previous_secret_until) > Date.now())
+    assert.equal((await beck.webhooks.enable(id)).is_active, true)
+    const deliveries = []
+    for await (const delivery of beck.webhooks.deliveries(id, { limit: 1 })) deliveries.push(delivery)
+    const [delivery] = deliveries
+    assert.ok(delivery)
+    assert.deepEqual([deliveries.length, delivery.event_type, delivery.attempts], [1, 'payment.created', []])
+    assert.equal((await beck.webhooks.redeliver(id, delivery.id)).id, delivery.id)
+  })
+
   test('errors come as classes with a stable reason', async () => {
     await assert.rejects(beck.payments.create({ asset: 'LTC', fiat_amount: 0 }), (error) => {
       assert.ok(error instanceof InvalidRequestError)
@@ -91,6 +126,26 @@ describe('against the real server', () => {
       AuthenticationError,
     )
   })
+})
+
+test('every operation of the document has its method, and no method asks for another', async () => {
+  const asked = new Set<string>()
+  const fake: typeof fetch = async (url, init) => {
+    const path = new URL(String(url)).pathname.replace('/v1', '').replace(/\/(a|b)(?=\/|$)/g, '/{}')
+    asked.add(`${init?.method} ${path}`)
+    const data = { items: [], total: 0, page: 1, limit: 25, total_pages: 0, has_more: false, cursor: null }
+    return Response.json({ data, error: null })
+  }
+  const client = new Beck({ apiKey: 'x', baseUrl: 'https://pay.example/v1', fetch: fake })
+  for (const group of Object.values(client)) {
+    for (const [name, method] of Object.entries(group as Record<string, (...given: string[]) => unknown>))
+      if (name !== 'verify') await method('a', 'b')
+  }
+  const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'))
+  const operations = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/\{\w+\}/g, '{}')}`),
+  )
+  assert.deepEqual([...asked].sort(), operations.sort())
 })
 
 describe('against a server that fails', () => {

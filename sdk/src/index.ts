@@ -5,13 +5,13 @@
  * const beck = new Beck({ apiKey: process.env.BECK_API_KEY, baseUrl: 'https://pay.example.com/v1' })
  * const payment = await beck.payments.create({ asset: 'LTC', fiat_amount: 49.99, reference: 'order-1001' })
  */
-import { type List, openList, type Page } from './list.ts'
+import { type Events, type List, openEvents, openList, type Page, type Replay } from './list.ts'
 import { type BeckOptions, type CallOptions, openSend, type Send } from './request.ts'
 import type * as api from './types.ts'
 import { verify } from './webhooks.ts'
 
 export * from './errors.ts'
-export type { List, Page } from './list.ts'
+export type { Events, List, Page, Replay } from './list.ts'
 export type { BeckOptions, CallOptions } from './request.ts'
 export type * from './types.ts'
 export { type VerifyOptions, WebhookVerificationError } from './webhooks.ts'
@@ -90,8 +90,33 @@ export class Beck {
     list: (query?: api.ListWebhooksQuery) => this.#list<api.ListWebhooksData>('/webhooks', query),
     delete: (id: string, options?: CallOptions) =>
       this.#send<api.DeleteWebhookData>({ method: 'DELETE', path: `/webhooks/${segment(id)}`, ...options }),
+    retrieve: (id: string, options?: CallOptions) =>
+      this.#get<api.RetrieveWebhookData>(`/webhooks/${segment(id)}`, options),
+    /** Sends to an endpoint again that Beck stopped sending to. */
+    enable: (id: string, options?: CallOptions) =>
+      this.#post<api.EnableWebhookData>(`/webhooks/${segment(id)}/enable`, undefined, options),
+    /** A new secret; for 24 hours events are signed with the old one too. */
+    rotate: (id: string, options?: CallOptions) =>
+      this.#post<api.RotateWebhookData>(`/webhooks/${segment(id)}/rotate`, undefined, options),
+    /** What the endpoint was sent in the last 30 days, with each attempt. */
+    deliveries: (id: string, query?: api.ListWebhookDeliveriesQuery) =>
+      this.#list<api.ListWebhookDeliveriesData>(`/webhooks/${segment(id)}/deliveries`, query),
+    redeliver: (id: string, deliveryId: string, options?: CallOptions) =>
+      this.#post<api.RedeliverWebhookDeliveryData>(
+        `/webhooks/${segment(id)}/deliveries/${segment(deliveryId)}/redeliver`,
+        undefined,
+        options,
+      ),
     /** The same as the `webhooks.verify` that needs no client. */
     verify,
+  }
+
+  readonly events = {
+    /** The events of the last 30 days, oldest first: those after an event's id, or all of them. */
+    list: (query: api.ListEventsQuery = {}): Events<api.WebhookEvent> =>
+      openEvents(query.after, (after) =>
+        this.#send<Replay<api.WebhookEvent>>({ method: 'GET', path: '/events', query: { ...query, after } }),
+      ),
   }
 
   /** Only for test accounts: makes things happen on the simulated chain. */
