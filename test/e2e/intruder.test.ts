@@ -1,0 +1,438 @@
+/**
+ * Somebody owns the database, and in the second half the server with its BECK_SECRET_KEY as well; not the signer's
+ * directory. What he changes is refused; what he makes the signer sign never exceeds the policy, to the atom. All that
+ * was ever signed counts as gone, sent or not, for he may have kept the bytes.
+ */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { decodeFunctionData, erc20Abi, parseTransaction } from 'viem'
+import type { Account } from '../../src/accounts/account.ts'
+import { outputsOfRaw } from '../../src/chains/bitcoin/sign.ts'
+import type { Asset, ChainName } from '../../src/core/assets.ts'
+import { newId } from '../../src/core/ids.ts'
+import { HOUR_MS } from '../../src/core/time.ts'
+import { createPayment } from '../../src/flows/create-payment.ts'
+import { requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import { post } from '../../src/ledger/post.sql.ts'
+import type { SignedEntry } from '../../src/signer/journal.ts'
+import { allowAddress, readLimits } from '../../src/signer/policy.ts'
+import type { Signer } from '../../src/signer/signer.ts'
+import { holdCause, requestMacParts, type Withdrawal } from '../../src/withdrawals/withdrawal.ts'
+import { findWithdrawal, insertWithdrawal } from '../../src/withdrawals/withdrawals.sql.ts'
+import { type TestGateway, testAccount, testGateway } from '../gateway.ts'
+import { signAll, testSigner } from '../payouts.ts'
+
+const HIS = {
+  bitcoin: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+  ethereum: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+} as const
+const OURS = 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry'
+const TOKENS = {
+  USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+  USDT: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
+}
+const COIN = 100_000_000n
+
+interface Scene {
+  readonly gateway: TestGateway
+  readonly account: Account
+  readonly signer: Signer
+  /** Anything at all, as the database's owner. */
+  sql(text: string, values?: readonly unknown[]): Promise<{ rowCount: number }>
+  request(amount: string, destination?: string): Promise<Withdrawal>
+  now(withdrawal: Withdrawal): Promise<Withdrawal>
+  /** A withdrawal that he wrote himself with the server's key, and a hold for it. */
+  invent(chain: ChainName, asset: Asset, netAtoms: bigint, destination: string): Promise<void>
+  /** Everything that was ever signed, from the signer's own journal. */
+  signed(): Promise<SignedEntry[]>
+}
+
+/** A live account with a hundred coins of bitcoin and a full hot wallet; no node is needed to sign. */
+async function openScene(config: Partial<Signer['config']> = {}): Promise<Scene> {
+  const gateway = await testGateway({ freshPerChain: 8 })
+  const { db } = gateway
+  const account = await testAccount(gateway, 'live')
+  const signer = await testSigner(gateway, ['bitcoin', 'ethereum'], { config: { tokens: TOKENS, ...config } })
+  const sql: Scene['sql'] = (text, values) => db.query(text, values)
+  for (const [chain, identity] of [
+    ['bitcoin', 'regtest'],
+    ['ethereum', '31337:0x00'],
+  ])
+    await sql(
+      `insert into chains (chain, identity, tip_height, tip_hash, tip_time) values ($1, $2, 1000, 'tip', now())`,
+      [chain, identity],
+    )
+  await sql(
+    `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
+     select 'bitcoin', encode(sha256(convert_to(n::text, 'UTF8')), 'hex'), 0, a.lookup, $1::numeric, 900
+     from generate_series(1, 100) n,
+       (select lookup from addresses where chain = 'bitcoin' and branch = 0 order by position limit 1) a`,
+    [COIN],
+  )
+  const hot = signer.vault.get('ethereum')?.hotWallet.address
+  for (const asset of ['ETH', 'USDC', 'USDT'])
+    await sql(
+      `insert into account_balances (chain, address, asset, atoms, seen_height) values ('ethereum', $1, $2, $3, 1000)`,
+      [hot, asset, 10n ** 24n],
+    )
+  await sql(`insert into nonces (chain, sender, next) values ('ethereum', $1, 0)`, [hot])
+  await sql(
+    `insert into fee_rates (chain, rate, priority_rate, seen_at)
+     values ('bitcoin', 10000, 0, now()), ('ethereum', 1000000000, 1000000, now())`,
+  )
+  await db.transaction((tx) =>
+    post(tx, {
+      accountId: account.id,
+      chain: 'bitcoin',
+      cause: 'deposits',
+      transfers: [{ asset: 'BTC', debit: 'wallet', credit: 'available', atoms: 100n * COIN }],
+    }),
+  )
+  return {
+    gateway,
+    account,
+    signer,
+    sql,
+    request: (amount, destination = OURS) =>
+      db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset: 'BTC', amount, destination })),
+    async now({ accountId, id }) {
+      const found = await findWithdrawal(db, accountId, id)
+      assert(found)
+      return found
+    },
+    async invent(chain, asset, netAtoms, destination) {
+      const request = {
+        accountId: account.id,
+        id: newId('wd'),
+        kind: 'payout',
+        paymentId: null,
+        chain,
+        asset,
+        amountAtoms: netAtoms + 2n,
+        feeAtoms: 1n,
+        networkFeeAtoms: 1n,
+        netAtoms,
+        destination,
+      } as const
+      await db.transaction(async (tx) => {
+        const take = { asset, debit: 'available', credit: 'held', atoms: request.amountAtoms } as const
+        const give = { asset, debit: 'wallet', credit: 'available', atoms: request.amountAtoms } as const
+        await post(tx, { accountId: account.id, chain, cause: `invented:${request.id}`, transfers: [give] })
+        await post(tx, { accountId: account.id, chain, cause: holdCause(request.id), transfers: [take] })
+        await insertWithdrawal(tx, request, gateway.secrets.mac('withdrawal', requestMacParts(request)))
+      })
+    },
+    async signed() {
+      const text = await readFile(join(signer.config.folder, 'journal'), 'utf8')
+      return text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line.slice(0, line.lastIndexOf(' '))))
+        .filter(({ fact }) => fact === 'signed')
+        .map(({ entry }) => entry)
+    },
+  }
+}
+
+/** Each changes what was requested, as the owner of the database could. */
+const TAMPERINGS: Readonly<Record<string, string>> = {
+  'another destination': `update withdrawals set destination = '${HIS.bitcoin}'`,
+  'a larger net amount': 'update withdrawals set net_atoms = net_atoms + fee_atoms, fee_atoms = 0',
+  'a larger amount altogether':
+    'update withdrawals set amount_atoms = amount_atoms * 10, net_atoms = amount_atoms * 10 - fee_atoms - network_fee_atoms',
+  'another coin': `update withdrawals set asset = 'LTC', chain = 'litecoin'`,
+  'another account': `with other as (insert into accounts (id, name, email, mode, currency)
+      values (gen_random_uuid(), 'x', 'x@example.com', 'live', 'USD') returning id)
+    update withdrawals set account_id = other.id from other`,
+  'a new id': 'update withdrawals set id = gen_random_uuid()',
+  'a MAC of its own': `update withdrawals set mac = sha256('guess')`,
+  'no hold': `update journal_entries set cause = 'gone' where cause like 'withdrawal:%:hold'`,
+  'a hold of another amount': `update transfers set amount_atoms = amount_atoms - 1 where credit = 'held'`,
+}
+
+for (const [what, statement] of Object.entries(TAMPERINGS))
+  test(`the signer refuses a request with ${what}`, async () => {
+    const scene = await openScene()
+    await scene.request('0.5')
+    await scene.sql(statement)
+    await signAll(scene.signer)
+    assert.deepEqual(await scene.signed(), [])
+    const { rowCount } = await scene.sql(
+      'select from withdrawals where refused_reason is null and chain = $1',
+      ['bitcoin'],
+    )
+    assert.equal(rowCount, 0)
+  })
+
+test('a paid withdrawal that is copied under a new id, with a hold, is refused', async () => {
+  const scene = await openScene()
+  await scene.request('0.5')
+  await signAll(scene.signer)
+  await scene.sql(
+    `with copied as (
+       insert into withdrawals (account_id, id, kind, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
+         net_atoms, destination, mac)
+       select account_id, gen_random_uuid(), kind, 'requested', chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
+         net_atoms, destination, mac from withdrawals returning account_id, id, amount_atoms
+     ), entry as (
+       insert into journal_entries (account_id, id, cause)
+       select account_id, gen_random_uuid(), 'withdrawal:' || id || ':hold' from copied returning account_id, id
+     )
+     insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms)
+     select e.account_id, e.id, 0, 'bitcoin', 'BTC', 'available', 'held', c.amount_atoms from entry e, copied c`,
+  )
+  await signAll(scene.signer)
+  assert.equal((await scene.signed()).length, 1)
+})
+
+test('signed rows that are deleted or rolled back, with status, coins and ledger, bring no second signature', async () => {
+  const scene = await openScene()
+  const withdrawal = await scene.request('0.5')
+  await signAll(scene.signer)
+  const [first] = await scene.signed()
+  for (const rollBack of [
+    ['delete from signed_payouts'],
+    ['delete from signed_payouts', `update coins set reserved_by = null`, 'delete from signed_transactions'],
+    [
+      'delete from signed_payouts',
+      `update coins set reserved_by = null, spent_by = 'his', spent_height = 950`,
+      'delete from signed_transactions',
+      `update withdrawals set status = 'requested', refused_reason = null, tx_hash = null, failed_at = null, completed_at = null`,
+    ],
+    [
+      `update withdrawals set status = 'requested', refused_reason = 'his', tx_hash = null`,
+      'delete from signed_payouts',
+      `update withdrawals set refused_reason = null`,
+    ],
+  ]) {
+    for (const statement of rollBack) await scene.sql(statement)
+    await signAll(scene.signer)
+    await signAll(scene.signer)
+  }
+  assert.deepEqual(await scene.signed(), [first])
+  const { refusedReason } = await scene.now(withdrawal)
+  assert.equal(refusedReason, null, 'its hold is not given back either')
+})
+
+test('a changed deposit address and a changed xpub are never handed out', async () => {
+  const scene = await openScene()
+  const { gateway, account } = scene
+  const price = {
+    asset: 'BTC',
+    fiatMinor: 10_000n,
+    fiatCurrency: 'USD',
+    reference: null,
+    customerEmail: null,
+    metadata: null,
+  } as const
+  const pay = () => gateway.db.transaction((tx) => createPayment(gateway, tx, account, price))
+  await scene.sql(`update chains set viewed_at = now()`)
+  const payment = await pay()
+  await scene.sql(`update addresses set address = $1 where chain = 'bitcoin' and issued_at is null`, [
+    HIS.bitcoin,
+  ])
+  await assert.rejects(pay(), { name: 'InvariantBroken', message: /tampered/ })
+  assert.ok(await gateway.addresses.isAuthentic(gateway.db, 'bitcoin', payment.address))
+  assert.ok(!(await gateway.addresses.isAuthentic(gateway.db, 'bitcoin', HIS.bitcoin)))
+  await scene.sql(
+    `update wallets set xpub = (select xpub from wallets where chain = 'ethereum') where chain = 'bitcoin'`,
+  )
+  await assert.rejects(scene.request('0.1'), { name: 'InvariantBroken', message: /tampered/ })
+})
+
+test('a coin that is moved to another script, or said to be ours, is not signed for', async () => {
+  const scene = await openScene()
+  await scene.request('0.5')
+  await scene.sql(`update addresses set position = position + 1000 where chain = 'bitcoin' and branch = 0`)
+  await signAll(scene.signer)
+  assert.deepEqual(await scene.signed(), [])
+})
+
+/** What waits is out of his way. */
+const FORGET_WAITING = `update withdrawals set status = 'failed', failed_at = now() where status = 'requested'`
+
+/** What leaves the gateway by signed bitcoin bytes: of transactions that exclude each other the dearest. */
+function bitcoinGone(scene: Scene, entries: readonly SignedEntry[]): bigint {
+  const own = new Set<string>()
+  const keys = scene.signer.vault.get('bitcoin')
+  for (let position = 0n; position < 300n; position++)
+    own.add(Buffer.from(keys?.address(1, position).lookup ?? []).toString('hex'))
+  const byLine = new Map<string, bigint>()
+  for (const entry of entries.filter(({ chain }) => chain === 'bitcoin')) {
+    const kept = outputsOfRaw(entry.raw)
+      .filter(({ script }) => own.has(Buffer.from(script).toString('hex')))
+      .reduce((sum, { atoms }) => sum + atoms, 0n)
+    const gone = BigInt(entry.spends.length) * COIN - kept
+    const before = byLine.get(entry.line) ?? 0n
+    byLine.set(entry.line, gone > before ? gone : before)
+  }
+  return [...byLine.values()].reduce((sum, atoms) => sum + atoms, 0n)
+}
+
+test('who owns the server drains no more bitcoin than the limits of hour and day, fees and bumps included', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+  const scene = await openScene({ limits: readLimits('BTC=tx:0.6,hour:1,day:3') })
+  const gone = async () => bitcoinGone(scene, await scene.signed())
+  const limits = { hour: COIN, day: 3n * COIN }
+  // More than one withdrawal may be, or than an hour allows with its fee: never.
+  await scene.invent('bitcoin', 'BTC', (6n * COIN) / 10n + 1n, HIS.bitcoin)
+  await signAll(scene.signer)
+  assert.equal(await gone(), 0n)
+  const rounds: { at: number; atoms: bigint }[] = []
+  for (const [round, restHours] of RESTS.entries()) {
+    const before = await gone()
+    // The dearest fees that the signer offers, many small and large ones, and what just fits.
+    await scene.sql(`update fee_rates set rate = $1, seen_at = now() where chain = 'bitcoin'`, [
+      round % 2 ? 10n ** 12n : 5_000n,
+    ])
+    for (const share of [30n, 59n, 60n, 3n])
+      await scene.invent('bitcoin', 'BTC', (share * COIN) / 100n, HIS.bitcoin)
+    await signAll(scene.signer)
+    const left = limits.hour - ((await gone()) - before)
+    for (const slack of [400n, 5_000n])
+      if (left > slack + 1_000n) await scene.invent('bitcoin', 'BTC', left - slack, HIS.bitcoin)
+    await signAll(scene.signer)
+    // Bumps, again and again; rows of lines changed to his liking before.
+    for (let bump = 0; bump < 3; bump++) {
+      await scene.sql(`update withdrawals set net_atoms = net_atoms + 1, fee_atoms = 0 where fee_atoms = 1`)
+      await scene.sql(
+        `update signed_transactions set sent_at = now(), bump_wanted = true
+         where txid = (select txid from signed_transactions order by created_at desc limit 1)`,
+      )
+      await signAll(scene.signer)
+    }
+    // Coins and signed rows forgotten; what waited goes on waiting.
+    await scene.sql('delete from signed_payouts')
+    await scene.sql('update coins set reserved_by = null')
+    await scene.sql('delete from coins where block_height is null')
+    await scene.sql('delete from signed_transactions')
+    await signAll(scene.signer)
+    rounds.push({ at: Date.now(), atoms: (await gone()) - before })
+    await scene.sql(FORGET_WAITING)
+    t.mock.timers.tick(restHours * HOUR_MS + 1)
+  }
+  requireWithin(rounds, limits)
+  const most = rounds.reduce((max, { atoms }) => (atoms > max ? atoms : max), 0n)
+  t.diagnostic(`the most in an hour: ${most} of ${limits.hour} atoms`)
+  assert.ok(most > (limits.hour * 99n) / 100n, 'the attack is no straw man: it comes close to the limit')
+})
+
+/** Hours from one raid to the next: the limits of the hour and of the day come into play. */
+const RESTS = [1, 1, 1, 1, 19, 1, 1, 1]
+
+/** Of everything that left, no hour and no day holds more than its limit. */
+function requireWithin(
+  rounds: readonly { at: number; atoms: bigint }[],
+  limits: { readonly hour: bigint; readonly day: bigint },
+): void {
+  for (const { at: end } of rounds)
+    for (const [span, limit] of [
+      [HOUR_MS, limits.hour],
+      [24 * HOUR_MS, limits.day],
+    ] as const) {
+      const within = rounds.filter(({ at }) => at <= end && at > end - span)
+      const sum = within.reduce((total, { atoms }) => total + atoms, 0n)
+      assert.ok(sum <= limit, `${sum} left within ${span / HOUR_MS} hours, and the limit is ${limit}`)
+    }
+}
+
+/** What leaves by signed ethereum bytes, fees at their highest; of transactions with one nonce the dearest. */
+function ethereumGone(scene: Scene, entries: readonly SignedEntry[]): { ETH: bigint; USDC: bigint } {
+  const keys = scene.signer.vault.get('ethereum')
+  const own = new Set([keys?.hotWallet.address.toLowerCase()])
+  for (let position = 0n; position < 20n; position++)
+    own.add(keys?.address(0, position).address.toLowerCase())
+  const byNonce = new Map<string, { ETH: bigint; USDC: bigint }>()
+  for (const entry of entries.filter(({ chain }) => chain === 'ethereum')) {
+    const transaction = parseTransaction(entry.raw as `0x02${string}`)
+    assert.equal(transaction.type, 'eip1559')
+    const { to, value = 0n, gas = 0n, maxFeePerGas = 0n, data } = transaction
+    const isToken = to?.toLowerCase() === TOKENS.USDC.toLowerCase()
+    const [receiver, atoms] = isToken && data ? transferOf(data) : [to, 0n]
+    const leaves = !own.has(String(receiver).toLowerCase())
+    const gone = { ETH: gas * maxFeePerGas + (leaves ? value : 0n), USDC: leaves && isToken ? atoms : 0n }
+    const key = `${entry.sender}:${entry.nonce}`
+    const before = byNonce.get(key) ?? { ETH: 0n, USDC: 0n }
+    byNonce.set(key, {
+      ETH: gone.ETH > before.ETH ? gone.ETH : before.ETH,
+      USDC: gone.USDC > before.USDC ? gone.USDC : before.USDC,
+    })
+  }
+  const all = [...byNonce.values()]
+  return {
+    ETH: all.reduce((sum, { ETH }) => sum + ETH, 0n),
+    USDC: all.reduce((sum, { USDC }) => sum + USDC, 0n),
+  }
+}
+
+function transferOf(data: `0x${string}`): [string, bigint] {
+  const { functionName, args } = decodeFunctionData({ abi: erc20Abi, data })
+  assert.equal(functionName, 'transfer')
+  return [String(args?.[0]), BigInt(String(args?.[1]))]
+}
+
+test('nor more ether and tokens: gas, invented sweeps and nonces included', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+  const limits = readLimits('ETH=tx:1,hour:2,day:3;USDC=tx:500,hour:1000,day:1500')
+  const scene = await openScene({ limits })
+  const series = scene.signer.vault.get('ethereum')?.series
+  const rounds: { at: number; gone: { ETH: bigint; USDC: bigint } }[] = []
+  for (const [round, restHours] of RESTS.entries()) {
+    const before = ethereumGone(scene, await scene.signed())
+    await scene.sql(
+      `update fee_rates set rate = $1, priority_rate = $1, seen_at = now() where chain = 'ethereum'`,
+      [round % 2 ? 10n ** 30n : 10n ** 9n],
+    )
+    for (let count = 0; count < 4; count++) {
+      await scene.invent('ethereum', 'ETH', 9n * 10n ** 17n, HIS.ethereum)
+      await scene.invent('ethereum', 'USDC', 400n * 10n ** 6n, HIS.ethereum)
+    }
+    await scene.sql(
+      `insert into sweeps (chain, id, address, series, position, asset, atoms, status)
+       select 'ethereum', gen_random_uuid(), address, series, position, 'USDC', 1, 'planned'
+       from addresses where chain = 'ethereum' and branch = 0 and series = $1 on conflict do nothing`,
+      [series],
+    )
+    for (let bump = 0; bump < 2; bump++) {
+      await signAll(scene.signer)
+      await scene.sql(
+        'update signed_transactions set sent_at = now(), bump_wanted = true where outcome is null',
+      )
+      await signAll(scene.signer)
+    }
+    // Everything signed is forgotten, and the nonces with it.
+    await scene.sql(`update sweeps set gas_line = null, line = null, status = 'planned'`)
+    await scene.sql('delete from signed_payouts')
+    await scene.sql('delete from signed_transactions')
+    const after = ethereumGone(scene, await scene.signed())
+    await scene.sql(FORGET_WAITING)
+    rounds.push({ at: Date.now(), gone: { ETH: after.ETH - before.ETH, USDC: after.USDC - before.USDC } })
+    t.mock.timers.tick(restHours * HOUR_MS + 1)
+  }
+  for (const asset of ['ETH', 'USDC'] as const) {
+    const own = rounds.map(({ at, gone }) => ({ at, atoms: gone[asset] }))
+    requireWithin(own, { hour: limits[asset]?.hour ?? 0n, day: limits[asset]?.day ?? 0n })
+    t.diagnostic(`${asset}: ${own.map(({ atoms }) => atoms).join(', ')} atoms per raid`)
+  }
+  assert.ok(rounds.some(({ gone }) => gone.ETH > 10n ** 18n && gone.USDC === 800_000_000n))
+})
+
+test('with an allowlist, only addresses that stood on it long enough are paid, whoever asks', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+  const scene = await openScene({ allowlistWaitMs: 24 * HOUR_MS })
+  await allowAddress(scene.signer.config.folder, 'bitcoin', OURS)
+  await scene.invent('bitcoin', 'BTC', COIN, HIS.bitcoin)
+  const waiting = await scene.request('0.5')
+  await signAll(scene.signer)
+  assert.deepEqual(await scene.signed(), [])
+  const { rowCount } = await scene.sql(`select from withdrawals where refused_reason = 'not_on_allowlist'`)
+  assert.equal(rowCount, 1)
+  t.mock.timers.tick(24 * HOUR_MS + 1)
+  await scene.sql(`update fee_rates set seen_at = now()`)
+  await signAll(scene.signer)
+  const [entry, ...others] = await scene.signed()
+  assert.equal(others.length, 0)
+  assert.deepEqual(entry?.withdrawals, [`${waiting.accountId}/${waiting.id}`])
+})
