@@ -91,7 +91,7 @@ async function fill(db: Database): Promise<void> {
     )
     process.stdout.write(`${Math.min(from + chunk, ADDRESSES)} addresses\r`)
   }
-  await db.query('alter table addresses add primary key (chain, lookup)')
+  await db.query('alter table addresses add primary key (lookup, chain)')
   await db.query(
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
        quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,

@@ -64,7 +64,7 @@ create table addresses (
   constraint addresses_mac_check CHECK ((length(mac) = 32)),
   constraint addresses_position_check CHECK (("position" >= 0)),
   constraint addresses_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
-  constraint addresses_pkey PRIMARY KEY (chain, lookup),
+  constraint addresses_pkey PRIMARY KEY (lookup, chain),
   constraint addresses_chain_series_branch_position_key UNIQUE (chain, series, branch, "position")
 );
 CREATE INDEX addresses_by_payment ON public.addresses USING btree (account_id, payment_id) WHERE (payment_id IS NOT NULL);

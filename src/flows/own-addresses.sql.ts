@@ -106,10 +106,10 @@ export async function matchOwnSpends(
   chain: ChainName,
   transactions: readonly ChainTransaction[],
 ): Promise<Spend[]> {
-  const spends = transactions.flatMap(spendsOf)
-  if (spends.length === 0) return []
-  const packed = Buffer.alloc(spends.length * TXID_BYTES)
-  for (const [position, { spentTx }] of spends.entries()) packed.write(spentTx, position * TXID_BYTES, 'hex')
+  const spent = transactions.flatMap(({ inputs }) => inputs.map(({ txid }) => txid))
+  if (spent.length === 0) return []
+  const txids = Buffer.alloc(spent.length * TXID_BYTES)
+  for (const [position, txid] of spent.entries()) txids.write(txid, position * TXID_BYTES, 'hex')
   const { rows } = await db.query<{ txid: string }>(
     `with spent as materialized (
        select encode(substr($2::bytea, n * 32 + 1, 32), 'hex') as txid
@@ -118,10 +118,13 @@ export async function matchOwnSpends(
      select txid from spent join coins using (txid) where coins.chain = $1
      union
      select txid from spent join deposit_inputs on spent_tx = txid where deposit_inputs.chain = $1`,
-    [chain, packed],
+    [chain, txids],
   )
   const known = new Set(rows.map((row) => row.txid))
-  return spends.filter(({ spentTx }) => known.has(spentTx))
+  return transactions
+    .filter(({ inputs }) => inputs.some(({ txid }) => known.has(txid)))
+    .flatMap(spendsOf)
+    .filter(({ spentTx }) => known.has(spentTx))
 }
 
 /** Transactions that the gateway signed itself: change and sweeps, never deposits. */

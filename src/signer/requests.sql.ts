@@ -132,7 +132,7 @@ export async function listSpendable(
      join chains v on v.chain = c.chain
      where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2
        and v.tip_height - c.block_height + 1 >= case when a.branch = 1 then 1 else $3::bigint end
-     order by c.atoms desc limit $4`,
+     order by c.atoms desc, c.txid, c.output_index limit $4`,
     [of.chain, of.series, of.depositConfirmations, of.limit],
   )
   return rows.map((row) => ({

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { vbytesOf } from '../chains/bitcoin/sign.ts'
-import { selectCoins } from './select-coins.ts'
+import { RATE_BOUNDS } from '../withdrawals/fees.ts'
+import { balance, selectCoins } from './select-coins.ts'
 
 const coinsOf = (atoms: readonly bigint[]) =>
   atoms.map((each, index) => ({ txid: 'a'.repeat(64), index, atoms: each }))
@@ -50,4 +51,92 @@ test('one coin that suffices is taken alone, the smallest such', () => {
     [150_000n],
   )
   assert.equal(selectCoins([], spending), null)
+})
+
+/** Up to 60 coins, many of them alike, and something to pay. */
+const spendings = fc.record({
+  atoms: fc.array(fc.oneof(fc.bigInt(1n, 5_000_000n), fc.constantFrom(1n, 294n, 10_000n, 100_000n)), {
+    maxLength: 60,
+  }),
+  outputAtoms: fc.bigInt(546n, 20_000_000n),
+  scriptLengths: fc.array(fc.constantFrom(22, 23, 25, 34), { minLength: 1, maxLength: 50 }),
+  rateAtomsPerKvb: fc.bigInt(RATE_BOUNDS.bitcoin.floor, RATE_BOUNDS.bitcoin.ceiling),
+  dustAtoms: fc.constantFrom(294n, 2_940n),
+})
+
+test('coins are chosen once each, out of those there are, and pay no more than they hold', () => {
+  fc.assert(
+    fc.property(spendings, ({ atoms, ...spending }) => {
+      const coins = coinsOf(atoms)
+      const selected = selectCoins(coins, spending)
+      if (!selected) return
+      assert.equal(new Set(selected.coins).size, selected.coins.length)
+      assert.ok(selected.coins.every((coin) => coins.includes(coin)))
+      const held = atoms.reduce((sum, each) => sum + each, 0n)
+      assert.ok(spending.outputAtoms + selected.feeAtoms + selected.changeAtoms <= held)
+      assert.ok(selected.feeAtoms > 0n)
+    }),
+  )
+})
+
+test('the fee is within the bounds of its rate: never below it, above it by less than a change output is worth', () => {
+  fc.assert(
+    fc.property(spendings, ({ atoms, ...spending }) => {
+      const selected = selectCoins(coinsOf(atoms), spending)
+      if (!selected) return
+      const { rateAtomsPerKvb: rate, scriptLengths, dustAtoms } = spending
+      const lengths = selected.changeAtoms > 0n ? [...scriptLengths, 22] : scriptLengths
+      const vbytes = BigInt(vbytesOf(selected.coins.length, lengths))
+      assert.ok(selected.feeAtoms * 1_000n >= vbytes * rate)
+      // 31 virtual bytes of the output, 68 of spending it, a fraction for each rounding.
+      const kept = (99n * rate) / 1_000n + dustAtoms + 3n
+      const most = selected.changeAtoms > 0n ? 1n : kept
+      assert.ok(selected.feeAtoms * 1_000n < vbytes * rate + most * 1_000n)
+    }),
+  )
+})
+
+test('change is worth keeping: more than dust, after what its spending costs at the same rate', () => {
+  fc.assert(
+    fc.property(spendings, ({ atoms, ...spending }) => {
+      const { changeAtoms } = selectCoins(coinsOf(atoms), spending) ?? { changeAtoms: 0n }
+      const worth = spending.dustAtoms + (68n * spending.rateAtomsPerKvb) / 1_000n
+      assert.ok(changeAtoms === 0n || changeAtoms >= worth)
+    }),
+  )
+})
+
+test('the same coins give the same selection, in whatever order they come', () => {
+  fc.assert(
+    fc.property(spendings, fc.infiniteStream(fc.nat()), ({ atoms, ...spending }, numbers) => {
+      const coins = coinsOf(atoms)
+      const shuffled = coins
+        .map((coin) => ({ coin, at: numbers.next().value ?? 0 }))
+        .sort((a, b) => a.at - b.at)
+        .map(({ coin }) => coin)
+      assert.deepEqual(selectCoins(shuffled, spending), selectCoins(coins, spending))
+    }),
+  )
+})
+
+test('more coins never turn what can be paid into what cannot, within what one transaction spends', () => {
+  fc.assert(
+    fc.property(spendings, fc.bigInt(1n, 5_000_000n), ({ atoms, ...spending }, more) => {
+      if (selectCoins(coinsOf(atoms), spending)) assert.ok(selectCoins(coinsOf([...atoms, more]), spending))
+    }),
+  )
+})
+
+test('a bump over the same coins at a higher rate leaves the destinations what they get, and the fee rises', () => {
+  fc.assert(
+    fc.property(spendings, fc.bigInt(1n, 1_000_000n), ({ atoms, ...spending }, raise) => {
+      const first = selectCoins(coinsOf(atoms), spending)
+      const bumped =
+        first && balance(first.coins, { ...spending, rateAtomsPerKvb: spending.rateAtomsPerKvb + raise })
+      if (!first || !bumped) return
+      assert.ok(bumped.feeAtoms >= first.feeAtoms)
+      const given = first.coins.reduce((sum, coin) => sum + coin.atoms, 0n)
+      assert.equal(given - bumped.feeAtoms - bumped.changeAtoms, spending.outputAtoms)
+    }),
+  )
 })

@@ -33,9 +33,7 @@ const INPUT_VBYTES = 68n
 /** @returns Null when the coins do not suffice. */
 export function selectCoins<C extends Coin>(coins: readonly C[], spending: Spending): Selection<C> | null {
   const inputFee = divideUpKvb(INPUT_VBYTES * spending.rateAtomsPerKvb)
-  const worthy = coins
-    .filter((coin) => coin.atoms > inputFee)
-    .toSorted((a, b) => (a.atoms < b.atoms ? 1 : a.atoms > b.atoms ? -1 : 0))
+  const worthy = coins.filter((coin) => coin.atoms > inputFee).toSorted(largestFirst)
   for (const coin of worthy.toReversed()) {
     const alone = balance([coin], spending)
     if (alone) return alone
@@ -47,6 +45,13 @@ export function selectCoins<C extends Coin>(coins: readonly C[], spending: Spend
     if (together) return together
   }
   return null
+}
+
+/** Coins that hold the same follow their places, so that the same coins give the same selection in whatever order they come. */
+function largestFirst(a: Coin, b: Coin): number {
+  if (a.atoms !== b.atoms) return a.atoms < b.atoms ? 1 : -1
+  if (a.txid !== b.txid) return a.txid < b.txid ? -1 : 1
+  return a.index - b.index
 }
 
 /** Splits what coins hold into outputs, fee and change; null when they do not suffice. */

@@ -282,7 +282,7 @@ export async function releaseAddedCoins(
 
 /**
  * Wishes for a bump of lines that wait too long: sent, in no block, and older than `afterMs` while the network asks for
- * more than they offer. On chains with accounts the first waiting nonce of a sender is bumped after five times that
+ * more than they offer. On Bitcoin those too that the node never took, for a replacement needs none of what it replaces. On chains with accounts the first waiting nonce of a sender is bumped after five times that
  * long whatever it offers: no block takes it, and all later ones wait behind it.
  *
  * @returns How many were marked now.
@@ -294,7 +294,8 @@ export async function wishBumps(
 ): Promise<number> {
   const { rowCount } = await db.query(
     `update signed_transactions t set bump_wanted = true
-     where chain = $1 and outcome is null and block_height is null and sent_at is not null and not bump_wanted
+     where chain = $1 and outcome is null and block_height is null and not bump_wanted
+       and (sent_at is not null or refusal is not null and chain like '%bitcoin')
        and created_at < now() - $2::bigint * interval '1 millisecond'
        and (fee_rate < $3 or nonce is not null and created_at < now() - 5 * $2::bigint * interval '1 millisecond'
          and not exists (select from signed_transactions b where b.chain = t.chain and b.sender = t.sender

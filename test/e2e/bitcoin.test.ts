@@ -106,6 +106,35 @@ describe('a withdrawal on a real Bitcoin node', () => {
     )
   })
 
+  it('that the node refuses because fees have risen is bumped to what it asks for', async () => {
+    await road.earn(65_000n)
+    const withdrawal = await road.request(COIN / 2n, await road.stranger())
+    await road.sign()
+    await node.stop()
+    await node.start('-minrelaytxfee=0.0005')
+    await road.send()
+    assert.equal((await road.now(withdrawal)).status, 'requested')
+    await gateway.db.query(
+      "update signed_transactions set created_at = created_at - interval '31 minutes' where outcome is null",
+    )
+    await road.turn()
+    await road.turn()
+    const { status, txHash } = await road.now(withdrawal)
+    assert.equal(status, 'broadcast')
+    assert.deepEqual(await road.waiting(), [txHash])
+    await node.stop()
+    await node.start()
+    await road.mine(2)
+    await completedOnce(withdrawal, txHash ?? '')
+    assert.deepEqual(
+      (await road.line(withdrawal)).map(({ kind, outcome }) => [kind, outcome]),
+      [
+        ['payout', 'displaced'],
+        ['replacement', 'confirmed'],
+      ],
+    )
+  })
+
   it('is paid once by the original when a miner takes that after the replacement was sent', async () => {
     await road.earn(65_000n)
     const { withdrawal, first } = await bumped(COIN / 2n)

@@ -56,6 +56,21 @@ test('BIP-143 P2SH-P2WPKH: the txid leaves the witness out, outputs and inputs a
   )
 })
 
+test('BIP-431 version 3 with a pay-to-anchor output of nothing reads like any other', () => {
+  const anchor = '0000000000000000 04 51024e73'
+  const paying = `e803000000000000 16 0014${'11'.repeat(20)}`
+  const bytes = hex(`03000000 01 ${'ab'.repeat(32)} 05000000 00 fdffffff 02 ${anchor} ${paying} 00000000`)
+  const parsed = parseTransaction(bytes, 'bitcoin')
+  assert.equal(parsed.txid, doubleSha256Hex(bytes))
+  assert.deepEqual(
+    parsed.outputs.map(({ script, atoms }) => [script.toString('hex'), atoms]),
+    [
+      ['51024e73', 0n],
+      [`0014${'11'.repeat(20)}`, 1_000n],
+    ],
+  )
+})
+
 test('BIP-143 native P2WPKH, unsigned: the format without witnesses reads the same as another library reads it', () => {
   const parsed = parseTransaction(BIP143_UNSIGNED, 'bitcoin')
   const other = Transaction.fromRaw(BIP143_UNSIGNED)
