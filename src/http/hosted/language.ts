@@ -1,7 +1,14 @@
 /** The buyer's language, and numbers and times as it writes them. */
 import type { Fiat } from '../../core/assets.ts'
 import { fiatToNumber } from '../../core/money.ts'
+import { ar } from './languages/ar.ts'
+import { de } from './languages/de.ts'
 import { en, type Words } from './languages/en.ts'
+import { es } from './languages/es.ts'
+import { fr } from './languages/fr.ts'
+import { ja } from './languages/ja.ts'
+import { pt } from './languages/pt.ts'
+import { zh } from './languages/zh.ts'
 
 export interface Language {
   readonly tag: string
@@ -20,7 +27,16 @@ const language = (tag: string, name: string, words: Words, direction: 'ltr' | 'r
 
 const ENGLISH = language('en', 'English', en)
 
-export const LANGUAGES: readonly Language[] = [ENGLISH]
+export const LANGUAGES: readonly Language[] = [
+  ENGLISH,
+  language('de', 'Deutsch', de),
+  language('fr', 'Français', fr),
+  language('es', 'Español', es),
+  language('pt', 'Português', pt),
+  language('ja', '日本語', ja),
+  language('zh', '中文', zh),
+  language('ar', 'العربية', ar, 'rtl'),
+]
 
 const known = (tag: string): Language | undefined => {
   const base = tag.toLowerCase().split('-')[0]

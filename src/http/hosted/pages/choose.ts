@@ -43,7 +43,7 @@ ${isAny && html`<button type="submit" class="primary">${words.continue}</button>
 ${view.current && html`<p><a href="${frame.path}${frame.query}">${fillText(words.keep_coin, { asset: view.current })}</a></p>`}`
 }
 
-const COIN_SIGNS: Readonly<Record<Asset, string>> = { BTC: '₿', LTC: 'Ł', ETH: 'Ξ', USDC: '$', USDT: '₮' }
+const COIN_SIGNS: Readonly<Record<Asset, string>> = { BTC: 'B', LTC: 'Ł', ETH: 'Ξ', USDC: '$', USDT: 'T' }
 
 function drawCoin(frame: Frame, view: ChooseView, coin: CoinOption): Html {
   const { words } = frame.language

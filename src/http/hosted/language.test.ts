@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { LANGUAGES, pickLanguage } from './language.ts'
+import { en } from './languages/en.ts'
+
+const names = (sentence: string): string[] => [...sentence.matchAll(/\{\w+\}/g)].map(String).sort()
+
+for (const { name, words } of LANGUAGES) {
+  test(`${name}: every sentence is there, with the same names to fill in`, () => {
+    for (const [key, sentence] of Object.entries(en)) {
+      const own = words[key as keyof typeof en]
+      assert.ok(own.trim().length > 0, key)
+      assert.deepEqual(names(own), names(sentence), `${key}: ${own}`)
+    }
+    assert.deepEqual(Object.keys(words).sort(), Object.keys(en).sort())
+  })
+}
+
+test('the language is the one chosen, else the best that the browser accepts, else English', () => {
+  const picks = [
+    ['de', undefined, 'de'],
+    ['xx', 'fr-CA,fr;q=0.9', 'fr'],
+    [undefined, 'it, pt-BR;q=0.5, es;q=0.8', 'es'],
+    [undefined, 'zh-Hant-TW', 'zh'],
+    [undefined, 'ar;q=0, ja;q=0.1', 'ja'],
+    [undefined, '*;q=0.5', 'en'],
+    [undefined, 'q=;;,,', 'en'],
+    ['__proto__', 'constructor', 'en'],
+  ] as const
+  for (const [chosen, accepted, expected] of picks) assert.equal(pickLanguage(chosen, accepted).tag, expected)
+})

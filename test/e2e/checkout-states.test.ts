@@ -1,0 +1,188 @@
+/** Every state of the checkout in a real browser: readable, reachable, nothing overflowing, in every size and theme. */
+import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import axe, { type AxeResults } from 'axe-core'
+import type { Page } from 'playwright-core'
+import { insertPaymentLink, setPaymentLinkActive } from '../../src/checkout/payment-links.sql.ts'
+import { type SessionId, showId } from '../../src/core/ids.ts'
+import type { SessionRequest } from '../../src/flows/checkout.ts'
+import { LANGUAGES } from '../../src/http/hosted/language.ts'
+import type { Payment } from '../../src/payments/payment.ts'
+import { startBrowser } from '../browser.ts'
+import { pathOf, testHosted } from '../hosted.ts'
+
+const COIN = 100_000_000n
+/** Where pictures are kept: docs/screenshots when the documentation is renewed, nowhere in a test run. */
+const PICTURES = process.env.BECK_SCREENSHOTS
+const SIZES = [
+  { name: 'phone', width: 375, height: 812 },
+  { name: 'desktop', width: 1280, height: 900 },
+] as const
+const THEMES = ['light', 'dark'] as const
+
+const hosted = await testHosted()
+await hosted.app.listen({ port: 0, host: '127.0.0.1' })
+const origin = `http://127.0.0.1:${(hosted.app.server.address() as AddressInfo).port}`
+const browser = await startBrowser()
+if (PICTURES) await mkdir(PICTURES, { recursive: true })
+
+/** Each way to a state: what is opened, and what happened before. */
+const STATES: Readonly<Record<string, () => Promise<string>>> = {
+  amount: async () => pathOf(await hosted.open({ amountMinor: null })),
+  choose: async () => pathOf(await hosted.open({ customerEmail: 'ann@example.com' })),
+  waiting: async () => pathOf((await picked()).id),
+  waiting_token: async () => {
+    const id = await hosted.open()
+    await hosted.pick(id, 'USDC')
+    return pathOf(id)
+  },
+  seen: async () => pathOf(await paid(COIN)),
+  confirming: async () => pathOf(await paid(COIN, 2)),
+  paid: async () => pathOf(await paid(COIN, 6, { successUrl: 'https://shop.example/thanks' })),
+  lower: async () => pathOf(await paid(30_000_000n)),
+  lower_over: async () => {
+    const { id, payment } = await picked()
+    await hosted.story.pay(payment, 30_000_000n)
+    await hosted.story.look()
+    await hosted.story.endWindow(payment)
+    return pathOf(id)
+  },
+  higher: async () => pathOf(await paid(COIN + 50_000_000n, 6)),
+  ending: async () => {
+    const { id, payment } = await picked()
+    await hosted.story.endWindow(payment)
+    return pathOf(id)
+  },
+  expired: async () => pathOf((await expired()).id),
+  expired_unknown: async () => `${pathOf((await expired()).id)}/transaction?id=${'ab'.repeat(32)}`,
+  late: async () => {
+    const { id, payment } = await expired()
+    await hosted.story.pay(payment, COIN)
+    await hosted.story.look()
+    return pathOf(id)
+  },
+  replaced: async () => {
+    const { id, payment } = await picked()
+    const txid = await hosted.story.pay(payment, COIN)
+    await hosted.story.look()
+    await hosted.story.endWindow(payment)
+    await hosted.story.replace(txid)
+    await hosted.story.look()
+    return pathOf(id)
+  },
+  cancelled: async () => {
+    const { id } = await picked({ cancelUrl: 'https://shop.example/cart' })
+    await hosted.post(`${pathOf(id)}/cancel`, {})
+    return pathOf(id)
+  },
+  unknown: async () => '/checkout/cs_nothing',
+  link_disabled: async () => `/pay/${await disabledLink()}`,
+}
+
+/** Where the page of a way is not named like the way. */
+const IS_SHOWN_AS: Readonly<Record<string, string>> = {
+  waiting_token: 'waiting',
+  expired_unknown: 'expired',
+}
+
+interface Picked {
+  readonly id: SessionId
+  readonly payment: Payment
+}
+
+async function picked(request: Partial<SessionRequest> = {}): Promise<Picked> {
+  const id = await hosted.open(request)
+  return { id, payment: await hosted.pick(id) }
+}
+
+async function paid(atoms: bigint, blocks = 0, request: Partial<SessionRequest> = {}): Promise<SessionId> {
+  const { id, payment } = await picked(request)
+  await hosted.story.pay(payment, atoms)
+  await hosted.story.look()
+  if (blocks > 0) await hosted.story.mine(blocks)
+  await hosted.story.look()
+  return id
+}
+
+async function expired(): Promise<Picked> {
+  const { id, payment } = await picked()
+  await hosted.story.endWindow(payment)
+  while ((await hosted.story.read(payment)).status === 'pending') await hosted.story.look()
+  return { id, payment }
+}
+
+async function disabledLink(): Promise<string> {
+  const { gateway, account } = hosted.story
+  return gateway.db.transaction(async (tx) => {
+    const link = await insertPaymentLink(tx, {
+      accountId: account.id,
+      label: 'Consultation',
+      amountMinor: 120_00n,
+      currency: 'USD',
+    })
+    await setPaymentLinkActive(tx, account.id, link.id, false)
+    return showId('plink', link.id)
+  })
+}
+
+for (const [state, arrange] of Object.entries(STATES)) {
+  test(`the page of ${state}: nothing serious to axe, nothing wider than the screen`, async () => {
+    const path = await arrange()
+    const complaints: string[] = []
+    const context = await browser.newContext({ reducedMotion: 'reduce', locale: 'en-GB' })
+    const page = await context.newPage()
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !message.text().includes('status of 4'))
+        complaints.push(message.text())
+    })
+    await page.goto(origin + path)
+    const shown = await page.locator('#content').getAttribute('data-state')
+    assert.equal(shown, IS_SHOWN_AS[state] ?? state)
+    for (const colorScheme of THEMES) {
+      await page.emulateMedia({ colorScheme })
+      for (const { name, width, height } of SIZES) {
+        await page.setViewportSize({ width, height })
+        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+        assert.ok(overflow <= 0, `${name}: ${overflow} px wider than the screen`)
+        if (PICTURES)
+          await page.screenshot({ path: `${PICTURES}/${state}-${colorScheme}-${name}.png`, fullPage: true })
+      }
+      assert.deepEqual(await complaintsOfAxe(page), [], colorScheme)
+    }
+    await context.close()
+    assert.deepEqual(complaints, [])
+  })
+}
+
+test('every language fits on a small phone, from either side', async () => {
+  const paths = [await STATES.choose?.(), await STATES.waiting_token?.(), await STATES.lower_over?.()]
+  const context = await browser.newContext({ viewport: { width: 320, height: 640 }, reducedMotion: 'reduce' })
+  const page = await context.newPage()
+  for (const { tag, direction } of LANGUAGES) {
+    for (const path of paths) {
+      await page.goto(`${origin}${path}?lang=${tag}`)
+      assert.equal(await page.locator('html').getAttribute('dir'), direction)
+      const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+      assert.ok(overflow <= 0, `${tag} ${path}: ${overflow} px wider than the screen`)
+      const state = await page.locator('#content').getAttribute('data-state')
+      if (PICTURES && tag !== 'en')
+        await page.screenshot({ path: `${PICTURES}/${state}-${tag}.png`, fullPage: true })
+    }
+    assert.deepEqual(await complaintsOfAxe(page), [], tag)
+  }
+  await context.close()
+})
+
+async function complaintsOfAxe(page: Page): Promise<string[]> {
+  // The page's own policy forbids foreign scripts; the tester's goes in beside it.
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate<AxeResults>(
+    "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
+  )
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`)
+}
