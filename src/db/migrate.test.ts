@@ -23,3 +23,11 @@ test('a migration edited after it ran is refused', async () => {
   await assert.rejects(migrate(db, [{ ...first, checksum: 'two' }]), /edited after it ran/)
   await db.close()
 })
+
+test('a Beck that is older than its database refuses to start on it', async () => {
+  const db = openDatabase({ url: await testDatabaseUrl({ template: false }) })
+  const first = { name: '0001-first.sql', sql: 'create table a (x int)', checksum: 'one' }
+  await migrate(db, [first, { ...first, name: '0002-second.sql', sql: 'create table b (x int)' }])
+  await assert.rejects(migrate(db, [first]), /newer Beck \(0002-second\.sql\)/)
+  await db.close()
+})

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { invariant } from '../core/errors.ts'
+import { invariant, Refusal } from '../core/errors.ts'
 import type { Database } from './database.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
@@ -31,7 +31,8 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
  * Brings the schema up to date.
  *
  * @returns The names of the migrations that ran now.
- * @throws {InvariantBroken} when a migration that ran before was edited since, or is missing here.
+ * @throws {InvariantBroken} when a migration that ran before was edited since.
+ * @throws {Refusal} `database_is_newer` when one ran that is not known here.
  */
 export async function migrate(db: Database, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations())
@@ -65,7 +66,23 @@ export async function migrate(db: Database, migrations?: readonly Migration[]): 
     })
     if (applied) ran.push(migration.name)
   }
+  await refuseNewer(db, wanted)
   return ran
+}
+
+/** Whoever wrote what this Beck does not know would be misread by it. */
+async function refuseNewer(db: Database, known: readonly Migration[]): Promise<void> {
+  const { rows } = await db.query<{ name: string }>(
+    'select name from schema_migrations where name <> all($1) order by name',
+    [known.map(({ name }) => name)],
+  )
+  if (rows.length > 0) {
+    throw new Refusal(
+      'conflict',
+      'database_is_newer',
+      `the database was brought up to date by a newer Beck (${rows.map(({ name }) => name).join(', ')}); start that one, or a later one`,
+    )
+  }
 }
 
 function ignoreDuplicate(error: unknown): void {
