@@ -9,7 +9,7 @@ import type { Payment } from '../src/payments/payment.ts'
 import { testApp, UNLIMITED } from './api.ts'
 import { type Story, tellStory } from './story.ts'
 
-const NO_LIMITS = { pages: UNLIMITED, payments: UNLIMITED, streams: 100_000 }
+export const NO_LIMITS = { pages: UNLIMITED, payments: UNLIMITED, streams: 100_000 }
 
 export interface Page {
   readonly status: number
