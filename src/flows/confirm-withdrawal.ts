@@ -11,7 +11,7 @@ import { announce } from '../events/announce.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { GATEWAY } from '../ledger/journal.ts'
 import { listTransfers, post } from '../ledger/post.sql.ts'
-import { findPayment } from '../payments/payments.sql.ts'
+import { findPayment, markDecisionDue } from '../payments/payments.sql.ts'
 import { addUnresolved } from '../payments/unresolved-funds.sql.ts'
 import {
   listImpossible,
@@ -242,6 +242,8 @@ async function fail(
   for (const { debit, asset, atoms } of held) {
     if (debit === 'unresolved' && paymentId) await addUnresolved(tx, { accountId, paymentId, asset }, atoms)
   }
+  // With what comes back the payment may be covered after all.
+  if (paymentId) await markDecisionDue(tx, [{ accountId, paymentId }])
   gateway.log.warn(
     { chain, withdrawal: id, account: accountId, reason },
     'a withdrawal failed; its hold is given back',

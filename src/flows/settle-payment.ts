@@ -21,6 +21,7 @@ import type { Payment } from '../payments/payment.ts'
 import { paymentView } from '../payments/payment-view.ts'
 import { lockPayment, updatePayment } from '../payments/payments.sql.ts'
 import { convertFiat, splitCredit } from '../rates/quote.ts'
+import { sumRefunded } from '../withdrawals/withdrawals.sql.ts'
 import { bookDeposit, creditFunds, reverseDeposit, reverseSettlement } from './book-payment.ts'
 import type { Gateway } from './gateway.ts'
 import { acceptLateFunds } from './resolve-payment.ts'
@@ -54,10 +55,11 @@ export async function settlePayment(
     crashPoint('settle:booked')
   }
 
+  const refundedAtoms = await sumRefunded(tx, payment)
   for (let count = 0; ; count++) {
     const settledAtoms =
       payment.creditedAtoms === null ? null : payment.creditedAtoms + (payment.gatewayFeeAtoms ?? 0n)
-    const step = decide({ ...payment, settledAtoms }, deposits, moment)
+    const step = decide({ ...payment, settledAtoms, refundedAtoms }, deposits, moment)
     if (!step) break
     invariant(count < STEPS_MAX, `payment ${paymentId} steps in a circle: ${payment.status} to ${step.to}`)
     payment = await take(tx, payment, step, deposits)

@@ -115,6 +115,7 @@ for (const [index, [name, deposits, moment]] of TRIGGERS.entries()) {
         expiresAt: WINDOW_ENDS,
         settlements: wasSettled || isSettled ? 1 : 0,
         settledAtoms: isSettled ? DUE : null,
+        refundedAtoms: 0n,
       }
       assert.equal(decide(payment, deposits, moment)?.to ?? null, expected)
     })
@@ -138,7 +139,28 @@ test('funds seen name the moment of the first sighting', () => {
     expiresAt: WINDOW_ENDS,
     settlements: 0,
     settledAtoms: null,
+    refundedAtoms: 0n,
   } as const
   const step = decide(payment, [deposit(), deposit({ seenAt: first })], open)
   assert.deepEqual(step, { to: 'detected', because: 'funds_seen', detectedAt: first })
+})
+
+test('what was refunded covers nothing: a top-up completes the quote alone, or not', () => {
+  const payment = {
+    status: 'underpaid',
+    asset: 'BTC',
+    dueAtoms: DUE,
+    expiresAt: WINDOW_ENDS,
+    settlements: 0,
+    settledAtoms: null,
+    refundedAtoms: DUE / 2n,
+  } as const
+  const half = deposit({ amountAtoms: DUE / 2n, status: 'confirmed' })
+  assert.equal(decide(payment, [half, half], open), null)
+  assert.equal(decide({ ...payment, status: 'detected' }, [half, half], open)?.to, 'underpaid')
+  assert.equal(decide({ ...payment, status: 'detected' }, [half, half, half], open)?.to, 'completed')
+  assert.equal(
+    decide({ ...payment, status: 'detected', refundedAtoms: 0n }, [half, half], open)?.to,
+    'completed',
+  )
 })

@@ -26,6 +26,8 @@ export interface DecidedPayment {
   readonly settlements: number
   /** Atoms the present settlement took from the held funds, fee included; null while not settled. */
   readonly settledAtoms: bigint | null
+  /** Atoms of the asset that refunds took from the held funds, done or under way: they cover nothing any more. */
+  readonly refundedAtoms: bigint
 }
 
 export interface ChainMoment {
@@ -56,7 +58,8 @@ export function decide(
   // Late funds wait for support, unless this payment was settled before: then they may be what settled it.
   const counted = own.filter((deposit) => !deposit.late || payment.settlements > 0)
   const received = counted.filter(isReceived)
-  const confirmedAtoms = sum(counted.filter((deposit) => deposit.status === 'confirmed'))
+  const confirmedAtoms =
+    sum(counted.filter((deposit) => deposit.status === 'confirmed')) - payment.refundedAtoms
   const allConfirmed = received.every((deposit) => deposit.status === 'confirmed')
 
   switch (payment.status) {
@@ -84,7 +87,7 @@ export function decide(
       const settled = payment.settledAtoms ?? payment.dueAtoms
       const held = sum(own.filter((deposit) => deposit.status === 'confirmed'))
       if (held < settled) return { to: 'detected', because: 'settlement_lost' }
-      if (payment.status === 'completed' && held > settled)
+      if (payment.status === 'completed' && held - payment.refundedAtoms > settled)
         return { to: 'overpaid', because: 'further_deposit' }
       if (payment.status === 'overpaid' && held === settled)
         return { to: 'completed', because: 'excess_lost' }

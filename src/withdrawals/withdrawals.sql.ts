@@ -125,6 +125,19 @@ export async function findRefund(
   return rows[0] ? fromRow(rows[0]) : null
 }
 
+/** Atoms of its own asset that refunds took from what a payment holds, done or under way. */
+export async function sumRefunded(
+  db: Queryable,
+  payment: { readonly accountId: AccountId; readonly id: PaymentId; readonly asset: Asset },
+): Promise<bigint> {
+  const { rows } = await db.query<{ atoms: bigint }>(
+    `select coalesce(sum(amount_atoms), 0) as atoms from withdrawals
+     where account_id = $1 and payment_id = $2 and asset = $3 and status <> 'failed'`,
+    [payment.accountId, payment.id, payment.asset],
+  )
+  return rows[0]?.atoms ?? 0n
+}
+
 /** What a line of signed transactions pays, locked in the order of the primary key. */
 export async function lockPaidBy(tx: Tx, chain: ChainName, line: string): Promise<Withdrawal[]> {
   const { rows } = await tx.query<WithdrawalRow>(
