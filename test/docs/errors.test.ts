@@ -1,0 +1,42 @@
+/** docs/errors.md names every reason that a merchant or a buyer can meet, under the statuses that it comes with. */
+import assert from 'node:assert/strict'
+import { glob, readFile } from 'node:fs/promises'
+import test from 'node:test'
+import { routes } from '../../src/http/api/routes.ts'
+import { refusalsOf } from '../../src/http/openapi.ts'
+
+/** What only the operator meets, on his terminal: there the message alone says what to do. */
+const OPERATORS =
+  /^src\/(cli|signer)\/|^src\/(config|secret-key|main)\.ts$|^src\/db\/(cluster-place|postmaster)\.ts$|^src\/accounts\/|^src\/flows\/change-account\.ts$|^src\/wallets\/wallets\.sql\.ts$/
+const THROWN = /(?:new Refusal\(\s*'\w+',|invalidField\(\s*[^,]+,)\s*'(\w+)'/g
+
+const page = await readFile('docs/errors.md', 'utf8')
+/** Reason to the heading it stands under. */
+const listed = new Map<string, string>()
+let heading = ''
+for (const line of page.split('\n')) {
+  if (line.startsWith('## ')) heading = line.slice(3)
+  const reason = /^\| `(\w+)` \|/.exec(line)?.[1]
+  if (!reason) continue
+  assert.ok(!listed.has(reason), `${reason} stands twice`)
+  listed.set(reason, heading)
+}
+
+const documented = new Map<string, Set<number>>()
+for (const [status, reasons] of routes.flatMap(refusalsOf))
+  for (const reason of reasons) documented.set(reason, (documented.get(reason) ?? new Set()).add(status))
+
+test('every reason that is thrown or documented is explained, and no other', async () => {
+  const known = new Set([...documented.keys(), 'unknown_route'])
+  for await (const file of glob('src/**/*.ts')) {
+    if (OPERATORS.test(file) || file.endsWith('.test.ts')) continue
+    for (const [, reason] of (await readFile(file, 'utf8')).matchAll(THROWN)) if (reason) known.add(reason)
+  }
+  assert.deepEqual([...listed.keys()].sort(), [...known].sort())
+})
+
+test('each stands under the status that it is answered with', () => {
+  for (const [reason, statuses] of documented)
+    for (const status of statuses)
+      assert.match(listed.get(reason) ?? '', new RegExp(`\\b${status}\\b`), reason)
+})
