@@ -38,41 +38,45 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
     await hub.stop()
   })
 
-  scope.get('/checkout/:id/events', async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
-    const id = readId('cs', request.params.id)
-    const [moment] = id ? await changedMoments(gateway.db, [{ id, version: null }]) : []
-    if (!id || !moment)
-      throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
+  scope.get(
+    '/checkout/:id/events',
+    { exposeHeadRoute: false },
+    async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+      const id = readId('cs', request.params.id)
+      const [moment] = id ? await changedMoments(gateway.db, [{ id, version: null }]) : []
+      if (!id || !moment)
+        throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
 
-    const address = hostOf(request.ip)
-    limits.enterStream(address)
-    const seen = versionOf(request)
-    reply.hijack()
-    const stream = reply.raw
-    stream.writeHead(200, {
-      'Content-Type': 'text/event-stream; charset=utf-8',
-      'Cache-Control': 'no-store',
-      // So that nothing waits for another request on it when the server closes.
-      Connection: 'close',
-      'X-Accel-Buffering': 'no',
-      'X-Content-Type-Options': 'nosniff',
-    })
-    stream.write(':\n\n')
-    const listener = {
-      hear: (version: string, waitMs: number) =>
-        write(stream, `id: ${version}\nevent: news\ndata: ${waitMs}\n\n`),
-    }
-    forgetRequest(request.raw, stream)
-    streams.add(stream)
-    stream.once('close', () => {
-      streams.delete(stream)
-      hub.leave(id, listener)
-      limits.leaveStream(address)
-    })
-    hub.listen(id, moment.version, listener)
-    if (seen !== moment.version) listener.hear(moment.version, 0)
-    return reply
-  })
+      const address = hostOf(request.ip)
+      limits.enterStream(address)
+      const seen = versionOf(request)
+      reply.hijack()
+      const stream = reply.raw
+      stream.writeHead(200, {
+        'Content-Type': 'text/event-stream; charset=utf-8',
+        'Cache-Control': 'no-store',
+        // So that nothing waits for another request on it when the server closes.
+        Connection: 'close',
+        'X-Accel-Buffering': 'no',
+        'X-Content-Type-Options': 'nosniff',
+      })
+      stream.write(':\n\n')
+      const listener = {
+        hear: (version: string, waitMs: number) =>
+          write(stream, `id: ${version}\nevent: news\ndata: ${waitMs}\n\n`),
+      }
+      forgetRequest(request.raw, stream)
+      streams.add(stream)
+      stream.once('close', () => {
+        streams.delete(stream)
+        hub.leave(id, listener)
+        limits.leaveStream(address)
+      })
+      hub.listen(id, moment.version, listener)
+      if (seen !== moment.version) listener.hear(moment.version, 0)
+      return reply
+    },
+  )
 }
 
 /** Pages stay open for long: what they were asked with is not kept as long, nor what Fastify would do at their end. */

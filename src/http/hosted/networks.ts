@@ -4,8 +4,6 @@ import type { Asset, Network } from '../../core/assets.ts'
 export interface HostedOptions {
   /** The networks that live accounts are on: BITCOIN_NETWORK and the like. */
   readonly networks?: Partial<Readonly<Record<Network, string>>>
-  /** Where transactions are looked at instead of the built-in explorers: URLs with `{tx}`; empty for none. */
-  readonly explorers?: Partial<Readonly<Record<Network, string>>>
   /** Token contracts of the live Ethereum, for payments out of a browser's wallet. */
   readonly tokens?: Readonly<Record<'USDC' | 'USDT', string>>
 }
@@ -29,8 +27,7 @@ export function explorerUrl(
   txHash: string,
 ): string | null {
   if (!isLive || !/^(0x)?[0-9a-f]{64}$/.test(txHash)) return null
-  const name = `${network} ${options.networks?.[network] ?? 'mainnet'}`
-  const template = options.explorers?.[network] ?? EXPLORERS[name]
+  const template = EXPLORERS[`${network} ${options.networks?.[network] ?? 'mainnet'}`]
   return template ? template.replaceAll('{tx}', txHash) : null
 }
 

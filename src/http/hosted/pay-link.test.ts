@@ -4,7 +4,7 @@ import { testHosted } from '../../../test/hosted.ts'
 import { findPaymentLink, insertPaymentLink, setPaymentLinkActive } from '../../checkout/payment-links.sql.ts'
 import { readId, showId } from '../../core/ids.ts'
 
-const { story, get, app } = await testHosted()
+const { story, get, post, app } = await testHosted()
 const { gateway, account } = story
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
@@ -76,6 +76,27 @@ test('HEAD, previews and prefetching count nothing', async () => {
     assert.equal((await link.visit(headers)).status, 503)
   }
   assert.equal(await link.uses(), 0n)
+})
+
+test('people are not taken for programs, and who is can go on by a button', async () => {
+  const link = await makeLink()
+  for (const agent of [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148 [FBAN/FBIOS;FBAV/480.0]',
+    'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/143 Mobile Safari/537.36 Telegram-Android/11.4',
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 [Pinterest/iOS]',
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Outlook-iOS/2.0',
+    'node',
+    '',
+  ]) {
+    assert.equal((await link.visit({ 'user-agent': agent })).status, 303, agent)
+  }
+  const before = await link.uses()
+  const preview = await link.visit({ 'user-agent': 'Mozilla/5.0 (Linux; Android 12; CUBOT X18)' })
+  assert.ok(preview.html.includes(`<form method="post" action="${link.path}">`))
+  const started = await post(link.path, {}, { 'user-agent': 'Mozilla/5.0 (Linux; Android 12; CUBOT X18)' })
+  assert.match(started.location ?? '', /^\/checkout\/cs_/)
+  assert.equal((await post(link.path, {}, { 'sec-fetch-site': 'cross-site' })).status, 403)
+  assert.equal(await link.uses(), (before ?? 0n) + 1n)
 })
 
 test('a disabled link says so kindly, and its open checkouts take no coin', async () => {

@@ -17,7 +17,7 @@ export const languageOf = (request: FastifyRequest): Language =>
   pickLanguage(queryValue(request, 'lang'), request.headers['accept-language'])
 
 /** Before every path of ours: the public URL's own path. */
-const baseOf = (gateway: Pick<Gateway, 'settings'>): string =>
+export const baseOf = (gateway: Pick<Gateway, 'settings'>): string =>
   new URL(gateway.settings.publicUrl).pathname.replace(/\/$/, '')
 
 export const queryOf = (request: FastifyRequest, language: Language): string =>

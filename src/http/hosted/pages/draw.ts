@@ -84,7 +84,7 @@ ${notice.link && html`<p><a class="button" href="${notice.link.path}">${words[no
   })
 }
 
-/** What a preview of a payment link shows: nothing is started. */
+/** What a preview of a payment link shows: nothing is started. Somebody taken for a program can still go on. */
 export const drawPreview = (frame: Frame, order: Order): Html =>
   layout(frame, {
     title: `${order.label ?? ''} – ${merchantName(frame)}`,
@@ -92,5 +92,6 @@ export const drawPreview = (frame: Frame, order: Order): Html =>
     version: null,
     refreshSeconds: null,
     content: html`<h1>${withMerchant(frame, frame.language.words.pay_merchant)}</h1>
-${drawOrder(frame, order)}`,
+${drawOrder(frame, order)}
+<form method="post" action="${frame.here}${frame.query}"><button type="submit" class="primary">${frame.language.words.continue}</button></form>`,
   })
