@@ -183,6 +183,7 @@ create table coins (
   output_index integer not null,
   lookup bytea not null,
   atoms numeric(78,0) not null,
+  is_coinbase boolean not null default false,
   block_height bigint,
   spent_by text,
   spent_height bigint,

@@ -113,7 +113,11 @@ export interface OwnedCoin {
   readonly position: bigint
 }
 
-/** Coins of a series that may be spent now: deep enough in the chain, unspent, chosen by nobody. The largest first. */
+/**
+ * Coins of a series that may be spent now: deep enough in the chain, unspent, chosen by nobody. The largest first. One
+ * block is enough for change of our own; what others sent waits as deposits do, on Litecoin never less than the six
+ * blocks that coins out of the MWEB are kept for (LIP-0003), and minted coins a hundred.
+ */
 export async function listSpendable(
   db: Queryable,
   of: { chain: ChainName; series: string; depositConfirmations: number; limit: number },
@@ -131,7 +135,11 @@ export async function listSpendable(
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
      join chains v on v.chain = c.chain
      where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2
-       and v.tip_height - c.block_height + 1 >= case when a.branch = 1 then 1 else $3::bigint end
+       and v.tip_height - c.block_height + 1 >= case
+         when c.is_coinbase then 100
+         when exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid) then 1
+         when c.chain like '%litecoin' then greatest($3::bigint, 6)
+         else $3::bigint end
      order by c.atoms desc, c.txid, c.output_index limit $4`,
     [of.chain, of.series, of.depositConfirmations, of.limit],
   )

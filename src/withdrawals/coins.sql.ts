@@ -15,6 +15,8 @@ export interface CoinBlock {
       readonly index: number
       readonly atoms: bigint
     }[]
+    /** None only in a block's first transaction, which mints. */
+    readonly inputs: readonly unknown[]
   }[]
 }
 
@@ -31,14 +33,17 @@ export async function recordCoins(
   block: CoinBlock,
   isOurs: (lookup: Uint8Array) => boolean,
 ): Promise<void> {
-  const given = block.transactions.flatMap(({ key, outputs }) =>
-    outputs.filter((output) => isOurs(output.lookup)).map((output) => ({ txid: key, ...output })),
+  const given = block.transactions.flatMap(({ key, outputs, inputs }) =>
+    outputs
+      .filter((output) => isOurs(output.lookup))
+      .map((output) => ({ txid: key, isCoinbase: inputs.length === 0, ...output })),
   )
   if (given.length === 0) return
   await tx.query(
-    `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
-       select $1::text, txid, output_index, lookup, atoms, $2::bigint
-       from unnest($3::text[], $4::integer[], $5::bytea[], $6::numeric[]) as given (txid, output_index, lookup, atoms)
+    `insert into coins (chain, txid, output_index, lookup, atoms, is_coinbase, block_height)
+       select $1::text, txid, output_index, lookup, atoms, is_coinbase, $2::bigint
+       from unnest($3::text[], $4::integer[], $5::bytea[], $6::numeric[], $7::boolean[])
+         as given (txid, output_index, lookup, atoms, is_coinbase)
        order by txid, output_index
        on conflict (chain, txid, output_index) do update set block_height = excluded.block_height
          where coins.block_height is distinct from excluded.block_height`,
@@ -49,6 +54,7 @@ export async function recordCoins(
       given.map((coin) => coin.index),
       given.map((coin) => coin.lookup),
       given.map((coin) => coin.atoms),
+      given.map((coin) => coin.isCoinbase),
     ],
   )
 }

@@ -161,6 +161,25 @@ describe('a withdrawal on a real Bitcoin node', () => {
     assert.deepEqual(await atomsOfCoins(), coins.toSpliced(coins.indexOf(1_000_000n), 1))
   })
 
+  it('waits for a minted coin to mature, when no other can pay it', async () => {
+    // What is left then are the gateway's fees.
+    await spendEverything()
+    const payment = await road.create('BTC', 650_000n)
+    await road.mineTo(payment.address)
+    await node.mine(1)
+    await road.follow()
+    assert.equal((await road.show(payment)).status, 'overpaid')
+    const withdrawal = await road.request(9n * COIN, await road.stranger())
+    await road.turn()
+    assert.equal((await road.now(withdrawal)).status, 'requested')
+    await road.mine(97)
+    assert.equal((await road.now(withdrawal)).status, 'requested')
+    await road.mine(1)
+    assert.equal((await road.now(withdrawal)).status, 'broadcast', 'the node takes it, too')
+    await road.mine(2)
+    await completedOnce(withdrawal, (await road.now(withdrawal)).txHash ?? '')
+  })
+
   it('whose change came from a payout that a reorganisation replaced by its bump gets its hold back', async () => {
     await spendEverything()
     await road.earn(65_000n)
@@ -194,11 +213,10 @@ describe('a withdrawal on a real Bitcoin node', () => {
 const atomsOfCoins = async (): Promise<bigint[]> =>
   [...(await road.spendable()).values()].sort((a, b) => Number(a - b))
 
-/** Leaves no coin that could pay what follows. */
+/** Leaves no coins but the fees that the gateway earned. */
 async function spendEverything(): Promise<void> {
-  const available = await road.balance('BTC', 'available')
-  const payouts = [await road.request(available - 10_000n, await road.stranger())]
+  const withdrawal = await road.request(await road.balance('BTC', 'available'), await road.stranger())
   await road.turn()
   await road.mine(2)
-  for (const each of payouts) assert.equal((await road.now(each)).status, 'completed')
+  assert.equal((await road.now(withdrawal)).status, 'completed')
 }

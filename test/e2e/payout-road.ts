@@ -32,6 +32,8 @@ export interface PayoutRoad extends Road {
   earn(...dollars: readonly bigint[]): Promise<Payment[]>
   /** Pays payments as a buyer does, in one transaction. */
   pay(...payments: readonly Payment[]): Promise<string>
+  /** Mines a block that pays its reward to an address. */
+  mineTo(address: string): Promise<void>
   /** A fresh address of somebody else's wallet: `bech32` unless told `legacy` or `p2sh-segwit`. */
   stranger(kind?: string): Promise<string>
   request(atoms: bigint, destination: string): Promise<Withdrawal>
@@ -83,6 +85,10 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
     },
     pay: (...payments) =>
       node.pay(payments.map(({ address, dueAtoms }) => [forNode(address), formatDecimal(dueAtoms, 8)])),
+    async mineTo(address) {
+      await node.call('generatetoaddress', 1, forNode(address))
+      node.forget()
+    },
     stranger: async (kind = 'bech32') => forBeck(await node.call<string>('getnewaddress', '', kind)),
     request: (atoms, destination) =>
       gateway.db.transaction((tx) =>

@@ -106,6 +106,8 @@ create table coins (
   output_index integer not null check (output_index >= 0),
   lookup bytea not null,
   atoms numeric(78, 0) not null check (atoms > 0),
+  -- Made by a block's first transaction: no block takes its spending before the hundredth after it.
+  is_coinbase boolean not null default false,
   -- Null while no block holds it.
   block_height bigint,
   -- The block's transaction that spends it; both null while none does.
