@@ -5,7 +5,7 @@
 import type { ChainPort, FoundTransaction } from '../chains/chain.ts'
 import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
-import { invariant } from '../core/errors.ts'
+import { InvariantBroken, invariant } from '../core/errors.ts'
 import type { Tx } from '../db/database.ts'
 import { announce } from '../events/announce.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
@@ -61,17 +61,47 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
   const tip = await port.tip()
   let settled = 0
   for (const transaction of underWay) {
-    const found = await port.findTransaction(transaction.txid, transaction.sinceHeight ?? undefined)
-    await followTo(gateway, transaction, found)
-    const depth = found?.block ? tip.height - found.block.height + 1 : 0
-    if (depth >= confirmationsFor(gateway, transaction.asset) && (await settle(gateway, transaction))) {
-      crashPoint('confirm:committed')
-      settled += 1
+    try {
+      if (await follow(gateway, port, transaction, tip.height)) settled += 1
+    } catch (error) {
+      if (!(error instanceof InvariantBroken)) throw error
+      await raiseUnsettled(gateway, transaction, error)
     }
   }
   if (networkOfChain(chain) !== 'ethereum') settled += await giveUpImpossible(gateway, chain)
   if (settled > 0) gateway.wake('deliver')
   return settled
+}
+
+/** @returns Whether it settled now. */
+async function follow(
+  gateway: Gateway,
+  port: ChainPort,
+  transaction: SignedTransaction,
+  tipHeight: number,
+): Promise<boolean> {
+  const found = await port.findTransaction(transaction.txid, transaction.sinceHeight ?? undefined)
+  await followTo(gateway, transaction, found)
+  const depth = found?.block ? tipHeight - found.block.height + 1 : 0
+  if (depth < confirmationsFor(gateway, transaction.asset)) return false
+  const settled = await settle(gateway, transaction)
+  if (settled) crashPoint('confirm:committed')
+  return settled
+}
+
+/** What must never be stops this transaction, and no other. */
+async function raiseUnsettled(
+  gateway: Gateway,
+  { chain, txid }: SignedTransaction,
+  error: InvariantBroken,
+): Promise<void> {
+  gateway.log.error({ chain, txid, err: error }, 'a transaction of ours can not be settled')
+  await raiseAlert(gateway.db, {
+    kind: 'payout_unsettled',
+    accountId: null,
+    subject: `${chain}:${txid}`,
+    message: `transaction ${txid} of ${chain} can not be settled: ${error.message}`,
+  })
 }
 
 const confirmationsFor = (gateway: Gateway, asset: Asset): number =>

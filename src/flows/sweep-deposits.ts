@@ -15,6 +15,7 @@ import {
   type SweepPlan,
   wantDelegate,
 } from '../withdrawals/sweeps.sql.ts'
+import { isAskedFor } from '../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from './gateway.ts'
 import { hotWalletOf } from './tend-senders.ts'
 
@@ -25,6 +26,8 @@ type SweptAsset = (typeof SWEPT_ASSETS)[number]
 const SWEEP_GAS = { ETH: 21_000n, token: 100_000n } as const
 /** What a sweep moves is worth at least this many times its gas; the rest is left until prices fall. */
 const WORTH_GAS_TIMES = 20n
+/** The same while a withdrawal waits for the coin: what a merchant owns has to be payable. */
+const WORTH_GAS_TIMES_ASKED = 2n
 /** So many tokens that wait at once are worth the contract, which pays for itself within twenty sweeps. */
 const DEPLOY_FROM = 2
 
@@ -59,7 +62,13 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
   const { chain } = port
   const found: FoundSweep[] = []
   for (const asset of SWEPT_ASSETS) {
-    const atomsMin = worthSweeping(gateway, chain.startsWith('sim-') ? 'test' : 'live', asset, rates)
+    const times = (await isAskedFor(gateway.db, chain, asset)) ? WORTH_GAS_TIMES_ASKED : WORTH_GAS_TIMES
+    const atomsMin = worthOf(
+      gateway,
+      chain.startsWith('sim-') ? 'test' : 'live',
+      asset,
+      times * gasOf(asset, rates),
+    )
     if (atomsMin === null) continue
     const of = { asset, atomsMin, limit: PLANNED_PER_TURN }
     for (const candidate of await listSweepCandidates(gateway.db, chain, of)) {
@@ -88,20 +97,17 @@ async function readBatching(
   )
 }
 
-/** The fewest atoms that are worth a sweep at the present prices; null for a token without a rate. */
-function worthSweeping(
-  gateway: Pick<Gateway, 'rates'>,
-  mode: Mode,
-  asset: SweptAsset,
-  rates: NetworkRates,
-): bigint | null {
-  const gasWei = quotedGasPrice(rates) * (asset === 'ETH' ? SWEEP_GAS.ETH : SWEEP_GAS.token)
-  if (asset === 'ETH') return gasWei * WORTH_GAS_TIMES
+const gasOf = (asset: SweptAsset, rates: NetworkRates): bigint =>
+  quotedGasPrice(rates) * (asset === 'ETH' ? SWEEP_GAS.ETH : SWEEP_GAS.token)
+
+/** Atoms of a coin that are worth so much ether at the present prices, rounded up; null for a token without a rate. */
+function worthOf(gateway: Pick<Gateway, 'rates'>, mode: Mode, asset: SweptAsset, wei: bigint): bigint | null {
+  if (asset === 'ETH') return wei
   try {
     const ether = gateway.rates[mode].rate('ETH', 'USD').ratio
     const token = gateway.rates[mode].rate(asset, 'USD').ratio
     return divideUp(
-      gasWei * WORTH_GAS_TIMES * ether.numerator * token.denominator,
+      wei * ether.numerator * token.denominator,
       ether.denominator * token.numerator * pow10(ASSET_FACTS.ETH.decimals - ASSET_FACTS[asset].decimals),
     )
   } catch (error) {

@@ -44,6 +44,8 @@ export async function listSweepCandidates(
        group by address
      ) d
      join addresses a on a.chain = $1 and a.lookup = decode(substr(d.address, 3), 'hex') and a.branch = 0
+     -- Nobody here has the keys of a retired wallet.
+     join wallets w on w.chain = $1 and w.series = a.series and w.retired_at is null
      order by d.largest desc`,
     [chain, of.asset, of.atomsMin, of.limit],
   )

@@ -188,3 +188,14 @@ export async function updateWithdrawal(
   if (!row) throw new Error(`withdrawal ${of.id} was locked and is gone`)
   return fromRow(row)
 }
+
+/** Whether a withdrawal of this coin was asked for and nothing is signed for it yet. */
+export async function isAskedFor(db: Queryable, chain: ChainName, asset: Asset): Promise<boolean> {
+  const { rows } = await db.query<{ is_asked: boolean }>(
+    `select exists (select from withdrawals w
+       where chain = $1 and asset = $2 and status = 'requested' and refused_reason is null
+         and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)) as is_asked`,
+    [chain, asset],
+  )
+  return rows[0]?.is_asked ?? false
+}

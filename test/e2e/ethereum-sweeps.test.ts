@@ -27,11 +27,22 @@ describe('sweeping on a chain without EIP-7702', () => {
   })
 
   it('leaves what is not worth its gas where it is, and shows it', async () => {
-    const atoms = await payouts.earn('USDC', 2n)
+    let atoms = 0n
+    for (let count = 0; count < 3; count++) atoms += await payouts.earn('USDC', 4n)
     await payouts.finish()
     assert.equal(await atDepositAddresses(payouts, 'USDC'), atoms)
     const { unswept } = await reconcile(payouts.gateway.db, [payouts.port])
-    assert.deepEqual(unswept, [{ chain: 'ethereum', asset: 'USDC', addresses: 1n, atoms }])
+    assert.deepEqual(unswept, [{ chain: 'ethereum', asset: 'USDC', addresses: 3n, atoms }])
+  })
+
+  it('takes it all the same when a withdrawal waits for it', async () => {
+    const destination = `0x${'9a'.repeat(20)}`
+    const withdrawal = await payouts.request('USDC', '209', destination)
+    assert.ok(withdrawal.netAtoms > (await held(payouts)).USDC)
+    await payouts.finish()
+    assert.equal((await payouts.now(withdrawal)).status, 'completed')
+    assert.equal(await payouts.tokensOf('USDC', destination), withdrawal.netAtoms)
+    assert.equal(await atDepositAddresses(payouts, 'USDC'), 0n)
   })
 })
 

@@ -1,0 +1,167 @@
+/**
+ * Ethereum as its operator runs it: one process and its signer on a real node, set up and asked with the command line and
+ * the API alone. Beck is killed while deposits are swept and payouts are on their way; the next start goes on.
+ */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, it } from 'node:test'
+import { startAnvil } from '../anvil.ts'
+import { freePort, startBeckProcess } from '../beck-process.ts'
+import { testDatabaseUrl } from '../database.ts'
+import { startReceiver, until } from '../installation.ts'
+
+const ETHER = 10n ** 18n
+/** On a machine that does much else. */
+const LIMIT_MS = 120_000
+const anvil = await startAnvil()
+const tokens = { USDC: await anvil.deploy('UsdCoin'), USDT: await anvil.deploy('TetherToken') }
+const port = await freePort()
+const dataDir = await mkdtemp(join(tmpdir(), 'beck-live-'))
+after(() => rm(dataDir, { recursive: true, force: true }))
+const environment = {
+  PORT: String(port),
+  DATABASE_URL: await testDatabaseUrl(),
+  BECK_DATA_DIR: dataDir,
+  BECK_SECRET_KEY: Buffer.alloc(32, 7).toString('hex'),
+  BECK_KEYSTORE_PASSPHRASE: 'correct horse battery staple',
+  ETHEREUM_RPC_URL: anvil.url,
+  ETHEREUM_WS_URL: anvil.wsUrl,
+  ETHEREUM_NETWORK: 'dev',
+  USDC_CONTRACT: tokens.USDC,
+  USDT_CONTRACT: tokens.USDT,
+  BECK_CONFIRMATIONS: 'ETH=3,USDC=3,USDT=3',
+  BECK_RATES: 'fixed:BTC/USD=65000,LTC/USD=100,ETH/USD=2500,USDC/USD=1,USDT/USD=1',
+  BECK_SIGNER_LIMITS: 'ETH=tx:1,day:5;USDC=tx:1000,day:5000;USDT=tx:1000',
+  BECK_WEBHOOK_ALLOW_PRIVATE: '1',
+  BECK_SANDBOX_BLOCK_MS: '0',
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are walked by tests that assert on what they find
+type Answer = any
+
+/** What a command of `beck` prints. */
+async function beck(...args: readonly string[]): Promise<Answer> {
+  const command = startBeckProcess(args, environment)
+  const answer = await command.hears(() => true)
+  assert.equal(await command.ended, 0)
+  return answer
+}
+
+async function start() {
+  const running = startBeckProcess(['start'], environment)
+  await running.hears((object) => 'url' in object)
+  return running
+}
+
+it('a gateway takes, sweeps and pays out ether, USDC and USDT, killed on the way', {
+  timeout: 300_000,
+}, async () => {
+  let running = await start()
+  const draft = ['--name', 'Shop', '--email', 'shop@example.com', '--mode', 'live', '--currency', 'USD']
+  const account = await beck('accounts', 'create', ...draft)
+  const { key } = await beck('keys', 'create', '--account', account.id, '--name', 'all', '--scopes', 'all')
+  const call = async (
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<{ status: number; data: Answer }> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1${path}`, {
+      method,
+      headers: { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return { status: answer.status, data: ((await answer.json()) as { data: Answer }).data }
+  }
+  /** Blocks come until it is so, as they do. */
+  const untilMined = (what: string, isSo: () => Promise<boolean>) =>
+    until(
+      what,
+      async () => {
+        await anvil.mine()
+        return isSo()
+      },
+      LIMIT_MS,
+    )
+  await beck('wallet', 'init')
+  const { wallets } = await beck('wallet', 'show')
+  const hotWallet = wallets.find((wallet: Answer) => wallet.chain === 'ethereum').hot_wallet
+  await anvil.send({ to: hotWallet, value: ETHER })
+  await anvil.mine()
+  const receiver = await startReceiver()
+  const events = ['payment.completed', 'payout.completed']
+  const endpoint = await call('POST', '/webhooks', { url: receiver.url, events })
+  receiver.useSecret(endpoint.data.secret)
+
+  const paid = ['ETH', 'USDC', 'USDC', 'USDC', 'USDT', 'USDT'] as const
+  const ids: string[] = []
+  for (const asset of paid) {
+    const order = { asset, fiat_amount: 200 }
+    let created = await call('POST', '/payments', order)
+    await untilMined('the wallet is picked up', async () => {
+      if (created.status !== 201) created = await call('POST', '/payments', order)
+      return created.status === 201
+    })
+    const { id, deposit } = created.data
+    const atoms = BigInt(deposit.expected_amount_atoms)
+    if (asset === 'ETH') await anvil.send({ to: deposit.address, value: atoms })
+    else await anvil.call(tokens[asset], 'transfer', [deposit.address, atoms])
+    ids.push(id)
+  }
+  const payments = () =>
+    Promise.all(ids.map(async (id) => (await call('GET', `/payments/${id}`)).data.status))
+  await untilMined('every payment is completed', async () =>
+    (await payments()).every((status) => status === 'completed'),
+  )
+
+  const destination = (anvil.accounts[8] ?? '').toLowerCase()
+  const etherBefore = await anvil.balance(destination)
+  const asked: { id: string; asset: 'ETH' | 'USDC' | 'USDT'; net: bigint }[] = []
+  for (const [asset, amount] of [
+    ['ETH', '0.05'],
+    ['USDC', '500'],
+    ['USDT', '390'],
+  ] as const) {
+    const order = { asset, amount, destination_address: destination }
+    const quote = await call('POST', '/withdrawals/quote', order)
+    const { status, data } = await call('POST', '/withdrawals', order)
+    assert.deepEqual([quote.status, status], [200, 201])
+    assert.equal(decimal(BigInt(data.net_atoms), asset === 'ETH' ? 18 : 6), quote.data.net)
+    asked.push({ id: data.id, asset, net: BigInt(data.net_atoms) })
+  }
+  for (let death = 0; death < 3; death++) {
+    await anvil.mine()
+    running.child.kill('SIGKILL')
+    await running.ended
+    running = await start()
+  }
+  await untilMined('every withdrawal is completed', async () => {
+    const { data } = await call('GET', '/withdrawals')
+    return data.every((withdrawal: Answer) => withdrawal.status === 'completed')
+  })
+  for (const { asset, net } of asked) {
+    const has =
+      asset === 'ETH' ? (await anvil.balance(destination)) - etherBefore : await tokensOf(tokens[asset])
+    assert.equal(has, net)
+  }
+  const expected = paid.length + asked.length
+  await until(
+    'every event is delivered',
+    async () => new Set(receiver.received.map(({ id }) => id)).size === expected,
+  )
+  const proof = await beck('reconcile')
+  assert.deepEqual(proof.differences, [], JSON.stringify(proof))
+  await running.stop()
+
+  async function tokensOf(contract: string): Promise<bigint> {
+    const data = `0x70a08231${destination.slice(2).padStart(64, '0')}`
+    return BigInt(await anvil.rpc<string>('eth_call', [{ to: contract, data }, 'latest']))
+  }
+})
+
+/** As the API writes amounts. */
+function decimal(atoms: bigint, decimals: number): string {
+  const digits = String(atoms).padStart(decimals + 1, '0')
+  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`.replace(/\.?0+$/, '')
+}
