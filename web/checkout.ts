@@ -2,7 +2,7 @@
 import { announceContent } from './announce.ts'
 import { offerCopies } from './copy.ts'
 import { startCountdown } from './countdown.ts'
-import { tellFrame } from './frame.ts'
+import { passOnEscape, tellFrame } from './frame.ts'
 import { refresh, startLive } from './live.ts'
 import { returnSoon } from './return.ts'
 import { lookForWallets, offerWallets } from './wallets.ts'
@@ -15,6 +15,7 @@ function equip(): void {
 }
 
 equip()
+passOnEscape()
 lookForWallets()
 startLive()
 

@@ -64,6 +64,7 @@
     const hear = (event: MessageEvent) => {
       if (event.origin !== gateway || event.source !== frame.contentWindow) return
       const { type, state, session } = (event.data ?? {}) as Record<string, unknown>
+      if (type === 'beck:close') return dialog.close()
       if (type !== 'beck:checkout' || typeof state !== 'string' || typeof session !== 'string') return
       options.onState?.(state, session)
       if ((state !== 'paid' && state !== 'higher') || completed.has(session)) return

@@ -1,12 +1,21 @@
 /** Inside a frame the page around it hears of each state: only pages of the origins that the merchant named. */
 
+const isFramed = window.parent !== window
+
 export function tellFrame(): void {
-  if (window.parent === window) return
-  const { path = '', frameOrigins = '' } = document.body.dataset
-  const state = document.getElementById('content')?.dataset.state
-  const session = path.split('/').at(-1)
-  for (const origin of frameOrigins.split(' ').filter(Boolean))
-    window.parent.postMessage({ type: 'beck:checkout', session, state }, origin)
+  if (!isFramed) return
+  const session = document.body.dataset.path?.split('/').at(-1)
+  say({ type: 'beck:checkout', session, state: document.getElementById('content')?.dataset.state })
   // What leads out of the checkout leads out of the frame.
   for (const link of document.querySelectorAll<HTMLAnchorElement>('a[data-return]')) link.target = '_top'
+}
+
+/** The key that closes a dialog is pressed in here, where the dialog does not hear it. */
+export function passOnEscape(): void {
+  if (isFramed) addEventListener('keydown', ({ key }) => key === 'Escape' && say({ type: 'beck:close' }))
+}
+
+function say(message: object): void {
+  for (const origin of document.body.dataset.frameOrigins?.split(' ').filter(Boolean) ?? [])
+    window.parent.postMessage(message, origin)
 }

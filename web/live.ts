@@ -9,6 +9,7 @@ const BACK_OFF_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
 const AWAY_MS = 5_000
 /** Prices beside the coins. */
 const PRICES_MS = 30_000
+const FOCUSABLE = 'a, button, input, summary'
 /** A short interruption is nobody's worry. */
 const WORRY_MS = 2_000
 
@@ -138,18 +139,20 @@ function replace(next: HTMLElement, title: string): void {
     return
   }
   if (isSameState && next.dataset.version === main.dataset.version) return
-  const hadFocus = main.contains(document.activeElement)
+  const focused = document.activeElement
+  const place = focused ? [...main.querySelectorAll(FOCUSABLE)].indexOf(focused) : -1
   const before = main.dataset.state
   main.replaceWith(next)
   document.title = title
   if (!next.dataset.version) disconnect()
   else if (!stream) connect()
-  if (!isSameState && hadFocus) {
-    const heading = next.querySelector('h1')
-    heading?.setAttribute('tabindex', '-1')
-    heading?.focus()
-  }
   document.dispatchEvent(new CustomEvent('beck:content', { detail: { before } }))
+  if (place < 0) return
+  // The keyboard goes on from the same place, or from the heading of what is new.
+  const heading = next.querySelector('h1')
+  heading?.setAttribute('tabindex', '-1')
+  const focus = isSameState ? next.querySelectorAll<HTMLElement>(FOCUSABLE)[place] : heading
+  focus?.focus()
 }
 
 function showOffline(): void {

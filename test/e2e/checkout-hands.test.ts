@@ -1,0 +1,175 @@
+/** What people do on the checkout with their hands: the keyboard alone, copying, and paying in a dialog of the shop. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { updateAccountSettings } from '../../src/accounts/accounts.sql.ts'
+import { insertPaymentLink } from '../../src/checkout/payment-links.sql.ts'
+import { readId, showId } from '../../src/core/ids.ts'
+import { startBrowser } from '../browser.ts'
+import { pathOf, testHosted } from '../hosted.ts'
+
+const COIN = 100_000_000n
+
+const hosted = await testHosted()
+const { story } = hosted
+await hosted.app.listen({ port: 0, host: '127.0.0.1' })
+const origin = `http://127.0.0.1:${(hosted.app.server.address() as AddressInfo).port}`
+const browser = await startBrowser()
+
+test('the keyboard alone leads from the coin to the receipt, with the focus always in sight', async () => {
+  const id = await hosted.open()
+  const page = await browser.newPage({ reducedMotion: 'reduce' })
+  await page.goto(origin + pathOf(id))
+  const focused = () =>
+    page.evaluate<string>(
+      '(() => { const e = document.activeElement; return e.id || e.textContent.trim().slice(0, 40) })()',
+    )
+  const outline = () =>
+    page.evaluate<string>(
+      "(() => { const e = document.activeElement; const box = e.matches('.coin input') ? e.nextElementSibling : e; return getComputedStyle(box).outlineStyle })()",
+    )
+  const tabTo = async (name: RegExp) => {
+    for (let presses = 0; presses < 30; presses++) {
+      await page.keyboard.press('Tab')
+      assert.notEqual(await outline(), 'none', `no outline around ${await focused()}`)
+      if (name.test(await focused())) return
+    }
+    assert.fail(`${name} can not be reached`)
+  }
+  await tabTo(/^coin-/)
+  for (let presses = 0; (await focused()) !== 'coin-LTC'; presses++) {
+    assert.ok(presses < 5, 'the arrows lead to every coin')
+    await page.keyboard.press('ArrowDown')
+  }
+  await tabTo(/^Continue/)
+  await page.keyboard.press('Enter')
+  await page.locator('#content[data-state=waiting]').waitFor()
+  await tabTo(/^Copy/)
+  await page.keyboard.press('Enter')
+  await page.getByRole('status').filter({ hasText: 'Copied' }).waitFor({ state: 'attached' })
+
+  const payment = await hosted.payment(id)
+  await story.pay(payment, COIN)
+  await story.look()
+  await page.locator('#content[data-state=seen]').waitFor()
+  // What had the focus is gone with its state: the heading has it, so that reading goes on from there.
+  assert.equal(await focused(), 'We see your payment')
+  await page.getByRole('status').filter({ hasText: 'We see your payment' }).waitFor({ state: 'attached' })
+  await story.mine(6)
+  await story.look()
+  await page.locator('#content[data-state=paid]').waitFor()
+  await page.getByRole('status').filter({ hasText: 'Payment complete' }).waitFor({ state: 'attached' })
+  await page.close()
+})
+
+test('the copy buttons give exactly what the chain needs', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+  const page = await context.newPage()
+  await page.goto(origin + pathOf(id))
+  for (const [button, text] of [
+    ['Copy amount', '1'],
+    ['Copy address', payment.address],
+  ] as const) {
+    await page.getByRole('button', { name: button }).click()
+    await page.getByRole('button', { name: button }).filter({ hasText: 'Copied' }).waitFor()
+    assert.equal(await page.evaluate<string>('navigator.clipboard.readText()'), text)
+  }
+  await context.close()
+})
+
+test('the countdown runs on the clock of the server, and says when time grows short', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  const page = await browser.newPage()
+  // This visitor's clock is a day off.
+  await page.clock.install({ time: Date.now() + 86_400_000 })
+  await page.goto(origin + pathOf(id))
+  const time = page.locator('.countdown time')
+  assert.match((await time.textContent()) ?? '', /^(30:00|29:5\d)$/)
+  await page.clock.runFor(20.2 * 60_000)
+  await page
+    .getByRole('status')
+    .filter({ hasText: 'Time left to pay: 10 minutes' })
+    .waitFor({ state: 'attached' })
+  assert.match((await time.textContent()) ?? '', /^09:[45]\d$/)
+  // When it reaches zero the page asks what became of the payment.
+  await story.endWindow(payment)
+  await page.clock.runFor(11 * 60_000)
+  await page.locator('#content[data-state=ending]').waitFor()
+  await page.close()
+})
+
+test('a shop opens the checkout in a dialog and hears of its completion, from the right origin only', async () => {
+  const shop = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html')
+    response.end(`<!doctype html><html lang="en"><title>Shop</title><script src="${origin}/checkout.js"></script>
+<a id="pay" data-beck-checkout href="${origin}${linkPath}">Pay</a>
+<script>
+  window.heard = []
+  for (const name of ['beck:state', 'beck:complete', 'beck:close'])
+    addEventListener(name, (event) => window.heard.push([name, event.detail.state, event.detail.session]))
+</script></html>`)
+  })
+  shop.listen(0, '127.0.0.1')
+  await once(shop, 'listening')
+  after(() => shop.close())
+  const shopOrigin = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`
+  const { gateway, account } = story
+  const linkPath = await gateway.db.transaction(async (tx) => {
+    await updateAccountSettings(tx, { ...account, frameOrigins: [shopOrigin] })
+    const link = await insertPaymentLink(tx, {
+      accountId: account.id,
+      label: 'Consultation',
+      amountMinor: 100_00n,
+      currency: 'USD',
+    })
+    return `/pay/${showId('plink', link.id)}`
+  })
+
+  const page = await browser.newPage()
+  await page.goto(shopOrigin)
+  await page.locator('#pay').click()
+  const dialog = page.getByRole('dialog', { name: 'Checkout' })
+  await dialog.waitFor()
+  const frame = page.frameLocator('iframe')
+  await frame.getByText('Litecoin simulated').click()
+  await frame.getByRole('button', { name: 'Continue' }).click()
+  await frame.locator('#content[data-state=waiting]').waitFor()
+  const session = readId('cs', new URL(page.frames()[1]?.url() ?? '').pathname.split('/').at(-1) ?? '')
+  assert.ok(session)
+  // Another window of another origin says the same: nobody believes it.
+  await page.evaluate(
+    "postMessage({ type: 'beck:checkout', state: 'paid', session: 'cs_forged' }, location.origin)",
+  )
+  await story.pay(await hosted.payment(session), COIN)
+  await story.mine(6)
+  await story.look()
+  await frame.locator('#content[data-state=paid]').waitFor()
+  const heard = await page.waitForFunction<[string, string?, string?][]>(
+    "window.heard.some(([name]) => name === 'beck:complete') && window.heard",
+  )
+  const told = (await heard.jsonValue()) as [string, string?, string?][]
+  const shown = showId('cs', session)
+  assert.deepEqual(
+    told.filter(([name]) => name === 'beck:complete'),
+    [['beck:complete', undefined, shown]],
+  )
+  assert.ok(told.some(([name, state]) => name === 'beck:state' && state === 'waiting'))
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await page.close()
+
+  // A shop that the account does not name gets neither the page nor a message.
+  await gateway.db.transaction((tx) => updateAccountSettings(tx, { ...account, frameOrigins: [] }))
+  const other = await browser.newPage()
+  await other.goto(shopOrigin)
+  await other.locator('#pay').click()
+  await other.getByRole('dialog').waitFor()
+  await other.waitForTimeout(1_000)
+  assert.equal(await other.frameLocator('iframe').locator('#content[data-state]').count(), 0)
+  await other.close()
+})
