@@ -79,6 +79,35 @@ describe('a payment on a real Bitcoin node', () => {
   })
 })
 
+describe('a payment whose fee the buyer raises', () => {
+  afterEach(() => road.prove())
+
+  it('stays detected and counts once, whichever of the two a miner takes', async () => {
+    for (const taken of ['replacement', 'original'] as const) {
+      const payment = await road.create('BTC', 650n)
+      const first = await road.pay(payment)
+      const { hex } = await node.call<{ hex: string }>('gettransaction', first)
+      await road.follow()
+      const { txid: second } = await node.call<{ txid: string }>('bumpfee', first)
+      node.forget()
+      await road.follow()
+      assert.deepEqual(await road.statusOf(payment), ['detected', ['replaced', 'seen']])
+      const raw =
+        taken === 'original' ? hex : (await node.call<{ hex: string }>('gettransaction', second)).hex
+      await node.call('generateblock', await node.address(), [raw])
+      await node.mine(1)
+      await road.follow()
+      const { status, deposits } = await road.show(payment)
+      assert.equal(status, 'completed')
+      assert.deepEqual(
+        deposits.filter((deposit) => deposit.status === 'confirmed').map((deposit) => deposit.tx_hash),
+        [taken === 'original' ? first : second],
+      )
+      assert.deepEqual(await road.events(payment), LIFE)
+    }
+  })
+})
+
 describe('a withdrawal on a real Bitcoin node', () => {
   afterEach(() => road.prove())
 

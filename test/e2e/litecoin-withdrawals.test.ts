@@ -106,6 +106,29 @@ describe('a withdrawal on a real Litecoin node', () => {
     assert.deepEqual(await road.paid(txHash ?? '', withdrawal.destination), [withdrawal.netAtoms])
   })
 
+  it('offers between floor and ceiling, and no more than five times its quote, whatever rates the database holds', async () => {
+    for (const [stored, least, most] of [
+      [1n, 1_000n, 1_100n],
+      // Quoted at 20,000 litoshi a thousand virtual bytes.
+      [10n ** 12n, 99_000n, 101_000n],
+    ] as const) {
+      await road.earn(200n)
+      const withdrawal = await road.request(COIN / 2n, await road.stranger())
+      await gateway.db.query("update fee_rates set rate = $1 where chain = 'litecoin'", [stored])
+      await road.sign()
+      await road.send()
+      const { txHash } = await road.now(withdrawal)
+      const { fees, vsize } = await node.call<{ fees: { base: number }; vsize: number }>(
+        'getmempoolentry',
+        txHash,
+      )
+      const rate = BigInt(Math.floor((fees.base * 1e11) / vsize))
+      assert.ok(least <= rate && rate <= most, `${rate} per thousand virtual bytes`)
+      await road.mine(6)
+      assert.deepEqual(await road.paid(txHash ?? '', withdrawal.destination), [withdrawal.netAtoms])
+    }
+  })
+
   it('that is stuck is paid for by a child; the two confirm together or one after the other, paid once', async () => {
     for (const together of [true, false]) {
       await road.earn(200n)
