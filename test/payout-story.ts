@@ -16,6 +16,8 @@ export const DESTINATIONS = {
 } as const
 export const PAYOUT_CONFIRMATIONS = { 'sim-bitcoin': 2, 'sim-litecoin': 6, 'sim-ethereum': 12 } as const
 
+export type PayoutStory = Awaited<ReturnType<typeof tellPayouts>>
+
 export async function tellPayouts(chain: SimulatedChainName) {
   const story = await tellStory({ chain, freshPerChain: 12 })
   const { gateway, account, port } = story

@@ -90,6 +90,15 @@ wallet
   .action((network: string, address: string) => runWallet(terminal, ['allow', network, address]))
 
 program
+  .command('backup <folder>')
+  .description("write the database and the signer's journal to a new folder, while Beck runs")
+  .action(async (folder: string) => (await import('./backup.ts')).backUp(terminal, folder))
+program
+  .command('restore <folder>')
+  .description('fill an empty database from a backup; nothing is paid out until you have looked')
+  .action(async (folder: string) => (await import('./backup.ts')).restore(terminal, folder))
+
+program
   .command('doctor')
   .description('look for what is wrong and say what to do')
   .action(async () => (await import('./doctor.ts')).diagnose(terminal))

@@ -59,6 +59,7 @@ create table addresses (
   payment_id uuid,
   issued_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
+  withheld boolean not null default false,
   constraint addresses_branch_check CHECK ((branch = ANY (ARRAY[0, 1]))),
   constraint addresses_check CHECK (((payment_id IS NULL) = (issued_at IS NULL))),
   constraint addresses_mac_check CHECK ((length(mac) = 32)),
@@ -68,7 +69,7 @@ create table addresses (
   constraint addresses_chain_series_branch_position_key UNIQUE (chain, series, branch, "position")
 );
 CREATE INDEX addresses_by_payment ON public.addresses USING btree (account_id, payment_id) WHERE (payment_id IS NOT NULL);
-CREATE INDEX addresses_fresh ON public.addresses USING btree (chain, series, branch, "position") WHERE (issued_at IS NULL);
+CREATE INDEX addresses_fresh ON public.addresses USING btree (chain, series, branch, "position") WHERE ((issued_at IS NULL) AND (NOT withheld));
 CREATE INDEX addresses_recent ON public.addresses USING btree (chain, issued_at) WHERE (issued_at IS NOT NULL);
 
 create table alerts (

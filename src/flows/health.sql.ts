@@ -75,7 +75,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
         from proven_blocks) as proof_ages_ms,
       (select coalesce(json_object_agg(chain, fresh), '{}') from
         (select w.chain, (select count(*) from (select from addresses a
-          where a.chain = w.chain and a.series = w.series and a.branch = 0 and a.issued_at is null
+          where a.chain = w.chain and a.series = w.series and a.branch = 0 and a.issued_at is null and not a.withheld
           limit $1) as counted) as fresh
         from wallets w where w.retired_at is null) as pool) as fresh`,
     [COUNT_MAX],

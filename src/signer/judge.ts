@@ -32,6 +32,7 @@ export async function judgeRequest(
   planned: bigint,
 ): Promise<Judgement> {
   const { asset, chain, netAtoms } = request
+  if (request.isFrozen) return { kind: 'wait', reason: 'its coin is frozen: books and chain disagree' }
   if (!judge.secrets.isMac(request.mac, 'withdrawal', requestMacParts(request)))
     return { kind: 'refuse', reason: 'not_authentic' }
   if (

@@ -12,6 +12,8 @@ import {
 
 export interface Requested extends WithdrawalRequest {
   readonly mac: Uint8Array
+  /** Nothing new is signed for its coin. */
+  readonly isFrozen: boolean
 }
 
 /** Chains on which something waits for a signature. */
@@ -42,6 +44,7 @@ interface RequestedRow {
   net_atoms: bigint
   destination: string
   mac: Buffer
+  is_frozen: boolean
 }
 
 const REQUEST_COLUMNS = `account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
@@ -60,15 +63,17 @@ const requestedFromRow = (row: RequestedRow): Requested => ({
   netAtoms: row.net_atoms,
   destination: row.destination,
   mac: row.mac,
+  isFrozen: row.is_frozen,
 })
 
-/** Requests that nothing was signed for, the oldest first; those of frozen assets wait. */
+/** Requests that nothing was signed for, the oldest first. */
 export async function listRequested(db: Queryable, chain: ChainName, limit: number): Promise<Requested[]> {
   const { rows } = await db.query<RequestedRow>(
-    `select ${REQUEST_COLUMNS} from withdrawals w
+    `select ${REQUEST_COLUMNS},
+       exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen
+     from withdrawals w
      where chain = $1 and status = 'requested' and refused_reason is null
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
-       and not exists (select from freezes f where f.chain = w.chain and f.asset = w.asset)
      order by created_at, id limit $2`,
     [chain, limit],
   )

@@ -85,7 +85,7 @@ async function takeFresh(
   const { rows } = await tx.query<AddressRow>(
     `with fresh as (
        select a.chain, a.lookup from addresses a
-       where a.chain = $1 and a.branch = 0 and a.issued_at is null
+       where a.chain = $1 and a.branch = 0 and a.issued_at is null and not a.withheld
          and a.series = (select w.series from wallets w where w.chain = $1 and w.retired_at is null)
        order by a.position limit 1 for update skip locked
      )
@@ -138,6 +138,23 @@ export async function fillAddressPool(db: Database, secrets: Secrets, target: Po
     added += await deriveRange(db, secrets, wallet, key, DEPOSIT_BRANCH, nextFresh, freshEnd)
   }
   return added
+}
+
+/**
+ * For a database restored from a backup: what may have been handed out since is withheld, and `ahead` further positions
+ * are derived to be watched. What buyers pay there is found; no other buyer is ever sent there.
+ */
+export async function withholdFresh(db: Database, secrets: Secrets, ahead: number): Promise<void> {
+  for (const wallet of await currentWallets(db, secrets)) {
+    const key = readAccountKey(wallet.chain, wallet.mode, wallet.xpub)
+    const { nextFresh } = await poolLevel(db, wallet, 0)
+    await deriveRange(db, secrets, wallet, key, DEPOSIT_BRANCH, nextFresh, nextFresh + BigInt(ahead))
+    await db.query(
+      `update addresses set withheld = true
+       where chain = $1 and series = $2 and branch = 0 and issued_at is null`,
+      [wallet.chain, wallet.series],
+    )
+  }
 }
 
 async function deriveRange(
@@ -195,7 +212,7 @@ async function poolLevel(
   const { rows } = await db.query<{ fresh_count: bigint; next_fresh: bigint; next_own: bigint }>(
     `select
        (select count(*) from (select from addresses where chain = $1 and series = $2 and branch = 0
-          and issued_at is null limit $3) as fresh) as fresh_count,
+          and issued_at is null and not withheld limit $3) as fresh) as fresh_count,
        (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 0) as next_fresh,
        (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 1) as next_own`,
     [wallet.chain, wallet.series, target],

@@ -44,6 +44,8 @@ create table addresses (
   payment_id uuid,
   issued_at timestamptz,
   created_at timestamptz not null default now(),
+  -- May have been handed out after the backup that this database was restored from: watched, never handed out again.
+  withheld boolean not null default false,
   -- The lookup first: it tells two rows apart at once, where the chain seldom does. A block's worth of searches among ten
   -- million takes a fifth less.
   primary key (lookup, chain),
@@ -51,5 +53,5 @@ create table addresses (
   check ((payment_id is null) = (issued_at is null))
 );
 -- The pool: addresses derived ahead and not yet handed out.
-create index addresses_fresh on addresses (chain, series, branch, position) where issued_at is null;
+create index addresses_fresh on addresses (chain, series, branch, position) where issued_at is null and not withheld;
 create index addresses_by_payment on addresses (account_id, payment_id) where payment_id is not null;
