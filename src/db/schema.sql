@@ -721,9 +721,9 @@ create table sweeps (
   constraint sweeps_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
   constraint sweeps_pkey PRIMARY KEY (chain, id)
 );
+CREATE INDEX sweeps_by_address ON public.sweeps USING btree (chain, address, asset);
 CREATE INDEX sweeps_by_gas_line ON public.sweeps USING btree (chain, gas_line) WHERE (gas_line IS NOT NULL);
 CREATE INDEX sweeps_by_line ON public.sweeps USING btree (chain, line) WHERE (line IS NOT NULL);
-CREATE INDEX sweeps_failed ON public.sweeps USING btree (chain, address) WHERE (status = 'failed'::text);
 CREATE UNIQUE INDEX sweeps_open ON public.sweeps USING btree (chain, address) WHERE (status <> ALL (ARRAY['done'::text, 'failed'::text]));
 
 create table swept_tokens (

@@ -19,6 +19,8 @@ export interface Backlog {
   readonly deliveryTotals: readonly DeliveryTotal[]
   /** How long ago books and chain last agreed, per chain that was ever compared. */
   readonly proofAgesMs: Readonly<Partial<Record<ChainName, number>>>
+  /** How long the oldest withdrawal waits that no node has yet, per chain; chains without one are left out. */
+  readonly withdrawalAgesMs: Readonly<Partial<Record<ChainName, number>>>
   /** Fresh deposit addresses per chain that has a wallet. */
   readonly freshAddresses: Readonly<Partial<Record<ChainName, number>>>
 }
@@ -35,6 +37,7 @@ interface BacklogRow {
   endpoints: { failing: number; disabled: number }
   totals: DeliveryTotal[]
   proof_ages_ms: Partial<Record<ChainName, number>>
+  withdrawal_ages_ms: Partial<Record<ChainName, number>>
   fresh: Partial<Record<ChainName, number>>
 }
 
@@ -73,6 +76,9 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
         order by result), '[]') from delivery_totals) as totals,
       (select coalesce(json_object_agg(chain, extract(epoch from now() - proven_at) * 1000), '{}')
         from proven_blocks) as proof_ages_ms,
+      (select coalesce(json_object_agg(chain, age_ms), '{}') from
+        (select chain, extract(epoch from now() - min(created_at)) * 1000 as age_ms
+         from withdrawals where status = 'requested' group by chain) as waiting) as withdrawal_ages_ms,
       (select coalesce(json_object_agg(chain, fresh), '{}') from
         (select w.chain, (select count(*) from (select from addresses a
           where a.chain = w.chain and a.series = w.series and a.branch = 0 and a.issued_at is null and not a.withheld
@@ -91,6 +97,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
     endpointsDisabled: row.endpoints.disabled,
     deliveryTotals: row.totals,
     proofAgesMs: row.proof_ages_ms,
+    withdrawalAgesMs: row.withdrawal_ages_ms,
     freshAddresses: row.fresh,
   }
 }

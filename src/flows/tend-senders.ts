@@ -47,7 +47,10 @@ export async function refreshSenders(gateway: Gateway, port: ChainPort): Promise
 }
 
 /** The address that payouts leave from on a chain with accounts; null without a wallet. */
-export async function hotWalletOf(gateway: Gateway, chain: ChainName): Promise<string | null> {
+export async function hotWalletOf(
+  gateway: Pick<Gateway, 'db' | 'secrets'>,
+  chain: ChainName,
+): Promise<string | null> {
   const wallets = await currentWallets(gateway.db, gateway.secrets)
   const wallet = wallets.find((each) => each.chain === chain)
   if (!wallet) return null

@@ -141,6 +141,15 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
   gauge('fresh_addresses', 'addresses derived ahead', ['chain'], (to, { backlog }) => {
     for (const [chain, count] of Object.entries(backlog?.freshAddresses ?? {})) to.set({ chain }, count)
   })
+  gauge(
+    'withdrawal_waiting_age_seconds',
+    'wait of the oldest withdrawal that was not sent yet',
+    ['chain'],
+    (to, { backlog }) => {
+      for (const [chain, ageMs] of Object.entries(backlog?.withdrawalAgesMs ?? {}))
+        to.set({ chain }, ageMs / 1_000)
+    },
+  )
   gauge('frozen', '1 for a coin that pays nothing out', ['chain', 'asset'], (to, { backlog }) => {
     for (const { chain, asset } of backlog?.frozen ?? []) to.set({ chain, asset }, 1)
   })

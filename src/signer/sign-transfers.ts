@@ -4,7 +4,7 @@ import { SIMULATED_CHAIN_ID, SIMULATED_TOKEN_CONTRACTS } from '../chains/simulat
 import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { type Branch, HOT_WALLET_POSITION, OWN_BRANCH } from '../wallets/derivation.ts'
-import { RATE_BOUNDS } from '../withdrawals/fees.ts'
+import { PAYOUT_GAS_MAX, RATE_BOUNDS } from '../withdrawals/fees.ts'
 import { commit, logWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { judgeRequest } from './judge.ts'
@@ -21,8 +21,6 @@ import type { ChainKeys } from './vault.ts'
 
 /** Some may wait for long, for coins of their asset or for the policy; those behind them must not. */
 const REQUESTS_READ = 1_000
-/** More than a transfer needs, for receivers that are contracts; what is not used is not paid. */
-const GAS_LIMIT = { ETH: 60_000n, token: 120_000n } as const
 
 export const HOT_WALLET = { branch: OWN_BRANCH, position: HOT_WALLET_POSITION } as const
 
@@ -85,7 +83,7 @@ async function signRequest(
   }
   if (judgement.kind === 'wait') return wait(judgement.reason)
 
-  const gasLimit = asset === 'ETH' ? GAS_LIMIT.ETH : GAS_LIMIT.token
+  const gasLimit = asset === 'ETH' ? PAYOUT_GAS_MAX.ETH : PAYOUT_GAS_MAX.token
   const feeAtoms = gasLimit * price.maxFeeWei
   const sender = keys.hotWallet.address
   const holds = await spendableBalances(signer.db, chain, sender)

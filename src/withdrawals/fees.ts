@@ -36,6 +36,12 @@ export const QUOTED_VBYTES = 221n
 /** Gas of a plain transfer, and of a token transfer to an address that held none before (USDT's is the dearest). */
 const QUOTED_GAS = { ETH: 21_000n, token: 65_000n } as const
 
+/**
+ * Gas that a payout may use at most, and its sender has to hold ether for: more than a transfer needs, for receivers that
+ * are contracts. What is not used is not paid.
+ */
+export const PAYOUT_GAS_MAX = { ETH: 60_000n, token: 120_000n } as const
+
 /** Wei per gas that a quote counts on: the base fee may rise by an eighth per block. */
 export const quotedGasPrice = (rates: NetworkRates): bigint =>
   divideUp(rates.rate * 5n, 4n) + rates.priorityRate

@@ -89,6 +89,10 @@ it('a gateway takes, sweeps and pays out ether, USDC and USDT, killed on the way
   const hotWallet = wallets.find((wallet: Answer) => wallet.chain === 'ethereum').hot_wallet
   await anvil.send({ to: hotWallet, value: ETHER })
   await anvil.mine()
+  const { findings } = await beck('doctor')
+  const gas = findings.find((finding: Answer) => finding.about === 'ethereum hot wallet')
+  assert.equal(gas.state, 'fine')
+  assert.match(gas.message, new RegExp(`${hotWallet} holds 1 ETH, gas for \\d{3,} token payouts`))
   const receiver = await startReceiver()
   const events = ['payment.completed', 'payout.completed']
   const endpoint = await call('POST', '/webhooks', { url: receiver.url, events })

@@ -3,20 +3,26 @@ import type { ChainPort } from '../../chains/chain.ts'
 import { createRpc, httpCarrier, readNodeUrl } from '../../chains/ethereum/rpc.ts'
 import type { Config } from '../../config.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
+import { OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
+import { formatDecimal } from '../../core/money.ts'
 import { readHealth } from '../../flows/health.ts'
+import { hotWalletOf } from '../../flows/tend-senders.ts'
 import { openLog } from '../../log.ts'
 import { connectedChains, openPorts } from '../../main.ts'
 import { sandboxRates } from '../../rates/sandbox.ts'
 import { allSources } from '../../rates/sources/all.ts'
 import type { Store } from '../../store.ts'
+import { PAYOUT_GAS_MAX } from '../../withdrawals/fees.ts'
 import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
 
 const EXCHANGES_MIN = 2
+/** Fewer payouts that the hot wallet has gas for are worth a word. */
+const PAYOUTS_MIN = 10n
 const EXCHANGE_LIMIT_MS = 5_000
 const ERC20_DECIMALS = '0x313ce567'
 
-export async function chains(config: Config, { db }: Store): Promise<Finding[]> {
+export async function chains(config: Config, { db, secrets }: Store): Promise<Finding[]> {
   const ports = openPorts(config, db, openLog('silent')).filter(({ chain }) => !chain.startsWith('sim-'))
   const never = { live: sandboxRates(), test: sandboxRates() }
   try {
@@ -28,6 +34,7 @@ export async function chains(config: Config, { db }: Store): Promise<Finding[]> 
     return [
       ...nodes,
       ...(await tokens(config)),
+      ...(await Promise.all(ports.map((port) => gas(port, { db, secrets })))).flat(),
       ...seen.map(({ chain, problem, tipHeight, viewAgeMs }) =>
         problem === null
           ? fine(chain, `seen ${Math.round((viewAgeMs ?? 0) / 1_000)} s ago, at block ${tipHeight}`)
@@ -50,6 +57,33 @@ async function node(port: ChainPort): Promise<Finding> {
     return fine(about, `answers, at block ${(await port.tip()).height}`)
   } catch (error) {
     return wrong(about, messageOf(error), `start the node, or correct ${variable} and its network variable`)
+  }
+}
+
+/** Whether the hot wallet of a chain with accounts can pay for what leaves it. */
+async function gas(port: ChainPort, store: Pick<Store, 'db' | 'secrets'>): Promise<Finding[]> {
+  if (!port.nextNonce) return []
+  try {
+    const address = await hotWalletOf(store, port.chain)
+    if (address === null) return []
+    const rates = await port.feeRates()
+    if (rates.kind !== 'gas') return []
+    const { ETH: held = 0n } = await port.holdings({ outpoints: [], addresses: [address] })
+    const payouts = held / (PAYOUT_GAS_MAX.token * (2n * rates.baseFeeWei + rates.priorityFeeWei) || 1n)
+    const message = `${address} holds ${formatDecimal(held, ASSET_FACTS.ETH.decimals)} ETH, gas for ${payouts} token payouts at once`
+    return payouts >= PAYOUTS_MIN
+      ? [fine(`${port.chain} hot wallet`, message)]
+      : [
+          warning(
+            `${port.chain} hot wallet`,
+            message,
+            'send it ether: it pays the gas of payouts and of tokens that are swept',
+          ),
+        ]
+  } catch (error) {
+    // What is wrong with the node is said already.
+    if (error instanceof OutsideFailure) return []
+    throw error
   }
 }
 

@@ -227,6 +227,6 @@ create index receipts_by_height on receipts (chain, block_height);
 
 -- One at a time for each address, so that its nonces follow each other.
 create unique index sweeps_open on sweeps (chain, address) where status not in ('done', 'failed');
-create index sweeps_failed on sweeps (chain, address) where status = 'failed';
+create index sweeps_by_address on sweeps (chain, address, asset);
 create index sweeps_by_line on sweeps (chain, line) where line is not null;
 create index sweeps_by_gas_line on sweeps (chain, gas_line) where gas_line is not null;
