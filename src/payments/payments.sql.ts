@@ -218,13 +218,22 @@ export async function markDecisionDue(
   )
 }
 
-/** Takes one payment off the settle queue and locks it; others' claims are stepped over. Null when nothing is due. */
-export async function claimDecision(tx: Tx): Promise<{ accountId: AccountId; paymentId: PaymentId } | null> {
+/**
+ * Takes one payment off the settle queue and locks it; others' claims are stepped over. Null when nothing is due.
+ *
+ * @param except - Payments to leave where they are.
+ */
+export async function claimDecision(
+  tx: Tx,
+  except: readonly PaymentId[] = [],
+): Promise<{ accountId: AccountId; paymentId: PaymentId } | null> {
   const { rows } = await tx.query<{ account_id: AccountId; id: PaymentId }>(
     `update payments p set decision_due = false
-     from (select account_id, id from payments where decision_due limit 1 for update skip locked) due
+     from (select account_id, id from payments where decision_due and id <> all($1::uuid[])
+       limit 1 for update skip locked) due
      where p.account_id = due.account_id and p.id = due.id
      returning p.account_id, p.id`,
+    [except],
   )
   return rows[0] ? { accountId: rows[0].account_id, paymentId: rows[0].id } : null
 }

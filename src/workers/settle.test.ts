@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testPayment } from '../../test/gateway.ts'
+import { tellStory } from '../../test/story.ts'
+import { type SetAside, settleNext } from './settle.ts'
+
+const COIN = 100_000_000n
+
+test('a payment that can not be decided about holds up no other, and the operator hears of it', async () => {
+  const story = await tellStory()
+  const { gateway, account } = story
+  const stuck = await testPayment(gateway, account)
+  await story.pay(stuck, COIN / 2n)
+  await story.mine(6)
+  await story.look()
+  // Somebody took away what was held for it.
+  await gateway.db.query("update balances set atoms = 0 where kind = 'unresolved'")
+  await story.pay(stuck, COIN / 2n)
+  const well = await testPayment(gateway, account)
+  await story.pay(well, COIN)
+  await story.mine(6)
+  await assert.rejects(story.look(), /violates check constraint/)
+
+  const aside: SetAside = new Map()
+  while (await settleNext(gateway, aside));
+  assert.equal((await story.read(well)).status, 'completed')
+  assert.equal((await story.read(stuck)).status, 'underpaid')
+  assert.deepEqual([...aside.keys()], [stuck.id])
+  const { rows } = await gateway.db.query<{ subject: string }>(
+    "select subject from alerts where kind = 'payment_stuck'",
+  )
+  assert.deepEqual(rows, [{ subject: stuck.id }])
+
+  await gateway.db.query("update balances set atoms = $1 where kind = 'unresolved'", [COIN / 2n])
+  while (await settleNext(gateway, new Map()));
+  assert.equal((await story.read(stuck)).status, 'completed')
+  await story.proveBooks()
+})
+
+test('a refunded part pays for nothing any more: a top-up after it is held for support', async () => {
+  const story = await tellStory()
+  const { gateway, account } = story
+  const payment = await testPayment(gateway, account)
+  await story.pay(payment, COIN / 2n)
+  await story.mine(6)
+  await story.look()
+  const { refundPayment } = await import('../flows/request-withdrawal.ts')
+  const { storeFeeRates } = await import('../withdrawals/fee-rates.sql.ts')
+  await storeFeeRates(gateway.db, 'sim-litecoin', { rate: 10_000n, priorityRate: 0n })
+  const destination = 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0'
+  await gateway.db.transaction((tx) =>
+    refundPayment(gateway, tx, account, payment.id, { destination, amount: null }),
+  )
+  await story.pay(payment, COIN / 2n)
+  await story.mine(6)
+  await story.look()
+  assert.equal((await story.read(payment)).status, 'underpaid')
+  assert.equal(await story.balance('unresolved'), COIN / 2n)
+  await story.pay(payment, COIN / 2n)
+  await story.mine(6)
+  await story.look()
+  assert.equal((await story.read(payment)).status, 'completed')
+  await story.proveBooks()
+})
