@@ -13,16 +13,8 @@ import type { Payment } from '../src/payments/payment.ts'
 import { fixedRates } from '../src/rates/fixed.ts'
 import { openAddressPool } from '../src/wallets/address-pool.sql.ts'
 import { testDatabase } from './database.ts'
+import { TEST_RATES } from './rates.ts'
 import { fillTestWallets } from './wallet.ts'
-
-/** Round numbers: a dollar price of 650 is 0.01 BTC. */
-const TEST_RATES = [
-  'BTC/USD=65000,BTC/EUR=60000,BTC/GBP=50000',
-  'LTC/USD=100,LTC/EUR=90,LTC/GBP=80',
-  'ETH/USD=2500,ETH/EUR=2300,ETH/GBP=2000',
-  'USDC/USD=1,USDC/EUR=0.92,USDC/GBP=0.8',
-  'USDT/USD=1,USDT/EUR=0.92,USDT/GBP=0.8',
-].join(',')
 
 export interface TestGateway extends Gateway {
   readonly db: Database & { readonly url: string }

@@ -1,0 +1,8 @@
+/** Round numbers: a dollar price of 650 is 0.01 BTC. */
+export const TEST_RATES = [
+  'BTC/USD=65000,BTC/EUR=60000,BTC/GBP=50000',
+  'LTC/USD=100,LTC/EUR=90,LTC/GBP=80',
+  'ETH/USD=2500,ETH/EUR=2300,ETH/GBP=2000',
+  'USDC/USD=1,USDC/EUR=0.92,USDC/GBP=0.8',
+  'USDT/USD=1,USDT/EUR=0.92,USDT/GBP=0.8',
+].join(',')

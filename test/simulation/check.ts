@@ -1,0 +1,279 @@
+/** What is never so, after whatever step. Written from the design alone: it shares no sum with the house's own proof. */
+import type { SimulatedStorage } from '../../src/chains/simulated/ledger.ts'
+import { lookupOf, type SimulatedChainName } from '../../src/chains/simulated/network.ts'
+import type { Asset } from '../../src/core/assets.ts'
+import type { PaymentStatus } from '../../src/payments/payment.ts'
+import type { WithdrawalStatus } from '../../src/withdrawals/withdrawal.ts'
+import { hex, type Tables } from './rows/tables.ts'
+
+/** What a payment may become between two looks at it; a decision may take several steps at once. */
+const PAYMENT_MOVES: Readonly<Record<PaymentStatus, readonly PaymentStatus[]>> = {
+  pending: ['detected', 'completed', 'overpaid', 'underpaid', 'expired', 'cancelled'],
+  detected: ['pending', 'completed', 'overpaid', 'underpaid', 'failed', 'expired'],
+  underpaid: ['detected', 'completed', 'overpaid', 'pending', 'failed'],
+  completed: ['overpaid', 'detected', 'underpaid', 'failed'],
+  overpaid: ['completed', 'detected', 'underpaid', 'failed'],
+  expired: ['completed', 'detected', 'underpaid', 'overpaid', 'failed'],
+  failed: ['completed', 'detected', 'underpaid', 'overpaid'],
+  cancelled: ['completed', 'detected', 'underpaid', 'overpaid', 'failed'],
+}
+const WITHDRAWAL_MOVES: Readonly<Record<WithdrawalStatus, readonly WithdrawalStatus[]>> = {
+  requested: ['broadcast', 'completed', 'failed'],
+  broadcast: ['completed', 'failed'],
+  completed: [],
+  failed: [],
+}
+
+/** Remembers from step to step what rows were. */
+export class Checker {
+  readonly #tables: Tables
+  readonly #storage: SimulatedStorage
+  readonly #chain: SimulatedChainName
+  readonly #payments = new Map<string, PaymentStatus>()
+  readonly #withdrawals = new Map<string, WithdrawalStatus>()
+  /** Transactions that the node took, by what they pay: destination lookups in hex. */
+  readonly #paying = new Map<string, Set<string>>()
+
+  constructor(tables: Tables, storage: SimulatedStorage, chain: SimulatedChainName) {
+    this.#tables = tables
+    this.#storage = storage
+    this.#chain = chain
+  }
+
+  /** The node took a transaction. */
+  async noteBroadcast(txid: string): Promise<void> {
+    const placed = (await this.#storage.reads.transactions([txid])).get(txid)
+    for (const { lookup } of placed?.transaction.outputs ?? []) {
+      const known = this.#paying.get(hex(lookup)) ?? new Set()
+      this.#paying.set(hex(lookup), known.add(txid))
+    }
+  }
+
+  async check(): Promise<string[]> {
+    return [
+      ...this.#balances(),
+      ...this.#deposits(),
+      ...this.#holds(),
+      ...this.#wallets(),
+      ...this.#moves(),
+      ...this.#events(),
+      ...(await this.#payouts()),
+    ]
+  }
+
+  #balances(): string[] {
+    const { entries, balances, unresolved } = this.#tables
+    const sums = new Map<string, bigint>()
+    const merchant = new Set(['available', 'held', 'unresolved'])
+    const causes = new Set<string>()
+    const wrong: string[] = []
+    for (const { accountId, cause, transfers } of entries.values()) {
+      if (causes.has(`${accountId} ${cause}`)) wrong.push(`${cause} is booked twice`)
+      causes.add(`${accountId} ${cause}`)
+      for (const { asset, debit, credit, atoms } of transfers) {
+        for (const [kind, change] of [
+          [debit, -atoms],
+          [credit, atoms],
+        ] as const) {
+          if (!merchant.has(kind)) continue
+          const key = `${accountId} ${asset} ${kind}`
+          sums.set(key, (sums.get(key) ?? 0n) + change)
+        }
+      }
+    }
+    for (const key of new Set([...sums.keys(), ...balances.keys()])) {
+      const [booked, kept] = [sums.get(key) ?? 0n, balances.get(key) ?? 0n]
+      if (booked !== kept) wrong.push(`balance ${key} is ${kept}, its transfers are ${booked}`)
+      if (kept < 0n) wrong.push(`balance ${key} is ${kept}`)
+    }
+    const held = new Map<string, bigint>()
+    for (const { asset, atoms } of unresolved.values()) held.set(asset, (held.get(asset) ?? 0n) + atoms)
+    for (const [key, atoms] of balances) {
+      const [, asset = '', kind] = key.split(' ')
+      if (kind === 'unresolved' && atoms !== (held.get(asset) ?? 0n))
+        wrong.push(`${atoms} of ${asset} are unresolved, ${held.get(asset)} are held for payments`)
+    }
+    return wrong
+  }
+
+  /** One output is one deposit, and booked once or not at all. */
+  #deposits(): string[] {
+    const { deposits, entries } = this.#tables
+    const wrong: string[] = []
+    const seen = new Set<string>()
+    for (const row of deposits.values()) {
+      const output = `${row.txKey}:${row.outputIndex}`
+      if (seen.has(output)) wrong.push(`output ${output} is two deposits`)
+      seen.add(output)
+      let booked = 0n
+      for (let n = 1; n <= row.bookings; n++)
+        for (const word of ['book', 'reverse'])
+          for (const { debit, credit, atoms } of entries.get(
+            `${row.accountId} deposit:${row.id}:${word}:${n}`,
+          )?.transfers ?? [])
+            booked += debit === 'wallet' ? atoms : credit === 'wallet' ? -atoms : 0n
+      if (booked !== (row.booked ? row.amountAtoms : 0n))
+        wrong.push(`deposit ${output} of ${row.amountAtoms} is booked as ${booked}`)
+    }
+    return wrong
+  }
+
+  /** What is held is what runs. */
+  #holds(): string[] {
+    const held = new Map<string, bigint>()
+    for (const { status, asset, accountId, amountAtoms } of this.#tables.withdrawals.values())
+      if (status === 'requested' || status === 'broadcast')
+        held.set(`${accountId} ${asset}`, (held.get(`${accountId} ${asset}`) ?? 0n) + amountAtoms)
+    const wrong: string[] = []
+    for (const [key, atoms] of this.#tables.balances) {
+      const [account, asset, kind] = key.split(' ')
+      if (kind === 'held' && atoms !== (held.get(`${account} ${asset}`) ?? 0n))
+        wrong.push(
+          `${atoms} of ${asset} are held, withdrawals that run are ${held.get(`${account} ${asset}`) ?? 0n}`,
+        )
+    }
+    return wrong
+  }
+
+  /** The ledger's wallet, and what blocks showed and it does not count yet or any more, is what blocks gave us. */
+  #wallets(): string[] {
+    const { entries, deposits, coins, signed, withdrawals, payouts } = this.#tables
+    const books = new Map<Asset, bigint>()
+    const blocks = new Map<Asset, bigint>()
+    const add = (sums: Map<Asset, bigint>, asset: Asset, atoms: bigint) =>
+      sums.set(asset, (sums.get(asset) ?? 0n) + atoms)
+    for (const { transfers } of entries.values())
+      for (const { asset, debit, credit, atoms } of transfers)
+        add(books, asset, debit === 'wallet' ? atoms : credit === 'wallet' ? -atoms : 0n)
+    for (const { asset, amountAtoms, blockHeight, booked } of deposits.values()) {
+      if ((blockHeight === null) === booked) add(books, asset, booked ? -amountAtoms : amountAtoms)
+      if (this.#chain === 'sim-ethereum' && blockHeight !== null) add(blocks, asset, amountAtoms)
+    }
+    if (this.#chain !== 'sim-ethereum') {
+      const asset = this.#chain === 'sim-bitcoin' ? 'BTC' : 'LTC'
+      const spenders = new Set<string>()
+      for (const coin of coins.values()) {
+        if (coin.blockHeight !== null && coin.spentBy === null) add(blocks, asset, coin.atoms)
+        if (coin.spentBy !== null) spenders.add(coin.spentBy)
+      }
+      for (const row of signed.values()) {
+        const isInBlock = spenders.has(row.txid)
+        add(books, asset, row.bookedFeeAtoms - (isInBlock ? row.feeAtoms : 0n))
+        if (isInBlock && row.kind !== 'child') add(books, asset, -row.valueAtoms)
+      }
+      for (const { id, status, netAtoms } of withdrawals.values())
+        if (status === 'completed' && payouts.has(id)) add(books, asset, netAtoms)
+    }
+    return [...new Set([...books.keys(), ...blocks.keys()])]
+      .filter((asset) => (books.get(asset) ?? 0n) !== (blocks.get(asset) ?? 0n))
+      .map(
+        (asset) =>
+          `the books come to ${books.get(asset)} of ${asset}, the blocks to ${blocks.get(asset) ?? 0n}`,
+      )
+  }
+
+  #moves(): string[] {
+    const wrong: string[] = []
+    for (const { id, status, settlements, creditedAtoms } of this.#tables.payments.values()) {
+      const before = this.#payments.get(id)
+      this.#payments.set(id, status)
+      if (before !== undefined && before !== status && !PAYMENT_MOVES[before].includes(status))
+        wrong.push(`payment ${id} went from ${before} to ${status}`)
+      const isSettled = status === 'completed' || status === 'overpaid'
+      if (isSettled !== (creditedAtoms !== null) && status !== 'failed')
+        wrong.push(`payment ${id} is ${status} and credited ${creditedAtoms}`)
+      if (settlements > 0 && (status === 'pending' || status === 'expired'))
+        wrong.push(`payment ${id} was paid ${settlements} times and is ${status}`)
+    }
+    for (const { id, status } of this.#tables.withdrawals.values()) {
+      const before = this.#withdrawals.get(id)
+      this.#withdrawals.set(id, status)
+      if (before !== undefined && before !== status && !WITHDRAWAL_MOVES[before].includes(status))
+        wrong.push(`withdrawal ${id} went from ${before} to ${status}`)
+    }
+    return wrong
+  }
+
+  /** What merchants were told is so, and each thing was told once. */
+  #events(): string[] {
+    const { events, payments, withdrawals } = this.#tables
+    const wrong: string[] = []
+    const causes = new Set<string>()
+    for (const { cause } of events.values()) {
+      if (causes.has(cause)) wrong.push(`${cause} is told twice`)
+      causes.add(cause)
+    }
+    for (const { id, status, settlements, completionAnnounced } of payments.values()) {
+      if (!causes.has(`payment:${id}:created`)) wrong.push(`payment ${id} was never told of`)
+      const isTold = causes.has(`payment:${id}:completed`)
+      if (isTold !== settlements > 0 || isTold !== completionAnnounced)
+        wrong.push(`payment ${id} settled ${settlements} times, told: ${isTold}`)
+      if ((status === 'expired' || status === 'failed') && !causes.has(`payment:${id}:${status}`))
+        wrong.push(`payment ${id} is ${status}, and nobody was told`)
+    }
+    for (const { id, kind, paymentId, status } of withdrawals.values()) {
+      const cause = kind === 'payout' ? `withdrawal:${id}:completed` : `payment:${paymentId}:refunded:${id}`
+      if (causes.has(cause) !== (status === 'completed'))
+        wrong.push(`withdrawal ${id} is ${status}, told: ${cause}`)
+    }
+    return wrong
+  }
+
+  /** What the chain itself says: at most one transaction pays a withdrawal, and exactly its net amount. */
+  async #payouts(): Promise<string[]> {
+    const wrong: string[] = []
+    for (const { id, destination, netAtoms, status } of this.#tables.withdrawals.values()) {
+      const lookup = lookupOf(this.#chain, destination)
+      const txids = lookup && this.#paying.get(hex(lookup))
+      if (!txids) {
+        if (status === 'completed') wrong.push(`withdrawal ${id} is completed and nothing ever paid it`)
+        continue
+      }
+      const there = await this.#storage.reads.transactions([...txids])
+      if (there.size > 1) wrong.push(`withdrawal ${id} is paid by ${[...there.keys()].join(' and ')}`)
+      if (status === 'failed' && there.size > 0)
+        wrong.push(`withdrawal ${id} failed and is paid by ${[...there.keys()]}`)
+      for (const { transaction } of there.values()) {
+        const paid = transaction.outputs.filter((output) => hex(output.lookup) === hex(lookup))
+        if (paid.length !== 1 || paid[0]?.atoms !== netAtoms)
+          wrong.push(`withdrawal ${id} of ${netAtoms} is paid ${paid.map(({ atoms }) => atoms)}`)
+      }
+    }
+    return wrong
+  }
+
+  /** When everything under way has ended: nothing is left open, and the chain holds what the books say. */
+  async checkEnd(): Promise<string[]> {
+    const { payments, deposits, withdrawals, entries, chains } = this.#tables
+    const wrong: string[] = []
+    for (const row of deposits.values()) {
+      const isThere = (await this.#storage.reads.transactions([row.txKey])).get(row.txKey)?.block
+      if (Boolean(isThere) !== (row.status === 'confirmed'))
+        wrong.push(`deposit ${row.txKey} is ${row.status}`)
+      if (row.booked !== (row.status === 'confirmed' && !row.dust))
+        wrong.push(`deposit ${row.txKey} is ${row.status}, booked: ${row.booked}`)
+    }
+    for (const { id, status, asset, dueAtoms, settlements } of payments.values()) {
+      const confirmed = [...deposits.values()].filter(
+        (row) => row.paymentId === id && row.asset === asset && !row.dust && row.status === 'confirmed',
+      )
+      const inTime = confirmed.filter((row) => !row.late).reduce((sum, row) => sum + row.amountAtoms, 0n)
+      if (status === 'pending' || status === 'detected') wrong.push(`payment ${id} is still ${status}`)
+      const wentBack = [...withdrawals.values()].some(
+        (each) => each.paymentId === id && each.asset === asset && each.status !== 'failed',
+      )
+      const mayHaveEnded =
+        wentBack || this.#tables.bereft.has(id) || status === 'failed' || status === 'cancelled'
+      if (inTime >= dueAtoms && !mayHaveEnded && status !== 'completed' && status !== 'overpaid')
+        wrong.push(`payment ${id} got ${inTime} of ${dueAtoms} in time and is ${status}`)
+      if (settlements === 0 && (status === 'completed' || status === 'overpaid'))
+        wrong.push(`payment ${id} is ${status} and never settled`)
+    }
+    for (const { id, status } of withdrawals.values())
+      if (status === 'broadcast') wrong.push(`withdrawal ${id} is still on its way`)
+    const tip = await this.#storage.reads.tip()
+    if (chains.get(this.#chain)?.tipHash !== tip.hash) wrong.push('the watcher did not reach the tip')
+    if (entries.size === 0 && deposits.size > 0) wrong.push('nothing was booked')
+    return wrong
+  }
+}

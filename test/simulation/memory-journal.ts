@@ -1,0 +1,36 @@
+/** A signer's journal in memory. */
+import type { Journal, SignedEntry } from '../../src/signer/journal.ts'
+
+/** A journal that survives the end of its process, as the one on disk does; a process may end around each fact. */
+export function memoryJournal(tick: () => Promise<void>): Journal {
+  const entries = new Map<string, SignedEntry>()
+  const unsettled = new Map<string, SignedEntry>()
+  const settle = async ({ txid }: SignedEntry) => {
+    await tick()
+    unsettled.delete(txid)
+  }
+  const lineOf = (line: string) => [...entries.values()].filter((entry) => entry.line === line)
+  return {
+    async signed(entry) {
+      await tick()
+      entries.set(entry.txid, entry)
+      unsettled.set(entry.txid, entry)
+    },
+    placed: settle,
+    async void(entry) {
+      await settle(entry)
+      entries.delete(entry.txid)
+    },
+    unsettled: () => [...unsettled.values()],
+    async payingFor(withdrawal) {
+      const opening = [...entries.values()].find(
+        (entry) => entry.line === entry.txid && entry.withdrawals.includes(withdrawal),
+      )
+      return opening ? lineOf(opening.line) : []
+    },
+    entryOf: async (_chain, txid) => entries.get(txid) ?? null,
+    isPlaced: (_chain, txid) => entries.has(txid) && !unsettled.has(txid),
+    leftSince: () => 0n,
+    close: async () => {},
+  }
+}

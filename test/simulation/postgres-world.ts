@@ -1,0 +1,140 @@
+/** A world whose gateway keeps its rows where it really does: in PostgreSQL. */
+import { mine } from '../../src/chains/simulated/ledger.ts'
+import { createMemoryStorage } from '../../src/chains/simulated/memory.ts'
+import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
+import { simulatedPort } from '../../src/chains/simulated/simulated-chain.ts'
+import type { Database } from '../../src/db/database.ts'
+import { meetChain } from '../../src/flows/observe-chain.ts'
+import { reconcile } from '../../src/flows/reconcile.ts'
+import type { Signer } from '../../src/signer/signer.ts'
+import { chainKeys } from '../../src/signer/vault.ts'
+import { fillAddressPool } from '../../src/wallets/address-pool.sql.ts'
+import { testAccount, testGateway } from '../gateway.ts'
+import { TEST_SECRETS, testMode, testRoot } from '../wallet.ts'
+import { type Dump, writeDump } from './dump.ts'
+import { memoryJournal } from './memory-journal.ts'
+import type { Process, World } from './world.ts'
+
+export async function postgresWorld(chain: SimulatedChainName, seed: number): Promise<World> {
+  const gateway = await testGateway({ freshPerChain: 16 })
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  await fillAddressPool(db, TEST_SECRETS, { fresh: 16, change: 64 })
+  // Later than any instant that the database told before: what is mined after a window's end is late in both worlds.
+  const storage = createMemoryStorage({ chain, seed: String(seed), now: () => Date.now() + 2 })
+  await storage.change((store) => mine(store, 3))
+  const port = simulatedPort(storage)
+  await meetChain(gateway, port)
+  const signer: Signer = {
+    db,
+    secrets: TEST_SECRETS,
+    journal: memoryJournal(async () => {}),
+    config: {
+      limits: {},
+      allowlistWaitMs: null,
+      folder: '',
+      confirmations: {},
+      tokens: { USDC: '', USDT: '' },
+    },
+    vault: new Map([[chain, chainKeys(testRoot, chain, testMode(chain))]]),
+    log: gateway.log,
+  }
+  const start = (name: string): Process => ({
+    name,
+    gateway,
+    port: simulatedPort(storage),
+    signer,
+    lease: null,
+    doom() {},
+    revive: () => false,
+  })
+  return {
+    chain,
+    account,
+    storage,
+    processes: [start('one'), start('two')],
+    api: start('api'),
+    complaints: [],
+    setFaults() {},
+    async endWindow(id) {
+      await db.query(
+        'update payments set expires_at = clock_timestamp() where id = $1 and expires_at > clock_timestamp()',
+        [id],
+      )
+    },
+    async endLease() {
+      await db.query('update chains set lease_until = null')
+    },
+    async passHour() {
+      await db.query("update deposits set missing_since = missing_since - interval '2 hours'")
+    },
+    async makeDue() {
+      await db.query("update signed_transactions set send_at = to_timestamp(0) where send_at <> 'infinity'")
+    },
+    dump: () => dumpDatabase(db),
+    async check() {
+      const { differences } = await reconcile(db, [port])
+      return differences.map((difference) => `${difference.proof} ${difference.subject}`)
+    },
+    checkEnd: async () => [],
+  }
+}
+
+/** Each line is made by PostgreSQL as `dump.ts` makes it of the tables in memory. */
+const LINES: Readonly<Record<Exclude<keyof Dump, 'tip'>, string>> = {
+  payments: `concat_ws(' ', id, status, asset, due_atoms, coalesce(credited_atoms::text, '-'), coalesce(gateway_fee_atoms::text, '-'),
+    settlements, shortfall_atoms, recovered_atoms, b(completion_announced), b(decision_due)) from payments`,
+  deposits: `concat_ws(' ', payment_id, tx_key, output_index, asset, amount_atoms, status, coalesce(block_height::text, '-'),
+    b(late), b(dust), b(booked), bookings, coalesce(replaced_by, '-'), coalesce(replaced_height::text, '-'),
+    b(missing_since is not null)) from deposits`,
+  balances: `concat_ws(' ', account_id, asset, kind, atoms) from balances where atoms <> 0`,
+  withdrawals: `concat_ws(' ', w.id, w.kind, w.status, amount_atoms, fee_atoms, net_atoms, destination, coalesce(tx_hash, '-'),
+    coalesce(refused_reason, '-'), coalesce(p.line, '-')) from withdrawals w
+    left join signed_payouts p on p.account_id = w.account_id and p.withdrawal_id = w.id`,
+  signed: `concat_ws(' ', txid, line, kind, value_atoms, fee_atoms, coalesce(block_height::text, '-'), coalesce(outcome, '-'),
+    booked_fee_atoms, fee_bookings, b(bump_wanted), b(sent_at is not null), coalesce(refusal, '-')) from signed_transactions`,
+  coins: `concat_ws(' ', txid, output_index, atoms, coalesce(block_height::text, '-'), coalesce(spent_by, '-'),
+    coalesce(spent_height::text, '-'), coalesce(reserved_by, '-'), coalesce(reserved_first_by, '-')) from coins`,
+  entries: `concat_ws(' ', j.cause, (select string_agg(concat_ws(' ', asset, debit, credit, amount_atoms), ' ' order by line)
+    from transfers t where t.account_id = j.account_id and t.entry_id = j.id)) from journal_entries j`,
+  events: `concat_ws(' ', type, cause) from events`,
+}
+
+async function dumpDatabase(db: Database): Promise<string> {
+  const lines = async (text: string): Promise<string[]> => {
+    const statement = text.replaceAll(/\bb\(([^()]*)\)/g, "case when $1 then 'true' else 'false' end")
+    const { rows } = await db.query<{ line: string }>(
+      `select ${statement.replace(/\bfrom\b(?![^()]*\))/, 'as line from')}`,
+    )
+    return rows.map(({ line }) => line)
+  }
+  const names = new Map<string, string>()
+  for (const [word, table] of [
+    ['payment', 'payments'],
+    ['withdrawal', 'withdrawals'],
+  ] as const) {
+    const { rows } = await db.query<{ id: string }>(`select id from ${table} order by created_at, id`)
+    for (const [count, { id }] of rows.entries()) names.set(id, `${word}#${count}`)
+  }
+  const { rows: deposits } = await db.query<{ id: string; name: string }>(
+    "select id, concat_ws(':', 'deposit', tx_key, output_index) as name from deposits",
+  )
+  for (const { id, name } of deposits) names.set(id, name)
+  const { rows: tips } = await db.query<{ tip: string }>(
+    "select concat_ws(' ', tip_height, tip_hash) as tip from chains",
+  )
+  return writeDump(
+    {
+      payments: await lines(LINES.payments),
+      deposits: await lines(LINES.deposits),
+      balances: await lines(LINES.balances),
+      withdrawals: await lines(LINES.withdrawals),
+      signed: await lines(LINES.signed),
+      coins: await lines(LINES.coins),
+      entries: await lines(LINES.entries),
+      events: await lines(LINES.events),
+      tip: tips.map(({ tip }) => tip).join(),
+    },
+    names,
+  )
+}

@@ -1,0 +1,7 @@
+import type * as real from '../../../src/ledger/alerts.sql.ts'
+import { run } from './tables.ts'
+
+export const raiseAlert: typeof real.raiseAlert = (db, { kind, subject, message }) =>
+  run(db, (tables) => {
+    if (!tables.alerts.has(`${kind} ${subject}`)) tables.alerts.set(`${kind} ${subject}`, message)
+  })

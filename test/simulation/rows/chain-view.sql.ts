@@ -1,0 +1,90 @@
+import { OutsideFailure } from '../../../src/core/errors.ts'
+import type * as real from '../../../src/deposits/chain-view.sql.ts'
+import { type ChainRow, existing, run, type Tables } from './tables.ts'
+
+const LEASE_MS = 6_000
+
+export class StaleLease extends OutsideFailure {
+  override readonly name = 'StaleLease'
+  constructor(lease: real.Lease) {
+    super(`the lease on ${lease.chain} with epoch ${lease.epoch} is over`, { retryable: false })
+  }
+}
+
+const patch = (tables: Tables, chain: string, change: Partial<ChainRow>): ChainRow => {
+  const row = { ...existing(tables.chains, chain), ...change }
+  tables.chains.set(chain, row)
+  return row
+}
+
+export const findChainView: typeof real.findChainView = (db, chain) =>
+  run(db, (tables) => tables.chains.get(chain) ?? null)
+
+export const openChainView: typeof real.openChainView = (tx, chain, first, below) =>
+  run(tx, (tables) => {
+    if (!tables.chains.has(chain))
+      tables.chains.set(chain, {
+        chain,
+        identity: first.identity,
+        tipHeight: first.height,
+        tipHash: first.hash,
+        tipTime: first.time,
+        viewedAt: null,
+        haltedReason: null,
+        epoch: 0n,
+        leaseUntil: null,
+      })
+    for (const block of [first, ...below])
+      if (!tables.blocks.has(String(block.height))) tables.blocks.set(String(block.height), block.hash)
+  })
+
+export const takeLease: typeof real.takeLease = (db, chain) =>
+  run(db, (tables) => {
+    const { leaseUntil, epoch } = existing(tables.chains, chain)
+    const now = tables.now()
+    if (leaseUntil && leaseUntil >= now) return null
+    patch(tables, chain, { epoch: epoch + 1n, leaseUntil: new Date(now.getTime() + LEASE_MS) })
+    return { chain, epoch: epoch + 1n }
+  })
+
+export const releaseLease: typeof real.releaseLease = (db, lease) =>
+  run(db, (tables) => {
+    if (existing(tables.chains, lease.chain).epoch === lease.epoch)
+      patch(tables, lease.chain, { leaseUntil: null })
+  })
+
+export const fence: typeof real.fence = (tx, lease) =>
+  run(tx, (tables) => {
+    const isStale = existing(tables.chains, lease.chain).epoch !== lease.epoch
+    if (isStale && tables.mutation !== 'epoch-not-checked') throw new StaleLease(lease)
+    return patch(tables, lease.chain, { leaseUntil: new Date(tables.nowMs() + LEASE_MS) })
+  })
+
+export const advanceTip: typeof real.advanceTip = (tx, chain, block) =>
+  run(tx, (tables) => {
+    tables.blocks.set(String(block.height), block.hash)
+    patch(tables, chain, { tipHeight: block.height, tipHash: block.hash, tipTime: block.time })
+  })
+
+export const dropBlocksAbove: typeof real.dropBlocksAbove = (tx, chain, forkHeight) =>
+  run(tx, (tables) => {
+    const gone = [...tables.blocks.keys()].filter((height) => Number(height) > forkHeight)
+    for (const height of gone) tables.blocks.delete(height)
+    const hash = existing(tables.blocks, String(forkHeight))
+    patch(tables, chain, { tipHeight: forkHeight, tipHash: hash, tipTime: tables.now() })
+    return gone.length
+  })
+
+export const findBlockHash: typeof real.findBlockHash = (db, _chain, height) =>
+  run(db, (tables) => tables.blocks.get(String(height)) ?? null)
+
+export const markViewed: typeof real.markViewed = (tx, chain, since) =>
+  run(tx, (tables) => {
+    const { viewedAt } = existing(tables.chains, chain)
+    patch(tables, chain, { viewedAt: viewedAt && viewedAt > since ? viewedAt : since })
+  })
+
+export const haltChain: typeof real.haltChain = (tx, chain, reason) =>
+  run(tx, (tables) => {
+    patch(tables, chain, { haltedReason: reason })
+  })

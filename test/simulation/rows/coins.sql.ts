@@ -1,0 +1,53 @@
+import type * as real from '../../../src/withdrawals/coins.sql.ts'
+import { run } from './tables.ts'
+
+export const recordCoins: typeof real.recordCoins = (tx, chain, block, isOurs) =>
+  run(tx, (tables) => {
+    for (const { key, outputs } of block.transactions)
+      for (const { lookup, index, atoms } of outputs) {
+        if (!isOurs(lookup)) continue
+        const place = `${key}:${index}`
+        const known = tables.coins.get(place)
+        if (known?.blockHeight === block.height) continue
+        tables.coins.set(
+          place,
+          known
+            ? { ...known, blockHeight: block.height }
+            : {
+                chain,
+                txid: key,
+                index,
+                lookup,
+                atoms,
+                blockHeight: block.height,
+                spentBy: null,
+                spentHeight: null,
+                reservedBy: null,
+                reservedFirstBy: null,
+              },
+        )
+      }
+  })
+
+export const markCoinsSpent: typeof real.markCoinsSpent = (tx, _chain, blockHeight, spends) =>
+  run(tx, (tables) => {
+    for (const { txKey, spentTx, spentIndex } of spends) {
+      const coin = tables.coins.get(`${spentTx}:${spentIndex}`)
+      if (coin)
+        tables.coins.set(`${spentTx}:${spentIndex}`, { ...coin, spentBy: txKey, spentHeight: blockHeight })
+    }
+  })
+
+export const forgetCoins: typeof real.forgetCoins = (tx, _chain, aboveHeight) =>
+  run(tx, (tables) => {
+    for (const coin of [...tables.coins.values()]) {
+      const isGone = coin.blockHeight !== null && coin.blockHeight > aboveHeight
+      const isUnspent = coin.spentHeight !== null && coin.spentHeight > aboveHeight
+      if (!isGone && !isUnspent) continue
+      tables.coins.set(`${coin.txid}:${coin.index}`, {
+        ...coin,
+        ...(isGone ? { blockHeight: null } : {}),
+        ...(isUnspent ? { spentBy: null, spentHeight: null } : {}),
+      })
+    }
+  })

@@ -1,0 +1,45 @@
+import type * as real from '../../../src/flows/own-addresses.sql.ts'
+import { existing, hex, run } from './tables.ts'
+
+export const matchOwnAddresses: typeof real.matchOwnAddresses = (db, _chain, lookups) =>
+  run(db, (tables) => {
+    const own = new Map<string, real.IssuedAddress | null>()
+    for (const lookup of lookups) {
+      const row = tables.addresses.get(hex(lookup))
+      if (!row) continue
+      if (row.paymentId === null) {
+        own.set(hex(lookup), null)
+        continue
+      }
+      const payment = existing(tables.payments, row.paymentId)
+      own.set(hex(lookup), {
+        address: row.address,
+        accountId: payment.accountId,
+        paymentId: payment.id,
+        mode: 'test',
+        fiatCurrency: payment.fiatCurrency,
+        requiredConfirmations: payment.requiredConfirmations,
+        windowEndsAt: payment.expiresAt,
+        paymentIsOver: payment.status === 'expired' || payment.status === 'failed',
+      })
+    }
+    return own
+  })
+
+export const spendsOf: typeof real.spendsOf = ({ key, inputs }) =>
+  inputs.map(({ txid, index }) => ({ txKey: key, spentTx: txid, spentIndex: index }))
+
+export const matchOwnSpends: typeof real.matchOwnSpends = (db, _chain, transactions) =>
+  run(db, (tables) => {
+    const spends = transactions.flatMap(spendsOf)
+    if (spends.length === 0) return []
+    const known = new Set<string>()
+    for (const coin of tables.coins.values()) known.add(coin.txid)
+    for (const input of tables.inputs.values()) known.add(input.spentTx)
+    return spends.filter(({ spentTx }) => known.has(spentTx))
+  })
+
+export const listOwnTransactions: typeof real.listOwnTransactions = (db, _chain, txids) =>
+  run(db, (tables) => new Set(txids.filter((txid) => tables.signed.has(txid))))
+
+export const listWatchedEtherAddresses: typeof real.listWatchedEtherAddresses = async () => []

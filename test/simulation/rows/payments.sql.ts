@@ -1,0 +1,77 @@
+import type * as real from '../../../src/payments/payments.sql.ts'
+import { existing, run } from './tables.ts'
+
+export const insertPayment: typeof real.insertPayment = (tx, draft) =>
+  run(tx, (tables) => {
+    const { windowMs, ...rest } = draft
+    const createdAt = tables.now()
+    const payment = {
+      ...rest,
+      status: 'pending' as const,
+      quotedFeeMinor: draft.feeMinor,
+      createdAt,
+      expiresAt: new Date(createdAt.getTime() + windowMs),
+      detectedAt: null,
+      completedAt: null,
+      creditedAtoms: null,
+      gatewayFeeAtoms: null,
+      shortfallAtoms: 0n,
+      recoveredAtoms: 0n,
+      spentMinor: null,
+      settlements: 0,
+      completionAnnounced: false,
+    }
+    tables.payments.set(payment.id, payment)
+    return payment
+  })
+
+export const findPayment: typeof real.findPayment = (db, _accountId, id) =>
+  run(db, (tables) => tables.payments.get(id) ?? null)
+
+/** One transaction runs at a time: every row is locked. */
+export const lockPayment: typeof real.lockPayment = (tx, accountId, id) => findPayment(tx, accountId, id)
+
+export const updatePayment: typeof real.updatePayment = (tx, payment) =>
+  run(tx, (tables) => {
+    // The end of the window is not among what a payment's life changes.
+    const { expiresAt } = existing(tables.payments, payment.id)
+    tables.payments.set(payment.id, { ...payment, expiresAt })
+  })
+
+export const markDecisionDue: typeof real.markDecisionDue = (tx, payments) =>
+  run(tx, (tables) => {
+    for (const { paymentId } of payments) tables.decisionsDue.set(paymentId, true)
+  })
+
+export const claimDecision: typeof real.claimDecision = (tx, except = []) =>
+  run(tx, (tables) => {
+    const id = [...tables.decisionsDue.keys()].find((each) => !(except as readonly string[]).includes(each))
+    if (id === undefined) return null
+    tables.decisionsDue.delete(id)
+    const payment = existing(tables.payments, id)
+    return { accountId: payment.accountId, paymentId: payment.id }
+  })
+
+export const markWindowsOver: typeof real.markWindowsOver = (tx, limit) =>
+  run(tx, (tables) => {
+    const now = tables.now()
+    const deposits = [...tables.deposits.values()]
+    const over = [...tables.payments.values()].filter(
+      (payment) =>
+        (payment.status === 'pending' || payment.status === 'detected') &&
+        !tables.decisionsDue.has(payment.id) &&
+        payment.expiresAt < now &&
+        (tables.chains.get(payment.chain)?.viewedAt ?? new Date(0)) > payment.expiresAt &&
+        (payment.status === 'pending' ||
+          !deposits.some(
+            (deposit) =>
+              deposit.paymentId === payment.id &&
+              deposit.asset === payment.asset &&
+              !deposit.dust &&
+              ['seen', 'confirmed', 'reorganised'].includes(deposit.status) &&
+              (!deposit.late || payment.settlements > 0),
+          )),
+    )
+    for (const { id } of over.slice(0, limit)) tables.decisionsDue.set(id, true)
+    return Math.min(over.length, limit)
+  })

@@ -1,0 +1,108 @@
+import type * as real from '../../../src/signer/requests.sql.ts'
+import { holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
+import { type CoinRow, existing, hex, run, type Tables } from './tables.ts'
+
+const isWaiting = (tables: Tables, id: string): boolean => {
+  const row = tables.withdrawals.get(id)
+  return row?.status === 'requested' && row.refusedReason === null && !tables.payouts.has(id)
+}
+
+export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
+  run(db, (tables) => {
+    const chains = new Set<CoinRow['chain']>()
+    for (const row of tables.withdrawals.values()) if (isWaiting(tables, row.id)) chains.add(row.chain)
+    for (const row of tables.signed.values())
+      if (row.outcome === null && row.bumpWanted) chains.add(row.chain)
+    return chains
+  })
+
+export const listRequested: typeof real.listRequested = (db, _chain, limit) =>
+  run(db, (tables) =>
+    [...tables.withdrawals.values()]
+      .filter((row) => isWaiting(tables, row.id))
+      .slice(0, limit)
+      .map((row) => ({ ...row, isFrozen: tables.freezes.has(row.asset) })),
+  )
+
+export const heldFor: typeof real.heldFor = (db, { accountId, id, asset, kind }) =>
+  run(db, (tables) => {
+    if (tables.entries.has(`${accountId} ${releaseCause(id)}`)) return 0n
+    const from = kind === 'payout' ? 'available' : 'unresolved'
+    return (tables.entries.get(`${accountId} ${holdCause(id)}`)?.transfers ?? [])
+      .filter((each) => each.asset === asset && each.debit === from && each.credit === 'held')
+      .reduce((sum, { atoms }) => sum + atoms, 0n)
+  })
+
+export const markRefused: typeof real.markRefused = (db, { id }, reason) =>
+  run(db, (tables) => {
+    if (isWaiting(tables, id))
+      tables.withdrawals.set(id, { ...existing(tables.withdrawals, id), refusedReason: reason })
+  })
+
+function owned(tables: Tables, coin: CoinRow): real.OwnedCoin {
+  const { branch, position } = existing(tables.addresses, hex(coin.lookup))
+  return { txid: coin.txid, index: coin.index, atoms: coin.atoms, script: coin.lookup, branch, position }
+}
+
+export const listSpendable: typeof real.listSpendable = (db, { chain, depositConfirmations, limit }) =>
+  run(db, (tables) => {
+    const { tipHeight } = existing(tables.chains, chain)
+    const depthOfOthers = chain === 'sim-litecoin' ? Math.max(depositConfirmations, 6) : depositConfirmations
+    return [...tables.coins.values()]
+      .filter(
+        ({ txid, blockHeight, spentBy, reservedBy }) =>
+          blockHeight !== null &&
+          spentBy === null &&
+          reservedBy === null &&
+          tipHeight - blockHeight + 1 >= (tables.signed.has(txid) ? 1 : depthOfOthers),
+      )
+      .map((coin) => owned(tables, coin))
+      .sort((a, b) =>
+        a.atoms !== b.atoms
+          ? a.atoms < b.atoms
+            ? 1
+            : -1
+          : a.txid !== b.txid
+            ? a.txid < b.txid
+              ? -1
+              : 1
+            : a.index - b.index,
+      )
+      .slice(0, limit)
+  })
+
+export const listCoins: typeof real.listCoins = (db, _chain, _series, places) =>
+  run(db, (tables) =>
+    places.flatMap(({ txid, index }) => {
+      const coin = tables.coins.get(`${txid}:${index}`)
+      return coin ? [owned(tables, coin)] : []
+    }),
+  )
+
+export const readRates: typeof real.readRates = (db, chain) =>
+  run(db, (tables) => tables.feeRates.get(chain) ?? null)
+
+export const nextChangePosition: typeof real.nextChangePosition = (db, _chain, series) =>
+  run(db, (tables) => tables.nextChange.get(series) ?? 1n)
+
+export const listBumpsWanted: typeof real.listBumpsWanted = (db) =>
+  run(db, (tables) => {
+    const lines = new Map<string, { line: string; txid: string; feeAtoms: bigint; feeRate: bigint }>()
+    for (const row of tables.signed.values()) {
+      const members = [...tables.signed.values()].filter((each) => each.line === row.line)
+      if (!members.some((each) => each.bumpWanted)) continue
+      if (members.some((each) => each.outcome !== null || each.blockHeight !== null)) continue
+      // Later rows come later: the newest of each line stays.
+      lines.set(row.line, row)
+    }
+    return [...lines.values()].map(({ line, txid, feeAtoms, feeRate }) => ({ line, txid, feeAtoms, feeRate }))
+  })
+
+const never = async (): Promise<never> => {
+  throw new Error('simulated payouts leave from chains with outputs')
+}
+export const nextNonce: typeof real.nextNonce = never
+export const spendableBalances: typeof real.spendableBalances = never
+export const pinnedChainId: typeof real.pinnedChainId = never
+export const listSweeps: typeof real.listSweeps = async () => []
+export const isDeploymentWanted: typeof real.isDeploymentWanted = async () => false

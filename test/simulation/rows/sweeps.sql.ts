@@ -1,0 +1,12 @@
+import type * as real from '../../../src/withdrawals/sweeps.sql.ts'
+
+/** Chains with outputs have no sweeps. */
+export const listSweepCandidates: typeof real.listSweepCandidates = async () => []
+export const planSweep: typeof real.planSweep = async () => false
+export const markFunded: typeof real.markFunded = async () => {}
+export const finishSweeps: typeof real.finishSweeps = async () => {}
+export const listSweptAddresses: typeof real.listSweptAddresses = async () => []
+export const markSwept: typeof real.markSwept = async () => {}
+export const wantDelegate: typeof real.wantDelegate = async () => {}
+export const recordSwept: typeof real.recordSwept = async () => {}
+export const sumUnswept: typeof real.sumUnswept = async () => []

@@ -1,0 +1,310 @@
+/**
+ * The tables that a simulated gateway needs, in memory, with what PostgreSQL promises of them: a transaction happens as a
+ * whole or not at all, no other one sees half of it, unique keys hold, and so do the CHECKs that guard money. The
+ * modules beside this one stand in for the `*.sql.ts` files of the same name; `hooks.ts` puts them there. Everything
+ * else that runs is the house itself.
+ */
+import type { Account } from '../../../src/accounts/account.ts'
+import type { Asset, ChainName } from '../../../src/core/assets.ts'
+import type { AccountId, PaymentId } from '../../../src/core/ids.ts'
+import type { Database, Queryable, Tx } from '../../../src/db/database.ts'
+import type { Deposit } from '../../../src/deposits/deposit.ts'
+import type { Transfer } from '../../../src/ledger/journal.ts'
+import type { Payment } from '../../../src/payments/payment.ts'
+import type { Branch } from '../../../src/wallets/derivation.ts'
+import type { Settling } from '../../../src/withdrawals/signed-transactions.sql.ts'
+import type { Withdrawal } from '../../../src/withdrawals/withdrawal.ts'
+
+export interface AddressRow {
+  readonly chain: ChainName
+  readonly lookup: Uint8Array
+  readonly address: string
+  readonly branch: Branch
+  readonly position: bigint
+  readonly series: string
+  readonly paymentId: PaymentId | null
+  readonly accountId: AccountId | null
+}
+
+export interface ChainRow {
+  readonly chain: ChainName
+  readonly identity: string
+  readonly tipHeight: number
+  readonly tipHash: string
+  readonly tipTime: Date
+  readonly viewedAt: Date | null
+  readonly haltedReason: string | null
+  readonly epoch: bigint
+  readonly leaseUntil: Date | null
+}
+
+export interface DepositRow extends Deposit {
+  readonly replacedBy: string | null
+  readonly replacedHeight: number | null
+  readonly missingSince: Date | null
+}
+
+export interface CoinRow {
+  readonly chain: ChainName
+  readonly txid: string
+  readonly index: number
+  readonly lookup: Uint8Array
+  readonly atoms: bigint
+  readonly blockHeight: number | null
+  readonly spentBy: string | null
+  readonly spentHeight: number | null
+  readonly reservedBy: string | null
+  readonly reservedFirstBy: string | null
+}
+
+export interface SignedRow extends Settling {
+  readonly valueAtoms: bigint
+  readonly feeRate: bigint
+  readonly createdAt: number
+  /** Null for never: it is not released yet. */
+  readonly sendAt: number | null
+  readonly refusal: string | null
+  readonly bumpWanted: boolean
+  readonly outcome: 'confirmed' | 'reverted' | 'displaced' | 'impossible' | null
+}
+
+export interface EntryRow {
+  readonly accountId: AccountId
+  readonly chain: ChainName
+  readonly cause: string
+  readonly transfers: readonly Transfer[]
+}
+
+export interface EventRow {
+  readonly accountId: AccountId
+  readonly type: string
+  readonly cause: string
+}
+
+/** Rows by key, in the order they came; every change can be taken back. */
+export class Table<Row> {
+  readonly #rows = new Map<string, Row>()
+  readonly #undo: { log: (() => void)[] | null }
+
+  constructor(undo: { log: (() => void)[] | null }) {
+    this.#undo = undo
+  }
+
+  get(key: string): Row | undefined {
+    return this.#rows.get(key)
+  }
+  has(key: string): boolean {
+    return this.#rows.has(key)
+  }
+  values(): IterableIterator<Row> {
+    return this.#rows.values()
+  }
+  [Symbol.iterator](): IterableIterator<[string, Row]> {
+    return this.#rows.entries()
+  }
+  keys(): IterableIterator<string> {
+    return this.#rows.keys()
+  }
+  get size(): number {
+    return this.#rows.size
+  }
+  set(key: string, row: Row): void {
+    const before = this.#rows.get(key)
+    this.#undo.log?.push(() => {
+      if (before === undefined) this.#rows.delete(key)
+      else this.#rows.set(key, before)
+    })
+    this.#rows.set(key, row)
+  }
+  delete(key: string): void {
+    const before = this.#rows.get(key)
+    if (before === undefined) return
+    this.#undo.log?.push(() => this.#rows.set(key, before))
+    this.#rows.delete(key)
+  }
+}
+
+/** A worker's process ended here. */
+export class Crash extends Error {
+  override readonly name = 'Crash'
+}
+
+/** A row that may not be: PostgreSQL's unique violation, or a CHECK. */
+export class Violation extends Error {
+  readonly severity = 'ERROR'
+  readonly code: '23505' | '23514'
+  constructor(code: '23505' | '23514', message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** One process that uses the tables: it may end at any of its statements. */
+export interface Worker {
+  readonly name: string
+  /** Statements left until it ends; null for never. */
+  crashIn: number | null
+  dead: boolean
+}
+
+/** Rules that a test breaks on purpose, to see the simulation notice. */
+export const MUTATIONS = [
+  'deposit-counted-twice',
+  'hold-forgotten',
+  'cause-not-unique',
+  'reorganisation-ignored',
+  'epoch-not-checked',
+  'coin-reserved-twice',
+  'payout-key-not-unique',
+  'event-announced-twice',
+  'rollback-forgotten',
+] as const
+export type Mutation = (typeof MUTATIONS)[number]
+
+export interface TablesOptions {
+  /** A random whole number below a bound. */
+  readonly random: (below: number) => number
+  readonly mutation?: Mutation | null
+}
+
+export class Tables {
+  readonly #undo: { log: (() => void)[] | null } = { log: null }
+  readonly accounts = this.#table<Account>()
+  readonly addresses = this.#table<AddressRow>()
+  readonly chains = this.#table<ChainRow>()
+  /** Hashes of blocks, by height. */
+  readonly blocks = this.#table<string>()
+  readonly payments = this.#table<Payment>()
+  readonly decisionsDue = this.#table<true>()
+  readonly deposits = this.#table<DepositRow>()
+  /** What unconfirmed deposits spend, by `spent tx:index tx`. */
+  readonly inputs = this.#table<{ spent: string; spentTx: string; txKey: string }>()
+  readonly unresolved = this.#table<{ paymentId: PaymentId; asset: Asset; atoms: bigint }>()
+  readonly entries = this.#table<EntryRow>()
+  readonly balances = this.#table<bigint>()
+  readonly freezes = this.#table<true>()
+  readonly alerts = this.#table<string>()
+  readonly events = this.#table<EventRow>()
+  readonly withdrawals = this.#table<Withdrawal & { mac: Uint8Array }>()
+  readonly signed = this.#table<SignedRow>()
+  /** The line that pays a withdrawal. */
+  readonly payouts = this.#table<string>()
+  readonly coins = this.#table<CoinRow>()
+  readonly feeRates = this.#table<{ rate: bigint; priorityRate: bigint }>()
+  /** The next position of change, by series. */
+  readonly nextChange = this.#table<bigint>()
+
+  /** Payments that lost a deposit once, for a time or for good: they may have ended before it came back. */
+  readonly bereft = new Set<PaymentId>()
+  readonly mutation: Mutation | null
+  readonly #random: (below: number) => number
+  #now = Date.UTC(2026, 0, 1)
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(options: TablesOptions) {
+    this.#random = options.random
+    this.mutation = options.mutation ?? null
+  }
+
+  #table<Row>(): Table<Row> {
+    return new Table<Row>(this.#undo)
+  }
+
+  /** The clock of the database: later at each look. */
+  now(): Date {
+    this.#now += 1
+    return new Date(this.#now)
+  }
+  nowMs(): number {
+    this.#now += 1
+    return this.#now
+  }
+
+  /** The tables as one worker sees them. */
+  open(worker: Worker): Database {
+    const handle = { tables: this, worker }
+    const query: Queryable['query'] = async (text) => ({ rows: [this.#answer(text)] as never[], rowCount: 1 })
+    const tx: Tx & Handle = { ...handle, inTransaction: true, query }
+    const database: Database & Handle = {
+      ...handle,
+      query,
+      transaction: (work) => this.#exclusively(worker, () => work(tx)),
+      close: async () => {},
+    }
+    return database
+  }
+
+  /** Flows ask the database for the time themselves, and for nothing else. */
+  #answer(text: string): object {
+    if (text.includes('as now')) return { now: this.now() }
+    if (text.startsWith('select least($1::timestamptz')) return { at: this.now() }
+    throw new Error(`no table answers ${text}`)
+  }
+
+  /** One transaction after the other; what throws, and what a crash cuts off, leaves no trace. */
+  async #exclusively<Result>(worker: Worker, work: () => Promise<Result>): Promise<Result> {
+    await this.tick(worker)
+    const before = this.#last
+    let end = () => {}
+    this.#last = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    await before
+    const log: (() => void)[] = []
+    this.#undo.log = log
+    try {
+      const result = await work()
+      await this.tick(worker)
+      return result
+    } catch (error) {
+      if (this.mutation !== 'rollback-forgotten') for (const undo of log.reverse()) undo()
+      throw error
+    } finally {
+      this.#undo.log = null
+      end()
+      // Committed, or not; nobody may hear of it.
+      if (!worker.dead) this.#maybeEnd(worker)
+    }
+  }
+
+  /** A statement: other workers may come first, and the process may end before it. */
+  async tick(worker: Worker): Promise<void> {
+    for (let turns = this.#random(3); turns > 0; turns--) await null
+    this.#maybeEnd(worker)
+    if (worker.dead) throw new Crash(`${worker.name} ended`)
+  }
+
+  #maybeEnd(worker: Worker): void {
+    if (worker.crashIn === null) return
+    worker.crashIn -= 1
+    if (worker.crashIn < 0) {
+      worker.crashIn = null
+      worker.dead = true
+    }
+  }
+}
+
+interface Handle {
+  readonly tables: Tables
+  readonly worker: Worker
+}
+
+/** Runs one statement on the tables behind a connection; outside of a transaction it is one of its own. */
+export async function run<Result>(db: Queryable, statement: (tables: Tables) => Result): Promise<Result> {
+  const { tables, worker } = db as Queryable & Handle
+  if ('inTransaction' in db) {
+    await tables.tick(worker)
+    return statement(tables)
+  }
+  return (db as Database).transaction(async () => statement(tables))
+}
+
+export const hex = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+
+/** The row, which must be there. */
+export function existing<Row>(table: Table<Row>, key: string): Row {
+  const row = table.get(key)
+  if (row === undefined) throw new Error(`no row ${key}`)
+  return row
+}

@@ -1,0 +1,76 @@
+import type { Withdrawal } from '../../../src/withdrawals/withdrawal.ts'
+import type * as real from '../../../src/withdrawals/withdrawals.sql.ts'
+import { existing, run, Violation } from './tables.ts'
+
+export const insertWithdrawal: typeof real.insertWithdrawal = (tx, request, mac) =>
+  run(tx, (tables) => {
+    const isRefunded = [...tables.withdrawals.values()].some(
+      (each) => each.paymentId === request.paymentId && each.paymentId !== null && each.status !== 'failed',
+    )
+    if (isRefunded) throw new Violation('23505', `payment ${request.paymentId} has a refund`)
+    const row = {
+      ...request,
+      mac,
+      status: 'requested' as const,
+      txHash: null,
+      createdAt: tables.now(),
+      completedAt: null,
+      refusedReason: null,
+    }
+    tables.withdrawals.set(request.id, row)
+    return row
+  })
+
+export const listRecentWithdrawals: typeof real.listRecentWithdrawals = (db, _accountId, limit) =>
+  run(db, (tables) => [...tables.withdrawals.values()].reverse().slice(0, limit))
+
+export const findWithdrawal: typeof real.findWithdrawal = (db, _accountId, id) =>
+  run(db, (tables) => tables.withdrawals.get(id) ?? null)
+
+export const lockWithdrawal: typeof real.lockWithdrawal = (tx, accountId, id) =>
+  findWithdrawal(tx, accountId, id)
+
+export const findRefund: typeof real.findRefund = (db, _accountId, paymentId) =>
+  run(
+    db,
+    (tables) =>
+      [...tables.withdrawals.values()].find(
+        (each) => each.paymentId === paymentId && each.status !== 'failed',
+      ) ?? null,
+  )
+
+export const sumRefunded: typeof real.sumRefunded = (db, { id, asset }) =>
+  run(db, (tables) =>
+    [...tables.withdrawals.values()]
+      .filter((each) => each.paymentId === id && each.asset === asset && each.status !== 'failed')
+      .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n),
+  )
+
+export const lockPaidBy: typeof real.lockPaidBy = (tx, _chain, line) =>
+  run(tx, (tables) => [...tables.withdrawals.values()].filter(({ id }) => tables.payouts.get(id) === line))
+
+export const listRefused: typeof real.listRefused = (db, limit) =>
+  run(db, (tables) =>
+    [...tables.withdrawals.values()]
+      .filter(
+        (each) => each.status === 'requested' && each.refusedReason !== null && !tables.payouts.has(each.id),
+      )
+      .slice(0, limit),
+  )
+
+export const isSigned: typeof real.isSigned = (tx, _accountId, id) =>
+  run(tx, (tables) => tables.payouts.has(id))
+
+export const updateWithdrawal: typeof real.updateWithdrawal = (tx, of, { status, txHash, reason }) =>
+  run(tx, (tables) => {
+    const before = existing(tables.withdrawals, of.id)
+    const after: Withdrawal & { mac: Uint8Array } = {
+      ...before,
+      status,
+      txHash,
+      refusedReason: reason ?? before.refusedReason,
+      completedAt: status === 'completed' ? (before.completedAt ?? tables.now()) : null,
+    }
+    tables.withdrawals.set(of.id, after)
+    return after
+  })

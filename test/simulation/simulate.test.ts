@@ -1,0 +1,42 @@
+/** A part of the simulation on every run; `npm run simulate` tells a million steps. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { simulate } from './simulate.ts'
+
+const STEPS = Number(process.env.BECK_SIMULATION_STEPS ?? 20_000)
+
+test('no story breaks an invariant, and much happens in them', { timeout: 500_000 }, async () => {
+  // Another part of the stories each day; a finding names its seed.
+  const seed = 1_000_000 * Math.floor(Date.now() / 86_400_000)
+  const { finding, steps, seen } = await simulate({ seed, steps: STEPS, workers: 2 })
+  assert.equal(
+    finding,
+    null,
+    `npm run simulate -- --seed=${finding?.seed} --tell: ${finding?.what.join('\n')}`,
+  )
+  assert.ok(steps >= STEPS)
+  for (const what of [
+    'payment completed',
+    'payment overpaid',
+    'payout completed',
+    'refund completed',
+    'deposit replaced',
+  ])
+    assert.ok((seen[what] ?? 0) > 0, `no ${what} in ${JSON.stringify(seen)}`)
+})
+
+for (const mutation of [
+  'deposit-counted-twice',
+  'hold-forgotten',
+  'cause-not-unique',
+  'reorganisation-ignored',
+  'payout-key-not-unique',
+  'event-announced-twice',
+  'rollback-forgotten',
+])
+  test(`it notices: ${mutation}`, { timeout: 500_000 }, async () => {
+    const { finding } = await simulate({ seed: 1, steps: 20_000, workers: 2, mutation })
+    assert.ok(finding, 'nobody noticed')
+    const again = await simulate({ seed: finding.seed, steps: 1, workers: 1, mutation })
+    assert.equal(again.finding?.step, finding.step, 'the seed tells the same story again')
+  })

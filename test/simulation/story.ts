@@ -1,0 +1,405 @@
+/** One story: steps that a seed chooses, taken in a world. The flows that run are the house's own. */
+import { bech32 } from '@scure/base'
+import {
+  mine,
+  mint,
+  reorganise,
+  replace,
+  type SimulatedTransaction,
+  withDescendants,
+} from '../../src/chains/simulated/ledger.ts'
+import { lookupOf } from '../../src/chains/simulated/network.ts'
+import { ASSET_FACTS, type Asset } from '../../src/core/assets.ts'
+import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
+import { formatDecimal } from '../../src/core/money.ts'
+import { StaleLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
+import { broadcastSigned } from '../../src/flows/broadcast-withdrawal.ts'
+import { cancelPayment } from '../../src/flows/cancel-payment.ts'
+import { failRefused } from '../../src/flows/confirm-withdrawal.ts'
+import { createPayment } from '../../src/flows/create-payment.ts'
+import { observeChain } from '../../src/flows/observe-chain.ts'
+import { refundPayment, requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import { acceptPayment } from '../../src/flows/resolve-payment.ts'
+import { refreshFeeRates } from '../../src/flows/tend-senders.ts'
+import { lockBalance } from '../../src/ledger/post.sql.ts'
+import type { Payment } from '../../src/payments/payment.ts'
+import { markWindowsOver } from '../../src/payments/payments.sql.ts'
+import { signerTurn } from '../../src/signer/signer.ts'
+import { listUnderWay, wishBump } from '../../src/withdrawals/signed-transactions.sql.ts'
+import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
+import { payLook } from '../../src/workers/pay-out.ts'
+import { settleNext } from '../../src/workers/settle.ts'
+import type { Random } from './random.ts'
+import type { Process, World } from './world.ts'
+
+export interface StoryOptions {
+  readonly random: Random
+  /** Processes end anywhere, two work at once, and the node's line breaks. Without it the story is calm. */
+  readonly chaos: boolean
+  /** Payments of a story: few, so that much happens to each. */
+  readonly paymentsMax: number
+}
+
+/** What the gateway was asked for so far. */
+export interface Told {
+  readonly payments: Payment[]
+  readonly withdrawals: Withdrawal[]
+  /** What buyers sent. */
+  readonly txids: Set<string>
+  /** Transactions of buyers that every mempool lost. */
+  readonly forgotten: SimulatedTransaction[]
+}
+
+const ASSETS = {
+  'sim-bitcoin': ['BTC'],
+  'sim-litecoin': ['LTC'],
+  'sim-ethereum': ['ETH', 'USDC', 'USDT'],
+} as const satisfies Record<World['chain'], readonly Asset[]>
+
+/** What may happen, and how often out of all. */
+const STEPS = [
+  ['create', 6],
+  ['pay', 14],
+  ['mine', 16],
+  ['reorganise', 6],
+  ['replace', 4],
+  ['forget', 2],
+  ['return', 2],
+  ['end-window', 3],
+  ['look', 20],
+  ['settle', 14],
+  ['expire', 3],
+  ['accept', 2],
+  ['refund', 2],
+  ['cancel', 1],
+  ['withdraw', 4],
+  ['sign', 6],
+  ['pay-out', 10],
+  ['bump', 3],
+  ['rush', 8],
+  ['pass-hour', 2],
+  ['end-lease', 2],
+] as const
+export type StepName = (typeof STEPS)[number][0]
+const WEIGHTS = STEPS.flatMap(([name, weight]) => Array.from({ length: weight }, () => name))
+
+export class Story {
+  readonly told: Told = { payments: [], withdrawals: [], txids: new Set(), forgotten: [] }
+  readonly #world: World
+  readonly #random: Random
+  readonly #options: StoryOptions
+
+  constructor(world: World, options: StoryOptions) {
+    this.#world = world
+    this.#random = options.random
+    this.#options = options
+  }
+
+  /** Takes one step. @returns What it was, for people. */
+  async step(): Promise<StepName> {
+    const random = this.#random
+    const name = this.told.payments.length === 0 ? 'create' : random.pick(WEIGHTS)
+    if (this.#options.chaos) this.#world.setFaults(random.percent(15) ? 10 : 0)
+    await this.take(name)
+    return name
+  }
+
+  async take(name: StepName): Promise<void> {
+    const { storage, chain } = this.#world
+    const random = this.#random
+    switch (name) {
+      case 'create':
+        if (this.told.payments.length < this.#options.paymentsMax) await this.#create()
+        return
+      case 'pay':
+        return this.#pay()
+      case 'mine':
+        return this.#mine()
+      case 'reorganise':
+        return this.#reorganise()
+      case 'replace':
+        if (chain === 'sim-ethereum') return
+        await this.#withWaiting(async (txid) => {
+          const by = await storage.change((store) => replace(store, txid))
+          if (by !== null) this.told.txids.add(by)
+        })
+        return
+      case 'forget':
+        return this.#withWaiting((txid) => this.#forget(txid))
+      case 'return':
+        return this.#return()
+      case 'rush':
+        return this.#rush()
+      case 'end-window':
+        return this.#world.endWindow(random.pick(this.told.payments).id)
+      case 'look':
+        return this.#work((process) => look(process, this.#world))
+      case 'settle':
+        return this.#work(settle)
+      case 'expire':
+        return this.#work(expire)
+      case 'accept':
+        return this.#ask(({ gateway }, payment) =>
+          gateway.db.transaction((tx) => acceptPayment(gateway, tx, this.#world.account, payment.id)),
+        )
+      case 'cancel':
+        return this.#ask(({ gateway }, payment) =>
+          gateway.db.transaction((tx) => cancelPayment(tx, payment.accountId, payment.id)),
+        )
+      case 'refund':
+        return this.#refund()
+      case 'withdraw':
+        return this.#withdraw()
+      case 'sign':
+        return this.#work(sign)
+      case 'pay-out':
+        if (!this.#options.chaos || random.percent(60)) await this.#world.makeDue()
+        return this.#work(payOut)
+      case 'bump':
+        return this.#bump()
+      case 'pass-hour':
+        return this.#world.passHour()
+      case 'end-lease':
+        return this.#world.endLease()
+    }
+  }
+
+  /** Everything that is under way ends: a steady node, blocks, and every worker until there is nothing left to do. */
+  async end(): Promise<void> {
+    const { storage, processes } = this.#world
+    this.#world.setFaults(0)
+    for (const process of processes) {
+      process.doom(null)
+      process.revive()
+    }
+    for (const { id } of this.told.payments) await this.#world.endWindow(id)
+    for (let round = 0; round < 5; round++) {
+      await storage.change((store) => mine(store, 12))
+      await this.#world.passHour()
+      await this.#world.makeDue()
+      await this.#world.endLease()
+      for (const process of processes) {
+        process.lease = null
+        await look(process, this.#world)
+        await settle(process)
+        await expire(process)
+        await sign(process)
+        await payOut(process)
+        await settle(process)
+        await this.#world.endLease()
+      }
+    }
+  }
+
+  /** A worker does its work; in chaos two may at once, and any may end in the middle. */
+  async #work(work: (process: Process) => Promise<void>): Promise<void> {
+    const random = this.#random
+    const [first, second] = this.#world.processes
+    if (!this.#options.chaos) return work(first)
+    const chosen = random.percent(25) ? [first, second] : [random.pick([first, second])]
+    if (chosen.length === 2 && random.percent(50)) await this.#world.endLease()
+    for (const process of chosen) process.doom(random.percent(15) ? random.below(40) : null)
+    await Promise.all(chosen.map((process) => survive(work(process))))
+    this.#reviveAll()
+  }
+
+  /** The API carries something out, or refuses; it may end in the middle too. */
+  async #request<Result>(ask: (api: Process) => Promise<Result>): Promise<Result | null> {
+    const { api } = this.#world
+    if (this.#options.chaos) api.doom(this.#random.percent(5) ? this.#random.below(12) : null)
+    const result = await survive(ask(api))
+    api.doom(null)
+    api.revive()
+    return result
+  }
+
+  async #ask(ask: (api: Process, payment: Payment) => Promise<unknown>): Promise<void> {
+    const payment = this.#random.pick(this.told.payments)
+    await this.#request((api) => ask(api, payment))
+  }
+
+  async #create(): Promise<void> {
+    const { account, chain } = this.#world
+    const asset = this.#random.pick<Asset>(ASSETS[chain])
+    const fiatMinor = BigInt(this.#random.pick([1_000, 10_000, 33_333]))
+    const payment = await this.#request(({ gateway }) =>
+      gateway.db.transaction((tx) =>
+        createPayment(gateway, tx, account, {
+          asset,
+          fiatMinor,
+          fiatCurrency: 'USD',
+          reference: null,
+          customerEmail: null,
+          metadata: null,
+        }),
+      ),
+    )
+    if (payment) this.told.payments.push(payment)
+  }
+
+  async #pay(): Promise<void> {
+    const { chain, storage } = this.#world
+    const payment = this.#random.pick(this.told.payments)
+    const lookup = lookupOf(chain, payment.address)
+    if (!lookup) throw new Error(`${payment.address} is an address of ${chain}`)
+    const share = BigInt(this.#random.pick([100, 100, 100, 40, 60, 130, 0]))
+    const atoms = (payment.dueAtoms * share) / 100n || 1n
+    const asset = this.#random.percent(5) ? this.#random.pick<Asset>(ASSETS[chain]) : payment.asset
+    this.told.txids.add(await storage.change((store) => mint(store, { lookup, asset, atoms })))
+  }
+
+  async #mine(): Promise<void> {
+    const count = this.#random.pick([1, 1, 2, 6, 12])
+    await this.#world.storage.change((store) => mine(store, count))
+  }
+
+  async #reorganise(): Promise<void> {
+    const depth = 1 + this.#random.below(this.#random.pick([2, 4, 14]))
+    await this.#world.storage.change((store) => reorganise(store, depth)).catch(onlyRefusals)
+  }
+
+  /** Does something to a transaction of a buyer that waits, if there is one. */
+  async #withWaiting(act: (txid: string) => Promise<void>): Promise<void> {
+    const waiting = await this.#world.storage.reads.mempoolIds()
+    const theirs = waiting.filter((txid) => this.told.txids.has(txid))
+    if (theirs.length > 0) await act(this.#random.pick(theirs))
+  }
+
+  /** Every mempool loses it, with all that was built on it. */
+  async #forget(txid: string): Promise<void> {
+    await this.#world.storage.change(async (store) => {
+      const placed = (await store.transactions([txid])).get(txid)
+      if (!placed || placed.block) return
+      await store.removeFromMempool(await withDescendants(store, [placed.transaction]))
+      this.told.forgotten.push(placed.transaction)
+    })
+  }
+
+  /** Somebody still had it, and sends it again; nothing may have taken its coins meanwhile. */
+  async #return(): Promise<void> {
+    const transaction = this.told.forgotten.pop()
+    if (!transaction) return
+    await this.#world.storage.change(async (store) => {
+      if ((await store.claimants(transaction.claims)).size === 0) await store.addToMempool(transaction)
+    })
+  }
+
+  /** All at once, as the loops of two processes run, while the chain moves and merchants ask. */
+  async #rush(): Promise<void> {
+    const random = this.#random
+    if (!this.#options.chaos) return this.#mine()
+    const works = [(process: Process) => look(process, this.#world), settle, expire, sign, payOut]
+    const tasks: Promise<unknown>[] = []
+    for (const process of this.#world.processes) {
+      process.doom(random.percent(15) ? random.below(80) : null)
+      for (const work of works) if (random.percent(60)) tasks.push(survive(work(process)))
+    }
+    if (random.percent(40)) tasks.push(this.#withdraw())
+    if (random.percent(30)) tasks.push(this.#mine())
+    if (random.percent(15)) tasks.push(this.#reorganise())
+    await Promise.all(tasks)
+    this.#reviveAll()
+  }
+
+  #reviveAll(): void {
+    for (const process of this.#world.processes) {
+      process.doom(null)
+      if (process.revive()) process.lease = null
+    }
+  }
+
+  async #withdraw(): Promise<void> {
+    const { account, chain } = this.#world
+    if (chain === 'sim-ethereum') return
+    const [asset] = ASSETS[chain]
+    const share = BigInt(this.#random.pick([10, 50, 100, 101]))
+    const destination = this.#destination()
+    const withdrawal = await this.#request(({ gateway }) =>
+      gateway.db.transaction(async (tx) => {
+        const available = await lockBalance(tx, { accountId: account.id, asset, kind: 'available' })
+        const amount = formatDecimal((available * share) / 100n, ASSET_FACTS[asset].decimals)
+        return requestWithdrawal(gateway, tx, account, { asset, amount, destination })
+      }),
+    )
+    if (withdrawal) this.told.withdrawals.push(withdrawal)
+  }
+
+  async #refund(): Promise<void> {
+    const { account, chain } = this.#world
+    if (chain === 'sim-ethereum') return
+    const { id } = this.#random.pick(this.told.payments)
+    const destination = this.#destination()
+    const withdrawal = await this.#request(({ gateway }) =>
+      gateway.db.transaction((tx) => refundPayment(gateway, tx, account, id, { destination, amount: null })),
+    )
+    if (withdrawal) this.told.withdrawals.push(withdrawal)
+  }
+
+  async #bump(): Promise<void> {
+    const { chain, api } = this.#world
+    const waiting = (await listUnderWay(api.gateway.db, chain)).filter(
+      ({ blockHeight }) => blockHeight === null,
+    )
+    if (waiting.length === 0) return
+    await wishBump(api.gateway.db, chain, this.#random.pick(waiting).line)
+    await this.#work(sign)
+    await this.#world.makeDue()
+    await this.#work(payOut)
+  }
+
+  /** An address nobody else is paid at, so that the chain itself tells who was paid. */
+  #destination(): string {
+    const hash = Uint8Array.from({ length: 20 }, () => this.#random.below(256))
+    return bech32.encode(this.#world.chain === 'sim-bitcoin' ? 'tb' : 'tltc', [0, ...bech32.toWords(hash)])
+  }
+}
+
+async function look(process: Process, world: World): Promise<void> {
+  const { gateway, port } = process
+  process.lease ??= await takeLease(gateway.db, world.chain, process.name)
+  if (!process.lease) return
+  try {
+    for (let turn = 0; turn < 4 && (await observeChain(gateway, port, process.lease)).behind; turn++);
+  } catch (error) {
+    if (error instanceof StaleLease) process.lease = null
+    throw error
+  }
+}
+
+async function settle({ gateway }: Process): Promise<void> {
+  while (await settleNext(gateway));
+}
+
+async function expire(process: Process): Promise<void> {
+  await process.gateway.db.transaction((tx) => markWindowsOver(tx, 100))
+  await settle(process)
+}
+
+async function sign({ signer, port }: Process): Promise<void> {
+  if (port.chain === 'sim-ethereum') return
+  for (let turn = 0; turn < 4 && (await signerTurn(signer)); turn++);
+}
+
+async function payOut({ gateway, port }: Process): Promise<void> {
+  if (port.chain === 'sim-ethereum') return
+  await failRefused(gateway)
+  const rates = await refreshFeeRates(gateway, port)
+  await broadcastSigned(gateway, port)
+  await payLook(gateway, port, rates)
+}
+
+/** Refusals and failures outside are part of life, and so is the end of a process; nothing else is. */
+async function survive<Result>(work: Promise<Result>): Promise<Result | null> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof OutsideFailure) return null
+    if (error instanceof Error && error.name === 'Crash') return null
+    throw error
+  }
+}
+
+function onlyRefusals(error: unknown): null {
+  if (error instanceof Refusal) return null
+  throw error
+}

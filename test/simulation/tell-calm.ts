@@ -1,0 +1,19 @@
+/** Tells one calm story in memory and writes what the rows say after each step, a line a step. */
+import { parseArgs } from 'node:util'
+import { SIMULATED_CHAINS } from '../../src/chains/simulated/network.ts'
+import { memoryWorld } from './memory-world.ts'
+import { seeded } from './random.ts'
+import { Story } from './story.ts'
+
+const { values } = parseArgs({
+  options: { seed: { type: 'string' }, steps: { type: 'string' }, chain: { type: 'string' } },
+})
+const chain = SIMULATED_CHAINS.find((each) => each === values.chain)
+if (!chain) throw new Error(`--chain is one of ${SIMULATED_CHAINS.join(', ')}`)
+const seed = Number(values.seed)
+const world = await memoryWorld({ chain, seed })
+const story = new Story(world, { random: seeded(seed, 1), chaos: false, paymentsMax: 8 })
+for (let step = 0; step < Number(values.steps); step++) {
+  const name = await story.step()
+  process.stdout.write(`${JSON.stringify({ name, dump: await world.dump() })}\n`)
+}

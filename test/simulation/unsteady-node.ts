@@ -1,0 +1,42 @@
+/** A node that loses calls, and answers to calls that it carried out. */
+import type { ChainPort } from '../../src/chains/chain.ts'
+import { OutsideFailure } from '../../src/core/errors.ts'
+import type { Random } from './random.ts'
+
+export interface Line {
+  /** How many of a hundred calls are lost. */
+  percent: number
+  readonly random: Random
+}
+
+/** @param tick - Called before and after each call: the process that calls may end there. */
+export function unsteadyNode(port: ChainPort, line: Line, tick: () => Promise<void>): ChainPort {
+  const lose = () => {
+    throw new OutsideFailure(`${port.chain}: the line to the node broke`, { retryable: true })
+  }
+  const through = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+    await tick()
+    if (line.percent > 0 && line.random.percent(line.percent)) {
+      // Lost on the way there, or on the way back.
+      if (line.random.below(2) === 1) await call()
+      lose()
+    }
+    const result = await call()
+    await tick()
+    return result
+  }
+  const { nextNonce } = port
+  return {
+    ...port,
+    identity: () => through(() => port.identity()),
+    tip: () => through(() => port.tip()),
+    blockHash: (height) => through(() => port.blockHash(height)),
+    readBlock: (hash, options) => through(() => port.readBlock(hash, options)),
+    lookAtMempool: () => through(() => port.lookAtMempool()),
+    broadcast: (raw) => through(() => port.broadcast(raw)),
+    findTransaction: (txid, since) => through(() => port.findTransaction(txid, since)),
+    holdings: (query) => through(() => port.holdings(query)),
+    feeRates: () => through(() => port.feeRates()),
+    ...(nextNonce ? { nextNonce: (address: string) => through(() => nextNonce(address)) } : {}),
+  }
+}

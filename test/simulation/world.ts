@@ -1,0 +1,52 @@
+/**
+ * What a simulated story happens in: a gateway, its workers as processes of their own, and a chain in memory. The
+ * gateway's rows are the tables in memory, or PostgreSQL: the same story in both has to come out alike.
+ */
+import type { Account } from '../../src/accounts/account.ts'
+import type { ChainPort } from '../../src/chains/chain.ts'
+import type { SimulatedStorage } from '../../src/chains/simulated/ledger.ts'
+import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
+import type { PaymentId } from '../../src/core/ids.ts'
+import type { Lease } from '../../src/deposits/chain-view.sql.ts'
+import type { Gateway } from '../../src/flows/gateway.ts'
+import type { Signer } from '../../src/signer/signer.ts'
+
+/** One process that works for the gateway. It knows nothing that it did not read since it started. */
+export interface Process {
+  readonly name: string
+  readonly gateway: Gateway
+  readonly port: ChainPort
+  readonly signer: Signer
+  lease: Lease | null
+  /** Ends it after so many of its statements and calls; null lets it live. */
+  doom(statements: number | null): void
+  /** Starts it again, if it ended. @returns Whether it had. */
+  revive(): boolean
+}
+
+export interface World {
+  readonly chain: SimulatedChainName
+  readonly account: Account
+  readonly storage: SimulatedStorage
+  /** Two that do the same work and do not know of each other, and the API. */
+  readonly processes: readonly [Process, Process]
+  readonly api: Process
+  /** Whether nodes fail: calls are lost, or their answers. */
+  setFaults(percent: number): void
+  /** The database's clock passes the end of a payment's window. */
+  endWindow(id: PaymentId): Promise<void>
+  /** Nobody holds the chain's lease any more. */
+  endLease(): Promise<void>
+  /** What the mempool lost is missing for more than an hour. */
+  passHour(): Promise<void>
+  /** What waits to be sent again is due now. */
+  makeDue(): Promise<void>
+  /** The gateway's rows in words that do not depend on ids and clocks, to be compared with another world's. */
+  dump(): Promise<string>
+  /** What is wrong, each in a sentence; nothing in a world that is well. */
+  check(): Promise<string[]>
+  /** The same once everything under way has ended. */
+  checkEnd(): Promise<string[]>
+  /** Broken invariants that a worker caught and logged. */
+  readonly complaints: string[]
+}
