@@ -12,7 +12,8 @@ import { publishWallet } from '../src/wallets/wallets.sql.ts'
 const TEST_MNEMONIC = `${'abandon '.repeat(23)}art`
 
 /** The key that tests seal and authenticate with. */
-export const TEST_SECRETS: Secrets = openSecrets(Buffer.alloc(32, 7))
+export const TEST_SECRET_KEY = Buffer.alloc(32, 7)
+export const TEST_SECRETS: Secrets = openSecrets(TEST_SECRET_KEY)
 
 export const testRoot = HDKey.fromMasterSeed(mnemonicToSeedSync(TEST_MNEMONIC))
 

@@ -30,7 +30,7 @@ export interface CheckoutMoment {
  * The moments of those sessions whose version is another than the one known.
  *
  * A row costs three index lookups (session, payment, deposits), so ten thousand open pages are one query of some tens of
- * milliseconds; almost always no row comes back. Measured in bench/checkout-events.ts.
+ * milliseconds; almost always no row comes back. Measured in bench/live-pages.ts.
  *
  * @param known - Session ids with the version that is known of each, or null.
  */
@@ -75,4 +75,12 @@ export async function changedMoments(
     [known.map(({ id }) => id), known.map(({ version }) => version)],
   )
   return rows
+}
+
+/** The tips of all chains in one text: another one after every block. */
+export async function readTips(db: Queryable): Promise<string> {
+  const { rows } = await db.query<{ tips: string | null }>(
+    `select string_agg(chain || ' ' || tip_hash, ',' order by chain) as tips from chains`,
+  )
+  return rows[0]?.tips ?? ''
 }

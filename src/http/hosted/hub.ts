@@ -1,6 +1,7 @@
 /**
  * One look for all open pages of this process: every few hundred milliseconds one query asks which of the watched
- * checkouts changed, and only their pages hear of it. Nothing is asked while no page is open.
+ * checkouts changed, and only their pages hear of it. A block moves them all, so that is looked for more often, and
+ * the look follows at once. Nothing is asked while no page is open.
  */
 import type { SessionId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
@@ -27,12 +28,15 @@ export interface Hub {
 export interface HubOptions {
   /** The moments of those sessions that are no more at their version. */
   changed(known: readonly { readonly id: SessionId; readonly version: string }[]): Promise<readonly Moment[]>
+  /** Another text after every block of any chain; asked ten times a second. */
+  pulse(): Promise<string>
   readonly log: Log
   /** From the end of one look to the begin of the next; longer when looks take longer. */
   readonly pauseMs?: number
 }
 
 const PAUSE_MS = 250
+const PULSE_MS = 100
 /** After looks that failed. */
 const PAUSE_MS_MAX = 5_000
 /** Sessions per query. A larger one is not faster, and leaves more garbage in memory at once. */
@@ -45,7 +49,7 @@ interface Watched {
   readonly listeners: Listener[]
 }
 
-export function openHub({ changed, log, pauseMs = PAUSE_MS }: HubOptions): Hub {
+export function openHub({ changed, pulse, log, pauseMs = PAUSE_MS }: HubOptions): Hub {
   const watched = new Map<SessionId, Watched>()
   let running: Promise<void> | null = null
   let stopping = false
@@ -85,19 +89,28 @@ export function openHub({ changed, log, pauseMs = PAUSE_MS }: HubOptions): Hub {
       }
     })
 
+  /** Ends early when a block came since `before` was read. */
+  const pauseUntilBlock = async (ms: number, before: string) => {
+    for (const end = performance.now() + ms; performance.now() < end && !stopping; ) {
+      await pause(Math.min(ms, PULSE_MS))
+      if ((await pulse()) !== before) return
+    }
+  }
+
   const run = async () => {
     let failures = 0
     while (watched.size > 0 && !stopping) {
       const began = performance.now()
       try {
+        const before = await pulse()
         await look()
         failures = 0
+        await pauseUntilBlock(Math.max(pauseMs, performance.now() - began), before)
       } catch (error) {
         failures += 1
         if (failures === 1) log.warn({ err: error }, 'open checkout pages cannot be kept live; trying again')
+        await pause(Math.min(PAUSE_MS_MAX, pauseMs * 2 ** failures))
       }
-      const tookMs = performance.now() - began
-      await pause(Math.min(PAUSE_MS_MAX, Math.max(pauseMs * 2 ** failures, tookMs)))
     }
     running = null
   }

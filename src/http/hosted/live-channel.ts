@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../../core/errors.ts'
 import { readId } from '../../core/ids.ts'
-import { changedMoments } from '../../flows/checkout-moments.sql.ts'
+import { changedMoments, readTips } from '../../flows/checkout-moments.sql.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { hostOf } from '../rate-limit.ts'
 import { queryValue } from './forms.ts'
@@ -20,7 +20,11 @@ const BEATS_AT_ONCE = 500
 const VERSION = /^[0-9a-f]{16}-\d{1,4}$/
 
 export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, limits: Limits): void {
-  const hub = openHub({ changed: (known) => changedMoments(gateway.db, known), log: gateway.log })
+  const hub = openHub({
+    changed: (known) => changedMoments(gateway.db, known),
+    pulse: () => readTips(gateway.db),
+    log: gateway.log,
+  })
   const streams = new Set<ServerResponse>()
 
   const beat = async () => {
