@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { COMPILE_CACHE } from './compile-cache.ts'
 import type { Config } from './config.ts'
 import type { Log } from './core/log.ts'
 import type { Store } from './store.ts'
@@ -21,6 +22,7 @@ export const hasSigner = (): boolean => existsSync(PROGRAM)
  */
 const signerEnvironment = (config: Config, store: Store): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value?.trim())),
+  NODE_COMPILE_CACHE: COMPILE_CACHE,
   DATABASE_URL: store.url,
   BECK_SECRET_KEY: store.secretKey.toString('hex'),
   BECK_DATA_DIR: config.dataDir,

@@ -7,6 +7,7 @@
  */
 import { spawn } from 'node:child_process'
 import { glob } from 'node:fs/promises'
+import { COMPILE_CACHE } from '../src/compile-cache.ts'
 import { ensurePrerequisites } from './prerequisites.ts'
 
 const given = process.argv.slice(2)
@@ -28,7 +29,11 @@ const child = spawn(
     ...options,
     ...files,
   ],
-  { stdio: 'inherit' },
+  {
+    stdio: 'inherit',
+    // A hundred test files and the programs they start read the same modules: compiled once, half of their start is saved.
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env },
+  },
 )
 child.on('exit', (code) => {
   process.exitCode = code ?? 1

@@ -4,6 +4,7 @@
  * read only when they are called, so that the others answer at once.
  */
 import { Command, CommanderError } from 'commander'
+import { keepCompiled } from '../compile-cache.ts'
 import { Refusal } from '../core/errors.ts'
 import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
 import { createKey, revokeKey, showKeys } from './keys.ts'
@@ -11,6 +12,7 @@ import { migrateDatabase } from './migrate.ts'
 import { openTerminal, tellFailure } from './terminal.ts'
 import { runWallet } from './wallet.ts'
 
+keepCompiled()
 const terminal = openTerminal(process.argv.includes('--json'))
 
 const program = new Command('beck')
