@@ -19,7 +19,7 @@ const TEST_CONTRACTS = new URL('./contracts/', import.meta.url)
 /** Enough for every test call: estimating would refuse the calls that are meant to revert. */
 const GAS = 3_000_000
 
-export const CONTRACT_ABI = parseAbi([
+const CONTRACT_ABI = parseAbi([
   'function transfer(address to, uint256 value)',
   'function transferFrom(address from, address to, uint256 value)',
   'function addBlackList(address account)',
@@ -88,7 +88,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
 }
 
 /** For programs that are no tests: the caller ends it. */
-export async function launchAnvil(options: AnvilOptions = {}): Promise<Anvil> {
+async function launchAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const folder = await mkdtemp(join(tmpdir(), 'beck-anvil-'))
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`

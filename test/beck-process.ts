@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 
 const PROGRAM = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))
 /** Far longer than anything takes, on a machine that does much else. */
-const LIMIT_MS = 60_000
+const LIMIT_MS = 120_000
 
 export interface BeckProcess {
   readonly child: ChildProcess

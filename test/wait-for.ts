@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 
 /** Far longer than anything takes, on a machine that does much else. */
-const LIMIT_MS = 60_000
+const LIMIT_MS = 120_000
 
 /** Looks until there is something. @throws When it does not come, with its name. */
 export async function waitFor<Found>(name: string, look: () => Promise<Found | null>): Promise<Found> {

@@ -89,6 +89,10 @@ test('two whole Becks behind a transaction pooler take payments at once, pay out
   const clients = answers.map(({ url }) => new Beck({ apiKey, baseUrl: String(url), retries: 0 }))
   const [first = assert.fail()] = clients
 
+  await waitFor('there are addresses', async () => {
+    const metrics = await fetch(new URL('/metrics', String(answers[0]?.url)))
+    return /^beck_fresh_addresses\{chain="sim-litecoin"\} 500$/m.test(await metrics.text()) || null
+  })
   const ids = await Promise.all(
     Array.from({ length: 24 }, async (_, index) => {
       const beck = clients[index % 2] ?? first
