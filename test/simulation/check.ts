@@ -33,6 +33,7 @@ export class Checker {
   readonly #withdrawals = new Map<string, WithdrawalStatus>()
   /** Transactions that the node took, by what they pay: destination lookups in hex. */
   readonly #paying = new Map<string, Set<string>>()
+  readonly #lookups = new Map<string, string>()
 
   constructor(tables: Tables, storage: SimulatedStorage, chain: SimulatedChainName) {
     this.#tables = tables
@@ -223,8 +224,8 @@ export class Checker {
   async #payouts(): Promise<string[]> {
     const wrong: string[] = []
     for (const { id, destination, netAtoms, status } of this.#tables.withdrawals.values()) {
-      const lookup = lookupOf(this.#chain, destination)
-      const txids = lookup && this.#paying.get(hex(lookup))
+      const lookup = this.#lookupOf(destination)
+      const txids = this.#paying.get(lookup)
       if (!txids) {
         if (status === 'completed') wrong.push(`withdrawal ${id} is completed and nothing ever paid it`)
         continue
@@ -234,12 +235,21 @@ export class Checker {
       if (status === 'failed' && there.size > 0)
         wrong.push(`withdrawal ${id} failed and is paid by ${[...there.keys()]}`)
       for (const { transaction } of there.values()) {
-        const paid = transaction.outputs.filter((output) => hex(output.lookup) === hex(lookup))
+        const paid = transaction.outputs.filter((output) => hex(output.lookup) === lookup)
         if (paid.length !== 1 || paid[0]?.atoms !== netAtoms)
           wrong.push(`withdrawal ${id} of ${netAtoms} is paid ${paid.map(({ atoms }) => atoms)}`)
       }
     }
     return wrong
+  }
+
+  #lookupOf(destination: string): string {
+    const known = this.#lookups.get(destination)
+    if (known !== undefined) return known
+    const lookup = lookupOf(this.#chain, destination)
+    if (!lookup) throw new Error(`${destination} is no address of ${this.#chain}`)
+    this.#lookups.set(destination, hex(lookup))
+    return hex(lookup)
   }
 
   /** When everything under way has ended: nothing is left open, and the chain holds what the books say. */

@@ -23,8 +23,8 @@ export interface Report {
   readonly seen: Readonly<Record<string, number>>
 }
 
-const STEPS_PER_STORY = 250
-const PAYMENTS_MAX = 8
+const STEPS_PER_STORY = 400
+const PAYMENTS_MAX = 10
 
 async function tellStory(
   seed: number,

@@ -1,6 +1,7 @@
 /** A part of the simulation on every run; `npm run simulate` tells a million steps. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { MUTATIONS } from './rows/tables.ts'
 import { simulate } from './simulate.ts'
 
 const STEPS = Number(process.env.BECK_SIMULATION_STEPS ?? 20_000)
@@ -25,15 +26,7 @@ test('no story breaks an invariant, and much happens in them', { timeout: 500_00
     assert.ok((seen[what] ?? 0) > 0, `no ${what} in ${JSON.stringify(seen)}`)
 })
 
-for (const mutation of [
-  'deposit-counted-twice',
-  'hold-forgotten',
-  'cause-not-unique',
-  'reorganisation-ignored',
-  'payout-key-not-unique',
-  'event-announced-twice',
-  'rollback-forgotten',
-])
+for (const mutation of MUTATIONS)
   test(`it notices: ${mutation}`, { timeout: 500_000 }, async () => {
     const { finding } = await simulate({ seed: 1, steps: 20_000, workers: 2, mutation })
     assert.ok(finding, 'nobody noticed')

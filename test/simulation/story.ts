@@ -70,9 +70,9 @@ const STEPS = [
   ['settle', 14],
   ['expire', 3],
   ['accept', 2],
-  ['refund', 2],
+  ['refund', 1],
   ['cancel', 1],
-  ['withdraw', 4],
+  ['withdraw', 2],
   ['sign', 6],
   ['pay-out', 10],
   ['bump', 3],
@@ -173,7 +173,7 @@ export class Story {
       process.revive()
     }
     for (const { id } of this.told.payments) await this.#world.endWindow(id)
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 4; round++) {
       await storage.change((store) => mine(store, 12))
       await this.#world.passHour()
       await this.#world.makeDue()
@@ -294,7 +294,7 @@ export class Story {
       process.doom(random.percent(15) ? random.below(80) : null)
       for (const work of works) if (random.percent(60)) tasks.push(survive(work(process)))
     }
-    if (random.percent(40)) tasks.push(this.#withdraw())
+    if (random.percent(15)) tasks.push(this.#withdraw())
     if (random.percent(30)) tasks.push(this.#mine())
     if (random.percent(15)) tasks.push(this.#reorganise())
     await Promise.all(tasks)

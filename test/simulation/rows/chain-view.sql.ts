@@ -55,8 +55,7 @@ export const releaseLease: typeof real.releaseLease = (db, lease) =>
 
 export const fence: typeof real.fence = (tx, lease) =>
   run(tx, (tables) => {
-    const isStale = existing(tables.chains, lease.chain).epoch !== lease.epoch
-    if (isStale && tables.mutation !== 'epoch-not-checked') throw new StaleLease(lease)
+    if (existing(tables.chains, lease.chain).epoch !== lease.epoch) throw new StaleLease(lease)
     return patch(tables, lease.chain, { leaseUntil: new Date(tables.nowMs() + LEASE_MS) })
   })
 

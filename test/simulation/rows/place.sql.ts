@@ -68,13 +68,12 @@ function placeIn(tables: Tables, entry: SignedEntry, change: real.ChangePlace | 
   for (const { txid: spent, index } of spends) {
     const coin = tables.coins.get(`${spent}:${index}`)
     const isFree = coin && coin.spentBy === null && (coin.reservedBy === null || coin.reservedBy === line)
-    if (!isFree && tables.mutation !== 'coin-reserved-twice') throw new Taken()
-    if (coin)
-      tables.coins.set(`${spent}:${index}`, {
-        ...coin,
-        reservedBy: line,
-        reservedFirstBy: coin.reservedFirstBy ?? txid,
-      })
+    if (!isFree) throw new Taken()
+    tables.coins.set(`${spent}:${index}`, {
+      ...coin,
+      reservedBy: line,
+      reservedFirstBy: coin.reservedFirstBy ?? txid,
+    })
   }
   if (entry.change && change) {
     const key = `${txid}:${entry.change.index}`

@@ -153,8 +153,6 @@ export const MUTATIONS = [
   'hold-forgotten',
   'cause-not-unique',
   'reorganisation-ignored',
-  'epoch-not-checked',
-  'coin-reserved-twice',
   'payout-key-not-unique',
   'event-announced-twice',
   'rollback-forgotten',

@@ -1,6 +1,15 @@
+import type { ChainName } from '../../../src/core/assets.ts'
 import type * as real from '../../../src/wallets/wallets.sql.ts'
 import { testMode, testXpub } from '../../wallet.ts'
 import { run } from './tables.ts'
+
+/** Deriving an account key costs more than a whole step. */
+const xpubs = new Map<ChainName, string>()
+function xpubOf(chain: ChainName): string {
+  const xpub = xpubs.get(chain) ?? testXpub(chain)
+  xpubs.set(chain, xpub)
+  return xpub
+}
 
 export const currentWallets: typeof real.currentWallets = (db) =>
   run(db, (tables) =>
@@ -13,7 +22,7 @@ export const currentWallets: typeof real.currentWallets = (db) =>
           chain,
           series,
           mode: testMode(chain),
-          xpub: testXpub(chain),
+          xpub: xpubOf(chain),
           nextChange: tables.nextChange.get(series) ?? 1n,
         },
       ]
