@@ -56,6 +56,8 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       const seen = versionOf(request)
       reply.hijack()
       const stream = reply.raw
+      // Sent as it is, to the end of the connection: chunks would triple the buffers of each event.
+      stream.removeHeader('Transfer-Encoding')
       stream.writeHead(200, {
         'Content-Type': 'text/event-stream; charset=utf-8',
         'Cache-Control': 'no-store',
