@@ -73,6 +73,7 @@ async function handle(
     if (!('write' in route)) return first
     route.committed?.(call)
     if (!route.settled) return first
+    crashPoint('http:settling')
     // The effect stands whatever happens now.
     return route.settled(call, written).then(serialize, () => first)
   }

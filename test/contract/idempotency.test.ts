@@ -25,11 +25,13 @@ await gateway.db.transaction((tx) =>
 )
 
 const serve = async () => {
-  const server = await startServer(gatewayOn(gateway.db, gateway.secrets), {
-    port: 0,
-    host: '127.0.0.1',
-    rateLimit: UNLIMITED,
-  })
+  const shared = gatewayOn(gateway.db, gateway.secrets)
+  // A withdrawal's answer waits a moment for its broadcast, as in life.
+  const settings = { ...shared.settings, broadcastWaitMs: 1_000 }
+  const server = await startServer(
+    { ...shared, settings },
+    { port: 0, host: '127.0.0.1', rateLimit: UNLIMITED },
+  )
   after(() => server.close())
   return server.port
 }
@@ -85,7 +87,7 @@ const REQUESTS = [
     body: ENOUGH['POST /withdrawals'],
     other: { ...ENOUGH['POST /withdrawals'], amount: '0.51' },
     holds: 50,
-    crashes: ['request:held', 'http:committed'],
+    crashes: ['request:held', 'http:settling', 'http:committed'],
   },
 ] as const
 
@@ -130,13 +132,35 @@ for (const { path, table, body, other, holds, crashes } of REQUESTS) {
         assert.equal(child.signalCode, 'SIGKILL')
         const answer = await send(ports[0], path, name, body)
         assert.equal(answer.status, 201, answer.text)
-        assert.equal(answer.headers['idempotent-replayed'], crash === 'http:committed' ? 'true' : undefined)
+        assert.equal(answer.headers['idempotent-replayed'], crash.startsWith('http:') ? 'true' : undefined)
         assert.equal((await send(ports[1], path, name, body)).text, answer.text)
         assert.deepEqual([await count(table), await held()], [before + 1, heldBefore + holds])
       })
     }
   })
 }
+
+test('a payout that is broadcast while 100 requests wait for their answer is broadcast in all of them', async () => {
+  const { path, body } = REQUESTS[1]
+  const before = await count('withdrawals')
+  const requests = Promise.all(
+    Array.from({ length: 100 }, (_, index) => send(ports[index % 2 === 0 ? 0 : 1], path, 'quick', body)),
+  )
+  // In the place of the payer.
+  for (let sent = 0; sent === 0; ) {
+    const { rowCount } = await gateway.db.query(
+      `update withdrawals set status = 'broadcast', tx_hash = $2, broadcast_at = now()
+       where id = (select id from withdrawals where account_id = $1 order by id desc limit 1)
+         and (select count(*) from withdrawals where account_id = $1) = $3`,
+      [account.id, 'ab'.repeat(32), before + 1],
+    )
+    sent = rowCount
+  }
+  const answers = await requests
+  assert.equal(new Set(answers.map((answer) => answer.text)).size, 1)
+  assert.deepEqual([answers[0]?.data.status, answers[0]?.data.tx_hash], ['broadcast', 'ab'.repeat(32)])
+  assert.equal(await count('withdrawals'), before + 1)
+})
 
 test('while the first request runs, others with its key wait for it and get its answer', async () => {
   const { path, body } = REQUESTS[1]
