@@ -43,11 +43,11 @@ interface Cost {
 async function measure(payouts: EthereumPayouts, asset: 'ETH' | 'USDC', count: number): Promise<Cost> {
   const { gateway, port, hotWallet } = payouts
   const held = async () => (await port.holdings({ outpoints: [], addresses: [hotWallet] }))[asset] ?? 0n
-  const [before, leftBefore, since] = [await held(), await leftBehind(payouts), await lastSigned(payouts)]
+  const [before, leftBefore, signed] = [await held(), await leftBehind(payouts), await signedSoFar(payouts)]
   let paid = 0n
   for (let deposit = 0; deposit < count; deposit++) paid += await payouts.earn(asset, PRICE)
   await payouts.finish()
-  const { gas, feeWei } = await gasSince(payouts, since)
+  const { gas, feeWei } = await gasBeside(payouts, signed)
   assert.equal((await held()) - before, asset === 'ETH' ? paid - feeWei : paid)
   const { rowCount } = await gateway.db.query("select from sweeps where status <> 'done'")
   assert.equal(rowCount, 0)
@@ -62,23 +62,25 @@ async function leftBehind({ gateway, port }: EthereumPayouts): Promise<bigint> {
 
 /** Two tokens at once make the worker ask for it; what it costs beyond their own sweeps, which go alone. */
 async function deploy(payouts: EthereumPayouts): Promise<bigint> {
-  const since = await lastSigned(payouts)
+  const signed = await signedSoFar(payouts)
   for (let deposit = 0; deposit < 2; deposit++) await payouts.earn('USDC', PRICE)
   await payouts.finish()
-  return (await gasSince(payouts, since, 'deploy')).gas
+  return (await gasBeside(payouts, signed, 'deploy')).gas
 }
 
-async function lastSigned({ gateway }: EthereumPayouts): Promise<Date> {
-  const { rows } = await gateway.db.query<{ at: Date | null }>(
-    'select max(created_at) as at from signed_transactions',
-  )
-  return rows[0]?.at ?? new Date(0)
+async function signedSoFar({ gateway }: EthereumPayouts): Promise<string[]> {
+  const { rows } = await gateway.db.query<{ txid: string }>('select txid from signed_transactions')
+  return rows.map((row) => row.txid)
 }
 
-async function gasSince({ anvil, gateway }: EthereumPayouts, since: Date, kind: string | null = null) {
+async function gasBeside(
+  { anvil, gateway }: EthereumPayouts,
+  before: readonly string[],
+  kind: string | null = null,
+) {
   const { rows } = await gateway.db.query<{ txid: string }>(
-    `select txid from signed_transactions where created_at > $1 and outcome = 'confirmed' and ($2::text is null or kind = $2)`,
-    [since, kind],
+    `select txid from signed_transactions where txid <> all($1) and outcome = 'confirmed' and ($2::text is null or kind = $2)`,
+    [before, kind],
   )
   let [gas, feeWei] = [0n, 0n]
   for (const { txid } of rows) {

@@ -28,7 +28,7 @@ const SWEEP_GAS = { ETH: 21_000n, token: 100_000n } as const
 const WORTH_GAS_TIMES = 20n
 /** The same while a withdrawal waits for the coin: what a merchant owns has to be payable. */
 const WORTH_GAS_TIMES_ASKED = 2n
-/** So many tokens that wait at once are worth the contract, which pays for itself within twenty sweeps. */
+/** So many tokens that wait at once are worth the contract, which pays for itself within a dozen sweeps. */
 const DEPLOY_FROM = 2
 
 /** @returns How many sweeps were planned. */

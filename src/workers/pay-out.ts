@@ -62,12 +62,22 @@ export async function payLook(gateway: Gateway, port: ChainPort, rates: NetworkR
   await confirmSigned(gateway, port)
   await bookCapital(gateway, chain)
   const network = networkOfChain(chain)
-  if (network === 'ethereum') await planSweeps(gateway, port, rates)
+  if (network === 'ethereum') await sweepIfPossible(gateway, port, rates)
   // After the places of our transactions, so that what left is never counted as still there.
   await refreshSenders(gateway, port)
   const rate = network === 'ethereum' ? rates.rate + rates.priorityRate : rates.rate
   const wished = await wishBumps(gateway.db, chain, { afterMs: BUMP_AFTER_MS[network], rate })
   if (wished > 0) gateway.log.info({ chain, wished }, 'transactions wait too long and should pay more')
+}
+
+/** Payouts go on with what the hot wallet holds, whatever keeps sweeps from being planned. */
+async function sweepIfPossible(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<void> {
+  try {
+    await planSweeps(gateway, port, rates)
+  } catch (error) {
+    const reason = withoutCredentials(error instanceof Error ? error.message : String(error))
+    gateway.log.error({ chain: port.chain, reason }, 'sweeps can not be planned now')
+  }
 }
 
 async function ratesNow(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<NetworkRates> {
