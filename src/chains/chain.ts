@@ -114,6 +114,11 @@ export interface ChainPort {
    * @throws {OutsideFailure} when the node has that state no longer.
    */
   etherAt?(blockHash: string, addresses: readonly string[]): Promise<readonly bigint[]>
+  /**
+   * What the chain holds now at scripts or addresses, whoever knows of it: for wallets that come back from their words.
+   * It reads the whole set of unspent coins, which takes minutes on a large chain.
+   */
+  findFunds?(lookups: readonly Uint8Array[]): Promise<FoundFunds>
   /** What the network charges now for a transaction that should enter within the next few blocks. */
   feeRates(): Promise<FeeRates>
   /** The nonce that the next transaction of an account uses, in confirmed state; chains with accounts only. */
@@ -164,6 +169,18 @@ export interface BatchSweeping {
   readonly isDeployed: boolean
   /** The addresses asked about, in their order. */
   readonly accounts: readonly { readonly nonce: bigint; readonly delegates: boolean }[]
+}
+
+export interface FoundFunds {
+  /** The block after which it was so. */
+  readonly at: BlockRef
+  readonly funds: readonly {
+    readonly lookup: Uint8Array
+    readonly asset: Asset
+    readonly atoms: bigint
+    /** Null on chains with accounts. */
+    readonly coin: (Outpoint & { readonly height: number }) | null
+  }[]
 }
 
 export interface HoldingsQuery {

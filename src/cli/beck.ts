@@ -87,6 +87,11 @@ wallet
   .description('show the account xpubs and the hot wallet')
   .action(() => runWallet(terminal, ['show']))
 wallet
+  .command('find')
+  .description("find all that the keystore's words own, on the chains of the connected nodes")
+  .option('--gap <count>', 'addresses in a row without funds that end the search', '1000')
+  .action(async (options: { gap: string }) => (await import('./find.ts')).findWalletFunds(terminal, options))
+wallet
   .command('allow <network> <address>')
   .description('put an address on the allowlist of payouts')
   .action((network: string, address: string) => runWallet(terminal, ['allow', network, address]))

@@ -141,19 +141,35 @@ export async function fillAddressPool(db: Database, secrets: Secrets, target: Po
 }
 
 /**
- * For a database restored from a backup: what may have been handed out since is withheld, and `ahead` further positions
- * are derived to be watched. What buyers pay there is found; no other buyer is ever sent there.
+ * For a database that may not know what was handed out: all fresh addresses are withheld, and further ones are derived to
+ * be watched. What buyers pay there is found; no other buyer is ever sent there.
+ *
+ * @param ahead - How many further ones on each chain.
+ * @param least - Of one chain, the first positions of both branches that are to be derived at least.
  */
-export async function withholdFresh(db: Database, secrets: Secrets, ahead: number): Promise<void> {
+export async function withholdFresh(
+  db: Database,
+  secrets: Secrets,
+  ahead: number,
+  least?: { readonly chain: ChainName; readonly fresh: bigint; readonly own: bigint },
+): Promise<void> {
   for (const wallet of await currentWallets(db, secrets)) {
+    if (least && least.chain !== wallet.chain) continue
     const key = readAccountKey(wallet.chain, wallet.mode, wallet.xpub)
-    const { nextFresh } = await poolLevel(db, wallet, 0)
-    await deriveRange(db, secrets, wallet, key, DEPOSIT_BRANCH, nextFresh, nextFresh + BigInt(ahead))
+    const { nextFresh, nextOwn } = await poolLevel(db, wallet, 0)
+    const from = least && least.fresh > nextFresh ? least.fresh : nextFresh
+    await deriveRange(db, secrets, wallet, key, DEPOSIT_BRANCH, nextFresh, from + BigInt(ahead))
+    if (least) await deriveRange(db, secrets, wallet, key, OWN_BRANCH, nextOwn, least.own)
     await db.query(
       `update addresses set withheld = true
        where chain = $1 and series = $2 and branch = 0 and issued_at is null`,
       [wallet.chain, wallet.series],
     )
+    if (least)
+      await db.query(
+        'update wallets set next_change = greatest(next_change, $3::bigint) where chain = $1 and series = $2',
+        [wallet.chain, wallet.series, least.own],
+      )
   }
 }
 

@@ -99,3 +99,31 @@ export async function forgetCoins(tx: Tx, chain: ChainName, aboveHeight: number)
     [chain, aboveHeight],
   )
 }
+
+/** Coins that a search of the chain found and no block showed here. @returns How many were not known. */
+export async function recordFoundCoins(
+  tx: Tx,
+  chain: ChainName,
+  coins: readonly {
+    readonly txid: string
+    readonly index: number
+    readonly lookup: Uint8Array
+    readonly atoms: bigint
+    readonly height: number
+  }[],
+): Promise<number> {
+  const { rowCount } = await tx.query(
+    `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
+     select $1::text, * from unnest($2::text[], $3::integer[], $4::bytea[], $5::numeric[], $6::bigint[])
+     on conflict do nothing`,
+    [
+      chain,
+      coins.map((coin) => coin.txid),
+      coins.map((coin) => coin.index),
+      coins.map((coin) => Buffer.from(coin.lookup)),
+      coins.map((coin) => coin.atoms),
+      coins.map((coin) => coin.height),
+    ],
+  )
+  return rowCount
+}

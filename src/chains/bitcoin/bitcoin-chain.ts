@@ -2,13 +2,14 @@
 import type { Asset } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { SECOND_MS } from '../../core/time.ts'
+import { MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import {
   type BlockRef,
   type BroadcastOutcome,
   type ChainPort,
   type ChainTransaction,
   type FeeRates,
+  type FoundFunds,
   type FoundTransaction,
   type Outpoint,
   WrongChain,
@@ -108,6 +109,8 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
     broadcast: (rawTransaction) => broadcast(rpc, rawTransaction),
     findTransaction: (txid, sinceHeight) => findTransaction(rpc, txid, sinceHeight),
     feeRates: () => feeRates(rpc),
+    findFunds: (lookups) => scanUnspent(rpc, asset, lookups),
+
     holdings: async ({ outpoints }) => ({ [asset]: await unspentAtoms(rpc, outpoints) }),
 
     async close() {
@@ -282,5 +285,33 @@ async function feeRates(rpc: RpcClient): Promise<FeeRates> {
     kind: 'vbyte',
     atomsPerKvb: rate === undefined ? null : coinAtoms(rate),
     floorAtomsPerKvb: full > relayed ? full : relayed,
+  }
+}
+
+const SCAN_TIMEOUT_MS = 60 * MINUTE_MS
+
+/** One pass over the node's unspent coins; no index and no wallet of the node's is needed. */
+async function scanUnspent(
+  rpc: RpcClient,
+  asset: Asset,
+  lookups: readonly Uint8Array[],
+): Promise<FoundFunds> {
+  const descriptors = lookups.map((lookup) => `raw(${Buffer.from(lookup).toString('hex')})`)
+  const answer = await rpc.call('scantxoutset', ['start', descriptors], { timeoutMs: SCAN_TIMEOUT_MS })
+  const unspents = field(answer, 'unspents')
+  if (!Array.isArray(unspents))
+    throw new OutsideFailure('the node sent no list of unspent coins', { retryable: true })
+  return {
+    at: { height: count(field(answer, 'height')), hash: text(field(answer, 'bestblock')) },
+    funds: unspents.map((unspent) => ({
+      lookup: Buffer.from(text(field(unspent, 'scriptPubKey')), 'hex'),
+      asset,
+      atoms: coinAtoms(field(unspent, 'amount')),
+      coin: {
+        txid: text(field(unspent, 'txid')),
+        index: count(field(unspent, 'vout')),
+        height: count(field(unspent, 'height')),
+      },
+    })),
   }
 }

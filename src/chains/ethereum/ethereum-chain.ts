@@ -171,6 +171,22 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
       return resultOf(transaction, 'eth_getTransactionByHash') === null ? null : { block: null }
     },
 
+    async findFunds(lookups) {
+      const at = readBlockRef(await rpc.get('eth_getBlockByNumber', ['latest', false]))
+      const addresses = lookups.map((lookup) => `0x${Buffer.from(lookup).toString('hex')}`)
+      const answers = await rpc.ask(balanceCalls(addresses, [usdc, usdt], { blockHash: at.hash }))
+      const held = readBalances(answers, addresses.length, 2)
+      const funds = held.flatMap((balances, account) =>
+        (['ETH', 'USDC', 'USDT'] as const).map((asset, index) => ({
+          lookup: lookups[account] ?? new Uint8Array(),
+          asset,
+          atoms: balances[index] ?? 0n,
+          coin: null,
+        })),
+      )
+      return { at, funds: funds.filter(({ atoms }) => atoms > 0n) }
+    },
+
     async holdings({ addresses }) {
       const held = { ETH: 0n, USDC: 0n, USDT: 0n }
       if (addresses.length === 0) return held

@@ -1,0 +1,53 @@
+import { ASSET_FACTS } from '../core/assets.ts'
+import { Refusal } from '../core/errors.ts'
+import { formatDecimal } from '../core/money.ts'
+import { findFunds } from '../flows/find-funds.ts'
+import { openLog } from '../log.ts'
+import { openPorts } from '../main.ts'
+import { sandboxRates } from '../rates/sandbox.ts'
+import { openAddressPool } from '../wallets/address-pool.sql.ts'
+import { type Terminal, table } from './terminal.ts'
+import { withStore } from './tool.ts'
+
+const GAP_MAX = 100_000
+
+/** Finds everything that the keystore's words own, with nothing but the nodes. */
+export async function findWalletFunds(terminal: Terminal, given: { gap: string }): Promise<void> {
+  const gap = /^\d{1,6}$/.test(given.gap) ? Number(given.gap) : 0
+  if (gap < 1 || gap > GAP_MAX)
+    throw new Refusal('invalid', 'invalid_gap', `--gap is from 1 to ${GAP_MAX}, got "${given.gap}"`)
+  const { finds, recorded } = await withStore(async ({ db, secrets }, config) => {
+    const log = openLog('warn')
+    const ports = openPorts(config, db, log)
+    const rates = sandboxRates()
+    const gateway = {
+      db,
+      secrets,
+      log,
+      settings: config.settings,
+      rates: { live: rates, test: rates },
+      addresses: openAddressPool(secrets),
+      wake: () => {},
+    }
+    try {
+      return await findFunds(gateway, ports, gap)
+    } finally {
+      await Promise.all(ports.map((port) => port.close()))
+    }
+  })
+  terminal.answer({ finds: finds.map((find) => ({ ...find, atoms: String(find.atoms) })), recorded }, [
+    ...table(
+      finds.map(({ chain, asset, atoms, address, path }) => [
+        chain,
+        asset,
+        formatDecimal(atoms, ASSET_FACTS[asset].decimals),
+        address,
+        path,
+      ]),
+    ),
+    finds.length === 0 ? 'Nothing was found.' : '',
+    ...Object.entries(recorded).map(
+      ([chain, count]) => `${chain}: ${count} coins are known again; they become capital.`,
+    ),
+  ])
+}
