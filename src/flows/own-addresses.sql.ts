@@ -16,8 +16,13 @@ export interface IssuedAddress {
   readonly paymentIsOver: boolean
 }
 
+export interface OwnAddresses {
+  /** Undefined for what is not ours; null for what is ours and no payment has: change, and the pool. */
+  find(lookup: Uint8Array): IssuedAddress | null | undefined
+}
+
 /**
- * Our addresses among lookups, by the lookup in hex; null for those that no payment has: change, and the pool.
+ * Our addresses among lookups.
  *
  * One array against the primary key of `addresses` costs one index descent per distinct output, whatever the size of
  * the table; nothing is held in memory. The lookups travel packed, those of one size together: as an array of their
@@ -27,9 +32,9 @@ export async function matchOwnAddresses(
   db: Queryable,
   chain: ChainName,
   lookups: readonly Uint8Array[],
-): Promise<Map<string, IssuedAddress | null>> {
+): Promise<OwnAddresses> {
   const groups = groupsOfOneSize(lookups)
-  if (groups.length === 0) return new Map()
+  if (groups.length === 0) return ownAddresses(new Map())
   const { rows } = await db.query<
     { lookup: Buffer; address: string } & (
       | { payment_id: null }
@@ -54,22 +59,46 @@ export async function matchOwnAddresses(
        from unnest($2::bytea[], $3::integer[]) as g (packed, size), generate_series(0, length(g.packed) / g.size - 1) as n))`,
     [chain, groups.map((group) => Buffer.concat(group)), groups.map((group) => group[0]?.length ?? 0)],
   )
-  return new Map(
-    rows.map((row) => [
-      row.lookup.toString('hex'),
-      row.payment_id === null
-        ? null
-        : {
-            address: row.address,
-            accountId: row.account_id,
-            paymentId: row.payment_id,
-            mode: row.mode,
-            fiatCurrency: row.fiat_currency,
-            requiredConfirmations: row.required_confirmations,
-            windowEndsAt: row.expires_at,
-            paymentIsOver: row.is_over,
-          },
-    ]),
+  return ownAddresses(
+    new Map(
+      rows.map((row) => [
+        row.lookup.toString('hex'),
+        row.payment_id === null
+          ? null
+          : {
+              address: row.address,
+              accountId: row.account_id,
+              paymentId: row.payment_id,
+              mode: row.mode,
+              fiatCurrency: row.fiat_currency,
+              requiredConfirmations: row.required_confirmations,
+              windowEndsAt: row.expires_at,
+              paymentIsOver: row.is_over,
+            },
+      ]),
+    ),
+  )
+}
+
+/** Looks at the last bytes first: of a block's thousands of outputs hardly one is turned into hex in vain. */
+function ownAddresses(byHex: ReadonlyMap<string, IssuedAddress | null>): OwnAddresses {
+  const endings = new Set([...byHex.keys()].map((key) => endingOf(Buffer.from(key, 'hex'))))
+  return {
+    find: (lookup) =>
+      endings.has(endingOf(lookup))
+        ? byHex.get(Buffer.from(lookup.buffer, lookup.byteOffset, lookup.byteLength).toString('hex'))
+        : undefined,
+  }
+}
+
+/** The last four bytes as a number. */
+function endingOf(bytes: Uint8Array): number {
+  const end = bytes.length
+  return (
+    ((bytes[end - 1] ?? 0) << 24) |
+    ((bytes[end - 2] ?? 0) << 16) |
+    ((bytes[end - 3] ?? 0) << 8) |
+    (bytes[end - 4] ?? 0)
   )
 }
 

@@ -19,6 +19,7 @@ import {
   type IssuedAddress,
   listOwnTransactions,
   matchOwnAddresses,
+  type OwnAddresses,
   type Spend,
   spendsOf,
 } from './own-addresses.sql.ts'
@@ -47,14 +48,10 @@ export async function recordDeposits(
 ): Promise<PaymentKey[]> {
   const lookups = transactions.flatMap((transaction) => transaction.outputs.map((output) => output.lookup))
   const own = await matchOwnAddresses(tx, chain, lookups)
-  const paying =
-    own.size === 0
-      ? []
-      : transactions.filter((transaction) =>
-          transaction.outputs.some((output) => own.has(hex(output.lookup))),
-        )
+  const isOurs = (lookup: Uint8Array): boolean => own.find(lookup) !== undefined
+  const paying = transactions.filter(({ outputs }) => outputs.some(({ lookup }) => isOurs(lookup)))
   if (where.block && networkOfChain(chain) !== 'ethereum') {
-    await recordCoins(tx, chain, { ...where.block, transactions: paying }, (lookup) => own.has(hex(lookup)))
+    await recordCoins(tx, chain, { ...where.block, transactions: paying }, isOurs)
   }
   const ours = await listOwnTransactions(
     tx,
@@ -71,13 +68,13 @@ export async function recordDeposits(
       continue
     }
     if (where.block && networkOfChain(chain) === 'ethereum') {
-      const ownOutputs = transaction.outputs.filter((output) => own.get(hex(output.lookup)) === null)
+      const ownOutputs = transaction.outputs.filter((output) => own.find(output.lookup) === null)
       await recordReceipts(tx, chain, transaction.key, ownOutputs, where.block.height)
     }
-    if (!transaction.outputs.some((output) => own.get(hex(output.lookup)))) continue
+    if (!transaction.outputs.some((output) => own.find(output.lookup))) continue
     spends.push(...spendsOf(transaction))
     for (const output of transaction.outputs) {
-      const address = output.atoms > 0n ? own.get(hex(output.lookup)) : undefined
+      const address = output.atoms > 0n ? own.find(output.lookup) : undefined
       if (!address) continue
       if (output.index === SENT_BY_CONTRACT)
         await markRenamedByBlock(tx, chain, address.address, transaction.key)
@@ -104,12 +101,12 @@ async function recordOwnEther(
   tx: Tx,
   chain: ChainName,
   transaction: ChainTransaction,
-  own: ReadonlyMap<string, IssuedAddress | null>,
+  own: OwnAddresses,
   block: BlockRef | null,
 ): Promise<void> {
   if (!block || networkOfChain(chain) !== 'ethereum') return
   for (const output of transaction.outputs) {
-    const address = own.get(hex(output.lookup))?.address
+    const address = own.find(output.lookup)?.address
     if (!address || output.asset !== 'ETH' || output.atoms === 0n) continue
     await recordGasFunding(tx, {
       chain,
@@ -120,9 +117,6 @@ async function recordOwnEther(
     })
   }
 }
-
-const hex = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 
 /** Our clock, or the block's where that is earlier: what a node shows late was still there in time. */
 async function earlier(tx: Tx, blockTime: Date): Promise<Date> {

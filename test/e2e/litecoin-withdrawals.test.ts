@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { bech32, bech32m } from '@scure/base'
-import { quoteWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import { formatDecimal } from '../../src/core/money.ts'
+import { quoteWithdrawal, refundPayment } from '../../src/flows/request-withdrawal.ts'
 import { wishBump } from '../../src/withdrawals/signed-transactions.sql.ts'
 import { payoutRoad } from './payout-road.ts'
 
@@ -104,6 +105,37 @@ describe('a withdrawal on a real Litecoin node', () => {
     assert.deepEqual([vout.length, vsize < 111], [1, true])
     await road.mine(6)
     assert.deepEqual(await road.paid(txHash ?? '', withdrawal.destination), [withdrawal.netAtoms])
+  })
+
+  it('returns to the buyer what he paid too much, and tells of it once it confirms', async () => {
+    const payment = await road.create('LTC')
+    const excess = 5_000_000n
+    await node.pay([[payment.address, formatDecimal(payment.dueAtoms + excess, 8)]])
+    await node.mine(6)
+    await road.follow()
+    assert.equal((await road.show(payment)).status, 'overpaid')
+    const [available, unresolved] = [
+      await road.balance('LTC', 'available'),
+      await road.balance('LTC', 'unresolved'),
+    ]
+    const destination = await road.stranger()
+    const refund = await gateway.db.transaction((tx) =>
+      refundPayment(gateway, tx, account, payment.id, { destination, amount: null }),
+    )
+    assert.deepEqual([refund.kind, refund.amountAtoms, refund.feeAtoms], ['refund', excess, 0n])
+    await road.turn()
+    await road.prove()
+    assert.ok(!(await road.events(payment)).includes('payment.refunded'))
+    await road.mine(6)
+    const { status, txHash } = await road.now(refund)
+    assert.equal(status, 'completed')
+    assert.deepEqual(await road.paid(txHash ?? '', destination), [refund.netAtoms])
+    assert.deepEqual(
+      (await road.events(payment)).filter((type) => type === 'payment.refunded'),
+      ['payment.refunded'],
+    )
+    assert.equal(await road.balance('LTC', 'available'), available, 'the merchant keeps what he earned')
+    assert.equal(unresolved - (await road.balance('LTC', 'unresolved')), excess)
   })
 
   it('offers between floor and ceiling, and no more than five times its quote, whatever rates the database holds', async () => {

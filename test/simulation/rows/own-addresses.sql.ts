@@ -23,7 +23,7 @@ export const matchOwnAddresses: typeof real.matchOwnAddresses = (db, _chain, loo
         paymentIsOver: payment.status === 'expired' || payment.status === 'failed',
       })
     }
-    return own
+    return { find: (lookup) => own.get(hex(lookup)) }
   })
 
 export const spendsOf: typeof real.spendsOf = ({ key, inputs }) =>
