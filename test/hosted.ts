@@ -37,11 +37,14 @@ export interface Hosted {
 export const pathOf = (id: SessionId): string => `/checkout/${showId('cs', id)}`
 
 export async function testHosted(
-  options: { freshPerChain?: number; hosted?: HostedPagesOptions } = {},
+  options: { freshPerChain?: number; hosted?: HostedPagesOptions; trustProxy?: string } = {},
 ): Promise<Hosted> {
   const story = await tellStory({ freshPerChain: options.freshPerChain ?? 40 })
   const { gateway, account } = story
-  const app = await testApp(gateway, { hosted: { limits: NO_LIMITS, ...options.hosted } })
+  const app = await testApp(gateway, {
+    hosted: { limits: NO_LIMITS, ...options.hosted },
+    ...(options.trustProxy ? { trustProxy: options.trustProxy } : {}),
+  })
 
   const get: Hosted['get'] = async (path, headers = {}, method = 'GET') =>
     pageOf(await app.inject({ method, url: path, headers }))

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
+import { waitFor } from '../../../test/wait-for.ts'
 import type { SessionId } from '../../core/ids.ts'
 
 const { story, open, pick, app, show } = await testHosted({
   hosted: { limits: { streams: 3 } },
+  trustProxy: 'loopback',
 })
 const origin = await app.listen({ port: 0, host: '127.0.0.1' })
 
@@ -26,7 +28,9 @@ async function listen(id: SessionId, version: string, headers: Record<string, st
     headers,
     signal: aborted.signal,
   })
-  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
+  const isOpen = answer.status === 200
+  if (!isOpen) await answer.text()
+  const reader = isOpen ? answer.body?.pipeThrough(new TextDecoderStream()).getReader() : undefined
   let text = ''
   const stream = {
     status: answer.status,
@@ -110,24 +114,22 @@ test('a page that was away hears at once what it missed, by its own version or b
 test('one address keeps so many pages live and no more; a closed one makes room', async () => {
   const id = await open()
   const version = await versionOf(id)
-  const three = [await listen(id, version), await listen(id, version), await listen(id, version)]
+  const from = (address: string) => listen(id, version, { 'x-forwarded-for': address })
+  const addresses = [7, 7, 7, 7, 8].map((host) => `203.0.113.${host}`)
+  const six: Stream[] = []
+  for (const address of [...addresses, '127.0.0.1']) six.push(await from(address))
   assert.deepEqual(
-    three.map(({ status }) => status),
-    [200, 200, 200],
+    six.map(({ status }) => status),
+    [200, 200, 200, 429, 200, 200],
   )
-  assert.equal((await listen(id, version)).status, 429)
-  three[0]?.close()
-  for (;;) {
-    const next = await listen(id, version)
-    if (next.status === 200) break
-  }
+  six[0]?.close()
+  await waitFor('room', async () => ((await from('203.0.113.7')).status === 200 ? true : null))
 })
 
 test('the streams end when the server closes', async () => {
   const id = await open()
   for (const stream of opened) stream.close()
-  let stream = await listen(id, '')
-  while (stream.status !== 200) stream = await listen(id, '')
+  const stream = await listen(id, '')
   await stream.next()
   const ended = assert.rejects(stream.next())
   await app.close()

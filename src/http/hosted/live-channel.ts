@@ -5,7 +5,6 @@ import { Refusal } from '../../core/errors.ts'
 import { readId } from '../../core/ids.ts'
 import { changedMoments, readTips } from '../../flows/checkout-moments.sql.ts'
 import type { Gateway } from '../../flows/gateway.ts'
-import { hostOf } from '../rate-limit.ts'
 import { queryValue } from './forms.ts'
 import { openHub } from './hub.ts'
 import type { Limits } from './limits.ts'
@@ -51,7 +50,7 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       if (!id || !moment)
         throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
 
-      const address = hostOf(request.ip)
+      const address = request.ip
       limits.enterStream(address)
       const seen = versionOf(request)
       reply.hijack()
