@@ -21,6 +21,14 @@ const PROGRAMS: readonly Program[] = [
     about: 'a real browser for the hosted pages: https://www.chromium.org',
   },
   { name: 'pgbouncer', debian: 'pgbouncer', about: 'a transaction pooler: https://www.pgbouncer.org' },
+  {
+    name: 'python3',
+    debian: 'python3',
+    about: 'for a receiver of webhooks in Python: https://www.python.org',
+  },
+  { name: 'php', debian: 'php-cli', about: 'for a receiver of webhooks in PHP: https://www.php.net' },
+  { name: 'ruby', debian: 'ruby', about: 'for a receiver of webhooks in Ruby: https://www.ruby-lang.org' },
+  { name: 'go', debian: 'golang-go', about: 'for a receiver of webhooks in Go: https://go.dev' },
   { name: 'redis-server', debian: 'redis-server', about: 'a real Redis: https://redis.io' },
 ]
 
