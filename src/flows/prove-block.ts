@@ -51,7 +51,7 @@ const SLICE = 100
 
 /** Proves the block that the watcher stands at, unless it is proven already. */
 export async function proveBlock(
-  gateway: Gateway,
+  gateway: Pick<Gateway, 'db' | 'log'>,
   port: ChainPort,
   memory: ProverMemory = {},
 ): Promise<Verdict> {
@@ -167,7 +167,7 @@ async function lengthen(
 
 /** When the whole proof disagrees too, what differs is frozen, each coin with its first reasons. */
 async function proveWhole(
-  gateway: Gateway,
+  gateway: Pick<Gateway, 'db' | 'log'>,
   port: ChainPort,
   seen: readonly Difference[],
 ): Promise<'proven' | 'unlike' | 'unproven'> {
@@ -203,7 +203,7 @@ const sayDifference = ({ proof, subject, expectedAtoms, foundAtoms }: Difference
 
 /** Ether that stays from one block to the next without any transaction of ours is the operator's capital. */
 async function takeGift(
-  gateway: Gateway,
+  gateway: Pick<Gateway, 'db' | 'log'>,
   chain: ChainName,
   atoms: bigint,
   tipHash: string,
