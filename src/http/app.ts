@@ -7,6 +7,7 @@ import {
   fastify,
 } from 'fastify'
 import type { ChainName } from '../core/assets.ts'
+import { showId } from '../core/ids.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { routes } from './api/routes.ts'
 import { type Caller, openAuthenticator } from './authenticate.ts'
@@ -112,7 +113,12 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
         route: request.routeOptions.url ?? null,
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime),
-        ...(request.caller ? { account_id: request.caller.account.id, key_id: request.caller.keyId } : {}),
+        ...(request.caller
+          ? {
+              account_id: showId('acct', request.caller.account.id),
+              key_id: showId('key', request.caller.keyId),
+            }
+          : {}),
       },
       'request',
     )
