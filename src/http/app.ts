@@ -24,6 +24,7 @@ import { newRequestId } from './request-id.ts'
 import type { Route } from './route.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
 import { answerToUnreadable } from './unreadable.ts'
+import { closeUnusedConnections } from './unused-connections.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -154,6 +155,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   for (const route of [...routes, ...(options.routes ?? [])]) registerRoute(app, gateway, route, guard)
   registerReference(app, routes)
   registerHealth(app, gateway, options.chains ?? [])
+  closeUnusedConnections(app)
   registerHostedPages(app, gateway, options.hosted)
   return app
 }

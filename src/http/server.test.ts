@@ -77,6 +77,17 @@ test('closing lets a running request end, and its connection with it', async () 
   await assert.rejects(fetch(url))
 })
 
+test('a connection that never asked for anything does not hold up closing', async () => {
+  const quick = await startServer(gateway, { port: 0, host: '127.0.0.1' })
+  const socket = connect(quick.port, '127.0.0.1')
+  await Promise.all([once(quick.app.server, 'connection'), once(socket, 'connect')])
+  const ended = once(socket.resume(), 'close')
+  const began = performance.now()
+  await quick.close()
+  await ended
+  assert.ok(performance.now() - began < 20_000, 'Node alone would wait for a minute')
+})
+
 test('only the proxies that are trusted say whose address it is', async () => {
   const trusting = await testApp(gateway, { trustProxy: '127.0.0.1' })
   const doubting = await testApp(gateway)
