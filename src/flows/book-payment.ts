@@ -9,18 +9,41 @@ import type { Tx } from '../db/database.ts'
 import type { Deposit } from '../deposits/deposit.ts'
 import { markBooked } from '../deposits/deposits.sql.ts'
 import type { Transfer } from '../ledger/journal.ts'
-import { lockBalance, post } from '../ledger/post.sql.ts'
+import { lockBalance, post, sumLoss } from '../ledger/post.sql.ts'
 import type { Payment } from '../payments/payment.ts'
 import { addUnresolved, lockUnresolved, takeUnresolved } from '../payments/unresolved-funds.sql.ts'
 
-/** The coins are ours: wallet to held. */
-export async function bookDeposit(tx: Tx, deposit: Deposit): Promise<void> {
+/**
+ * The coins are ours: wallet to held. What was given out of coins that the chain took back since is paid back first:
+ * nobody has these a second time.
+ *
+ * @param deposits - All of the payment.
+ */
+export async function bookDeposit(tx: Tx, deposit: Deposit, deposits: readonly Deposit[]): Promise<void> {
   const { accountId, paymentId, chain, asset, amountAtoms } = deposit
+  const owed = await outstandingLoss(tx, deposit, deposits)
+  const recovered = owed < amountAtoms ? owed : amountAtoms
   await postOnce(tx, deposit, `deposit:${deposit.id}:book:${deposit.bookings + 1}`, chain, [
-    { asset, debit: 'wallet', credit: 'unresolved', atoms: amountAtoms },
+    { asset, debit: 'wallet', credit: 'unresolved', atoms: amountAtoms - recovered },
+    { asset, debit: 'wallet', credit: 'loss', atoms: recovered },
   ])
-  await addUnresolved(tx, { accountId, paymentId, asset }, amountAtoms)
+  await addUnresolved(tx, { accountId, paymentId, asset }, amountAtoms - recovered)
   await markBooked(tx, deposit, true)
+}
+
+/** What reversals of a payment's deposits booked to `loss` and later bookings have not paid back yet. */
+async function outstandingLoss(
+  tx: Tx,
+  { accountId, asset }: Pick<Deposit, 'accountId' | 'asset'>,
+  deposits: readonly Deposit[],
+): Promise<bigint> {
+  const causes = deposits.flatMap(({ id, bookings }) =>
+    Array.from({ length: bookings }, (_, index) => [
+      `deposit:${id}:book:${index + 1}`,
+      `deposit:${id}:reverse:${index + 1}`,
+    ]).flat(),
+  )
+  return causes.length === 0 ? 0n : sumLoss(tx, accountId, asset, causes)
 }
 
 /**

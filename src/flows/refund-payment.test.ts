@@ -190,5 +190,13 @@ for (const when of ['on its way', 'confirmed'])
     await story.mineAndTurn(7)
     assert.equal((await story.now(refund)).status, 'completed')
     assert.equal((await story.events()).filter((type) => type === 'payment.refunded').length, 1)
+    // The coins came back, the buyer has them: nobody gets them a second time, and nothing was lost in the end.
+    assert.equal(await story.balance('unresolved'), 0n)
+    await assert.rejects(story.accept(payment), { reason: 'nothing_to_accept' })
+    const { rows } = await story.gateway.db.query<{ atoms: bigint }>(
+      `select coalesce(sum(case when debit = 'loss' then amount_atoms else -amount_atoms end), 0) as atoms
+       from transfers where 'loss' in (debit, credit)`,
+    )
+    assert.equal(rows[0]?.atoms, 0n)
     await story.proveBooks()
   })

@@ -51,7 +51,7 @@ export async function settlePayment(
   const deposits = await confirmDeposits(tx, await listDeposits(tx, accountId, paymentId), tipHeight)
   for (const deposit of deposits) {
     if (!isToBook(deposit)) continue
-    await bookDeposit(tx, deposit)
+    await bookDeposit(tx, deposit, deposits)
     crashPoint('settle:booked')
   }
 

@@ -87,6 +87,22 @@ export async function listTransfers(db: Queryable, accountId: AccountId, cause: 
   return rows
 }
 
+/** What entries booked to `loss` in one asset, less what they paid back. */
+export async function sumLoss(
+  db: Queryable,
+  accountId: AccountId,
+  asset: Asset,
+  causes: readonly string[],
+): Promise<bigint> {
+  const { rows } = await db.query<{ atoms: bigint }>(
+    `select coalesce(sum(case when t.debit = 'loss' then t.amount_atoms else -t.amount_atoms end), 0) as atoms
+     from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
+     where j.account_id = $1 and j.cause = any($2) and t.asset = $3 and 'loss' in (t.debit, t.credit)`,
+    [accountId, causes, asset],
+  )
+  return rows[0]?.atoms ?? 0n
+}
+
 /** What a merchant has in one account of one asset, locked until the transaction ends. */
 export async function lockBalance(
   tx: Tx,
