@@ -91,11 +91,9 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
   if (view.haltedReason)
     throw new OutsideFailure(`${port.chain} is halted: ${view.haltedReason}`, { retryable: false })
 
-  if (
-    tip.height < view.tipHeight &&
-    !isSimulated(port.chain) &&
-    (await isNodeCatchingUp(gateway, port, tip))
-  ) {
+  // The patience of an earlier time must not be used up when the node is late once more.
+  if (tip.height >= view.tipHeight) shorterSinceMs.delete(port)
+  else if (!isSimulated(port.chain) && (await isNodeCatchingUp(gateway, port, tip))) {
     throw new OutsideFailure(
       `the node for ${port.chain} is at block ${tip.height}, below ours at ${view.tipHeight}; waiting for it`,
       {
