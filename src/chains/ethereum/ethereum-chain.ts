@@ -4,6 +4,7 @@
  */
 import { OutsideFailure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { MINUTE_MS } from '../../core/time.ts'
 import { type Block, type ChainPort, type ChainTransaction, WrongChain } from '../chain.ts'
 import { balanceCalls, readBalances } from './balances.ts'
 import { broadcastRaw } from './broadcast.ts'
@@ -58,6 +59,9 @@ interface Balances {
   readonly blockHash: string
   readonly weiOf: ReadonlyMap<Hex, bigint>
 }
+
+/** Public networks make a block every 12 seconds; 15 missed in a row do not happen while the chain goes on. */
+const HEAD_AGE_MS_MAX = 3 * MINUTE_MS
 
 const NO_BALANCES: ReadonlyMap<Hex, bigint> = new Map()
 
@@ -115,7 +119,9 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
           { retryable: true },
         )
       }
-      return readBlockRef(resultOf(latest, 'eth_getBlockByNumber'))
+      const block = resultOf(latest, 'eth_getBlockByNumber')
+      if (network !== 'dev') requireRecent(block, node.name)
+      return readBlockRef(block)
     },
 
     async blockHash(height) {
@@ -318,6 +324,19 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
     const { height } = readBlockRef(resultOf(latest, 'eth_getBlockByNumber'))
     return sample !== undefined && 'result' in sample && height - block.height >= STATE_DEPTH_BLOCKS
   }
+}
+
+/**
+ * A node whose consensus client died says that it does not synchronise, and shows the last block it was given for ever:
+ * it sees nothing, so no window may end and no quote begin by it.
+ */
+function requireRecent(block: unknown, name: string): void {
+  const ageMs = Date.now() - Number(quantity(record(block, 'block').timestamp, 'block.timestamp')) * 1_000
+  if (ageMs <= HEAD_AGE_MS_MAX) return
+  throw new OutsideFailure(
+    `${name} shows a last block that is ${Math.round(ageMs / MINUTE_MS)} minutes old; does its consensus client run?`,
+    { retryable: true },
+  )
 }
 
 function pairUp(accounts: readonly Hex[], answers: readonly RpcAnswer[]): Map<Hex, bigint> {

@@ -152,6 +152,21 @@ describe('an Ethereum node in trouble', () => {
     assert.deepEqual(await open({ rpcUrl: url }).tip(), await open().tip(), 'a dev chain never does')
   })
 
+  it('that shows an old last block as if it were new is not believed on a real network', async () => {
+    const url = await proxy((method, answer) => {
+      if (method === 'eth_syncing') return { result: false }
+      if (method !== 'eth_getBlockByNumber') return answer
+      const timestamp = `0x${Math.floor(Date.now() / 1_000 - 200).toString(16)}`
+      return { result: { ...(answer as { result: object }).result, timestamp } }
+    })
+    await assert.rejects(open({ rpcUrl: url, network: 'mainnet' }).tip(), (error: unknown) => {
+      assert.ok(error instanceof OutsideFailure && error.retryable)
+      assert.match(error.message, /last block that is 3 minutes old/)
+      return true
+    })
+    assert.deepEqual(await open({ rpcUrl: url }).tip(), await open().tip(), 'a dev chain may rest')
+  })
+
   it('gets its user and password in a header, and neither they nor its key appear in an error', async () => {
     const seen: (string | undefined)[] = []
     const url = await serve((request, response) => {
