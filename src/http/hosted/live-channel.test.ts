@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import test, { after } from 'node:test'
+import test, { after, mock } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
 import { waitFor } from '../../../test/wait-for.ts'
 import type { SessionId } from '../../core/ids.ts'
@@ -124,6 +125,36 @@ test('one address keeps so many pages live and no more; a closed one makes room'
   )
   six[0]?.close()
   await waitFor('room', async () => ((await from('203.0.113.7')).status === 200 ? true : null))
+})
+
+test('who leaves before he is answered takes up no room', async () => {
+  const id = await open()
+  const address = { 'x-forwarded-for': '203.0.113.9' }
+  const { db } = story.gateway
+  const query = db.query.bind(db)
+  const asked: (() => void)[] = []
+  const slow = mock.method(db, 'query', async (...args: Parameters<typeof query>) => {
+    if (args[0].includes('checkout_sessions')) await new Promise<void>((resolve) => asked.push(resolve))
+    return query(...args)
+  })
+  const leaving = new AbortController()
+  const left = [1, 2, 3].map(() =>
+    fetch(`${origin}${pathOf(id)}/events`, { headers: address, signal: leaving.signal }).catch(() => 'left'),
+  )
+  await waitFor('questions', async () => (asked.length >= 3 ? true : null))
+  leaving.abort()
+  assert.deepEqual(await Promise.all(left), ['left', 'left', 'left'])
+  // Until the server has seen them go.
+  await setTimeout(200)
+  slow.mock.restore()
+  for (const answer of asked) answer()
+  await setTimeout(200)
+  const here = [await listen(id, '', address), await listen(id, '', address), await listen(id, '', address)]
+  assert.deepEqual(
+    here.map(({ status }) => status),
+    [200, 200, 200],
+  )
+  for (const stream of here) stream.close()
 })
 
 test('the streams end when the server closes', async () => {

@@ -50,6 +50,8 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       if (!id || !moment)
         throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
 
+      // Whoever left meanwhile is not seen leaving any more: he would keep his place for ever.
+      if (reply.raw.destroyed) return reply.hijack()
       const address = request.ip
       limits.enterStream(address)
       const seen = versionOf(request)
