@@ -5,13 +5,16 @@
  */
 import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
+import type { WithdrawalId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import type { Deposit } from '../deposits/deposit.ts'
-import { markBooked } from '../deposits/deposits.sql.ts'
+import { listDeposits, markBooked } from '../deposits/deposits.sql.ts'
 import type { Transfer } from '../ledger/journal.ts'
 import { lockBalance, post, sumLoss } from '../ledger/post.sql.ts'
 import type { Payment } from '../payments/payment.ts'
 import { addUnresolved, lockUnresolved, takeUnresolved } from '../payments/unresolved-funds.sql.ts'
+import { releaseCause } from '../withdrawals/withdrawal.ts'
+import { listRefundIds } from '../withdrawals/withdrawals.sql.ts'
 
 /**
  * The coins are ours: wallet to held. What was given out of coins that the chain took back since is paid back first:
@@ -31,10 +34,33 @@ export async function bookDeposit(tx: Tx, deposit: Deposit, deposits: readonly D
   await markBooked(tx, deposit, true)
 }
 
-/** What reversals of a payment's deposits booked to `loss` and later bookings have not paid back yet. */
+/**
+ * A refund that gives its hold back while the coins it was to pay with are gone: what was booked to `loss` for them is
+ * undone, for nothing was paid. Under the payment's lock, when the hold is among the held funds again.
+ */
+export async function returnLoss(
+  tx: Tx,
+  payment: Pick<Payment, 'accountId' | 'id' | 'chain'>,
+  refund: WithdrawalId,
+  { asset, atoms }: { readonly asset: Asset; readonly atoms: bigint },
+): Promise<void> {
+  const { accountId, id: paymentId, chain } = payment
+  const deposits = await listDeposits(tx, accountId, paymentId)
+  const owed = await outstandingLoss(tx, { accountId, paymentId, asset }, deposits)
+  const returned = owed < atoms ? owed : atoms
+  if (returned === 0n) return
+  await postOnce(tx, payment, lossCause(refund), chain, [
+    { asset, debit: 'unresolved', credit: 'loss', atoms: returned },
+  ])
+  await takeUnresolved(tx, { accountId, paymentId, asset }, returned)
+}
+
+const lossCause = (refund: WithdrawalId): string => `${releaseCause(refund)}:loss`
+
+/** What reversals of a payment's deposits booked to `loss` and nothing has paid back yet. */
 async function outstandingLoss(
   tx: Tx,
-  { accountId, asset }: Pick<Deposit, 'accountId' | 'asset'>,
+  { accountId, paymentId, asset }: Pick<Deposit, 'accountId' | 'paymentId' | 'asset'>,
   deposits: readonly Deposit[],
 ): Promise<bigint> {
   const causes = deposits.flatMap(({ id, bookings }) =>
@@ -43,7 +69,9 @@ async function outstandingLoss(
       `deposit:${id}:reverse:${index + 1}`,
     ]).flat(),
   )
-  return causes.length === 0 ? 0n : sumLoss(tx, accountId, asset, causes)
+  if (causes.length === 0) return 0n
+  const refunds = await listRefundIds(tx, accountId, paymentId)
+  return sumLoss(tx, accountId, asset, [...causes, ...refunds.map(lossCause)])
 }
 
 /**

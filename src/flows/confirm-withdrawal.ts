@@ -11,7 +11,7 @@ import { announce } from '../events/announce.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { GATEWAY } from '../ledger/journal.ts'
 import { listTransfers, post } from '../ledger/post.sql.ts'
-import { findPayment, markDecisionDue } from '../payments/payments.sql.ts'
+import { findPayment, lockPayment, markDecisionDue } from '../payments/payments.sql.ts'
 import { addUnresolved } from '../payments/unresolved-funds.sql.ts'
 import {
   listImpossible,
@@ -43,6 +43,7 @@ import {
   lockWithdrawal,
   updateWithdrawal,
 } from '../withdrawals/withdrawals.sql.ts'
+import { returnLoss } from './book-payment.ts'
 import { recordSent } from './broadcast-withdrawal.ts'
 import type { Gateway } from './gateway.ts'
 import { drawPayment } from './read-payment.ts'
@@ -258,6 +259,8 @@ async function fail(
   const { accountId, id, chain, paymentId } = withdrawal
   const status = statusAfter(withdrawal.status, trigger)
   invariant(status === 'failed', `withdrawal ${id} is ${withdrawal.status} and can not fail as ${reason}`)
+  // Before any balance, as everywhere.
+  const payment = paymentId && (await lockPayment(tx, accountId, paymentId))
   await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
   // Only after a deep reorganisation, in which its call reverted.
   if (withdrawal.status === 'completed') await uncomplete(tx, withdrawal)
@@ -270,7 +273,9 @@ async function fail(
   })
   invariant(given, `the hold of withdrawal ${id} was given back before`)
   for (const { debit, asset, atoms } of held) {
-    if (debit === 'unresolved' && paymentId) await addUnresolved(tx, { accountId, paymentId, asset }, atoms)
+    if (debit !== 'unresolved' || !payment) continue
+    await addUnresolved(tx, { accountId, paymentId: payment.id, asset }, atoms)
+    await returnLoss(tx, payment, id, { asset, atoms })
   }
   // With what comes back the payment may be covered after all.
   if (paymentId) await markDecisionDue(tx, [{ accountId, paymentId }])

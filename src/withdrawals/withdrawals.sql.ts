@@ -125,6 +125,19 @@ export async function findRefund(
   return rows[0] ? fromRow(rows[0]) : null
 }
 
+/** Every refund of a payment, failed ones too. */
+export async function listRefundIds(
+  db: Queryable,
+  accountId: AccountId,
+  paymentId: PaymentId,
+): Promise<WithdrawalId[]> {
+  const { rows } = await db.query<{ id: WithdrawalId }>(
+    'select id from withdrawals where account_id = $1 and payment_id = $2',
+    [accountId, paymentId],
+  )
+  return rows.map((row) => row.id)
+}
+
 /** Atoms of its own asset that refunds took from what a payment holds, done or under way. */
 export async function sumRefunded(
   db: Queryable,
