@@ -47,3 +47,15 @@ export const listTransfers: typeof real.listTransfers = (db, accountId, cause) =
 
 export const lockBalance: typeof real.lockBalance = (tx, { accountId, asset, kind }) =>
   run(tx, (tables) => tables.balances.get(`${accountId} ${asset} ${kind}`) ?? 0n)
+
+export const sumLoss: typeof real.sumLoss = (db, accountId, asset, causes) =>
+  run(db, (tables) =>
+    causes
+      .flatMap((cause) => tables.entries.get(`${accountId} ${cause}`)?.transfers ?? [])
+      .filter((transfer) => transfer.asset === asset)
+      .reduce(
+        (sum, { debit, credit, atoms }) =>
+          sum + (debit === 'loss' ? atoms : 0n) - (credit === 'loss' ? atoms : 0n),
+        0n,
+      ),
+  )

@@ -39,6 +39,11 @@ export const findRefund: typeof real.findRefund = (db, _accountId, paymentId) =>
       ) ?? null,
   )
 
+export const listRefundIds: typeof real.listRefundIds = (db, _accountId, paymentId) =>
+  run(db, (tables) =>
+    [...tables.withdrawals.values()].filter((each) => each.paymentId === paymentId).map(({ id }) => id),
+  )
+
 export const sumRefunded: typeof real.sumRefunded = (db, { id, asset }) =>
   run(db, (tables) =>
     [...tables.withdrawals.values()]
