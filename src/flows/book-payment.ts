@@ -63,13 +63,14 @@ async function outstandingLoss(
   { accountId, paymentId, asset }: Pick<Deposit, 'accountId' | 'paymentId' | 'asset'>,
   deposits: readonly Deposit[],
 ): Promise<bigint> {
+  if (deposits.every(({ bookings }) => bookings === 0)) return 0n
+  // One more than each was booked when it was read: others of this turn may just have paid some of it back.
   const causes = deposits.flatMap(({ id, bookings }) =>
-    Array.from({ length: bookings }, (_, index) => [
+    Array.from({ length: bookings + 1 }, (_, index) => [
       `deposit:${id}:book:${index + 1}`,
       `deposit:${id}:reverse:${index + 1}`,
     ]).flat(),
   )
-  if (causes.length === 0) return 0n
   const refunds = await listRefundIds(tx, accountId, paymentId)
   return sumLoss(tx, accountId, asset, [...causes, ...refunds.map(lossCause)])
 }
