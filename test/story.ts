@@ -72,7 +72,9 @@ export async function tellStory(
     look: () => lookAndDecide(gateway, port, lease),
     endWindow: async (payment) => {
       await gateway.db.query(
-        'update payments set expires_at = clock_timestamp() where account_id = $1 and id = $2 and expires_at > clock_timestamp()',
+        // Looks are dated in milliseconds: one that begins in the same millisecond would not be past the end.
+        `update payments set expires_at = clock_timestamp() - interval '1 millisecond'
+         where account_id = $1 and id = $2 and expires_at > clock_timestamp()`,
         [account.id, payment.id],
       )
     },

@@ -28,6 +28,8 @@ export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'versio
       return 'higher'
     case 'detected':
     case 'underpaid':
+      // What came was withdrawn, and the decision about it is about to fall.
+      if (moment.receivedAtoms === 0n) return moment.isWindowOver ? 'ending' : 'waiting'
       if (moment.receivedAtoms < (moment.dueAtoms ?? 0n)) return moment.isWindowOver ? 'lower_over' : 'lower'
       return moment.confirmations === 0 ? 'seen' : 'confirming'
     case 'pending':
