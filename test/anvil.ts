@@ -5,11 +5,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { type Abi, encodeDeployData, encodeFunctionData, parseAbi } from 'viem'
+import { freePort } from '../src/db/embedded.ts'
 import { type Artifacts, compileFolder } from './solidity.ts'
 
 type Hex = `0x${string}`
@@ -134,10 +134,11 @@ async function launchAnvil(options: AnvilOptions = {}): Promise<Anvil> {
     await listening.promise
   }
 
-  async function stop() {
-    if (!child || child.exitCode !== null) return
+  /** Only a node that ends in order writes its state. */
+  async function end(signal: 'SIGTERM' | 'SIGKILL') {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
     const exited = once(child, 'exit')
-    child.kill('SIGTERM')
+    child.kill(signal)
     await exited
   }
 
@@ -205,22 +206,12 @@ async function launchAnvil(options: AnvilOptions = {}): Promise<Anvil> {
         for (const raw of taken) await rpc('eth_sendRawTransaction', [raw])
       }
     },
-    stop,
+    stop: () => end('SIGTERM'),
     start,
     async remove() {
-      await stop()
+      await end('SIGKILL')
       await rm(folder, { recursive: true, force: true })
     },
   }
   return anvil
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no free port')
-  return address.port
 }

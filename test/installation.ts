@@ -13,7 +13,8 @@ import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { SCOPES } from '../src/accounts/api-key.ts'
 import { createApiKey } from '../src/accounts/api-keys.sql.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
-import { type BeckProcess, freePort, startBeckProcess } from './beck-process.ts'
+import { freePort } from '../src/db/embedded.ts'
+import { type BeckProcess, startBeckProcess } from './beck-process.ts'
 import { testDatabaseUrl } from './database.ts'
 
 /** A Beck that answers. */

@@ -6,25 +6,45 @@
  *   npm test -- --test-name-pattern=replaced   by name
  */
 import { spawn } from 'node:child_process'
-import { glob } from 'node:fs/promises'
+import { glob, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { COMPILE_CACHE } from '../src/compile-cache.ts'
 import { ensurePrerequisites } from './prerequisites.ts'
+import { endStuckFiles, RUNNING_FILES_VARIABLE } from './stuck-files.ts'
+
+/** Of a test, and of a file with all its tests; the longest file takes a quarter of it. */
+const DEFAULT_LIMIT_MS = 480_000
+/** Of the whole run: far beyond what it takes, and short enough to be told what hangs. */
+const RUN_LIMIT_MS = 17 * 60_000
 
 const given = process.argv.slice(2)
 const options = given.filter((argument) => argument.startsWith('-'))
 const chosen = given.filter((argument) => !argument.startsWith('-'))
 const files =
   chosen.length > 0 ? chosen : (await Array.fromAsync(glob('{src,sdk,web,test}/**/*.test.ts'))).sort()
+const { values } = parseArgs({
+  args: options,
+  options: { 'test-timeout': { type: 'string' } },
+  strict: false,
+})
+const limitMs = Number(values['test-timeout'] ?? DEFAULT_LIMIT_MS)
 
 // A part of the tests may need none of them, and says itself what it misses.
 if (chosen.length === 0) await ensurePrerequisites()
 
+const runningFiles = await mkdtemp(join(tmpdir(), 'beck-test-files-'))
 const child = spawn(
   process.execPath,
   [
+    // Their background compilers can deadlock with a process that exits (nodejs/node#54918).
+    '--no-maglev',
+    '--no-concurrent-sparkplug',
+    '--import=./test/running-file.ts',
     '--test',
     '--test-global-setup=test/global-setup.ts',
-    '--test-timeout=600000',
+    `--test-timeout=${limitMs}`,
     '--test-concurrency=2',
     ...options,
     ...files,
@@ -32,9 +52,26 @@ const child = spawn(
   {
     stdio: 'inherit',
     // A hundred test files and the programs they start read the same modules: compiled once, half of their start is saved.
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env },
+    env: {
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
+      ...process.env,
+      [RUNNING_FILES_VARIABLE]: runningFiles,
+    },
   },
 )
-child.on('exit', (code) => {
+
+const tell = (line: string) => process.stderr.write(`npm test: ${line}\n`)
+const stopLooking = endStuckFiles(runningFiles, limitMs, tell)
+const runLimit = setTimeout(() => {
+  tell(`the tests have not ended within ${RUN_LIMIT_MS / 60_000} minutes`)
+  child.kill('SIGTERM')
+}, RUN_LIMIT_MS)
+// A run of chosen files may take as long as their limits allow.
+if (chosen.length > 0) clearTimeout(runLimit)
+
+child.on('exit', async (code) => {
+  stopLooking()
+  clearTimeout(runLimit)
+  await rm(runningFiles, { recursive: true, force: true })
   process.exitCode = code ?? 1
 })

@@ -10,10 +10,10 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
+import { freePort } from '../../src/db/embedded.ts'
 import { signatureHeaders } from '../../src/events/signature.ts'
 import { startDeliverer } from '../../src/workers/deliver.ts'
 import { call, testApp, testMerchant } from '../api.ts'
-import { freePort } from '../beck-process.ts'
 import { testGateway } from '../gateway.ts'
 
 const gateway = await testGateway({ freshPerChain: 50 })

@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { freePort } from '../../src/db/embedded.ts'
 import { EVENT_TYPES } from '../../src/events/event.ts'
-import { freePort, startBeckProcess } from '../beck-process.ts'
+import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-listen-'))

@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import test, { after } from 'node:test'
 import { Beck, ConnectionError } from '../../sdk/src/index.ts'
 import { ASSETS } from '../../src/core/assets.ts'
-import { type BeckProcess, freePort, startBeckProcess } from '../beck-process.ts'
+import { freePort } from '../../src/db/embedded.ts'
+import { type BeckProcess, startBeckProcess } from '../beck-process.ts'
 import { waitFor } from '../wait-for.ts'
 
 async function folder(): Promise<string> {
