@@ -44,12 +44,12 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Sixty days of transfers of one merchant, a hundred other merchants, fifty deposits on their way. */
+/** Six hundred days of transfers of one merchant, a hundred other merchants, fifty deposits on their way. */
 async function fill(db: Database): Promise<Account> {
   const draft = { name: 'Shop', email: 'shop@example.com', mode: 'test', currency: 'EUR' } as const
   const account = await insertAccount(db, draft)
   for (let other = 0; other < 100; other++) await insertAccount(db, draft)
-  await db.query("update accounts set created_at = now() - interval '60 days'")
+  await db.query("update accounts set created_at = now() - interval '600 days'")
   const entry = newId('evt')
   await db.query("insert into journal_entries (account_id, id, cause) values ($1, $2, 'bench')", [
     account.id,
@@ -63,7 +63,7 @@ async function fill(db: Database): Promise<Account> {
     await db.query(
       `insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms, created_at)
        select $1, md5(n::text)::uuid, 0, 'sim-bitcoin', (array['BTC', 'LTC', 'ETH', 'USDC', 'USDT'])[n % 5 + 1],
-         'unresolved', 'available', 1 + n % 1000, now() - interval '60 days' + interval '60 days' * (n::float8 / $2)
+         'unresolved', 'available', 1 + n % 1000, now() - interval '600 days' + interval '600 days' * (n::float8 / $2)
        from generate_series($3::bigint, $4::bigint) as n`,
       [account.id, TRANSFERS, from, Math.min(from + chunk, TRANSFERS) - 1],
     )

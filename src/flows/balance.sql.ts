@@ -73,7 +73,8 @@ export async function listBalancesAt(
        cross join (values ('BTC'), ('LTC'), ('ETH'), ('USDC'), ('USDT')) as c (asset)
        where a.id = any($2::uuid[])
      ),
-     later as (
+     -- Not materialised: each branch below reads its own lines of the index and sums them as they come.
+     later as not materialized (
        select asked.account_id, asked.asset, t.entry_id, t.debit, t.credit, t.amount_atoms
        from moment, asked join transfers t on t.account_id = asked.account_id and t.asset = asked.asset
        where t.created_at >= moment.ended
