@@ -38,7 +38,7 @@ const runningFiles = await mkdtemp(join(tmpdir(), 'beck-test-files-'))
 const child = spawn(
   process.execPath,
   [
-    // Their background compilers can deadlock with a process that exits (nodejs/node#54918).
+    // As src/orderly-exit.ts does: background compilers can deadlock with a process that exits.
     '--no-maglev',
     '--no-concurrent-sparkplug',
     '--import=./test/running-file.ts',

@@ -6,6 +6,7 @@
 import { Command, CommanderError } from 'commander'
 import { keepCompiled } from '../compile-cache.ts'
 import { Refusal } from '../core/errors.ts'
+import { compileInForeground } from '../orderly-exit.ts'
 import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
 import { createKey, revokeKey, showKeys } from './keys.ts'
 import { migrateDatabase } from './migrate.ts'
@@ -13,6 +14,8 @@ import { openTerminal, tellFailure } from './terminal.ts'
 import { runWallet } from './wallet.ts'
 
 keepCompiled()
+// The other commands are over in a moment.
+if (!process.argv.includes('start')) compileInForeground()
 const terminal = openTerminal(process.argv.includes('--json'))
 
 const program = new Command('beck')

@@ -3,6 +3,7 @@ import { Refusal } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { openLog } from '../log.ts'
 import { type Beck, ROLES, startBeck } from '../main.ts'
+import { compileInForeground } from '../orderly-exit.ts'
 import type { Terminal } from './terminal.ts'
 
 /** How long closing in order may take before the process ends anyway. */
@@ -55,6 +56,7 @@ function endOnce(starting: Promise<Beck>, say: (fields: object, message: string)
   return (signal: NodeJS.Signals) => {
     if (ending) process.exit(1)
     ending = true
+    compileInForeground()
     say({ signal }, 'closing in order')
     setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref()
     starting
