@@ -24,7 +24,7 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
   process.on('SIGTERM', end).on('SIGINT', end)
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'Beck cannot go on; what it was doing is taken up at the next start')
-    process.exit(1)
+    endNow()
   })
 
   const { firstAccount } = await starting
@@ -50,19 +50,30 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
   )
 }
 
+/**
+ * Ends the process where it stands: it still holds its folder, so it must not hang on its way out, as Node's own exit can
+ * (nodejs/node#54918). Signer and PostgreSQL are told by the hooks before this one.
+ */
+function endNow(): void {
+  process.on('exit', () => process.kill(process.pid, 'SIGKILL'))
+  process.exit(1)
+}
+
 /** The first signal closes in order, a second one ends the process at once. */
 function endOnce(starting: Promise<Beck>, say: (fields: object, message: string) => void) {
   let ending = false
   return (signal: NodeJS.Signals) => {
-    if (ending) process.exit(1)
+    if (ending) endNow()
     ending = true
     compileInForeground()
     say({ signal }, 'closing in order')
-    setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref()
+    setTimeout(endNow, STOP_LIMIT_MS).unref()
     starting
       .then((beck) => beck.stop())
       .then(() => {
         say({}, 'closed')
+        // Nothing is held any more. Should the exit hang all the same, the next signal ends it.
+        process.removeAllListeners('SIGTERM').removeAllListeners('SIGINT')
         process.exit(0)
       })
       // A start that fails says so itself.

@@ -30,8 +30,24 @@ export interface ClusterPlace {
   readonly owner: Owner | null
 }
 
+/** All that PostgreSQL needs of Beck's environment. The rest holds secrets, and whoever rules a database can read its own. */
+const SHARED_VARIABLES = [
+  'PATH',
+  'LANG',
+  'TZ',
+  'TMPDIR',
+  'LD_LIBRARY_PATH',
+  'DYLD_LIBRARY_PATH',
+  'SYSTEMROOT',
+]
+
 /** Runs a program as the cluster's owner, from a directory that everybody can enter. */
-export const as = (owner: Owner | null): ExecFileOptions => ({ ...owner, cwd: '/' })
+export const as = (owner: Owner | null) =>
+  ({
+    ...owner,
+    cwd: '/',
+    env: Object.fromEntries(SHARED_VARIABLES.map((name) => [name, process.env[name]])),
+  }) satisfies ExecFileOptions
 
 export async function findPlace(dataDir: string, sharedHome: string): Promise<ClusterPlace> {
   const directory = resolve(dataDir)

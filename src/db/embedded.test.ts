@@ -166,6 +166,16 @@ test('the cluster asks for a password that only its owner can read, and its page
   await withDatabase(url.toString(), (db) => assert.rejects(db.query('select 1'), /password/))
 })
 
+test("PostgreSQL is given nothing of Beck's environment: who rules a database can read its server's", async () => {
+  process.env.BECK_SECRET_KEY = 'ab'.repeat(32)
+  const cluster = await startCluster({ dataDir: await folder(), settings })
+  delete process.env.BECK_SECRET_KEY
+  atEnd(() => cluster.stop())
+  const environment = await readFile(`/proc/${cluster.pid()}/environ`, 'utf8')
+  assert.match(environment, /PATH=/)
+  assert.doesNotMatch(environment, /BECK_/)
+})
+
 test('a stale pid file that names a living stranger neither stops the start nor harms the stranger', async () => {
   const dataDir = await folder()
   await (await startCluster({ dataDir, settings })).stop()

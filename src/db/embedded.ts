@@ -15,7 +15,7 @@ import { stopOrphans, superviseServer } from './postmaster.ts'
 export interface Cluster {
   /** Connection string of a database in this cluster. */
   url(database: string): string
-  /** The server's process now; null while it is being started again. */
+  /** The server's process; null while there is none. */
   pid(): number | null
   /** Ends the server, then gives the directory free. */
   stop(): Promise<void>
@@ -194,7 +194,10 @@ async function prepare(dataDir: string, place: ClusterPlace, durable: boolean): 
 const accessFile = (dataDir: string): string => join(resolve(dataDir), 'database.json')
 
 async function readAccess(dataDir: string): Promise<Access | null> {
-  const text = await readFile(accessFile(dataDir), 'utf8').catch(() => null)
+  const text = await readFile(accessFile(dataDir), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
   return text === null ? null : (JSON.parse(text) as Access)
 }
 

@@ -3,12 +3,21 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, fstatSync, openSync, renameSync } from 'node:fs'
 import { open, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type EndingStep, endProcess, hasEnded } from '../core/child-process.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { ClusterPlace } from './cluster-place.ts'
+import { as, type ClusterPlace } from './cluster-place.ts'
 
-const START_LIMIT_MS = 60_000
+/** After a crash on a slow disk, recovery takes its time; cut off, it would begin again at the next start. */
+const START_LIMIT_MS = 600_000
+const LATE_MS = 15_000
 const FAST_STOP_LIMIT_MS = 30_000
+const IMMEDIATE_STOP_LIMIT_MS = 10_000
+/** Ends clients and writes a checkpoint; without that in time, stops at once and recovers at the next start. */
+const STOP_STEPS: readonly EndingStep[] = [
+  ['SIGINT', FAST_STOP_LIMIT_MS],
+  ['SIGQUIT', IMMEDIATE_STOP_LIMIT_MS],
+]
 const RESTART_PAUSE_MS_MAX = 5_000
 const LOG_BYTES_MAX = 10_000_000
 
@@ -28,47 +37,61 @@ export interface Postmaster {
 
 /** Starts the server and starts it again, with the same settings, whenever it ends by itself. */
 export async function superviseServer(launch: Launch, log: Log): Promise<Postmaster> {
-  let stopping = false
-  let child = await startServer(launch)
+  const stopping = new AbortController()
+  let child: ChildProcess | null = null
   let restarting: Promise<void> = Promise.resolve()
+  const start = () =>
+    startServer(launch, log, stopping.signal, (spawned) => {
+      child = spawned
+    })
+  // Should Beck end without closing in order, PostgreSQL is at least told; kill -9 leaves it to the next start.
+  const atExit = () => child?.kill('SIGINT')
+  process.once('exit', atExit)
 
   const watch = (server: ChildProcess) =>
     server.once('exit', (code, signal) => {
-      if (stopping) return
+      if (stopping.signal.aborted) return
       log.error({ code, signal }, 'PostgreSQL ended by itself; it is started again')
       restarting = restart()
     })
   const restart = async () => {
-    for (let failures = 0; !stopping; failures++) {
+    for (let failures = 0; !stopping.signal.aborted; failures++) {
       try {
         await stopOrphans(launch.place.pgData)
-        child = await startServer(launch)
-        watch(child)
-        if (!stopping) log.info({ pid: child.pid }, 'PostgreSQL runs again')
+        watch(await start())
+        if (!stopping.signal.aborted) log.info({ pid: child?.pid }, 'PostgreSQL runs again')
         return
       } catch (error) {
+        if (stopping.signal.aborted) return
         log.error({ err: error, failures }, 'PostgreSQL did not start; it is tried again')
         await pause(Math.min(RESTART_PAUSE_MS_MAX, 100 * 2 ** Math.min(failures, 8)))
       }
     }
   }
-  watch(child)
-  // Should Beck end without closing in order, PostgreSQL is at least told; kill -9 leaves it to the next start.
-  const atExit = () => child.kill('SIGINT')
-  process.once('exit', atExit)
+  try {
+    watch(await start())
+  } catch (error) {
+    process.off('exit', atExit)
+    throw error
+  }
 
   return {
-    pid: () => (hasEnded(child) ? null : (child.pid ?? null)),
+    pid: () => (child && !hasEnded(child) ? (child.pid ?? null) : null),
     async stop() {
-      stopping = true
+      stopping.abort()
       await restarting
-      await endServer(child)
+      if (child) await endProcess(child, STOP_STEPS)
       process.off('exit', atExit)
     },
   }
 }
 
-async function startServer({ place, settings, logFile }: Launch): Promise<ChildProcess> {
+async function startServer(
+  { place, settings, logFile }: Launch,
+  told: Log,
+  stopping: AbortSignal,
+  spawned: (child: ChildProcess) => void,
+): Promise<ChildProcess> {
   const log = openLog(logFile)
   const logStart = fstatSync(log).size
   let child: ChildProcess
@@ -77,43 +100,40 @@ async function startServer({ place, settings, logFile }: Launch): Promise<ChildP
       place.postgres,
       ['-D', place.pgData, ...settings.flatMap((setting) => ['-c', setting])],
       // A session of its own: Ctrl-C in the terminal must not stop the database before Beck has finished with it.
-      { ...place.owner, cwd: '/', detached: true, stdio: ['ignore', log, log] },
+      { ...as(place.owner), detached: true, stdio: ['ignore', log, log] },
     )
   } finally {
     closeSync(log)
   }
+  spawned(child)
   let failure: Error | undefined
   child.once('error', (error) => {
     failure = error
   })
   const startedAtMs = Date.now()
+  let isLate = false
   // The same sign of readiness that pg_ctl waits for: line 8 of postmaster.pid.
   while (!(await isReady(place.pgData, child.pid))) {
     if (failure || hasEnded(child)) {
-      const told = await readFrom(logFile, logStart)
+      const said = await readFrom(logFile, logStart)
       throw new Error(
-        `PostgreSQL ended with code ${child.exitCode} while starting: ${failure?.message ?? ''}\n${told}`,
+        `PostgreSQL ended with code ${child.exitCode} while starting: ${failure?.message ?? ''}\n${said}`,
       )
     }
-    if (Date.now() - startedAtMs > START_LIMIT_MS) {
-      await endServer(child)
-      throw new Error(`PostgreSQL was not ready within ${START_LIMIT_MS / 1000} s; see ${logFile}`)
+    const tookMs = Date.now() - startedAtMs
+    if (stopping.aborted || tookMs > START_LIMIT_MS) {
+      await endProcess(child, STOP_STEPS)
+      throw new Error(`PostgreSQL was not ready within ${Math.round(tookMs / 1_000)} s; see ${logFile}`)
     }
+    if (tookMs > LATE_MS && !isLate)
+      told.warn(
+        { log: logFile },
+        'PostgreSQL is not ready yet; after a crash it recovers, which takes its time',
+      )
+    isLate = tookMs > LATE_MS
     await pause(10)
   }
   return child
-}
-
-const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
-
-/** Ends clients and writes a checkpoint (SIGINT); without that in time, stops at once and recovers at the next start. */
-async function endServer(child: ChildProcess): Promise<void> {
-  if (hasEnded(child) || child.pid === undefined) return
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  child.kill('SIGINT')
-  const timer = setTimeout(() => child.kill('SIGQUIT'), FAST_STOP_LIMIT_MS)
-  await ended
-  clearTimeout(timer)
 }
 
 async function isReady(pgData: string, pid: number | undefined): Promise<boolean> {
@@ -134,25 +154,28 @@ async function pidFile(pgData: string): Promise<string[] | null> {
 export async function stopOrphans(pgData: string): Promise<void> {
   const pid = Number((await pidFile(pgData))?.[0])
   if (!Number.isInteger(pid)) return
+  // Only the postmaster is asked: it ends the rest in order. Without one they end by themselves.
+  const steps = [
+    { atMs: 0, tell: (orphan: number) => orphan === pid && kill(orphan, 'SIGINT') },
+    { atMs: FAST_STOP_LIMIT_MS, tell: (orphan: number) => kill(orphan, 'SIGQUIT') },
+    { atMs: FAST_STOP_LIMIT_MS + IMMEDIATE_STOP_LIMIT_MS, tell: (orphan: number) => kill(orphan, 'SIGKILL') },
+  ]
   const startedAtMs = Date.now()
-  for (let signal: NodeJS.Signals | null = 'SIGINT'; ; ) {
+  for (let taken = 0; ; ) {
     const orphans = await processesOn(pgData)
     if (orphans.length === 0) break
     const elapsedMs = Date.now() - startedAtMs
-    if (elapsedMs > FAST_STOP_LIMIT_MS + 10_000) {
+    const step = steps[taken]
+    if (step && elapsedMs >= step.atMs) {
+      for (const orphan of orphans) step.tell(orphan)
+      taken += 1
+    }
+    if (elapsedMs > FAST_STOP_LIMIT_MS + 2 * IMMEDIATE_STOP_LIMIT_MS) {
       throw new Refusal(
         'unavailable',
         'orphaned_database',
         `PostgreSQL processes of an earlier run on ${pgData} do not end (${orphans.join(', ')}); end them and start again`,
       )
-    }
-    if (signal === 'SIGINT') {
-      // Only the postmaster: it ends the rest in order. Without one they end by themselves.
-      for (const orphan of orphans) if (orphan === pid) kill(orphan, signal)
-      signal = 'SIGQUIT'
-    } else if (signal === 'SIGQUIT' && elapsedMs > FAST_STOP_LIMIT_MS) {
-      for (const orphan of orphans) kill(orphan, signal)
-      signal = null
     }
     await pause(20)
   }
