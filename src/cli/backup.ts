@@ -1,27 +1,21 @@
 /**
- * `beck backup` and `beck restore`: the database at one instant, and the signer's journal as it was right after, so that
- * the journal knows all that the database does. Keys are not in it: the 24 words and BECK_SECRET_KEY are kept elsewhere.
+ * `beck backup`: the database at one instant, and the signer's journal as it was right after, so that the journal knows
+ * all that the database does. Keys are not in it: the 24 words and BECK_SECRET_KEY are kept elsewhere.
  */
-import { createReadStream, createWriteStream } from 'node:fs'
-import { copyFile, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { createGunzip, createGzip } from 'node:zlib'
-import type { Config } from '../config.ts'
-import { Refusal } from '../core/errors.ts'
-import type { Secrets } from '../core/secrets.ts'
-import type { Database, Tx } from '../db/database.ts'
-import { dumpDatabase, loadDatabase } from '../db/dump.ts'
-import { afterRestore } from '../flows/after-restore.ts'
-import type { Store } from '../store.ts'
-import { currentWallets } from '../wallets/wallets.sql.ts'
+import { createGzip } from 'node:zlib'
+import { OutsideFailure, Refusal } from '../core/errors.ts'
+import type { Database } from '../db/database.ts'
+import { dumpDatabase } from '../db/dump.ts'
+import { saveSignerFiles, syncPath } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
 
-const DATABASE_FILE = 'database.jsonl.gz'
-/** The signer's own, in its directory and in the backup alike. */
-const SIGNER_FILES = ['journal', 'allowlist.json'] as const
+export const DATABASE_FILE = 'database.jsonl.gz'
 
 /** Works beside a running server. */
 export async function backUp(terminal: Terminal, folder: string): Promise<void> {
@@ -36,115 +30,82 @@ export async function backUp(terminal: Terminal, folder: string): Promise<void> 
   ])
 }
 
-/** @returns The signer's files that were there. */
-export async function writeBackup(db: Database, dataDir: string, folder: string): Promise<string[]> {
+/**
+ * The folder is there when all of it is, synced to the disk; before that it is called `.part`.
+ *
+ * @returns The signer's files that were there.
+ * @throws {Refusal} `folder_exists`; `backup_under_way`.
+ */
+export async function writeBackup(db: Database, dataDir: string, given: string): Promise<string[]> {
+  const folder = resolve(given)
+  await requireNew(folder)
   const draft = `${folder}.part`
-  await rm(draft, { recursive: true, force: true })
-  await mkdir(dirname(draft), { recursive: true })
-  await mkdir(draft, { mode: 0o700 })
-  const gzip = createGzip()
-  const written = pipeline(gzip, createWriteStream(join(draft, DATABASE_FILE), { mode: 0o600 }))
-  await dumpDatabase(db, async (line) => {
-    if (!gzip.write(`${line}\n`)) await new Promise((resolve) => gzip.once('drain', resolve))
-  })
-  gzip.end()
-  await written
-  const copied: string[] = []
-  for (const file of SIGNER_FILES)
-    if (await copyIfThere(join(dataDir, 'signer', file), join(draft, file))) copied.push(file)
-  for (const file of [DATABASE_FILE, ...copied]) await sync(join(draft, file))
-  await rename(draft, folder).catch((cause) => {
+  await makeDraft(draft)
+  try {
+    await writeDatabase(db, join(draft, DATABASE_FILE))
+    const copied = await saveSignerFiles(dataDir, draft)
+    for (const file of [DATABASE_FILE, ...copied]) await syncPath(join(draft, file))
+    await syncPath(draft)
+    await rename(draft, folder)
+    await syncPath(dirname(folder))
+    return copied
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true })
+    throw isOfTheDisk(error)
+      ? new OutsideFailure(`the backup could not be written (${error.message}); nothing of it was kept`, {
+          cause: error,
+          retryable: true,
+        })
+      : error
+  }
+}
+
+async function requireNew(folder: string): Promise<void> {
+  const isNew = await readdir(folder).then(
+    (names) => names.length === 0,
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  )
+  if (!isNew)
     throw new Refusal(
       'conflict',
       'folder_exists',
-      `${folder} is not empty; a backup gets a folder of its own`,
-      [{ field: 'folder', message: String(cause.code) }],
+      `${folder} is there already; a backup gets a folder of its own: name one that is not there`,
     )
-  })
-  return copied
 }
 
-/** Into an empty database, on a machine that has the secret key and may have the keystore already. */
-export async function restore(terminal: Terminal, folder: string): Promise<void> {
-  const frozen = await withStore((store, config) => readBackup(store, config, folder), { migrated: false })
-  terminal.answer({ folder, frozen }, [
-    `Restored from ${folder}.`,
-    '',
-    `Nothing of ${frozen.join(', ')} is paid out yet: what was paid after the backup is not known here.`,
-    '  1. If the keystore is lost too: beck wallet init --restore, with the 24 words.',
-    '  2. Start Beck. It catches up with every chain.',
-    '  3. Wait until whatever was sent before the loss is confirmed; then: beck reconcile.',
-    '  4. Where the books agree: beck reconcile --unfreeze. Where they do not, it names what left or arrived.',
-  ])
-}
-
-/** @returns The coins that pay nothing out until the operator has looked. */
-export async function readBackup(
-  store: Pick<Store, 'db' | 'secrets'>,
-  config: Pick<Config, 'dataDir'>,
-  folder: string,
-  options: Parameters<typeof afterRestore>[2] = {},
-): Promise<string[]> {
-  for (const file of SIGNER_FILES)
-    await requireNoneOrLonger(join(folder, file), join(config.dataDir, 'signer', file))
-  const lines = createInterface({
-    input: createReadStream(join(folder, DATABASE_FILE)).pipe(createGunzip()),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })
-  const madeAt = await loadDatabase(store.db, lines, (tx) => requireSameSecret(tx, store.secrets))
-  const frozen = await afterRestore(store, madeAt, options)
-  await mkdir(join(config.dataDir, 'signer'), { recursive: true, mode: 0o700 })
-  for (const file of SIGNER_FILES) {
-    const place = join(config.dataDir, 'signer', file)
-    if ((await readIfThere(place)) !== null) continue
-    if (await copyIfThere(join(folder, file), place)) await sync(place)
-  }
-  return frozen
-}
-
-/** Another BECK_SECRET_KEY would show only when the first buyer pays. */
-async function requireSameSecret(tx: Tx, secrets: Secrets): Promise<void> {
-  await currentWallets(tx, secrets).catch(() => {
+/** Two backups at once never write into one draft. */
+async function makeDraft(draft: string): Promise<void> {
+  await mkdir(dirname(draft), { recursive: true })
+  await mkdir(draft, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
     throw new Refusal(
       'conflict',
-      'other_secret_key',
-      'the backup was made under another BECK_SECRET_KEY; set that one, or put its secret.key into the data directory',
+      'backup_under_way',
+      `${draft} is there: another backup to this folder is being made, or one was cut off; then remove it and try again`,
     )
   })
 }
 
-/** A journal that survived knows more than its backup, and is kept; another one is none of ours to touch. */
-async function requireNoneOrLonger(backup: string, place: string): Promise<void> {
-  const [saved, present] = [await readIfThere(backup), await readIfThere(place)]
-  const ends = saved?.lastIndexOf(0x0a) ?? -1
-  if (present === null || saved === null || present.subarray(0, ends + 1).equals(saved.subarray(0, ends + 1)))
-    return
-  throw new Refusal(
-    'conflict',
-    'other_journal',
-    `${place} is not the one that this backup was made beside; move it away if it belongs to another Beck`,
-  )
-}
-
-async function copyIfThere(from: string, to: string): Promise<boolean> {
-  return copyFile(from, to).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false
-      throw error
-    },
-  )
-}
-
-async function readIfThere(path: string): Promise<Buffer | null> {
-  return readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
+async function writeDatabase(db: Database, path: string): Promise<void> {
+  const gzip = createGzip()
+  const written = pipeline(gzip, createWriteStream(path, { mode: 0o600 }))
+  // Its failure shows at the next line, or at the end.
+  written.catch(() => {})
+  try {
+    await dumpDatabase(db, async (line) => {
+      if (!gzip.write(`${line}\n`)) await Promise.race([once(gzip, 'drain'), written])
+    })
+  } catch (error) {
+    gzip.destroy()
+    // What broke the file, not what followed from it.
+    await written.catch((cause) => {
+      throw cause.code === 'ERR_STREAM_PREMATURE_CLOSE' ? error : cause
+    })
     throw error
-  })
+  }
+  gzip.end()
+  await written
 }
 
-async function sync(path: string): Promise<void> {
-  const file = await open(path, 'r+')
-  await file.sync()
-  await file.close()
-}
+const isOfTheDisk = (error: unknown): error is Error =>
+  error instanceof Error && 'syscall' in error && 'code' in error && 'errno' in error

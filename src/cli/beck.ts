@@ -106,7 +106,7 @@ program
 program
   .command('restore <folder>')
   .description('fill an empty database from a backup; nothing is paid out until you have looked')
-  .action(async (folder: string) => (await import('./backup.ts')).restore(terminal, folder))
+  .action(async (folder: string) => (await import('./restore.ts')).restore(terminal, folder))
 
 program
   .command('doctor')
@@ -129,7 +129,10 @@ program
   .description("forward an account's events, signed, to a server on this machine")
   .requiredOption('--forward-to <url>', 'http://localhost:3000/hook')
   .option('--after <event>', 'go on after this event; from now on when left out')
-  .option('--key <key>', 'API key with the scope webhooks:read; or the variable BECK_API_KEY')
+  .option(
+    '--key <key>',
+    'API key with the scope webhooks:read; better the variable BECK_API_KEY, which no list of processes shows',
+  )
   .option('--api <url>', 'where Beck answers', localApi)
   .action(async (options: { forwardTo: string; after?: string; key?: string; api: string }) => {
     const stopping = new AbortController()
@@ -140,7 +143,7 @@ program
 program
   .command('trigger <event>')
   .description('make an event happen on a test account: payment.completed, payout.completed, …')
-  .option('--key <key>', 'API key of a test account; or the variable BECK_API_KEY')
+  .option('--key <key>', 'API key of a test account; better the variable BECK_API_KEY')
   .option('--api <url>', 'where Beck answers', localApi)
   .action(async (event: string, options: { key?: string; api: string }) =>
     (await import('./trigger.ts')).trigger(terminal, event, options),

@@ -84,7 +84,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       try {
         return await run<Row>(pool, text, values)
       } catch (cause) {
-        throw isConnectionLoss(cause) ? unreachable(options.url, cause) : cause
+        throw failureOf(options.url, cause)
       }
     },
     transaction: (work, transactionOptions) => transact(pool, options.url, work, transactionOptions ?? {}),
@@ -94,6 +94,20 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 const unreachable = (url: string, cause: unknown): OutsideFailure =>
   new OutsideFailure(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, { cause, retryable: true })
+
+/** Wrong password, no such user, none of its addresses, no such database. */
+const LOCKED_OUT = new Set(['28P01', '28000', '3D000'])
+
+/** What a connection that could not be had, or broke, means for the caller; any other error is itself. */
+function failureOf(url: string, cause: unknown): unknown {
+  if (isConnectionLoss(cause)) return unreachable(url, cause)
+  if (!LOCKED_OUT.has(sqlState(cause) ?? '')) return cause
+  const why = cause instanceof Error ? cause.message : ''
+  return new OutsideFailure(
+    `PostgreSQL at ${withoutCredentials(url)} does not let Beck in (${why}); correct DATABASE_URL`,
+    { cause, retryable: false },
+  )
+}
 
 async function run<Row>(client: pg.Pool | pg.PoolClient, text: string, values?: readonly unknown[]) {
   const result = await client.query(text, values ? [...values] : undefined)
@@ -119,9 +133,9 @@ async function transact<Result>(
         })
       }
     }
-    if (attempt >= ATTEMPTS_MAX) {
-      if (sqlState(outcome.cause) && !isConnectionLoss(outcome.cause)) throw outcome.cause
-      throw unreachable(url, outcome.cause)
+    const isLockedOut = LOCKED_OUT.has(sqlState(outcome.cause) ?? '')
+    if (attempt >= ATTEMPTS_MAX || isLockedOut) {
+      throw sqlState(outcome.cause) ? failureOf(url, outcome.cause) : unreachable(url, outcome.cause)
     }
     await pause(backoffMs(attempt))
   }

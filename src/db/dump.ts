@@ -2,9 +2,9 @@
  * A whole database as lines of JSON, and back. It needs no program of PostgreSQL's (the embedded one brings none), and
  * rows come back exactly: numbers of any size, bytes, JSON as it was written.
  */
-import { Refusal } from '../core/errors.ts'
-import type { Database, Tx } from './database.ts'
-import { type Migration, migrate, readMigrations } from './migrate.ts'
+import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { type Database, sqlState, type Tx } from './database.ts'
+import { findUnfinishedRestore, type Migration, readMigrations, runMigrations } from './migrate.ts'
 
 interface Head {
   readonly format: 'beck-dump-1'
@@ -19,16 +19,35 @@ interface Rows {
 
 const ROWS_PER_LINE = 500
 
-/** The database at one instant, while it is in use. Its first line says what it is. */
+/**
+ * The database at one instant, while it is in use. Its first line says what it is.
+ *
+ * @throws {OutsideFailure} `retryable` when the connection breaks on the way; what was written by then is no dump.
+ */
 export async function dumpDatabase(db: Database, write: (line: string) => Promise<void>): Promise<void> {
+  const once = onceOnly('the connection to PostgreSQL broke while the backup was read; make it again')
   await db.transaction(async (tx) => {
+    once()
     await tx.query('set transaction isolation level repeatable read, read only')
+    await beSlow(tx)
     const { rows: migrations } = await tx.query('select name, checksum from schema_migrations order by name')
     const { rows: now } = await tx.query<{ now: Date }>('select now()')
     await write(JSON.stringify({ format: 'beck-dump-1', made_at: now[0]?.now.toISOString(), migrations }))
     for (const { table } of await listTables(tx)) await dumpTable(tx, table, write)
   })
 }
+
+/** Lines that were written or read are not there a second time: the transaction must not run again by itself. */
+function onceOnly(message: string): () => void {
+  let hasBegun = false
+  return () => {
+    if (hasBegun) throw new OutsideFailure(message, { retryable: true })
+    hasBegun = true
+  }
+}
+
+/** Disks may take their time between two statements. Nobody else waits for these transactions. */
+const beSlow = (tx: Tx) => tx.query('set local idle_in_transaction_session_timeout = 0')
 
 async function dumpTable(tx: Tx, table: string, write: (line: string) => Promise<void>): Promise<void> {
   await tx.query(`declare dumped no scroll cursor for select row_to_json(t)::text as row from ${table} t`)
@@ -40,24 +59,82 @@ async function dumpTable(tx: Tx, table: string, write: (line: string) => Promise
   await tx.query('close dumped')
 }
 
+export interface Loading {
+  /** The last word before the rows are committed; by throwing it leaves the database empty. */
+  check(tx: Tx): Promise<unknown>
+  /** What must be done before anybody works with the rows, once they are up to date. May be done more than once. */
+  finish(madeAt: Date): Promise<unknown>
+}
+
 /**
- * Fills an empty database, all at once or not at all, and brings it up to date.
+ * Fills an empty database, all at once or not at all, and brings it up to date. Until `finish` is done no Beck starts on
+ * it; cut off before that, it goes on there when it is called again with the same dump.
  *
- * @param verify - The last word before it is committed; by throwing it leaves the database empty.
- * @returns When the dump was made.
  * @throws {Refusal} `database_not_empty`; `not_a_backup`; `database_is_newer` when a newer Beck made it.
  */
 export async function loadDatabase(
   db: Database,
   lines: AsyncIterable<string>,
-  verify: (tx: Tx) => Promise<unknown>,
-): Promise<Date> {
+  { check, finish }: Loading,
+): Promise<void> {
   const reader = lines[Symbol.asyncIterator]()
-  const first = await reader.next()
-  const head = first.done ? null : readHead(first.value)
-  const known = await readMigrations()
-  await migrate(db, migrationsOf(head, known))
+  try {
+    const first = await reader.next()
+    if (first.done) throw notABackup('it is empty')
+    const head = readHead(first.value)
+    const known = await readMigrations()
+    if (!(await isHalfRestored(db, head))) {
+      await prepareSchema(db, migrationsOf(head, known))
+      await loadRows(db, head, reader, check)
+    }
+    await runMigrations(db, known)
+    await finish(new Date(head.made_at))
+    await db.query('drop table unfinished_restore')
+  } finally {
+    await reader.return?.()
+  }
+}
+
+async function isHalfRestored(db: Database, head: Head): Promise<boolean> {
+  const madeAt = await findUnfinishedRestore(db)
+  if (madeAt === null || madeAt === head.made_at) return madeAt !== null
+  throw new Refusal(
+    'conflict',
+    'database_not_empty',
+    `the database holds half a restore of the backup of ${madeAt}; finish that one, or restore into an empty database`,
+  )
+}
+
+/** The schema that the dump was made of. */
+async function prepareSchema(db: Database, migrations: readonly Migration[]): Promise<void> {
+  try {
+    await runMigrations(db, migrations)
+  } catch (error) {
+    if (!(error instanceof Refusal && error.reason === 'database_is_newer')) throw error
+    throw new Refusal(
+      'conflict',
+      'database_not_empty',
+      `the database was brought further up to date than the backup; ${GIVE_IT_AN_EMPTY_ONE}`,
+    )
+  }
+}
+
+const GIVE_IT_AN_EMPTY_ONE =
+  'a backup is restored into an empty database: create one and set DATABASE_URL to it, or set BECK_DATA_DIR to a new folder'
+
+async function loadRows(
+  db: Database,
+  head: Head,
+  reader: AsyncIterator<string>,
+  check: Loading['check'],
+): Promise<void> {
+  const once = onceOnly(
+    'the connection to PostgreSQL broke while the backup was restored; nothing was kept, restore it again',
+  )
   await db.transaction(async (tx) => {
+    once()
+    await beSlow(tx)
+    await beginRestore(tx, head)
     await requireEmpty(tx)
     const tables = await listTables(tx)
     await tx.query(`truncate ${tables.map(({ table }) => table).join(', ')}`)
@@ -65,7 +142,7 @@ export async function loadDatabase(
     const references = await takeReferences(tx)
     for (const { table } of tables) await tx.query(`alter table ${table} disable trigger user`)
     for (let line = await reader.next(); !line.done; line = await reader.next()) {
-      const { table, rows } = JSON.parse(line.value) as Rows
+      const { table, rows } = readRows(line.value)
       const columns = tables.find((each) => each.table === table)?.columns
       if (!columns) throw notABackup(`it has rows of an unknown table ${table}`)
       // The text as it is: JSON.parse would round large numbers.
@@ -79,10 +156,27 @@ export async function loadDatabase(
     for (const { table, name, definition } of references)
       await tx.query(`alter table ${table} add constraint ${name} ${definition}`)
     await advanceSequences(tx)
-    await verify(tx)
+    await check(tx)
   })
-  await migrate(db, known)
-  return new Date(head?.made_at ?? 0)
+}
+
+/** First of all: of two restores at once the second waits here, and finds that it is too late. */
+async function beginRestore(tx: Tx, { made_at }: Head): Promise<void> {
+  await tx.query('create table unfinished_restore (made_at text not null)').catch((error: unknown) => {
+    if (!['42P07', '23505'].includes(sqlState(error) ?? '')) throw error
+    throw new Refusal('conflict', 'database_not_empty', `another restore runs here; ${GIVE_IT_AN_EMPTY_ONE}`)
+  })
+  await tx.query('insert into unfinished_restore values ($1)', [made_at])
+  // A Beck that starts meanwhile waits until it can see that row.
+  await tx.query('lock table schema_migrations in access exclusive mode')
+}
+
+function readRows(line: string): Rows {
+  try {
+    return JSON.parse(line)
+  } catch {
+    throw notABackup('one of its lines is damaged')
+  }
 }
 
 function readHead(line: string): Head {
@@ -95,12 +189,10 @@ function readHead(line: string): Head {
   throw notABackup('it does not begin as one')
 }
 
-const notABackup = (problem: string): Refusal =>
+export const notABackup = (problem: string): Refusal =>
   new Refusal('invalid', 'not_a_backup', `this is no backup that Beck can read: ${problem}`)
 
-/** The schema that the dump was made of. */
-function migrationsOf(head: Head | null, known: readonly Migration[]): Migration[] {
-  if (!head) throw notABackup('it is empty')
+function migrationsOf(head: Head, known: readonly Migration[]): Migration[] {
   return head.migrations.map(({ name, checksum }) => {
     const migration = known.find((each) => each.name === name && each.checksum === checksum)
     if (migration) return migration
@@ -118,18 +210,19 @@ async function requireEmpty(tx: Tx): Promise<void> {
     throw new Refusal(
       'conflict',
       'database_not_empty',
-      'the database holds accounts or wallets already; a backup is restored into an empty one only',
+      `the database holds accounts or wallets already; ${GIVE_IT_AN_EMPTY_ONE}`,
     )
 }
 
-/** Every table with its columns as SQL, but the one that notes the migrations. */
+/** Every table with its columns as SQL, but the ones that note migrations and a restore. */
 async function listTables(tx: Tx): Promise<{ table: string; columns: string }[]> {
   const { rows } = await tx.query<{ table: string; columns: string }>(
     `select c.oid::regclass::text as table, (
        select string_agg(quote_ident(a.attname), ', ' order by a.attnum) from pg_attribute a
        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns
      from pg_class c
-     where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and c.relname <> 'schema_migrations'
+     where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
+       and c.relname not in ('schema_migrations', 'unfinished_restore')
      order by c.relname`,
   )
   return rows

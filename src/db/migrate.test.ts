@@ -31,3 +31,29 @@ test('a Beck that is older than its database refuses to start on it', async () =
   await assert.rejects(migrate(db, [first]), /newer Beck \(0002-second\.sql\)/)
   await db.close()
 })
+
+test('a user who may not make tables is told what he lacks, and one who is not let in what to correct', async () => {
+  const url = await testDatabaseUrl({ template: false })
+  const owner = openDatabase({ url })
+  await owner.query('revoke create on schema public from public')
+  const role = `guest_${new URL(url).pathname.slice(1)}`
+  await owner.query(`create role ${role} login password 'secret'`)
+  const guestUrl = new URL(url)
+  guestUrl.username = role
+  guestUrl.password = 'secret'
+  const guest = openDatabase({ url: guestUrl.toString() })
+  await assert.rejects(migrate(guest), { reason: 'not_permitted', message: /owner, or grant him create/ })
+  await guest.close()
+
+  guestUrl.password = 'wrong'
+  const stranger = openDatabase({ url: guestUrl.toString() })
+  const refused = { name: 'OutsideFailure', message: /does not let Beck in .*correct DATABASE_URL/ }
+  await assert.rejects(migrate(stranger), refused)
+  await assert.rejects(
+    stranger.transaction(async () => {}),
+    refused,
+  )
+  await stranger.close()
+  await owner.query(`drop role ${role}`)
+  await owner.close()
+})

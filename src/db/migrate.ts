@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { invariant, Refusal } from '../core/errors.ts'
-import type { Database } from './database.ts'
+import { type Database, sqlState } from './database.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
@@ -32,10 +32,49 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
  *
  * @returns The names of the migrations that ran now.
  * @throws {InvariantBroken} when a migration that ran before was edited since.
- * @throws {Refusal} `database_is_newer` when one ran that is not known here.
+ * @throws {Refusal} `database_is_newer` when one ran that is not known here; `unfinished_restore`; `not_permitted`.
  */
 export async function migrate(db: Database, migrations?: readonly Migration[]): Promise<string[]> {
-  const wanted = migrations ?? (await readMigrations())
+  const ran = await runPermitted(db, migrations ?? (await readMigrations()))
+  // After waiting for a restore that was under way.
+  const madeAt = await findUnfinishedRestore(db)
+  if (madeAt !== null) {
+    throw new Refusal(
+      'conflict',
+      'unfinished_restore',
+      `the restore of the backup of ${madeAt} into this database was cut off before its coins were frozen; run beck restore with that folder again`,
+    )
+  }
+  return ran
+}
+
+async function runPermitted(db: Database, migrations: readonly Migration[]): Promise<string[]> {
+  try {
+    return await runMigrations(db, migrations)
+  } catch (error) {
+    if (sqlState(error) !== INSUFFICIENT_PRIVILEGE) throw error
+    throw new Refusal(
+      'unavailable',
+      'not_permitted',
+      `the user of DATABASE_URL may not make tables (${error instanceof Error ? error.message : ''}); make him the database's owner, or grant him create and usage on its schema`,
+    )
+  }
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501'
+
+/** When the backup was made whose restore is not finished; null for none. The table is there for so long only. */
+export async function findUnfinishedRestore(db: Database): Promise<string | null> {
+  const { rows } = await db.query<{ there: boolean }>(
+    `select to_regclass('unfinished_restore') is not null as there`,
+  )
+  if (!rows[0]?.there) return null
+  const { rows: restores } = await db.query<{ made_at: string }>('select made_at from unfinished_restore')
+  return restores[0]?.made_at ?? null
+}
+
+/** The same, whether a restore is under way or not. */
+export async function runMigrations(db: Database, wanted: readonly Migration[]): Promise<string[]> {
   // Two sessions can race even on `if not exists`: the loser sees a unique violation of the catalogue.
   await db
     .query(`create table if not exists schema_migrations (

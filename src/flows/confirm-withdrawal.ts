@@ -9,6 +9,7 @@ import { InvariantBroken, invariant } from '../core/errors.ts'
 import type { Tx } from '../db/database.ts'
 import { announce } from '../events/announce.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
+import { isFrozen } from '../ledger/freezes.sql.ts'
 import { GATEWAY } from '../ledger/journal.ts'
 import { listTransfers, post } from '../ledger/post.sql.ts'
 import { findPayment, lockPayment, markDecisionDue } from '../payments/payments.sql.ts'
@@ -319,6 +320,8 @@ export async function failRefused(gateway: Gateway): Promise<number> {
 
 async function giveUpImpossible(gateway: Gateway, chain: ChainName): Promise<number> {
   const asset = networkOfChain(chain) === 'bitcoin' ? 'BTC' : 'LTC'
+  // A restored database may not know the bump of ours that spent the coin, and that paid.
+  if (await isFrozen(gateway.db, chain, asset)) return 0
   const lines = await listImpossible(gateway.db, chain, Math.max(6, confirmationsFor(gateway, asset)))
   for (const line of lines) {
     await gateway.db.transaction(async (tx) => {

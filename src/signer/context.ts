@@ -74,13 +74,19 @@ export async function restorePaid(
   request: Requested,
   line: readonly SignedEntry[],
 ): Promise<void> {
-  const fields = { withdrawal: request.id, chain: request.chain, line: line[0]?.txid }
-  if (await restoreLine(signer.db, line, (entry) => changePlace(signer, entry))) {
-    for (const { chain, txid } of line) await release(signer.db, chain, txid)
-    signer.log.error(fields, 'the database had lost a signed transaction; the journal gave it back')
-    return
-  }
+  if (await putBackLine(signer, line)) return
   logWaiting(signer, request.chain, request.id, 'its signed transaction cannot be put back; look into it')
+}
+
+/** Puts back what the database does not know of a line that may have been sent. @returns False when it cannot be. */
+export async function putBackLine(signer: Signer, line: readonly SignedEntry[]): Promise<boolean> {
+  if (!(await restoreLine(signer.db, line, (entry) => changePlace(signer, entry)))) return false
+  for (const { chain, txid } of line) await release(signer.db, chain, txid)
+  signer.log.error(
+    { chain: line[0]?.chain, line: line[0]?.txid, pays: line[0]?.withdrawals },
+    'the database had lost a signed transaction; the journal gave it back',
+  )
+  return true
 }
 
 export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {

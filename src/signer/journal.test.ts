@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -69,6 +69,59 @@ test('what was signed is known after a restart: what pays whom, what is open, wh
   await second.signed(entry('e', ['w3']))
   assert.equal((await second.payingFor('w3'))[0]?.txid, 'e')
   await second.close()
+})
+
+test('a copied journal takes all that was signed for sent: its signer went on', async () => {
+  const path = join(folder, 'copied')
+  const first = await openJournal(path)
+  await first.signed(entry('a', ['w1']))
+  await copyFile(path, `${path}-copy`)
+  await writeFile(`${path}-copy.copied`, '')
+  await first.close()
+  for (let opening = 0; opening < 2; opening++) {
+    const copy = await openJournal(`${path}-copy`)
+    assert.deepEqual(copy.unsettled(), [])
+    assert.ok(copy.isPlaced('bitcoin', 'a'))
+    assert.equal((await copy.payingFor('w1'))[0]?.txid, 'a')
+    await copy.close()
+  }
+  assert.ok(!(await readdir(folder)).includes('copied-copy.copied'))
+})
+
+test('the bumps of a line are those that may have been sent', async () => {
+  const journal = await openJournal(join(folder, 'bumped'))
+  const bump = (txid: string) => ({ ...entry(txid, ['w1']), line: 'a', kind: 'replacement' as const })
+  await journal.signed(entry('a', ['w1']))
+  await journal.placed(entry('a', []))
+  await journal.signed(entry('b', ['w2']))
+  await journal.placed(entry('b', []))
+  await journal.signed(bump('a2'))
+  assert.deepEqual(journal.bumpedLines(), [])
+  await journal.void(bump('a2'))
+  await journal.signed(bump('a3'))
+  await journal.placed(bump('a3'))
+  assert.deepEqual(journal.bumpedLines(), [
+    [
+      ['bitcoin', 'a'],
+      ['bitcoin', 'a3'],
+    ],
+  ])
+  await journal.close()
+})
+
+test('a journal that could not be written says so, and writes nothing more', async () => {
+  const path = join(folder, 'broken')
+  const journal = await openJournal(path)
+  await journal.signed(entry('a', ['w1']))
+  assert.equal(journal.isBroken(), false)
+  // As on a full disk: the file takes nothing more.
+  await journal.close()
+  await assert.rejects(journal.signed(entry('b', ['w2'])))
+  assert.equal(journal.isBroken(), true)
+  await assert.rejects(journal.placed(entry('a', [])))
+  const again = await openJournal(path)
+  assert.deepEqual(await again.payingFor('w2'), [])
+  await again.close()
 })
 
 test('a torn last line is cut off; nothing had depended on it', async () => {

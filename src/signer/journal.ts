@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
+import { access, mkdir, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Asset, ChainName } from '../core/assets.ts'
 import { InvariantBroken } from '../core/errors.ts'
@@ -78,6 +78,10 @@ export interface Journal {
   entryOf(chain: ChainName, txid: string): Promise<SignedEntry | null>
   /** Whether it may have been sent. */
   isPlaced(chain: ChainName, txid: string): boolean
+  /** Every line that was bumped, as those of its transactions that may have been sent, the first one first. */
+  bumpedLines(): (readonly [chain: ChainName, txid: string])[][]
+  /** Whether a write failed: what the file ends in is not known, and only opening it again tells. */
+  isBroken(): boolean
   /**
    * Atoms that left since an instant, at most a day back. Void ones count too: the database saw their bytes, and who owns
    * the database could have kept them.
@@ -98,6 +102,9 @@ const CHECK_DIGITS = 16
 /**
  * Opens the journal file, which one process at a time may do.
  *
+ * A file `<path>.copied` beside it says that it was copied from a signer that ran on, and may have sent what here is only
+ * signed. All of that then counts as placed: it is never void, nor is anything else signed for what it pays.
+ *
  * @throws {InvariantBroken} when a line in the middle is damaged: signing on could pay twice. A torn last line is a
  *   crash in the middle of writing it, before anything depended on it: it is cut off.
  */
@@ -114,6 +121,7 @@ export async function openJournal(path: string): Promise<Journal> {
 
   // One write after another; after a failed one there is no next, for the file may end in half a line.
   let writing = Promise.resolve()
+  let isBroken = false
   const write = (line: Line): Promise<void> => {
     writing = writing.then(async () => {
       const json = JSON.stringify(line)
@@ -125,7 +133,14 @@ export async function openJournal(path: string): Promise<Journal> {
       check = next
       end += row.length + 1
     })
+    writing.catch(() => {
+      isBroken = true
+    })
     return writing
+  }
+  if (await isThere(`${path}.copied`)) {
+    for (const { chain, txid } of [...state.unsettled.values()]) await write({ fact: 'placed', chain, txid })
+    await rm(`${path}.copied`)
   }
   const read = async (key: string): Promise<SignedEntry | null> => {
     const place = state.entries.get(key)
@@ -145,6 +160,8 @@ export async function openJournal(path: string): Promise<Journal> {
     },
     entryOf: async (chain, txid) => read(keyOf({ chain, txid })),
     isPlaced: (chain, txid) => state.isPlaced(keyOf({ chain, txid })),
+    bumpedLines: () => state.bumpedLines(),
+    isBroken: () => isBroken,
     leftSince: (asset, live, sinceMs) => state.leftSince(asset, live, sinceMs),
     async close() {
       await writing.catch(() => {})
@@ -222,6 +239,13 @@ class JournalState {
     return this.#lines.get(this.#paying.get(withdrawal) ?? '') ?? []
   }
 
+  bumpedLines(): ReturnType<Journal['bumpedLines']> {
+    return [...this.#lines.values()]
+      .map((keys) => keys.filter((key) => this.isPlaced(key)))
+      .filter((keys) => keys.length > 1)
+      .map((keys) => keys.map((key) => key.split(' ') as [ChainName, string]))
+  }
+
   isPlaced(key: string): boolean {
     return this.entries.has(key) && !this.unsettled.has(key)
   }
@@ -255,6 +279,12 @@ async function* rowsOf(path: string): AsyncGenerator<{ row: Buffer; isWhole: boo
   }
   if (rest.length > 0) yield { row: rest, isWhole: false }
 }
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
 
 async function syncFolderOf(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r')

@@ -127,6 +127,29 @@ export async function listUnreleased(db: Queryable): Promise<{ chain: ChainName;
   return rows
 }
 
+/** Of lines as the journal knows them, those whose first transaction the database knows and not all of the others. */
+export async function listForgotten<Line extends readonly (readonly [ChainName, string])[]>(
+  db: Queryable,
+  lines: readonly Line[],
+): Promise<Line[]> {
+  const members = lines.flatMap((line, index) =>
+    line.map(([chain, txid], place) => ({ index, place, chain, txid })),
+  )
+  const { rows } = await db.query<{ index: number }>(
+    `select m.index from unnest($1::integer[], $2::integer[], $3::text[], $4::text[]) as m (index, place, chain, txid)
+     left join signed_transactions t on t.chain = m.chain and t.txid = m.txid
+     group by m.index
+     having bool_or(t.txid is null) and bool_or(t.txid is not null and m.place = 0)`,
+    [
+      members.map(({ index }) => index),
+      members.map(({ place }) => place),
+      members.map(({ chain }) => chain),
+      members.map(({ txid }) => txid),
+    ],
+  )
+  return rows.flatMap(({ index }) => lines.slice(index, index + 1))
+}
+
 /**
  * Puts back a line that the journal knows as sent and the database does not: it was restored from a backup, or tampered
  * with. The chain may have taken it long ago, so neither spent coins nor used nonces speak against it; something else

@@ -1,17 +1,20 @@
 /** A gateway that is backed up, lives on, is lost, and comes back from its backup on an empty machine. */
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { ChainPort } from '../../src/chains/chain.ts'
-import { readBackup, writeBackup } from '../../src/cli/backup.ts'
+import { writeBackup } from '../../src/cli/backup.ts'
+import { readBackup } from '../../src/cli/restore.ts'
 import type { ChainName } from '../../src/core/assets.ts'
 import { openSecrets } from '../../src/core/secrets.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { type Lease, takeLease } from '../../src/deposits/chain-view.sql.ts'
 import { observeChain } from '../../src/flows/observe-chain.ts'
 import { reconcile } from '../../src/flows/reconcile.ts'
+import { putBackBumps } from '../../src/signer/put-back.ts'
+import { wishBump } from '../../src/withdrawals/signed-transactions.sql.ts'
 import { findWithdrawal } from '../../src/withdrawals/withdrawals.sql.ts'
 import { settleNext } from '../../src/workers/settle.ts'
 import { testDatabaseUrl } from '../database.ts'
@@ -104,6 +107,101 @@ test('every row comes back as it was, bytes, large numbers and JSON included', a
   const { rows } = await other.db.query('select from accounts')
   assert.equal(rows.length, 0, 'nothing of it was kept')
 })
+
+test('a folder that is taken, one that cannot be written and a draft that is left over are told apart', async () => {
+  const story = await tellPayouts(CHAIN)
+  const [dataDir, parent] = [await emptyFolder(), await emptyFolder()]
+  const { db } = story.gateway
+  await writeBackup(db, dataDir, `${join(parent, 'deep', 'today')}/`)
+  assert.deepEqual(await readdir(join(parent, 'deep')), ['today'])
+  assert.equal((await stat(join(parent, 'deep', 'today'))).mode & 0o777, 0o700)
+  assert.equal((await stat(join(parent, 'deep', 'today', 'database.jsonl.gz'))).mode & 0o777, 0o600)
+  await writeFile(join(parent, 'file'), '')
+  await assert.rejects(writeBackup(db, dataDir, join(parent, 'file')), { reason: 'folder_exists' })
+  await mkdir(join(parent, 'cut.part'))
+  await assert.rejects(writeBackup(db, dataDir, join(parent, 'cut')), { reason: 'backup_under_way' })
+  // What the disk says, here of a data directory that is none.
+  await assert.rejects(writeBackup(db, '/dev/null', join(parent, 'failed')), {
+    name: 'OutsideFailure',
+    message: /could not be written/,
+  })
+  assert.deepEqual((await readdir(parent)).toSorted(), ['cut.part', 'deep', 'file'])
+})
+
+test('a backup that is not whole is refused, and leaves an empty database', async () => {
+  const story = await tellPayouts(CHAIN)
+  const parent = await emptyFolder()
+  await writeBackup(story.gateway.db, parent, join(parent, 'whole'))
+  const whole = await readFile(join(parent, 'whole', 'database.jsonl.gz'))
+  const damaged = Buffer.from(whole)
+  damaged.fill(0, whole.length / 2, whole.length / 2 + 50)
+  const db = await emptyDatabase()
+  const files = { missing: null, cut: whole.subarray(0, -100), damaged, empty: Buffer.alloc(0) }
+  for (const [name, bytes] of Object.entries(files)) {
+    await mkdir(join(parent, name))
+    if (bytes) await writeFile(join(parent, name, 'database.jsonl.gz'), bytes)
+    await assert.rejects(
+      readBackup({ db, secrets: TEST_SECRETS }, { dataDir: join(parent, 'data') }, join(parent, name)),
+      { reason: 'not_a_backup' },
+      name,
+    )
+  }
+  await readBackup({ db, secrets: TEST_SECRETS }, { dataDir: join(parent, 'data') }, join(parent, 'whole'), {
+    chains: [],
+    addressesAhead: 0,
+  })
+})
+
+for (const journal of ['that survived', 'of the backup'] as const)
+  test(`a bump made after the backup pays once and its hold is not given back, with the journal ${journal}`, async () => {
+    const story = await tellPayouts(CHAIN)
+    const [dataDir, folder] = [await emptyFolder(), join(await emptyFolder(), 'today')]
+    const first = await openGateway(story, dataDir)
+    await story.earn('BTC', 65_000n)
+    await story.earn('BTC', 65_000n)
+    const withdrawal = await story.request('BTC', '0.004')
+    await signAll(first)
+    await story.turnPayer()
+    const { txHash: opening } = await story.now(withdrawal)
+    assert.ok(opening)
+    await writeBackup(story.gateway.db, dataDir, folder)
+
+    assert.ok(await wishBump(story.gateway.db, CHAIN, opening))
+    await signAll(first)
+    await story.turnPayer()
+    const { txHash: bump } = await story.now(withdrawal)
+    assert.notEqual(bump, opening)
+    await story.mine(8)
+    await first.journal.close()
+
+    const newDir = journal === 'that survived' ? dataDir : await emptyFolder()
+    const db = await emptyDatabase()
+    await readBackup({ db, secrets: TEST_SECRETS }, { dataDir: newDir }, folder, {
+      chains: [CHAIN] as ChainName[],
+      addressesAhead: 5,
+    })
+    const restored = await live(db, story.port, newDir)
+    const now = async () => findWithdrawal(db, withdrawal.accountId, withdrawal.id)
+    // The worker may be there long before the signer.
+    await restored.turn()
+    await restored.turn()
+    assert.equal((await now())?.status, 'broadcast')
+    assert.equal(await putBackBumps(restored.signer), journal === 'that survived' ? 1 : 0)
+    await restored.turn()
+    const found = await now()
+    if (journal === 'that survived') {
+      assert.deepEqual([found?.status, found?.txHash], ['completed', bump])
+      assert.deepEqual(await restored.differences(), [])
+      assert.equal(await putBackBumps(restored.signer), 0)
+    } else {
+      assert.deepEqual([found?.status, found?.txHash], ['broadcast', opening])
+      assert.deepEqual(
+        (await restored.differences()).map(({ asset }) => asset),
+        ['BTC'],
+      )
+    }
+    await restored.signer.journal.close()
+  })
 
 for (const journal of ['that survived', 'of the backup'] as const)
   test(`a payout made after the backup is never paid again, with the journal ${journal}`, async () => {

@@ -30,6 +30,8 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
     },
     entryOf: async (_chain, txid) => entries.get(txid) ?? null,
     isPlaced: (_chain, txid) => entries.has(txid) && !unsettled.has(txid),
+    bumpedLines: () => [],
+    isBroken: () => false,
     leftSince: () => 0n,
     close: async () => {},
   }

@@ -1,0 +1,88 @@
+/** `beck restore`: a gateway from its backup, which pays nothing out before its operator has looked. */
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import type { Config } from '../config.ts'
+import { Refusal } from '../core/errors.ts'
+import type { Secrets } from '../core/secrets.ts'
+import type { Tx } from '../db/database.ts'
+import { loadDatabase, notABackup } from '../db/dump.ts'
+import { afterRestore } from '../flows/after-restore.ts'
+import type { Store } from '../store.ts'
+import { currentWallets } from '../wallets/wallets.sql.ts'
+import { DATABASE_FILE } from './backup.ts'
+import { putBackSignerFiles } from './signer-files.ts'
+import type { Terminal } from './terminal.ts'
+import { withStore } from './tool.ts'
+
+/** Into an empty database, on a machine that has the secret key and may have the keystore already. */
+export async function restore(terminal: Terminal, folder: string): Promise<void> {
+  const frozen = await withStore((store, config) => readBackup(store, config, folder), { migrated: false })
+  terminal.answer({ folder, frozen }, [
+    `Restored from ${folder}.`,
+    '',
+    `Nothing of ${frozen.join(', ')} is paid out yet: what was paid after the backup is not known here.`,
+    '  1. If the keystore is lost too: beck wallet init --restore, with the 24 words.',
+    '  2. Start Beck. It catches up with every chain.',
+    '  3. Wait until whatever was sent before the loss is confirmed; then: beck reconcile.',
+    '  4. Where the books agree: beck reconcile --unfreeze. Where they do not, it names what left or arrived.',
+  ])
+}
+
+/**
+ * Cut off at any moment, it leaves an empty database, or one that no Beck starts on until this was called again.
+ *
+ * @returns The coins that pay nothing out until the operator has looked.
+ * @throws {Refusal} `not_a_backup`, `database_not_empty`, `database_is_newer`, `other_secret_key`, `other_journal`.
+ */
+export async function readBackup(
+  store: Pick<Store, 'db' | 'secrets'>,
+  config: Pick<Config, 'dataDir'>,
+  folder: string,
+  options: Parameters<typeof afterRestore>[2] = {},
+): Promise<string[]> {
+  let frozen: string[] = []
+  await loadDatabase(store.db, linesOf(join(folder, DATABASE_FILE)), {
+    async check(tx) {
+      await requireSameSecret(tx, store.secrets)
+      // Before the rows are: without its journal a signer could sign a second time for what they say is unpaid.
+      await putBackSignerFiles(folder, config.dataDir)
+    },
+    async finish(madeAt) {
+      frozen = await afterRestore(store, madeAt, options)
+    },
+  })
+  return frozen
+}
+
+/** Another BECK_SECRET_KEY would show only when the first buyer pays. */
+async function requireSameSecret(tx: Tx, secrets: Secrets): Promise<void> {
+  await currentWallets(tx, secrets).catch(() => {
+    throw new Refusal(
+      'conflict',
+      'other_secret_key',
+      'the backup was made under another BECK_SECRET_KEY; set that one, or put its secret.key into the data directory',
+    )
+  })
+}
+
+/** @throws {Refusal} `not_a_backup` when the file is not there, or not whole. */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  const text = createGunzip().setEncoding('utf8')
+  // What goes wrong shows where it is read.
+  pipeline(createReadStream(path), text).catch(() => {})
+  let parts: string[] = []
+  try {
+    for await (const chunk of text) {
+      const [first = '', ...others] = String(chunk).split('\n')
+      parts.push(first)
+      for (const part of others) {
+        yield parts.join('')
+        parts = [part]
+      }
+    }
+  } catch (error) {
+    throw notABackup(`${path}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}

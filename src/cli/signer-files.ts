@@ -1,0 +1,85 @@
+/** The signer's journal and allowlist in a backup. The signer's directory and the backup call them by the same names. */
+import { copyFile, mkdir, open, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Refusal } from '../core/errors.ts'
+import { lockDirectory } from '../db/directory-lock.ts'
+
+const JOURNAL = 'journal'
+const ALLOWLIST = 'allowlist.json'
+/** Tells the signer that this journal was copied while its signer ran on; see `openJournal`. */
+const COPIED = `${JOURNAL}.copied`
+
+/** @returns The files that were there. */
+export async function saveSignerFiles(dataDir: string, folder: string): Promise<string[]> {
+  const saved: string[] = []
+  for (const file of [JOURNAL, ALLOWLIST])
+    if (await copyIfThere(join(dataDir, 'signer', file), join(folder, file))) saved.push(file)
+  return saved
+}
+
+/**
+ * Puts the signer's files of a backup into its directory. A journal that survived and knows more is kept, and so is an
+ * allowlist. Each is there whole or not at all; doing it again changes nothing.
+ *
+ * @throws {Refusal} `other_journal` when the directory has the journal of another signer; `data_directory_in_use`.
+ */
+export async function putBackSignerFiles(folder: string, dataDir: string): Promise<void> {
+  const home = join(dataDir, 'signer')
+  await mkdir(home, { recursive: true, mode: 0o700 })
+  const lock = lockDirectory(home, 'tool')
+  try {
+    if (await isLonger(join(folder, JOURNAL), join(home, JOURNAL))) {
+      await writeFile(join(home, COPIED), '', { mode: 0o600 })
+      await syncPath(home)
+      await putFile(join(folder, JOURNAL), join(home, JOURNAL))
+    }
+    if ((await readIfThere(join(home, ALLOWLIST))) === null)
+      await putFile(join(folder, ALLOWLIST), join(home, ALLOWLIST))
+    await syncPath(home)
+  } finally {
+    lock.release()
+  }
+}
+
+/** Whether the backup's journal goes on where the present one ends. Half a line at the end, cut off by a copy, is none. */
+async function isLonger(saved: string, present: string): Promise<boolean> {
+  const [backup, own] = [wholeLines(await readIfThere(saved)), wholeLines(await readIfThere(present))]
+  const shorter = Math.min(backup.length, own.length)
+  if (!backup.subarray(0, shorter).equals(own.subarray(0, shorter)))
+    throw new Refusal(
+      'conflict',
+      'other_journal',
+      `${present} is not the one that this backup was made beside; move it away if it belongs to another Beck`,
+    )
+  return backup.length > own.length
+}
+
+const wholeLines = (file: Buffer | null): Buffer =>
+  file?.subarray(0, file.lastIndexOf(0x0a) + 1) ?? Buffer.alloc(0)
+
+async function putFile(from: string, to: string): Promise<void> {
+  if (!(await copyIfThere(from, `${to}.new`))) return
+  await syncPath(`${to}.new`)
+  await rename(`${to}.new`, to)
+}
+
+const ifThere = <Found>(found: Promise<Found>): Promise<Found | null> =>
+  found.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+
+const readIfThere = (path: string): Promise<Buffer | null> => ifThere(readFile(path))
+
+const copyIfThere = async (from: string, to: string): Promise<boolean> =>
+  (await ifThere(copyFile(from, to).then(() => true))) ?? false
+
+/** A file's bytes, or a folder's names, are on the disk when it resolves. */
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
