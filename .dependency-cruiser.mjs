@@ -66,7 +66,7 @@ export default {
     only(
       'signer-is-alone',
       '^src/signer/',
-      '^src/(core|db|signer)/|^src/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|fees)\\.ts$',
+      '^src/(core|db|signer)/|^src/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|fees|limits)\\.ts$',
       'beside signing it shares what must be the same on both sides: derivation, the request, its destination',
     ),
     {

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test, { after } from 'node:test'
+import { riskySettings } from './cli/risky-settings.ts'
 import { readConfig } from './config.ts'
 import { Refusal } from './core/errors.ts'
 import { keepSecretKey, secretKeyFile } from './secret-key.ts'
@@ -83,6 +84,8 @@ test('what cannot be used is refused by name, all of it at once', () => {
     BECK_RATE_LIMIT: '1.5',
     BECK_SANDBOX_BLOCK_MS: '-1',
     BECK_LOG_LEVEL: 'loud',
+    BECK_SIGNER_LIMITS: 'BTC=1',
+    BECK_SIGNER_ALLOWLIST_HOURS: '1d',
   }
   assert.throws(
     () => readConfig(wrong),
@@ -111,6 +114,19 @@ test('no message repeats a credential', () => {
       (error) => error instanceof Refusal && error.message.includes(name) && !error.message.includes(secret),
     )
   }
+})
+
+test('what is dangerous with real money is told', () => {
+  const closed = { BECK_RATES: 'fixed:BTC/USD=65000', BECK_WEBHOOK_ALLOW_PRIVATE: '1' }
+  const node = { BITCOIN_RPC_URL: 'http://u:p@node:8332' }
+  const risks = (env: Record<string, string>) => riskySettings(readConfig(env)).map(({ message }) => message)
+  assert.deepEqual(risks({ ...closed, ...node, BITCOIN_NETWORK: 'regtest' }), [])
+  assert.deepEqual(risks({ ...node, BECK_TRUST_PROXY: '10.0.0.0/8' }), [])
+  const [rates, webhooks, proxy, ...others] = risks({ ...closed, ...node, BECK_TRUST_PROXY: '::1,0.0.0.0/0' })
+  assert.match(rates ?? '', /BECK_RATES/)
+  assert.match(webhooks ?? '', /BECK_WEBHOOK_ALLOW_PRIVATE/)
+  assert.match(proxy ?? '', /BECK_TRUST_PROXY/)
+  assert.deepEqual(others, [])
 })
 
 test('an external database needs a secret key that outlives this machine', () => {

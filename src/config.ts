@@ -11,6 +11,7 @@ import { FIAT_DECIMALS, parseDecimal } from './core/money.ts'
 import { readSecretKey } from './core/secrets.ts'
 import type { GatewaySettings } from './flows/gateway.ts'
 import { fixedRates } from './rates/fixed.ts'
+import { readLimits } from './withdrawals/limits.ts'
 
 export interface NodeConfig<Network extends string = string> {
   readonly rpcUrl: string
@@ -55,14 +56,8 @@ export interface Config {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Read elsewhere: by the signer, which alone knows what its own mean, and by `beck listen` and `beck trigger`. */
-const OTHER_VARIABLES = [
-  'BECK_API_KEY',
-  'BECK_KEYSTORE_PASSPHRASE',
-  'BECK_KEYSTORE_PASSPHRASE_FILE',
-  'BECK_SIGNER_LIMITS',
-  'BECK_SIGNER_ALLOWLIST_HOURS',
-]
+/** Read elsewhere: by the signer, and by `beck listen` and `beck trigger`. */
+const OTHER_VARIABLES = ['BECK_API_KEY', 'BECK_KEYSTORE_PASSPHRASE', 'BECK_KEYSTORE_PASSPHRASE_FILE']
 
 /** Circle's and Tether's contracts on Ethereum's main network. */
 const MAINNET_TOKENS = {
@@ -139,6 +134,15 @@ export function readConfig(env: Environment): Config {
     USDT: read('USDT_CONTRACT', MAINNET_TOKENS.USDT, contractOf, token),
   }
 
+  // The signer's own: what it cannot use is told here, at the start, not in its log.
+  read('BECK_SIGNER_ALLOWLIST_HOURS', null, wholeNumber(0, 9_999), 'whole hours, from 0 to 9999')
+  const hasSignerLimits = read(
+    'BECK_SIGNER_LIMITS',
+    false,
+    limitsOf,
+    'limits in whole coins such as BTC=tx:1,hour:5,day:20;ETH=tx:10',
+  )
+
   const config: Config = {
     port,
     dataDir: resolve(read('BECK_DATA_DIR', './data', (text) => text, 'a directory')),
@@ -192,7 +196,7 @@ export function readConfig(env: Environment): Config {
       wholeNumber(0, 86_400_000),
       'milliseconds, 0 to mine by hand only',
     ),
-    hasSignerLimits: read('BECK_SIGNER_LIMITS', false, () => true, ''),
+    hasSignerLimits,
     logLevel: read(
       'BECK_LOG_LEVEL',
       'info',
@@ -320,6 +324,14 @@ function ratesOf(text: string): { fixed: string | null } | null {
   try {
     fixedRates(fixed)
     return { fixed }
+  } catch {
+    return null
+  }
+}
+
+function limitsOf(text: string): boolean | null {
+  try {
+    return Object.keys(readLimits(text)).length > 0
   } catch {
     return null
   }

@@ -4,6 +4,7 @@ import { showId } from '../core/ids.ts'
 import { openLog } from '../log.ts'
 import { type Beck, ROLES, startBeck } from '../main.ts'
 import { compileInForeground } from '../orderly-exit.ts'
+import { riskySettings } from './risky-settings.ts'
 import type { Terminal } from './terminal.ts'
 
 /** How long closing in order may take before the process ends anyway. */
@@ -18,6 +19,7 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
   const log = openLog(config.logLevel)
   for (const name of config.unknownVariables)
     log.warn({ variable: name }, 'a variable that means nothing to Beck is set; is it a slip?')
+  for (const { message, advice } of riskySettings(config)) log.warn({ advice }, message)
 
   const starting = startBeck(config, role, log)
   const end = endOnce(starting, log.info.bind(log))

@@ -6,7 +6,7 @@ import { Refusal } from '../core/errors.ts'
 import { readSecretKey } from '../core/secrets.ts'
 import { HOUR_MS } from '../core/time.ts'
 import { type NetworkMode, readNetworkMode } from '../wallets/derivation.ts'
-import { type Limits, readLimits } from './policy.ts'
+import { type Limits, readLimits } from '../withdrawals/limits.ts'
 
 export interface SignerConfig {
   readonly databaseUrl: string
@@ -32,8 +32,13 @@ const MAINNET_TOKENS = {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
+/** As the server reads the same variables. Of a passphrase every space counts. */
+const trimmed = (environment: Environment): Environment =>
+  Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value?.trim() || undefined]))
+
 /** @throws {Refusal} naming the variable that is missing or cannot be read. */
-export async function readSignerConfig(env: Environment): Promise<SignerConfig> {
+export async function readSignerConfig(environment: Environment): Promise<SignerConfig> {
+  const env = trimmed(environment)
   const required = (name: string): string => {
     const value = env[name]
     if (value) return value
@@ -59,7 +64,7 @@ export async function readSignerConfig(env: Environment): Promise<SignerConfig> 
     limits: readLimits(env.BECK_SIGNER_LIMITS ?? ''),
     allowlistWaitMs: allowlistWaitMs(env),
     confirmations: confirmationsOf(env.BECK_CONFIRMATIONS ?? ''),
-    passphrase: await passphraseOf(env),
+    passphrase: await passphraseOf(environment),
   }
 }
 
@@ -83,7 +88,7 @@ function confirmationsOf(text: string): Partial<Record<Asset, number>> {
   const pairs = text.split(',').filter((pair) => pair.trim() !== '')
   return Object.fromEntries(
     pairs.map((pair) => {
-      const [asset = '', count = ''] = pair.trim().split('=')
+      const [asset = '', count = ''] = pair.split('=').map((part) => part.trim())
       if (!isAsset(asset) || !/^\d{1,4}$/.test(count))
         throw unusable('BECK_CONFIRMATIONS', `has "${pair}", expected pairs such as BTC=2,LTC=6`)
       return [asset, Number(count)]

@@ -4,6 +4,7 @@
  *   main.ts init [--restore] [--json]   make the keystore (or restore it from 24 words on standard input), publish xpubs
  *   main.ts show [--json]               the account xpubs, and the hot wallet's address of each network
  *   main.ts allow NETWORK ADDRESS       put an address on the allowlist; its waiting time begins
+ *   main.ts check                       whether the settings can be used and the keystore opens; for `beck doctor`
  *   main.ts run                         sign what is requested, until SIGTERM
  */
 import { existsSync } from 'node:fs'
@@ -23,8 +24,9 @@ import { currentWallets, publishWallet } from '../wallets/wallets.sql.ts'
 import { readDestination } from '../withdrawals/destination.ts'
 import { readSignerConfig, type SignerConfig } from './config.ts'
 import { openJournal } from './journal.ts'
-import { createKeystore, entropyOf, newEntropy, rootOf, wordsOf } from './keystore.ts'
+import { createKeystore, entropyOf, newEntropy, openKeystore, rootOf, wordsOf } from './keystore.ts'
 import { allowAddress } from './policy.ts'
+import { putBackBumps } from './put-back.ts'
 import { signerTurn } from './signer.ts'
 import { type ChainKeys, chainKeys, openVault, type Vault } from './vault.ts'
 
@@ -50,12 +52,13 @@ async function main(): Promise<void> {
     if (command === 'init') await init(config, db, values)
     else if (command === 'show') await show(db, config, values)
     else if (command === 'allow') await allow(config, rest)
+    else if (command === 'check') await check(config, db)
     else if (command === 'run') await run(config, db)
     else
       throw new Refusal(
         'invalid',
         'unknown_command',
-        `the signer knows init, show, allow and run; got ${command ?? 'nothing'}`,
+        `the signer knows init, show, allow, check and run; got ${command ?? 'nothing'}`,
       )
   } finally {
     await db.close()
@@ -73,18 +76,26 @@ async function init(config: SignerConfig, db: Database, { json, restore }: Optio
   await createKeystore(config.keystorePath, entropy, config.passphrase)
   const root = await rootOf(entropy)
   const live = NETWORKS.map((network) => chainKeys(root, network, config.modes[network]))
+  // Shown before anything else can fail: they would not be shown again.
+  showInit(restore ? null : wordsOf(entropy), live.map(shownWallet), json)
   await publish(config, db, live)
-  const words = restore ? null : wordsOf(entropy)
-  if (json) return print(JSON.stringify({ ...(words ? { words } : {}), wallets: live.map(shownWallet) }))
-  if (words) {
-    print('These 24 words are the only copy of your funds. Write them down now; they are not shown again.\n')
-    const numbered = words
-      .split(' ')
-      .map((word, index) => `${String(index + 1).padStart(2)} ${word.padEnd(10)}`)
-    for (let row = 0; row < numbered.length; row += 6) print(numbered.slice(row, row + 6).join(' '))
-    print('')
+}
+
+function showInit(words: string | null, wallets: readonly ShownWallet[], json: boolean): void {
+  if (json) print(JSON.stringify({ ...(words ? { words } : {}), wallets }))
+  else {
+    if (words) printWords(words)
+    printWallets(wallets)
   }
-  printWallets(live.map(shownWallet))
+}
+
+function printWords(words: string): void {
+  print('These 24 words are the only copy of your funds. Write them down now; they are not shown again.\n')
+  const numbered = words
+    .split(' ')
+    .map((word, index) => `${String(index + 1).padStart(2)} ${word.padEnd(10)}`)
+  for (let row = 0; row < numbered.length; row += 6) print(numbered.slice(row, row + 6).join(' '))
+  print('')
 }
 
 async function publish(config: SignerConfig, db: Database, keys: readonly ChainKeys[]): Promise<void> {
@@ -138,6 +149,24 @@ async function allow(config: SignerConfig, [network, address]: readonly string[]
   print(`${address} is on the ${known} allowlist`)
 }
 
+async function check(config: SignerConfig, db: Database): Promise<void> {
+  const entropy =
+    config.passphrase === null ? null : await openKeystore(config.keystorePath, config.passphrase)
+  if (!entropy) return
+  const root = await rootOf(entropy)
+  const published = await currentWallets(db, openSecrets(config.secretKey))
+  const foreign = NETWORKS.filter((network) => {
+    const current = published.find(({ chain, mode }) => chain === network && mode === config.modes[network])
+    return current && current.xpub !== chainKeys(root, network, config.modes[network]).xpub
+  })
+  if (foreign.length > 0)
+    throw new Refusal(
+      'conflict',
+      'other_keystore',
+      `it opens, but the current wallets of ${foreign.join(', ')} belong to another keystore: their coins cannot be paid out from here`,
+    )
+}
+
 async function run(config: SignerConfig, db: Database): Promise<void> {
   const log = openSignerLog()
   const secrets = openSecrets(config.secretKey)
@@ -149,10 +178,14 @@ async function run(config: SignerConfig, db: Database): Promise<void> {
   const keys = liveKeys(config, db, log)
   log.info({ unsettled: journal.unsettled().length }, 'the signer runs')
   let failures = 0
-  while (!stopping.signal.aborted) {
+  let putBackFor: Vault | null = null
+  while (!stopping.signal.aborted && !journal.isBroken()) {
     try {
       const vault = await keys()
-      const more = await signerTurn({ db, secrets, journal, config, vault, log })
+      const signer = { db, secrets, journal, config, vault, log }
+      if (vault !== putBackFor) await putBackBumps(signer)
+      putBackFor = vault
+      const more = await signerTurn(signer)
       failures = 0
       if (!more) await pause(IDLE_MS, stopping.signal)
     } catch (error) {
@@ -163,18 +196,34 @@ async function run(config: SignerConfig, db: Database): Promise<void> {
   }
   await journal.close()
   lock.release()
-  log.info({}, 'the signer has ended')
+  if (!journal.isBroken()) {
+    log.info({}, 'the signer has ended')
+    return
+  }
+  log.error(
+    {},
+    "the signer's journal could not be written; it ends, to read it anew when it is started again",
+  )
+  process.exitCode = 1
 }
 
 /** The vault, opened at the first call; opened again when a keystore appears beside a signer that had none. */
 function liveKeys(config: SignerConfig, db: Database, log: Log): () => Promise<Vault> {
   let vault: Vault | null = null
   let lookedAt = 0
+  let usable = config
+  const open = () => openVault(usable, db, openSecrets(config.secretKey))
   return async () => {
     const isWhole = vault !== null && vault.size === CHAINS.length
     if (vault !== null && (isWhole || Date.now() - lookedAt < KEYSTORE_LOOK_MS)) return vault
     lookedAt = Date.now()
-    const opened = await openVault(config, db, openSecrets(config.secretKey))
+    const opened = await open().catch((error: unknown) => {
+      if (!(error instanceof Refusal && error.reason === 'wrong_passphrase')) throw error
+      // Test accounts go on; asking a keystore costs too much to be done again and again.
+      log.error({}, `${error.message}; correct it and start the signer again`)
+      usable = { ...config, passphrase: null }
+      return open()
+    })
     if (opened.size === vault?.size) return vault
     vault = opened
     await announceWallets(config, db, vault, log)
@@ -207,7 +256,7 @@ async function announceWallets(config: SignerConfig, db: Database, vault: Vault,
       { unlimited },
       'BECK_SIGNER_LIMITS gives these coins no limit per hour or day: whoever takes over the server can have all of them paid out',
     )
-  if (live.length === 0 && existsSync(config.keystorePath))
+  if (live.length === 0 && config.passphrase === null && existsSync(config.keystorePath))
     log.warn(
       {},
       'there is a keystore, and BECK_KEYSTORE_PASSPHRASE is not set: withdrawals of live accounts wait',

@@ -4,47 +4,10 @@
  */
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ASSET_FACTS, type Asset, isAsset, type Network, networkOf } from '../core/assets.ts'
-import { Refusal } from '../core/errors.ts'
-import { formatDecimal, parseDecimal } from '../core/money.ts'
+import { ASSET_FACTS, type Asset, type Network, networkOf } from '../core/assets.ts'
+import { formatDecimal } from '../core/money.ts'
 import { DAY_MS, HOUR_MS } from '../core/time.ts'
-
-const SPANS = ['tx', 'hour', 'day'] as const
-type Span = (typeof SPANS)[number]
-
-/** Atoms; what is missing is unlimited. */
-export type Limits = Partial<Record<Asset, Partial<Record<Span, bigint>>>>
-
-/**
- * Reads BECK_SIGNER_LIMITS: `BTC=tx:1,hour:5,day:20;ETH=day:100`, in whole coins.
- *
- * @throws {Refusal} naming the part that is wrong: a limit that cannot be read must not be no limit.
- */
-export function readLimits(text: string): Limits {
-  const limits: Limits = {}
-  for (const part of text.split(';').map((each) => each.trim())) {
-    if (part === '') continue
-    const [asset = '', spans = ''] = part.split('=')
-    if (!isAsset(asset) || spans === '' || limits[asset]) throw unreadable(part)
-    const own: Partial<Record<Span, bigint>> = {}
-    for (const each of spans.split(',')) {
-      const [span = '', amount = ''] = each.trim().split(':')
-      const known = SPANS.find((name) => name === span)
-      const atoms = parseDecimal(amount, ASSET_FACTS[asset].decimals)
-      if (!known || atoms === null || own[known] !== undefined) throw unreadable(each)
-      own[known] = atoms
-    }
-    limits[asset] = own
-  }
-  return limits
-}
-
-const unreadable = (part: string): Refusal =>
-  new Refusal(
-    'invalid',
-    'unusable_setting',
-    `BECK_SIGNER_LIMITS has "${part}", expected for example BTC=tx:1,hour:5,day:20;ETH=tx:10`,
-  )
+import { LIMIT_SPANS, type Limits } from '../withdrawals/limits.ts'
 
 /** `wait`: not now, but perhaps later. `refuse`: never. */
 export type Verdict =
@@ -65,7 +28,7 @@ export function judgeAmount(
 ): Verdict {
   const own = limits[asset]
   if (!own) return { kind: 'allow' }
-  for (const span of SPANS) {
+  for (const span of LIMIT_SPANS) {
     const limit = own[span]
     if (limit === undefined) continue
     if (atoms > limit) return { kind: 'refuse', reason: `limit_per_${span}` }
