@@ -4,6 +4,8 @@ import { destination, type Logger, pino } from 'pino'
 /** Fields that hold secrets by their name. */
 const SECRET_FIELDS = [
   'key',
+  'apiKey',
+  'privateKey',
   'password',
   'passphrase',
   'secret',
@@ -16,6 +18,8 @@ const SECRET_FIELDS = [
   'redisUrl',
   'secretKey',
   'mnemonic',
+  'words',
+  'entropy',
   'seed',
   'xprv',
 ]

@@ -204,6 +204,13 @@ async function listen(config: Config, gateway: Gateway) {
         `port ${config.port} is in use by another program; end it, or set PORT to another one`,
       )
     }
+    if (error instanceof Error && 'code' in error && error.code === 'EACCES') {
+      throw new Refusal(
+        'unavailable',
+        'port_not_permitted',
+        `this user may not listen on port ${config.port}; set PORT to one above 1023 and put a proxy before it`,
+      )
+    }
     throw error
   }
 }

@@ -1,6 +1,6 @@
 /** The database that the settings name: an external one, or the embedded one of the data directory. */
 import type { Config } from './config.ts'
-import { withoutCredentials } from './core/errors.ts'
+import { Refusal, withoutCredentials } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import { openSecrets, type Secrets } from './core/secrets.ts'
 import { type Database, openDatabase } from './db/database.ts'
@@ -22,12 +22,32 @@ export interface Store {
 const DATABASE = 'postgres'
 const CONNECTIONS_MAX = 20
 
-/** @param kind - A server owns the embedded database; a tool uses the running server's or starts it for a moment. */
+/** What disks say of a folder that cannot be worked in; SQLite, which locks it, in words of its own. */
+const UNUSABLE =
+  /EACCES|EPERM|EROFS|ENOSPC|EDQUOT|ENOTDIR|No space left|unable to open database|readonly database|is full/
+
+/**
+ * @param kind - A server owns the embedded database; a tool uses the running server's or starts it for a moment.
+ * @throws {Refusal} `data_directory_unusable`, and whatever keeps PostgreSQL from running.
+ */
 export async function openStore(config: Config, log: Log, kind: HolderKind): Promise<Store> {
-  const open = { dataDir: config.dataDir, log }
+  try {
+    return await open(config, log, kind)
+  } catch (error) {
+    if (error instanceof Refusal || !(error instanceof Error) || !UNUSABLE.test(error.message)) throw error
+    throw new Refusal(
+      'unavailable',
+      'data_directory_unusable',
+      `the data directory ${config.dataDir} cannot be used by this user (${error.message}); make room or give it to him (chown -R), run Beck as its owner, or set BECK_DATA_DIR`,
+    )
+  }
+}
+
+async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> {
+  const place = { dataDir: config.dataDir, log }
   const cluster = config.databaseUrl
     ? null
-    : await (kind === 'server' ? startCluster(open) : borrowCluster(open))
+    : await (kind === 'server' ? startCluster(place) : borrowCluster(place))
   try {
     const url = config.databaseUrl ?? cluster?.url(DATABASE) ?? ''
     const secretKey = config.secretKey ?? (await keepSecretKey(config.dataDir))

@@ -2,11 +2,13 @@
 import { hasLiveAccount } from '../accounts/accounts.sql.ts'
 import { type Config, readConfig } from '../config.ts'
 import { openLog } from '../log.ts'
+import { checkSigner } from '../signer-process.ts'
 import { openStore, type Store } from '../store.ts'
+import { clock } from './doctor/clock.ts'
 import { type Finding, messageOf, wrong } from './doctor/finding.ts'
-import { disk, keystore, nodeVersion, settings } from './doctor/host.ts'
+import { disk, keystore, nodeVersion, privateFiles, settings } from './doctor/host.ts'
 import { chains, rates } from './doctor/outside.ts'
-import { database, secretKey } from './doctor/storage.ts'
+import { database, secretKey, signers } from './doctor/storage.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Ends with 1 when something is wrong; a warning alone does not. */
@@ -47,11 +49,14 @@ async function* examine(): AsyncGenerator<Finding> {
     yield* schema
     if (schema.some(({ state }) => state === 'wrong')) return
     yield await secretKey(config, store)
+    yield* await privateFiles(config)
+    yield* await signers(store)
     const hasLive = await hasLiveAccount(store.db)
     const hasNodes = Object.values(config.nodes).some((node) => node !== null)
-    yield* await keystore(config, process.env, hasLive || hasNodes)
+    yield* await keystore(config, process.env, hasLive || hasNodes, () => checkSigner(config, store))
     yield* await chains(config, store)
     yield await rates(config, hasLive)
+    if (hasLive && config.fixedRates === null) yield await clock()
   } finally {
     await store.close()
   }

@@ -51,7 +51,12 @@ export function lockDirectory(directory: string, kind: HolderKind): DirectoryLoc
     throw new DirectoryInUse(directory, readHolder(holderFile))
   }
   const holder: Holder = { kind, pid: process.pid, host: hostname(), since: new Date().toISOString() }
-  writeFileSync(holderFile, JSON.stringify(holder))
+  try {
+    writeFileSync(holderFile, JSON.stringify(holder))
+  } catch (error) {
+    database.close()
+    throw error
+  }
   return { release: () => database.close() }
 }
 

@@ -1,6 +1,6 @@
 /** `beck doctor` as people run it, on real nodes: it names what is wrong, says what to do, and never shows a secret. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
@@ -60,6 +60,37 @@ test('a keystore that others can read, a passphrase that is not there and missin
   assert.match(about('keystore').advice ?? '', /chmod 600/)
   assert.equal(about('passphrase').state, 'wrong')
   assert.match(about('limits').advice ?? '', /BTC=tx:1/)
+  await rm(join(dataDir, 'keystore.json'))
+})
+
+test('the keystore is opened: its passphrase is right, wrong, or open to everybody', async () => {
+  const passphrase = join(dataDir, 'passphrase')
+  await writeFile(passphrase, 'correct horse battery\n', { mode: 0o600 })
+  const env = { BECK_KEYSTORE_PASSPHRASE_FILE: passphrase }
+  assert.equal(await startBeckProcess(['wallet', 'init'], { ...settings, ...env }).ended, 0)
+  const right = await diagnose(env)
+  assert.deepEqual([right.code, right.about('passphrase').state], [0, 'fine'])
+  assert.match(right.about('passphrase').message, /opens the keystore/)
+
+  const wrong = await diagnose({ BECK_KEYSTORE_PASSPHRASE: 'another horse battery' })
+  assert.deepEqual([wrong.code, wrong.about('passphrase').state], [1, 'wrong'])
+  assert.match(wrong.about('passphrase').message, /does not open/)
+  assert.doesNotMatch(wrong.text, /another horse/)
+
+  await chmod(passphrase, 0o644)
+  assert.match((await diagnose(env)).about('passphrase').advice ?? '', /chmod 600/)
+  await rm(join(dataDir, 'keystore.json'))
+})
+
+test("another keystore than the published wallets' is named", async () => {
+  const env = { BECK_KEYSTORE_PASSPHRASE: 'correct horse battery' }
+  const elsewhere = { ...settings, ...env, BECK_DATA_DIR: join(dataDir, 'elsewhere') }
+  assert.equal(await startBeckProcess(['wallet', 'init'], { ...settings, ...env }).ended, 0)
+  assert.equal(await startBeckProcess(['wallet', 'init'], elsewhere).ended, 0)
+  assert.match(
+    (await diagnose(env)).about('passphrase').message,
+    /bitcoin, litecoin, ethereum belong to another/,
+  )
   await rm(join(dataDir, 'keystore.json'))
 })
 

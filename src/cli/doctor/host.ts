@@ -1,8 +1,9 @@
 /** The machine: Node, settings, the data directory and its disk, the keystore as a file. The signer alone opens it. */
 import { constants } from 'node:fs'
-import { access, readFile, stat, statfs } from 'node:fs/promises'
+import { access, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
+import { riskySettings } from '../risky-settings.ts'
 import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
 
 const NODE_MAJOR_MIN = 24
@@ -36,6 +37,7 @@ export function settings(config: Config): Finding[] {
           ),
         ]
       : []),
+    ...riskySettings(config).map(({ message, advice }) => warning('settings', message, advice)),
     ...config.unknownVariables.map((name) =>
       warning(
         'settings',
@@ -63,11 +65,27 @@ export async function disk(config: Config): Promise<Finding> {
   }
 }
 
-/** @param isNeeded - Whether a live account or a node is there, so that somebody will want to be paid. */
+/** Who reads these can read the database, forge its rows, or learn who was paid what. */
+export async function privateFiles({ dataDir }: Config): Promise<Finding[]> {
+  const files = ['secret.key', 'database.json', 'signer/journal'].map((name) => join(dataDir, name))
+  const modes = await Promise.all(files.map((file) => stat(file).catch(() => null)))
+  return files
+    .filter((_, index) => ((modes[index]?.mode ?? 0) & 0o077) !== 0)
+    .map((file) => openToOthers('files', file))
+}
+
+const openToOthers = (about: string, file: string): Finding =>
+  warning(about, `${file} can be read by other users`, `run: chmod 600 ${file}`)
+
+/**
+ * @param isNeeded - Whether a live account or a node is there, so that somebody will want to be paid.
+ * @param check - What the signer finds wrong when it opens the keystore; null for nothing.
+ */
 export async function keystore(
   config: Config,
   environment: NodeJS.ProcessEnv,
   isNeeded: boolean,
+  check: () => Promise<string | null>,
 ): Promise<Finding[]> {
   const file = join(config.dataDir, 'keystore.json')
   const found = await stat(file).catch(() => null)
@@ -82,7 +100,7 @@ export async function keystore(
         : fine('keystore', 'none yet; test accounts need none'),
     ]
   }
-  return [await readableOnlyHere(file, found.mode), await passphrase(environment), limits(config)]
+  return [await readableOnlyHere(file, found.mode), ...(await passphrase(environment, check)), limits(config)]
 }
 
 async function readableOnlyHere(file: string, mode: number): Promise<Finding> {
@@ -92,24 +110,35 @@ async function readableOnlyHere(file: string, mode: number): Promise<Finding> {
   )
   if (!isReadable)
     return wrong('keystore', `${file} cannot be read by this user`, `run Beck as its owner, or chown ${file}`)
-  if ((mode & 0o077) !== 0)
-    return warning('keystore', `${file} can be read by other users`, `run: chmod 600 ${file}`)
+  if ((mode & 0o077) !== 0) return openToOthers('keystore', file)
   return fine('keystore', `${file}; the 24 words, on paper and elsewhere, are its only backup`)
 }
 
-async function passphrase(environment: NodeJS.ProcessEnv): Promise<Finding> {
+async function passphrase(
+  environment: NodeJS.ProcessEnv,
+  check: () => Promise<string | null>,
+): Promise<Finding[]> {
   const file = environment.BECK_KEYSTORE_PASSPHRASE_FILE
-  if (environment.BECK_KEYSTORE_PASSPHRASE) return fine('passphrase', 'from BECK_KEYSTORE_PASSPHRASE')
-  if (!file)
-    return warning(
-      'passphrase',
-      'neither BECK_KEYSTORE_PASSPHRASE nor BECK_KEYSTORE_PASSPHRASE_FILE is set here',
-      'set one where the signer runs: withdrawals of live accounts wait without it',
-    )
-  return readFile(file).then(
-    () => fine('passphrase', `from ${file}`),
-    (error) => wrong('passphrase', messageOf(error), 'correct BECK_KEYSTORE_PASSPHRASE_FILE'),
-  )
+  if (!environment.BECK_KEYSTORE_PASSPHRASE && !file)
+    return [
+      warning(
+        'passphrase',
+        'neither BECK_KEYSTORE_PASSPHRASE nor BECK_KEYSTORE_PASSPHRASE_FILE is set here',
+        'set one where the signer runs: withdrawals of live accounts wait without it',
+      ),
+    ]
+  const isFile = !environment.BECK_KEYSTORE_PASSPHRASE && file !== undefined
+  const problem = isFile ? await access(file, constants.R_OK).then(() => null, messageOf) : null
+  if (problem !== null) return [wrong('passphrase', problem, 'correct BECK_KEYSTORE_PASSPHRASE_FILE')]
+  const from = isFile ? file : 'BECK_KEYSTORE_PASSPHRASE'
+  const refused = await check()
+  const mode = isFile ? await stat(file).then((found) => found.mode) : 0
+  return [
+    refused === null
+      ? fine('passphrase', `from ${from}; it opens the keystore`)
+      : wrong('passphrase', `from ${from}: ${refused}`, 'correct it, or put the right keystore.json there'),
+    ...((mode & 0o077) === 0 || !file ? [] : [openToOthers('passphrase', file)]),
+  ]
 }
 
 const limits = (config: Config): Finding =>

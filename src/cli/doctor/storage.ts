@@ -1,6 +1,6 @@
 /** The database, its schema and clock, and whether the secret key is the one that it was made with. */
 import type { Config } from '../../config.ts'
-import { readMigrations } from '../../db/migrate.ts'
+import { findUnfinishedRestore, readMigrations } from '../../db/migrate.ts'
 import { secretKeyFile } from '../../secret-key.ts'
 import type { Store } from '../../store.ts'
 import { currentWallets } from '../../wallets/wallets.sql.ts'
@@ -43,6 +43,13 @@ function clocks(askedAtMs: number, answeredAtMs: number, databaseMs: number): Fi
 }
 
 async function migrations(db: Store['db']): Promise<Finding> {
+  const madeAt = await findUnfinishedRestore(db)
+  if (madeAt !== null)
+    return wrong(
+      'migrations',
+      `the restore of the backup of ${madeAt} was cut off`,
+      'run beck restore with that folder again; until then no Beck starts here',
+    )
   const applied = await db
     .query<{ name: string }>('select name from schema_migrations')
     .then(({ rows }) => new Set(rows.map((row) => row.name)))
@@ -61,4 +68,20 @@ export async function secretKey(config: Config, { db, secrets }: Store): Promise
   } catch (error) {
     return wrong('secret key', messageOf(error), `set the key this database was made with (now: ${where})`)
   }
+}
+
+/** Signers on several machines show by their connections, unless a pooler stands between. */
+export async function signers({ db }: Store): Promise<Finding[]> {
+  const { rows } = await db.query<{ host: string }>(
+    `select distinct coalesce(host(client_addr), 'the database machine') as host from pg_stat_activity
+     where application_name = 'beck-signer' and datname = current_database() order by 1`,
+  )
+  if (rows.length < 2) return []
+  return [
+    wrong(
+      'signer',
+      `signers run on ${rows.map(({ host }) => host).join(' and ')}, each counting only its own payouts against the limits`,
+      'end all but one; docs/operators.md says which',
+    ),
+  ]
 }
