@@ -1,11 +1,11 @@
-/** The composition root: settings become ports, ports become a gateway, and a role says which parts of Beck run here. */
+/**
+ * The composition root: settings become ports, ports become a gateway, and a role says which parts of Beck run here. The
+ * HTTP server and the chains are loaded by the roles that run them: each is megabytes of memory to every other one.
+ */
 
 import { hasLiveAccount } from './accounts/accounts.sql.ts'
-import { createBitcoinChain } from './chains/bitcoin/bitcoin-chain.ts'
 import type { ChainPort } from './chains/chain.ts'
-import { createEthereumChain } from './chains/ethereum/ethereum-chain.ts'
 import { SIMULATED_CHAINS } from './chains/simulated/network.ts'
-import { createSimulatedChain } from './chains/simulated/simulated-chain.ts'
 import type { Config } from './config.ts'
 import { type ChainName, NETWORKS, type Network } from './core/assets.ts'
 import { Refusal } from './core/errors.ts'
@@ -15,7 +15,6 @@ import { migrate } from './db/migrate.ts'
 import { type FirstAccount, openFirstAccount } from './flows/first-account.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
 import { readHealth } from './flows/health.ts'
-import { startServer } from './http/server.ts'
 import { fixedRates } from './rates/fixed.ts'
 import { startMarket } from './rates/market.ts'
 import type { Rates } from './rates/rates.ts'
@@ -82,6 +81,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       wake: (queue) => loops.get(queue)?.wake(),
     }
     if (runs('watcher') || runs('worker')) {
+      const { openPorts } = await import('./ports.ts')
       const ports = openPorts(config, store.db, log)
       closers.push(async () => {
         await Promise.all(ports.map((port) => port.close()))
@@ -107,28 +107,6 @@ export const connectedChains = (config: Config): ChainName[] => [
   ...NETWORKS.filter((network) => config.nodes[network] !== null),
   ...SIMULATED_CHAINS,
 ]
-
-/** Opens the port to every connected chain. Nothing is asked of a node before the first call. */
-export function openPorts(config: Config, db: Database, log: Log): ChainPort[] {
-  const { bitcoin, litecoin, ethereum } = config.nodes
-  return [
-    ...(bitcoin ? [createBitcoinChain({ chain: 'bitcoin', ...bitcoin, log })] : []),
-    ...(litecoin ? [createBitcoinChain({ chain: 'litecoin', ...litecoin, log })] : []),
-    ...(ethereum
-      ? [
-          createEthereumChain({
-            rpcUrl: ethereum.rpcUrl,
-            ...(ethereum.wsUrl === null ? {} : { wsUrl: ethereum.wsUrl }),
-            network: ethereum.network,
-            usdcContract: config.tokens.USDC,
-            usdtContract: config.tokens.USDT,
-            log,
-          }),
-        ]
-      : []),
-    ...SIMULATED_CHAINS.map((chain) => createSimulatedChain({ db, chain })),
-  ]
-}
 
 type Closers = (() => Promise<void>)[]
 
@@ -187,6 +165,7 @@ function closeTogether(closers: Closers, loops: readonly Loop[]): void {
 }
 
 async function listen(config: Config, gateway: Gateway) {
+  const { startServer } = await import('./http/server.ts')
   try {
     return await startServer(gateway, {
       port: config.port,

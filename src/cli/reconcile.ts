@@ -2,7 +2,7 @@ import { ASSET_FACTS, type Asset } from '../core/assets.ts'
 import { formatDecimal } from '../core/money.ts'
 import { type Proof, reconcile, unfreeze } from '../flows/reconcile.ts'
 import { openLog } from '../log.ts'
-import { openPorts } from '../main.ts'
+import { openPorts } from '../ports.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 

@@ -5,6 +5,7 @@
  */
 import type { Account } from '../accounts/account.ts'
 import type { BlockRef } from '../chains/chain.ts'
+import { hintAt } from '../chains/simulated/hints.ts'
 import { type ChainStore, holdingKey, mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
 import {
   isSimulated,
@@ -12,7 +13,6 @@ import {
   SIMULATED_CHAINS,
   type SimulatedChainName,
 } from '../chains/simulated/network.ts'
-import { hintAt } from '../chains/simulated/simulated-chain.ts'
 import { chainsDue, lockSimulatedChain } from '../chains/simulated/store.sql.ts'
 import { ASSET_FACTS, type Network } from '../core/assets.ts'
 import { invalidField, invariant, Refusal } from '../core/errors.ts'

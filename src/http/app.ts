@@ -148,7 +148,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
 
   const size = options.rateLimit ?? DEFAULT_RATE_LIMIT
   const limiter = options.redisUrl
-    ? openSharedBuckets(options.redisUrl, size, gateway.log)
+    ? await openSharedBuckets(options.redisUrl, size, gateway.log)
     : openLocalBuckets(size)
   app.addHook('onClose', () => limiter.close())
   const guard = guardRoutes(openAuthenticator(gateway.db), limiter)

@@ -143,7 +143,7 @@ test('with Redis two processes share one bucket; without it each counts for itse
   }
   const size = { perSecond: 0.01, burst: 10 }
   const open = () => openSharedBuckets(redis.url, size, log)
-  const [one, two] = [open(), open()]
+  const [one, two] = [await open(), await open()]
   const ready = async (buckets: typeof one) => {
     // The first answers may come from the process itself, while it connects.
     for (

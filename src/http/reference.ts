@@ -5,12 +5,16 @@ import { type OpenApiDocument, type Operation, openApiDocument } from './openapi
 import type { Route } from './route.ts'
 
 export function registerReference(app: FastifyInstance, routes: readonly Route[]): void {
-  const document = openApiDocument(routes)
-  const json = JSON.stringify(document)
-  const page = drawReference(document)
   const styleHash = createHash('sha256').update(STYLE).digest('base64')
+  const answers = onFirstUse(() => {
+    const document = openApiDocument(routes)
+    return { json: JSON.stringify(document), page: drawReference(document) }
+  })
   app.get('/openapi.json', (_request, reply) =>
-    reply.type('application/json; charset=utf-8').header('Access-Control-Allow-Origin', '*').send(json),
+    reply
+      .type('application/json; charset=utf-8')
+      .header('Access-Control-Allow-Origin', '*')
+      .send(answers().json),
   )
   app.get('/docs', (_request, reply) =>
     reply
@@ -20,8 +24,17 @@ export function registerReference(app: FastifyInstance, routes: readonly Route[]
         `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
       )
       .header('X-Content-Type-Options', 'nosniff')
-      .send(page),
+      .send(answers().page),
   )
+}
+
+/** Most processes are never asked for what this makes: megabytes of objects on the way to two texts. */
+function onFirstUse<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }
 
 interface Schema {

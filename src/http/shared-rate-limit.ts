@@ -1,5 +1,4 @@
 /** The buckets of all processes, in Redis. While Redis is away each process counts for itself. */
-import { Redis } from 'ioredis'
 import { withoutCredentials } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type BucketSize, describeTake, openLocalBuckets, type RateLimiter, TOLERANCE } from './rate-limit.ts'
@@ -23,7 +22,9 @@ return { allowed and 1 or 0, string.format('%.3f', full - now) }`
 /** A request does not wait longer than this for Redis. */
 const ANSWER_WITHIN_MS = 100
 
-export function openSharedBuckets(url: string, size: BucketSize, log: Log): RateLimiter {
+/** Loads the client of Redis, which nobody else pays for. */
+export async function openSharedBuckets(url: string, size: BucketSize, log: Log): Promise<RateLimiter> {
+  const { Redis } = await import('ioredis')
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

@@ -5,7 +5,7 @@
  * `contracts/Balances.sol` is run as a constructor instead and never deployed. A thousand addresses with two tokens
  * are 4 calls in one batch instead of 3,000.
  */
-import { encodeDeployData } from 'viem'
+import { encodeDeployData } from 'viem/utils'
 import { OutsideFailure } from '../../core/errors.ts'
 import artifacts from './contracts/artifacts.json' with { type: 'json' }
 import type { RpcAnswer, RpcCall } from './rpc.ts'

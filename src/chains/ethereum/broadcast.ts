@@ -1,5 +1,5 @@
 /** Sending signed bytes, and understanding what the many Ethereum clients answer to it. */
-import { keccak256 } from 'viem'
+import { keccak256 } from 'viem/utils'
 import { OutsideFailure } from '../../core/errors.ts'
 import type { BroadcastOutcome } from '../chain.ts'
 import { isUnsupported, type Rpc, type RpcError } from './rpc.ts'

@@ -1,7 +1,7 @@
 /** What the simulated networks are like: addresses of the test networks, constant fees, a chain id of their own. */
 import { createHash, randomBytes } from 'node:crypto'
 import { Address, OutScript, TEST_NETWORK } from '@scure/btc-signer'
-import { isAddress } from 'viem'
+import { isAddress } from 'viem/utils'
 import type { Asset, ChainName } from '../../core/assets.ts'
 import type { FeeRates } from '../chain.ts'
 

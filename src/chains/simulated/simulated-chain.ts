@@ -1,10 +1,10 @@
 /** The port to a simulated chain, wherever it is kept. */
-import { EventEmitter } from 'node:events'
 import type { Asset } from '../../core/assets.ts'
 import { invariant, OutsideFailure } from '../../core/errors.ts'
 import type { Database } from '../../db/database.ts'
 import type { ChainPort, ChainTransaction, Mempool, Outpoint } from '../chain.ts'
 import { accept } from './accept.ts'
+import { hints } from './hints.ts'
 import {
   type ChainReads,
   claimKey,
@@ -28,10 +28,6 @@ export const createSimulatedChain = (options: { db: Database; chain: SimulatedCh
     reads: readsOf(options.db, options.chain),
     change: (work) => options.db.transaction(async (tx) => work(await lockSimulatedChain(tx, options.chain))),
   })
-
-/** Wakes the watchers of this process: something happened on the chain and is committed. */
-export const hintAt = (chain: SimulatedChainName): boolean => hints.emit(chain)
-const hints = new EventEmitter().setMaxListeners(0)
 
 const MEMPOOL_BATCH = 500
 

@@ -2,9 +2,10 @@
  * The pages' scripts and style, read once. Scripts are modules without a bundler: types are stripped, comments and
  * indentation left behind. They lie in a folder named by the hash of all of them, so each may be kept for ever.
  */
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { stripTypeScriptTypes } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 
 export interface WebFile {
@@ -26,24 +27,19 @@ export interface WebFiles {
 }
 
 const WEB = new URL('../../../web/', import.meta.url)
+const STRIP_TYPES = fileURLToPath(new URL('./strip-types.ts', import.meta.url))
 const FIRST_MODULE = 'checkout.ts'
 const STYLE = 'checkout.css'
 const EMBED = 'embed.ts'
 
-const read = (name: string): string => {
-  const text = readFileSync(new URL(name, WEB), 'utf8')
-  return lean(name.endsWith('.ts') ? stripTypes(text) : text)
-}
-
-/** What runs this program's own sources; called by name it warns that it is experimental, which no operator needs. */
-function stripTypes(text: string): string {
-  const { emitWarning } = process
-  process.emitWarning = () => {}
-  try {
-    return stripTypeScriptTypes(text)
-  } finally {
-    process.emitWarning = emitWarning
-  }
+/** What runs this program's own sources. By name it warns that it is experimental, which no operator needs to read. */
+function stripTypes(texts: readonly string[]): string[] {
+  const stripped = execFileSync(process.execPath, ['--no-warnings', STRIP_TYPES], {
+    input: JSON.stringify(texts),
+    encoding: 'utf8',
+    maxBuffer: Number.POSITIVE_INFINITY,
+  })
+  return JSON.parse(stripped)
 }
 
 const lean = (text: string): string =>
@@ -72,17 +68,21 @@ export function loadWebFiles(): WebFiles {
 }
 
 function readAll(): WebFiles {
-  const names = readdirSync(WEB).filter(
-    (name) => name === STYLE || (/^[\w-]+\.ts$/.test(name) && name !== EMBED && !name.endsWith('.test.ts')),
-  )
-  const texts = names.sort().map((name) => ({ name, text: read(name) }))
+  const names = readdirSync(WEB)
+    .filter((name) => name === STYLE || (/^[\w-]+\.ts$/.test(name) && !name.endsWith('.test.ts')))
+    .sort()
+  const modules = names.filter((name) => name !== STYLE)
+  const read = (name: string) => readFileSync(new URL(name, WEB), 'utf8')
+  const stripped = stripTypes(modules.map(read))
+  const textOf = (name: string) => lean(name === STYLE ? read(name) : (stripped[modules.indexOf(name)] ?? ''))
+  const texts = names.filter((name) => name !== EMBED).map((name) => ({ name, text: textOf(name) }))
   const hash = createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, 16)
   const pathOf = (name: string) => `/checkout-assets/${hash}/${name}`
-  const others = names.filter((name) => name !== STYLE && name !== FIRST_MODULE)
+  const others = modules.filter((name) => name !== EMBED && name !== FIRST_MODULE)
   return {
     kept: new Map(texts.map(({ name, text }) => [pathOf(name), webFile(pathOf(name), text)])),
     modules: [pathOf(FIRST_MODULE), ...others.map(pathOf)],
     style: pathOf(STYLE),
-    embed: webFile('/checkout.js', read(EMBED)),
+    embed: webFile('/checkout.js', textOf(EMBED)),
   }
 }

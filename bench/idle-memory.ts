@@ -1,0 +1,94 @@
+/**
+ * What each role holds in memory when it has nothing to do, and how long it takes to be ready: started as `npm start` does,
+ * one after the other, on a PostgreSQL of its own.
+ *
+ *   node bench/idle-memory.ts
+ *
+ * The first start of each is not measured: it compiles modules, which later ones find compiled. The signer is two
+ * processes, of which the one that holds the keys is named apart. Bar: design, section 11.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { freePort, startCluster } from '../src/db/embedded.ts'
+import { TEST_SECRET_KEY } from '../test/wallet.ts'
+
+const MB_MAX = 130
+const READY_MS_MAX = 3_000
+const IDLE_MS = 10_000
+const ROLES = ['api', 'worker', 'watcher', 'signer', 'all']
+const PROGRAM = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))
+const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/beck', import.meta.url))
+
+interface Figures {
+  readonly readyMs: number
+  /** Resident set of the role's process and of those that it started. */
+  readonly megabytes: readonly number[]
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const cluster = await startCluster({ dataDir: join(folder, 'postgres') })
+try {
+  let isGood = true
+  for (const role of ROLES) {
+    await run(role, 0)
+    const { readyMs, megabytes } = await run(role, IDLE_MS)
+    const [own = Number.NaN, ...others] = megabytes
+    // The bar is for one role, and `all` is four of them.
+    isGood &&= readyMs <= READY_MS_MAX && (role === 'all' || Math.max(...megabytes) <= MB_MAX)
+    process.stdout.write(
+      `${role}: ${own.toFixed(0)} MB${others.map((one) => `, its signer ${one.toFixed(0)} MB`).join('')}; ` +
+        `ready after ${readyMs.toFixed(0)} ms\n`,
+    )
+  }
+  process.stdout.write(`bars: ${MB_MAX} MB, ${READY_MS_MAX} ms: ${isGood ? 'met' : 'MISSED'}\n`)
+  process.exitCode = isGood ? 0 : 1
+} finally {
+  await cluster.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+
+async function run(role: string, idleMs: number): Promise<Figures> {
+  const began = performance.now()
+  const child = spawn(process.execPath, ['--max-semi-space-size=4', PROGRAM, 'start', '--role', role], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
+      DATABASE_URL: cluster.url('postgres'),
+      BECK_SECRET_KEY: TEST_SECRET_KEY.toString('hex'),
+      BECK_DATA_DIR: join(folder, role),
+      BECK_SANDBOX_BLOCK_MS: '0',
+      PORT: String(await freePort()),
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const ready = Promise.withResolvers<void>()
+  createInterface(child.stderr).on('line', (line) => {
+    if (line.includes('Beck is ready')) ready.resolve()
+    if (!line.includes('"level":"info"')) process.stderr.write(`${line}\n`)
+  })
+  const ended = once(child, 'exit')
+  await Promise.race([ready.promise, ended.then(() => assert.fail(`${role} ended by itself`))])
+  const readyMs = performance.now() - began
+  await new Promise((resolve) => setTimeout(resolve, idleMs))
+  const pids = [child.pid, ...(await childrenOf(child.pid))]
+  const megabytes = await Promise.all(pids.map(residentMegabytes))
+  child.kill('SIGTERM')
+  await ended
+  return { readyMs, megabytes }
+}
+
+async function childrenOf(pid: number | undefined): Promise<number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return text.split(' ').filter(Boolean).map(Number)
+}
+
+async function residentMegabytes(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return (Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1_024) / 1e6
+}
