@@ -7,12 +7,15 @@ import { Refusal } from '../core/errors.ts'
 import type { PaymentId } from '../core/ids.ts'
 import { divideDown, divideHalfUp } from '../core/money.ts'
 import type { Tx } from '../db/database.ts'
+import type { Deposit } from '../deposits/deposit.ts'
+import { listDeposits } from '../deposits/deposits.sql.ts'
 import { announce } from '../events/announce.sql.ts'
 import { adjustCustomer } from '../payments/customers.sql.ts'
 import type { Payment } from '../payments/payment.ts'
 import { lockPayment, updatePayment } from '../payments/payments.sql.ts'
 import { lockUnresolved } from '../payments/unresolved-funds.sql.ts'
 import { convertFiat, feeMinor, fiatValue, splitCredit } from '../rates/quote.ts'
+import { sumRefunded } from '../withdrawals/withdrawals.sql.ts'
 import { creditFunds } from './book-payment.ts'
 import type { Gateway } from './gateway.ts'
 import { drawPayment } from './read-payment.ts'
@@ -65,8 +68,10 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
       `nothing is held for this payment: it is ${payment.status} and all it received was credited or refunded`,
     )
   }
+  const deposits = await listDeposits(tx, account.id, payment.id)
+  const inTime = atomsAtQuote(payment, deposits, await sumRefunded(tx, payment))
   // A rate that is missing refuses before anything is posted.
-  const shares = held.map((funds) => share(gateway, account, payment, funds))
+  const shares = held.map((funds) => share(gateway, account, payment, inTime, funds))
   const settlements = payment.settlements + 1
   let recovered = 0n
   for (const accepted of shares) {
@@ -123,6 +128,18 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
   return completed
 }
 
+/**
+ * What the quote's rate still holds for: what came within the window, less what was credited or refunded already. A
+ * refund takes these coins first, so that late ones never get a rate that was over. A payment that was given up has none.
+ */
+function atomsAtQuote(payment: Payment, deposits: readonly Deposit[], refundedAtoms: bigint): bigint {
+  if (payment.status !== 'underpaid' && payment.status !== 'overpaid') return 0n
+  const inTime = deposits.filter(({ asset, booked, late }) => asset === payment.asset && booked && !late)
+  const credited = (payment.creditedAtoms ?? 0n) + (payment.gatewayFeeAtoms ?? 0n)
+  const left = inTime.reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n) - credited - refundedAtoms
+  return left > 0n ? left : 0n
+}
+
 interface Share {
   readonly asset: Payment['asset']
   readonly netAtoms: bigint
@@ -131,26 +148,58 @@ interface Share {
   readonly feeMinor: bigint
 }
 
-/** What held funds are worth, rounded down, and how the fee divides them: the fee takes the fraction of an atom. */
+/** What held funds are worth, part of them at the quote and the rest at the rate of now, and how the fee divides them. */
 function share(
   gateway: Gateway,
   account: Account,
   payment: Payment,
-  held: { asset: Payment['asset']; atoms: bigint },
+  inTime: bigint,
+  { asset, atoms }: { asset: Payment['asset']; atoms: bigint },
 ): Share {
-  const atQuote =
-    held.asset === payment.asset && (payment.status === 'underpaid' || payment.status === 'overpaid')
-  const grossMinor = atQuote
-    ? divideDown(held.atoms * payment.fiatMinor, payment.dueAtoms)
-    : fiatValue(
-        held.atoms,
-        held.asset,
-        gateway.rates[account.mode].rate(held.asset, payment.fiatCurrency).ratio,
-      )
-  const fee = atQuote
-    ? divideHalfUp(grossMinor * payment.quotedFeeMinor, payment.fiatMinor)
-    : feeMinor(grossMinor, gateway.settings.feeBps)
-  const netAtoms =
-    grossMinor === 0n ? held.atoms : splitCredit(held.atoms, grossMinor, grossMinor - fee).netAtoms
-  return { asset: held.asset, netAtoms, feeAtoms: held.atoms - netAtoms, grossMinor, feeMinor: fee }
+  const own = asset === payment.asset ? inTime : 0n
+  const quoted = own < atoms ? own : atoms
+  const parts: Worth[] = []
+  if (quoted > 0n) parts.push(worthAtQuote(payment, quoted))
+  if (quoted < atoms) parts.push(worthNow(gateway, account, payment, asset, atoms - quoted))
+  const sum = (pick: (part: Worth) => bigint): bigint => parts.reduce((total, part) => total + pick(part), 0n)
+  const netAtoms = sum(netOf)
+  return {
+    asset,
+    netAtoms,
+    feeAtoms: atoms - netAtoms,
+    grossMinor: sum((part) => part.grossMinor),
+    feeMinor: sum((part) => part.feeMinor),
+  }
 }
+
+interface Worth {
+  readonly atoms: bigint
+  /** Rounded down. */
+  readonly grossMinor: bigint
+  readonly feeMinor: bigint
+}
+
+function worthAtQuote(payment: Payment, atoms: bigint): Worth {
+  const grossMinor = divideDown(atoms * payment.fiatMinor, payment.dueAtoms)
+  return {
+    atoms,
+    grossMinor,
+    feeMinor: divideHalfUp(grossMinor * payment.quotedFeeMinor, payment.fiatMinor),
+  }
+}
+
+function worthNow(
+  gateway: Gateway,
+  account: Account,
+  payment: Payment,
+  asset: Payment['asset'],
+  atoms: bigint,
+): Worth {
+  const { ratio } = gateway.rates[account.mode].rate(asset, payment.fiatCurrency)
+  const grossMinor = fiatValue(atoms, asset, ratio)
+  return { atoms, grossMinor, feeMinor: feeMinor(grossMinor, gateway.settings.feeBps) }
+}
+
+/** The fee takes the fraction of an atom; coins worth less than a cent pay none. */
+const netOf = ({ atoms, grossMinor, feeMinor: fee }: Worth): bigint =>
+  grossMinor === 0n ? atoms : splitCredit(atoms, grossMinor, grossMinor - fee).netAtoms

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import test, { describe } from 'node:test'
 import { testPayment } from '../../test/gateway.ts'
+import { TEST_RATES } from '../../test/rates.ts'
 import { type Story, tellStory } from '../../test/story.ts'
+import { fixedRates } from '../rates/fixed.ts'
 import { acceptPayment } from './resolve-payment.ts'
 
 /** Litecoin at 100 dollars: a payment of 100 dollars is exactly one coin, its fee one hundredth of it. */
@@ -223,6 +225,45 @@ describe('a payment on a chain with six confirmations', () => {
     const accepted = await story.read(payment)
     assert.deepEqual([accepted.status, accepted.net_fiat, accepted.fee_fiat], ['completed', 49.5, 0.5])
     assert.equal(await story.balance('available'), 49_500_000n)
+    await story.proveBooks()
+  })
+
+  test('of what is accepted, coins of the window count at the quote and late ones at the rate of that moment', async () => {
+    const story = await tellStory()
+    const [under, over] = [
+      await testPayment(story.gateway, story.account),
+      await testPayment(story.gateway, story.account),
+    ]
+    await story.pay(under, 60_000_000n)
+    await story.pay(over, COIN + 20_000_000n)
+    await story.mine(6)
+    await story.look()
+    for (const payment of [under, over]) await story.endWindow(payment)
+    await story.look()
+    for (const payment of [under, over]) await story.pay(payment, 40_000_000n)
+    await story.mine(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, under, over), ['underpaid', 'overpaid'])
+
+    const half = fixedRates(TEST_RATES.replace('LTC/USD=100', 'LTC/USD=50'))
+    const later = { ...story.gateway, rates: { live: half, test: half } }
+    for (const { id } of [under, over])
+      await story.gateway.db.transaction((tx) => acceptPayment(later, tx, story.account, id))
+    const [first, second] = [await story.read(under), await story.read(over)]
+    // 0.6 coins at 100 dollars and 0.4 at 50; the quote, 0.2 at 100 and 0.4 at 50.
+    assert.deepEqual([first.status, first.net_fiat, first.fee_fiat], ['completed', 79.2, 0.8])
+    assert.deepEqual([second.status, second.net_fiat, second.fee_fiat], ['completed', 138.6, 1.4])
+    assert.equal(await story.balance('available'), NET + NET + 59_400_000n)
+    assert.equal(await story.balance('unresolved'), 0n)
+    await story.proveBooks()
+
+    // All that came in time was credited: what comes now is late, whatever the payment was.
+    await story.pay(over, 20_000_000n)
+    await story.mine(6)
+    await story.look()
+    await story.gateway.db.transaction((tx) => acceptPayment(later, tx, story.account, over.id))
+    const third = await story.read(over)
+    assert.deepEqual([third.status, third.net_fiat, third.fee_fiat], ['completed', 148.5, 1.5])
     await story.proveBooks()
   })
 
