@@ -131,7 +131,7 @@ program
   .option('--after <event>', 'go on after this event; from now on when left out')
   .option(
     '--key <key>',
-    'API key with the scope webhooks:read; better the variable BECK_API_KEY, which no list of processes shows',
+    'API key with webhooks:read and payments:read; better the variable BECK_API_KEY, which no list of processes shows',
   )
   .option('--api <url>', 'where Beck answers', localApi)
   .action(async (options: { forwardTo: string; after?: string; key?: string; api: string }) => {

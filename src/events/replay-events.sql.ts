@@ -2,6 +2,7 @@
 import { invalidField } from '../core/errors.ts'
 import { type AccountId, type EventId, readId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
+import type { EventType } from './event.ts'
 
 export interface EventPage {
   /** Bodies exactly as they are signed and sent. */
@@ -19,15 +20,16 @@ export interface EventPage {
  * is read in a statement of its own, before the events' snapshot: in one statement, a transaction that commits
  * between the two would be missed by both. All processes of Beck connect as one role, which sees its own sessions.
  *
- * @param after - An event's public id; `latest` for the newest one's cursor and no event; null for the oldest kept.
+ * @param wanted.types - Others are passed over.
+ * @param wanted.after - An event's public id; `latest` for the newest one's cursor and no event; null for the oldest kept.
  * @throws {Refusal} `invalid` when the account has no such event, or no longer.
  */
 export async function replayEvents(
   db: Queryable,
   accountId: AccountId,
-  after: string | null,
-  limit: number,
+  wanted: { readonly types: readonly EventType[]; readonly after: string | null; readonly limit: number },
 ): Promise<EventPage> {
+  const { types, after, limit } = wanted
   const settled = await db.query<{ before: string }>(
     `select least(statement_timestamp(), min(xact_start))::text as before from pg_stat_activity
      where datname = current_database() and backend_xid is not null and pid <> pg_backend_pid()`,
@@ -35,19 +37,19 @@ export async function replayEvents(
   const before = settled.rows[0]?.before
   if (after === 'latest') {
     const { rows } = await db.query<{ id: EventId }>(
-      `select id from events where account_id = $1 and created_at < $2::timestamptz
+      `select id from events where account_id = $1 and created_at < $2::timestamptz and type = any($3)
        order by created_at desc, id desc limit 1`,
-      [accountId, before],
+      [accountId, before, types],
     )
     return { bodies: [], hasMore: false, cursor: rows[0]?.id ?? null }
   }
   const from = after === null ? null : await readCursor(db, accountId, after)
   const { rows } = await db.query<{ id: EventId; body: string }>(
     `select id, body from events
-     where account_id = $1 and created_at < $2::timestamptz
+     where account_id = $1 and created_at < $2::timestamptz and type = any($5)
        and ($3::uuid is null or (created_at, id) > (select created_at, id from events where account_id = $1 and id = $3))
      order by created_at, id limit $4`,
-    [accountId, before, from, limit + 1],
+    [accountId, before, from, limit + 1, types],
   )
   const given = rows.slice(0, limit)
   return {

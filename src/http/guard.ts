@@ -10,7 +10,9 @@ import { hostOf, openCounter, type RateLimiter } from './rate-limit.ts'
 /** Keys that one address may get wrong in a minute. A good key is looked at first, so this never locks one out. */
 const FAILED_ATTEMPTS_MAX = 50
 
-export type Guard = (scope: Scope) => (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+export type Guard = (
+  scopes: readonly Scope[],
+) => (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 export function guardRoutes(authenticator: Authenticator, limiter: RateLimiter): Guard {
   const failures = openCounter(FAILED_ATTEMPTS_MAX, MINUTE_MS)
@@ -32,7 +34,7 @@ export function guardRoutes(authenticator: Authenticator, limiter: RateLimiter):
     throw missingKey()
   }
 
-  return (scope) => async (request, reply) => {
+  return (scopes) => async (request, reply) => {
     reply.header('Cache-Control', 'no-store')
     const caller = await authenticate(request)
     request.caller = caller
@@ -47,6 +49,6 @@ export function guardRoutes(authenticator: Authenticator, limiter: RateLimiter):
         take.retryAfterSeconds,
       )
     }
-    requireScope(caller, scope)
+    for (const scope of scopes) requireScope(caller, scope)
   }
 }

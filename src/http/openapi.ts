@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, written from the same rows that register the routes. */
 import type { TSchema } from 'typebox'
 import { failure } from './envelope.ts'
-import type { Method, Route } from './route.ts'
+import { type Method, type Route, scopesOf } from './route.ts'
 import { Envelope } from './schemas.ts'
 
 type Json = { readonly [name: string]: unknown }
@@ -15,6 +15,7 @@ export interface Operation {
   readonly parameters: readonly Json[]
   readonly requestBody?: Json
   readonly responses: Json
+  /** Several are separated by a blank, as OAuth does. */
   readonly 'x-scope': string
   /** Whether the contract has this operation, or Beck added it. */
   readonly 'x-origin': 'contract' | 'beck'
@@ -140,18 +141,20 @@ export function openApiDocument(routes: readonly Route[]): OpenApiDocument {
 function operation(route: Route): Operation {
   const status = String(route.status ?? 200)
   const takesBody = route.method !== 'GET' && route.body !== undefined
+  const scopes = scopesOf(route)
+  const named = scopes.map((scope) => `\`${scope}\``).join(' and ')
   return {
     operationId: operationId(route.method, route.path),
     summary: route.summary,
     description: [
       route.description,
-      `Needs the scope \`${route.scope}\`.`,
+      `Needs the scope${scopes.length > 1 ? 's' : ''} ${named}.`,
       route.ours && 'An addition of Beck.',
     ]
       .filter(Boolean)
       .join(' '),
     tags: [tagOf(route)],
-    security: [{ ApiKey: [route.scope] }, { Bearer: [route.scope] }],
+    security: [{ ApiKey: scopes }, { Bearer: scopes }],
     parameters: [
       ...parametersIn('path', route.params),
       ...parametersIn('query', route.query),
@@ -190,7 +193,7 @@ function operation(route: Route): Operation {
         ]),
       ),
     },
-    'x-scope': route.scope,
+    'x-scope': scopes.join(' '),
     'x-origin': route.ours ? 'beck' : 'contract',
   }
 }

@@ -11,7 +11,7 @@ import { answerTo } from './errors.ts'
 import type { Guard } from './guard.ts'
 import { answerOnce, hashRequest, type Reply, readIdempotencyKey } from './idempotency.ts'
 import { isStorable, textProblem } from './json-body.ts'
-import type { Route } from './route.ts'
+import { type Route, scopesOf } from './route.ts'
 import { Envelope, Fields } from './schemas.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -19,7 +19,7 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 export function registerRoute(app: FastifyInstance, gateway: Gateway, route: Route, guard: Guard): void {
   const status = route.status ?? 200
   const query = route.query ?? Fields({})
-  const guarded = guard(route.scope)
+  const guarded = guard(scopesOf(route))
   const takesBody = route.method !== 'GET'
   const body = route.body ?? Fields({})
   app.route({
@@ -51,10 +51,11 @@ async function handle(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   invariant(request.caller, 'an API route ran before its guard')
-  const { account } = request.caller
+  const { account, scopes } = request.caller
   const call = {
     gateway,
     account,
+    scopes,
     params: request.params as Static<TSchema>,
     query: request.query as Static<TSchema>,
     body: request.body as Static<TSchema>,

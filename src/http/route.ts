@@ -14,6 +14,8 @@ interface Call<Params extends TSchema, Query extends TSchema, Body extends TSche
   readonly gateway: Gateway
   /** Everything read or written belongs to this account. */
   readonly account: Account
+  /** All that the key may do. */
+  readonly scopes: readonly Scope[]
   readonly params: Static<Params>
   readonly query: Static<Query>
   readonly body: Static<Body>
@@ -35,6 +37,8 @@ interface Row<P extends TSchema, Q extends TSchema, B extends TSchema, D extends
   /** Below `/v1`, parameters as `:id`. */
   readonly path: string
   readonly scope: Scope
+  /** Scopes needed beside it: the answer shows what another resource's routes show. */
+  readonly alsoScopes?: readonly Scope[]
   /** In the reference: one short line. */
   readonly summary: string
   /** In the reference: what the line leaves open. */
@@ -76,6 +80,9 @@ export interface WriteRoute<
 }
 
 export type Route = ReadRoute | WriteRoute
+
+/** What a key needs to call it. */
+export const scopesOf = ({ scope, alsoScopes = [] }: Route): readonly Scope[] => [scope, ...alsoScopes]
 
 type Nothing = TObject<Record<string, never>>
 

@@ -7,7 +7,7 @@ import { SCOPES } from '../accounts/api-key.ts'
 import { type IdPrefix, newId, newPublicId, showId } from '../core/ids.ts'
 import { routes } from './api/routes.ts'
 import { refusalsOf } from './openapi.ts'
-import type { Route } from './route.ts'
+import { type Route, scopesOf } from './route.ts'
 
 const gateway = await testGateway()
 const app = await testApp(gateway)
@@ -47,18 +47,20 @@ const made = await makeOneOfEach(owner)
 for (const route of routes) {
   const name = `${route.method} ${route.path}`
 
-  test(`${name} needs a key, and the scope ${route.scope} alone is enough`, async () => {
+  test(`${name} needs a key, and ${scopesOf(route).join(' and ')} alone is enough`, async () => {
     assert.equal((await call(app, null, route.method, pathOf(route), bodyOf(route))).status, 401)
-    const others = await testKey(
-      gateway.db,
-      stranger.account,
-      SCOPES.filter((scope) => scope !== route.scope),
-    )
-    const refused = await call(app, others, route.method, pathOf(route), bodyOf(route))
-    const { code, reason } = refused.error
-    assert.deepEqual([refused.status, code, reason], [403, 'HTTP_403', 'missing_scope'])
-    assert.match(refused.error.message, new RegExp(route.scope))
-    const enough = await testKey(gateway.db, stranger.account, [route.scope])
+    for (const needed of scopesOf(route)) {
+      const others = await testKey(
+        gateway.db,
+        stranger.account,
+        SCOPES.filter((scope) => scope !== needed),
+      )
+      const refused = await call(app, others, route.method, pathOf(route), bodyOf(route))
+      const { code, reason } = refused.error
+      assert.deepEqual([refused.status, code, reason], [403, 'HTTP_403', 'missing_scope'])
+      assert.match(refused.error.message, new RegExp(needed))
+    }
+    const enough = await testKey(gateway.db, stranger.account, scopesOf(route))
     const answer = await call(app, enough, route.method, pathOf(route), bodyOf(route))
     assert.ok(![401, 403].includes(answer.status), answer.text)
   })

@@ -40,11 +40,13 @@ export const events: readonly Route[] = [
     method: 'GET',
     path: '/events',
     scope: 'webhooks:read',
+    alsoScopes: ['payments:read'],
     ours: true,
     summary: 'Replay events',
     description:
       'The events of the last 30 days, oldest first, as they were sent. Give `cursor` of one answer as `after` of the ' +
-      'next: nothing is left out and nothing comes twice, whatever happens in between.',
+      'next: nothing is left out and nothing comes twice, whatever happens in between. Events hold whole payments, so ' +
+      '`payments:read` is needed too; `payout.completed` holds a withdrawal and comes to keys with `withdrawals:read`.',
     query: Fields({
       after: Type.Optional(
         Type.String({
@@ -63,8 +65,15 @@ export const events: readonly Route[] = [
     }),
     refusals: { 400: ['unknown_event'] },
     example: { data: { items: [EXAMPLE], has_more: false, cursor: EXAMPLE.id } },
-    async read({ db, account, query }) {
-      const page = await replayEvents(db, account.id, query.after ?? null, query.limit ?? LIMIT_DEFAULT)
+    async read({ db, account, scopes, query }) {
+      const types = EVENT_TYPES.filter(
+        (type) => type !== 'payout.completed' || scopes.includes('withdrawals:read'),
+      )
+      const page = await replayEvents(db, account.id, {
+        types,
+        after: query.after ?? null,
+        limit: query.limit ?? LIMIT_DEFAULT,
+      })
       return {
         // Numbers of the merchant's metadata keep their digits, as in the body that was signed.
         items: page.bodies.map((body) => parseVerbatim(body) as EventShown),

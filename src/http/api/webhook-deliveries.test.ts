@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test, { after } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { call, testApp, testMerchant } from '../../../test/api.ts'
+import { call, testApp, testKey, testMerchant } from '../../../test/api.ts'
 import { testGateway } from '../../../test/gateway.ts'
 import { showId } from '../../core/ids.ts'
 import { openDatabase } from '../../db/database.ts'
@@ -227,6 +227,38 @@ test('events are replayed in order, page by page, as they were sent, to their ow
     assert.deepEqual([refused.status, refused.error.reason], [400, 'unknown_event'])
   }
   assert.equal((await events('?limit=101')).status, 400)
+})
+
+test('a key is given the events of what it may read', async () => {
+  const { account: own, key: ownKey } = await testMerchant(db)
+  await happen({ id: 'pay_1' }, own)
+  await db.transaction((tx) =>
+    announce(tx, {
+      accountId: own.id,
+      type: 'payout.completed',
+      cause: 'withdrawal:1',
+      data: { id: 'wd_1' },
+    }),
+  )
+  const shown = async (by: string, query = '') => {
+    const { data } = await get(`/events${query}`, by)
+    return { ids: data.items.map((event: { data: { id: string } }) => event.data.id), cursor: data.cursor }
+  }
+  const all = await shown(ownKey)
+  assert.deepEqual(all.ids, ['pay_1', 'wd_1'])
+  assert.equal((await shown(ownKey, '?after=latest')).cursor, all.cursor)
+
+  const payments = await testKey(db, own, ['webhooks:read', 'payments:read'])
+  const some = await shown(payments)
+  assert.deepEqual(some.ids, ['pay_1'])
+  assert.equal((await shown(payments, '?after=latest')).cursor, some.cursor)
+  assert.deepEqual((await shown(payments, `?after=${all.cursor}`)).ids, [])
+
+  for (const scopes of [['webhooks:read'], ['webhooks:read', 'withdrawals:read']] as const) {
+    const refused = await get('/events', await testKey(db, own, scopes))
+    assert.deepEqual([refused.status, refused.error.reason], [403, 'missing_scope'])
+    assert.match(refused.error.message, /payments:read/)
+  }
 })
 
 test('an event whose transaction commits late is neither skipped nor does it come out of order', async () => {
