@@ -18,15 +18,13 @@ import { createBitcoinChain } from '../src/chains/bitcoin/bitcoin-chain.ts'
 import { parseBlock } from '../src/chains/bitcoin/block.ts'
 import type { ChainPort } from '../src/chains/chain.ts'
 import { SILENT } from '../src/core/log.ts'
-import { openSecrets } from '../src/core/secrets.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openChainView, takeLease } from '../src/deposits/chain-view.sql.ts'
-import type { Gateway } from '../src/flows/gateway.ts'
 import { applyBlock } from '../src/flows/observe-chain.ts'
-import { fixedRates } from '../src/rates/fixed.ts'
-import { openAddressPool } from '../src/wallets/address-pool.sql.ts'
+import { gatewayOn } from '../test/gateway-on.ts'
+import { TEST_SECRETS } from '../test/wallet.ts'
 import { type MadeBlock, makeBlock } from './block-scan/made-block.ts'
 
 const SCAN_MS_MAX = 200
@@ -115,27 +113,7 @@ function firstPaid(): number {
 }
 
 async function measure(db: Database, port: ChainPort): Promise<boolean> {
-  const rates = fixedRates('BTC/USD=65000')
-  const secrets = openSecrets(Buffer.alloc(32, 1))
-  const gateway: Gateway = {
-    db,
-    settings: {
-      publicUrl: 'http://127.0.0.1',
-      feeBps: 100n,
-      payoutFeeBps: 10n,
-      minFiatMinor: 50n,
-      maxFiatMinor: 100_000_000n,
-      broadcastWaitMs: 0,
-      confirmations: {},
-      webhookAllowPrivate: false,
-      tokenContracts: [],
-    },
-    rates: { live: rates, test: rates },
-    addresses: openAddressPool(secrets),
-    secrets,
-    log: SILENT,
-    wake() {},
-  }
+  const gateway = gatewayOn(db, TEST_SECRETS)
   const first = { identity: 'bench', height: 0, hash: GENESIS, parentHash: GENESIS, time: new Date() }
   await db.transaction((tx) => openChainView(tx, 'bitcoin', first, []))
   const lease = await takeLease(db, 'bitcoin', 'bench')

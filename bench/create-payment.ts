@@ -15,17 +15,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Account } from '../src/accounts/account.ts'
-import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { createApiKey } from '../src/accounts/api-keys.sql.ts'
 import { type AccountId, newId, type PaymentId, showId } from '../src/core/ids.ts'
-import { SILENT } from '../src/core/log.ts'
 import { openDatabase, type Tx } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { createPayment } from '../src/flows/create-payment.ts'
 import type { Gateway } from '../src/flows/gateway.ts'
 import { startServer } from '../src/http/server.ts'
-import { sandboxRates } from '../src/rates/sandbox.ts'
+import { testAccount } from '../test/gateway.ts'
+import { gatewayOn } from '../test/gateway-on.ts'
 import { fillTestWallets } from '../test/wallet.ts'
 
 const RATIO_MIN = 0.4
@@ -41,36 +40,12 @@ const cluster = await startCluster({ dataDir: folder, settings })
 try {
   const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: CONCURRENCY })
   await migrate(db)
-  const { pool, secrets } = await fillTestWallets(db, {
+  const { secrets } = await fillTestWallets(db, {
     freshPerChain: 2 * (ROUNDS + 1) * perRound + 10,
     chains: ['sim-litecoin'],
   })
-  const rates = sandboxRates()
-  const gateway: Gateway = {
-    db,
-    settings: {
-      publicUrl: 'http://127.0.0.1',
-      feeBps: 100n,
-      payoutFeeBps: 10n,
-      minFiatMinor: 50n,
-      maxFiatMinor: 100_000_000n,
-      broadcastWaitMs: 0,
-      confirmations: {},
-      webhookAllowPrivate: false,
-      tokenContracts: [],
-    },
-    rates: { live: rates, test: rates },
-    addresses: pool,
-    secrets,
-    log: SILENT,
-    wake: () => {},
-  }
-  const account = await insertAccount(db, {
-    name: 'Shop',
-    email: 'a@b.example',
-    mode: 'test',
-    currency: 'USD',
-  })
+  const gateway = gatewayOn(db, secrets)
+  const account = await testAccount(gateway)
   const { key } = await createApiKey(db, {
     accountId: account.id,
     mode: account.mode,

@@ -18,10 +18,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Account } from '../src/accounts/account.ts'
-import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { createSimulatedChain } from '../src/chains/simulated/simulated-chain.ts'
 import { type SessionId, showId } from '../src/core/ids.ts'
-import { SILENT } from '../src/core/log.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { freePort, startCluster } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
@@ -29,9 +27,10 @@ import { createSession, pickCoin } from '../src/flows/checkout.ts'
 import type { Gateway } from '../src/flows/gateway.ts'
 import { mineInSandbox, payInSandbox, wakeSandboxWatchers } from '../src/flows/sandbox.ts'
 import type { Payment } from '../src/payments/payment.ts'
-import { sandboxRates } from '../src/rates/sandbox.ts'
 import { startSettler } from '../src/workers/settle.ts'
 import { startWatcher } from '../src/workers/watch.ts'
+import { testAccount } from '../test/gateway.ts'
+import { gatewayOn } from '../test/gateway-on.ts'
 import { fillTestWallets, TEST_SECRET_KEY } from '../test/wallet.ts'
 
 const BYTES_MAX = 16 * 1_024
@@ -51,13 +50,9 @@ try {
   const url = cluster.url('postgres')
   const db = openDatabase({ url, connectionsMax: CONNECTIONS })
   await migrate(db)
-  const gateway = await openGateway(db)
-  const account = await insertAccount(db, {
-    name: 'Shop',
-    email: 'a@b.example',
-    mode: 'test',
-    currency: 'USD',
-  })
+  const { secrets } = await fillTestWallets(db, { freshPerChain: pages + 10, chains: ['sim-litecoin'] })
+  const gateway = gatewayOn(db, secrets)
+  const account = await testAccount(gateway)
   const sessions = await startCheckouts(gateway, account)
 
   const port = await freePort()
@@ -135,30 +130,6 @@ async function requireFiles(count: number): Promise<void> {
   const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(limits)?.[1]
   if (hard === 'unlimited' || Number(hard) >= count) return
   throw new Error(`a process may open ${hard} files here, and ${count} are needed: ulimit -n ${count}`)
-}
-
-async function openGateway(db: Database): Promise<Gateway> {
-  const { pool, secrets } = await fillTestWallets(db, { freshPerChain: pages + 10, chains: ['sim-litecoin'] })
-  const rates = sandboxRates()
-  return {
-    db,
-    settings: {
-      publicUrl: 'http://127.0.0.1',
-      feeBps: 100n,
-      payoutFeeBps: 10n,
-      minFiatMinor: 50n,
-      maxFiatMinor: 100_000_000n,
-      broadcastWaitMs: 0,
-      confirmations: {},
-      webhookAllowPrivate: false,
-      tokenContracts: [],
-    },
-    rates: { live: rates, test: rates },
-    addresses: pool,
-    secrets,
-    log: SILENT,
-    wake: () => {},
-  }
 }
 
 interface Checkout {

@@ -12,7 +12,7 @@ import { awaitBroadcast } from '../src/flows/await-broadcast.ts'
 import { requestWithdrawal } from '../src/flows/request-withdrawal.ts'
 import { answerOnce, hashRequest } from '../src/http/idempotency.ts'
 import { startPayer } from '../src/workers/pay-out.ts'
-import { gatewayOn } from './gateway.ts'
+import { gatewayOn } from './gateway-on.ts'
 import { type Answer, type Ask, KILL_CONFIRMATIONS } from './kill-protocol.ts'
 import { TEST_SECRETS } from './wallet.ts'
 

@@ -1,6 +1,7 @@
 /** The reference at `/docs`: the OpenAPI document as one page, drawn here, without a script and without a third party. */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import { escapeText } from './hosted/html.ts'
 import { type OpenApiDocument, type Operation, openApiDocument } from './openapi.ts'
 import type { Route } from './route.ts'
 
@@ -186,16 +187,7 @@ function boundsOf(schema: Schema): string {
   return lines.join('; ')
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-const text = (value: string | undefined): string =>
-  (value ?? '').replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
+const text = (value: string | undefined): string => escapeText(value ?? '')
 
 /** Text whose `code` is set as code. */
 const prose = (value: string | undefined): string => text(value).replace(/`([^`]+)`/g, '<code>$1</code>')

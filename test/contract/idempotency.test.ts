@@ -9,7 +9,8 @@ import { startServer } from '../../src/http/server.ts'
 import { post } from '../../src/ledger/post.sql.ts'
 import { storeFeeRates } from '../../src/withdrawals/fee-rates.sql.ts'
 import { type ApiAnswer, readAnswer, testMerchant, UNLIMITED } from '../api.ts'
-import { gatewayOn, testGateway } from '../gateway.ts'
+import { testGateway } from '../gateway.ts'
+import { gatewayOn } from '../gateway-on.ts'
 import { ENOUGH } from './contract.ts'
 
 const gateway = await testGateway({ freshPerChain: 40, chains: ['sim-litecoin'] })

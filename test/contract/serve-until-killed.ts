@@ -2,7 +2,7 @@
 import { openDatabase } from '../../src/db/database.ts'
 import { startServer } from '../../src/http/server.ts'
 import { UNLIMITED } from '../api.ts'
-import { gatewayOn } from '../gateway.ts'
+import { gatewayOn } from '../gateway-on.ts'
 import { TEST_SECRETS } from '../wallet.ts'
 
 const db = openDatabase({ url: process.argv[2] ?? '' })

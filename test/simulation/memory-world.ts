@@ -3,19 +3,16 @@
 import type { Account } from '../../src/accounts/account.ts'
 import { mine } from '../../src/chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../src/chains/simulated/memory.ts'
-import { SIMULATED_TOKENS, type SimulatedChainName } from '../../src/chains/simulated/network.ts'
+import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import { simulatedPort } from '../../src/chains/simulated/simulated-chain.ts'
 import { InvariantBroken } from '../../src/core/errors.ts'
 import type { AccountId } from '../../src/core/ids.ts'
 import type { Log } from '../../src/core/log.ts'
-import type { Gateway } from '../../src/flows/gateway.ts'
 import { meetChain } from '../../src/flows/observe-chain.ts'
-import { fixedRates } from '../../src/rates/fixed.ts'
 import type { Signer } from '../../src/signer/signer.ts'
 import { type ChainKeys, chainKeys } from '../../src/signer/vault.ts'
-import { openAddressPool } from '../../src/wallets/address-pool.sql.ts'
 import type { Branch, DerivedAddress } from '../../src/wallets/derivation.ts'
-import { TEST_RATES } from '../rates.ts'
+import { gatewayOn } from '../gateway-on.ts'
 import { TEST_SECRETS, testMode, testRoot } from '../wallet.ts'
 import { Checker } from './check.ts'
 import { dumpTables } from './dump.ts'
@@ -95,27 +92,8 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
   const start = (name: string): Process => {
     const worker: Worker = { name, crashIn: null, dead: false }
     const db = tables.open(worker)
-    const rates = fixedRates(TEST_RATES)
     const log = complaining(complaints)
-    const gateway: Gateway = {
-      db,
-      settings: {
-        publicUrl: 'http://127.0.0.1:8080',
-        feeBps: 100n,
-        payoutFeeBps: 10n,
-        minFiatMinor: 50n,
-        maxFiatMinor: 100_000_000n,
-        confirmations: {},
-        tokenContracts: Object.values(SIMULATED_TOKENS),
-        webhookAllowPrivate: true,
-        broadcastWaitMs: 0,
-      },
-      rates: { live: rates, test: rates },
-      addresses: openAddressPool(TEST_SECRETS),
-      secrets: TEST_SECRETS,
-      log,
-      wake() {},
-    }
+    const gateway = gatewayOn(db, TEST_SECRETS, log)
     const tick = () => tables.tick(worker)
     const bare = simulatedPort(storage)
     const noting = {
