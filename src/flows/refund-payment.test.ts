@@ -4,7 +4,9 @@ import { test } from 'node:test'
 import { testAccount, testPayment } from '../../test/gateway.ts'
 import { tellPayouts } from '../../test/payout-story.ts'
 import { signAll } from '../../test/payouts.ts'
+import { TEST_RATES } from '../../test/rates.ts'
 import type { Payment } from '../payments/payment.ts'
+import { fixedRates } from '../rates/fixed.ts'
 import type { Withdrawal } from '../withdrawals/withdrawal.ts'
 import { cancelPayment } from './cancel-payment.ts'
 import { refundPayment } from './request-withdrawal.ts'
@@ -106,6 +108,22 @@ test('a part may be refunded and the rest accepted; more than is held may not', 
   assert.equal(await story.balance('unresolved'), 0n)
   assert.ok((await story.balance('available')) - before > COIN)
   await assert.rejects(story.refund(payment), { reason: 'already_refunded' })
+  await story.proveBooks()
+})
+
+test('a part refunded is of the coins that came in time: late ones never get their rate', async () => {
+  const story = await tellRefunds()
+  const { payment } = await WAYS.underpaid(story)
+  await story.complete(await story.refund(payment, '0.1'))
+  await story.endWindow(payment)
+  await story.payAndConfirm(payment, COIN / 5n)
+  assert.equal(await story.status(payment), 'underpaid')
+  const half = fixedRates(TEST_RATES.replace('LTC/USD=100', 'LTC/USD=50'))
+  const later = { ...story.gateway, rates: { live: half, test: half } }
+  await story.gateway.db.transaction((tx) => acceptPayment(later, tx, story.account, payment.id))
+  // 0.15 coins at 100 dollars and 0.2 at 50.
+  const { net_fiat, fee_fiat } = await story.read(payment)
+  assert.deepEqual([net_fiat, fee_fiat], [24.75, 0.25])
   await story.proveBooks()
 })
 
