@@ -14,8 +14,10 @@ import { COMPILE_CACHE } from '../src/compile-cache.ts'
 import { ensurePrerequisites } from './prerequisites.ts'
 import { endStuckFiles, RUNNING_FILES_VARIABLE } from './stuck-files.ts'
 
-/** Of a test, and of a file with all its tests; the longest file takes a quarter of it. */
-const DEFAULT_LIMIT_MS = 480_000
+/** Of one test; the longest takes a quarter of it. */
+const TEST_LIMIT_MS = 300_000
+/** What a file may take beyond one test that hangs: the run tells of the test before its file is ended. */
+const FILE_EXTRA_MS = 180_000
 /** Of the whole run: far beyond what it takes, and short enough to be told what hangs. */
 const RUN_LIMIT_MS = 17 * 60_000
 
@@ -29,7 +31,7 @@ const { values } = parseArgs({
   options: { 'test-timeout': { type: 'string' } },
   strict: false,
 })
-const limitMs = Number(values['test-timeout'] ?? DEFAULT_LIMIT_MS)
+const testLimitMs = Number(values['test-timeout'] ?? TEST_LIMIT_MS)
 
 // A part of the tests may need none of them, and says itself what it misses.
 if (chosen.length === 0) await ensurePrerequisites()
@@ -44,7 +46,7 @@ const child = spawn(
     '--import=./test/running-file.ts',
     '--test',
     '--test-global-setup=test/global-setup.ts',
-    `--test-timeout=${limitMs}`,
+    `--test-timeout=${testLimitMs}`,
     '--test-concurrency=2',
     ...options,
     ...files,
@@ -61,7 +63,7 @@ const child = spawn(
 )
 
 const tell = (line: string) => process.stderr.write(`npm test: ${line}\n`)
-const stopLooking = endStuckFiles(runningFiles, limitMs, tell)
+const stopLooking = endStuckFiles(runningFiles, testLimitMs + FILE_EXTRA_MS, tell)
 const runLimit = setTimeout(() => {
   tell(`the tests have not ended within ${RUN_LIMIT_MS / 60_000} minutes`)
   child.kill('SIGTERM')

@@ -11,6 +11,7 @@ import { storeFeeRates } from '../../src/withdrawals/fee-rates.sql.ts'
 import { type ApiAnswer, readAnswer, testMerchant, UNLIMITED } from '../api.ts'
 import { testGateway } from '../gateway.ts'
 import { gatewayOn } from '../gateway-on.ts'
+import { waitFor } from '../wait-for.ts'
 import { ENOUGH } from './contract.ts'
 
 const gateway = await testGateway({ freshPerChain: 40, chains: ['sim-litecoin'] })
@@ -28,7 +29,7 @@ await gateway.db.transaction((tx) =>
 const serve = async () => {
   const shared = gatewayOn(gateway.db, gateway.secrets)
   // A withdrawal's answer waits a moment for its broadcast, as in life.
-  const settings = { ...shared.settings, broadcastWaitMs: 1_000 }
+  const settings = { ...shared.settings, broadcastWaitMs: 3_000 }
   const server = await startServer(
     { ...shared, settings },
     { port: 0, host: '127.0.0.1', rateLimit: UNLIMITED },
@@ -148,15 +149,15 @@ test('a payout that is broadcast while 100 requests wait for their answer is bro
     Array.from({ length: 100 }, (_, index) => send(ports[index % 2 === 0 ? 0 : 1], path, 'quick', body)),
   )
   // In the place of the payer.
-  for (let sent = 0; sent === 0; ) {
+  await waitFor('the withdrawal is asked for', async () => {
     const { rowCount } = await gateway.db.query(
       `update withdrawals set status = 'broadcast', tx_hash = $2, broadcast_at = now()
        where id = (select id from withdrawals where account_id = $1 order by id desc limit 1)
          and (select count(*) from withdrawals where account_id = $1) = $3`,
       [account.id, 'ab'.repeat(32), before + 1],
     )
-    sent = rowCount
-  }
+    return rowCount === 1 || null
+  })
   const answers = await requests
   assert.equal(new Set(answers.map((answer) => answer.text)).size, 1)
   assert.deepEqual([answers[0]?.data.status, answers[0]?.data.tx_hash], ['broadcast', 'ab'.repeat(32)])
@@ -167,38 +168,37 @@ test('while the first request runs, others with its key wait for it and get its 
   const { path, body } = REQUESTS[1]
   const before = await count('withdrawals')
   // Another transaction holds the balance, so that the first request waits inside its own.
-  let letGo = () => {}
+  const locked = Promise.withResolvers<void>()
+  const letGo = Promise.withResolvers<void>()
   const holding = gateway.db.transaction(async (tx) => {
     await tx.query('select from balances where account_id = $1 for update', [account.id])
-    await new Promise<void>((resolve) => {
-      letGo = resolve
-    })
+    locked.resolve()
+    await letGo.promise
   })
+  await locked.promise
   try {
     const first = send(ports[0], path, 'in-flight', body)
     await waiting(1)
     const second = send(ports[1], path, 'in-flight', body)
     await waiting(2)
-    letGo()
+    letGo.resolve()
     assert.equal((await first).status, 201)
     assert.equal((await second).text, (await first).text)
     assert.equal((await second).headers['idempotent-replayed'], 'true')
     assert.equal(await count('withdrawals'), before + 1)
   } finally {
-    letGo()
+    letGo.resolve()
     await holding
   }
 })
 
-/** Until so many requests wait for a lock. */
-async function waiting(requests: number): Promise<void> {
-  for (;;) {
+const waiting = (requests: number) =>
+  waitFor(`${requests} requests wait for a lock`, async () => {
     const { rowCount } = await gateway.db.query(
       `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     )
-    if (rowCount >= requests) return
-  }
-}
+    return rowCount >= requests || null
+  })
 
 /** A server in a process of its own that kills itself at the crash point. */
 async function startDoomed(crash: string): Promise<{ port: number; child: ChildProcess }> {
