@@ -72,6 +72,32 @@ test('a hint wakes, also after the node restarted, and stopping ends it at once'
   rpc.close()
 })
 
+test('hints without end of a busy mempool wake ever less often, and blocks as often as before', async () => {
+  const publisher = new Publisher({ linger: 0 })
+  after(() => publisher.close())
+  await publisher.bind('tcp://127.0.0.1:*')
+  const address = publisher.lastEndpoint ?? assert.fail('bound')
+  const rpc = openRpc(await nodeThatNames([{ type: 'pubsequence', address, hwm: 1000 }]), 1)
+  let wakes = 0
+  const stop = listenForHints(rpc, () => (wakes += 1), SILENT)
+  after(stop)
+  const publish = async (label: 'A' | 'C') => {
+    await publisher.send(['sequence', Buffer.concat([Buffer.alloc(32), Buffer.from(label)]), Buffer.alloc(4)])
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  while (wakes === 0) await publish('A')
+  const began = performance.now()
+  while (wakes < 4) await publish('A')
+  assert.ok(performance.now() - began >= 1_700, 'after a quarter, a half and a whole second')
+
+  const before = wakes
+  const sent = performance.now()
+  while (wakes < before + 8) await publish('C')
+  assert.ok(performance.now() - sent < 6_000, 'four a second')
+  stop()
+  rpc.close()
+})
+
 test('a node without hints, or whose answer makes no sense, wakes nobody and breaks nothing', async () => {
   for (const answer of [
     [],

@@ -9,8 +9,10 @@ import type { RpcClient } from './rpc.ts'
 
 /** How often the node is asked for its sockets: it may have restarted with others, or not run at first. */
 const DISCOVERY_MS = 30 * SECOND_MS
-/** A busy mempool hints many times a second; the watcher is woken at most this often. */
+/** The watcher is woken at most this often. */
 const WAKE_EVERY_MS = 250
+/** A busy mempool hints without end, and each look reads the names of all that wait: no oftener than without hints. */
+const WAKE_FOR_TRANSACTIONS_EVERY_MS = 1 * SECOND_MS
 const RECONNECT_MS = 1 * SECOND_MS
 const RECONNECT_MS_MAX = 10 * SECOND_MS
 /** `hashtx`, `rawblock` and so on say the same as these, at greater length. */
@@ -19,7 +21,8 @@ const TOPICS = ['hashblock', 'rawblock', 'hashtx', 'rawtx', 'sequence']
 /** Calls `wake` soon after each hint. Returns the way to stop, which is immediate. */
 export function listenForHints(rpc: RpcClient, wake: () => void, log: Log): () => void {
   const sockets = new Map<string, Subscriber>()
-  const hint = throttled(wake)
+  const ofBlock = throttled(wake, WAKE_EVERY_MS)
+  const ofTransaction = throttled(wake, WAKE_FOR_TRANSACTIONS_EVERY_MS)
   let stopped = false
   let timer: NodeJS.Timeout | undefined
 
@@ -37,7 +40,7 @@ export function listenForHints(rpc: RpcClient, wake: () => void, log: Log): () =
       if (stopped) return socket.close()
       sockets.set(address, socket)
       log.debug({ endpoint: rpc.endpoint, address }, 'listening for hints of the node')
-      void forward(socket, hint.call)
+      void forward(socket, (isBlock) => (isBlock ? ofBlock : ofTransaction).call())
     }
   }
   const again = () => {
@@ -52,7 +55,8 @@ export function listenForHints(rpc: RpcClient, wake: () => void, log: Log): () =
   return () => {
     stopped = true
     clearTimeout(timer)
-    hint.stop()
+    ofBlock.stop()
+    ofTransaction.stop()
     for (const socket of sockets.values()) socket.close()
     sockets.clear()
   }
@@ -93,18 +97,23 @@ async function subscribe(address: string): Promise<Subscriber> {
   return socket
 }
 
-async function forward(socket: Subscriber, hint: () => void): Promise<void> {
+async function forward(socket: Subscriber, hint: (isBlock: boolean) => void): Promise<void> {
   try {
-    for await (const _ of socket) hint()
+    for await (const [topic, body] of socket) hint(tellsOfBlock(String(topic), body))
   } catch {
     // The socket was closed while it waited.
   }
 }
 
-/** At once, and then at most once in a while, the last call never lost. */
-function throttled(act: () => void): { call(): void; stop(): void } {
+/** `sequence` tells of everything: a hash, and `C` or `D` for a block that was connected or disconnected. */
+const tellsOfBlock = (topic: string, body?: Uint8Array): boolean =>
+  topic === 'sequence' ? body?.[32] === 0x43 || body?.[32] === 0x44 : topic.endsWith('block')
+
+/** At once, and then at most once in a while, which grows as long as calls do not cease; the last call is never lost. */
+function throttled(act: () => void, whileMsMax: number): { call(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined
   let again = false
+  let whileMs = WAKE_EVERY_MS
   const call = () => {
     if (timer) {
       again = true
@@ -113,10 +122,11 @@ function throttled(act: () => void): { call(): void; stop(): void } {
     act()
     timer = setTimeout(() => {
       timer = undefined
+      whileMs = again ? Math.min(whileMs * 2, whileMsMax) : WAKE_EVERY_MS
       if (!again) return
       again = false
       call()
-    }, WAKE_EVERY_MS).unref()
+    }, whileMs).unref()
   }
   return {
     call,
