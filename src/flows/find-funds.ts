@@ -81,18 +81,27 @@ const askFor = async (port: ChainPort, lookups: readonly Uint8Array[]): Promise<
   throw new OutsideFailure(`${port.chain} cannot be searched`, { retryable: false })
 }
 
-interface Placed extends Find {
+interface Place {
   readonly branch: Branch
   readonly position: bigint
-  readonly coin: FoundFunds['funds'][number]['coin']
+  readonly address: string
   readonly lookup: Uint8Array
 }
 
+interface Placed extends Find, Place {
+  readonly coin: FoundFunds['funds'][number]['coin']
+}
+
 interface Found {
-  readonly at: FoundFunds['at'] | null
+  readonly at: FoundFunds['at']
   readonly finds: readonly Placed[]
 }
 
+/**
+ * Asks for all addresses at once, and for twice as many as long as some near the end hold something: what counts is the
+ * last answer alone, which is of one block. A pass over Bitcoin's coins takes minutes however many are asked for, and
+ * another block may come between two.
+ */
 async function searchChain(
   wallet: Wallet,
   ask: (lookups: readonly Uint8Array[]) => Promise<FoundFunds>,
@@ -101,26 +110,22 @@ async function searchChain(
   const { chain, mode } = wallet
   const key = readAccountKey(chain, mode, wallet.xpub)
   const root = accountPath(networkOfChain(chain), mode)
-  const finds: Placed[] = []
-  let at: FoundFunds['at'] | null = null
-  for (let start = 0n; ; start += BigInt(gap)) {
-    const window = BRANCHES.flatMap((branch) =>
-      Array.from({ length: gap }, (_, index) => {
-        const position = start + BigInt(index)
-        return { branch, position, ...key.derive(branch, position) }
-      }),
-    )
-    const places = new Map(window.map((place) => [Buffer.from(place.lookup).toString('hex'), place]))
-    const { at: asked, funds } = await ask(window.map(({ lookup }) => lookup))
-    // The tip of the last window counts: what the first one saw is still there, or the search is taken again.
-    at = at === null || at.hash === asked.hash ? asked : null
-    for (const { lookup, asset, atoms, coin } of funds) {
-      const place = places.get(Buffer.from(lookup).toString('hex'))
-      if (!place) continue
-      const path = `${root}/${place.branch}/${place.position}`
-      finds.push({ ...place, chain, asset, atoms, coin, path })
+  const places = new Map<string, Place>()
+  for (let end = gap, derived = 0; ; end *= 2) {
+    for (; derived < end; derived++) {
+      for (const branch of BRANCHES) {
+        const place = { branch, position: BigInt(derived), ...key.derive(branch, BigInt(derived)) }
+        places.set(Buffer.from(place.lookup).toString('hex'), place)
+      }
     }
-    if (funds.length === 0 || at === null) return { at, finds }
+    const { at, funds } = await ask([...places.values()].map(({ lookup }) => lookup))
+    const finds = funds.flatMap(({ lookup, asset, atoms, coin }) => {
+      const place = places.get(Buffer.from(lookup).toString('hex'))
+      if (!place) return []
+      const path = `${root}/${place.branch}/${place.position}`
+      return [{ ...place, chain, asset, atoms, coin, path }]
+    })
+    if (finds.every(({ position }) => position + BigInt(gap) < end)) return { at, finds }
   }
 }
 
@@ -132,7 +137,6 @@ async function record(
   gap: number,
 ): Promise<number | null> {
   const { chain } = wallet
-  if (at === null) return null
   if (finds.length === 0) return 0
   const end = (branch: Branch) =>
     finds.reduce(
