@@ -119,6 +119,8 @@ export interface ChainPort {
    * It reads the whole set of unspent coins, which takes minutes on a large chain.
    */
   findFunds?(lookups: readonly Uint8Array[]): Promise<FoundFunds>
+  /** What is worth an operator's look at a node that works; empty when nothing is. */
+  concerns?(): Promise<readonly NodeConcern[]>
   /** What the network charges now for a transaction that should enter within the next few blocks. */
   feeRates(): Promise<FeeRates>
   /** The nonce that the next transaction of an account uses, in confirmed state; chains with accounts only. */
@@ -145,6 +147,12 @@ export type FeeRates =
       readonly baseFeeWei: bigint
       readonly priorityFeeWei: bigint
     }
+
+export interface NodeConcern {
+  /** Goes on after "the node". */
+  readonly problem: string
+  readonly advice: string
+}
 
 export interface FoundTransaction {
   readonly block: BlockRef | null

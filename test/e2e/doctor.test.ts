@@ -119,4 +119,10 @@ test('a node on another network, a dead one and a contract that is no token are 
 
   const well = await diagnose({ LITECOIN_RPC_URL: litecoin.rpcUrl, LITECOIN_NETWORK: 'regtest' })
   assert.deepEqual([well.code, well.about('litecoin node').state], [0, 'fine'])
+
+  await litecoin.stop()
+  await litecoin.start('-blocksonly')
+  const deaf = await diagnose({ LITECOIN_RPC_URL: litecoin.rpcUrl, LITECOIN_NETWORK: 'regtest' })
+  assert.deepEqual([deaf.code, deaf.about('litecoin node').state], [0, 'warning'])
+  assert.match(deaf.about('litecoin node').message, /relays blocks only/)
 })

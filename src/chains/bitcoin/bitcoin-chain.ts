@@ -16,6 +16,7 @@ import {
 } from '../chain.ts'
 import { coinAtoms, count, field, text } from './answers.ts'
 import { parseBlock } from './block.ts'
+import { concernsOf } from './concerns.ts'
 import { listenForHints } from './hints.ts'
 import { lookOver } from './mempool.ts'
 import { type BitcoinLike, type BitcoinNetwork, bitcoinNetwork } from './networks.ts'
@@ -25,7 +26,7 @@ import {
   RPC_INTERNAL_ERROR,
   RPC_INVALID_ADDRESS_OR_KEY,
   RPC_INVALID_PARAMETER,
-  RPC_VERIFY_ALREADY_IN_CHAIN,
+  RPC_VERIFY_ALREADY_IN_UTXO_SET,
   type RpcClient,
   take,
 } from './rpc.ts'
@@ -109,6 +110,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
     broadcast: (rawTransaction) => broadcast(rpc, rawTransaction),
     findTransaction: (txid, sinceHeight) => findTransaction(rpc, txid, sinceHeight),
     feeRates: () => feeRates(rpc),
+    concerns: () => concernsOf(rpc),
     findFunds: (lookups) => scanUnspent(rpc, asset, lookups),
 
     holdings: async ({ outpoints }) => ({ [asset]: await unspentAtoms(rpc, outpoints) }),
@@ -177,8 +179,8 @@ async function blockHash(rpc: RpcClient, height: number): Promise<string | null>
 }
 
 /**
- * The node takes a transaction again that its mempool holds, answers -27 for one whose outputs are in the chain, and
- * names the rest of what it knows already in words (Core src/validation.cpp, MemPoolAccept).
+ * The node takes a transaction again that its mempool holds, answers -27 for one whose outputs are in the chain (in other
+ * words since Core 28), and names the rest of what it knows already in words (Core src/validation.cpp, MemPoolAccept).
  */
 const KNOWN =
   /txn-already-known|txn-already-in-mempool|txn-same-nonwitness-data-in-mempool|already in block chain/
@@ -192,7 +194,7 @@ async function broadcast(rpc: RpcClient, rawTransaction: string): Promise<Broadc
     return { kind: 'accepted' }
   } catch (error) {
     if (!(error instanceof NodeError) || error.retryable) throw error
-    if (error.code === RPC_VERIFY_ALREADY_IN_CHAIN || KNOWN.test(error.answer))
+    if (error.code === RPC_VERIFY_ALREADY_IN_UTXO_SET || KNOWN.test(error.answer))
       return { kind: 'already_known' }
     return { kind: 'refused', reason: error.answer }
   }

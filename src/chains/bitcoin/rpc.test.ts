@@ -60,7 +60,13 @@ test('user and password are sent percent-decoded, and a batch keeps the order of
 
 const refusals: readonly [name: string, status: number, body: string, retryable: boolean, says: RegExp][] = [
   ['wrong credentials say so', 401, '', false, /refuses the user or password/],
-  ['a foreign address says so', 403, '<html>', false, /rpcallowip/],
+  [
+    'a foreign address, and a method that is not whitelisted, say so',
+    403,
+    '',
+    false,
+    /not allow getblockcount .*rpcallowip .*rpcwhitelist/,
+  ],
   ['a full work queue is worth another try', 503, 'Work queue depth exceeded', true, /work queue is full/],
   ['an answer that is no JSON is worth another try', 200, '{"result":', true, /no JSON/],
   ['an answer without a result is worth another try', 200, '{"id":1}', true, /left out its answer/],

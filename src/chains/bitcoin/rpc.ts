@@ -56,7 +56,8 @@ export class NodeError extends OutsideFailure {
 export const RPC_INTERNAL_ERROR = -32_603
 export const RPC_INVALID_ADDRESS_OR_KEY = -5
 export const RPC_INVALID_PARAMETER = -8
-export const RPC_VERIFY_ALREADY_IN_CHAIN = -27
+/** Named `RPC_VERIFY_ALREADY_IN_CHAIN` before Core 28. */
+export const RPC_VERIFY_ALREADY_IN_UTXO_SET = -27
 const RPC_NOT_CONNECTED = -9
 const RPC_IN_INITIAL_DOWNLOAD = -10
 const RPC_IN_WARMUP = -28
@@ -68,7 +69,7 @@ const CALL_TIMEOUT_MS = 5 * SECOND_MS
  * connections are closed, so we part soon.
  */
 const IDLE_MS = 3 * SECOND_MS
-/** Core works on four requests at a time and refuses more than sixteen waiting. */
+/** Core up to 28 works on four requests at a time and refuses more than sixteen waiting; 29 and newer on sixteen and 64. */
 const CONNECTIONS_MAX = 4
 /** The largest block is 8 MB of hex; a batch of transactions is bounded by its caller. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024
@@ -245,14 +246,17 @@ function refusedByHttp(endpoint: string, status: number, calls: readonly RpcCall
       `${node} refuses the user or password in its URL: compare them with rpcuser and rpcpassword, or rpcauth, of the node (what it writes to .cookie changes with every start)`,
       { retryable: false },
     )
+  const methods = [...new Set(calls.map(({ method }) => method))].join(', ')
+  // An address that rpcallowip leaves out, and a user whose rpcwhitelist leaves a method out, get the same bare answer.
   if (status === 403)
-    return new OutsideFailure(`${node} takes no calls from this machine: set rpcallowip (HTTP 403)`, {
-      retryable: false,
-    })
-  return new OutsideFailure(
-    `${node} answered ${calls[0]?.method ?? 'a call'} with HTTP ${status} and no JSON${status === 503 ? ': its work queue is full' : ''}`,
-    { retryable: true },
-  )
+    return new OutsideFailure(
+      `${node} does not allow ${methods} (HTTP 403): see to it that rpcallowip has this machine and rpcwhitelist, where it is used, these methods`,
+      { retryable: false },
+    )
+  const cause = status === 503 ? ': its work queue is full, or it is stopping' : ''
+  return new OutsideFailure(`${node} answered ${methods} with HTTP ${status} and no JSON${cause}`, {
+    retryable: true,
+  })
 }
 
 function readAnswer(endpoint: string, method: string, answer: unknown): RpcAnswer {

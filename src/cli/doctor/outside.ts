@@ -27,7 +27,7 @@ export async function chains(config: Config, { db, secrets }: Store): Promise<Fi
   const ports = openPorts(config, db, openLog('silent')).filter(({ chain }) => !chain.startsWith('sim-'))
   const never = { live: sandboxRates(), test: sandboxRates() }
   try {
-    const nodes = await Promise.all(ports.map((port) => node(port)))
+    const nodes = (await Promise.all(ports.map((port) => node(port)))).flat()
     const { chains: seen, backlog } = await readHealth(
       { db, rates: never, log: SILENT },
       connectedChains(config),
@@ -50,14 +50,19 @@ export async function chains(config: Config, { db, secrets }: Store): Promise<Fi
   }
 }
 
-async function node(port: ChainPort): Promise<Finding> {
+async function node(port: ChainPort): Promise<Finding[]> {
   const about = `${port.chain} node`
   const variable = `${port.chain.toUpperCase()}_RPC_URL`
   try {
     await port.identity()
-    return fine(about, `answers, at block ${(await port.tip()).height}`)
+    const { height } = await port.tip()
+    const concerns = (await port.concerns?.()) ?? []
+    return [
+      fine(about, `answers, at block ${height}`),
+      ...concerns.map(({ problem, advice }) => warning(about, `the node ${problem}`, advice)),
+    ]
   } catch (error) {
-    return wrong(about, messageOf(error), `start the node, or correct ${variable} and its network variable`)
+    return [wrong(about, messageOf(error), `start the node, or correct ${variable} and its network variable`)]
   }
 }
 
