@@ -17,6 +17,7 @@ interface Schema {
   readonly items?: Schema
   readonly additionalProperties?: boolean | Schema
   readonly description?: string
+  readonly default?: unknown
   readonly $ref?: string
 }
 interface Operation {
@@ -97,9 +98,12 @@ function typeOf(schema: Schema, indent = ''): string {
 function members(schema: Schema, indent: string): string {
   const inner = `${indent}  `
   const lines = Object.entries(schema.properties ?? {}).map(([field, member]) => {
-    const comment = member.description
-      ? `${inner}/** ${member.description.replaceAll('*/', '*\\/')} */\n`
-      : ''
+    const said = [
+      member.description,
+      member.default === undefined ? '' : `default ${literal(member.default)}`,
+    ]
+    const text = said.filter(Boolean).join('; ').replaceAll('*/', '*\\/')
+    const comment = text ? `${inner}/** ${text} */\n` : ''
     const optional = schema.required?.includes(field) ? '' : '?'
     return `${comment}${inner}${field}${optional}: ${typeOf(member, inner)}\n`
   })

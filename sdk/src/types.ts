@@ -4,7 +4,7 @@ export interface CreatePaymentBody {
   asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
   /** more than 0, at most two decimals */
   fiat_amount: number
-  /** `USD` when left out */
+  /** default 'USD' */
   fiat_currency?: 'USD' | 'EUR' | 'GBP'
   /** your own reference, echoed back */
   reference?: string
@@ -56,10 +56,13 @@ export interface CreatePaymentData {
 }
 
 export interface ListPaymentsQuery {
-  /** 1-based */
+  /** 1-based; default 1 */
   page?: number
+  /** default 25 */
   limit?: number
+  /** default 'created_at' */
   sort?: 'id' | 'total' | 'asset' | 'status' | 'created_at'
+  /** default 'desc' */
   order?: 'asc' | 'desc'
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
   start_date?: string
@@ -71,11 +74,11 @@ export interface ListPaymentsQuery {
   filter_email?: string
   /** comma-separated coins */
   filter_asset?: string
-  /** `is` when left out */
+  /** default 'is' */
   filter_asset_op?: 'is' | 'is_not'
   /** comma-separated statuses */
   filter_status?: string
-  /** `is` when left out */
+  /** default 'is' */
   filter_status_op?: 'is' | 'is_not'
   /** least net fiat amount */
   total_min?: number
@@ -298,6 +301,7 @@ export interface AcceptPaymentData {
 export interface CreateCheckoutSessionBody {
   /** more than 0, at most two decimals; when left out, the page asks the buyer */
   amount?: number
+  /** the account's settlement currency when left out */
   currency?: 'USD' | 'EUR' | 'GBP'
   /** shown on the page */
   label?: string
@@ -323,6 +327,7 @@ export interface CreatePaymentLinkBody {
   label: string
   /** more than 0, at most two decimals */
   amount: number
+  /** default 'USD' */
   currency?: 'USD' | 'EUR' | 'GBP'
 }
 
@@ -342,10 +347,13 @@ export interface CreatePaymentLinkData {
 }
 
 export interface ListPaymentLinksQuery {
-  /** 1-based */
+  /** 1-based; default 1 */
   page?: number
+  /** default 25 */
   limit?: number
+  /** default 'created_at' */
   sort?: 'id' | 'label' | 'amount' | 'uses' | 'status' | 'created_at'
+  /** default 'desc' */
   order?: 'asc' | 'desc'
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
   start_date?: string
@@ -422,10 +430,13 @@ export interface CreateWebhookData {
 }
 
 export interface ListWebhooksQuery {
-  /** 1-based */
+  /** 1-based; default 1 */
   page?: number
+  /** default 25 */
   limit?: number
+  /** default 'created_at' */
   sort?: 'id' | 'url' | 'events' | 'status' | 'created_at'
+  /** default 'desc' */
   order?: 'asc' | 'desc'
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
   start_date?: string
@@ -505,10 +516,13 @@ export interface RotateWebhookData {
 }
 
 export interface ListWebhookDeliveriesQuery {
-  /** 1-based */
+  /** 1-based; default 1 */
   page?: number
+  /** default 25 */
   limit?: number
+  /** default 'created_at' */
   sort?: 'id' | 'status' | 'created_at'
+  /** default 'desc' */
   order?: 'asc' | 'desc'
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
   start_date?: string
@@ -572,6 +586,7 @@ export interface RedeliverWebhookDeliveryData {
 export interface ListEventsQuery {
   /** an event's id; `latest` for the newest event's cursor alone; the oldest event when left out */
   after?: string
+  /** default 25 */
   limit?: number
 }
 
@@ -591,10 +606,13 @@ export interface ListEventsData {
 }
 
 export interface ListCustomersQuery {
-  /** 1-based */
+  /** 1-based; default 1 */
   page?: number
+  /** default 25 */
   limit?: number
+  /** default 'created_at' */
   sort?: 'id' | 'email' | 'order_count' | 'total_spent' | 'created_at'
+  /** default 'desc' */
   order?: 'asc' | 'desc'
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
   start_date?: string

@@ -68,6 +68,7 @@ test('a path that is no text answers 400', async () => {
   const answer = await call(app, key, 'GET', '/v1/webhooks/%ZZ')
   assert.equal(answer.status, 400)
   assert.equal(answer.error.reason, 'malformed_url')
+  assert.equal(answer.headers['x-request-id'], answer.error.request_id)
 })
 
 const WRONG_KEYS: [string, Record<string, string>, string][] = [

@@ -95,7 +95,8 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
       if (answer.status === 500) gateway.log.error(line, 'a request failed')
       else gateway.log.warn(line, 'a request could not be served')
     }
-    reply.code(answer.status).type('application/json; charset=utf-8')
+    // Also where no hook ran: a path that cannot be read never became a request.
+    reply.code(answer.status).type('application/json; charset=utf-8').header('X-Request-Id', request.id)
     if (answer.status === 401) reply.header('WWW-Authenticate', 'Bearer')
     if (answer.retryAfterSeconds !== undefined) reply.header('Retry-After', answer.retryAfterSeconds)
     reply.serializer(JSON.stringify).send(failure(answer.status, { ...answer, requestId: request.id }))

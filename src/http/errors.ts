@@ -65,6 +65,9 @@ const FASTIFY_REFUSALS: Readonly<Record<string, Answer>> = {
   FST_ERR_BAD_URL: answer(400, 'malformed_url', 'the path holds an escape that is not valid UTF-8'),
 }
 
+/** What is away comes back by itself, and nobody knows when: often enough to be quick, too seldom to be a burden. */
+const UNAVAILABLE_RETRY_SECONDS = 5
+
 /** What PostgreSQL says when it is too busy for one more: lock not available, cancelled, conflicts five times over. */
 const BUSY = ['55P03', '57014', '40001', '40P01', '53300']
 
@@ -73,7 +76,7 @@ export function answerTo(error: unknown): Answer {
   if (error instanceof Refusal) {
     return {
       ...answer(statusOf(error), error.reason, error.message, error.details),
-      logged: error.kind === 'unavailable',
+      ...(error.kind === 'unavailable' ? { retryAfterSeconds: UNAVAILABLE_RETRY_SECONDS, logged: true } : {}),
     }
   }
   if (error instanceof RateLimited) {
@@ -89,7 +92,7 @@ export function answerTo(error: unknown): Answer {
         'temporarily_unavailable',
         'something Beck depends on did not answer; try again shortly',
       ),
-      retryAfterSeconds: 5,
+      retryAfterSeconds: UNAVAILABLE_RETRY_SECONDS,
       logged: true,
     }
   }

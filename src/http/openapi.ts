@@ -289,6 +289,7 @@ const HEADERS = {
   RateLimitLimit: { description: 'requests that a full bucket holds', schema: { type: 'integer' } },
   RateLimitRemaining: { description: 'requests left in the bucket', schema: { type: 'integer' } },
   RateLimitReset: { description: 'seconds until the bucket is full', schema: { type: 'integer' } },
+  WwwAuthenticate: { description: '`Bearer`', schema: { type: 'string' } },
   RetryAfter: { description: 'seconds to wait before the next attempt', schema: { type: 'integer' } },
   IdempotentReplayed: {
     description: '`true` on an answer that was given before',
@@ -297,10 +298,10 @@ const HEADERS = {
 }
 
 function headersOf(status: string, method: Method): Json {
-  // Answered before there was a request to speak of.
-  if (status === '408' || status === '431') return {}
   const names: Record<string, keyof typeof HEADERS> = { 'X-Request-Id': 'RequestId' }
-  if (status !== '401') {
+  if (status === '401') names['WWW-Authenticate'] = 'WwwAuthenticate'
+  // Before there was a request to speak of, no key was known.
+  if (!['401', '408', '431'].includes(status)) {
     names['RateLimit-Limit'] = 'RateLimitLimit'
     names['RateLimit-Remaining'] = 'RateLimitRemaining'
     names['RateLimit-Reset'] = 'RateLimitReset'

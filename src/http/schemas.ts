@@ -15,7 +15,10 @@ export const Nullable = <S extends TSchema & { type: string }>(schema: S) =>
     ...('enum' in schema && Array.isArray(schema.enum) ? { enum: [...schema.enum, null] } : {}),
   })
 
-export const OneOf = <const V extends readonly string[]>(values: V, options: { description?: string } = {}) =>
+export const OneOf = <const V extends readonly string[]>(
+  values: V,
+  options: { description?: string; default?: V[number] } = {},
+) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...options }) as ReturnType<
     typeof Type.Unsafe<V[number]>
   > & { type: string }

@@ -44,7 +44,9 @@ for (const [what, bytes, status] of [
     assert.match(answer, new RegExp(`^HTTP/1.1 ${status} `))
     const [head = '', body = ''] = answer.split('\r\n\r\n')
     const type = /content-type: (.*)/i.exec(head)?.[1]
-    if (body !== '') readAnswer(status, { 'content-type': type?.trim() }, body)
+    if (body === '') return
+    const { error } = readAnswer(status, { 'content-type': type?.trim() }, body)
+    assert.equal(/x-request-id: (.*)/i.exec(head)?.[1]?.trim(), error.request_id)
   })
 }
 

@@ -15,10 +15,12 @@ export function answerToUnreadable(code: string): string {
     'malformed_request',
     'this is not an HTTP request that can be read',
   ]
-  const body = JSON.stringify(failure(status, { reason, message, requestId: newRequestId() }))
+  const requestId = newRequestId()
+  const body = JSON.stringify(failure(status, { reason, message, requestId }))
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',
+    `X-Request-Id: ${requestId}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
     '',

@@ -1,10 +1,11 @@
 /** Checkout sessions: a hosted page where the buyer picks the coin. */
 import { Type } from 'typebox'
+import { FIAT_CURRENCIES } from '../../core/assets.ts'
 import { showId } from '../../core/ids.ts'
 import { checkoutUrl, createSession } from '../../flows/checkout.ts'
 import { readPrice } from '../price.ts'
 import { type Route, write } from '../route.ts'
-import { Email, FiatName, Fields, Id, Reference } from '../schemas.ts'
+import { Email, Fields, Id, OneOf, Reference } from '../schemas.ts'
 
 const RedirectUrl = (description: string) =>
   Type.String({ maxLength: 2_048, description: `http(s); ${description}` })
@@ -24,7 +25,9 @@ export const checkoutSessions: readonly Route[] = [
           description: 'more than 0, at most two decimals; when left out, the page asks the buyer',
         }),
       ),
-      currency: Type.Optional(FiatName),
+      currency: Type.Optional(
+        OneOf(FIAT_CURRENCIES, { description: "the account's settlement currency when left out" }),
+      ),
       label: Type.Optional(Type.String({ maxLength: 255, description: 'shown on the page' })),
       reference: Type.Optional(Reference),
       customer_email: Type.Optional(Email),

@@ -7,6 +7,7 @@ import {
   type PaymentLink as PaymentLinkRow,
   setPaymentLinkActive,
 } from '../../checkout/payment-links.sql.ts'
+import { FIAT_CURRENCIES } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
@@ -14,7 +15,7 @@ import { requireFiatAmount } from '../../flows/fiat-amount.ts'
 import { showPage } from '../page.ts'
 import { readPrice } from '../price.ts'
 import { type Route, read, write } from '../route.ts'
-import { FiatAmount, FiatName, Fields, Id, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
+import { FiatAmount, FiatName, Fields, Id, OneOf, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
 
 const PaymentLink = Fields({
   id: Id('plink'),
@@ -56,7 +57,7 @@ export const paymentLinks: readonly Route[] = [
     body: Fields({
       label: Type.String({ minLength: 1, maxLength: 255, description: 'shown at checkout' }),
       amount: Type.Number({ description: 'more than 0, at most two decimals' }),
-      currency: Type.Optional(FiatName),
+      currency: Type.Optional(OneOf(FIAT_CURRENCIES, { default: 'USD' })),
     }),
     status: 201,
     data: PaymentLink,

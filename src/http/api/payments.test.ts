@@ -234,6 +234,7 @@ test('a live coin whose node is not connected is refused with 503', async () => 
   const live = await testMerchant(gateway.db, { mode: 'live' })
   const answer = await create(good, live.key)
   assert.deepEqual([answer.status, answer.error.reason], [503, 'chain_unavailable'])
+  assert.equal(answer.headers['retry-after'], '5')
 })
 
 test('creating wakes the deliveries and the pool of addresses', async () => {

@@ -1,5 +1,6 @@
 /** Payments: a price in fiat becomes an exact amount at a fresh address. */
 import { Type } from 'typebox'
+import { FIAT_CURRENCIES } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
@@ -52,7 +53,7 @@ export const payments: readonly Route[] = [
     body: Fields({
       asset: AssetName,
       fiat_amount: Type.Number({ description: 'more than 0, at most two decimals' }),
-      fiat_currency: Type.Optional(OneOf(['USD', 'EUR', 'GBP'], { description: '`USD` when left out' })),
+      fiat_currency: Type.Optional(OneOf(FIAT_CURRENCIES, { default: 'USD' })),
       reference: Type.Optional(Reference),
       customer_email: Type.Optional(Email),
       metadata: Type.Optional(
@@ -107,9 +108,9 @@ export const payments: readonly Route[] = [
       filter_id: Type.Optional(Type.String({ description: 'exact id' })),
       filter_email: Type.Optional(Type.String({ description: "part of the customer's email, in any case" })),
       filter_asset: Type.Optional(Type.String({ description: 'comma-separated coins' })),
-      filter_asset_op: Type.Optional(OneOf(['is', 'is_not'], { description: '`is` when left out' })),
+      filter_asset_op: Type.Optional(OneOf(['is', 'is_not'], { default: 'is' })),
       filter_status: Type.Optional(Type.String({ description: 'comma-separated statuses' })),
-      filter_status_op: Type.Optional(OneOf(['is', 'is_not'], { description: '`is` when left out' })),
+      filter_status_op: Type.Optional(OneOf(['is', 'is_not'], { default: 'is' })),
       total_min: Type.Optional(Type.Number({ description: 'least net fiat amount' })),
       total_max: Type.Optional(Type.Number({ description: 'largest net fiat amount' })),
     }),
