@@ -203,6 +203,13 @@ CREATE INDEX coins_in_no_block ON public.coins USING btree (chain) WHERE (block_
 CREATE INDEX coins_reserved ON public.coins USING btree (chain, reserved_by) WHERE (reserved_by IS NOT NULL);
 CREATE INDEX coins_spendable ON public.coins USING btree (chain, atoms DESC) WHERE ((spent_by IS NULL) AND (reserved_by IS NULL));
 
+create table customer_counts (
+  account_id uuid not null,
+  slot smallint not null,
+  customers bigint not null,
+  constraint customer_counts_pkey PRIMARY KEY (account_id, slot)
+);
+
 create table customers (
   account_id uuid not null,
   id uuid not null,
@@ -219,6 +226,9 @@ create table customers (
 );
 CREATE INDEX customers_created ON public.customers USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX customers_email ON public.customers USING btree (account_id, lower(email));
+CREATE INDEX customers_orders ON public.customers USING btree (account_id, order_count, created_at, id);
+CREATE INDEX customers_spent ON public.customers USING btree (account_id, total_spent_minor, created_at, id);
+CREATE CONSTRAINT TRIGGER customers_counted AFTER INSERT OR DELETE ON public.customers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_customer();
 
 create table daily_balances (
   account_id uuid not null,
@@ -850,6 +860,18 @@ create table withdrawals (
 CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));
 CREATE INDEX withdrawals_requested ON public.withdrawals USING btree (chain, created_at, id) WHERE (status = 'requested'::text);
+
+CREATE OR REPLACE FUNCTION public.count_customer()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into customer_counts as counted (account_id, slot, customers)
+  values (coalesce(new.account_id, old.account_id), pg_backend_pid() % 64, case when tg_op = 'INSERT' then 1 else -1 end)
+  on conflict (account_id, slot) do update set customers = counted.customers + excluded.customers;
+  return null;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION public.count_payment()
  RETURNS trigger

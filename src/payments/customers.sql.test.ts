@@ -6,7 +6,7 @@ import { tellStory } from '../../test/story.ts'
 import { invariant } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { adjustCustomer, upsertCustomer } from './customers.sql.ts'
-import { findCustomer } from './list-customers.sql.ts'
+import { findCustomer, listCustomers } from './list-customers.sql.ts'
 
 const db = await testDatabase()
 
@@ -34,6 +34,30 @@ test('transactions that meet on a new email make one customer', async () => {
     Array.from({ length: 20 }, () => db.transaction((tx) => upsertCustomer(tx, shop, 'many@example.com'))),
   )
   assert.equal(new Set(ids).size, 1)
+})
+
+test("the list's total is what counting gives, whoever comes at once and whatever is rolled back", async () => {
+  const [shop, other] = [await newAccount(), await newAccount()]
+  await Promise.all(
+    Array.from({ length: 60 }, (_, index) =>
+      db
+        .transaction(async (tx) => {
+          // Every email comes twice, every third customer is undone.
+          await upsertCustomer(tx, index % 2 ? shop : other, `buyer${Math.floor(index / 4)}@example.com`)
+          if (index % 12 >= 8) throw new RangeError('rolled back')
+        })
+        .catch((error: unknown) => assert.ok(error instanceof RangeError, String(error))),
+    ),
+  )
+  for (const account of [shop, other]) {
+    const { rows } = await db.query<{ count: bigint }>(
+      'select count(*) from customers where account_id = $1',
+      [account],
+    )
+    // Page 2 makes the list tell its total even when that is small.
+    assert.equal((await listCustomers(db, account, { page: 2 })).total, Number(rows[0]?.count))
+    assert.equal(rows[0]?.count, 10n)
+  }
 })
 
 test('a settlement and its reversal leave a customer as he was', async () => {

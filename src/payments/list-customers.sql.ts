@@ -53,6 +53,7 @@ const CUSTOMERS: ListDescription = {
     start_date: instantBound('c.created_at', '>='),
     end_date: instantBound('c.created_at', '<'),
   },
+  counters: { from: 'customer_counts c', count: 'c.customers', filters: [] },
 }
 
 /** A page of the account's customers. @throws {Refusal} `invalid` for a wrong query. */

@@ -13,7 +13,10 @@ create table customers (
   primary key (account_id, id)
 );
 create unique index customers_email on customers (account_id, lower(email));
+-- One for each order a list can have, as for payments below (docs/decisions/0013-lists.md).
 create index customers_created on customers (account_id, created_at desc, id desc);
+create index customers_orders on customers (account_id, order_count, created_at, id);
+create index customers_spent on customers (account_id, total_spent_minor, created_at, id);
 
 create table payments (
   account_id uuid not null references accounts (id),
@@ -111,6 +114,25 @@ $$;
 -- At the commit, so that nothing else is waited for while a counter is locked.
 create constraint trigger payments_counted after insert or delete or update of asset, status on payments
   deferrable initially deferred for each row execute function count_payment();
+
+-- The same of customers, of which only the number is asked.
+create table customer_counts (
+  account_id uuid not null,
+  slot smallint not null,
+  customers bigint not null,
+  primary key (account_id, slot)
+) with (fillfactor = 50);
+
+create function count_customer() returns trigger language plpgsql as $$
+begin
+  insert into customer_counts as counted (account_id, slot, customers)
+  values (coalesce(new.account_id, old.account_id), pg_backend_pid() % 64, case when tg_op = 'INSERT' then 1 else -1 end)
+  on conflict (account_id, slot) do update set customers = counted.customers + excluded.customers;
+  return null;
+end
+$$;
+create constraint trigger customers_counted after insert or delete on customers
+  deferrable initially deferred for each row execute function count_customer();
 
 create table deposits (
   account_id uuid not null references accounts (id),
