@@ -10,6 +10,7 @@ import {
   readFile,
   readlink,
   realpath,
+  rename,
   rm,
   stat,
   symlink,
@@ -164,6 +165,24 @@ test('the cluster asks for a password that only its owner can read, and its page
   })
   url.password = 'wrong'
   await withDatabase(url.toString(), (db) => assert.rejects(db.query('select 1'), /password/))
+})
+
+test('a cluster that cannot be seen is not made anew, and its password is kept', async () => {
+  const dataDir = await folder()
+  const first = await startCluster({ dataDir, settings })
+  await withDatabase(first.url('postgres'), (db) => db.query('create table kept as select 1 as x'))
+  await first.stop()
+  const [pg, away] = [join(dataDir, 'pg'), join(dataDir, 'away')]
+  await rename(pg, away)
+  await assert.rejects(startCluster({ dataDir, settings }), { reason: 'cluster_missing' })
+  // As for a user who may not look into it.
+  await writeFile(pg, '')
+  await assert.rejects(startCluster({ dataDir, settings }), { code: 'ENOTDIR' })
+  await rm(pg)
+  await rename(away, pg)
+  const again = await startCluster({ dataDir, settings })
+  await withDatabase(again.url('postgres'), (db) => db.query('table kept'))
+  await again.stop()
 })
 
 test("PostgreSQL is given nothing of Beck's environment: who rules a database can read its server's", async () => {

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
-import { InvariantBroken } from '../core/errors.ts'
+import { InvariantBroken, Refusal } from '../core/errors.ts'
 import { type Log, SILENT } from '../core/log.ts'
 import { as, type ClusterPlace, execute, findPlace, SHARED_HOME } from './cluster-place.ts'
 import { DirectoryInUse, type DirectoryLock, type HolderKind, lockDirectory } from './directory-lock.ts'
@@ -36,6 +36,8 @@ interface Access {
   readonly password: string
   /** Null until the server is ready: whoever listens there before is not it. */
   readonly port: number | null
+  /** Whether the cluster was made: then one that is not there is lost, or not mounted. */
+  readonly made?: true
 }
 
 const SUPERUSER = 'beck'
@@ -156,13 +158,19 @@ async function lockPatiently(directory: string, kind: HolderKind): Promise<Direc
 /** Makes the cluster when there is none: complete under its name, or not there at all. */
 async function prepare(dataDir: string, place: ClusterPlace, durable: boolean): Promise<Access> {
   const known = await readAccess(dataDir)
-  const exists = await stat(join(place.pgData, 'PG_VERSION')).catch(() => null)
+  const exists = await stat(join(place.pgData, 'PG_VERSION')).catch(ifMissing)
   if (exists) {
-    if (known) return known
+    if (known) return { ...known, made: true }
     throw new InvariantBroken(
       `${place.pgData} holds a cluster, but its password is not in ${accessFile(dataDir)}: restore that file too`,
     )
   }
+  if (known?.made)
+    throw new Refusal(
+      'unavailable',
+      'cluster_missing',
+      `the database of ${accessFile(dataDir)} is not at ${place.pgData}: mount or put back what was there; to begin with an empty database, remove that file`,
+    )
   const access: Access = { password: randomBytes(24).toString('hex'), port: null }
   await writeAccess(dataDir, access)
   const draft = `${place.pgData}.new`
@@ -188,16 +196,18 @@ async function prepare(dataDir: string, place: ClusterPlace, durable: boolean): 
   }
   await rename(draft, place.pgData)
   if (durable) await syncDirectory(dirname(place.pgData))
-  return access
+  return { ...access, made: true }
+}
+
+function ifMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
 }
 
 const accessFile = (dataDir: string): string => join(resolve(dataDir), 'database.json')
 
 async function readAccess(dataDir: string): Promise<Access | null> {
-  const text = await readFile(accessFile(dataDir), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
+  const text = await readFile(accessFile(dataDir), 'utf8').catch(ifMissing)
   return text === null ? null : (JSON.parse(text) as Access)
 }
 
