@@ -8,7 +8,7 @@ import type { ChainPort } from './chains/chain.ts'
 import { SIMULATED_CHAINS } from './chains/simulated/network.ts'
 import type { Config } from './config.ts'
 import { type ChainName, NETWORKS, type Network } from './core/assets.ts'
-import { Refusal } from './core/errors.ts'
+import { InvariantBroken, Refusal } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import type { Database } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
@@ -21,8 +21,9 @@ import type { Rates } from './rates/rates.ts'
 import { sandboxRates } from './rates/sandbox.ts'
 import { allSources } from './rates/sources/all.ts'
 import { hasSigner, superviseSigner } from './signer-process.ts'
-import { openStore } from './store.ts'
+import { openStore, type Store } from './store.ts'
 import { openAddressPool } from './wallets/address-pool.sql.ts'
+import { currentWallets } from './wallets/wallets.sql.ts'
 import { startDayCloser } from './workers/close-day.ts'
 import { startDeliverer } from './workers/deliver.ts'
 import { startAddressFiller } from './workers/derive-addresses.ts'
@@ -62,6 +63,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     closers.push(() => store.close())
     const applied = await migrate(store.db)
     if (applied.length > 0) log.info({ applied }, 'the database is up to date')
+    await requireOwnSecret(store)
 
     if (runs('signer') && hasSigner()) {
       const signer = superviseSigner(config, store, log)
@@ -100,6 +102,18 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     await stop()
     throw error
   }
+}
+
+/** Under another key nothing that was sealed opens, and what is sealed now would be lost with the right one. */
+async function requireOwnSecret({ db, secrets }: Store): Promise<void> {
+  await currentWallets(db, secrets).catch((error: unknown) => {
+    if (!(error instanceof InvariantBroken)) throw error
+    throw new Refusal(
+      'conflict',
+      'other_secret_key',
+      `${error.message}; set the BECK_SECRET_KEY, or put back the secret.key, that this database was made with`,
+    )
+  })
 }
 
 /** The chains that the settings connect; the simulated ones always are. */

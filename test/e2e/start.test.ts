@@ -127,6 +127,15 @@ test('a port in use is said, and what was started is closed again', async () => 
   await assert.rejects(postgresPid(elsewhere), { code: 'ENOENT' })
 })
 
+test('a start under another secret key is refused, and says what to put back', async () => {
+  await running.stop()
+  const other = startBeckProcess(['start'], { ...(await settings()), BECK_SECRET_KEY: 'ab'.repeat(32) })
+  assert.equal(await other.ended, 1)
+  await other.complains('put back the secret.key')
+  running = startBeckProcess(['start'], await settings())
+  await running.hears(isAnswer)
+})
+
 test('SIGTERM ends what runs first: every payment that was made was answered', async () => {
   const { url } = await running.hears(isAnswer)
   const postgres = await postgresPid(dataDir)
