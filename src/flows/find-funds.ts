@@ -50,8 +50,11 @@ export async function findFunds(gateway: Gateway, ports: readonly ChainPort[], g
     const port = ports.find(({ chain }) => chain === wallet.chain)
     if (!port?.findFunds) continue
     await meetChain(gateway, port)
+    // Most funds lie within the first gap, and one pass suffices for them.
+    let end = 2 * gap
     for (let attempt = 1; ; attempt++) {
-      const found = await searchChain(wallet, (lookups) => askFor(port, lookups), gap)
+      const found = await searchChain(wallet, (lookups) => askFor(port, lookups), gap, end)
+      end = found.end
       const added =
         networkOfChain(wallet.chain) === 'ethereum' ? 0 : await record(gateway, wallet, found, gap)
       if (added === null && attempt < TRIES_MAX) continue
@@ -93,6 +96,8 @@ interface Placed extends Find, Place {
 }
 
 interface Found {
+  /** How many addresses of each branch were asked for. */
+  readonly end: number
   readonly at: FoundFunds['at']
   readonly finds: readonly Placed[]
 }
@@ -106,12 +111,13 @@ async function searchChain(
   wallet: Wallet,
   ask: (lookups: readonly Uint8Array[]) => Promise<FoundFunds>,
   gap: number,
+  firstEnd: number,
 ): Promise<Found> {
   const { chain, mode } = wallet
   const key = readAccountKey(chain, mode, wallet.xpub)
   const root = accountPath(networkOfChain(chain), mode)
   const places = new Map<string, Place>()
-  for (let end = gap, derived = 0; ; end *= 2) {
+  for (let end = firstEnd, derived = 0; ; end *= 2) {
     for (; derived < end; derived++) {
       for (const branch of BRANCHES) {
         const place = { branch, position: BigInt(derived), ...key.derive(branch, BigInt(derived)) }
@@ -125,7 +131,7 @@ async function searchChain(
       const path = `${root}/${place.branch}/${place.position}`
       return [{ ...place, chain, asset, atoms, coin, path }]
     })
-    if (finds.every(({ position }) => position + BigInt(gap) < end)) return { at, finds }
+    if (finds.every(({ position }) => position + BigInt(gap) < end)) return { end, at, finds }
   }
 }
 
