@@ -4,9 +4,12 @@ import type { FastifyInstance } from 'fastify'
 import { invariant } from '../src/core/errors.ts'
 import { type SessionId, showId } from '../src/core/ids.ts'
 import { createSession, readCheckout, type SessionRequest } from '../src/flows/checkout.ts'
+import { refundPayment } from '../src/flows/request-withdrawal.ts'
 import type { HostedPagesOptions } from '../src/http/hosted/hosted.ts'
 import type { Payment } from '../src/payments/payment.ts'
 import { testApp, UNLIMITED } from './api.ts'
+import { DESTINATIONS } from './payout-story.ts'
+import { payOnce } from './payouts.ts'
 import { type Story, tellStory } from './story.ts'
 
 export const NO_LIMITS = { pages: UNLIMITED, payments: UNLIMITED, streams: 100_000 }
@@ -31,6 +34,8 @@ export interface Hosted {
   /** Picks a coin with the form, and follows to the payment. */
   pick(id: SessionId, asset?: string, fields?: Record<string, string>): Promise<Payment>
   payment(id: SessionId): Promise<Payment>
+  /** Support sends back all that is held for a payment. */
+  refund(payment: Payment): Promise<void>
   show(id: SessionId): Promise<Page>
 }
 
@@ -72,6 +77,13 @@ export async function testHosted(
     get,
     post,
     payment,
+    async refund({ id }) {
+      // The worker tells what the network charges.
+      await payOnce(gateway, story.port)
+      await gateway.db.transaction((tx) =>
+        refundPayment(gateway, tx, account, id, { destination: DESTINATIONS['sim-litecoin'], amount: null }),
+      )
+    },
     show: (id) => get(pathOf(id)),
     async open(request = {}) {
       const session = await gateway.db.transaction((tx) =>

@@ -13,9 +13,9 @@ export function announce(text: string): void {
   }, 100)
 }
 
-/** The heading and the sentence under it. */
+/** The heading, the sentence under it, and what happens next by itself. */
 export function announceContent(): void {
-  const parts = ['h1', 'h1 + .lead', '.trouble'].flatMap(
+  const parts = ['.trouble', 'h1', 'h1 + .lead', '.returning span'].flatMap(
     (selector) => document.querySelector(`#content ${selector}`)?.textContent?.trim() ?? [],
   )
   announce(parts.join(' '))

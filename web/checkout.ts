@@ -23,6 +23,7 @@ document.addEventListener('beck:content', (event) => {
   equip()
   const { before } = (event as CustomEvent<{ before: string | undefined }>).detail
   if (before === document.getElementById('content')?.dataset.state) return
-  announceContent()
   returnSoon()
+  announceContent()
 })
+document.addEventListener('beck:time', () => startCountdown(refresh))

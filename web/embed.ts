@@ -54,8 +54,10 @@
       blockSize: '2.75rem',
       border: '0',
       borderRadius: '50%',
-      background: 'transparent',
-      color: 'CanvasText',
+      // Colours of its own: the checkout under it follows the visitor's theme, the shop around it perhaps not.
+      background: '#fff',
+      color: '#14171f',
+      boxShadow: '0 1px 4px rgb(0 0 0 / 40%)',
       fontSize: '1.125rem',
       cursor: 'pointer',
     })

@@ -3,13 +3,15 @@
  * its content put in place of the old one. Whatever else may have been missed is caught by asking again: after every
  * interruption, and when the buyer comes back to the tab.
  */
+import { replaceContent } from './replace.ts'
 
 const BACK_OFF_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
+/** After so many failures in a row the stream may be refused for good, by a proxy or a limit: then asking is all there is. */
+const STREAM_FAILURES_MAX = 2
 /** A tab that was away for longer asks at once when it comes back. */
 const AWAY_MS = 5_000
 /** Prices beside the coins. */
 const PRICES_MS = 30_000
-const FOCUSABLE = 'a, button, input, summary'
 /** A short interruption is nobody's worry. */
 const WORRY_MS = 2_000
 
@@ -23,6 +25,7 @@ let askAgain = false
 const content = (): HTMLElement | null => document.getElementById('content')
 const version = (): string | undefined => content()?.dataset.version
 const jitter = (ms: number): number => ms * (0.75 + Math.random() / 2)
+const backOff = (): number => jitter(BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)] ?? 0)
 
 export function startLive(): void {
   connect()
@@ -67,13 +70,12 @@ function connect(): void {
   })
   stream.onerror = () => {
     disconnect()
-    worry ??= setTimeout(showOffline, WORRY_MS)
-    const wait = BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)] ?? 0
+    // Beyond that, asking tells whether there is a connection.
+    if (failures <= STREAM_FAILURES_MAX) worry ??= setTimeout(showOffline, WORRY_MS)
     retry = setTimeout(() => {
       connect()
-      // The stream may be refused for good, by a proxy or a limit: then asking is all there is.
-      if (failures > 2) refresh()
-    }, jitter(wait))
+      if (failures > STREAM_FAILURES_MAX) refresh()
+    }, backOff())
   }
 }
 
@@ -109,50 +111,22 @@ async function ask(): Promise<void> {
   try {
     const answer = await fetch(location.href, { headers: { accept: 'text/html' }, cache: 'no-store' })
     if (answer.status >= 500 || answer.status === 429) throw new Error(`the page answered ${answer.status}`)
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    // Its style is marked for that answer alone: this page's policy would complain of it.
+    const text = (await answer.text()).replace(/<style.*?<\/style>/s, '')
+    const page = new DOMParser().parseFromString(text, 'text/html')
     hideOffline()
     const next = page.getElementById('content')
     if (!next) return
     // The page moved on, for instance from the choice of a coin to the payment that was seen.
     if (answer.redirected) history.replaceState(null, '', answer.url)
-    replace(next, page.title)
+    replaceContent(next, page.title)
+    if (!version()) disconnect()
+    else if (!stream) connect()
   } catch {
     worry ??= setTimeout(showOffline, WORRY_MS)
     clearTimeout(retry)
-    retry = setTimeout(
-      stream ? refresh : connect,
-      jitter(BACK_OFF_MS[Math.min(failures++, BACK_OFF_MS.length - 1)] ?? 0),
-    )
+    retry = setTimeout(stream ? refresh : connect, backOff())
   }
-}
-
-function replace(next: HTMLElement, title: string): void {
-  const main = content()
-  if (!main) return
-  const isSameState = next.dataset.state === main.dataset.state
-  // What the buyer is filling in stays; only what is marked as live changes in it.
-  if (isSameState && main.querySelector('form input:not([type=hidden])')) {
-    for (const fresh of next.querySelectorAll('[data-live]')) {
-      document.getElementById(fresh.id)?.replaceChildren(...fresh.childNodes)
-    }
-    if (next.dataset.version) main.dataset.version = next.dataset.version
-    return
-  }
-  if (isSameState && next.dataset.version === main.dataset.version) return
-  const focused = document.activeElement
-  const place = focused ? [...main.querySelectorAll(FOCUSABLE)].indexOf(focused) : -1
-  const before = main.dataset.state
-  main.replaceWith(next)
-  document.title = title
-  if (!next.dataset.version) disconnect()
-  else if (!stream) connect()
-  document.dispatchEvent(new CustomEvent('beck:content', { detail: { before } }))
-  if (place < 0) return
-  // The keyboard goes on from the same place, or from the heading of what is new.
-  const heading = next.querySelector('h1')
-  heading?.setAttribute('tabindex', '-1')
-  const focus = isSameState ? next.querySelectorAll<HTMLElement>(FOCUSABLE)[place] : heading
-  focus?.focus()
 }
 
 function showOffline(): void {

@@ -14,13 +14,14 @@ interface Wallet {
 }
 
 const wallets = new Map<string, Wallet>()
-/** Transfers that a wallet has sent. */
-const sent = new Set<string>()
+/** Transfers that a wallet was asked for or has sent, even if the page was drawn anew meanwhile. */
+const asked = new Map<string, 'opened' | 'sent'>()
 
 export function lookForWallets(): void {
   addEventListener('eip6963:announceProvider', (event) => {
     const wallet = (event as CustomEvent<Wallet>).detail
-    if (typeof wallet?.info?.uuid !== 'string' || !wallet.provider) return
+    const { uuid, name, icon } = wallet?.info ?? {}
+    if ([uuid, name, icon].some((text) => typeof text !== 'string') || !wallet.provider) return
     wallets.set(wallet.info.uuid, wallet)
     offerWallets()
   })
@@ -29,6 +30,8 @@ export function lookForWallets(): void {
 
 export function offerWallets(): void {
   const place = document.querySelector<HTMLElement>('.wallets')
+  // The page shows the payment by now: what is asked next is another one.
+  if (!place) asked.clear()
   if (!place || wallets.size === 0) return
   place.hidden = false
   const { transfer = '', payWith = '' } = place.dataset
@@ -44,16 +47,18 @@ export function offerWallets(): void {
       icon.src = wallet.info.icon
       button.append(icon)
     }
-    button.append(payWith.replace('{wallet}', wallet.info.name))
-    button.addEventListener('click', () => pay(place, transfer, wallet.provider))
+    button.append(payWith.replace('{wallet}', () => wallet.info.name))
+    button.addEventListener('click', () => pay(transfer, wallet.provider))
     place.append(button)
   }
-  if (sent.has(transfer)) say(place, place.dataset.sent, true)
+  const state = asked.get(transfer)
+  if (state) say(transfer, state)
 }
 
-async function pay(place: HTMLElement, transfer: string, provider: Provider): Promise<void> {
+async function pay(transfer: string, provider: Provider): Promise<void> {
   const { chainId, to, value, data } = JSON.parse(transfer) as Record<string, string>
-  say(place, place.dataset.opened, true)
+  asked.set(transfer, 'opened')
+  say(transfer, 'opened')
   try {
     const [from] = (await provider.request({ method: 'eth_requestAccounts' })) as string[]
     if ((await provider.request({ method: 'eth_chainId' })) !== chainId)
@@ -61,20 +66,23 @@ async function pay(place: HTMLElement, transfer: string, provider: Provider): Pr
     // A wallet that stays on another chain would send the coins where nobody looks for them.
     if ((await provider.request({ method: 'eth_chainId' })) !== chainId) throw new Error('another chain')
     await provider.request({ method: 'eth_sendTransaction', params: [{ from, to, value, data }] })
-    sent.add(transfer)
-    say(place, place.dataset.sent, true)
+    asked.set(transfer, 'sent')
+    say(transfer, 'sent')
   } catch {
-    say(place, place.dataset.failed, false)
+    asked.delete(transfer)
+    say(transfer, 'failed')
   }
 }
 
-function say(place: HTMLElement, text: string | undefined, isBusy: boolean): void {
-  for (const button of place.querySelectorAll('button')) button.disabled = isBusy
-  let line = place.querySelector('p')
-  if (!line) {
-    line = document.createElement('p')
-    place.append(line)
-  }
-  line.textContent = text ?? ''
-  announce(text ?? '')
+/** Beside the buttons of that transfer, if they are still there. */
+function say(transfer: string, what: 'opened' | 'sent' | 'failed'): void {
+  const place = document.querySelector<HTMLElement>('.wallets')
+  if (place?.dataset.transfer !== transfer) return
+  for (const button of place.querySelectorAll('button')) button.disabled = what !== 'failed'
+  const line = place.querySelector('p') ?? document.createElement('p')
+  place.append(line)
+  const text = place.dataset[what] ?? ''
+  if (line.textContent === text) return
+  line.textContent = text
+  announce(text)
 }

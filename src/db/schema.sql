@@ -534,6 +534,7 @@ create table payments (
   constraint payments_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX payments_asset ON public.payments USING btree (account_id, asset, created_at, id);
+CREATE INDEX payments_checkout ON public.payments USING btree (account_id, checkout_session_id) WHERE (checkout_session_id IS NOT NULL);
 CREATE INDEX payments_created ON public.payments USING btree (account_id, created_at, id);
 CREATE INDEX payments_customer ON public.payments USING btree (account_id, customer_id, created_at DESC) WHERE (customer_id IS NOT NULL);
 CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE decision_due;

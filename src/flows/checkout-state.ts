@@ -1,7 +1,10 @@
 /** The one state that a checkout's page shows. */
 import type { CheckoutMoment } from './checkout-moments.sql.ts'
 
-/** `lower_over`: too little came and the time is up. `ending`: the time is up, the chain is looked at once more. */
+/**
+ * `lower_over`: too little came and the time is up. `ending`: the time is up, the chain is looked at once more.
+ * `refunded`: what was held was sent back.
+ */
 export const CHECKOUT_STATES = [
   'choose',
   'waiting',
@@ -14,6 +17,7 @@ export const CHECKOUT_STATES = [
   'higher',
   'expired',
   'late',
+  'refunded',
   'replaced',
   'cancelled',
   'ended',
@@ -21,6 +25,7 @@ export const CHECKOUT_STATES = [
 export type CheckoutState = (typeof CHECKOUT_STATES)[number]
 
 export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'version'>): CheckoutState {
+  const due = moment.dueAtoms ?? 0n
   switch (moment.paymentStatus) {
     case 'completed':
       return 'paid'
@@ -30,7 +35,12 @@ export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'versio
     case 'underpaid':
       // What came was withdrawn, and the decision about it is about to fall.
       if (moment.receivedAtoms === 0n) return moment.isWindowOver ? 'ending' : 'waiting'
-      if (moment.receivedAtoms < (moment.dueAtoms ?? 0n)) return moment.isWindowOver ? 'lower_over' : 'lower'
+      if (moment.receivedAtoms < due) {
+        if (!moment.isWindowOver) return 'lower'
+        if (moment.isRefunded) return 'refunded'
+        // The rest came, but after the time.
+        return moment.receivedAtoms + moment.lateAtoms < due ? 'lower_over' : 'late'
+      }
       return moment.confirmations === 0 ? 'seen' : 'confirming'
     case 'pending':
       if (moment.isSessionCancelled) return 'cancelled'
@@ -39,7 +49,7 @@ export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'versio
     case 'failed':
     case 'cancelled':
       // Whatever still reaches a payment that ended is held until support decides.
-      if (moment.lateAtoms + moment.receivedAtoms > 0n) return 'late'
+      if (moment.lateAtoms + moment.receivedAtoms > 0n) return moment.isRefunded ? 'refunded' : 'late'
       if (moment.isSessionCancelled) return 'cancelled'
       if (moment.isSessionOver) return 'ended'
       return moment.paymentStatus === 'cancelled'

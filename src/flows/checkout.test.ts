@@ -142,6 +142,22 @@ test('after the window the same coin is quoted anew', async () => {
   assert.equal(third.status, 'pending')
 })
 
+test('a payment that came late is not left for a new price: nobody is asked to pay twice', async () => {
+  const story = await tellStory()
+  const { id } = await start(story)
+  const late = await pick(story, id)
+  await expire(story, late)
+  await story.pay(late, COIN)
+  await story.look()
+  for (const asset of ['LTC', 'BTC'] as const)
+    await assert.rejects(pick(story, id, asset), refuses('payment_in_progress'))
+  await assert.rejects(
+    inTx(story, (tx) => cancelCheckout(tx, id)),
+    refuses('payment_in_progress'),
+  )
+  assert.equal((await look(story, id)).payment?.id, late.id)
+})
+
 test('a session without a coin ends after 24 hours, and each coin picked begins them anew', async () => {
   const story = await tellStory()
   const { id, createdAt, expiresAt } = await start(story)

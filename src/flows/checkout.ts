@@ -27,7 +27,9 @@ import type { Asset, Fiat } from '../core/assets.ts'
 import { invalidField, invariant, Refusal } from '../core/errors.ts'
 import { type PaymentLinkId, type SessionId, showId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { listDeposits } from '../deposits/deposits.sql.ts'
 import { upsertCustomer } from '../payments/customers.sql.ts'
+import { hasFunds } from '../payments/decide.ts'
 import type { Payment } from '../payments/payment.ts'
 import { findPayment } from '../payments/payments.sql.ts'
 import { cancelPayment } from './cancel-payment.ts'
@@ -154,7 +156,7 @@ export interface CoinChoice {
  *
  * @returns The session's payment, `pending`.
  * @throws {Refusal} `not_found`, `session_not_found`; `conflict`: `session_ended`, `payment_in_progress` once funds were
- *   seen, `payment_link_disabled`; `invalid`, `amount_required`; and all that creating a payment refuses.
+ *   seen, late ones too, `payment_link_disabled`; `invalid`, `amount_required`; and all that creating a payment refuses.
  */
 export async function pickCoin(
   gateway: Gateway,
@@ -222,24 +224,26 @@ const isSameQuote = (
   payment.fiatMinor === request.fiatMinor &&
   payment.customerEmail === request.customerEmail
 
-/** Nothing that was seen is ever left: a payment with funds goes its own way to the end. */
+/**
+ * Nothing that was seen is ever left: a payment with funds goes its own way to the end. One that ended with funds that
+ * came late is not left either: whoever paid would be asked to pay again, and not be told of what he paid.
+ */
 async function leavePayment(tx: Tx, payment: Payment | null): Promise<void> {
-  if (
-    !payment ||
-    payment.status === 'expired' ||
-    payment.status === 'failed' ||
-    payment.status === 'cancelled'
-  )
-    return
+  if (!payment) return
+  switch (payment.status) {
+    case 'expired':
+    case 'failed':
+    case 'cancelled': {
+      const deposits = await listDeposits(tx, payment.accountId, payment.id)
+      if (hasFunds(payment, deposits)) throw paymentInProgress()
+      return
+    }
+  }
   try {
     await cancelPayment(tx, payment.accountId, payment.id)
   } catch (error) {
     if (!(error instanceof Refusal) || error.reason !== 'payment_not_cancellable') throw error
-    throw new Refusal(
-      'conflict',
-      'payment_in_progress',
-      'funds were already seen for this checkout; wait for their confirmation',
-    )
+    throw paymentInProgress()
   }
 }
 
@@ -248,6 +252,13 @@ async function requireActiveLink(tx: Tx, session: CheckoutSession): Promise<void
   const link = await findPaymentLink(tx, session.paymentLinkId)
   if (!link?.isActive) throw linkDisabled()
 }
+
+const paymentInProgress = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'payment_in_progress',
+    'funds were already seen for this checkout; its page says what becomes of them',
+  )
 
 const linkDisabled = (): Refusal =>
   new Refusal(

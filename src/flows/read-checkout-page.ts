@@ -6,7 +6,12 @@ import type { Queryable } from '../db/database.ts'
 import { findChainView } from '../deposits/chain-view.sql.ts'
 import type { PaymentView } from '../payments/payment-view.ts'
 import { type Checkout, readCheckout } from './checkout.ts'
-import { type CheckoutMoment, changedMoments } from './checkout-moments.sql.ts'
+import {
+  type CheckoutMoment,
+  changedMoments,
+  type EarlierFunds,
+  readEarlierFunds,
+} from './checkout-moments.sql.ts'
 import { type CheckoutState, checkoutState } from './checkout-state.ts'
 import type { Gateway } from './gateway.ts'
 import { drawPayment } from './read-payment.ts'
@@ -16,6 +21,7 @@ export interface CheckoutPage {
   readonly moment: CheckoutMoment
   readonly checkout: Checkout
   readonly view: PaymentView | null
+  readonly earlier: readonly EarlierFunds[]
   /** Of the payment's chain, where it is an Ethereum that wallets know; null elsewhere. */
   readonly evmChainId: number | null
 }
@@ -35,7 +41,8 @@ export async function readCheckoutPage(
   const checkout = moment && (await readCheckout(db, id))
   if (!checkout) return null
   const { payment } = checkout
-  const page = { state: checkoutState(moment), moment, checkout }
+  const earlier = moment.hasEarlierFunds ? await readEarlierFunds(db, id) : []
+  const page = { state: checkoutState(moment), moment, checkout, earlier }
   if (!payment) return { ...page, view: null, evmChainId: null }
 
   invariant(

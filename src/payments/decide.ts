@@ -110,6 +110,13 @@ export function mayCancel(
   return payment.status === 'pending' && !deposits.some((deposit) => isReceived(deposit) && !deposit.dust)
 }
 
+/** Whether coins came, or may still come, that this payment was for; in time or late. */
+export const hasFunds = (
+  payment: Pick<DecidedPayment, 'asset'>,
+  deposits: readonly DecidedDeposit[],
+): boolean =>
+  deposits.some((deposit) => deposit.asset === payment.asset && isReceived(deposit) && !deposit.dust)
+
 /** The chain may still pay us with it. */
 const isReceived = (deposit: DecidedDeposit): boolean =>
   deposit.status !== 'replaced' && deposit.status !== 'dropped'

@@ -9,6 +9,7 @@ import { insertPaymentLink } from '../../src/checkout/payment-links.sql.ts'
 import { readId, showId } from '../../src/core/ids.ts'
 import { startBrowser } from '../browser.ts'
 import { pathOf, testHosted } from '../hosted.ts'
+import { waitFor } from '../wait-for.ts'
 
 const COIN = 100_000_000n
 
@@ -135,6 +136,10 @@ test('a shop opens the checkout in a dialog and hears of its completion, from th
   await page.locator('#pay').click()
   const dialog = page.getByRole('dialog', { name: 'Checkout' })
   await dialog.waitFor()
+  const colours = await page.evaluate<string>(
+    "(() => { const { color, backgroundColor } = getComputedStyle(document.querySelector('dialog button')); return color + backgroundColor })()",
+  )
+  assert.equal(colours, 'rgb(20, 23, 31)rgb(255, 255, 255)', 'seen on a dark checkout in a light shop')
   const frame = page.frameLocator('iframe')
   await frame.getByText('Litecoin simulated').click()
   await frame.getByRole('button', { name: 'Continue' }).click()
@@ -169,7 +174,9 @@ test('a shop opens the checkout in a dialog and hears of its completion, from th
   await other.goto(shopOrigin)
   await other.locator('#pay').click()
   await other.getByRole('dialog').waitFor()
-  await other.waitForTimeout(1_000)
+  await waitFor('the frame is refused', async () =>
+    other.frames()[1]?.url().startsWith('chrome-error:') ? true : null,
+  )
   assert.equal(await other.frameLocator('iframe').locator('#content[data-state]').count(), 0)
   await other.close()
 })

@@ -7,10 +7,11 @@ import axe, { type AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { insertPaymentLink, setPaymentLinkActive } from '../../src/checkout/payment-links.sql.ts'
 import { type SessionId, showId } from '../../src/core/ids.ts'
-import type { SessionRequest } from '../../src/flows/checkout.ts'
+import { createSession, type SessionRequest } from '../../src/flows/checkout.ts'
 import { LANGUAGES } from '../../src/http/hosted/language.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import { startBrowser } from '../browser.ts'
+import { testAccount } from '../gateway.ts'
 import { pathOf, testHosted } from '../hosted.ts'
 
 const COIN = 100_000_000n
@@ -77,14 +78,78 @@ const STATES: Readonly<Record<string, () => Promise<string>>> = {
     await hosted.post(`${pathOf(id)}/cancel`, {})
     return pathOf(id)
   },
+  refunded: async () => {
+    const { id, payment } = await expired()
+    await hosted.story.pay(payment, COIN)
+    await hosted.story.mine(6)
+    await hosted.story.look()
+    await hosted.refund(payment)
+    return pathOf(id)
+  },
+  ended: async () => {
+    const { id } = await expired()
+    await hosted.story.gateway.db.query('update checkout_sessions set expires_at = now() where id = $1', [id])
+    return pathOf(id)
+  },
+  earlier: async () => {
+    const { id, payment } = await picked()
+    await hosted.story.pay(payment, COIN)
+    await hosted.pick(id, 'ETH')
+    await hosted.story.look()
+    return pathOf(id)
+  },
+  no_coin: async () => pathOf((await live()).id),
+  blind: async () => {
+    const { id, see } = await live()
+    await see(0)
+    await hosted.pick(id)
+    await see(60)
+    return pathOf(id)
+  },
+  unavailable: async () => {
+    const { id, payment } = await picked()
+    // What was tampered with is never shown.
+    await hosted.story.gateway.db.query("update payments set address = 'x' where id = $1", [payment.id])
+    return pathOf(id)
+  },
+  preview: async () => `/pay/${await makeLink(true)}`,
+  link_disabled: async () => `/pay/${await makeLink(false)}`,
   unknown: async () => '/checkout/cs_nothing',
-  link_disabled: async () => `/pay/${await disabledLink()}`,
 }
 
 /** Where the page of a way is not named like the way. */
 const IS_SHOWN_AS: Readonly<Record<string, string>> = {
   waiting_token: 'waiting',
   expired_unknown: 'expired',
+  earlier: 'waiting',
+  blind: 'waiting',
+  no_coin: 'choose',
+}
+
+/** A session of a live account, whose Litecoin node is seen so many seconds ago; never before. */
+async function live(): Promise<{ id: SessionId; see(secondsAgo: number): Promise<unknown> }> {
+  const { gateway } = hosted.story
+  const account = await testAccount(gateway, 'live')
+  await gateway.db.query("delete from chains where chain = 'litecoin'")
+  const { id } = await gateway.db.transaction((tx) =>
+    createSession(gateway, tx, account, {
+      amountMinor: 100_00n,
+      currency: null,
+      label: 'Order 7',
+      reference: null,
+      customerEmail: null,
+      successUrl: null,
+      cancelUrl: null,
+    }),
+  )
+  const see = (secondsAgo: number) =>
+    gateway.db.query(
+      `insert into chains (chain, identity, tip_height, tip_hash, tip_time, viewed_at)
+       values ('litecoin', 'x', 1, 'x', now(), now() - $1::integer * interval '1 second')
+       on conflict (chain) do update set viewed_at = excluded.viewed_at`,
+      [secondsAgo],
+    )
+  return { id, see }
 }
 
 interface Picked {
@@ -113,7 +178,7 @@ async function expired(): Promise<Picked> {
   return { id, payment }
 }
 
-async function disabledLink(): Promise<string> {
+async function makeLink(isActive: boolean): Promise<string> {
   const { gateway, account } = hosted.story
   return gateway.db.transaction(async (tx) => {
     const link = await insertPaymentLink(tx, {
@@ -122,7 +187,7 @@ async function disabledLink(): Promise<string> {
       amountMinor: 120_00n,
       currency: 'USD',
     })
-    await setPaymentLinkActive(tx, account.id, link.id, false)
+    await setPaymentLinkActive(tx, account.id, link.id, isActive)
     return showId('plink', link.id)
   })
 }
@@ -131,11 +196,15 @@ for (const [state, arrange] of Object.entries(STATES)) {
   test(`the page of ${state}: nothing serious to axe, nothing wider than the screen`, async () => {
     const path = await arrange()
     const complaints: string[] = []
-    const context = await browser.newContext({ reducedMotion: 'reduce', locale: 'en-GB' })
+    const context = await browser.newContext({
+      reducedMotion: 'reduce',
+      locale: 'en-GB',
+      ...(state === 'preview' ? { userAgent: 'Examplebot/1.0' } : {}),
+    })
     const page = await context.newPage()
     page.on('pageerror', (error) => complaints.push(error.message))
     page.on('console', (message) => {
-      if (message.type() === 'error' && !message.text().includes('status of 4'))
+      if (message.type() === 'error' && !message.text().match(/status of [45]/))
         complaints.push(message.text())
     })
     await page.goto(origin + path)

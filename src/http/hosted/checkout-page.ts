@@ -54,10 +54,10 @@ export function registerCheckoutPages(
     making: Making,
     view: CheckoutView,
     status = 200,
-    page = '',
+    here: { readonly page?: string; readonly carried?: Readonly<Record<string, string>> } = {},
   ) => {
     const { account, session } = making.page.checkout
-    const frame = frameOf(gateway, request, { account, sessionId: session.id, page })
+    const frame = frameOf(gateway, request, { account, sessionId: session.id, ...here })
     return sendPage(reply, status, frame, drawCheckout(frame, contentOf(making, view)))
   }
 
@@ -123,7 +123,10 @@ export function registerCheckoutPages(
       }
       const read = readTyped(making, typed)
       if ('minor' in read) {
-        return draw(request, reply, making, await choose(making, { ...firstChoice, amountMinor: read.minor }))
+        const view = await choose(making, { ...firstChoice, amountMinor: read.minor })
+        // Written so that every language reads the same amount.
+        const carried = view.state === 'choose' && view.amount !== null ? { amount: view.amount } : {}
+        return draw(request, reply, making, view, 200, { carried })
       }
       const field = { value: typed, problem: read.problem }
       return draw(request, reply, making, amountView(making, gateway.settings, field), 400)
@@ -136,7 +139,7 @@ export function registerCheckoutPages(
     withCheckout(async (request, reply, making, id) => {
       if (!['waiting', 'expired', 'replaced', 'choose'].includes(making.page.state))
         return backTo(request, reply, id)
-      return draw(request, reply, making, await choose(making, firstChoice), 200, '/coins')
+      return draw(request, reply, making, await choose(making, firstChoice), 200, { page: '/coins' })
     }),
   )
 
@@ -156,15 +159,18 @@ export function registerCheckoutPages(
         answer: typed === '' ? null : fillText(words[word], { merchant }),
         isProblem: typed !== '' && !found,
       }
-      return draw(request, reply, making, stateView(making, search), 200, '/transaction')
+      const here = { page: '/transaction', carried: { id: typed } }
+      return draw(request, reply, making, stateView(making, search), 200, here)
     }),
   )
 
-  // Whoever reloads the answer to a form that was refused.
-  scope.get(
-    '/checkout/:id/coin',
-    withCheckout(async (request, reply, _making, id) => backTo(request, reply, id)),
-  )
+  // Whoever reloads the answer to a form that was refused, or could not be taken.
+  for (const form of ['coin', 'cancel']) {
+    scope.get(
+      `/checkout/:id/${form}`,
+      withCheckout(async (request, reply, _making, id) => backTo(request, reply, id)),
+    )
+  }
 
   scope.post(
     '/checkout/:id/coin',

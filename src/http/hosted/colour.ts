@@ -3,7 +3,7 @@
 type Rgb = readonly [number, number, number]
 
 const CONTRAST_MIN = 4.5
-/** The cards' own colours in checkout.css. */
+/** The cards' own colours in web/style/ground.css. */
 const LIGHT_CARD: Rgb = [255, 255, 255]
 const DARK_CARD: Rgb = [23, 26, 33]
 const DEFAULT: Rgb = [44, 82, 208]

@@ -4,6 +4,15 @@ import type { FastifyReply } from 'fastify'
 
 export const newNonce = (): string => randomBytes(16).toString('base64')
 
+/** What every answer says, whatever becomes of it: errors, redirects and what has no page too. */
+export const protectAnswer = (reply: FastifyReply): FastifyReply =>
+  reply
+    .header('Content-Security-Policy', "default-src 'none'")
+    .header('Referrer-Policy', 'same-origin')
+    .header('X-Content-Type-Options', 'nosniff')
+    .header('X-Robots-Tag', 'noindex')
+    .header('Cache-Control', 'no-store')
+
 /**
  * No third party, nothing inline without the nonce. The referrer stays on this origin: other sites get none, and
  * forms of ours keep an `Origin` that can be checked (with `no-referrer` it would be `null`).
@@ -19,11 +28,7 @@ export function protect(reply: FastifyReply, nonce: string, frameOrigins: readon
     "base-uri 'none'",
     `frame-ancestors ${frameOrigins.length > 0 ? frameOrigins.join(' ') : "'none'"}`,
   ]
-  return reply
+  return protectAnswer(reply)
     .header('Content-Security-Policy', policy.join('; '))
-    .header('Referrer-Policy', 'same-origin')
-    .header('X-Content-Type-Options', 'nosniff')
-    .header('X-Robots-Tag', 'noindex')
     .header('Permissions-Policy', 'camera=(), microphone=(), geolocation=()')
-    .header('Cache-Control', 'no-store')
 }

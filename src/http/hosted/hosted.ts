@@ -1,15 +1,29 @@
 /** The hosted pages: their own errors, headers and limits, apart from the API's. */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readId } from '../../core/ids.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { answerTo } from '../errors.ts'
 import { registerCheckoutPages } from './checkout-page.ts'
 import { readForm } from './forms.ts'
+import { protectAnswer } from './headers.ts'
 import { type HostedLimits, openLimits } from './limits.ts'
 import { registerLiveChannel } from './live-channel.ts'
 import type { HostedOptions } from './networks.ts'
 import { registerPayLinks } from './pay-link.ts'
-import { frameOf, REFUSED, sendNotice, TOO_MANY, UNAVAILABLE, UNKNOWN } from './respond.ts'
+import {
+  checkoutPath,
+  frameOf,
+  languageOf,
+  payLinkPath,
+  queryOf,
+  REFUSED,
+  sendNotice,
+  TOO_MANY,
+  UNAVAILABLE,
+  UNKNOWN,
+} from './respond.ts'
 import { registerLogos, registerWebFiles } from './serve-web-files.ts'
+import type { Frame } from './view.ts'
 
 export interface HostedPagesOptions extends HostedOptions {
   readonly limits?: Partial<HostedLimits>
@@ -31,7 +45,10 @@ export function registerHostedPages(
       { parseAs: 'buffer', bodyLimit: FORM_BYTES_MAX },
       async (_request: FastifyRequest, bytes: Buffer) => readForm(bytes),
     )
-    scope.addHook('onRequest', (request) => limits.countPage(request.ip))
+    scope.addHook('onRequest', (request, reply) => {
+      protectAnswer(reply)
+      return limits.countPage(request.ip)
+    })
     scope.setErrorHandler((error: FastifyError, request, reply) =>
       sendTrouble(gateway, error, request, reply),
     )
@@ -39,6 +56,10 @@ export function registerHostedPages(
     registerLiveChannel(scope, gateway, limits)
     registerPayLinks(scope, gateway, limits)
     registerLogos(scope, gateway)
+    // Links that were cut or grew on the way: people see a page, not what programs get.
+    for (const path of ['/checkout/*', '/pay/*']) {
+      scope.get(path, (request, reply) => sendNotice(reply, 404, noFrame(gateway, request), UNKNOWN))
+    }
   })
 }
 
@@ -63,5 +84,21 @@ function sendTrouble(
   if (answer.retryAfterSeconds !== undefined) reply.header('Retry-After', answer.retryAfterSeconds)
   const { status } = answer
   const notice = status === 404 ? UNKNOWN : status === 429 ? TOO_MANY : status >= 500 ? UNAVAILABLE : REFUSED
-  return sendNotice(reply, status, frameOf(gateway, request, { account: null, sessionId: null }), notice)
+  const text = notice === REFUSED ? ('back_to_checkout' as const) : ('try_again' as const)
+  const path = wayBack(gateway, request)
+  const link = path === null ? null : { text, path }
+  return sendNotice(reply, status, noFrame(gateway, request), { ...notice, link })
+}
+
+const noFrame = (gateway: Gateway, request: FastifyRequest): Frame =>
+  frameOf(gateway, request, { account: null, sessionId: null })
+
+/** To where the buyer was: the checkout, or the link that leads to one. */
+function wayBack(gateway: Gateway, request: FastifyRequest): string | null {
+  const { id } = request.params as { id?: string }
+  const query = queryOf(request, languageOf(request))
+  const session = id && readId('cs', id)
+  if (session) return checkoutPath(gateway, session) + query
+  const link = id && readId('plink', id)
+  return link ? payLinkPath(gateway, link) + query : null
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { LANGUAGES, pickLanguage } from './language.ts'
+import { LANGUAGES, pickLanguage, showFiat } from './language.ts'
 import { en } from './languages/en.ts'
 
 const names = (sentence: string): string[] => [...sentence.matchAll(/\{\w+\}/g)].map(String).sort()
@@ -28,4 +28,10 @@ test('the language is the one chosen, else the best that the browser accepts, el
     ['__proto__', 'constructor', 'en'],
   ] as const
   for (const [chosen, accepted, expected] of picks) assert.equal(pickLanguage(chosen, accepted).tag, expected)
+})
+
+test('a currency is not torn apart in text that runs from right to left', () => {
+  const show = (tag: string) => showFiat(pickLanguage(tag, undefined), 100_00n, 'USD')
+  assert.match(show('ar'), /\u2066US\$\u2069/)
+  assert.doesNotMatch(show('es'), /[\u2066-\u2069]/)
 })

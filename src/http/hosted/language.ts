@@ -88,8 +88,12 @@ const dateFormat = memo(
   (tag) => new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }),
 )
 
-export const showFiat = ({ tag }: Language, minor: bigint, currency: Fiat): string =>
-  fiatFormat(`${tag} ${currency}`).format(fiatToNumber(minor))
+/** In right-to-left text the currency stands for itself: `US$` would be torn into `$US`. */
+export const showFiat = ({ tag, direction }: Language, minor: bigint, currency: Fiat): string =>
+  fiatFormat(`${tag} ${currency}`)
+    .formatToParts(fiatToNumber(minor))
+    .map(({ type, value }) => (direction === 'rtl' && type === 'currency' ? `\u2066${value}\u2069` : value))
+    .join('')
 
 /** @param amount - A decimal, shown digit for digit. */
 export const showCoin = ({ tag }: Language, amount: string): string =>

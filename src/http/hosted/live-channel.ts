@@ -98,6 +98,8 @@ function forgetRequest(raw: IncomingMessage, stream: ServerResponse): void {
 }
 
 function write(stream: ServerResponse, text: string): void {
+  // News may arrive while the server closes.
+  if (stream.writableEnded) return
   if (stream.writableLength > UNREAD_BYTES_MAX) stream.destroy()
   else stream.write(text)
 }

@@ -1,6 +1,7 @@
 /** From what a checkout is to what its page shows. */
 import { ASSET_FACTS, type Asset, networkOf } from '../../core/assets.ts'
 import { invariant } from '../../core/errors.ts'
+import { showId } from '../../core/ids.ts'
 import { fiatToNumber, formatDecimal } from '../../core/money.ts'
 import type { CoinOffer } from '../../flows/offer-coins.ts'
 import type { CheckoutPage } from '../../flows/read-checkout-page.ts'
@@ -42,6 +43,11 @@ export function contentOf(making: Making, view: CheckoutView): CheckoutContent {
     view,
     // A settled payment may still be reversed, but nobody waits for that on its page.
     version: isOver ? null : page.moment.version,
+    earlier: page.earlier.map(({ paymentId, asset, atoms }) => ({
+      paymentNumber: showId('pay', paymentId),
+      asset,
+      received: formatDecimal(atoms, ASSET_FACTS[asset].decimals),
+    })),
     blindNetwork:
       payment && !page.moment.isChainInSight && !isOver
         ? networkName(options, networkOf(payment.asset), account.mode === 'live')
@@ -166,6 +172,8 @@ export function stateView(
       }
     }
     case 'late':
+    case 'lower_over':
+    case 'refunded':
       return {
         ...facts,
         state,
@@ -173,8 +181,6 @@ export function stateView(
         received: coins(moment.receivedAtoms + moment.lateAtoms),
         returnUrl: onward(checkout.cancelUrl),
       }
-    case 'lower_over':
-      return { ...facts, state, paymentNumber, returnUrl: onward(checkout.cancelUrl) }
     case 'expired':
     case 'replaced':
       return { state, order, asset, search, returnUrl: onward(checkout.cancelUrl) }

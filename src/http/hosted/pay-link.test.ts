@@ -49,7 +49,7 @@ test('a chosen language goes along', async () => {
   assert.match(location ?? '', /\?lang=en$/)
 })
 
-test('HEAD, previews and prefetching count nothing', async () => {
+test('HEAD, previews, prefetching and parts of other pages count nothing', async () => {
   const link = await makeLink()
   const head = await link.visit({}, 'HEAD')
   assert.deepEqual([head.status, head.html], [200, ''])
@@ -75,7 +75,11 @@ test('HEAD, previews and prefetching count nothing', async () => {
   ]) {
     assert.equal((await link.visit(headers)).status, 503)
   }
+  for (const part of ['image', 'script', 'style', 'video']) {
+    assert.equal((await link.visit({ 'sec-fetch-dest': part })).status, 403)
+  }
   assert.equal(await link.uses(), 0n)
+  assert.equal((await link.visit({ 'sec-fetch-dest': 'iframe' })).status, 303)
 })
 
 test('people are not taken for programs, and who is can go on by a button', async () => {

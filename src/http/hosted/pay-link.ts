@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { findPaymentLink, type PaymentLink } from '../../checkout/payment-links.sql.ts'
 import { Refusal } from '../../core/errors.ts'
-import { readId, showId } from '../../core/ids.ts'
+import { readId } from '../../core/ids.ts'
 import { openPaymentLink } from '../../flows/checkout.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { requireOwnPage } from './forms.ts'
@@ -11,12 +11,12 @@ import { showFiat } from './language.ts'
 import type { Limits } from './limits.ts'
 import { drawPreview } from './pages/draw.ts'
 import {
-  baseOf,
   checkoutPath,
   frameOf,
   goTo,
   LINK_DISABLED,
   languageOf,
+  payLinkPath,
   queryOf,
   sendNotice,
   sendPage,
@@ -48,7 +48,7 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
       const id = readId('plink', request.params.id)
       const link = id && (await findPaymentLink(gateway.db, id))
       const account = link && (await findAccount(gateway.db, link.accountId))
-      const page = id ? `${baseOf(gateway)}/pay/${showId('plink', id)}` : ''
+      const page = id ? payLinkPath(gateway, id) : ''
       const frame = frameOf(gateway, request, { account, sessionId: null, page })
       if (!link) return sendNotice(reply, 404, frame, UNKNOWN)
       if (!link.isActive) return sendNotice(reply, 410, frame, LINK_DISABLED)
@@ -72,7 +72,9 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
     url: '/pay/:id',
     handler: withLink(async (request, reply, link, frame) => {
       // A browser that asked ahead asks again when its user really comes.
-      if (isAhead(request)) return reply.code(503).header('Cache-Control', 'no-store').send()
+      if (isAhead(request)) return reply.code(503).send()
+      // Another page names the link as the source of a picture: its visitors never see it.
+      if (isPartOfPage(request)) return reply.code(403).send()
       if (request.method !== 'HEAD' && !PROGRAMS.test(request.headers['user-agent'] ?? '')) {
         return start(request, reply, link, frame)
       }
@@ -89,6 +91,11 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
     }),
   )
 }
+
+const PAGES = ['document', 'iframe', 'frame', 'embed', 'object', 'empty']
+
+const isPartOfPage = ({ headers: { 'sec-fetch-dest': destination } }: FastifyRequest): boolean =>
+  destination !== undefined && !PAGES.includes(String(destination))
 
 const isAhead = ({ headers }: FastifyRequest): boolean =>
   [headers['sec-purpose'], headers.purpose, headers['x-purpose'], headers['x-moz']].some((value) =>

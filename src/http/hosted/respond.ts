@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../accounts/account.ts'
 import { isOrigin } from '../../accounts/brand.ts'
-import { type SessionId, showId } from '../../core/ids.ts'
+import { type PaymentLinkId, type SessionId, showId } from '../../core/ids.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { accentOf } from './colour.ts'
 import { queryValue } from './forms.ts'
@@ -26,10 +26,18 @@ export const queryOf = (request: FastifyRequest, language: Language): string =>
 export const checkoutPath = (gateway: Pick<Gateway, 'settings'>, id: SessionId): string =>
   `${baseOf(gateway)}/checkout/${showId('cs', id)}`
 
+export const payLinkPath = (gateway: Pick<Gateway, 'settings'>, id: PaymentLinkId): string =>
+  `${baseOf(gateway)}/pay/${showId('plink', id)}`
+
 export function frameOf(
   gateway: Pick<Gateway, 'settings'>,
   request: FastifyRequest,
-  given: { readonly account: Account | null; readonly sessionId: SessionId | null; readonly page?: string },
+  given: {
+    readonly account: Account | null
+    readonly sessionId: SessionId | null
+    readonly page?: string
+    readonly carried?: Readonly<Record<string, string>>
+  },
 ): Frame {
   const language = languageOf(request)
   const base = baseOf(gateway)
@@ -48,6 +56,9 @@ export function frameOf(
     path,
     query: queryOf(request, language),
     here: `${path ?? ''}${given.page ?? ''}`,
+    carried: Object.entries(given.carried ?? {})
+      .map(([name, value]) => `${name}=${encodeURIComponent(value)}&`)
+      .join(''),
     nonce: newNonce(),
   }
 }
@@ -69,12 +80,7 @@ export const sendNotice = (
 
 /** After a form: the browser asks for the page anew, so that going back or reloading sends nothing twice. */
 export const goTo = (reply: FastifyReply, path: string): FastifyReply =>
-  reply
-    .code(303)
-    .header('Cache-Control', 'no-store')
-    .header('Referrer-Policy', 'no-referrer')
-    .header('Location', path)
-    .send()
+  reply.code(303).header('Location', path).send()
 
 export const UNKNOWN: NoticeView = {
   title: 'unknown_title',
@@ -97,7 +103,7 @@ export const UNAVAILABLE: NoticeView = {
 export const TOO_MANY: NoticeView = {
   title: 'too_many_title',
   lead: 'too_many_lead',
-  refreshes: false,
+  refreshes: true,
   link: null,
 }
 export const REFUSED: NoticeView = {

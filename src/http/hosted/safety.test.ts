@@ -103,6 +103,33 @@ test('the policy lets nothing run but our own files, marked anew for each answer
   )
 })
 
+test('every answer keeps browsers from running anything, keeping it or telling others', async () => {
+  const id = await open()
+  const answers = await Promise.all([
+    get(pathOf(id)),
+    get(pathOf(id), {}, 'HEAD'),
+    get(`${pathOf(id)}/coin`),
+    get(`${pathOf(id)}/nothing`),
+    get('/checkout/nonsense'),
+    get('/pay/nonsense'),
+    get('/checkout-assets/logos/nothing.png'),
+    post(`${pathOf(id)}/coin`, { asset: 'DOGE' }),
+    post(`${pathOf(id)}/coin`, { asset: 'LTC' }, { 'sec-fetch-site': 'cross-site' }),
+    post(`${pathOf(id)}/coin`, {}, { 'content-type': 'application/json' }),
+  ])
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 303, 404, 404, 404, 404, 400, 403, 415],
+  )
+  for (const { headers } of answers) {
+    assert.match(String(headers['content-security-policy']), /^default-src 'none'/)
+    assert.deepEqual(
+      [headers['cache-control'], headers['x-content-type-options'], headers['referrer-policy']],
+      ['no-store', 'nosniff', 'same-origin'],
+    )
+  }
+})
+
 test('the origins that the account names may frame the checkout, and no others', async () => {
   await setAccount('frame_origins', [
     'https://shop.example',

@@ -28,11 +28,10 @@ export function registerLogos(scope: FastifyInstance, gateway: Pick<Gateway, 'db
     const { name } = request.params
     const type = PICTURES[/^[0-9a-f]{64}\.(png|jpg|webp)$/.exec(name)?.[1] ?? '']
     const bytes = type ? await findLogo(gateway.db, name) : null
-    if (!type || !bytes) return reply.code(404).header('Cache-Control', 'no-store').send()
+    if (!type || !bytes) return reply.code(404).send()
     return reply
       .type(type)
       .header('Cache-Control', FOR_EVER)
-      .header('X-Content-Type-Options', 'nosniff')
       .header('Content-Security-Policy', "default-src 'none'; sandbox")
       .send(bytes)
   })

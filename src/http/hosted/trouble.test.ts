@@ -57,8 +57,21 @@ test('an unreachable database is told as such, and the page tries again by itsel
   const answer = await blind.inject(pathOf(await open()))
   assert.deepEqual([answer.statusCode, answer.headers['retry-after']], [503, '5'])
   assert.match(answer.body, /data-state="unavailable"/)
-  assert.match(answer.body, /<meta http-equiv="refresh"/)
+  assert.match(answer.body, /<noscript><meta http-equiv="refresh" content="15"><\/noscript>/)
+  assert.match(answer.body, /<script type="module" src="[^"]+\/retry\.ts"/)
+  assert.match(answer.body, /<a class="button" href="\/checkout\/cs_\w+">Try again<\/a>/)
   assert.match(answer.body, /A payment you already sent is safe/)
+})
+
+test('a form that was refused or could not be taken leads back when its answer is reloaded', async () => {
+  const id = await open()
+  for (const form of ['coin', 'cancel']) {
+    const again = await get(`${pathOf(id)}/${form}?lang=de`)
+    assert.deepEqual([again.status, again.location], [303, `${pathOf(id)}?lang=de`])
+  }
+  const refused = await post(`${pathOf(id)}/cancel`, {}, { 'sec-fetch-site': 'cross-site' })
+  assert.deepEqual([refused.status, refused.state], [403, 'refused'])
+  assert.ok(refused.html.includes(`<a class="button" href="${pathOf(id)}">Back to the checkout</a>`))
 })
 
 test('nothing that a stranger sends makes an error of ours', async () => {

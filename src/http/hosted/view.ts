@@ -23,6 +23,8 @@ export interface Frame {
   readonly query: string
   /** The page's own path, for links that change the language. */
   readonly here: string
+  /** What those links keep of its query: empty, or `amount=25&`. */
+  readonly carried: string
   /** Marks this answer's own scripts and styles for the Content-Security-Policy. */
   readonly nonce: string
 }
@@ -163,9 +165,9 @@ export interface ReceiptView {
   readonly returnUrl: string | null
 }
 
-/** Something came, and people have to settle what becomes of it. */
+/** Something came that did not pay: people settle what becomes of it, or have sent it back. */
 export interface HeldView {
-  readonly state: 'lower_over' | 'late'
+  readonly state: 'lower_over' | 'late' | 'refunded'
   readonly order: Order
   readonly asset: Asset
   readonly networkName: string
@@ -221,11 +223,20 @@ export type CheckoutView =
   | ExpiredView
   | EndedView
 
+export interface EarlierPayment {
+  readonly paymentNumber: string
+  readonly asset: Asset
+  /** Decimal. */
+  readonly received: string
+}
+
 /** A checkout's page: the view, and what lies across every state. */
 export interface CheckoutContent {
   readonly view: CheckoutView
   /** Of the moment it shows: the open page waits for another one. Null when nothing can change any more. */
   readonly version: string | null
+  /** What came for a price that the buyer had left. */
+  readonly earlier: readonly EarlierPayment[]
   /** The network's name while its node cannot be seen. */
   readonly blindNetwork: string | null
   /** Whether the buyer may give up. */

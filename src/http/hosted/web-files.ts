@@ -22,6 +22,8 @@ export interface WebFiles {
   /** Paths of the checkout's own: modules begin with the one that starts the others. */
   readonly modules: readonly [string, ...string[]]
   readonly style: string
+  /** Path of the script of pages that try again by themselves. */
+  readonly retry: string
   /** Merchants' pages load it by a name that stays, so it is asked for again. */
   readonly embed: WebFile
 }
@@ -29,7 +31,10 @@ export interface WebFiles {
 const WEB = new URL('../../../web/', import.meta.url)
 const STRIP_TYPES = fileURLToPath(new URL('./strip-types.ts', import.meta.url))
 const FIRST_MODULE = 'checkout.ts'
+const RETRY = 'retry.ts'
 const STYLE = 'checkout.css'
+/** Of `web/style/`, in the order in which they overrule each other. */
+const STYLES = ['ground', 'signs', 'forms', 'pay', 'notices', 'media']
 const EMBED = 'embed.ts'
 
 /** What runs this program's own sources. By name it warns that it is experimental, which no operator needs to read. */
@@ -68,21 +73,25 @@ export function loadWebFiles(): WebFiles {
 }
 
 function readAll(): WebFiles {
-  const names = readdirSync(WEB)
-    .filter((name) => name === STYLE || (/^[\w-]+\.ts$/.test(name) && !name.endsWith('.test.ts')))
+  const modules = readdirSync(WEB)
+    .filter((name) => /^[\w-]+\.ts$/.test(name) && !name.endsWith('.test.ts'))
     .sort()
-  const modules = names.filter((name) => name !== STYLE)
   const read = (name: string) => readFileSync(new URL(name, WEB), 'utf8')
   const stripped = stripTypes(modules.map(read))
-  const textOf = (name: string) => lean(name === STYLE ? read(name) : (stripped[modules.indexOf(name)] ?? ''))
-  const texts = names.filter((name) => name !== EMBED).map((name) => ({ name, text: textOf(name) }))
+  const style = STYLES.map((part) => read(`style/${part}.css`)).join('\n')
+  const textOf = (name: string) => lean(stripped[modules.indexOf(name)] ?? '')
+  const texts = [
+    { name: STYLE, text: lean(style) },
+    ...modules.filter((name) => name !== EMBED).map((name) => ({ name, text: textOf(name) })),
+  ]
   const hash = createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, 16)
   const pathOf = (name: string) => `/checkout-assets/${hash}/${name}`
-  const others = modules.filter((name) => name !== EMBED && name !== FIRST_MODULE)
+  const others = modules.filter((name) => ![EMBED, FIRST_MODULE, RETRY].includes(name))
   return {
     kept: new Map(texts.map(({ name, text }) => [pathOf(name), webFile(pathOf(name), text)])),
     modules: [pathOf(FIRST_MODULE), ...others.map(pathOf)],
     style: pathOf(STYLE),
+    retry: pathOf(RETRY),
     embed: webFile('/checkout.js', textOf(EMBED)),
   }
 }

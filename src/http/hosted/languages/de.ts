@@ -24,6 +24,7 @@ export const de: Words = {
   copied: 'Kopiert',
   copy_amount: 'Betrag kopieren',
   copy_address: 'Adresse kopieren',
+  copy_number: 'Zahlungsnummer kopieren',
   qr_payment: 'QR-Code mit Adresse und Betrag',
   qr_address: 'QR-Code nur mit der Adresse',
   open_wallet: 'In der Wallet-App öffnen',
@@ -74,6 +75,8 @@ export const de: Words = {
   late_title: 'Ihre Zahlung kam zu spät',
   late_lead:
     'Sie kam nach Ablauf der Zeit. Ihr Geld ist sicher: Bitten Sie {merchant}, es anzunehmen oder zu erstatten, und nennen Sie die Zahlungsnummer.',
+  refunded_title: 'Zahlung erstattet',
+  refunded_lead: '{merchant} sendet Ihnen Ihr Geld zurück, abzüglich der Netzwerkgebühr.',
   replaced_title: 'Die Zahlung wurde zurückgezogen',
   replaced_lead: 'Die Transaktion, die wir sahen, wurde durch eine andere ersetzt und wird nicht ankommen.',
   cancelled_title: 'Zahlung abgebrochen',
@@ -95,7 +98,8 @@ export const de: Words = {
   tx_dust: 'Wir haben diese Transaktion, aber ihr Betrag ist zu klein, um zu zählen.',
   node_trouble:
     'Wir sehen das Netzwerk {network} im Moment nicht. Eine Zahlung, die Sie schon gesendet haben, ist sicher und erscheint, sobald es geht.',
-  payment_in_progress: 'Wir sehen Ihre Zahlung bereits, daher lässt sich jetzt nichts mehr ändern.',
+  earlier_funds:
+    '{amount} kamen für einen früheren Preis dieser Kasse an. Bevor Sie noch etwas bezahlen, fragen Sie {merchant} danach, und nennen Sie die Zahlungsnummer {number}.',
   offline: 'Keine Verbindung. Neuer Versuch …',
   unavailable_title: 'Einen Moment',
   unavailable_lead:

@@ -22,6 +22,7 @@ export const en = {
   copied: 'Copied',
   copy_amount: 'Copy amount',
   copy_address: 'Copy address',
+  copy_number: 'Copy payment number',
   qr_payment: 'QR code with the address and the amount',
   qr_address: 'QR code with the address alone',
   open_wallet: 'Open in wallet app',
@@ -71,6 +72,8 @@ export const en = {
   late_title: 'Your payment arrived late',
   late_lead:
     'It came after the time was up. Your coins are safe: ask {merchant} to accept or refund them, and name the payment number.',
+  refunded_title: 'Payment refunded',
+  refunded_lead: '{merchant} is sending your coins back, less the fee of the network.',
   replaced_title: 'The payment was withdrawn',
   replaced_lead: 'The transaction we saw was replaced by another one and will not arrive.',
   cancelled_title: 'Payment cancelled',
@@ -92,7 +95,8 @@ export const en = {
   tx_dust: 'We have this transaction, but its amount is too small to count.',
   node_trouble:
     'We cannot see the {network} network at the moment. A payment you already sent is safe and will show as soon as we can.',
-  payment_in_progress: 'We already see your payment, so nothing can be changed now.',
+  earlier_funds:
+    '{amount} arrived for an earlier price of this checkout. Before you pay anything more, ask {merchant} about it, and name the payment number {number}.',
   offline: 'No connection. Trying again…',
   unavailable_title: 'Just a moment',
   unavailable_lead: 'The checkout cannot be reached right now. A payment you already sent is safe.',

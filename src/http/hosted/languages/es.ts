@@ -24,6 +24,7 @@ export const es: Words = {
   copied: 'Copiado',
   copy_amount: 'Copiar el importe',
   copy_address: 'Copiar la dirección',
+  copy_number: 'Copiar el número de pago',
   qr_payment: 'Código QR con la dirección y el importe',
   qr_address: 'Código QR solo con la dirección',
   open_wallet: 'Abrir en el monedero',
@@ -73,6 +74,8 @@ export const es: Words = {
   late_title: 'Su pago llegó tarde',
   late_lead:
     'Llegó después del plazo. Sus fondos están a salvo: pida a {merchant} que los acepte o los devuelva, e indique el número de pago.',
+  refunded_title: 'Pago devuelto',
+  refunded_lead: '{merchant} le devuelve sus fondos, menos la comisión de la red.',
   replaced_title: 'El pago fue retirado',
   replaced_lead: 'La transacción que vimos fue sustituida por otra y no llegará.',
   cancelled_title: 'Pago cancelado',
@@ -94,7 +97,8 @@ export const es: Words = {
   tx_dust: 'Tenemos esta transacción, pero su importe es demasiado pequeño para contar.',
   node_trouble:
     'Ahora no vemos la red {network}. Un pago que ya haya enviado está a salvo y aparecerá en cuanto podamos.',
-  payment_in_progress: 'Ya vemos su pago, así que ahora no se puede cambiar nada.',
+  earlier_funds:
+    'Llegaron {amount} para un precio anterior de esta página. Antes de pagar nada más, pregunte a {merchant} e indique el número de pago {number}.',
   offline: 'Sin conexión. Reintentando…',
   unavailable_title: 'Un momento',
   unavailable_lead:

@@ -24,6 +24,7 @@ export const fr: Words = {
   copied: 'Copié',
   copy_amount: 'Copier le montant',
   copy_address: 'Copier l’adresse',
+  copy_number: 'Copier le numéro de paiement',
   qr_payment: 'Code QR avec l’adresse et le montant',
   qr_address: 'Code QR avec l’adresse seule',
   open_wallet: 'Ouvrir dans le portefeuille',
@@ -75,6 +76,8 @@ export const fr: Words = {
   late_title: 'Votre paiement est arrivé trop tard',
   late_lead:
     'Il est arrivé après le délai. Vos fonds sont en sécurité : demandez à {merchant} de les accepter ou de les rembourser, en indiquant le numéro de paiement.',
+  refunded_title: 'Paiement remboursé',
+  refunded_lead: '{merchant} vous renvoie vos fonds, moins les frais de réseau.',
   replaced_title: 'Le paiement a été retiré',
   replaced_lead: 'La transaction que nous avons vue a été remplacée par une autre et n’arrivera pas.',
   cancelled_title: 'Paiement annulé',
@@ -96,7 +99,8 @@ export const fr: Words = {
   tx_dust: 'Nous avons cette transaction, mais son montant est trop petit pour compter.',
   node_trouble:
     'Nous ne voyons pas le réseau {network} pour le moment. Un paiement déjà envoyé est en sécurité et apparaîtra dès que possible.',
-  payment_in_progress: 'Nous voyons déjà votre paiement, plus rien ne peut être modifié.',
+  earlier_funds:
+    '{amount} sont arrivés pour un prix précédent de cette page. Avant de payer quoi que ce soit de plus, contactez {merchant} en indiquant le numéro de paiement {number}.',
   offline: 'Pas de connexion. Nouvel essai…',
   unavailable_title: 'Un instant',
   unavailable_lead:

@@ -24,6 +24,7 @@ export const ja: Words = {
   copied: 'コピーしました',
   copy_amount: '金額をコピー',
   copy_address: 'アドレスをコピー',
+  copy_number: '支払番号をコピー',
   qr_payment: 'アドレスと金額の QR コード',
   qr_address: 'アドレスのみの QR コード',
   open_wallet: 'ウォレットアプリで開く',
@@ -75,6 +76,8 @@ export const ja: Words = {
   late_title: 'お支払いが遅れて届きました',
   late_lead:
     '期限後に届きました。届いた分は安全に保管されています。支払番号を添えて、{merchant} に受け取りまたは返金をご依頼ください。',
+  refunded_title: 'お支払いは返金されました',
+  refunded_lead: '{merchant} がネットワーク手数料を差し引いて返金しています。',
   replaced_title: 'お支払いが取り消されました',
   replaced_lead: '検知した取引は別の取引に置き換えられ、届きません。',
   cancelled_title: 'お支払いをやめました',
@@ -96,7 +99,8 @@ export const ja: Words = {
   tx_dust: 'この取引を受け取りましたが、金額が小さすぎるため数えられません。',
   node_trouble:
     '現在 {network} ネットワークを確認できません。すでに送金されたお支払いは安全で、確認でき次第表示されます。',
-  payment_in_progress: 'お支払いを検知しているため、今は変更できません。',
+  earlier_funds:
+    'この支払いページの以前の価格に対して {amount} が届いています。これ以上お支払いになる前に、支払番号 {number} を添えて {merchant} にお問い合わせください。',
   offline: '接続がありません。再試行しています…',
   unavailable_title: '少々お待ちください',
   unavailable_lead: '現在このページに接続できません。すでに送金されたお支払いは安全です。',

@@ -24,6 +24,7 @@ export const pt: Words = {
   copied: 'Copiado',
   copy_amount: 'Copiar o valor',
   copy_address: 'Copiar o endereço',
+  copy_number: 'Copiar o número do pagamento',
   qr_payment: 'Código QR com o endereço e o valor',
   qr_address: 'Código QR só com o endereço',
   open_wallet: 'Abrir na carteira',
@@ -74,6 +75,8 @@ export const pt: Words = {
   late_title: 'O seu pagamento chegou tarde',
   late_lead:
     'Chegou depois do prazo. Os seus fundos estão seguros: peça a {merchant} que os aceite ou reembolse, indicando o número do pagamento.',
+  refunded_title: 'Pagamento reembolsado',
+  refunded_lead: '{merchant} está a devolver os seus fundos, menos a taxa da rede.',
   replaced_title: 'O pagamento foi retirado',
   replaced_lead: 'A transação que vimos foi substituída por outra e não chegará.',
   cancelled_title: 'Pagamento cancelado',
@@ -95,7 +98,8 @@ export const pt: Words = {
   tx_dust: 'Temos esta transação, mas o valor é demasiado pequeno para contar.',
   node_trouble:
     'Neste momento não vemos a rede {network}. Um pagamento já enviado está seguro e aparecerá assim que possível.',
-  payment_in_progress: 'Já vemos o seu pagamento, por isso nada pode ser alterado agora.',
+  earlier_funds:
+    'Chegaram {amount} para um preço anterior desta página. Antes de pagar mais alguma coisa, pergunte a {merchant}, indicando o número do pagamento {number}.',
   offline: 'Sem ligação. A tentar de novo…',
   unavailable_title: 'Só um momento',
   unavailable_lead: 'A página de pagamento não está acessível agora. Um pagamento já enviado está seguro.',

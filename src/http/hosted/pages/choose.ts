@@ -26,12 +26,13 @@ ${drawOrder(frame, view.order)}
 <form method="post" action="${frame.path}/coin${frame.query}" novalidate>
 ${view.amount !== null && html`<input type="hidden" name="amount" value="${view.amount}">`}
 <fieldset${view.problem && html` aria-describedby="coin-problem"`}><legend>${words.choose_title}</legend>
-<p class="hint">${words.choose_lead}</p>
+${isAny && html`<p class="hint">${words.choose_lead}</p>`}
 ${drawProblem('coin-problem', view.problem)}
 ${isAny ? view.coins.map((coin) => drawCoin(frame, view, coin)) : html`<p class="problem">${words.none_available}</p>`}
 </fieldset>
 ${view.knownEmail && html`<p class="known-email">${words.email}: <bdi>${view.knownEmail}</bdi></p>`}
 ${
+  isAny &&
   view.email &&
   html`<label for="email">${words.email}</label>
 <input id="email" name="email" type="email" value="${view.email.value}" maxlength="254" autocomplete="email" dir="ltr" aria-describedby="email-hint${view.email.problem && ' email-problem'}"${view.email.problem && html` aria-invalid="true"`}>
@@ -40,7 +41,7 @@ ${drawProblem('email-problem', view.email.problem)}`
 }
 ${isAny && html`<button type="submit" class="primary">${words.continue}</button>`}
 </form>
-${view.current && html`<p><a href="${frame.path}${frame.query}">${fillText(words.keep_coin, { asset: view.current })}</a></p>`}`
+${view.current && html`<p class="other"><a href="${frame.path}${frame.query}">${fillText(words.keep_coin, { asset: view.current })}</a></p>`}`
 }
 
 const COIN_SIGNS: Readonly<Record<Asset, string>> = { BTC: 'B', LTC: 'Ł', ETH: 'Ξ', USDC: '$', USDT: 'T' }
@@ -48,6 +49,6 @@ const COIN_SIGNS: Readonly<Record<Asset, string>> = { BTC: 'B', LTC: 'Ł', ETH: 
 function drawCoin(frame: Frame, view: ChooseView, coin: CoinOption): Html {
   const { words } = frame.language
   const id = `coin-${coin.asset}`
-  return html`<div class="coin"><input type="radio" id="${id}" name="asset" value="${coin.asset}"${coin.asset === view.selected && trusted(' checked')}${coin.amount === null && trusted(' disabled')}>
+  return html`<div class="coin"><input type="radio" id="${id}" name="asset" value="${coin.asset}" data-live${coin.asset === view.selected && trusted(' checked')}${coin.amount === null && trusted(' disabled')}>
 <label for="${id}"><span class="mark mark-${coin.asset}" aria-hidden="true">${COIN_SIGNS[coin.asset]}</span><span class="coin-name">${coin.name} <span class="ticker">${coin.asset}</span></span> <span class="network">${coin.networkName}</span> <span class="coin-price" id="price-${coin.asset}" data-live>${coin.amount === null ? words.coin_unavailable : coinAmount(frame, coin.amount, coin.asset)}</span></label></div>`
 }

@@ -1,36 +1,51 @@
 /** From a view to a document. */
 import { fill, type Html, html } from '../html.ts'
-import type { CheckoutContent, CheckoutView, Frame, NoticeView, Order } from '../view.ts'
+import type { CheckoutContent, CheckoutView, EarlierPayment, Frame, NoticeView, Order } from '../view.ts'
 import { drawAmount, drawChoose } from './choose.ts'
 import { layout } from './layout.ts'
 import { drawEnded, drawExpired, drawHeld, drawReceipt } from './outcome.ts'
-import { drawOrder, merchantName, withMerchant } from './parts.ts'
+import { coinAmount, drawOrder, merchantName, withMerchant } from './parts.ts'
 import { drawEnding, drawLower, drawProgress, drawWaiting } from './pay.ts'
 
 /** How often a page without JavaScript looks again. */
 const REFRESH_SECONDS = 15
+/** Where something may be typed meanwhile: long enough to fetch a transaction id from a wallet. */
+const UNHURRIED_SECONDS = 120
 
 export function drawCheckout(
   frame: Frame,
-  { view, version, blindNetwork, canCancel }: CheckoutContent,
+  { view, version, earlier, blindNetwork, canCancel }: CheckoutContent,
 ): Html {
   const { words } = frame.language
   return layout(frame, {
     title: titleOf(frame, view),
     state: view.state,
     version,
-    // A form that is being filled in would be lost.
-    refreshSeconds:
-      version === null || view.state === 'choose' || view.state === 'amount' ? null : REFRESH_SECONDS,
-    content: html`${
+    refreshSeconds: version === null ? null : refreshSecondsOf(view),
+    content: html`<div id="notices" data-live>${
       blindNetwork !== null &&
       html`<p class="trouble" role="alert">${fill(words.node_trouble, { network: blindNetwork })}</p>`
-    }${drawView(frame, view)}${
+    }${earlier.map((payment) => drawEarlier(frame, payment))}</div>${drawView(frame, view)}${
       canCancel &&
       html`<form method="post" action="${frame.path}/cancel${frame.query}"><button type="submit" class="quiet">${words.cancel}</button></form>`
     }`,
   })
 }
+
+/** What is being filled in would be lost, and what was answered should stay. */
+function refreshSecondsOf(view: CheckoutView): number | null {
+  if (view.state === 'choose' || view.state === 'amount') return null
+  if (!('search' in view) || view.search === null) return REFRESH_SECONDS
+  return view.search.typed === '' ? UNHURRIED_SECONDS : null
+}
+
+/** Above all else: whoever does not know of it would pay twice. */
+const drawEarlier = (frame: Frame, { received, asset, paymentNumber }: EarlierPayment): Html =>
+  html`<p class="trouble" role="alert">${fill(frame.language.words.earlier_funds, {
+    amount: coinAmount(frame, received, asset),
+    merchant: merchantName(frame),
+    number: html`<bdi dir="ltr">${paymentNumber}</bdi>`,
+  })}</p>`
 
 function drawView(frame: Frame, view: CheckoutView): Html {
   switch (view.state) {
@@ -52,6 +67,7 @@ function drawView(frame: Frame, view: CheckoutView): Html {
       return drawReceipt(frame, view)
     case 'lower_over':
     case 'late':
+    case 'refunded':
       return drawHeld(frame, view)
     case 'expired':
     case 'replaced':

@@ -12,7 +12,7 @@ export interface Sheet {
   readonly state: string
   /** What the open page has seen; null when nothing can change any more. */
   readonly version: string | null
-  /** Without JavaScript the page asks again after so many seconds; null when it should stay as it is. */
+  /** Without a script the page asks again after so many seconds; null when it should stay as it is. */
   readonly refreshSeconds: number | null
 }
 
@@ -22,6 +22,7 @@ export function layout(frame: Frame, sheet: Sheet): Html {
   const { words } = language
   const files = loadWebFiles()
   const [first, ...others] = files.modules
+  const script = (path: string) => html`<script type="module" src="${base}${path}" nonce="${nonce}"></script>`
   return html`<!doctype html>
 <html lang="${language.tag}" dir="${language.direction}">
 <head>
@@ -30,11 +31,12 @@ export function layout(frame: Frame, sheet: Sheet): Html {
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
 <title>${sheet.title}</title>
-${sheet.refreshSeconds === null ? null : html`<noscript><meta http-equiv="refresh" content="${sheet.refreshSeconds}"></noscript>`}
+${sheet.refreshSeconds !== null && html`<noscript><meta http-equiv="refresh" content="${sheet.refreshSeconds}"></noscript>`}
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${base}${files.style}" nonce="${nonce}">
 ${merchant && html`<style nonce="${nonce}">${accentStyle(merchant.accent)}</style>`}
-${frame.path && html`${others.map((path) => html`<link rel="modulepreload" href="${base}${path}" nonce="${nonce}">`)}<script type="module" src="${base}${first}" nonce="${nonce}"></script>`}
+${frame.path && html`${others.map((path) => html`<link rel="modulepreload" href="${base}${path}" nonce="${nonce}">`)}${script(first)}`}
+${frame.path === null && sheet.refreshSeconds !== null && script(files.retry)}
 </head>
 <body${frame.path && html` data-path="${frame.path}" data-frame-origins="${merchant?.frameOrigins.join(' ')}"`}>
 ${
@@ -49,7 +51,7 @@ ${sheet.content}
 <p class="announcement" role="status" aria-live="polite"></p>
 <footer><nav aria-label="${words.language}">${LANGUAGES.map(
     ({ tag, name }) =>
-      html`<a href="${frame.here}?lang=${tag}" lang="${tag}" hreflang="${tag}"${tag === language.tag && trusted(' aria-current="true"')}>${name}</a> `,
+      html`<a href="${frame.here}?${frame.carried}lang=${tag}" lang="${tag}" hreflang="${tag}"${tag === language.tag && trusted(' aria-current="true"')}>${name}</a> `,
   )}</nav></footer>
 </body>
 </html>

@@ -4,10 +4,10 @@ import type { EndedView, ExpiredView, Frame, HeldView, ReceiptView } from '../vi
 import {
   coinAmount,
   drawOrder,
+  drawReferences,
   drawReturn,
   drawRows,
   drawSearch,
-  drawTransactions,
   withMerchant,
 } from './parts.ts'
 
@@ -26,25 +26,22 @@ ${drawRows([
   [words.difference, view.excess && coinAmount(frame, view.excess, view.asset)],
   [words.network, view.networkName],
   [words.date, view.completedAt],
-  [words.payment_number, html`<bdi dir="ltr">${view.paymentNumber}</bdi>`],
 ])}
-${drawTransactions(frame, view.transactions)}
+${drawReferences(frame, view.transactions, view.paymentNumber)}
 </section>`
 }
 
 export function drawHeld(frame: Frame, view: HeldView): Html {
   const { words } = frame.language
-  const isLate = view.state === 'late'
-  return html`<h1>${isLate ? words.late_title : words.lower_over_title}</h1>
-<p class="lead">${withMerchant(frame, isLate ? words.late_lead : words.lower_over_lead)}</p>
+  return html`<h1>${words[`${view.state}_title`]}</h1>
+<p class="lead">${withMerchant(frame, words[`${view.state}_lead`])}</p>
 ${drawOrder(frame, view.order)}
 ${drawRows([
   [words.needed, coinAmount(frame, view.needed, view.asset)],
   [words.received, coinAmount(frame, view.received, view.asset)],
   [words.network, view.networkName],
-  [words.payment_number, html`<bdi dir="ltr">${view.paymentNumber}</bdi>`],
 ])}
-${drawTransactions(frame, view.transactions)}
+${drawReferences(frame, view.transactions, view.paymentNumber)}
 ${drawReturn(frame, view.returnUrl)}`
 }
 
@@ -55,7 +52,7 @@ export function drawExpired(frame: Frame, view: ExpiredView): Html {
 <p class="lead">${isReplaced ? words.replaced_lead : words.expired_lead}</p>
 ${drawOrder(frame, view.order)}
 <form method="post" action="${frame.path}/coin${frame.query}"><input type="hidden" name="asset" value="${view.asset}"><button type="submit" class="primary">${words.new_quote}</button></form>
-<p><a href="${frame.path}/coins${frame.query}">${words.change_coin}</a></p>
+<p class="other"><a href="${frame.path}/coins${frame.query}">${words.change_coin}</a></p>
 ${drawSearch(frame, view.search)}
 ${drawReturn(frame, view.returnUrl)}`
 }

@@ -12,7 +12,7 @@ export const drawOrder = ({ language: { words } }: Frame, { label, price }: Orde
 
 /** Label and value pairs; rows without a value are left out. */
 export const drawRows = (rows: readonly (readonly [string, Html | string | null])[]): Html =>
-  html`<dl>${rows.map(([label, value]) => value !== null && html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`
+  html`<dl class="facts">${rows.map(([label, value]) => value !== null && html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`
 
 export const coinAmount = (frame: Frame, amount: string, asset: string): Html =>
   html`<bdi class="amount">${showCoin(frame.language, amount)} ${asset}</bdi>`
@@ -51,13 +51,22 @@ export function drawCountdown(frame: Frame, { nowMs, endsMs }: Countdown): Html 
   return html`<p class="countdown" data-now="${nowMs}" data-ends="${endsMs}" data-announced="${words.time_announced}">${words.time_left}: <time>${shown}</time></p>`
 }
 
-export const drawTransactions = (frame: Frame, transactions: readonly Transaction[]): Html | null =>
-  transactions.length === 0
-    ? null
-    : html`<ul class="transactions" aria-label="${frame.language.words.transaction}">${transactions.map(
-        ({ hash, url }) =>
-          html`<li>${url ? html`<a href="${url}" rel="noopener noreferrer" target="_blank">${frame.language.words.view_transaction}</a> ` : null}<bdi class="hash" dir="ltr">${hash}</bdi></li>`,
-      )}</ul>`
+/** What people name when they ask: too long to stand beside its label, so it stands under it. */
+export function drawReferences(
+  frame: Frame,
+  transactions: readonly Transaction[],
+  paymentNumber: string | null = null,
+): Html | null {
+  const { words } = frame.language
+  if (paymentNumber === null && transactions.length === 0) return null
+  return html`<dl class="references">${
+    paymentNumber !== null &&
+    html`<div><dt>${words.payment_number}</dt><dd><bdi class="hash" dir="ltr">${paymentNumber}</bdi> ${copyButton(frame, paymentNumber, words.copy_number)}</dd></div>`
+  }${transactions.map(
+    ({ hash, url }) =>
+      html`<div><dt>${words.transaction}</dt><dd><bdi class="hash" dir="ltr">${hash}</bdi>${url && html` <a href="${url}" rel="noopener noreferrer" target="_blank">${words.view_transaction}</a>`}</dd></div>`,
+  )}</dl>`
+}
 
 /** Words with the merchant's name in them. */
 export const withMerchant = (frame: Frame, sentence: string): Html =>

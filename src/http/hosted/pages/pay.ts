@@ -2,7 +2,7 @@
 import { fillText, type Html, html } from '../html.ts'
 import { showCount } from '../language.ts'
 import type { EndingView, Frame, LowerView, ProgressView, WaitingView } from '../view.ts'
-import { coinAmount, drawCountdown, drawOrder, drawRows, drawTarget, drawTransactions } from './parts.ts'
+import { coinAmount, drawCountdown, drawOrder, drawReferences, drawRows, drawTarget } from './parts.ts'
 
 export function drawWaiting(frame: Frame, view: WaitingView): Html {
   const { words } = frame.language
@@ -11,7 +11,7 @@ export function drawWaiting(frame: Frame, view: WaitingView): Html {
 ${drawOrder(frame, view.order)}
 ${drawCountdown(frame, view.countdown)}
 ${drawTarget(frame, view.target, words.send_exactly)}
-<p><a href="${frame.path}/coins${frame.query}">${words.change_coin}</a></p>`
+<p class="other"><a href="${frame.path}/coins${frame.query}">${words.change_coin}</a></p>`
 }
 
 export function drawLower(frame: Frame, view: LowerView): Html {
@@ -26,7 +26,7 @@ ${drawRows([
 ])}
 ${drawCountdown(frame, view.countdown)}
 ${drawTarget(frame, view.target, words.still_missing)}
-${drawTransactions(frame, view.transactions)}`
+${drawReferences(frame, view.transactions)}`
 }
 
 export function drawProgress(frame: Frame, view: ProgressView): Html {
@@ -44,7 +44,7 @@ ${drawRows([
   [words.received, coinAmount(frame, view.received, view.asset)],
   [words.network, view.networkName],
 ])}
-${drawTransactions(frame, view.transactions)}`
+${drawReferences(frame, view.transactions)}`
 }
 
 export function drawEnding(frame: Frame, view: EndingView): Html {

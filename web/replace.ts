@@ -1,0 +1,71 @@
+/** Puts what the server shows now in place of what the page shows, and leaves what the buyer is filling in alone. */
+
+const FOCUSABLE = 'a, button, input, summary'
+
+const MAIN = 'content'
+
+/** Tells `beck:content` when the content is another one, `beck:time` when only its clock was set. */
+export function replaceContent(next: HTMLElement, title: string): void {
+  const main = document.getElementById(MAIN)
+  if (!main) return
+  const isSameState = next.dataset.state === main.dataset.state
+  if (isSameState) {
+    const isSameVersion = next.dataset.version === main.dataset.version
+    if (isInUse(main) || (isSameVersion && hasSamePlaces(main, next))) {
+      changeLive(next)
+      if (next.dataset.version) main.dataset.version = next.dataset.version
+      setClock(main, next)
+      return
+    }
+  }
+  const focused = document.activeElement
+  const place = focused ? [...main.querySelectorAll(FOCUSABLE)].indexOf(focused) : -1
+  const before = main.dataset.state
+  main.replaceWith(next)
+  document.title = title
+  document.dispatchEvent(new CustomEvent('beck:content', { detail: { before } }))
+  if (place < 0) return
+  // The keyboard goes on from the same place, or from the heading of what is new.
+  const heading = next.querySelector('h1')
+  heading?.setAttribute('tabindex', '-1')
+  const focus = isSameState ? next.querySelectorAll<HTMLElement>(FOCUSABLE)[place] : heading
+  focus?.focus()
+}
+
+/** Otherwise one of them shows more than the other. */
+const hasSamePlaces = (main: HTMLElement, next: HTMLElement): boolean =>
+  main.querySelectorAll('[data-live]').length === next.querySelectorAll('[data-live]').length
+
+/** Changes the places that are marked as live, by their ids: prices, coins that can be taken no more, warnings. */
+function changeLive(next: HTMLElement): void {
+  for (const fresh of next.querySelectorAll('[data-live]')) {
+    const old = document.getElementById(fresh.id)
+    if (!old) continue
+    if (old instanceof HTMLInputElement && fresh instanceof HTMLInputElement) {
+      old.disabled = fresh.disabled
+      if (old.disabled) old.checked = false
+    }
+    // What is written again would be read out again.
+    else if (old.innerHTML !== fresh.innerHTML) old.replaceChildren(...fresh.childNodes)
+  }
+}
+
+/** Whether something is typed or chosen here that would be lost. */
+const isInUse = (main: HTMLElement): boolean =>
+  main.querySelector('details[open]') !== null ||
+  [...main.querySelectorAll<HTMLInputElement>('input:not([type=hidden])')].some(
+    (input) =>
+      input === document.activeElement ||
+      input.value !== input.defaultValue ||
+      input.checked !== input.defaultChecked,
+  )
+
+/** A device that slept did not count on: the server's clock is taken over again. */
+function setClock(main: HTMLElement, next: HTMLElement): void {
+  const own = main.querySelector<HTMLElement>('.countdown')
+  const fresh = next.querySelector<HTMLElement>('.countdown')
+  if (!own || !fresh) return
+  own.dataset.now = fresh.dataset.now
+  own.dataset.ends = fresh.dataset.ends
+  document.dispatchEvent(new CustomEvent('beck:time'))
+}
