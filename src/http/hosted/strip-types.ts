@@ -6,4 +6,6 @@ import { stripTypeScriptTypes } from 'node:module'
 import { json } from 'node:stream/consumers'
 
 const texts = (await json(process.stdin)) as string[]
-process.stdout.write(JSON.stringify(texts.map((text) => stripTypeScriptTypes(text))))
+const stripped = JSON.stringify(texts.map((text) => stripTypeScriptTypes(text)))
+// Node's own shutdown can hang for ever (nodejs/node#54918), and somebody waits for the end of this process.
+process.stdout.write(stripped, () => process.kill(process.pid, 'SIGKILL'))
