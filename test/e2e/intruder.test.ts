@@ -4,138 +4,21 @@
  * was ever signed counts as gone, sent or not, for he may have kept the bytes.
  */
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { decodeFunctionData, erc20Abi, parseTransaction } from 'viem'
-import type { Account } from '../../src/accounts/account.ts'
 import { outputsOfRaw } from '../../src/chains/bitcoin/sign.ts'
-import type { Asset, ChainName } from '../../src/core/assets.ts'
-import { newId } from '../../src/core/ids.ts'
 import { HOUR_MS } from '../../src/core/time.ts'
 import { createPayment } from '../../src/flows/create-payment.ts'
-import { requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
-import { post } from '../../src/ledger/post.sql.ts'
 import type { SignedEntry } from '../../src/signer/journal.ts'
 import { allowAddress } from '../../src/signer/policy.ts'
-import type { Signer } from '../../src/signer/signer.ts'
 import { readLimits } from '../../src/withdrawals/limits.ts'
-import { holdCause, requestMacParts, type Withdrawal } from '../../src/withdrawals/withdrawal.ts'
-import { findWithdrawal, insertWithdrawal } from '../../src/withdrawals/withdrawals.sql.ts'
-import { type TestGateway, testAccount, testGateway } from '../gateway.ts'
-import { signAll, testSigner } from '../payouts.ts'
+import { COIN, OURS, openScene, type Scene, TOKENS } from '../live-scene.ts'
+import { signAll } from '../payouts.ts'
 
 const HIS = {
   bitcoin: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
   ethereum: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
 } as const
-const OURS = 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry'
-const TOKENS = {
-  USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
-  USDT: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
-}
-const COIN = 100_000_000n
-
-interface Scene {
-  readonly gateway: TestGateway
-  readonly account: Account
-  readonly signer: Signer
-  /** Anything at all, as the database's owner. */
-  sql(text: string, values?: readonly unknown[]): Promise<{ rowCount: number }>
-  request(amount: string, destination?: string): Promise<Withdrawal>
-  now(withdrawal: Withdrawal): Promise<Withdrawal>
-  /** A withdrawal that he wrote himself with the server's key, and a hold for it. */
-  invent(chain: ChainName, asset: Asset, netAtoms: bigint, destination: string): Promise<void>
-  /** Everything that was ever signed, from the signer's own journal. */
-  signed(): Promise<SignedEntry[]>
-}
-
-/** A live account with a hundred coins of bitcoin and a full hot wallet; no node is needed to sign. */
-async function openScene(config: Partial<Signer['config']> = {}): Promise<Scene> {
-  const gateway = await testGateway({ freshPerChain: 8 })
-  const { db } = gateway
-  const account = await testAccount(gateway, 'live')
-  const signer = await testSigner(gateway, ['bitcoin', 'ethereum'], { config: { tokens: TOKENS, ...config } })
-  const sql: Scene['sql'] = (text, values) => db.query(text, values)
-  for (const [chain, identity] of [
-    ['bitcoin', 'regtest'],
-    ['ethereum', '31337:0x00'],
-  ])
-    await sql(
-      `insert into chains (chain, identity, tip_height, tip_hash, tip_time) values ($1, $2, 1000, 'tip', now())`,
-      [chain, identity],
-    )
-  await sql(
-    `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
-     select 'bitcoin', encode(sha256(convert_to(n::text, 'UTF8')), 'hex'), 0, a.lookup, $1::numeric, 900
-     from generate_series(1, 100) n,
-       (select lookup from addresses where chain = 'bitcoin' and branch = 0 order by position limit 1) a`,
-    [COIN],
-  )
-  const hot = signer.vault.get('ethereum')?.hotWallet.address
-  for (const asset of ['ETH', 'USDC', 'USDT'])
-    await sql(
-      `insert into account_balances (chain, address, asset, atoms, seen_height) values ('ethereum', $1, $2, $3, 1000)`,
-      [hot, asset, 10n ** 24n],
-    )
-  await sql(`insert into nonces (chain, sender, next) values ('ethereum', $1, 0)`, [hot])
-  await sql(
-    `insert into fee_rates (chain, rate, priority_rate, seen_at)
-     values ('bitcoin', 10000, 0, now()), ('ethereum', 1000000000, 1000000, now())`,
-  )
-  await db.transaction((tx) =>
-    post(tx, {
-      accountId: account.id,
-      chain: 'bitcoin',
-      cause: 'deposits',
-      transfers: [{ asset: 'BTC', debit: 'wallet', credit: 'available', atoms: 100n * COIN }],
-    }),
-  )
-  return {
-    gateway,
-    account,
-    signer,
-    sql,
-    request: (amount, destination = OURS) =>
-      db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset: 'BTC', amount, destination })),
-    async now({ accountId, id }) {
-      const found = await findWithdrawal(db, accountId, id)
-      assert(found)
-      return found
-    },
-    async invent(chain, asset, netAtoms, destination) {
-      const request = {
-        accountId: account.id,
-        id: newId('wd'),
-        kind: 'payout',
-        paymentId: null,
-        chain,
-        asset,
-        amountAtoms: netAtoms + 2n,
-        feeAtoms: 1n,
-        networkFeeAtoms: 1n,
-        netAtoms,
-        destination,
-      } as const
-      await db.transaction(async (tx) => {
-        const take = { asset, debit: 'available', credit: 'held', atoms: request.amountAtoms } as const
-        const give = { asset, debit: 'wallet', credit: 'available', atoms: request.amountAtoms } as const
-        await post(tx, { accountId: account.id, chain, cause: `invented:${request.id}`, transfers: [give] })
-        await post(tx, { accountId: account.id, chain, cause: holdCause(request.id), transfers: [take] })
-        await insertWithdrawal(tx, request, gateway.secrets.mac('withdrawal', requestMacParts(request)))
-      })
-    },
-    async signed() {
-      const text = await readFile(join(signer.config.folder, 'journal'), 'utf8')
-      return text
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line.slice(0, line.lastIndexOf(' '))))
-        .filter(({ fact }) => fact === 'signed')
-        .map(({ entry }) => entry)
-    },
-  }
-}
 
 /** Each changes what was requested, as the owner of the database could. */
 const TAMPERINGS: Readonly<Record<string, string>> = {
