@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { SimulatedChainName } from '../src/chains/simulated/network.ts'
 import type { Asset } from '../src/core/assets.ts'
 import { requestWithdrawal } from '../src/flows/request-withdrawal.ts'
+import { wishBump } from '../src/withdrawals/signed-transactions.sql.ts'
 import type { Withdrawal } from '../src/withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../src/withdrawals/withdrawals.sql.ts'
 import { testPayment } from './gateway.ts'
@@ -27,6 +28,13 @@ export async function tellPayouts(chain: SimulatedChainName) {
     await payOnce(gateway, port)
     await story.look()
   }
+  const request = (asset: Asset, amount: string, destination: string = DESTINATIONS[chain]) =>
+    gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination }))
+  const now = async ({ accountId, id }: Withdrawal): Promise<Withdrawal> => {
+    const found = await findWithdrawal(gateway.db, accountId, id)
+    assert(found)
+    return found
+  }
   await payOnce(gateway, port)
   return {
     ...story,
@@ -41,12 +49,25 @@ export async function tellPayouts(chain: SimulatedChainName) {
       await story.look()
       assert.equal((await story.read(payment)).status, 'completed')
     },
-    request: (asset: Asset, amount: string, destination: string = DESTINATIONS[chain]) =>
-      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination })),
-    async now({ accountId, id }: Withdrawal): Promise<Withdrawal> {
-      const found = await findWithdrawal(gateway.db, accountId, id)
-      assert(found)
-      return found
+    request,
+    now,
+    /** A withdrawal that is signed and sent. */
+    async send(asset: Asset, amount: string) {
+      const withdrawal = await request(asset, amount)
+      await turn()
+      const { txHash } = await now(withdrawal)
+      assert(txHash, 'it is sent')
+      return { withdrawal, txHash }
+    },
+    /** A bump of what pays a withdrawal, signed and sent. @returns The id that the withdrawal shows then. */
+    async bump(withdrawal: Withdrawal) {
+      const { rows } = await gateway.db.query<{ line: string }>(
+        'select line from signed_payouts where withdrawal_id = $1',
+        [withdrawal.id],
+      )
+      assert(rows[0] && (await wishBump(gateway.db, chain, rows[0].line)))
+      await turn()
+      return (await now(withdrawal)).txHash
     },
     /** Blocks that the watcher sees, and what follows from them. */
     async mineAndTurn(count: number) {

@@ -609,7 +609,7 @@ create table signed_transactions (
   txid text not null,
   line text not null,
   kind text not null,
-  raw text not null,
+  raw text,
   asset text not null,
   value_atoms numeric(78,0) not null,
   sender text,
@@ -632,6 +632,7 @@ create table signed_transactions (
   constraint signed_transactions_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint signed_transactions_check CHECK (((sender IS NULL) = (nonce IS NULL))),
   constraint signed_transactions_check1 CHECK (((block_height IS NULL) = (block_hash IS NULL))),
+  constraint signed_transactions_check2 CHECK (((raw IS NOT NULL) OR (send_at = 'infinity'::timestamp with time zone))),
   constraint signed_transactions_fee_atoms_check CHECK ((fee_atoms > (0)::numeric)),
   constraint signed_transactions_fee_rate_check CHECK ((fee_rate > (0)::numeric)),
   constraint signed_transactions_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'replacement'::text, 'child'::text, 'gas'::text, 'sweep'::text, 'batch'::text, 'deploy'::text]))),
@@ -645,6 +646,7 @@ CREATE INDEX signed_transactions_by_block ON public.signed_transactions USING bt
 CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree (chain, line);
 CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
 CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (outcome IS NULL);
+CREATE INDEX signed_transactions_recent ON public.signed_transactions USING btree (chain, created_at);
 CREATE INDEX signed_transactions_sender ON public.signed_transactions USING btree (chain, sender) WHERE (sender IS NOT NULL);
 CREATE INDEX signed_transactions_unreleased ON public.signed_transactions USING btree (chain) WHERE (send_at = 'infinity'::timestamp with time zone);
 

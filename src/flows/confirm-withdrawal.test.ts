@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PAYOUT_CONFIRMATIONS, tellPayouts } from '../../test/payout-story.ts'
-import { wishBump } from '../withdrawals/signed-transactions.sql.ts'
-import type { Withdrawal } from '../withdrawals/withdrawal.ts'
+import { OutsideFailure } from '../core/errors.ts'
+import { freeze } from '../ledger/freezes.sql.ts'
+import { confirmSigned } from './confirm-withdrawal.ts'
 
 for (const [chain, asset, amount] of [
   ['sim-bitcoin', 'BTC', '0.005'],
@@ -54,12 +55,8 @@ test('withdrawals that wait together go out in one transaction', async () => {
 test('a replacement pays the same destinations once, and its id takes the place of the first', async () => {
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 65_000n)
-  const withdrawal = await story.request('BTC', '0.005')
-  await story.turn()
-  const first = (await story.now(withdrawal)).txHash
-  assert.ok(first && (await wishBump(story.gateway.db, 'sim-bitcoin', first)))
-  await story.turn()
-  const second = (await story.now(withdrawal)).txHash
+  const { withdrawal, txHash: first } = await story.send('BTC', '0.005')
+  const second = await story.bump(withdrawal)
   assert.ok(second && second !== first)
   await story.mineAndTurn(2)
   assert.equal((await story.now(withdrawal)).status, 'completed')
@@ -72,14 +69,9 @@ test('a replacement pays the same destinations once, and its id takes the place 
 test('Litecoin: a child pays for its parent, whose id stays', async () => {
   const story = await tellPayouts('sim-litecoin')
   await story.earn('LTC', 65_000n)
-  const withdrawal = await story.request('LTC', '2')
-  await story.turn()
-  const first = (await story.now(withdrawal)).txHash
-  assert.ok(first && (await wishBump(story.gateway.db, 'sim-litecoin', first)))
-  await story.turn()
-  assert.ok(await wishBump(story.gateway.db, 'sim-litecoin', first))
-  await story.turn()
-  assert.equal((await story.now(withdrawal)).txHash, first)
+  const { withdrawal, txHash: first } = await story.send('LTC', '2')
+  await story.bump(withdrawal)
+  assert.equal(await story.bump(withdrawal), first)
   const { rows } = await story.gateway.db.query<{ kind: string }>(
     'select kind from signed_transactions where sent_at is not null order by created_at',
   )
@@ -99,8 +91,7 @@ for (const depth of [1, 3]) {
   test(`a reorganisation of ${depth} takes the payout's block: it is sent again and completes once`, async () => {
     const story = await tellPayouts('sim-bitcoin')
     await story.earn('BTC', 65_000n)
-    const withdrawal = await story.request('BTC', '0.005')
-    await story.turn()
+    const { withdrawal } = await story.send('BTC', '0.005')
     await story.mineAndTurn(1)
     if (depth === 3) {
       await story.mineAndTurn(2)
@@ -157,14 +148,81 @@ test('Ethereum: a stuck nonce is replaced at a higher fee, and pays once', async
     await story.turn()
     await story.mineAndTurn(6)
   }
-  const asked = [await story.request('ETH', '0.1'), await story.request('ETH', '0.2')]
-  await story.turn()
-  const first = (await story.now(asked[0] as Withdrawal)).txHash
-  assert.ok(first && (await wishBump(story.gateway.db, 'sim-ethereum', first)))
-  await story.turn()
-  const second = (await story.now(asked[0] as Withdrawal)).txHash
+  const later = await story.request('ETH', '0.2')
+  const { withdrawal, txHash: first } = await story.send('ETH', '0.1')
+  const second = await story.bump(withdrawal)
   assert.ok(second && second !== first)
   await story.mineAndTurn(12)
-  for (const each of asked) assert.equal((await story.now(each)).status, 'completed')
+  for (const each of [withdrawal, later]) assert.equal((await story.now(each)).status, 'completed')
   await story.proveBooks()
+})
+
+/** Transactions that were sent before any other and that nobody will ever find. */
+const LOST = `insert into signed_transactions (chain, txid, line, kind, asset, value_atoms, fee_atoms, fee_rate, created_at,
+    send_at, since_height)
+  select 'sim-bitcoin', 'lost-' || n, 'lost-' || n, 'payout', 'BTC', 1, 1, 1000, now() - interval '1 day', 'infinity', 1
+  from generate_series(1, 1100) n`
+
+test('however many transactions are under way, each is looked at', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  await story.gateway.db.query(LOST)
+  const { withdrawal } = await story.send('BTC', '0.005')
+  await story.mineAndTurn(PAYOUT_CONFIRMATIONS['sim-bitcoin'])
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+})
+
+test('what the node refuses, however much it is, holds up nothing that is sent for the first time', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  await story.gateway.db.query(LOST)
+  await story.gateway.db.query(
+    `update signed_transactions set raw = '00', refusal = 'it is refused', send_at = now() - interval '1 hour'`,
+  )
+  const { withdrawal } = await story.send('BTC', '0.005')
+  assert.equal((await story.now(withdrawal)).status, 'broadcast')
+})
+
+test('a transaction that the node can not tell of holds up no other; a node that does not answer holds up all', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  await story.gateway.db.query(`${LOST} limit 1`)
+  const { withdrawal, txHash } = await story.send('BTC', '0.005')
+  await story.mine(PAYOUT_CONFIRMATIONS['sim-bitcoin'])
+  await story.look()
+  const asked: string[] = []
+  const fail = () => Promise.reject(new OutsideFailure('the block is pruned', { retryable: true }))
+  const port = {
+    ...story.port,
+    findTransaction: (txid: string) => {
+      asked.push(txid)
+      return txid === txHash ? story.port.findTransaction(txid) : fail()
+    },
+  }
+  let isDown = false
+  const dying = { ...port, tip: () => (isDown ? fail() : story.port.tip()) }
+  dying.findTransaction = (txid) => {
+    isDown = true
+    return port.findTransaction(txid)
+  }
+  await assert.rejects(confirmSigned(story.gateway, dying), { message: 'the block is pruned' })
+  assert.deepEqual(asked, ['lost-1'])
+  assert.equal((await story.now(withdrawal)).status, 'broadcast')
+  await assert.rejects(confirmSigned(story.gateway, port), { message: 'the block is pruned' })
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+})
+
+test('while a coin is frozen no hold is given back for coins that somebody else seems to have spent', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  const { withdrawal } = await story.send('BTC', '0.005')
+  await story.gateway.db.query(
+    `update coins set spent_by = 'unknown', spent_height = 0 where reserved_by is not null`,
+  )
+  await freeze(story.gateway.db, 'sim-bitcoin', 'BTC', 'restored')
+  await story.turnPayer()
+  assert.equal((await story.now(withdrawal)).status, 'broadcast')
+  await story.gateway.db.query('delete from freezes')
+  await story.turnPayer()
+  assert.equal((await story.now(withdrawal)).status, 'failed')
 })

@@ -3,53 +3,35 @@
  * sends it again; what can never enter the chain any more gives its hold back.
  */
 import type { ChainPort, FoundTransaction } from '../chains/chain.ts'
-import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
-import { InvariantBroken, invariant } from '../core/errors.ts'
+import { InvariantBroken, invariant, OutsideFailure } from '../core/errors.ts'
 import type { Tx } from '../db/database.ts'
 import { announce } from '../events/announce.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
-import { isFrozen } from '../ledger/freezes.sql.ts'
 import { GATEWAY } from '../ledger/journal.ts'
-import { listTransfers, post } from '../ledger/post.sql.ts'
-import { findPayment, lockPayment, markDecisionDue } from '../payments/payments.sql.ts'
-import { addUnresolved } from '../payments/unresolved-funds.sql.ts'
+import { post } from '../ledger/post.sql.ts'
+import { findPayment } from '../payments/payments.sql.ts'
 import {
-  listImpossible,
   listTakenBack,
   listUnderWay,
   lockLine,
   markBlock,
   markFeeBooked,
   releaseAddedCoins,
-  releaseCoins,
   reopen,
   type Settling,
   type SignedTransaction,
   setOutcome,
 } from '../withdrawals/signed-transactions.sql.ts'
 import { finishSweeps, markFunded, recordSwept } from '../withdrawals/sweeps.sql.ts'
-import {
-  completionCause,
-  holdCause,
-  releaseCause,
-  statusAfter,
-  type Withdrawal,
-} from '../withdrawals/withdrawal.ts'
+import { completionCause, statusAfter, type Withdrawal } from '../withdrawals/withdrawal.ts'
 import { withdrawalView } from '../withdrawals/withdrawal-view.ts'
-import {
-  isSigned,
-  listRefused,
-  lockPaidBy,
-  lockWithdrawal,
-  updateWithdrawal,
-} from '../withdrawals/withdrawals.sql.ts'
-import { returnLoss } from './book-payment.ts'
+import { lockPaidBy, updateWithdrawal } from '../withdrawals/withdrawals.sql.ts'
 import { recordSent } from './broadcast-withdrawal.ts'
+import { fail, giveUpImpossible, raiseUnsettled } from './fail-withdrawal.ts'
 import type { Gateway } from './gateway.ts'
 import { drawPayment } from './read-payment.ts'
-
-const REFUSED_PER_TURN = 100
 
 /** Looks where every transaction under way is, and settles those that are deep enough. @returns How many settled. */
 export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<number> {
@@ -58,19 +40,39 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
     gateway.log.warn({ chain, txid }, 'a reorganisation took a settled transaction of ours; it is sent again')
     await reopen(gateway.db, chain, line)
   }
-  const underWay = await listUnderWay(gateway.db, chain)
+  let underWay = await listUnderWay(gateway.db, chain, null)
   if (underWay.length === 0) return 0
   const tip = await port.tip()
   let settled = 0
-  for (const transaction of underWay) {
-    try {
-      if (await follow(gateway, port, transaction, tip.height)) settled += 1
-    } catch (error) {
-      if (!(error instanceof InvariantBroken)) throw error
-      await raiseUnsettled(gateway, transaction, error)
+  const failures: unknown[] = []
+  while (underWay.length > 0) {
+    for (const transaction of underWay) {
+      try {
+        if (await follow(gateway, port, transaction, tip.height)) settled += 1
+      } catch (error) {
+        if (error instanceof InvariantBroken)
+          await raiseUnsettled(
+            gateway,
+            `${chain}:${transaction.txid}`,
+            `transaction ${transaction.txid} of ${chain}`,
+            error,
+          )
+        // A node that answers and can not tell of this one may well tell of the others.
+        else if (error instanceof OutsideFailure && (await port.tip())) failures.push(error)
+        else throw error
+      }
     }
+    underWay = await listUnderWay(gateway.db, chain, underWay.at(-1)?.txid ?? null)
   }
-  if (networkOfChain(chain) !== 'ethereum') settled += await giveUpImpossible(gateway, chain)
+  if (failures.length > 0) {
+    if (settled > 0) gateway.wake('deliver')
+    throw failures[0]
+  }
+  const network = networkOfChain(chain)
+  if (network !== 'ethereum') {
+    const depth = Math.max(6, confirmationsFor(gateway, network === 'bitcoin' ? 'BTC' : 'LTC'))
+    settled += await giveUpImpossible(gateway, chain, depth)
+  }
   if (settled > 0) gateway.wake('deliver')
   return settled
 }
@@ -89,21 +91,6 @@ async function follow(
   const settled = await settle(gateway, transaction)
   if (settled) crashPoint('confirm:committed')
   return settled
-}
-
-/** What must never be stops this transaction, and no other. */
-async function raiseUnsettled(
-  gateway: Gateway,
-  { chain, txid }: SignedTransaction,
-  error: InvariantBroken,
-): Promise<void> {
-  gateway.log.error({ chain, txid, err: error }, 'a transaction of ours can not be settled')
-  await raiseAlert(gateway.db, {
-    kind: 'payout_unsettled',
-    accountId: null,
-    subject: `${chain}:${txid}`,
-    message: `transaction ${txid} of ${chain} can not be settled: ${error.message}`,
-  })
 }
 
 const confirmationsFor = (gateway: Gateway, asset: Asset): number =>
@@ -247,97 +234,4 @@ async function complete(tx: Tx, withdrawal: Withdrawal, txid: string): Promise<v
     cause: `withdrawal:${id}:completed`,
     data: withdrawalView(completed),
   })
-}
-
-/** Gives back what the ledger holds, to where it was taken from; what the row says may have been tampered with. */
-async function fail(
-  gateway: Gateway,
-  tx: Tx,
-  withdrawal: Withdrawal,
-  trigger: 'refused' | 'impossible',
-  reason: string,
-): Promise<void> {
-  const { accountId, id, chain, paymentId } = withdrawal
-  const status = statusAfter(withdrawal.status, trigger)
-  invariant(status === 'failed', `withdrawal ${id} is ${withdrawal.status} and can not fail as ${reason}`)
-  // Before any balance, as everywhere.
-  const payment = paymentId && (await lockPayment(tx, accountId, paymentId))
-  await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
-  // Only after a deep reorganisation, in which its call reverted.
-  if (withdrawal.status === 'completed') await uncomplete(tx, withdrawal)
-  const held = await listTransfers(tx, accountId, holdCause(id))
-  const given = await post(tx, {
-    accountId,
-    chain,
-    cause: releaseCause(id),
-    transfers: held.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
-  })
-  invariant(given, `the hold of withdrawal ${id} was given back before`)
-  for (const { debit, asset, atoms } of held) {
-    if (debit !== 'unresolved' || !payment) continue
-    await addUnresolved(tx, { accountId, paymentId: payment.id, asset }, atoms)
-    await returnLoss(tx, payment, id, { asset, atoms })
-  }
-  // With what comes back the payment may be covered after all.
-  if (paymentId) await markDecisionDue(tx, [{ accountId, paymentId }])
-  gateway.log.warn(
-    { chain, withdrawal: id, account: accountId, reason },
-    'a withdrawal failed; its hold is given back',
-  )
-}
-
-async function uncomplete(tx: Tx, { accountId, id, chain }: Withdrawal): Promise<void> {
-  const booked = await listTransfers(tx, accountId, completionCause(id))
-  await post(tx, {
-    accountId,
-    chain,
-    cause: `${completionCause(id)}:back`,
-    transfers: booked.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
-  })
-}
-
-/** Gives back the holds of withdrawals that the signer will never sign. @returns How many. */
-export async function failRefused(gateway: Gateway): Promise<number> {
-  const refused = await listRefused(gateway.db, REFUSED_PER_TURN)
-  for (const { accountId, id } of refused) {
-    await gateway.db.transaction(async (tx) => {
-      const withdrawal = await lockWithdrawal(tx, accountId, id)
-      if (withdrawal?.status !== 'requested' || withdrawal.refusedReason === null) return
-      if (await isSigned(tx, accountId, id)) return
-      await fail(gateway, tx, withdrawal, 'refused', withdrawal.refusedReason)
-      crashPoint('refuse:given-back')
-      await raiseAlert(tx, {
-        kind: 'withdrawal_refused',
-        accountId,
-        subject: id,
-        message: `the signer refused withdrawal ${id}: ${withdrawal.refusedReason}`,
-      })
-    })
-    crashPoint('refuse:committed')
-  }
-  return refused.length
-}
-
-async function giveUpImpossible(gateway: Gateway, chain: ChainName): Promise<number> {
-  const asset = networkOfChain(chain) === 'bitcoin' ? 'BTC' : 'LTC'
-  // A restored database may not know the bump of ours that spent the coin, and that paid.
-  if (await isFrozen(gateway.db, chain, asset)) return 0
-  const lines = await listImpossible(gateway.db, chain, Math.max(6, confirmationsFor(gateway, asset)))
-  for (const line of lines) {
-    await gateway.db.transaction(async (tx) => {
-      const withdrawals = await lockPaidBy(tx, chain, line)
-      const members = await lockLine(tx, chain, line)
-      if (members.some((member) => !member.isOpen || member.blockHeight !== null)) return
-      for (const { txid } of members) await setOutcome(tx, chain, txid, 'impossible')
-      await releaseCoins(tx, chain, line)
-      for (const withdrawal of withdrawals) await fail(gateway, tx, withdrawal, 'impossible', 'coins_spent')
-      await raiseAlert(tx, {
-        kind: 'payout_impossible',
-        accountId: null,
-        subject: `${chain}:${line}`,
-        message: `a coin that transaction ${line} spends was spent by another one; what it paid failed`,
-      })
-    })
-  }
-  return lines.length
 }

@@ -7,9 +7,10 @@ import type { Database } from '../db/database.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal, SignedEntry } from './journal.ts'
-import { type ChangePlace, listUnreleased, type Placing, place, release, restoreLine } from './place.sql.ts'
+import { type ChangePlace, listUnreleased, type Placing, place, release } from './place.sql.ts'
 import { spanTooShort } from './policy.ts'
-import { markRefused, type Requested } from './requests.sql.ts'
+import { markRefused, nextNonce, type Requested } from './requests.sql.ts'
+import { restoreLine } from './restore-line.sql.ts'
 import type { Vault } from './vault.ts'
 
 export interface Signer {
@@ -27,6 +28,12 @@ export const nameOf = (request: Pick<Requested, 'accountId' | 'id'>): string =>
 
 /** Journals a signed transaction, places it and releases it: after this the worker may send it, or it is void. */
 export async function commit(signer: Signer, entry: SignedEntry): Promise<Placing> {
+  // Two signatures under one id differ in the amounts that rows gave for its coins: put together they may be valid and
+  // give the difference to the miner. And two withdrawals that one transaction pays would be one that is not paid.
+  if (await signer.journal.entryOf(entry.chain, entry.txid)) {
+    logWaiting(signer, entry.chain, entry.txid, 'it was signed before, and the database does not know')
+    return 'taken'
+  }
   crashPoint('signer:signed')
   await signer.journal.signed(entry)
   crashPoint('signer:journaled')
@@ -41,7 +48,7 @@ export async function settle(signer: Signer, entry: SignedEntry): Promise<Placin
   if (placing === 'placed') {
     await signer.journal.placed(entry)
     crashPoint('signer:placing-journaled')
-    await release(signer.db, entry.chain, entry.txid)
+    await release(signer.db, entry)
     crashPoint('signer:released')
     signer.log.info(fields, 'signed')
   } else {
@@ -53,8 +60,10 @@ export async function settle(signer: Signer, entry: SignedEntry): Promise<Placin
 
 /** What was placed by this signer and, for a crash in between, not released. */
 export async function releasePlaced(signer: Signer): Promise<void> {
-  for (const { chain, txid } of await listUnreleased(signer.db))
-    if (signer.journal.isPlaced(chain, txid)) await release(signer.db, chain, txid)
+  for (const { chain, txid } of await listUnreleased(signer.db)) {
+    const entry = signer.journal.isPlaced(chain, txid) ? await signer.journal.entryOf(chain, txid) : null
+    if (entry) await release(signer.db, entry)
+  }
 }
 
 function changePlace(signer: Signer, { chain, change }: SignedEntry): ChangePlace | null {
@@ -78,12 +87,31 @@ export async function restorePaid(
   logWaiting(signer, request.chain, request.id, 'its signed transaction cannot be put back; look into it')
 }
 
+/**
+ * The next nonce of a sender. One that the journal knows as used is never used again: a restored database forgot what
+ * used it, so that is put back first, and no two transactions ever wait for the same place.
+ *
+ * @returns Null while it is not known.
+ */
+export async function unusedNonce(signer: Signer, chain: ChainName, sender: string): Promise<bigint | null> {
+  for (;;) {
+    const nonce = await nextNonce(signer.db, chain, sender)
+    if (nonce === null) return null
+    const line = await signer.journal.lineAt(chain, sender, nonce)
+    if (line.length === 0) return nonce
+    if (await putBackLine(signer, line)) continue
+    logWaiting(signer, chain, `nonce ${nonce}`, 'what was signed under it cannot be put back; look into it')
+    return null
+  }
+}
+
 /** Puts back what the database does not know of a line that may have been sent. @returns False when it cannot be. */
 export async function putBackLine(signer: Signer, line: readonly SignedEntry[]): Promise<boolean> {
   if (!(await restoreLine(signer.db, line, (entry) => changePlace(signer, entry)))) return false
-  for (const { chain, txid } of line) await release(signer.db, chain, txid)
+  for (const entry of line) await release(signer.db, entry)
+  const [opening] = line
   signer.log.error(
-    { chain: line[0]?.chain, line: line[0]?.txid, pays: line[0]?.withdrawals },
+    { chain: opening?.chain, line: opening?.txid, pays: opening?.withdrawals },
     'the database had lost a signed transaction; the journal gave it back',
   )
   return true

@@ -71,6 +71,22 @@ test('what was signed is known after a restart: what pays whom, what is open, wh
   await second.close()
 })
 
+test('which line uses a nonce is known after a restart', async () => {
+  const path = join(folder, 'deep', 'er', 'journal')
+  const sent = { ...entry('a', ['w1'], '5'), chain: 'ethereum', sender: '0x1', nonce: '7' } as const
+  const bump = { ...sent, txid: 'a2', line: 'a', kind: 'replacement' } as const
+  const given = { ...sent, txid: 'b', line: 'b', nonce: '8' }
+  const first = await openJournal(path)
+  for (const each of [sent, bump, given]) await first.signed(each)
+  await first.placed(sent)
+  await first.void(given)
+  await first.close()
+  const second = await openJournal(path)
+  const at = async (nonce: bigint) => (await second.lineAt('ethereum', '0x1', nonce)).map(({ txid }) => txid)
+  assert.deepEqual([await at(6n), await at(7n), await at(8n)], [[], ['a', 'a2'], []])
+  await second.close()
+})
+
 test('a copied journal takes all that was signed for sent: its signer went on', async () => {
   const path = join(folder, 'copied')
   const first = await openJournal(path)

@@ -5,12 +5,13 @@
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { access, mkdir, open, rm } from 'node:fs/promises'
+import { access, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Asset, ChainName } from '../core/assets.ts'
 import { InvariantBroken } from '../core/errors.ts'
 import { DAY_MS } from '../core/time.ts'
 import type { Branch } from '../wallets/derivation.ts'
+import { makeFolder, syncFolder } from './folder.ts'
 
 /** A signed transaction with all that its rows in the database need. */
 export interface SignedEntry {
@@ -74,6 +75,8 @@ export interface Journal {
   unsettled(): SignedEntry[]
   /** The line that pays a withdrawal, its first transaction first; empty for none. Named `account/id` as in the entry. */
   payingFor(withdrawal: string): Promise<SignedEntry[]>
+  /** The line that uses a nonce of a sender, on chains with accounts; empty for none. */
+  lineAt(chain: ChainName, sender: string, nonce: bigint): Promise<SignedEntry[]>
   /** Any transaction that was ever signed here and is not void. */
   entryOf(chain: ChainName, txid: string): Promise<SignedEntry | null>
   /** Whether it may have been sent. */
@@ -83,8 +86,8 @@ export interface Journal {
   /** Whether a write failed: what the file ends in is not known, and only opening it again tells. */
   isBroken(): boolean
   /**
-   * Atoms that left since an instant, at most a day back. Void ones count too: the database saw their bytes, and who owns
-   * the database could have kept them.
+   * Atoms that left since an instant, at most a day back. Void ones count too: what is void is for the database to say,
+   * and who owns the database gets no room back by saying so.
    */
   leftSince(asset: Asset, live: boolean, sinceMs: number): bigint
   close(): Promise<void>
@@ -109,7 +112,7 @@ const CHECK_DIGITS = 16
  *   crash in the middle of writing it, before anything depended on it: it is cut off.
  */
 export async function openJournal(path: string): Promise<Journal> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await makeFolder(dirname(path))
   const file = await open(path, 'a+', 0o600)
   const state = new JournalState()
   let { check, end } = await replay(path, state).catch(async (error) => {
@@ -117,7 +120,7 @@ export async function openJournal(path: string): Promise<Journal> {
     throw error
   })
   await file.truncate(end)
-  await syncFolderOf(path)
+  await syncFolder(dirname(path))
 
   // One write after another; after a failed one there is no next, for the file may end in half a line.
   let writing = Promise.resolve()
@@ -149,15 +152,17 @@ export async function openJournal(path: string): Promise<Journal> {
     const line: Line = JSON.parse(buffer.toString('utf8', 0, place.length - CHECK_DIGITS - 1))
     return line.fact === 'signed' ? line.entry : null
   }
+  const readAll = async (keys: readonly string[]): Promise<SignedEntry[]> => {
+    const entries = await Promise.all(keys.map(read))
+    return entries.filter((entry) => entry !== null)
+  }
   return {
     signed: (entry) => write({ fact: 'signed', at: Date.now(), entry }),
     placed: ({ chain, txid }) => write({ fact: 'placed', chain, txid }),
     void: ({ chain, txid }) => write({ fact: 'void', chain, txid }),
     unsettled: () => [...state.unsettled.values()],
-    async payingFor(withdrawal) {
-      const entries = await Promise.all(state.lineOf(withdrawal).map(read))
-      return entries.filter((entry) => entry !== null)
-    },
+    payingFor: (withdrawal) => readAll(state.payingFor(withdrawal)),
+    lineAt: (chain, sender, nonce) => readAll(state.lineAt(nonceKey(chain, sender, String(nonce)))),
     entryOf: async (chain, txid) => read(keyOf({ chain, txid })),
     isPlaced: (chain, txid) => state.isPlaced(keyOf({ chain, txid })),
     bumpedLines: () => state.bumpedLines(),
@@ -198,6 +203,8 @@ class JournalState {
   readonly #lines = new Map<string, string[]>()
   /** By withdrawal, the key of the first transaction of the line that pays it. */
   readonly #paying = new Map<string, string>()
+  /** By sender and nonce, the key of the first transaction of the line that uses it. */
+  readonly #nonces = new Map<string, string>()
   #left: { at: number; live: boolean; asset: Asset; atoms: bigint }[] = []
 
   apply(line: Line, place: Place): void {
@@ -217,7 +224,11 @@ class JournalState {
     this.unsettled.set(key, entry)
     this.entries.set(key, place)
     this.#lines.set(opening, [...(this.#lines.get(opening) ?? []), key])
-    if (key === opening) for (const withdrawal of entry.withdrawals) this.#paying.set(withdrawal, key)
+    if (key === opening) {
+      for (const withdrawal of entry.withdrawals) this.#paying.set(withdrawal, key)
+      const { chain, sender, nonce } = entry
+      if (sender !== null && nonce !== null) this.#nonces.set(nonceKey(chain, sender, nonce), key)
+    }
     const live = !entry.chain.startsWith('sim-')
     this.#left = this.#left.filter((left) => left.at > at - DAY_MS)
     for (const { asset, atoms } of entry.leaves) this.#left.push({ at, live, asset, atoms: BigInt(atoms) })
@@ -233,10 +244,20 @@ class JournalState {
     if (key !== opening) return
     for (const withdrawal of entry.withdrawals)
       if (this.#paying.get(withdrawal) === key) this.#paying.delete(withdrawal)
+    const used = nonceKey(entry.chain, entry.sender ?? '', entry.nonce ?? '')
+    if (this.#nonces.get(used) === key) this.#nonces.delete(used)
   }
 
-  lineOf(withdrawal: string): readonly string[] {
-    return this.#lines.get(this.#paying.get(withdrawal) ?? '') ?? []
+  lineOf(opening: string): readonly string[] {
+    return this.#lines.get(opening) ?? []
+  }
+
+  payingFor(withdrawal: string): readonly string[] {
+    return this.lineOf(this.#paying.get(withdrawal) ?? '')
+  }
+
+  lineAt(nonce: string): readonly string[] {
+    return this.lineOf(this.#nonces.get(nonce) ?? '')
   }
 
   bumpedLines(): ReturnType<Journal['bumpedLines']> {
@@ -258,6 +279,8 @@ class JournalState {
 }
 
 const keyOf = ({ chain, txid }: { chain: ChainName; txid: string }): string => `${chain} ${txid}`
+
+const nonceKey = (chain: ChainName, sender: string, nonce: string): string => `${chain} ${sender} ${nonce}`
 
 const checkOf = (json: string, before: string): string =>
   createHash('sha256').update(before).update(json).digest('hex').slice(0, CHECK_DIGITS)
@@ -285,12 +308,3 @@ const isThere = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   )
-
-async function syncFolderOf(path: string): Promise<void> {
-  const folder = await open(dirname(path), 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
-}

@@ -1,13 +1,16 @@
 /** Whether a request may be signed: authentic, held, payable, within policy. Everything else is refused, or waits. */
-import { ASSET_FACTS } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
+import { DAY_MS, HOUR_MS } from '../core/time.ts'
 import type { Queryable } from '../db/database.ts'
 import type { NetworkMode } from '../wallets/derivation.ts'
 import { type Destination, readDestination } from '../withdrawals/destination.ts'
 import { requestMacParts } from '../withdrawals/withdrawal.ts'
 import type { SignerConfig } from './config.ts'
+import { logWaiting, type Signer } from './context.ts'
 import type { Journal } from './journal.ts'
+import { sumSigned } from './left.sql.ts'
 import { judgeAmount, judgeDestination, readAllowlist, type Verdict } from './policy.ts'
 import { heldFor, type Requested } from './requests.sql.ts'
 
@@ -53,18 +56,52 @@ export async function judgeRequest(
 
 async function judgePolicy(judge: Judge, request: Requested, planned: bigint): Promise<Verdict> {
   const { asset, netAtoms, destination } = request
-  const { limits, allowlistWaitMs, folder } = judge.config
-  const now = Date.now()
-  const amount = judgeAmount(
-    limits,
-    asset,
-    netAtoms,
-    now,
-    (since) => judge.journal.leftSince(asset, true, since) + planned,
-  )
+  const { allowlistWaitMs, folder } = judge.config
+  const amount = await judgeLeaving(judge, asset, netAtoms, planned)
   if (amount.kind !== 'allow' || allowlistWaitMs === null) return amount
-  return judgeDestination(await readAllowlist(folder), allowlistWaitMs, asset, destination, now)
+  return judgeDestination(await readAllowlist(folder), allowlistWaitMs, asset, destination, Date.now())
 }
+
+/**
+ * Whether so many atoms more may leave live wallets now. What this signer's journal counts is the least that left; rows
+ * of other signers count where they come to more, so that two of them share a limit. Rows can only make it stricter.
+ *
+ * @param planned - Atoms of the same asset that the same transaction pays already.
+ */
+async function judgeLeaving(
+  judge: Pick<Judge, 'db' | 'journal' | 'config'>,
+  asset: Asset,
+  atoms: bigint,
+  planned: bigint,
+): Promise<Verdict> {
+  const { limits } = judge.config
+  if (!limits[asset]) return { kind: 'allow' }
+  const rows = await sumSigned(judge.db, asset)
+  const now = Date.now()
+  return judgeAmount(limits, asset, atoms, (span) => {
+    const own = judge.journal.leftSince(asset, true, now - (span === 'hour' ? HOUR_MS : DAY_MS))
+    return (own > rows[span] ? own : rows[span]) + planned
+  })
+}
+
+/**
+ * Whether a fee may leave now; it counts against the limits of the coin it is paid in.
+ *
+ * @param planned - Atoms of that coin that the same transaction pays besides.
+ */
+export async function allowsFee(
+  signer: Signer,
+  chain: ChainName,
+  feeAtoms: bigint,
+  planned: bigint,
+): Promise<boolean> {
+  if (chain.startsWith('sim-')) return true
+  const verdict = await judgeLeaving(signer, FEE_ASSETS[networkOfChain(chain)], feeAtoms, planned)
+  if (verdict.kind !== 'allow') logWaiting(signer, chain, 'fee', verdict.reason)
+  return verdict.kind === 'allow'
+}
+
+const FEE_ASSETS = { bitcoin: 'BTC', litecoin: 'LTC', ethereum: 'ETH' } as const
 
 function destinationOf(request: Requested, mode: NetworkMode): Destination | null {
   try {

@@ -4,13 +4,14 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { mkdir, open, readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { hashRaw } from '@node-rs/argon2'
 import { HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToEntropy, mnemonicToSeed } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { Refusal } from '../core/errors.ts'
+import { makeFolder, syncFolder } from './folder.ts'
 
 /** RFC 9106, second recommended option: 64 MiB, three passes. */
 const KDF = { name: 'argon2id', memoryKib: 65_536, passes: 3, lanes: 4 } as const
@@ -75,7 +76,7 @@ export async function createKeystore(path: string, entropy: Uint8Array, passphra
     nonce: nonce.toString('base64'),
     sealed: sealed.toString('base64'),
   }
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await makeFolder(dirname(path))
   const handle = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600).catch(
     (cause) => {
       if (cause.code !== 'EEXIST') throw cause
@@ -132,13 +133,3 @@ const sealingKey = (passphrase: string, kdf: KeystoreFile['kdf']): Promise<Buffe
     parallelism: kdf.lanes,
     outputLen: 32,
   })
-
-/** A new file's name is on disk only when its folder is. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
-}

@@ -8,7 +8,6 @@
  *   main.ts run                         sign what is requested, until SIGTERM
  */
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -23,6 +22,7 @@ import { HOT_WALLET_POSITION, OWN_BRANCH, readAccountKey } from '../wallets/deri
 import { currentWallets, publishWallet } from '../wallets/wallets.sql.ts'
 import { readDestination } from '../withdrawals/destination.ts'
 import { readSignerConfig, type SignerConfig } from './config.ts'
+import { makeFolder } from './folder.ts'
 import { openJournal } from './journal.ts'
 import { createKeystore, entropyOf, newEntropy, openKeystore, rootOf, wordsOf } from './keystore.ts'
 import { allowAddress } from './policy.ts'
@@ -170,7 +170,7 @@ async function check(config: SignerConfig, db: Database): Promise<void> {
 async function run(config: SignerConfig, db: Database): Promise<void> {
   const log = openSignerLog()
   const secrets = openSecrets(config.secretKey)
-  await mkdir(config.folder, { recursive: true, mode: 0o700 })
+  await makeFolder(config.folder)
   const lock = lockDirectory(config.folder, 'server')
   const journal = await openJournal(join(config.folder, 'journal'))
   const stopping = new AbortController()
@@ -180,6 +180,7 @@ async function run(config: SignerConfig, db: Database): Promise<void> {
   let failures = 0
   let putBackFor: Vault | null = null
   while (!stopping.signal.aborted && !journal.isBroken()) {
+    const startedAtMs = Date.now()
     try {
       const vault = await keys()
       const signer = { db, secrets, journal, config, vault, log }
@@ -187,7 +188,8 @@ async function run(config: SignerConfig, db: Database): Promise<void> {
       putBackFor = vault
       const more = await signerTurn(signer)
       failures = 0
-      if (!more) await pause(IDLE_MS, stopping.signal)
+      // It rests as long as it looked: with many that wait a look is long.
+      if (!more) await pause(Math.max(IDLE_MS, Date.now() - startedAtMs), stopping.signal)
     } catch (error) {
       failures += 1
       log.error({ err: error, failures }, 'a turn of the signer failed; it goes on')

@@ -1,19 +1,16 @@
 /**
- * Placing: the rows of a journaled transaction enter the database in one transaction, or never. The worker sends it once
- * it is released, and it is released once the journal says that it was placed: so what the journal does not know as
- * placed was never sent. All of it can be repeated after any crash and any lost answer.
+ * Placing: the rows of a journaled transaction enter the database in one transaction, or never. Its bytes follow when it
+ * is released, and it is released once the journal says that it was placed: so what the journal does not know as placed
+ * was never sent, and nobody, not even the database's owner, has seen the bytes of what is void. All of it can be repeated
+ * after any crash and any lost answer.
  */
 import type { ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
-import { invariant } from '../core/errors.ts'
-import { type AccountId, newId, type WithdrawalId } from '../core/ids.ts'
+import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import { type Database, type Queryable, sqlState, type Tx } from '../db/database.ts'
 import type { SignedEntry } from './journal.ts'
 
-/**
- * `taken`: what it needs was given to another transaction, or what it pays is no longer payable. Nobody but this process
- * has seen its bytes, unless it was placed once before.
- */
+/** `taken`: what it needs was given to another transaction, or what it pays is no longer payable. */
 export type Placing = 'placed' | 'taken'
 
 /** Where change of a placed transaction goes. */
@@ -38,14 +35,18 @@ export async function place(db: Database, entry: SignedEntry, change: ChangePlac
       },
     })
   } catch (error) {
-    if (error instanceof Taken || sqlState(error) === UNIQUE_VIOLATION) return 'taken'
+    if (isTaken(error)) return 'taken'
     throw error
   }
 }
 
+/** Whether an error says that what a line needs is another one's. */
+export const isTaken = (error: unknown): boolean =>
+  error instanceof Taken || sqlState(error) === UNIQUE_VIOLATION
+
 const UNIQUE_VIOLATION = '23505'
 
-class Taken extends Error {
+export class Taken extends Error {
   override readonly name = 'Taken'
 }
 
@@ -63,7 +64,8 @@ async function placeIn(tx: Tx, entry: SignedEntry, change: ChangePlace | null): 
     [chain, txid],
   )
   if (known > 0) return 'placed'
-  if (payable !== entry.withdrawals.length) throw new Taken()
+  // A bump pays what its line pays, in a restored database too that has forgotten some of it.
+  if (opensLine && payable !== entry.withdrawals.length) throw new Taken()
   if (!opensLine) await lockOpenLine(tx, entry)
   if (entry.nonce !== null && opensLine) {
     const { rowCount } = await tx.query(
@@ -88,19 +90,18 @@ async function placeIn(tx: Tx, entry: SignedEntry, change: ChangePlace | null): 
   return 'placed'
 }
 
-/** Not to be sent yet. */
-async function insertSigned(tx: Tx, entry: SignedEntry): Promise<void> {
+/** Without its bytes, and not to be sent yet. */
+export async function insertSigned(tx: Tx, entry: SignedEntry): Promise<void> {
   await tx.query(
-    `insert into signed_transactions (chain, txid, line, kind, raw, asset, value_atoms, sender, nonce, fee_atoms, fee_rate,
+    `insert into signed_transactions (chain, txid, line, kind, asset, value_atoms, sender, nonce, fee_atoms, fee_rate,
        created_at, send_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp(), 'infinity')
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, clock_timestamp(), 'infinity')
      on conflict (chain, txid) do nothing`,
     [
       entry.chain,
       entry.txid,
       entry.line,
       entry.kind,
-      entry.raw,
       entry.asset,
       entry.valueAtoms,
       entry.sender,
@@ -111,11 +112,15 @@ async function insertSigned(tx: Tx, entry: SignedEntry): Promise<void> {
   )
 }
 
-/** Gives a placed transaction to the worker. To be called only when the journal knows it as placed. */
-export async function release(db: Queryable, chain: ChainName, txid: string): Promise<void> {
+/** Gives the bytes of a placed transaction to the worker. To be called only when the journal knows it as placed. */
+export async function release(
+  db: Queryable,
+  { chain, txid, raw }: Pick<SignedEntry, 'chain' | 'txid' | 'raw'>,
+): Promise<void> {
   await db.query(
-    `update signed_transactions set send_at = now() where chain = $1 and txid = $2 and send_at = 'infinity'`,
-    [chain, txid],
+    `update signed_transactions set raw = $3, send_at = now()
+     where chain = $1 and txid = $2 and send_at = 'infinity'`,
+    [chain, txid, raw],
   )
 }
 
@@ -125,122 +130,6 @@ export async function listUnreleased(db: Queryable): Promise<{ chain: ChainName;
     `select chain, txid from signed_transactions where send_at = 'infinity'`,
   )
   return rows
-}
-
-/** Of lines as the journal knows them, those whose first transaction the database knows and not all of the others. */
-export async function listForgotten<Line extends readonly (readonly [ChainName, string])[]>(
-  db: Queryable,
-  lines: readonly Line[],
-): Promise<Line[]> {
-  const members = lines.flatMap((line, index) =>
-    line.map(([chain, txid], place) => ({ index, place, chain, txid })),
-  )
-  const { rows } = await db.query<{ index: number }>(
-    `select m.index from unnest($1::integer[], $2::integer[], $3::text[], $4::text[]) as m (index, place, chain, txid)
-     left join signed_transactions t on t.chain = m.chain and t.txid = m.txid
-     group by m.index
-     having bool_or(t.txid is null) and bool_or(t.txid is not null and m.place = 0)`,
-    [
-      members.map(({ index }) => index),
-      members.map(({ place }) => place),
-      members.map(({ chain }) => chain),
-      members.map(({ txid }) => txid),
-    ],
-  )
-  return rows.flatMap(({ index }) => lines.slice(index, index + 1))
-}
-
-/**
- * Puts back a line that the journal knows as sent and the database does not: it was restored from a backup, or tampered
- * with. The chain may have taken it long ago, so neither spent coins nor used nonces speak against it; something else
- * that was signed for the same withdrawals, coins or nonce does.
- *
- * @returns False when it cannot be put back.
- */
-export async function restoreLine(
-  db: Database,
-  entries: readonly SignedEntry[],
-  changeOf: (entry: SignedEntry) => ChangePlace | null,
-): Promise<boolean> {
-  const [opening] = entries
-  invariant(opening && opening.txid === opening.line, 'a line begins with the transaction that names it')
-  try {
-    await db.transaction((tx) => restoreIn(tx, opening, entries, changeOf))
-    return true
-  } catch (error) {
-    if (error instanceof Taken || sqlState(error) === UNIQUE_VIOLATION) return false
-    throw error
-  }
-}
-
-async function restoreIn(
-  tx: Tx,
-  opening: SignedEntry,
-  entries: readonly SignedEntry[],
-  changeOf: (entry: SignedEntry) => ChangePlace | null,
-): Promise<void> {
-  const { chain, line, sender, nonce } = opening
-  // Withdrawals of its batch that were requested after the backup are gone: the proof of the books shows what they took.
-  const { rows: paid } = await tx.query<{ account_id: AccountId; id: WithdrawalId }>(
-    `select account_id, id from withdrawals where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))
-       and status = 'requested' order by account_id, id for update`,
-    [accountsOf(opening), idsOf(opening)],
-  )
-  if (sender !== null)
-    await tx.query(
-      `insert into nonces as n (chain, sender, next) values ($1, $2, $3::bigint + 1)
-       on conflict (chain, sender) do update set next = greatest(n.next, excluded.next)`,
-      [chain, sender, nonce],
-    )
-  for (const entry of entries) {
-    await insertSigned(tx, entry)
-    const { rowCount: taken } = await tx.query(
-      `select from coins c join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
-       where c.chain = $1 and c.reserved_by <> $2 limit 1`,
-      [chain, line, entry.spends.map((coin) => coin.txid), entry.spends.map((coin) => coin.index)],
-    )
-    if (taken > 0) throw new Taken()
-    await tx.query(
-      `update coins c set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5)
-       from unnest($3::text[], $4::integer[]) as spent (txid, output_index)
-       where c.chain = $1 and c.txid = spent.txid and c.output_index = spent.output_index`,
-      [
-        chain,
-        line,
-        entry.spends.map((coin) => coin.txid),
-        entry.spends.map((coin) => coin.index),
-        entry.txid,
-      ],
-    )
-    // Blocks up to our view hold it where they spend its coins, or do not hold it.
-    await tx.query(
-      `update signed_transactions t set since_height = coalesce(
-         (select min(c.spent_height) from coins c where c.chain = $1 and c.spent_by = $2), v.tip_height)
-       from chains v where v.chain = $1 and t.chain = $1 and t.txid = $2`,
-      [chain, entry.txid],
-    )
-    const change = changeOf(entry)
-    if (entry.change && change) await expectChange(tx, entry, entry.change, change)
-  }
-  await tx.query(
-    `insert into signed_payouts (account_id, withdrawal_id, chain, line)
-     select account_id, id, $3, $4 from unnest($1::uuid[], $2::uuid[]) as paid (account_id, id)`,
-    [paid.map((row) => row.account_id), paid.map((row) => row.id), chain, line],
-  )
-  await raiseRestored(tx, opening)
-}
-
-/** What was sent and forgotten is for the operator to look at, whatever becomes of it. */
-async function raiseRestored(tx: Tx, { chain, line }: SignedEntry): Promise<void> {
-  await tx.query(
-    `insert into alerts (id, kind, subject, message) values ($1, 'signed_transaction_restored', $2, $3)
-     on conflict (kind, subject) do nothing`,
-    [
-      newId('evt'),
-      `${chain}:${line}`,
-      `the database had lost the signed transaction ${line} of ${chain}; the signer put it back from its journal`,
-    ],
-  )
 }
 
 /** A bump joins a line of which no transaction is in a block, and ends the wish for it. */
@@ -313,7 +202,7 @@ async function takeDeployment(tx: Tx, { chain, line }: SignedEntry, address: str
 }
 
 /** The change is known before any block shows it; it is spendable once one does. */
-async function expectChange(
+export async function expectChange(
   tx: Tx,
   { chain, txid }: SignedEntry,
   output: NonNullable<SignedEntry['change']>,
@@ -330,7 +219,7 @@ async function expectChange(
   )
 }
 
-const accountsOf = (entry: SignedEntry): AccountId[] =>
+export const accountsOf = (entry: SignedEntry): AccountId[] =>
   entry.withdrawals.map((name) => name.split('/')[0] as AccountId)
-const idsOf = (entry: SignedEntry): WithdrawalId[] =>
+export const idsOf = (entry: SignedEntry): WithdrawalId[] =>
   entry.withdrawals.map((name) => name.split('/')[1] as WithdrawalId)

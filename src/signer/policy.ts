@@ -1,13 +1,13 @@
 /**
- * How much may leave, whatever the database says: per withdrawal, hour and day for each asset, counted from the
- * signer's own journal; and, when the operator keeps one, an allowlist whose entries count only after a waiting time.
+ * How much may leave, whatever the database says: per withdrawal, hour and day for each asset; and, when the operator
+ * keeps one, an allowlist whose entries count only after a waiting time.
  */
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ASSET_FACTS, type Asset, type Network, networkOf } from '../core/assets.ts'
 import { formatDecimal } from '../core/money.ts'
-import { DAY_MS, HOUR_MS } from '../core/time.ts'
 import { LIMIT_SPANS, type Limits } from '../withdrawals/limits.ts'
+import { makeFolder, syncFolder } from './folder.ts'
 
 /** `wait`: not now, but perhaps later. `refuse`: never. */
 export type Verdict =
@@ -17,14 +17,13 @@ export type Verdict =
 
 /**
  * @param atoms - What would leave: the withdrawal's net, or a fee.
- * @param leftSince - Atoms of the asset that left since an instant (milliseconds).
+ * @param leftWithin - Atoms of the asset that left within the last hour, or day.
  */
 export function judgeAmount(
   limits: Limits,
   asset: Asset,
   atoms: bigint,
-  now: number,
-  leftSince: (sinceMs: number) => bigint,
+  leftWithin: (span: 'hour' | 'day') => bigint,
 ): Verdict {
   const own = limits[asset]
   if (!own) return { kind: 'allow' }
@@ -33,7 +32,7 @@ export function judgeAmount(
     if (limit === undefined) continue
     if (atoms > limit) return { kind: 'refuse', reason: `limit_per_${span}` }
     if (span === 'tx') continue
-    const left = leftSince(now - (span === 'hour' ? HOUR_MS : DAY_MS))
+    const left = leftWithin(span)
     if (left + atoms > limit)
       return {
         kind: 'wait',
@@ -74,7 +73,7 @@ export async function readAllowlist(folder: string): Promise<readonly AllowedAdd
 export async function allowAddress(folder: string, network: Network, address: string): Promise<void> {
   const known = await readAllowlist(folder)
   if (known.some((entry) => entry.network === network && entry.address === address)) return
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder)
   const path = join(folder, `${FILE}.new`)
   const file = await open(path, 'w', 0o600)
   try {
@@ -86,6 +85,7 @@ export async function allowAddress(folder: string, network: Network, address: st
     await file.close()
   }
   await rename(path, join(folder, FILE))
+  await syncFolder(folder)
 }
 
 export function judgeDestination(
@@ -103,7 +103,8 @@ export function judgeDestination(
         : address === destination),
   )
   if (!entry) return { kind: 'refuse', reason: 'not_on_allowlist' }
-  if (Date.parse(entry.added_at) + waitMs > now)
+  // A time that can not be read is no time that is over.
+  if (!(Date.parse(entry.added_at) + waitMs <= now))
     return { kind: 'wait', reason: 'its address is on the allowlist but its waiting time is not over' }
   return { kind: 'allow' }
 }

@@ -4,7 +4,7 @@
  * whole are put back when they are asked for again; see `restorePaid`.
  */
 import { putBackLine, type Signer } from './context.ts'
-import { listForgotten } from './place.sql.ts'
+import { listForgotten } from './restore-line.sql.ts'
 
 const BUMPS_PER_QUERY = 1_000
 

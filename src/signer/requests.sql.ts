@@ -66,16 +66,27 @@ const requestedFromRow = (row: RequestedRow): Requested => ({
   isFrozen: row.is_frozen,
 })
 
-/** Requests that nothing was signed for, the oldest first. */
-export async function listRequested(db: Queryable, chain: ChainName, limit: number): Promise<Requested[]> {
+/**
+ * Requests that nothing was signed for, the oldest first.
+ *
+ * @param after - Only those behind this one; null for the first of them.
+ */
+export async function listRequested(
+  db: Queryable,
+  chain: ChainName,
+  after: Pick<Requested, 'accountId' | 'id'> | null,
+  limit: number,
+): Promise<Requested[]> {
   const { rows } = await db.query<RequestedRow>(
     `select ${REQUEST_COLUMNS},
        exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen
      from withdrawals w
      where chain = $1 and status = 'requested' and refused_reason is null
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
+       and ($3::uuid is null or (created_at, id) > (select l.created_at, l.id from withdrawals l
+         where l.account_id = $3 and l.id = $4))
      order by created_at, id limit $2`,
-    [chain, limit],
+    [chain, limit, after?.accountId ?? null, after?.id ?? null],
   )
   return rows.map(requestedFromRow)
 }
@@ -118,6 +129,24 @@ export interface OwnedCoin {
   readonly position: bigint
 }
 
+interface CoinRow {
+  txid: string
+  output_index: number
+  atoms: bigint
+  lookup: Buffer
+  branch: Branch
+  position: bigint
+}
+
+const coinFromRow = (row: CoinRow): OwnedCoin => ({
+  txid: row.txid,
+  index: row.output_index,
+  atoms: row.atoms,
+  script: row.lookup,
+  branch: row.branch,
+  position: row.position,
+})
+
 /**
  * Coins of a series that may be spent now: deep enough in the chain, unspent, chosen by nobody. The largest first. One
  * block is enough for change of our own; what others sent waits as deposits do, on Litecoin never less than the six
@@ -127,14 +156,7 @@ export async function listSpendable(
   db: Queryable,
   of: { chain: ChainName; series: string; depositConfirmations: number; limit: number },
 ): Promise<OwnedCoin[]> {
-  const { rows } = await db.query<{
-    txid: string
-    output_index: number
-    atoms: bigint
-    lookup: Buffer
-    branch: Branch
-    position: bigint
-  }>(
+  const { rows } = await db.query<CoinRow>(
     `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
      from coins c
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
@@ -148,46 +170,24 @@ export async function listSpendable(
      order by c.atoms desc, c.txid, c.output_index limit $4`,
     [of.chain, of.series, of.depositConfirmations, of.limit],
   )
-  return rows.map((row) => ({
-    txid: row.txid,
-    index: row.output_index,
-    atoms: row.atoms,
-    script: row.lookup,
-    branch: row.branch,
-    position: row.position,
-  }))
+  return rows.map(coinFromRow)
 }
 
-/** Coins by their places, whatever their state; fewer when some are unknown. */
+/** Coins that a line may still spend, by their places; fewer when some are unknown, spent or another line's. */
 export async function listCoins(
   db: Queryable,
-  chain: ChainName,
-  series: string,
+  of: { chain: ChainName; series: string; line: string },
   places: readonly { txid: string; index: number }[],
 ): Promise<OwnedCoin[]> {
-  const { rows } = await db.query<{
-    txid: string
-    output_index: number
-    atoms: bigint
-    lookup: Buffer
-    branch: Branch
-    position: bigint
-  }>(
+  const { rows } = await db.query<CoinRow>(
     `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
      from unnest($3::text[], $4::integer[]) with ordinality as place (txid, output_index, number)
      join coins c on c.chain = $1 and c.txid = place.txid and c.output_index = place.output_index
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
-     where a.series = $2 order by place.number`,
-    [chain, series, places.map((place) => place.txid), places.map((place) => place.index)],
+     where a.series = $2 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $5) order by place.number`,
+    [of.chain, of.series, places.map((place) => place.txid), places.map((place) => place.index), of.line],
   )
-  return rows.map((row) => ({
-    txid: row.txid,
-    index: row.output_index,
-    atoms: row.atoms,
-    script: row.lookup,
-    branch: row.branch,
-    position: row.position,
-  }))
+  return rows.map(coinFromRow)
 }
 
 /** Rates no older than ten minutes; null without them. */
@@ -297,12 +297,14 @@ export interface PlannedSweep {
   readonly delegates: boolean
 }
 
-/** Deposits that the worker found worth their gas, the oldest first. */
+/**
+ * Deposits that the worker found worth their gas, the oldest first.
+ *
+ * @param after - Only those behind this one; null for the first of them.
+ */
 export async function listSweeps(
   db: Queryable,
-  chain: ChainName,
-  series: string,
-  limit: number,
+  of: { chain: ChainName; series: string; after: string | null; limit: number },
 ): Promise<PlannedSweep[]> {
   const { rows } = await db.query<{
     id: string
@@ -316,8 +318,10 @@ export async function listSweeps(
     delegates: boolean
   }>(
     `select id, address, series, position, asset, atoms, status, way, delegates from sweeps
-     where chain = $1 and series = $2 and status in ('planned', 'funded') order by created_at, id limit $3`,
-    [chain, series, limit],
+     where chain = $1 and series = $2 and status in ('planned', 'funded')
+       and ($4::uuid is null or (created_at, id) > (select l.created_at, l.id from sweeps l where l.chain = $1 and l.id = $4))
+     order by created_at, id limit $3`,
+    [of.chain, of.series, of.limit, of.after],
   )
   return rows.map(({ status, ...row }) => ({ ...row, isFunded: status === 'funded' }))
 }

@@ -4,7 +4,9 @@ import { test } from 'node:test'
 import { PAYOUT_CONFIRMATIONS, tellPayouts } from '../../test/payout-story.ts'
 import { signAll } from '../../test/payouts.ts'
 import { wishBump } from '../withdrawals/signed-transactions.sql.ts'
+import { commit } from './context.ts'
 import { place } from './place.sql.ts'
+import { putBackBumps } from './put-back.ts'
 import { signerTurn } from './signer.ts'
 
 const OTHER = 'tb1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3q0sl5k7'
@@ -21,10 +23,7 @@ for (const [chain, asset, amount] of CASES)
       const story = await tellPayouts(chain)
       await story.earn(asset, 500_000n)
       for (let round = 0; chain === 'sim-ethereum' && round < 3; round++) await story.mineAndTurn(12)
-      const withdrawal = await story.request(asset, amount)
-      await story.turn()
-      const { txHash } = await story.now(withdrawal)
-      assert.ok(txHash)
+      const { withdrawal, txHash } = await story.send(asset, amount)
       const { rows: before } = await story.gateway.db.query<{ txid: string }>(
         `select txid from signed_transactions where kind = 'payout'`,
       )
@@ -54,12 +53,8 @@ for (const [chain, asset, amount] of CASES)
 test('a bumped payout that the database forgot comes back with its replacement', async () => {
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 65_000n)
-  const withdrawal = await story.request('BTC', '0.005')
-  await story.turn()
-  const first = (await story.now(withdrawal)).txHash
-  assert.ok(first && (await wishBump(story.gateway.db, 'sim-bitcoin', first)))
-  await story.turn()
-  const second = (await story.now(withdrawal)).txHash
+  const { withdrawal } = await story.send('BTC', '0.005')
+  const second = await story.bump(withdrawal)
   await story.forgetSigned()
   await story.mineAndTurn(1)
   await story.mineAndTurn(2)
@@ -71,8 +66,7 @@ test('a bumped payout that the database forgot comes back with its replacement',
 test('what can not be put back waits; its hold is never given back and nothing else is signed for it', async () => {
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 65_000n)
-  const withdrawal = await story.request('BTC', '0.005')
-  await story.turn()
+  const { withdrawal } = await story.send('BTC', '0.005')
   const [line] = await story.signer.journal.payingFor(`${withdrawal.accountId}/${withdrawal.id}`)
   assert(line)
   await story.forgetSigned()
@@ -100,6 +94,8 @@ test('bytes that the journal does not know as placed are never sent, and void on
   await signerTurn({ ...story.signer, journal: died })
   await story.turnPayer()
   assert.equal((await story.now(withdrawal)).status, 'requested', 'nothing was sent')
+  const { rows: seen } = await story.gateway.db.query('select raw from signed_transactions')
+  assert.deepEqual(seen, [{ raw: null }], 'nor seen by the database, which could say that it is void')
   const [unsettled] = journal.unsettled()
   assert(unsettled)
   // The database is restored to before that, and the coins go elsewhere.
@@ -125,11 +121,8 @@ test('bytes that the journal does not know as placed are never sent, and void on
 test('a line whose rows were swapped is bumped to what was signed, not to what the rows say', async () => {
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 650_000n)
-  const mine = await story.request('BTC', '0.001')
-  await story.turn()
+  const { withdrawal: mine, txHash: first } = await story.send('BTC', '0.001')
   const other = await story.request('BTC', '0.05', OTHER)
-  const first = (await story.now(mine)).txHash
-  assert.ok(first)
   await story.gateway.db.query('update signed_payouts set withdrawal_id = $2 where withdrawal_id = $1', [
     mine.id,
     other.id,
@@ -145,3 +138,74 @@ test('a line whose rows were swapped is bumped to what was signed, not to what t
   assert.ok(outputs.some((output) => output.atoms === mine.netAtoms))
   assert.ok(!outputs.some((output) => output.atoms === other.netAtoms))
 })
+
+for (const mined of [false, true])
+  test(`a bump that the database forgot comes back to its line ${mined ? 'from a block' : 'on its way'}`, async () => {
+    const story = await tellPayouts('sim-bitcoin')
+    await story.earn('BTC', 65_000n)
+    const { withdrawal, txHash: first } = await story.send('BTC', '0.005')
+    const second = await story.bump(withdrawal)
+    await story.gateway.db.query(`delete from coins where txid = $1`, [second])
+    await story.gateway.db.query(`delete from signed_transactions where txid = $1`, [second])
+    await story.gateway.db.query('update withdrawals set tx_hash = $1', [first])
+    if (mined) {
+      await story.mine(PAYOUT_CONFIRMATIONS['sim-bitcoin'])
+      await story.look()
+    }
+    assert.equal(await putBackBumps(story.signer), 1)
+    await story.turn()
+    if (!mined) await story.mineAndTurn(PAYOUT_CONFIRMATIONS['sim-bitcoin'])
+    const completed = await story.now(withdrawal)
+    assert.deepEqual([completed.status, completed.txHash], ['completed', second])
+    await story.proveBooks()
+  })
+
+test('Ethereum: a nonce that the journal knows as used is not used again, though the database forgot', async () => {
+  const story = await tellPayouts('sim-ethereum')
+  await story.earn('ETH', 500_000n)
+  for (let round = 0; round < 3; round++) await story.mineAndTurn(12)
+  const { withdrawal: forgotten, txHash } = await story.send('ETH', '0.1')
+  await story.forgetSigned()
+  // It was requested after the backup.
+  await story.gateway.db.query('delete from withdrawals where id = $1', [forgotten.id])
+  const { withdrawal, txHash: next } = await story.send('ETH', '0.2')
+  const nonceOf = async (txid: string) =>
+    (await story.signer.journal.entryOf('sim-ethereum', txid))?.nonce ?? assert.fail(txid)
+  assert.equal(BigInt(await nonceOf(next)), BigInt(await nonceOf(txHash)) + 1n)
+  await story.mineAndTurn(PAYOUT_CONFIRMATIONS['sim-ethereum'])
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+  assert.equal((await story.outputsOf(txHash)).length, 1, 'both are in the chain')
+})
+
+test('a transaction is signed once: the same id a second time is given up before anybody sees it', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  const { withdrawal, txHash } = await story.send('BTC', '0.005')
+  const { journal } = story.signer
+  const [entry] = await journal.payingFor(`${withdrawal.accountId}/${withdrawal.id}`)
+  assert(entry)
+  const left = journal.leftSince('BTC', false, 0)
+  // As it would be with amounts of its coins that rows made up: other signatures, the same id.
+  const again = { ...entry, raw: `${entry.raw}00`, withdrawals: ['another/one'] }
+  assert.equal(await commit(story.signer, again), 'taken')
+  assert.deepEqual(await journal.entryOf('sim-bitcoin', txHash), entry)
+  assert.equal(journal.leftSince('BTC', false, 0), left)
+})
+
+for (const [chain, asset, amount] of [CASES[0], CASES[1]])
+  test(`${asset}: a bump of what spends a coin that is gone is not signed at every turn`, async () => {
+    const story = await tellPayouts(chain)
+    await story.earn(asset, 65_000n)
+    const { txHash } = await story.send(asset, amount)
+    await story.gateway.db.query(
+      `update coins set spent_by = 'unknown', spent_height = 1 where reserved_by = $1 or txid = $1`,
+      [txHash],
+    )
+    const { journal } = story.signer
+    const left = journal.leftSince(asset, false, 0)
+    for (let turn = 0; turn < 3; turn++) {
+      assert.ok(await wishBump(story.gateway.db, chain, txHash))
+      await signAll(story.signer)
+    }
+    assert.equal(journal.leftSince(asset, false, 0), left, 'nothing was signed')
+  })

@@ -10,10 +10,11 @@ import {
   signSweepBatch,
 } from '../chains/ethereum/sign.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
-import { commit, logWaiting, type Signer } from './context.ts'
+import { commit, logWaiting, type Signer, unusedNonce } from './context.ts'
 import type { SignedEntry } from './journal.ts'
+import { allowsFee } from './judge.ts'
 import { isDeploymentWanted, nextNonce, type PlannedSweep, spendableBalances } from './requests.sql.ts'
-import { allowsGas, contractOf, type GasPrice, HOT_WALLET } from './sign-transfers.ts'
+import { contractOf, type GasPrice, HOT_WALLET } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
 /** With its most gas far below the 16.8 million that one transaction may use (EIP-7825). */
@@ -26,20 +27,18 @@ interface Terms {
   readonly chainId: number
 }
 
-/** Puts planned sweeps into as few transactions as they fit into. @returns How many were placed. */
+/** Puts planned sweeps into as few transactions as they fit into. */
 export async function signBatches(
   signer: Signer,
   keys: ChainKeys,
   sweeps: readonly PlannedSweep[],
   terms: Terms,
-): Promise<number> {
-  let placed = 0
+): Promise<void> {
   for (let start = 0; start < sweeps.length; start += BATCH_MAX) {
     const entry = await signBatch(signer, keys, sweeps.slice(start, start + BATCH_MAX), terms)
     if (typeof entry === 'string') logWaiting(signer, keys.chain, 'batch of sweeps', entry)
-    else if ((await commit(signer, entry)) === 'placed') placed += entry.batch?.sweeps.length ?? 0
+    else await commit(signer, entry)
   }
-  return placed
 }
 
 interface Part {
@@ -58,10 +57,10 @@ async function signBatch(
   let parts = await partsOf(signer, keys, sweeps)
   const ether = (await spendableBalances(signer.db, chain, treasury)).get('ETH') ?? 0n
   const feeOf = (some: readonly Part[]) => gasLimitOf(some) * price.maxFeeWei
-  while (parts.length > 0 && (feeOf(parts) > ether || !allowsGas(signer, chain, feeOf(parts), 0n)))
+  while (parts.length > 0 && (feeOf(parts) > ether || !(await allowsFee(signer, chain, feeOf(parts), 0n))))
     parts = parts.slice(0, Math.floor(parts.length / 2))
   if (parts.length === 0) return 'the hot wallet holds too little ether, or the policy allows no more gas now'
-  const nonce = await nextNonce(signer.db, chain, treasury)
+  const nonce = await unusedNonce(signer, chain, treasury)
   if (nonce === null) return 'the nonce of the hot wallet is not known yet'
   const gasLimit = gasLimitOf(parts)
   const signed = await signSweepBatch(
@@ -114,8 +113,8 @@ export async function signDeployment(
   const gasLimit = GAS.deployment
   const feeAtoms = gasLimit * price.maxFeeWei
   const ether = (await spendableBalances(signer.db, chain, treasury)).get('ETH') ?? 0n
-  const nonce = await nextNonce(signer.db, chain, treasury)
-  if (nonce === null || ether < feeAtoms || !allowsGas(signer, chain, feeAtoms, 0n)) {
+  const nonce = await unusedNonce(signer, chain, treasury)
+  if (nonce === null || ether < feeAtoms || !(await allowsFee(signer, chain, feeAtoms, 0n))) {
     logWaiting(signer, chain, 'sweep delegate', 'no ether or no allowance for its deployment')
     return false
   }

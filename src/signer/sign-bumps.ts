@@ -10,6 +10,7 @@ import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
 import { boundedRate, RATE_BOUNDS } from '../withdrawals/fees.ts'
 import { commit, logWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
+import { allowsFee } from './judge.ts'
 import {
   listBumpsWanted,
   listCoins,
@@ -20,8 +21,8 @@ import {
   spendableBalances,
 } from './requests.sql.ts'
 import { balance } from './select-coins.ts'
-import { allowsFee, assetOf, inputsOf } from './sign-outputs.ts'
-import { allowsGas, chainIdOf, contractOf, gasPrice, transferEntry } from './sign-transfers.ts'
+import { assetOf, inputsOf } from './sign-outputs.ts'
+import { chainIdOf, contractOf, gasPrice, transferEntry } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
 /** Nodes ask for a tenth more on Ethereum, and for the relay fee on top on Bitcoin; a quarter is above both. */
@@ -64,8 +65,8 @@ async function replaceOutputs(
   const asset = assetOf(chain)
   // What the journal's bytes pay, whatever the database says now that the line pays.
   const outputs = outputsOfRaw(before.raw).filter((_, index) => index !== before.change?.index)
-  const own = await listCoins(signer.db, chain, keys.series, before.spends)
-  if (own.length !== before.spends.length) return 'a coin it spends is not known'
+  const own = await listCoins(signer.db, { chain, series: keys.series, line: before.line }, before.spends)
+  if (own.length !== before.spends.length) return 'a coin it spends is spent, or not known'
 
   const vbytes = vbytesOfRaw(before.raw)
   const paidRate = (BigInt(before.feeAtoms) * 1_000n) / BigInt(vbytes)
@@ -89,7 +90,7 @@ async function replaceOutputs(
   const selection = attempts.map((coins) => balance(coins, spending)).find((found) => found !== null)
   if (!selection) return 'the confirmed coins do not suffice for a higher fee'
   const added = selection.feeAtoms - BigInt(before.feeAtoms)
-  if (!allowsFee(signer, chain, added, 0n)) return 'the policy allows no higher fee now'
+  if (!(await allowsFee(signer, chain, added, 0n))) return 'the policy allows no higher fee now'
   const position = before.change
     ? BigInt(before.change.position)
     : await nextChangePosition(signer.db, chain, keys.series)
@@ -126,6 +127,9 @@ async function addChild(
   const { chain, change, line } = parent
   const asset = assetOf(chain)
   if (!change) return 'it has no change that a child could spend'
+  const spends = [{ txid: parent.txid, index: change.index }]
+  if ((await listCoins(signer.db, { chain, series: keys.series, line }, spends)).length === 0)
+    return 'its change is spent, or not known'
   const ancestors = await unconfirmedLine(signer, parent)
   const vbytes = ancestors.reduce((sum, entry) => sum + BigInt(vbytesOfRaw(entry.raw)), 0n)
   const paidFee = ancestors.reduce((sum, entry) => sum + BigInt(entry.feeAtoms), 0n)
@@ -136,7 +140,7 @@ async function addChild(
   const given = BigInt(change.atoms)
   const rest = given - feeAtoms
   if (rest < ASSET_FACTS[asset].dustAtoms) return 'its change does not suffice for a higher fee'
-  if (!allowsFee(signer, chain, feeAtoms, 0n)) return 'the policy allows no higher fee now'
+  if (!(await allowsFee(signer, chain, feeAtoms, 0n))) return 'the policy allows no higher fee now'
   const position = await nextChangePosition(signer.db, chain, keys.series)
   if (position === null) return 'no change address is derived yet'
   const from = BigInt(change.position)
@@ -161,7 +165,7 @@ async function addChild(
     feeAtoms: String(feeAtoms),
     feeRate: String(rate),
     withdrawals: [],
-    spends: [{ txid: parent.txid, index: change.index }],
+    spends,
     change: { position: String(position), index: 0, atoms: String(rest) },
     leaves: [{ asset, atoms: String(feeAtoms) }],
   }
@@ -193,7 +197,7 @@ async function replaceTransfer(
   const gasLimit = BigInt(transfer.gasLimit)
   const feeBefore = BigInt(before.feeAtoms)
   const added = gasLimit * maxFeeWei - feeBefore
-  if (!allowsGas(signer, chain, added, 0n)) return 'the policy allows no higher fee now'
+  if (!(await allowsFee(signer, chain, added, 0n))) return 'the policy allows no higher fee now'
   // A sweep of ether sends all there is: what the fee takes more, the hot wallet receives less.
   const from = { branch: transfer.branch, position: BigInt(transfer.position) }
   const sendsAll = before.sweep !== null && before.asset === 'ETH' && from.branch === DEPOSIT_BRANCH

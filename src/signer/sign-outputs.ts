@@ -7,8 +7,7 @@ import { OWN_BRANCH } from '../wallets/derivation.ts'
 import { boundedRate, QUOTED_VBYTES } from '../withdrawals/fees.ts'
 import { commit, logWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
-import { type Judgement, judgeRequest } from './judge.ts'
-import { judgeAmount } from './policy.ts'
+import { allowsFee, type Judgement, judgeRequest } from './judge.ts'
 import {
   listRequested,
   listSpendable,
@@ -22,6 +21,7 @@ import type { ChainKeys } from './vault.ts'
 
 const BATCH_MAX = 50
 const COINS_READ = 2_000
+const REQUESTS_READ = 200
 /** However the rate moved since a withdrawal was priced, its transaction offers no more than this many times it. */
 const RATE_OVER_QUOTE_MAX = 5n
 
@@ -33,20 +33,76 @@ interface Payable {
 }
 
 /**
- * Signs one transaction for the withdrawals that wait.
+ * Signs one transaction for the withdrawals that wait, the oldest first. Those that can not be paid now, for the policy,
+ * a freeze or want of coins, are passed over, however many they are: nobody waits behind them.
  *
  * @returns Whether there may be more to sign at once.
  */
 export async function signPayouts(signer: Signer, keys: ChainKeys): Promise<boolean> {
+  let after: Requested | null = null
+  for (;;) {
+    const { payables, last }: Gathered = await gatherPayables(signer, keys, after)
+    const signed = payables.length > 0 && (await signBatch(signer, keys, payables))
+    if (signed === 'stop' || (!signed && last === null)) return false
+    if (signed) return last !== null || signed.paid.length < payables.length
+    after = last
+  }
+}
+
+interface Gathered {
+  readonly payables: readonly Payable[]
+  /** The last request that was looked at; null when none is behind it. */
+  readonly last: Requested | null
+}
+
+/** As many as fit into one transaction, behind a request. */
+async function gatherPayables(signer: Signer, keys: ChainKeys, after: Requested | null): Promise<Gathered> {
+  const payables: Payable[] = []
+  let last = after
+  for (;;) {
+    const requests = await listRequested(signer.db, keys.chain, last, REQUESTS_READ)
+    for (const request of requests) {
+      last = request
+      const payable = await judgeWaiting(signer, keys, request, sumNet(payables))
+      if (payable) payables.push(payable)
+      if (payables.length === BATCH_MAX) return { payables, last }
+    }
+    if (requests.length < REQUESTS_READ) return { payables, last: null }
+  }
+}
+
+/** Null for what is refused, placed again from the journal, or waits. */
+async function judgeWaiting(
+  signer: Signer,
+  keys: ChainKeys,
+  request: Requested,
+  planned: bigint,
+): Promise<Payable | null> {
+  const before = await signer.journal.payingFor(nameOf(request))
+  if (before.length > 0) {
+    await restorePaid(signer, request, before)
+    return null
+  }
+  const judgement: Judgement = await judgeRequest(signer, request, keys.mode, planned)
+  if (judgement.kind === 'allow') return { request, script: judgement.destination.lookup }
+  if (judgement.kind === 'refuse') await refuse(signer, request, judgement.reason)
+  else logWaiting(signer, keys.chain, request.id, judgement.reason)
+  return null
+}
+
+/** @returns What was placed; `null` when none of them can be paid now, `stop` when nothing can. */
+async function signBatch(
+  signer: Signer,
+  keys: ChainKeys,
+  payables: readonly Payable[],
+): Promise<PayoutPlan | null | 'stop'> {
   const { chain } = keys
   const asset = assetOf(chain)
-  const payables = await judgeWaiting(signer, keys, await listRequested(signer.db, chain, BATCH_MAX))
-  if (payables.length === 0) return false
   const rates = await readRates(signer.db, chain)
   const position = await nextChangePosition(signer.db, chain, keys.series)
   if (!rates || position === null) {
     logWaiting(signer, chain, 'payouts', rates ? 'no change address is derived yet' : 'no fee rate is known')
-    return false
+    return 'stop'
   }
   const coins = await listSpendable(signer.db, {
     chain,
@@ -58,36 +114,14 @@ export async function signPayouts(signer: Signer, keys: ChainKeys): Promise<bool
   const all = planPayout(payables, coins, rate, asset)
   if (!all) {
     logWaiting(signer, chain, 'payouts', 'the confirmed coins do not suffice')
-    return false
+    return null
   }
   const plan = await withinPolicy(signer, chain, all, (fewer) => planPayout(fewer, coins, rate, asset))
-  if (!plan) return false
+  if (!plan) return null
   crashPoint('signer:planned')
-  const entry = signPayout(keys, plan, rate, position)
-  const placing = await commit(signer, entry)
-  return placing === 'taken' || plan.paid.length < payables.length
-}
-
-/** Those that may be paid now; the others are refused, placed again from the journal, or wait. */
-async function judgeWaiting(
-  signer: Signer,
-  keys: ChainKeys,
-  requests: readonly Requested[],
-): Promise<Payable[]> {
-  const payables: Payable[] = []
-  for (const request of requests) {
-    const before = await signer.journal.payingFor(nameOf(request))
-    if (before.length > 0) {
-      await restorePaid(signer, request, before)
-      continue
-    }
-    const planned = sumNet(payables)
-    const judgement: Judgement = await judgeRequest(signer, request, keys.mode, planned)
-    if (judgement.kind === 'refuse') await refuse(signer, request, judgement.reason)
-    else if (judgement.kind === 'wait') logWaiting(signer, keys.chain, request.id, judgement.reason)
-    else payables.push({ request, script: judgement.destination.lookup })
-  }
-  return payables
+  const placing = await commit(signer, signPayout(keys, plan, rate, position))
+  // What it needs was taken meanwhile: the next turn looks again, after a rest.
+  return placing === 'placed' ? plan : 'stop'
 }
 
 const sumNet = (payables: readonly Payable[]): bigint =>
@@ -143,27 +177,13 @@ async function withinPolicy(
   replan: (paid: readonly Payable[]) => PayoutPlan | null,
 ): Promise<PayoutPlan | null> {
   let plan: PayoutPlan | null = all
-  while (plan && !allowsFee(signer, chain, plan.selection.feeAtoms, sumNet(plan.paid))) {
+  while (plan && !(await allowsFee(signer, chain, plan.selection.feeAtoms, sumNet(plan.paid)))) {
     const [payable, ...others] = plan.paid
     if (payable && others.length === 0)
       await refuseIfTooLarge(signer, payable.request, plan.selection.feeAtoms)
     plan = others.length === 0 ? null : replan(plan.paid.slice(0, -1))
   }
   return plan
-}
-
-export function allowsFee(signer: Signer, chain: ChainName, feeAtoms: bigint, plannedAtoms: bigint): boolean {
-  if (chain.startsWith('sim-')) return true
-  const asset = assetOf(chain)
-  const verdict = judgeAmount(
-    signer.config.limits,
-    asset,
-    feeAtoms,
-    Date.now(),
-    (since) => signer.journal.leftSince(asset, true, since) + plannedAtoms,
-  )
-  if (verdict.kind !== 'allow') logWaiting(signer, chain, 'fee', verdict.reason)
-  return verdict.kind === 'allow'
 }
 
 function signPayout(

@@ -4,11 +4,12 @@
  */
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { RATE_BOUNDS } from '../withdrawals/fees.ts'
-import { commit, logWaiting, type Signer } from './context.ts'
+import { commit, logWaiting, type Signer, unusedNonce } from './context.ts'
 import type { SignedEntry } from './journal.ts'
+import { allowsFee } from './judge.ts'
 import { listSweeps, nextNonce, type PlannedSweep, readRates, spendableBalances } from './requests.sql.ts'
 import { signBatches, signDeployment } from './sign-batches.ts'
-import { allowsGas, chainIdOf, contractOf, gasPrice, HOT_WALLET, transferEntry } from './sign-transfers.ts'
+import { chainIdOf, contractOf, gasPrice, HOT_WALLET, transferEntry } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
 const SWEEPS_READ = 200
@@ -24,24 +25,25 @@ const fundedPrice = ({ rate, priorityRate }: { rate: bigint; priorityRate: bigin
   return wanted < ceiling ? wanted : ceiling
 }
 
-/** @returns Whether there may be more to sign at once. */
-export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<boolean> {
-  const { chain } = keys
-  const sweeps = await listSweeps(signer.db, chain, keys.series, SWEEPS_READ)
+/** What can not be swept now is passed over: deposits behind it are not held up. */
+export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void> {
+  const { chain, series } = keys
   const rates = await readRates(signer.db, chain)
   const chainId = await chainIdOf(signer, keys)
-  if (!rates || chainId === null) return false
+  if (!rates || chainId === null) return
   const terms = { price: gasPrice(rates), chainId }
   await signDeployment(signer, keys, terms)
-  const together = sweeps.filter((sweep) => sweep.way === 'batch')
-  let signed = await signBatches(signer, keys, together, terms)
-  for (const sweep of sweeps) {
-    if (sweep.way === 'batch') continue
-    const entry = await signSweep(signer, keys, sweep, rates, chainId)
-    if (typeof entry === 'string') logWaiting(signer, chain, `sweep ${sweep.address}`, entry)
-    else if ((await commit(signer, entry)) === 'placed') signed += 1
+  const list = (after: string | null) => listSweeps(signer.db, { chain, series, after, limit: SWEEPS_READ })
+  for (let sweeps = await list(null); sweeps.length > 0; sweeps = await list(sweeps.at(-1)?.id ?? null)) {
+    const together = sweeps.filter((sweep) => sweep.way === 'batch')
+    await signBatches(signer, keys, together, terms)
+    for (const sweep of sweeps) {
+      if (sweep.way === 'batch') continue
+      const entry = await signSweep(signer, keys, sweep, rates, chainId)
+      if (typeof entry === 'string') logWaiting(signer, chain, `sweep ${sweep.address}`, entry)
+      else await commit(signer, entry)
+    }
   }
-  return signed > 0 && sweeps.length === SWEEPS_READ
 }
 
 async function signSweep(
@@ -64,9 +66,9 @@ async function signSweep(
     const hot = keys.hotWallet.address
     const ether = (await spendableBalances(signer.db, chain, hot)).get('ETH') ?? 0n
     if (ether < atoms + gasLimit * price.maxFeeWei) return 'the hot wallet holds too little ether for its gas'
-    if (!allowsGas(signer, chain, gasLimit * price.maxFeeWei, atoms))
+    if (!(await allowsFee(signer, chain, gasLimit * price.maxFeeWei, atoms)))
       return 'the policy allows no more gas now'
-    const nonce = await nextNonce(signer.db, chain, hot)
+    const nonce = await unusedNonce(signer, chain, hot)
     if (nonce === null) return 'the nonce of the hot wallet is not known yet'
     const order = { kind: 'gas', nonce, asset: 'ETH', contract: null, to: address, atoms } as const
     return transferEntry(keys, { ...common, ...order, valueAtoms: atoms, gasLimit, price, from: HOT_WALLET })
@@ -82,7 +84,8 @@ async function signSweep(
     const maxFeeWei = wanted < ceiling ? wanted : ceiling
     const atoms = sweep.atoms - ETHER_GAS * maxFeeWei
     if (atoms <= 0n) return 'it holds less than its gas costs'
-    if (!allowsGas(signer, chain, ETHER_GAS * maxFeeWei, 0n)) return 'the policy allows no more gas now'
+    if (!(await allowsFee(signer, chain, ETHER_GAS * maxFeeWei, 0n)))
+      return 'the policy allows no more gas now'
     const price = { maxFeeWei, priorityFeeWei: maxFeeWei }
     const order = { kind: 'sweep', nonce, asset: 'ETH', contract: null, to, atoms } as const
     return transferEntry(keys, { ...common, ...order, valueAtoms: atoms, gasLimit: ETHER_GAS, price, from })
@@ -92,7 +95,8 @@ async function signSweep(
   const market = gasPrice(rates)
   const maxFeeWei = affordable < market.maxFeeWei ? affordable : market.maxFeeWei
   if (maxFeeWei < rates.rate) return 'the gas it was given does not suffice at this price'
-  if (!allowsGas(signer, chain, TOKEN_GAS_LIMIT * maxFeeWei, 0n)) return 'the policy allows no more gas now'
+  if (!(await allowsFee(signer, chain, TOKEN_GAS_LIMIT * maxFeeWei, 0n)))
+    return 'the policy allows no more gas now'
   const priorityFeeWei = market.priorityFeeWei < maxFeeWei ? market.priorityFeeWei : maxFeeWei
   const contract = contractOf(signer, chain, sweep.asset)
   const order = { kind: 'sweep', nonce, asset: sweep.asset, contract, to, atoms: sweep.atoms } as const

@@ -5,22 +5,22 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { type Branch, HOT_WALLET_POSITION, OWN_BRANCH } from '../wallets/derivation.ts'
 import { PAYOUT_GAS_MAX, RATE_BOUNDS } from '../withdrawals/fees.ts'
-import { commit, logWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
-import type { SignedEntry } from './journal.ts'
-import { judgeRequest } from './judge.ts'
-import { judgeAmount } from './policy.ts'
 import {
-  listRequested,
-  nextNonce,
-  pinnedChainId,
-  type Requested,
-  readRates,
-  spendableBalances,
-} from './requests.sql.ts'
+  commit,
+  logWaiting,
+  nameOf,
+  refuse,
+  refuseIfTooLarge,
+  restorePaid,
+  type Signer,
+  unusedNonce,
+} from './context.ts'
+import type { SignedEntry } from './journal.ts'
+import { allowsFee, judgeRequest } from './judge.ts'
+import { listRequested, pinnedChainId, type Requested, readRates, spendableBalances } from './requests.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
-/** Some may wait for long, for coins of their asset or for the policy; those behind them must not. */
-const REQUESTS_READ = 1_000
+const REQUESTS_READ = 200
 
 export const HOT_WALLET = { branch: OWN_BRANCH, position: HOT_WALLET_POSITION } as const
 
@@ -39,24 +39,23 @@ export function gasPrice(rates: { rate: bigint; priorityRate: bigint }): GasPric
   return { maxFeeWei: maxFeeWei > 0n ? maxFeeWei : 1n, priorityFeeWei }
 }
 
-/** @returns Whether there may be more to sign at once. */
-export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<boolean> {
+/** Some may wait for long, for coins of their asset or for the policy; those behind them do not. */
+export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<void> {
   const { chain } = keys
-  const requests = await listRequested(signer.db, chain, REQUESTS_READ)
-  if (requests.length === 0) return false
+  let requests = await listRequested(signer.db, chain, null, REQUESTS_READ)
+  if (requests.length === 0) return
   const rates = await readRates(signer.db, chain)
   const chainId = await chainIdOf(signer, keys)
   if (!rates || chainId === null) {
     logWaiting(signer, chain, 'payouts', rates ? 'its chain id is not known yet' : 'no fee rate is known')
-    return false
+    return
   }
-  let placed = 0
-  for (const request of requests) {
-    const placing = await signRequest(signer, keys, request, gasPrice(rates), chainId)
-    if (placing === 'taken') return true
-    if (placing === 'placed') placed += 1
+  while (requests.length > 0) {
+    // What it needs was taken meanwhile: the next turn looks again, after a rest.
+    for (const request of requests)
+      if ((await signRequest(signer, keys, request, gasPrice(rates), chainId)) === 'taken') return
+    requests = await listRequested(signer.db, chain, requests.at(-1) ?? null, REQUESTS_READ)
   }
-  return placed > 0 && requests.length === REQUESTS_READ
 }
 
 async function signRequest(
@@ -92,11 +91,11 @@ async function signRequest(
     return wait('the hot wallet holds too little of it')
   if (ether < feeAtoms + (asset === 'ETH' ? netAtoms : 0n))
     return wait('the hot wallet holds too little ether')
-  if (!allowsGas(signer, chain, feeAtoms, asset === 'ETH' ? netAtoms : 0n)) {
+  if (!(await allowsFee(signer, chain, feeAtoms, asset === 'ETH' ? netAtoms : 0n))) {
     if (asset === 'ETH') await refuseIfTooLarge(signer, request, feeAtoms)
     return 'waits'
   }
-  const nonce = await nextNonce(signer.db, chain, sender)
+  const nonce = await unusedNonce(signer, chain, sender)
   if (nonce === null) return wait('the nonce of the hot wallet is not known yet')
   crashPoint('signer:planned')
   const entry = await transferEntry(keys, {
@@ -179,19 +178,6 @@ export async function transferEntry(keys: ChainKeys, order: TransferOrder): Prom
       { asset: 'ETH', atoms: String(feeAtoms - order.feeBefore) },
     ],
   }
-}
-
-export function allowsGas(signer: Signer, chain: ChainName, feeAtoms: bigint, plannedAtoms: bigint): boolean {
-  if (chain.startsWith('sim-')) return true
-  const verdict = judgeAmount(
-    signer.config.limits,
-    'ETH',
-    feeAtoms,
-    Date.now(),
-    (since) => signer.journal.leftSince('ETH', true, since) + plannedAtoms,
-  )
-  if (verdict.kind !== 'allow') logWaiting(signer, chain, 'gas', verdict.reason)
-  return verdict.kind === 'allow'
 }
 
 /** The token's contract on this chain; null for ether. */

@@ -7,7 +7,6 @@ export interface SignedTransaction {
   readonly txid: string
   readonly line: string
   readonly kind: 'payout' | 'replacement' | 'child' | 'gas' | 'sweep' | 'batch' | 'deploy'
-  readonly raw: string
   readonly sender: string | null
   readonly nonce: bigint | null
   readonly asset: Asset
@@ -23,7 +22,6 @@ interface SignedRow {
   txid: string
   line: string
   kind: SignedTransaction['kind']
-  raw: string
   sender: string | null
   nonce: bigint | null
   asset: Asset
@@ -34,14 +32,13 @@ interface SignedRow {
   block_hash: string | null
 }
 
-const COLUMNS = `chain, txid, line, kind, raw, sender, nonce, asset, fee_atoms, sent_at, since_height, block_height, block_hash`
+const COLUMNS = `chain, txid, line, kind, sender, nonce, asset, fee_atoms, sent_at, since_height, block_height, block_hash`
 
 const fromRow = (row: SignedRow): SignedTransaction => ({
   chain: row.chain,
   txid: row.txid,
   line: row.line,
   kind: row.kind,
-  raw: row.raw,
   sender: row.sender,
   nonce: row.nonce,
   asset: row.asset,
@@ -55,7 +52,7 @@ const fromRow = (row: SignedRow): SignedTransaction => ({
 /**
  * Claims what is due to be sent, for half a minute: the newest of each line unless a block holds another of it, on chains
  * with outputs the one before too while the node refuses the newest; parents before children, nonces in order.
- * Notes the tip before the first sending, so that the transaction is found whatever happens after. Rows that another
+ * What was refused before comes last, so that it holds up nothing else, however much it is. Notes the tip before the first sending, so that the transaction is found whatever happens after. Rows that another
  * worker claims at this moment are skipped.
  */
 export async function claimToSend(
@@ -63,8 +60,8 @@ export async function claimToSend(
   chain: ChainName,
   tipHeight: number,
   limit: number,
-): Promise<SignedTransaction[]> {
-  const { rows } = await db.query<SignedRow>(
+): Promise<(SignedTransaction & { readonly raw: string })[]> {
+  const { rows } = await db.query<SignedRow & { raw: string }>(
     `with due as (
        select txid from signed_transactions t
        where chain = $1 and outcome is null and block_height is null and send_at <= now()
@@ -72,15 +69,15 @@ export async function claimToSend(
            and n.kind = 'replacement' and n.created_at > t.created_at and (n.refusal is null or t.nonce is not null))
          and (kind = 'child' or not exists (select from signed_transactions m where m.chain = t.chain and m.line = t.line
            and m.kind <> 'child' and m.block_height is not null))
-       order by nonce nulls first, created_at limit $3 for update skip locked
+       order by refusal is not null, nonce nulls first, created_at limit $3 for update skip locked
      )
      update signed_transactions t set send_at = now() + interval '30 seconds', since_height = coalesce(since_height, $2)
      from due where t.chain = $1 and t.txid = due.txid
-     returning ${COLUMNS.replaceAll(/\w+/g, 't.$&')}`,
+     returning ${COLUMNS.replaceAll(/\w+/g, 't.$&')}, t.raw`,
     [chain, tipHeight, limit],
   )
   return rows
-    .map(fromRow)
+    .map((row) => ({ ...fromRow(row), raw: row.raw }))
     .sort(
       (a, b) =>
         Number((a.nonce ?? 0n) - (b.nonce ?? 0n)) || Number(a.kind === 'child') - Number(b.kind === 'child'),
@@ -110,12 +107,25 @@ export async function markRefusedByNode(
   return rows[0]?.is_known ?? false
 }
 
-/** What no block holds deep enough yet and may have been sent, the oldest first. */
-export async function listUnderWay(db: Queryable, chain: ChainName): Promise<SignedTransaction[]> {
+const UNDER_WAY_PAGE = 500
+
+/**
+ * What no block holds deep enough yet and may have been sent, the oldest first, page by page.
+ *
+ * @param after - The last txid of the page before; null for the first page.
+ */
+export async function listUnderWay(
+  db: Queryable,
+  chain: ChainName,
+  after: string | null,
+): Promise<SignedTransaction[]> {
   const { rows } = await db.query<SignedRow>(
     `select ${COLUMNS} from signed_transactions
-     where chain = $1 and outcome is null and since_height is not null order by created_at limit 500`,
-    [chain],
+     where chain = $1 and outcome is null and since_height is not null
+       and ($2::text is null
+         or (created_at, txid) > (select l.created_at, l.txid from signed_transactions l where l.chain = $1 and l.txid = $2))
+     order by created_at, txid limit $3`,
+    [chain, after, UNDER_WAY_PAGE],
   )
   return rows.map(fromRow)
 }
@@ -142,7 +152,7 @@ export interface SeenInBlock {
   readonly paidFeeAtoms: bigint
 }
 
-/** Where it is now; null for no block, when it is also due to be sent again. */
+/** Where it is now; null for no block, when it is also due to be sent again if we have its bytes. */
 export async function markBlock(
   db: Queryable,
   chain: ChainName,
@@ -151,7 +161,7 @@ export async function markBlock(
 ): Promise<void> {
   await db.query(
     `update signed_transactions set block_height = $3, block_hash = $4, reverted = $5, paid_fee_atoms = $6,
-       send_at = case when $3::bigint is null then now() else send_at end
+       send_at = case when $3::bigint is null and raw is not null then now() else send_at end
      where chain = $1 and txid = $2 and (block_hash is distinct from $4)`,
     [
       chain,

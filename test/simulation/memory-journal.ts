@@ -28,6 +28,16 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
       )
       return opening ? lineOf(opening.line) : []
     },
+    lineAt: async (chain, sender, nonce) => {
+      const opening = [...entries.values()].find(
+        (entry) =>
+          entry.chain === chain &&
+          entry.sender === sender &&
+          entry.nonce === String(nonce) &&
+          entry.line === entry.txid,
+      )
+      return opening ? lineOf(opening.line) : []
+    },
     entryOf: async (_chain, txid) => entries.get(txid) ?? null,
     isPlaced: (_chain, txid) => entries.has(txid) && !unsettled.has(txid),
     bumpedLines: () => [],

@@ -28,7 +28,7 @@ test('no story breaks an invariant, and much happens in them', { timeout: 500_00
 
 for (const mutation of MUTATIONS)
   test(`it notices: ${mutation}`, { timeout: 500_000 }, async () => {
-    const { finding } = await simulate({ seed: 1, steps: 20_000, workers: 2, mutation })
+    const { finding } = await simulate({ seed: 1, steps: 60_000, workers: 2, mutation })
     assert.ok(finding, 'nobody noticed')
     const again = await simulate({ seed: finding.seed, steps: 1, workers: 1, mutation })
     assert.equal(again.finding?.step, finding.step, 'the seed tells the same story again')

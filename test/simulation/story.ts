@@ -15,8 +15,8 @@ import { formatDecimal } from '../../src/core/money.ts'
 import { StaleLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
 import { broadcastSigned } from '../../src/flows/broadcast-withdrawal.ts'
 import { cancelPayment } from '../../src/flows/cancel-payment.ts'
-import { failRefused } from '../../src/flows/confirm-withdrawal.ts'
 import { createPayment } from '../../src/flows/create-payment.ts'
+import { failRefused } from '../../src/flows/fail-withdrawal.ts'
 import { observeChain } from '../../src/flows/observe-chain.ts'
 import { refundPayment, requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
 import { acceptPayment } from '../../src/flows/resolve-payment.ts'
@@ -337,7 +337,7 @@ export class Story {
 
   async #bump(): Promise<void> {
     const { chain, api } = this.#world
-    const waiting = (await listUnderWay(api.gateway.db, chain)).filter(
+    const waiting = (await listUnderWay(api.gateway.db, chain, null)).filter(
       ({ blockHeight }) => blockHeight === null,
     )
     if (waiting.length === 0) return

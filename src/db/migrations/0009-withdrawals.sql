@@ -36,14 +36,15 @@ create index withdrawals_recent on withdrawals (account_id, created_at desc, id 
 create unique index withdrawals_refund on withdrawals (account_id, payment_id) where payment_id is not null and status <> 'failed';
 create index withdrawals_requested on withdrawals (chain, created_at, id) where status = 'requested';
 
--- Signed bytes, written before they are first sent. Only these are ever sent.
+-- Signed transactions, written before they are first sent. Nothing else is ever sent.
 create table signed_transactions (
   chain text not null,
   txid text not null,
   -- The first transaction of its line: a fee bump carries the line of what it replaces, or whose child it is.
   line text not null,
   kind text not null check (kind in ('payout', 'replacement', 'child', 'gas', 'sweep', 'batch', 'deploy')),
-  raw text not null,
+  -- The bytes, once it is released: those of one that was given up are never shown.
+  raw text,
   -- What it pays besides its fee, to destinations or between addresses of ours.
   asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
   value_atoms numeric(78, 0) not null check (value_atoms >= 0),
@@ -78,10 +79,12 @@ create table signed_transactions (
   primary key (chain, txid),
   foreign key (chain, line) references signed_transactions (chain, txid),
   check ((sender is null) = (nonce is null)),
-  check ((block_height is null) = (block_hash is null))
+  check ((block_height is null) = (block_hash is null)),
+  check (raw is not null or send_at = 'infinity')
 );
 create unique index signed_transactions_nonce on signed_transactions (chain, sender, nonce) where txid = line;
 create index signed_transactions_open on signed_transactions (chain, created_at) where outcome is null;
+create index signed_transactions_recent on signed_transactions (chain, created_at);
 create index signed_transactions_by_block on signed_transactions (chain, block_height) where block_height is not null;
 create index signed_transactions_line on signed_transactions (chain, line);
 -- Placed by the signer and not released for sending yet: send_at is infinity until its journal knows of the placing.

@@ -2,17 +2,18 @@ import type { SignedEntry } from '../../../src/signer/journal.ts'
 import type * as real from '../../../src/signer/place.sql.ts'
 import { existing, run, type Tables, Violation } from './tables.ts'
 
-class Taken extends Error {
-  override readonly name = 'Taken'
+class InUse extends Error {
+  override readonly name = 'InUse'
 }
 
-const idsOf = (entry: SignedEntry): string[] => entry.withdrawals.map((name) => name.split('/')[1] ?? '')
+const withdrawalsOf = (entry: SignedEntry): string[] =>
+  entry.withdrawals.map((name) => name.split('/')[1] ?? '')
 
 export const place: typeof real.place = async (db, entry, change) => {
   try {
     return await db.transaction((tx) => run(tx, (tables) => placeIn(tables, entry, change)))
   } catch (error) {
-    if (error instanceof Taken || (error instanceof Violation && error.code === '23505')) return 'taken'
+    if (error instanceof InUse || (error instanceof Violation && error.code === '23505')) return 'taken'
     throw error
   }
 }
@@ -20,16 +21,16 @@ export const place: typeof real.place = async (db, entry, change) => {
 function placeIn(tables: Tables, entry: SignedEntry, change: real.ChangePlace | null): real.Placing {
   const { chain, txid, line, spends } = entry
   const opensLine = line === txid
-  const payable = idsOf(entry).filter((id) => {
+  const payable = withdrawalsOf(entry).filter((id) => {
     const row = tables.withdrawals.get(id)
     return row && (!opensLine || (row.status === 'requested' && row.refusedReason === null))
   })
   if (tables.signed.has(txid)) return 'placed'
-  if (payable.length !== entry.withdrawals.length) throw new Taken()
+  if (opensLine && payable.length !== entry.withdrawals.length) throw new InUse()
   if (!opensLine) {
     const members = [...tables.signed.values()].filter((row) => row.line === line)
     if (members.length === 0 || members.some((row) => row.outcome !== null || row.blockHeight !== null))
-      throw new Taken()
+      throw new InUse()
     for (const row of members) tables.signed.set(row.txid, { ...row, bumpWanted: false })
   }
   tables.signed.set(txid, {
@@ -37,7 +38,7 @@ function placeIn(tables: Tables, entry: SignedEntry, change: real.ChangePlace | 
     txid,
     line,
     kind: entry.kind,
-    raw: entry.raw,
+    raw: '',
     sender: entry.sender,
     nonce: entry.nonce === null ? null : BigInt(entry.nonce),
     asset: entry.asset,
@@ -60,7 +61,7 @@ function placeIn(tables: Tables, entry: SignedEntry, change: real.ChangePlace | 
     isOpen: true,
   })
   if (opensLine)
-    for (const id of idsOf(entry)) {
+    for (const id of withdrawalsOf(entry)) {
       if (tables.payouts.has(id) && tables.mutation !== 'payout-key-not-unique')
         throw new Violation('23505', `${id} is paid by ${tables.payouts.get(id)}`)
       tables.payouts.set(id, line)
@@ -68,7 +69,7 @@ function placeIn(tables: Tables, entry: SignedEntry, change: real.ChangePlace | 
   for (const { txid: spent, index } of spends) {
     const coin = tables.coins.get(`${spent}:${index}`)
     const isFree = coin && coin.spentBy === null && (coin.reservedBy === null || coin.reservedBy === line)
-    if (!isFree) throw new Taken()
+    if (!isFree) throw new InUse()
     tables.coins.set(`${spent}:${index}`, {
       ...coin,
       reservedBy: line,
@@ -97,10 +98,10 @@ function placeIn(tables: Tables, entry: SignedEntry, change: real.ChangePlace | 
   return 'placed'
 }
 
-export const release: typeof real.release = (db, _chain, txid) =>
+export const release: typeof real.release = (db, { txid, raw }) =>
   run(db, (tables) => {
     const row = existing(tables.signed, txid)
-    if (row.sendAt === null) tables.signed.set(txid, { ...row, sendAt: tables.nowMs() })
+    if (row.sendAt === null) tables.signed.set(txid, { ...row, raw, sendAt: tables.nowMs() })
   })
 
 export const listUnreleased: typeof real.listUnreleased = (db) =>
@@ -109,7 +110,3 @@ export const listUnreleased: typeof real.listUnreleased = (db) =>
       .filter((row) => row.sendAt === null)
       .map(({ chain, txid }) => ({ chain, txid })),
   )
-
-export const restoreLine: typeof real.restoreLine = async () => {
-  throw new Error('a simulated database never forgets what was signed')
-}

@@ -16,9 +16,10 @@ export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
     return chains
   })
 
-export const listRequested: typeof real.listRequested = (db, _chain, limit) =>
+export const listRequested: typeof real.listRequested = (db, _chain, after, limit) =>
   run(db, (tables) =>
     [...tables.withdrawals.values()]
+      .slice(after === null ? 0 : [...tables.withdrawals.keys()].indexOf(after.id) + 1)
       .filter((row) => isWaiting(tables, row.id))
       .slice(0, limit)
       .map((row) => ({ ...row, isFrozen: tables.freezes.has(row.asset) })),
@@ -71,11 +72,12 @@ export const listSpendable: typeof real.listSpendable = (db, { chain, depositCon
       .slice(0, limit)
   })
 
-export const listCoins: typeof real.listCoins = (db, _chain, _series, places) =>
+export const listCoins: typeof real.listCoins = (db, { line }, places) =>
   run(db, (tables) =>
     places.flatMap(({ txid, index }) => {
       const coin = tables.coins.get(`${txid}:${index}`)
-      return coin ? [owned(tables, coin)] : []
+      const isFree = coin?.spentBy === null && (coin.reservedBy === null || coin.reservedBy === line)
+      return coin && isFree ? [owned(tables, coin)] : []
     }),
   )
 

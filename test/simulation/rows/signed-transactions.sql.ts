@@ -46,9 +46,11 @@ export const markRefusedByNode: typeof real.markRefusedByNode = (db, _chain, txi
     return refusal === reason
   })
 
-export const listUnderWay: typeof real.listUnderWay = (db) =>
+export const listUnderWay: typeof real.listUnderWay = (db, _chain, after) =>
   run(db, (tables) =>
-    [...tables.signed.values()].filter((row) => row.outcome === null && row.sinceHeight !== null),
+    after === null
+      ? [...tables.signed.values()].filter((row) => row.outcome === null && row.sinceHeight !== null)
+      : [],
   )
 
 export const listTakenBack: typeof real.listTakenBack = (db, chain) =>

@@ -58,6 +58,8 @@ export interface CoinRow {
 }
 
 export interface SignedRow extends Settling {
+  /** Empty until it is released. */
+  readonly raw: string
   readonly valueAtoms: bigint
   readonly feeRate: bigint
   readonly createdAt: number

@@ -1,0 +1,5 @@
+import type * as real from '../../../src/signer/restore-line.sql.ts'
+
+export const restoreLine: typeof real.restoreLine = async () => {
+  throw new Error('a simulated database never forgets what was signed')
+}
