@@ -121,6 +121,14 @@ program
     (await import('./reconcile.ts')).proveBooks(terminal, options),
   )
 
+program
+  .command('book-spend <network> <txid>')
+  .description('book a payout in the chain that a restored database has forgotten; reconcile names it')
+  .option('--loss', "take what no open withdrawal asked for as the gateway's loss")
+  .action(async (network: string, txid: string, options: { loss?: true }) =>
+    (await import('./book-spend.ts')).bookForgottenSpend(terminal, network, txid, options),
+  )
+
 /** Where the API of a server on this machine answers. */
 const localApi = `http://127.0.0.1:${process.env.PORT || '8080'}`
 

@@ -33,7 +33,7 @@ const OWN_IN_BLOCKS = `
   select t.txid, t.sender, t.asset, t.block_height, t.outcome,
     case when t.reverted then 0 else t.value_atoms end as value,
     coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
-    exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line) as pays,
+    exists (select from signed_transactions o where o.chain = t.chain and o.txid = t.line and o.kind = 'payout') as pays,
     exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_own
   from signed_transactions t
   where t.chain = $1 and t.block_height > $2 and t.block_height <= $3`
@@ -126,6 +126,10 @@ export async function sumUnlikeBooks(
              from (values (':complete'), (':complete:back'), (':paid-after-failure')) c (word))
          join transfers t on t.account_id = j.account_id and t.entry_id = j.id and 'wallet' in (t.debit, t.credit)
          where p.chain = $1 and p.line in (select line from own)
+         union all
+         select t.asset, t.amount_atoms, 0 from journal_entries j
+         join transfers t on t.account_id = j.account_id and t.entry_id = j.id
+         where j.account_id = $2 and j.cause in (select 'spend:' || $1 || ':' || line from own)
        ) o
      ) unlike group by asset, reason having sum(atoms) <> 0`,
     [chain, GATEWAY, capitalAbove, accounts],
@@ -150,7 +154,9 @@ const OWN_UNSETTLED = `
   select t.line, t.asset, t.value_atoms as value, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
     t.booked_fee_atoms as booked_fee,
     t.kind <> 'child' and not t.reverted
-      and exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line) as pays,
+      and (exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line)
+        or exists (select from journal_entries j where j.account_id = $2
+          and j.cause = 'spend:' || t.chain || ':' || t.line)) as pays,
     case when $4 then t.block_height is not null else exists (select from coins c
       where c.chain = t.chain and c.spent_by = t.txid) end as in_block
   from signed_transactions t

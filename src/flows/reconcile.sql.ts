@@ -156,15 +156,34 @@ const linesFollowWithdrawals = proof(
      where p.account_id = w.account_id and p.withdrawal_id = w.id and t.txid = w.tx_hash and t.chain = w.chain)`,
 )
 
-/** A line pays exactly the withdrawals it was signed for. */
+/** A payout pays exactly the withdrawals it was signed for, and what the operator booked of one that was forgotten. */
 const valuesFollowPayouts = proof(
   'values = payouts',
-  `select t.chain, t.asset, 'transaction ' || t.txid as subject, sum(w.net_atoms) as expected, t.value_atoms as found
-   from signed_transactions t
-   join signed_payouts p on p.chain = t.chain and p.line = t.line
-   join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id and w.asset = t.asset
-   where t.kind <> 'child'
-   group by t.chain, t.txid having sum(w.net_atoms) <> t.value_atoms`,
+  `with paid as (
+     select t.chain, t.asset, t.txid, t.value_atoms as found,
+       (select coalesce(sum(w.net_atoms), 0) from signed_payouts p
+        join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id and w.asset = t.asset
+        where p.chain = t.chain and p.line = t.line)
+       + (select coalesce(sum(f.amount_atoms), 0) from journal_entries j
+          join transfers f on f.account_id = j.account_id and f.entry_id = j.id
+          where j.account_id = '00000000-0000-0000-0000-000000000000' and j.cause = 'spend:' || t.chain || ':' || t.line) as expected
+     from signed_transactions t
+     join signed_transactions o on o.chain = t.chain and o.txid = t.line and o.kind = 'payout'
+     where t.kind <> 'child'
+   )
+   select chain, asset, 'transaction ' || txid as subject, expected, found from paid where expected <> found`,
+)
+
+/** Chains with outputs: only what we signed spends our coins. */
+const spendsFollowTransactions = proof(
+  'spent coins = transactions of ours',
+  `select c.chain, case when c.chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, 'transaction ' || c.spent_by as subject,
+     0::numeric as expected,
+     sum(c.atoms) - coalesce((select sum(o.atoms) from coins o where o.chain = c.chain and o.txid = c.spent_by), 0) as found
+   from coins c
+   where c.spent_by is not null
+     and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.spent_by)
+   group by c.chain, c.spent_by`,
 )
 
 /** A settled transaction's fee is booked once, and nobody else's is. */
@@ -231,6 +250,8 @@ const entriesHaveCauses = proof(
        where s.chain = split_part(n.cause, ':', 2) and s.txid = split_part(n.cause, ':', 3)
          and split_part(n.cause, ':', 4) = 'fee' and split_part(n.cause, ':', 5) ~ '^[0-9]{1,9}$'
          and split_part(n.cause, ':', 5)::integer between 1 and s.fee_bookings)
+     when 'spend' then exists (select from signed_transactions s
+       where s.chain = split_part(n.cause, ':', 2) and s.txid = split_part(n.cause, ':', 3) and s.kind = 'payout')
      when 'capital' then coalesce(
        (select r.atoms = t.amount_atoms from receipts r where n.cause = format('capital:%s:%s:%s', r.chain, r.tx_key, r.output_index)
          and r.chain = t.chain and r.tx_key = substr(n.cause, length('capital:' || t.chain) + 2, length(r.tx_key))),
@@ -252,5 +273,6 @@ export const PROOFS: readonly Prove[] = [
   valuesFollowPayouts,
   feesFollowTransactions,
   coinsFollowTransactions,
+  spendsFollowTransactions,
   entriesHaveCauses,
 ]

@@ -11,6 +11,7 @@ import type { ChainName } from '../../src/core/assets.ts'
 import { openSecrets } from '../../src/core/secrets.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { type Lease, takeLease } from '../../src/deposits/chain-view.sql.ts'
+import { bookSpend } from '../../src/flows/book-spend.ts'
 import { observeChain } from '../../src/flows/observe-chain.ts'
 import { reconcile } from '../../src/flows/reconcile.ts'
 import { putBackBumps } from '../../src/signer/put-back.ts'
@@ -135,7 +136,7 @@ test('a backup that is not whole is refused, and leaves an empty database', asyn
   await writeBackup(story.gateway.db, parent, join(parent, 'whole'))
   const whole = await readFile(join(parent, 'whole', 'database.jsonl.gz'))
   const damaged = Buffer.from(whole)
-  damaged.fill(0, whole.length / 2, whole.length / 2 + 50)
+  damaged.fill(0, Math.floor(whole.length / 2), Math.floor(whole.length / 2) + 50)
   const db = await emptyDatabase()
   const files = { missing: null, cut: whole.subarray(0, -100), damaged, empty: Buffer.alloc(0) }
   for (const [name, bytes] of Object.entries(files)) {
@@ -197,8 +198,8 @@ for (const journal of ['that survived', 'of the backup'] as const)
     } else {
       assert.deepEqual([found?.status, found?.txHash], ['broadcast', opening])
       assert.deepEqual(
-        (await restored.differences()).map(({ asset }) => asset),
-        ['BTC'],
+        (await restored.differences()).map(({ subject }) => subject),
+        [`transaction ${bump}`, null],
       )
     }
     await restored.signer.journal.close()
@@ -242,8 +243,20 @@ for (const journal of ['that survived', 'of the backup'] as const)
     } else {
       // Nothing is signed while it is frozen, and the books name what left as long as nobody knows where it went.
       assert.equal(found?.status, 'requested')
-      const [difference, ...others] = await restored.differences()
-      assert.deepEqual([difference?.asset, others], ['BTC', []])
+      const named = (await restored.differences()).map(({ subject }) => subject)
+      assert.deepEqual(named, [`transaction ${txHash}`, null])
+      // The operator names it: it paid what waits, and the books agree.
+      const book = (loss: boolean) => bookSpend({ db, secrets: TEST_SECRETS }, story.port, txHash, { loss })
+      await assert.rejects(book(false), { reason: 'spend_too_fresh' })
+      await story.mine(3)
+      await restored.turn()
+      assert.deepEqual((await book(false)).paid, [pending.id])
+      assert.deepEqual(await restored.differences(), [])
+      await restored.turn()
+      const completed = await findWithdrawal(db, pending.accountId, pending.id)
+      assert.deepEqual([completed?.status, completed?.txHash], ['completed', txHash])
+      assert.deepEqual(await restored.differences(), [])
+      await assert.rejects(book(true), { reason: 'spend_known' })
     }
     const { rowCount: signed } = await db.query(`select from signed_transactions where txid <> $1`, [txHash])
     assert.equal(signed, 0, 'nothing else was signed')

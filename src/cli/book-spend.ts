@@ -1,0 +1,43 @@
+import { ASSET_FACTS } from '../core/assets.ts'
+import { Refusal } from '../core/errors.ts'
+import { showId } from '../core/ids.ts'
+import { formatDecimal } from '../core/money.ts'
+import { bookSpend } from '../flows/book-spend.ts'
+import { openLog } from '../log.ts'
+import { openPorts } from '../ports.ts'
+import type { Terminal } from './terminal.ts'
+import { withStore } from './tool.ts'
+
+/** Books a payout that the chain shows and a restored database has forgotten. */
+export async function bookForgottenSpend(
+  terminal: Terminal,
+  network: string,
+  txid: string,
+  given: { loss?: true },
+): Promise<void> {
+  const { asset, paid, feeAtoms, lossAtoms } = await withStore(async ({ db, secrets }, config) => {
+    const ports = openPorts(config, db, openLog('warn'))
+    try {
+      const port = ports.find(({ chain }) => chain === network)
+      if (!port)
+        throw new Refusal(
+          'invalid',
+          'unknown_network',
+          `no node is set for "${network}"; expected one of ${ports.map(({ chain }) => chain).join(', ')}`,
+        )
+      return await bookSpend({ db, secrets }, port, txid.toLowerCase(), { loss: given.loss ?? false })
+    } finally {
+      await Promise.all(ports.map((port) => port.close()))
+    }
+  })
+  const withdrawals = paid.map((id) => showId('wd', id))
+  const loss = `${formatDecimal(lossAtoms, ASSET_FACTS[asset].decimals)} ${asset}`
+  terminal.answer(
+    { network, txid, asset, withdrawals, fee_atoms: String(feeAtoms), loss_atoms: String(lossAtoms) },
+    [
+      ...withdrawals.map((id) => `${id} was paid by it and completes once it is followed.`),
+      ...(lossAtoms > 0n ? [`${loss} are booked as the gateway's loss.`] : []),
+      'Now: beck reconcile, and where the books agree: beck reconcile --unfreeze.',
+    ],
+  )
+}

@@ -1,0 +1,176 @@
+/** What a transaction that nobody remembers took of our coins, and the withdrawals that it may have paid. */
+import type { ChainName } from '../core/assets.ts'
+import type { AccountId, WithdrawalId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+
+export interface SpentCoins {
+  readonly count: number
+  readonly atoms: bigint
+  readonly height: number
+  /** Blocks from the one that holds it to our tip. */
+  readonly depth: number
+  /** The open line that some of these coins were chosen for; null for none. */
+  readonly line: string | null
+}
+
+/** Coins of ours that a transaction spends in our blocks; null when it spends none. */
+export async function findSpentCoins(
+  db: Queryable,
+  chain: ChainName,
+  txid: string,
+): Promise<SpentCoins | null> {
+  const { rows } = await db.query<{
+    count: bigint
+    atoms: bigint
+    height: bigint
+    depth: bigint
+    line: string | null
+  }>(
+    `select count(*) as count, sum(c.atoms) as atoms, min(c.spent_height) as height,
+       min(v.tip_height - c.spent_height + 1) as depth, min(t.txid) as line
+     from coins c join chains v on v.chain = c.chain
+     left join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and t.outcome is null
+     where c.chain = $1 and c.spent_by = $2 having count(*) > 0`,
+    [chain, txid],
+  )
+  const [row] = rows
+  return row
+    ? { ...row, count: Number(row.count), height: Number(row.height), depth: Number(row.depth) }
+    : null
+}
+
+/** Which scripts are addresses of ours, in the order asked. */
+export async function areOurs(
+  db: Queryable,
+  chain: ChainName,
+  lookups: readonly Uint8Array[],
+): Promise<boolean[]> {
+  const { rows } = await db.query<{ is_ours: boolean }>(
+    `select a.lookup is not null as is_ours from unnest($2::bytea[]) with ordinality as wanted (lookup, number)
+     left join addresses a on a.chain = $1 and a.lookup = wanted.lookup order by wanted.number`,
+    [chain, lookups.map((lookup) => Buffer.from(lookup))],
+  )
+  return rows.map((row) => row.is_ours)
+}
+
+export interface OpenWithdrawal {
+  readonly accountId: AccountId
+  readonly id: WithdrawalId
+  readonly netAtoms: bigint
+  readonly destination: string
+}
+
+/**
+ * Withdrawals that a transaction found in the chain may have paid, the oldest first, locked in that order: those that
+ * nothing was signed for; or those of a line whose coins it took.
+ */
+export async function lockPayable(tx: Tx, chain: ChainName, line: string | null): Promise<OpenWithdrawal[]> {
+  const { rows } = await tx.query<{
+    account_id: AccountId
+    id: WithdrawalId
+    net_atoms: bigint
+    destination: string
+  }>(
+    `select w.account_id, w.id, w.net_atoms, w.destination from withdrawals w
+     left join signed_payouts p on p.account_id = w.account_id and p.withdrawal_id = w.id
+     where w.chain = $1 and w.status in ('requested', 'broadcast')
+       and (p.line = $2 or $2::text is null and p.line is null and w.refused_reason is null)
+     order by w.created_at, w.id for update of w`,
+    [chain, line],
+  )
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    id: row.id,
+    netAtoms: row.net_atoms,
+    destination: row.destination,
+  }))
+}
+
+export interface FoundPayout {
+  readonly chain: ChainName
+  readonly txid: string
+  /** The line that it belongs to; its own txid when it opens one. */
+  readonly line: string
+  readonly asset: 'BTC' | 'LTC'
+  /** What it pays to others. */
+  readonly valueAtoms: bigint
+  readonly feeAtoms: bigint
+  readonly height: number
+}
+
+/** Writes down a transaction as if the signer had, but for its bytes: it is followed and never sent. */
+export async function insertFound(
+  tx: Tx,
+  found: FoundPayout,
+  paid: readonly OpenWithdrawal[],
+): Promise<void> {
+  await tx.query(
+    `insert into signed_transactions (chain, txid, line, kind, asset, value_atoms, fee_atoms, fee_rate, created_at, send_at,
+       since_height)
+     values ($1, $2, $3, $4, $5, $6, $7, 1, clock_timestamp(), 'infinity', $8)`,
+    [
+      found.chain,
+      found.txid,
+      found.line,
+      found.line === found.txid ? 'payout' : 'replacement',
+      found.asset,
+      found.valueAtoms,
+      found.feeAtoms,
+      found.height,
+    ],
+  )
+  if (found.line !== found.txid) return
+  await tx.query(
+    `insert into signed_payouts (account_id, withdrawal_id, chain, line)
+     select account_id, id, $3, $4 from unnest($1::uuid[], $2::uuid[]) as paid (account_id, id)`,
+    [paid.map(({ accountId }) => accountId), paid.map(({ id }) => id), found.chain, found.txid],
+  )
+}
+
+export interface KnownPayout {
+  readonly txid: string
+  readonly line: string
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  readonly valueAtoms: bigint
+  readonly feeAtoms: bigint
+  readonly isMined: boolean
+  /** What the withdrawals that it is known to pay receive. */
+  readonly paidAtoms: bigint
+}
+
+/** A signed payout or its replacement by its id, with what of its value is known to be whose; null for anything else. */
+export async function findKnownPayout(
+  db: Queryable,
+  chain: ChainName,
+  txid: string,
+): Promise<KnownPayout | null> {
+  const { rows } = await db.query<{
+    line: string
+    asset: KnownPayout['asset']
+    value_atoms: bigint
+    fee_atoms: bigint
+    is_mined: boolean
+    paid_atoms: bigint
+  }>(
+    `select t.line, t.asset, t.value_atoms, t.fee_atoms, t.block_height is not null and not t.reverted as is_mined,
+       (select coalesce(sum(w.net_atoms), 0) from signed_payouts p
+        join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id
+        where p.chain = t.chain and p.line = t.line) as paid_atoms
+     from signed_transactions t
+     join signed_transactions o on o.chain = t.chain and o.txid = t.line and o.kind = 'payout'
+     where t.chain = $1 and t.txid = $2 and t.kind <> 'child'`,
+    [chain, txid],
+  )
+  const [row] = rows
+  return row
+    ? {
+        txid,
+        line: row.line,
+        asset: row.asset,
+        valueAtoms: row.value_atoms,
+        feeAtoms: row.fee_atoms,
+        isMined: row.is_mined,
+        paidAtoms: row.paid_atoms,
+      }
+    : null
+}
