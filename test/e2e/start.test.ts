@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import test, { after } from 'node:test'
 import { Beck, ConnectionError } from '../../sdk/src/index.ts'
 import { ASSETS } from '../../src/core/assets.ts'
+import { DirectoryInUse, lockDirectory } from '../../src/db/directory-lock.ts'
 import { freePort } from '../../src/db/embedded.ts'
 import { type BeckProcess, startBeckProcess } from '../beck-process.ts'
 import { waitFor } from '../wait-for.ts'
@@ -125,6 +126,33 @@ test('a port in use is said, and what was started is closed again', async () => 
   assert.equal(await second.ended, 1)
   await second.complains(`port ${port} is in use`)
   await assert.rejects(postgresPid(elsewhere), { code: 'ENOENT' })
+})
+
+test('a Beck that cannot go on ends at once, and takes signer and PostgreSQL along', async () => {
+  const elsewhere = await folder()
+  const crash = "process.on('SIGUSR2',()=>{throw(new(Error)('boom'))})"
+  const beck = startBeckProcess(['start'], {
+    ...(await settings()),
+    BECK_DATA_DIR: elsewhere,
+    NODE_OPTIONS: `--import=data:text/javascript,${crash}`,
+  })
+  await beck.hears(isAnswer)
+  const postgres = await postgresPid(elsewhere)
+  beck.child.kill('SIGUSR2')
+  // Not by its own exit, where Node may hang with the folder still locked.
+  assert.equal(await beck.ended, null)
+  assert.equal(beck.child.signalCode, 'SIGKILL')
+  await beck.complains('what it was doing is taken up at the next start')
+  await waitFor('PostgreSQL has ended', async () => !isAlive(postgres) || null)
+  await waitFor('the signer has ended', async () => {
+    try {
+      lockDirectory(join(elsewhere, 'signer'), 'tool').release()
+      return true
+    } catch (error) {
+      assert.ok(error instanceof DirectoryInUse, String(error))
+      return null
+    }
+  })
 })
 
 test('a start under another secret key is refused, and says what to put back', async () => {
