@@ -1,0 +1,61 @@
+/** The keystore as its operator meets it: words that are shown whatever fails, passphrases that are wrong. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { after } from 'node:test'
+import { openDatabase } from '../../src/db/database.ts'
+import { startBeckProcess } from '../beck-process.ts'
+import { testDatabaseUrl } from '../database.ts'
+
+const dataDir = await mkdtemp(join(tmpdir(), 'beck-keystore-'))
+after(() => rm(dataDir, { recursive: true, force: true }))
+const url = await testDatabaseUrl()
+const settings = {
+  DATABASE_URL: url,
+  BECK_SECRET_KEY: Buffer.alloc(32, 5).toString('hex'),
+  BECK_DATA_DIR: dataDir,
+  BECK_KEYSTORE_PASSPHRASE: 'correct horse battery',
+}
+
+test('the 24 words are shown even when the wallets cannot be published', async () => {
+  const db = openDatabase({ url, connectionsMax: 1 })
+  await db.query(
+    `create function refuse() returns trigger language plpgsql as $$ begin raise 'not now'; end $$`,
+  )
+  await db.query('create trigger refuse before insert on wallets for each row execute function refuse()')
+  const init = startBeckProcess(['wallet', 'init'], settings)
+  assert.equal(await init.ended, 1)
+  const [{ words } = assert.fail('it said nothing')] = init.said
+  assert.equal(String(words).split(' ').length, 24)
+  await init.complains('not now')
+  await db.query('drop trigger refuse on wallets')
+  await db.close()
+})
+
+test('settings with spaces mean the same to the signer as to the server, and it opens the keystore', async () => {
+  const signer = startBeckProcess(['start', '--role', 'signer'], {
+    ...settings,
+    BECK_CONFIRMATIONS: ' BTC = 3 , LTC=1',
+    BITCOIN_NETWORK: ' regtest ',
+    BECK_SIGNER_ALLOWLIST_HOURS: ' 24 ',
+  })
+  await signer.complains('"keys are loaded"')
+  await signer.stop()
+})
+
+test('a wrong passphrase is told once, and test accounts are signed for all the same', async () => {
+  const signer = startBeckProcess(['start', '--role', 'signer'], {
+    ...settings,
+    BECK_KEYSTORE_PASSPHRASE: 'another horse battery',
+  })
+  await signer.complains('does not open: the passphrase is another one')
+  await signer.complains('no live keys: test accounts only')
+  await signer.stop()
+})
+
+test('limits that cannot be read are refused at the start', async () => {
+  const start = startBeckProcess(['start', '--role', 'signer'], { ...settings, BECK_SIGNER_LIMITS: 'BTC=1' })
+  assert.equal(await start.ended, 1)
+  await start.complains('BECK_SIGNER_LIMITS is "BTC=1", expected limits in whole coins')
+})
