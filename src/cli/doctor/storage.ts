@@ -80,7 +80,7 @@ export async function signers({ db }: Store): Promise<Finding[]> {
   return [
     wrong(
       'signer',
-      `signers run on ${rows.map(({ host }) => host).join(' and ')}, each counting only its own payouts against the limits`,
+      `signers run on ${rows.map(({ host }) => host).join(' and ')}, and one alone may: each has a journal and an allowlist of its own`,
       'end all but one; docs/operators.md says which',
     ),
   ]
