@@ -95,4 +95,16 @@ export const chainFor = (mode: Mode, network: Network): ChainName =>
   mode === 'live' ? network : `sim-${network}`
 
 export const networkOfChain = (chain: ChainName): Network =>
-  (chain.startsWith('sim-') ? chain.slice(4) : chain) as Network
+  (isSimulated(chain) ? chain.slice(4) : chain) as Network
+
+/** Whether a chain is one of the sandbox: kept by Beck itself, with coins that are worth nothing. */
+export const isSimulated = (chain: ChainName): chain is Extract<ChainName, `sim-${string}`> =>
+  chain.startsWith('sim-')
+
+/** Whether a chain keeps balances of accounts, as Ethereum does, and no unspent outputs. */
+export const hasAccounts = (chain: ChainName): boolean => networkOfChain(chain) === 'ethereum'
+
+const NATIVE_ASSETS = { bitcoin: 'BTC', litecoin: 'LTC', ethereum: 'ETH' } as const
+
+/** The coin that a chain's own fees are paid in. */
+export const nativeAsset = (chain: ChainName): 'BTC' | 'LTC' | 'ETH' => NATIVE_ASSETS[networkOfChain(chain)]

@@ -42,6 +42,9 @@ export function newId<P extends Exclude<IdPrefix, 'cs' | 'plink'>>(prefix: P): I
   return uuidOf(toUUIDBytes(typeidUnboxed(prefix))) as IdByPrefix[P]
 }
 
+/** A new UUIDv7 for a row that nobody outside ever names: a journal entry, an alert. */
+export const newRowId = (): string => uuidOf(toUUIDBytes(typeidUnboxed()))
+
 /** A new id of 128 random bits for what anyone holding the link may open. */
 export function newPublicId<P extends 'cs' | 'plink'>(_prefix: P): IdByPrefix[P] {
   return uuidOf(randomBytes(16)) as IdByPrefix[P]
