@@ -7,7 +7,7 @@ import { hasLiveAccount } from './accounts/accounts.sql.ts'
 import type { ChainPort } from './chains/chain.ts'
 import { SIMULATED_CHAINS } from './chains/simulated/network.ts'
 import type { Config } from './config.ts'
-import { type ChainName, NETWORKS, type Network } from './core/assets.ts'
+import { type ChainName, isSimulated, NETWORKS, type Network } from './core/assets.ts'
 import { InvariantBroken, Refusal } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import type { Database } from './db/database.ts'
@@ -217,7 +217,7 @@ async function untilReady(gateway: Gateway, config: Config): Promise<void> {
   const deadline = performance.now() + READY_WITHIN_MS
   while (performance.now() < deadline) {
     const { chains, backlog } = await readHealth(gateway, connectedChains(config))
-    const simulated = chains.filter(({ chain }) => chain.startsWith('sim-'))
+    const simulated = chains.filter(({ chain }) => isSimulated(chain))
     if (simulated.every(({ ok, chain }) => ok && (backlog?.freshAddresses[chain] ?? 0) > 0)) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

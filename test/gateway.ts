@@ -1,9 +1,10 @@
 /** A gateway for tests: a database of its own, wallets of the test seed, fixed rates, nothing else running. */
-
 import type { Account } from '../src/accounts/account.ts'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
+import type { CheckoutSession } from '../src/checkout/session.ts'
 import type { ChainName, Mode } from '../src/core/assets.ts'
 import type { Database } from '../src/db/database.ts'
+import { createSession, type SessionRequest } from '../src/flows/checkout.ts'
 import { createPayment, type PaymentRequest } from '../src/flows/create-payment.ts'
 import type { Gateway, Queue } from '../src/flows/gateway.ts'
 import type { Payment } from '../src/payments/payment.ts'
@@ -29,8 +30,8 @@ export async function testGateway(
   return { ...gatewayOn(db, secrets), db, addresses: pool, woken, wake: (queue) => woken.push(queue) }
 }
 
-export const testAccount = (gateway: Gateway, mode: Mode = 'test'): Promise<Account> =>
-  insertAccount(gateway.db, { name: 'Shop', email: 'shop@example.com', mode, currency: 'USD' })
+export const testAccount = ({ db }: Pick<Gateway, 'db'>, mode: Mode = 'test'): Promise<Account> =>
+  insertAccount(db, { name: 'Shop', email: 'shop@example.com', mode, currency: 'USD' })
 
 /** A payment of 100 dollars in litecoin, exactly one coin, unless told otherwise. */
 export const testPayment = (
@@ -46,6 +47,25 @@ export const testPayment = (
       reference: null,
       customerEmail: null,
       metadata: null,
+      ...request,
+    }),
+  )
+
+/** A checkout session for 100 dollars, unless told otherwise. */
+export const testSession = (
+  gateway: Gateway,
+  account: Account,
+  request: Partial<SessionRequest> = {},
+): Promise<CheckoutSession> =>
+  gateway.db.transaction((tx) =>
+    createSession(gateway, tx, account, {
+      amountMinor: 100_00n,
+      currency: null,
+      label: 'Order 7',
+      reference: null,
+      customerEmail: null,
+      successUrl: null,
+      cancelUrl: null,
       ...request,
     }),
   )

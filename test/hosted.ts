@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import { invariant } from '../src/core/errors.ts'
 import { type SessionId, showId } from '../src/core/ids.ts'
-import { createSession, readCheckout, type SessionRequest } from '../src/flows/checkout.ts'
+import { readCheckout, type SessionRequest } from '../src/flows/checkout.ts'
 import { refundPayment } from '../src/flows/request-withdrawal.ts'
 import type { HostedPagesOptions } from '../src/http/hosted/hosted.ts'
 import type { Payment } from '../src/payments/payment.ts'
 import { testApp, UNLIMITED } from './api.ts'
+import { testSession } from './gateway.ts'
 import { DESTINATIONS } from './payout-story.ts'
 import { payOnce } from './payouts.ts'
 import { type Story, tellStory } from './story.ts'
@@ -86,19 +87,7 @@ export async function testHosted(
     },
     show: (id) => get(pathOf(id)),
     async open(request = {}) {
-      const session = await gateway.db.transaction((tx) =>
-        createSession(gateway, tx, account, {
-          amountMinor: 100_00n,
-          currency: null,
-          label: 'Order 7',
-          reference: null,
-          customerEmail: null,
-          successUrl: null,
-          cancelUrl: null,
-          ...request,
-        }),
-      )
-      return session.id
+      return (await testSession(gateway, account, request)).id
     },
     async pick(id, asset = 'LTC', fields = {}) {
       const answer = await post(`${pathOf(id)}/coin`, { asset, ...fields })

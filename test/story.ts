@@ -6,7 +6,7 @@ import { mine, mint, reorganise, replace } from '../src/chains/simulated/ledger.
 import { createMemoryStorage } from '../src/chains/simulated/memory.ts'
 import { lookupOf, type SimulatedChainName } from '../src/chains/simulated/network.ts'
 import { simulatedPort } from '../src/chains/simulated/simulated-chain.ts'
-import type { Asset } from '../src/core/assets.ts'
+import { ASSET_FACTS, type Asset } from '../src/core/assets.ts'
 import { type Lease, takeLease } from '../src/deposits/chain-view.sql.ts'
 import { meetChain, observeChain } from '../src/flows/observe-chain.ts'
 import { proveBlock } from '../src/flows/prove-block.ts'
@@ -24,6 +24,8 @@ export interface Story {
   readonly port: ChainPort
   /** Sends coins to a payment's address. @returns The txid. */
   pay(payment: Payment, atoms: bigint, asset?: Asset): Promise<string>
+  /** The same, buried as deep as the coin asks, and looked at. */
+  payAndConfirm(payment: Payment, atoms: bigint, asset?: Asset): Promise<string>
   mine(count: number): Promise<void>
   /** Takes blocks away; their transactions wait again. */
   reorganise(depth: number): Promise<void>
@@ -53,7 +55,7 @@ export async function tellStory(
   const lease = await takeLease(gateway.db, chain, 'story')
   assert(lease)
 
-  return {
+  const story: Story = {
     gateway,
     account,
     port,
@@ -61,6 +63,12 @@ export async function tellStory(
       const lookup = lookupOf(chain, payment.address)
       assert(lookup)
       return storage.change((store) => mint(store, { lookup, asset, atoms }))
+    },
+    payAndConfirm: async (payment, atoms, asset = payment.asset) => {
+      const txid = await story.pay(payment, atoms, asset)
+      await story.mine(ASSET_FACTS[asset].confirmations)
+      await story.look()
+      return txid
     },
     mine: async (count) => {
       await storage.change((store) => mine(store, count))
@@ -108,6 +116,7 @@ export async function tellStory(
       assert.notEqual(await proveBlock(gateway, port), 'unlike')
     },
   }
+  return story
 }
 
 async function lookAndDecide(gateway: TestGateway, port: ChainPort, lease: Lease): Promise<void> {

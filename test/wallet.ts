@@ -1,7 +1,7 @@
 /** Wallets of one fixed seed for all six chains, and a small pool of fresh addresses, so that payments can be made. */
 import { HDKey } from '@scure/bip32'
 import { mnemonicToSeedSync } from '@scure/bip39'
-import { CHAINS, type ChainName, networkOfChain } from '../src/core/assets.ts'
+import { CHAINS, type ChainName, isSimulated, networkOfChain } from '../src/core/assets.ts'
 import { openSecrets, type Secrets } from '../src/core/secrets.ts'
 import type { Database } from '../src/db/database.ts'
 import { type AddressPool, fillAddressPool, openAddressPool } from '../src/wallets/address-pool.sql.ts'
@@ -18,8 +18,7 @@ export const TEST_SECRETS: Secrets = openSecrets(TEST_SECRET_KEY)
 export const testRoot = HDKey.fromMasterSeed(mnemonicToSeedSync(TEST_MNEMONIC))
 
 /** Live chains of tests are private ones: regtest, and a dev chain. */
-export const testMode = (chain: ChainName): NetworkMode =>
-  chain.startsWith('sim-') ? SIMULATED_MODE : 'regtest'
+export const testMode = (chain: ChainName): NetworkMode => (isSimulated(chain) ? SIMULATED_MODE : 'regtest')
 
 /** The private account key, for tests that sign. */
 export const testAccountKey = (chain: ChainName): HDKey =>

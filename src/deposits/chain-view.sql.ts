@@ -19,11 +19,15 @@ export interface Lease {
 
 export interface ChainView {
   readonly chain: ChainName
+  /** The hash of block 0, with the chain id on EVM chains: pinned at first contact. */
   readonly identity: string
+  /** The block that is followed up to, with its own time. */
   readonly tipHeight: number
   readonly tipHash: string
   readonly tipTime: Date
+  /** When the last complete look began; null before the first. */
   readonly viewedAt: Date | null
+  /** Why the watcher stopped until the operator looks; null while it goes on. */
   readonly haltedReason: string | null
 }
 
@@ -51,12 +55,12 @@ export class StaleLease extends OutsideFailure {
 
 export async function findChainView(db: Queryable, chain: ChainName): Promise<ChainView | null> {
   const { rows } = await db.query<ChainRow>(`select ${COLUMNS} from chains where chain = $1`, [chain])
-  return rows[0] ? view(rows[0]) : null
+  return rows[0] ? fromRow(rows[0]) : null
 }
 
 export async function listChainViews(db: Queryable): Promise<ChainView[]> {
   const { rows } = await db.query<ChainRow>(`select ${COLUMNS} from chains order by chain`)
-  return rows.map(view)
+  return rows.map(fromRow)
 }
 
 /**
@@ -120,9 +124,10 @@ export async function fence(tx: Tx, lease: Lease): Promise<ChainView> {
     [lease.chain, lease.epoch],
   )
   if (!rows[0]) throw new StaleLease(lease)
-  return view(rows[0])
+  return fromRow(rows[0])
 }
 
+/** A block on top of ours. Blocks too deep for any fork that is followed are forgotten. */
 export async function advanceTip(
   tx: Tx,
   chain: ChainName,
@@ -173,11 +178,12 @@ export async function markViewed(tx: Tx, chain: ChainName, since: Date): Promise
   await tx.query('update chains set viewed_at = greatest(viewed_at, $2) where chain = $1', [chain, since])
 }
 
+/** Stops the watcher: every later look at the chain is refused. */
 export async function haltChain(tx: Tx, chain: ChainName, reason: string): Promise<void> {
   await tx.query('update chains set halted_reason = $2 where chain = $1', [chain, reason])
 }
 
-const view = (row: ChainRow): ChainView => ({
+const fromRow = (row: ChainRow): ChainView => ({
   chain: row.chain,
   identity: row.identity,
   tipHeight: Number(row.tip_height),

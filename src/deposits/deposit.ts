@@ -11,6 +11,7 @@ export interface Deposit {
   readonly paymentId: PaymentId
   readonly chain: ChainName
   readonly asset: Asset
+  /** Names its transaction for good; equal to the hash unless no transaction can be named (see the chain port). */
   readonly txKey: string
   readonly txHash: string | null
   readonly outputIndex: number
@@ -27,6 +28,8 @@ export interface Deposit {
   readonly sightedMinor: bigint | null
   /** Below the asset's dust threshold: recorded, moves nothing. */
   readonly dust: boolean
+  /** How often the ledger took it in: numbers the causes of its entries. */
   readonly bookings: number
+  /** The ledger holds it now. */
   readonly booked: boolean
 }

@@ -30,7 +30,13 @@ interface DepositRow {
 const COLUMNS = `account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms, status,
   block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust, bookings, booked`
 
-const deposit = (row: DepositRow): Deposit => ({
+/** Whose deposits changed: its decision is due. */
+export interface PaymentKey {
+  readonly accountId: AccountId
+  readonly paymentId: PaymentId
+}
+
+const fromRow = (row: DepositRow): Deposit => ({
   accountId: row.account_id,
   id: row.id,
   paymentId: row.payment_id,
@@ -62,28 +68,32 @@ export async function listDeposits(
     `select ${COLUMNS} from deposits where account_id = $1 and payment_id = $2 order by seen_at, id`,
     [accountId, paymentId],
   )
-  return rows.map(deposit)
+  return rows.map(fromRow)
 }
 
 /** One output at an address of ours, with what its payment says about it. */
-export interface Sighting {
-  readonly accountId: AccountId
-  readonly paymentId: PaymentId
-  readonly asset: Asset
-  readonly txKey: string
-  readonly txHash: string | null
-  readonly outputIndex: number
-  readonly address: string
-  readonly amountAtoms: bigint
+export interface Sighting
+  extends Pick<
+    Deposit,
+    | 'accountId'
+    | 'paymentId'
+    | 'asset'
+    | 'txKey'
+    | 'txHash'
+    | 'outputIndex'
+    | 'address'
+    | 'amountAtoms'
+    | 'requiredConfirmations'
+    | 'seenAt'
+    | 'sightedMinor'
+    | 'dust'
+  > {
+  /** Null in the mempool. */
   readonly block: { readonly height: number; readonly hash: string } | null
-  readonly requiredConfirmations: number
-  readonly seenAt: Date
   /** End of the payment's window; what is seen after it is late. */
   readonly windowEndsAt: Date
   /** The payment ended already, whatever the clocks of miners say. */
   readonly paymentIsOver: boolean
-  readonly sightedMinor: bigint | null
-  readonly dust: boolean
 }
 
 /**
@@ -117,7 +127,7 @@ export async function recordSightings(
     sighted_minor: sighting.sightedMinor === null ? null : String(sighting.sightedMinor),
     dust: sighting.dust,
   }))
-  const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+  const { rows } = await tx.query<PaymentKey>(
     `with shown as (
        select * from jsonb_to_recordset($2::jsonb) as s (account_id uuid, id uuid, payment_id uuid, asset text, tx_key text,
          tx_hash text, output_index integer, address text, amount_atoms numeric, block_height bigint, block_hash text,
@@ -149,10 +159,10 @@ export async function recordSightings(
        on conflict (chain, tx_key, output_index) do nothing
        returning account_id, payment_id
      )
-     select account_id, payment_id from shown_again union all select account_id, payment_id from shown_first`,
+     select account_id as "accountId", payment_id as "paymentId" from (table shown_again union all table shown_first) changed`,
     [chain, JSON.stringify(shown)],
   )
-  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
+  return rows
 }
 
 /** Remembers what the transactions of unconfirmed deposits spend. */
@@ -174,11 +184,6 @@ export async function recordInputs(
   )
 }
 
-export interface PaymentKey {
-  readonly accountId: AccountId
-  readonly paymentId: PaymentId
-}
-
 /**
  * Deposits that no block holds and whose coins another transaction spends are replaced by it. One indexed join over
  * the inputs of unconfirmed deposits, few at any time, whatever the size of the block.
@@ -192,13 +197,13 @@ export async function markReplaced(
   blockHeight: number | null,
 ): Promise<PaymentKey[]> {
   if (spends.length === 0) return []
-  const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+  const { rows } = await tx.query<PaymentKey>(
     `update deposits d set status = 'replaced', replaced_by = s.tx_key, replaced_height = $5
      from unnest($2::text[], $3::text[], $4::bigint[]) as s (tx_key, spent_tx, spent_index)
      join deposit_inputs i on i.chain = $1 and i.spent_tx = s.spent_tx and i.spent_index = s.spent_index and i.tx_key <> s.tx_key
      where d.chain = $1 and d.tx_key = i.tx_key and d.block_height is null
        and (d.status <> 'replaced' or d.replaced_height is distinct from $5 and $5::bigint is not null)
-     returning d.account_id, d.payment_id`,
+     returning d.account_id as "accountId", d.payment_id as "paymentId"`,
     [
       chain,
       spends.map((spend) => spend.txKey),
@@ -207,7 +212,7 @@ export async function markReplaced(
       blockHeight,
     ],
   )
-  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
+  return rows
 }
 
 /** A reorganisation took the blocks above the fork: their deposits are in no block now. */
@@ -216,13 +221,13 @@ export async function markReorganised(tx: Tx, chain: ChainName, forkHeight: numb
     chain,
     forkHeight,
   ])
-  const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+  const { rows } = await tx.query<PaymentKey>(
     `update deposits set status = 'reorganised', block_height = null, block_hash = null, missing_since = null
      where chain = $1 and block_height > $2
-     returning account_id, payment_id`,
+     returning account_id as "accountId", payment_id as "paymentId"`,
     [chain, forkHeight],
   )
-  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
+  return rows
 }
 
 /**
@@ -247,12 +252,12 @@ export async function listDepositsInNoBlock(
   db: Queryable,
   chain: ChainName,
 ): Promise<{ txKey: string; status: DepositStatus }[]> {
-  const { rows } = await db.query<{ tx_key: string; status: DepositStatus }>(
-    `select distinct tx_key, status from deposits
+  const { rows } = await db.query<{ txKey: string; status: DepositStatus }>(
+    `select distinct tx_key as "txKey", status from deposits
      where chain = $1 and block_height is null and status in ('seen', 'reorganised', 'dropped')`,
     [chain],
   )
-  return rows.map((row) => ({ txKey: row.tx_key, status: row.status }))
+  return rows
 }
 
 /**
@@ -265,11 +270,11 @@ export async function markMempoolPresence(
   present: readonly string[],
   absent: readonly string[],
 ): Promise<PaymentKey[]> {
-  const { rows: back } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+  const { rows: back } = await tx.query<PaymentKey>(
     `update deposits set status = 'seen', missing_since = null
      where chain = $1 and tx_key = any($2) and block_height is null
        and (missing_since is not null or status in ('reorganised', 'dropped'))
-     returning account_id, payment_id`,
+     returning account_id as "accountId", payment_id as "paymentId"`,
     [chain, present],
   )
   await tx.query(
@@ -277,13 +282,13 @@ export async function markMempoolPresence(
      where chain = $1 and tx_key = any($2) and block_height is null and missing_since is null and status in ('seen', 'reorganised')`,
     [chain, absent],
   )
-  const { rows: dropped } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
+  const { rows: dropped } = await tx.query<PaymentKey>(
     `update deposits set status = 'dropped'
      where chain = $1 and block_height is null and status in ('seen', 'reorganised') and missing_since < now() - interval '1 hour'
-     returning account_id, payment_id`,
+     returning account_id as "accountId", payment_id as "paymentId"`,
     [chain],
   )
-  return [...back, ...dropped].map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
+  return [...back, ...dropped]
 }
 
 /** Payments with a deposit that reached its confirmations at this tip. */
@@ -292,12 +297,12 @@ export async function listPaymentsReachingConfirmations(
   chain: ChainName,
   tipHeight: number,
 ): Promise<PaymentKey[]> {
-  const { rows } = await tx.query<{ account_id: AccountId; payment_id: PaymentId }>(
-    `select distinct account_id, payment_id from deposits
+  const { rows } = await tx.query<PaymentKey>(
+    `select distinct account_id as "accountId", payment_id as "paymentId" from deposits
      where chain = $1 and status = 'seen' and block_height <= $2::bigint - required_confirmations + 1`,
     [chain, tipHeight],
   )
-  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.payment_id }))
+  return rows
 }
 
 /** Inputs of deposits buried deeper than any reorganisation that is followed. */

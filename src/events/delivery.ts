@@ -1,4 +1,5 @@
 /** What follows from an attempt to deliver an event: pure, so that every case stands in one table of its test. */
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time.ts'
 
 /** What an attempt met. */
 export type Outcome =
@@ -21,10 +22,6 @@ export type Verdict =
   | { readonly kind: 'failed' }
   /** The receiver answered 410: it wants nothing more at this endpoint. */
   | { readonly kind: 'gone' }
-
-const SECOND_MS = 1_000
-const MINUTE_MS = 60 * SECOND_MS
-const HOUR_MS = 60 * MINUTE_MS
 
 /**
  * Waits between the end of one attempt and the next, as Standard Webhooks recommends: ten attempts over some 75

@@ -86,82 +86,23 @@ export function openSender(options: SenderOptions): Sender {
     return isIP(host) !== 0 && !options.allowPrivate && !isPublicAddress(host) ? NOT_PUBLIC : null
   }
 
-  const exchange = (
-    url: URL,
-    message: Message,
-    pool: 'kept' | 'fresh',
-    endsAt: number,
-    signal?: AbortSignal,
-  ) =>
-    new Promise<Outcome | 'stale' | null>((resolve) => {
-      const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
-      let response: IncomingMessage | undefined
-      let request: ClientRequest | undefined
-      let settled = false
-      const settle = (outcome: Outcome | 'stale' | null, keep = false) => {
-        if (settled) return
-        settled = true
-        clearTimeout(deadline)
-        signal?.removeEventListener('abort', abort)
-        resolve(outcome)
-        if (!keep) request?.destroy()
-      }
-      const unanswered = (error: string) =>
-        settle({ kind: 'unanswered', status: response?.statusCode ?? null, error })
-      const abort = () => settle(null)
-      const deadline = setTimeout(
-        () => unanswered(`no complete answer within ${timeoutMs / 1_000} seconds`),
-        endsAt - performance.now(),
-      )
-      if (signal?.aborted) return abort()
-      signal?.addEventListener('abort', abort, { once: true })
-
-      request = (protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-        method: 'POST',
-        agent: agents[pool][protocol],
-        headers: { ...message.headers, 'content-length': Buffer.byteLength(message.body) },
-      })
-      request.on('error', (error) => {
-        // A connection kept open, closed by the receiver just as it was used again: says nothing about the receiver.
-        if (pool === 'kept' && request?.reusedSocket && !response) return settle('stale')
-        unanswered(sentence(error))
-      })
-      // Ends without an error or an answer: a switch of protocols, for one.
-      request.on('close', () => unanswered('the connection was closed before an answer came'))
-      request.on('response', (answer) => {
-        response = answer
-        const start: Buffer[] = []
-        let bytes = 0
-        const answered = (keep: boolean) =>
-          settle(
-            {
-              kind: 'answered',
-              status: answer.statusCode ?? 0,
-              retryAfter: answer.headers['retry-after'] ?? null,
-              start: textOf(Buffer.concat(start).subarray(0, START_BYTES_MAX)),
-            },
-            keep,
-          )
-        answer.on('data', (chunk: Buffer) => {
-          if (bytes < START_BYTES_MAX) start.push(chunk.subarray(0, START_BYTES_MAX - bytes))
-          bytes += chunk.length
-          if (bytes > bodyBytesMax) answered(false)
-        })
-        answer.on('end', () => answered(true))
-        answer.on('error', (error) => unanswered(sentence(error)))
-      })
-      request.end(message.body)
-    })
-
   return {
     async send(message, signal) {
       const url = URL.parse(message.url)
       const refused = refusal(url)
       if (refused !== null || !url) return { kind: 'unanswered', status: null, error: refused ?? '' }
-      const endsAt = performance.now() + timeoutMs
-      const first = await exchange(url, message, 'kept', endsAt, signal)
+      const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
+      const limits = { timeoutMs, endsAtMs: performance.now() + timeoutMs, bodyBytesMax }
+      const first = await exchange(
+        url,
+        message,
+        { agent: agents.kept[protocol], isKept: true },
+        limits,
+        signal,
+      )
       if (first !== 'stale') return first
-      const second = await exchange(url, message, 'fresh', endsAt, signal)
+      const fresh = { agent: agents.fresh[protocol], isKept: false }
+      const second = await exchange(url, message, fresh, limits, signal)
       return second === 'stale' ? null : second
     },
     close() {
@@ -171,6 +112,92 @@ export function openSender(options: SenderOptions): Sender {
       }
     },
   }
+}
+
+interface Limits {
+  readonly timeoutMs: number
+  /** On the clock of `performance.now()`. */
+  readonly endsAtMs: number
+  readonly bodyBytesMax: number
+}
+
+/** A connection of an earlier exchange, where there is one, or a fresh one. */
+interface Way {
+  readonly agent: HttpAgent | HttpsAgent
+  readonly isKept: boolean
+}
+
+/**
+ * Posts a message once.
+ *
+ * @returns `stale` when a connection that was kept open broke before any answer: the receiver had closed it, most likely,
+ *   and the message is worth a fresh one. Null when `signal` cut the exchange off.
+ */
+function exchange(
+  url: URL,
+  message: Message,
+  way: Way,
+  limits: Limits,
+  signal?: AbortSignal,
+): Promise<Outcome | 'stale' | null> {
+  return new Promise((resolve) => {
+    let response: IncomingMessage | undefined
+    let request: ClientRequest | undefined
+    let settled = false
+    const settle = (outcome: Outcome | 'stale' | null, keep = false) => {
+      if (settled) return
+      settled = true
+      clearTimeout(deadline)
+      signal?.removeEventListener('abort', abort)
+      resolve(outcome)
+      if (!keep) request?.destroy()
+    }
+    const unanswered = (error: string) =>
+      settle({ kind: 'unanswered', status: response?.statusCode ?? null, error })
+    const abort = () => settle(null)
+    const deadline = setTimeout(
+      () => unanswered(`no complete answer within ${limits.timeoutMs / 1_000} seconds`),
+      limits.endsAtMs - performance.now(),
+    )
+    if (signal?.aborted) return abort()
+    signal?.addEventListener('abort', abort, { once: true })
+
+    request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+      method: 'POST',
+      agent: way.agent,
+      headers: { ...message.headers, 'content-length': Buffer.byteLength(message.body) },
+    })
+    request.on('error', (error) => {
+      // A connection kept open, closed by the receiver just as it was used again: says nothing about the receiver.
+      if (way.isKept && request?.reusedSocket && !response) return settle('stale')
+      unanswered(sentence(error))
+    })
+    // Ends without an error or an answer: a switch of protocols, for one.
+    request.on('close', () => unanswered('the connection was closed before an answer came'))
+    request.on('response', (answer) => {
+      response = answer
+      const start: Buffer[] = []
+      let bytes = 0
+      const answered = (keep: boolean) =>
+        settle(
+          {
+            kind: 'answered',
+            status: answer.statusCode ?? 0,
+            retryAfter: answer.headers['retry-after'] ?? null,
+            start: textOf(Buffer.concat(start).subarray(0, START_BYTES_MAX)),
+          },
+          keep,
+        )
+      answer.on('data', (chunk: Buffer) => {
+        if (bytes < START_BYTES_MAX) start.push(chunk.subarray(0, START_BYTES_MAX - bytes))
+        bytes += chunk.length
+        if (bytes > limits.bodyBytesMax) answered(false)
+      })
+      answer.on('end', () => answered(true))
+      answer.on('error', (error) => unanswered(sentence(error)))
+    })
+    request.end(message.body)
+  })
 }
 
 const NOT_PUBLIC = 'the address of the host is not on the public internet'

@@ -2,7 +2,7 @@
  * What a restored database must not do before somebody has looked: it knows nothing of what happened after its backup.
  * Nothing live is paid out, for it may have been paid; no address is handed out that may have been handed out.
  */
-import { ASSETS, CHAINS, type ChainName, networkOf, networkOfChain } from '../core/assets.ts'
+import { ASSETS, CHAINS, type ChainName, isSimulated, networkOf, networkOfChain } from '../core/assets.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
 import { freeze } from '../ledger/freezes.sql.ts'
@@ -20,7 +20,7 @@ export async function afterRestore(
   madeAt: Date,
   options: { chains?: readonly ChainName[]; addressesAhead?: number } = {},
 ): Promise<string[]> {
-  const chains = options.chains ?? CHAINS.filter((chain) => !chain.startsWith('sim-'))
+  const chains = options.chains ?? CHAINS.filter((chain) => !isSimulated(chain))
   const frozen: string[] = []
   for (const chain of chains)
     for (const asset of ASSETS.filter((each) => networkOf(each) === networkOfChain(chain))) {

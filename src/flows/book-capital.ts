@@ -1,16 +1,15 @@
 /** Coins that the operator sent to the hot wallet from outside: wallet to capital, once they are deep enough. */
-import { ASSET_FACTS, type ChainName, networkOfChain } from '../core/assets.ts'
+import { type ChainName, nativeAsset } from '../core/assets.ts'
 import { GATEWAY } from '../ledger/journal.ts'
 import { post } from '../ledger/post.sql.ts'
 import { listUnbookedCapital } from '../withdrawals/receipts.sql.ts'
-import type { Gateway } from './gateway.ts'
+import { confirmationsOf, type Gateway } from './gateway.ts'
 
 /** @returns How many receipts were booked. */
 export async function bookCapital(gateway: Gateway, chain: ChainName): Promise<number> {
-  const network = networkOfChain(chain)
-  const coin = network === 'bitcoin' ? 'BTC' : network === 'litecoin' ? 'LTC' : null
-  const native = coin ?? 'ETH'
-  const depth = gateway.settings.confirmations[native] ?? ASSET_FACTS[native].confirmations
+  const native = nativeAsset(chain)
+  const coin = native === 'ETH' ? null : native
+  const depth = confirmationsOf(gateway.settings, native)
   const unbooked = await listUnbookedCapital(gateway.db, chain, coin, depth)
   for (const { cause, asset, atoms } of unbooked) {
     await gateway.db.transaction((tx) =>

@@ -4,13 +4,13 @@ import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { listDeposits } from '../deposits/deposits.sql.ts'
 import { mayCancel } from '../payments/decide.ts'
-import type { Payment } from '../payments/payment.ts'
+import { type Payment, paymentNotFound } from '../payments/payment.ts'
 import { lockPayment, updatePayment } from '../payments/payments.sql.ts'
 
 /** @throws {Refusal} `not_found`; `conflict` when funds were seen or the payment ended. */
 export async function cancelPayment(tx: Tx, accountId: AccountId, id: PaymentId): Promise<Payment> {
   const payment = await lockPayment(tx, accountId, id)
-  if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
+  if (!payment) throw paymentNotFound()
   if (!mayCancel(payment, await listDeposits(tx, accountId, id))) {
     throw new Refusal(
       'conflict',

@@ -2,6 +2,7 @@
 import type { Asset } from '../core/assets.ts'
 import type { PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
+import { VIEW_AGE_MS_MAX } from '../deposits/view-age.ts'
 import type { PaymentStatus } from '../payments/payment.ts'
 
 /** What the state of a checkout depends on, and nothing that a buyer should not see. */
@@ -66,7 +67,7 @@ export async function changedMoments(
          least(coalesce(d.confirmations, 0), p.required_confirmations)::integer as confirmations,
          p.required_confirmations as required,
          p.chain is null or p.chain like 'sim-%' or coalesce((select c.halted_reason is null
-           and c.viewed_at > now() - interval '15 seconds' from chains c where c.chain = p.chain), false) as is_in_sight
+           and c.viewed_at > now() - $3::integer * interval '1 millisecond' from chains c where c.chain = p.chain), false) as is_in_sight
        from known join checkout_sessions s on s.id = known.id
        left join payments p on p.account_id = s.account_id and p.id = s.payment_id
        left join lateral (
@@ -92,7 +93,7 @@ export async function changedMoments(
        earlier is not null as "hasEarlierFunds", coalesce(confirmations, 0) as confirmations,
        coalesce(required, 0) as "requiredConfirmations", is_in_sight as "isChainInSight"
      from versioned where version is distinct from known_version`,
-    [known.map(({ id }) => id), known.map(({ version }) => version)],
+    [known.map(({ id }) => id), known.map(({ version }) => version), VIEW_AGE_MS_MAX],
   )
   return rows
 }

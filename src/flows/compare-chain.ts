@@ -3,7 +3,7 @@
  * named: the coin, or the address.
  */
 import type { ChainPort, HoldingsQuery, TokensMoved } from '../chains/chain.ts'
-import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { type Asset, type ChainName, nativeAsset } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import {
   findAddresses,
@@ -112,7 +112,7 @@ export interface PlaceSlice {
 }
 
 export async function listCoinPlaces(db: Queryable, chain: ChainName, slice: Slice): Promise<PlaceSlice> {
-  const asset = networkOfChain(chain) === 'bitcoin' ? 'BTC' : 'LTC'
+  const asset = nativeAsset(chain)
   const coins = await listUnspent(db, chain, slice)
   const last = coins.at(-1)
   return {

@@ -8,6 +8,7 @@ import { compareRatios, ratio } from '../core/ratio.ts'
 import { QUOTE_WINDOW_MS } from '../core/time.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { findChainView } from '../deposits/chain-view.sql.ts'
+import { VIEW_AGE_MS_MAX } from '../deposits/view-age.ts'
 import { announce } from '../events/announce.sql.ts'
 import { upsertCustomer } from '../payments/customers.sql.ts'
 import type { Payment } from '../payments/payment.ts'
@@ -15,10 +16,7 @@ import { paymentView } from '../payments/payment-view.ts'
 import { insertPayment } from '../payments/payments.sql.ts'
 import { convertFiat, crossRate, dueAtoms, feeMinor } from '../rates/quote.ts'
 import { requireFiatAmount } from './fiat-amount.ts'
-import type { Gateway } from './gateway.ts'
-
-/** How long a live chain may go unseen before nothing is quoted on it. */
-const BLIND_AFTER_MS = 15_000
+import { confirmationsOf, type Gateway } from './gateway.ts'
 
 export interface PaymentRequest {
   readonly asset: Asset
@@ -109,7 +107,7 @@ export async function requireChainInSight(
       ? 'no node is connected for it'
       : view.haltedReason !== null
         ? 'its chain is halted until the operator looks at it'
-        : view.viewedAt === null || Date.now() - view.viewedAt.getTime() > BLIND_AFTER_MS
+        : view.viewedAt === null || Date.now() - view.viewedAt.getTime() > VIEW_AGE_MS_MAX
           ? 'its node is down, behind or out of reach'
           : null
   if (reason) {
@@ -128,7 +126,7 @@ function requiredConfirmations(
   request: PaymentRequest,
   settlementRate: Payment['settlementRate'],
 ): number {
-  const ordinary = gateway.settings.confirmations[request.asset] ?? ASSET_FACTS[request.asset].confirmations
+  const ordinary = confirmationsOf(gateway.settings, request.asset)
   const price =
     compareRatios(settlementRate, ratio(1n, 1n)) === 0
       ? request.fiatMinor

@@ -4,7 +4,7 @@
  * become the operator's capital and can be paid out; those of Ethereum are named, with the path that any wallet knows.
  */
 import type { ChainPort, FoundFunds } from '../chains/chain.ts'
-import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { type Asset, type ChainName, hasAccounts, networkOfChain } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import { withholdFresh } from '../wallets/address-pool.sql.ts'
 import {
@@ -55,8 +55,7 @@ export async function findFunds(gateway: Gateway, ports: readonly ChainPort[], g
     for (let attempt = 1; ; attempt++) {
       const found = await searchChain(wallet, (lookups) => askFor(port, lookups), gap, end)
       end = found.end
-      const added =
-        networkOfChain(wallet.chain) === 'ethereum' ? 0 : await record(gateway, wallet, found, gap)
+      const added = hasAccounts(wallet.chain) ? 0 : await record(gateway, wallet, found, gap)
       if (added === null && attempt < TRIES_MAX) continue
       if (added === null)
         throw new OutsideFailure(

@@ -1,5 +1,5 @@
 /** What every flow is given: the ports it works through and the operator's settings. Built once, in main.ts. */
-import type { Asset, Mode } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset, type Mode } from '../core/assets.ts'
 import type { Log } from '../core/log.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
@@ -23,6 +23,10 @@ export interface GatewaySettings {
   /** Where the operator wants other confirmations than the asset's own. */
   readonly confirmations: Partial<Record<Asset, number>>
 }
+
+/** Confirmations that a deposit or a withdrawal of the asset needs: the operator's, or else the asset's own. */
+export const confirmationsOf = (settings: Pick<GatewaySettings, 'confirmations'>, asset: Asset): number =>
+  settings.confirmations[asset] ?? ASSET_FACTS[asset].confirmations
 
 /** Loops that can be woken before their next turn. Waking is a hint, never needed for correctness. */
 export type Queue = 'settle' | 'deliver' | 'pay-out' | 'addresses'

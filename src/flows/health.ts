@@ -2,11 +2,9 @@
 import { CHAINS, type ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { listChainViews } from '../deposits/chain-view.sql.ts'
+import { VIEW_AGE_MS_MAX } from '../deposits/view-age.ts'
 import type { Gateway } from './gateway.ts'
 import { type Backlog, readBacklog } from './health.sql.ts'
-
-/** Nodes are asked about once a second; past this, a chain's view is too old to quote on. */
-const VIEW_AGE_MS_MAX = 15_000
 
 export interface ChainHealth {
   readonly chain: ChainName

@@ -2,7 +2,7 @@
  * What the blocks gave us and took, as the watcher and the payer wrote it down, beside what the ledger counts. Every sum
  * can begin where an earlier one ended, so that a block costs what it brought and not what ever was.
  */
-import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { type Asset, type ChainName, hasAccounts } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { GATEWAY } from '../ledger/journal.ts'
 
@@ -63,7 +63,7 @@ export interface Shown {
 }
 
 export async function sumShown(db: Queryable, chain: ChainName, heights: Heights): Promise<Shown> {
-  const text = networkOfChain(chain) === 'ethereum' ? SHOWN_BALANCES : SHOWN_COINS
+  const text = hasAccounts(chain) ? SHOWN_BALANCES : SHOWN_COINS
   const { rows } = await db.query<SumRow & { own: bigint }>(text, [chain, heights.above, heights.upTo])
   return { atoms: sumsOf(rows), own: new Map(rows.map((row) => [row.asset, row.own])) }
 }
@@ -101,7 +101,7 @@ export async function sumUnlikeBooks(
   chain: ChainName,
   capitalAbove: number,
 ): Promise<{ asset: Asset; reason: string; atoms: bigint }[]> {
-  const accounts = networkOfChain(chain) === 'ethereum'
+  const accounts = hasAccounts(chain)
   const { rows } = await db.query<SumRow & { reason: string }>(
     `with capital as (${accounts ? CAPITAL_OF_ACCOUNTS : CAPITAL_OF_OUTPUTS}), own as (${OWN_UNSETTLED})
      select asset, reason, sum(atoms) as atoms from (

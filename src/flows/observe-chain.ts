@@ -3,12 +3,10 @@
  * where they do not match, then read the mempool; each block and each batch in a transaction of its own that carries
  * the leader's epoch. Looking twice changes nothing; a crash anywhere is continued by the next look.
  */
-import type { Block, BlockRef, ChainPort } from '../chains/chain.ts'
-import { WrongChain } from '../chains/chain.ts'
-import type { ChainName } from '../core/assets.ts'
+import { type Block, type BlockRef, type ChainPort, WrongChain } from '../chains/chain.ts'
+import { isSimulated } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { OutsideFailure } from '../core/errors.ts'
-import type { Database, Tx } from '../db/database.ts'
 import {
   advanceTip,
   type ChainView,
@@ -36,6 +34,7 @@ import { forgetGasFunding } from '../withdrawals/gas-funding.sql.ts'
 import { forgetReceipts } from '../withdrawals/receipts.sql.ts'
 import { markEtherUnchecked } from './check-ether.sql.ts'
 import { checkEther } from './check-ether.ts'
+import { readDatabaseTime } from './database-time.sql.ts'
 import type { Gateway } from './gateway.ts'
 import { listWatchedEtherAddresses, matchOwnSpends } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
@@ -44,6 +43,10 @@ import { recordDeposits } from './record-deposits.ts'
 export const REORGANISATION_DEPTH_MAX = 100
 /** Blocks followed before the caller hears of it: keeps one turn short during catch-up. */
 const BLOCKS_PER_LOOK = 50
+/** How long a node may show a shorter chain before that is believed: one that restarted connects its blocks meanwhile. */
+const SHORTER_CHAIN_PATIENCE_MS = 3_000
+/** Since when each node has shown one. */
+const shorterSinceMs = new WeakMap<ChainPort, number>()
 
 export interface Look {
   readonly blocks: number
@@ -85,7 +88,7 @@ async function hashesBelow(port: ChainPort, height: number): Promise<BlockRef[]>
  * @throws {OutsideFailure} when the node fails; what was followed so far is kept.
  */
 export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lease): Promise<Look> {
-  const startedAt = await databaseTime(gateway.db)
+  const startedAt = await readDatabaseTime(gateway.db)
   const tip = await port.tip()
   let view = await gateway.db.transaction((tx) => fence(tx, lease))
   if (view.haltedReason)
@@ -96,9 +99,7 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
   else if (!isSimulated(port.chain) && (await isNodeCatchingUp(gateway, port, tip))) {
     throw new OutsideFailure(
       `the node for ${port.chain} is at block ${tip.height}, below ours at ${view.tipHeight}; waiting for it`,
-      {
-        retryable: true,
-      },
+      { retryable: true },
     )
   }
   const fork = await findFork(gateway, port, lease, view)
@@ -165,9 +166,6 @@ async function isNodeCatchingUp(gateway: Gateway, port: ChainPort, tip: BlockRef
   return false
 }
 
-const SHORTER_CHAIN_PATIENCE_MS = 3_000
-const shorterSinceMs = new WeakMap<ChainPort, number>()
-
 /** The height of the last block we share with the node; null when our tip is on its chain. */
 async function findFork(
   gateway: Gateway,
@@ -223,7 +221,7 @@ async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): 
         await fence(tx, lease)
         const touched = await recordDeposits(gateway, tx, port.chain, transactions, {
           block: null,
-          time: await databaseTime(tx),
+          time: await readDatabaseTime(tx),
         })
         const replaced = await markReplaced(
           tx,
@@ -252,11 +250,4 @@ async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): 
       ),
     )
   })
-}
-
-const isSimulated = (chain: ChainName): boolean => chain.startsWith('sim-')
-
-async function databaseTime(db: Database | Tx): Promise<Date> {
-  const { rows } = await db.query<{ now: Date }>('select clock_timestamp() as now')
-  return rows[0]?.now ?? new Date()
 }

@@ -5,7 +5,7 @@
  * the operator has looked.
  */
 import type { ChainPort } from '../chains/chain.ts'
-import { ASSETS, type Asset, type ChainName, networkOf, networkOfChain } from '../core/assets.ts'
+import { ASSETS, type Asset, type ChainName, hasAccounts, networkOf, networkOfChain } from '../core/assets.ts'
 import type { Tx } from '../db/database.ts'
 import { findChainView } from '../deposits/chain-view.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
@@ -96,7 +96,7 @@ async function compareBlock(tx: Tx, port: ChainPort, bookedBefore: Date): Promis
   if (!view) throw new Error(`${chain} was seen a moment ago`)
   const proven = await findProvenBlock(tx, chain)
   const past = await readPastSums(tx, chain)
-  const accounts = networkOfChain(chain) === 'ethereum'
+  const accounts = hasAccounts(chain)
   const uncertain = accounts ? await placeUncertain(tx, port) : []
   const holdings = await proveSums(tx, chain, past)
 

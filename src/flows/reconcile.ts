@@ -4,7 +4,7 @@
  * coin and address by address. `prove-block.ts` proves after each block what that block changed.
  */
 import type { ChainPort } from '../chains/chain.ts'
-import { type ChainName, networkOfChain } from '../core/assets.ts'
+import { type ChainName, hasAccounts } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { findChainView, listChainViews } from '../deposits/chain-view.sql.ts'
@@ -64,8 +64,7 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
   const unswept: Proof['unswept'][number][] = []
   for (const port of ports) {
     const { chain } = port
-    if (networkOfChain(chain) === 'ethereum')
-      unswept.push(...(await sumUnswept(db, chain)).map((sum) => ({ ...sum, chain })))
+    if (hasAccounts(chain)) unswept.push(...(await sumUnswept(db, chain)).map((sum) => ({ ...sum, chain })))
     const strays = await atOneTip(db, port, (tx) => findAllStrays(tx, port))
     if ('reason' in strays) unproven.push({ chain, reason: strays.reason })
     else {
@@ -119,7 +118,7 @@ const PLACES_PER_PAGE = 2_000
 /** Every coin, or every address, page by page. */
 async function findAllStrays(tx: Tx, port: ChainPort): Promise<Stray[]> {
   const { chain } = port
-  const accounts = networkOfChain(chain) === 'ethereum'
+  const accounts = hasAccounts(chain)
   const uncertain = accounts ? await placeUncertain(tx, port) : []
   const strays: Stray[] = []
   if (accounts) {

@@ -1,6 +1,6 @@
 /** Outputs at addresses we issued become deposits of the payments they were issued for. */
 import type { BlockRef, ChainTransaction, Output } from '../chains/chain.ts'
-import { ASSET_FACTS, type ChainName, networkOfChain } from '../core/assets.ts'
+import { ASSET_FACTS, type ChainName, hasAccounts } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Tx } from '../db/database.ts'
 import {
@@ -14,6 +14,7 @@ import { fiatValue } from '../rates/quote.ts'
 import { recordCoins } from '../withdrawals/coins.sql.ts'
 import { recordGasFunding } from '../withdrawals/gas-funding.sql.ts'
 import { recordReceipts } from '../withdrawals/receipts.sql.ts'
+import { readDatabaseTime } from './database-time.sql.ts'
 import type { Gateway } from './gateway.ts'
 import {
   type IssuedAddress,
@@ -50,7 +51,7 @@ export async function recordDeposits(
   const own = await matchOwnAddresses(tx, chain, lookups)
   const isOurs = (lookup: Uint8Array): boolean => own.find(lookup) !== undefined
   const paying = transactions.filter(({ outputs }) => outputs.some(({ lookup }) => isOurs(lookup)))
-  if (where.block && networkOfChain(chain) !== 'ethereum') {
+  if (where.block && !hasAccounts(chain)) {
     await recordCoins(tx, chain, { ...where.block, transactions: paying }, isOurs)
   }
   const ours = await listOwnTransactions(
@@ -67,7 +68,7 @@ export async function recordDeposits(
       await recordOwnEther(tx, chain, transaction, own, where.block)
       continue
     }
-    if (where.block && networkOfChain(chain) === 'ethereum') {
+    if (where.block && hasAccounts(chain)) {
       const ownOutputs = transaction.outputs.filter((output) => own.find(output.lookup) === null)
       await recordReceipts(tx, chain, transaction.key, ownOutputs, where.block.height)
     }
@@ -104,7 +105,7 @@ async function recordOwnEther(
   own: OwnAddresses,
   block: BlockRef | null,
 ): Promise<void> {
-  if (!block || networkOfChain(chain) !== 'ethereum') return
+  if (!block || !hasAccounts(chain)) return
   for (const output of transaction.outputs) {
     const address = own.find(output.lookup)?.address
     if (!address || output.asset !== 'ETH' || output.atoms === 0n) continue
@@ -120,10 +121,8 @@ async function recordOwnEther(
 
 /** Our clock, or the block's where that is earlier: what a node shows late was still there in time. */
 async function earlier(tx: Tx, blockTime: Date): Promise<Date> {
-  const { rows } = await tx.query<{ at: Date }>('select least($1::timestamptz, clock_timestamp()) as at', [
-    blockTime,
-  ])
-  return rows[0]?.at ?? blockTime
+  const now = await readDatabaseTime(tx)
+  return blockTime < now ? blockTime : now
 }
 
 function valueAtSight(gateway: Gateway, address: IssuedAddress, output: Output): bigint | null {

@@ -11,12 +11,13 @@ import type { Deposit } from '../deposits/deposit.ts'
 import { listDeposits } from '../deposits/deposits.sql.ts'
 import { announce } from '../events/announce.sql.ts'
 import { adjustCustomer } from '../payments/customers.sql.ts'
-import type { Payment } from '../payments/payment.ts'
+import { type Payment, paymentNotFound } from '../payments/payment.ts'
 import { lockPayment, updatePayment } from '../payments/payments.sql.ts'
 import { lockUnresolved } from '../payments/unresolved-funds.sql.ts'
 import { convertFiat, feeMinor, fiatValue, splitCredit } from '../rates/quote.ts'
 import { sumRefunded } from '../withdrawals/withdrawals.sql.ts'
 import { creditFunds } from './book-payment.ts'
+import { readDatabaseTime } from './database-time.sql.ts'
 import type { Gateway } from './gateway.ts'
 import { drawPayment } from './read-payment.ts'
 
@@ -33,7 +34,7 @@ export async function acceptPayment(
   id: PaymentId,
 ): Promise<Payment> {
   const payment = await lockPayment(tx, account.id, id)
-  if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
+  if (!payment) throw paymentNotFound()
   if (payment.status === 'pending' || payment.status === 'detected') {
     throw new Refusal(
       'conflict',
@@ -90,19 +91,7 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
   const netMinor =
     (settledBefore ? payment.netMinor : 0n) + sum((accepted) => accepted.grossMinor - accepted.feeMinor)
   const spentMinor = convertFiat(netMinor, payment.settlementRate)
-  if (payment.customerId) {
-    if (settledBefore)
-      await adjustCustomer(tx, {
-        accountId: account.id,
-        customerId: payment.customerId,
-        orders: -1,
-        spentMinor: -(payment.spentMinor ?? 0n),
-      })
-    await adjustCustomer(tx, { accountId: account.id, customerId: payment.customerId, orders: 1, spentMinor })
-  }
-  const { rows } = await tx.query<{ now: Date }>(
-    "select date_trunc('milliseconds', clock_timestamp()) as now",
-  )
+  await followCustomer(tx, payment, spentMinor)
   const completed: Payment = {
     ...payment,
     status: 'completed',
@@ -114,7 +103,7 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
     shortfallAtoms: payment.shortfallAtoms - recovered,
     recoveredAtoms: payment.recoveredAtoms + recovered,
     spentMinor,
-    completedAt: payment.completedAt ?? rows[0]?.now ?? null,
+    completedAt: payment.completedAt ?? (await readDatabaseTime(tx)),
     completionAnnounced: true,
   }
   await updatePayment(tx, completed)
@@ -126,6 +115,15 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
   })
   gateway.wake('deliver')
   return completed
+}
+
+/** The customer's order counts with all that was credited for it: what it counted before is taken back first. */
+async function followCustomer(tx: Tx, payment: Payment, spentMinor: bigint): Promise<void> {
+  const { accountId, customerId } = payment
+  if (customerId === null) return
+  if (payment.creditedAtoms !== null)
+    await adjustCustomer(tx, { accountId, customerId, orders: -1, spentMinor: -(payment.spentMinor ?? 0n) })
+  await adjustCustomer(tx, { accountId, customerId, orders: 1, spentMinor })
 }
 
 /**

@@ -7,21 +7,16 @@ import type { Account } from '../accounts/account.ts'
 import type { BlockRef } from '../chains/chain.ts'
 import { hintAt } from '../chains/simulated/hints.ts'
 import { type ChainStore, holdingKey, mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
-import {
-  isSimulated,
-  lookupOf,
-  SIMULATED_CHAINS,
-  type SimulatedChainName,
-} from '../chains/simulated/network.ts'
+import { lookupOf, SIMULATED_CHAINS, type SimulatedChainName } from '../chains/simulated/network.ts'
 import { chainsDue, lockSimulatedChain } from '../chains/simulated/store.sql.ts'
-import { ASSET_FACTS, type Network } from '../core/assets.ts'
+import { ASSET_FACTS, isSimulated, type Network } from '../core/assets.ts'
 import { invalidField, invariant, Refusal } from '../core/errors.ts'
 import type { PaymentId } from '../core/ids.ts'
 import { parseDecimal, pow10 } from '../core/money.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { findBlockHash, findChainView } from '../deposits/chain-view.sql.ts'
 import { endWindow } from '../payments/end-window.sql.ts'
-import type { Payment } from '../payments/payment.ts'
+import { type Payment, paymentNotFound } from '../payments/payment.ts'
 import { findPayment } from '../payments/payments.sql.ts'
 import { findHotWallet } from '../wallets/hot-wallet.sql.ts'
 import { REORGANISATION_DEPTH_MAX } from './observe-chain.ts'
@@ -196,8 +191,7 @@ async function testPaymentOf(
 ): Promise<{ payment: Payment; chain: SimulatedChainName }> {
   requireTestAccount(account)
   const payment = await findPayment(tx, account.id, id)
-  if (!payment)
-    throw new Refusal('not_found', 'payment_not_found', 'there is no such payment in this account')
+  if (!payment) throw paymentNotFound()
   invariant(isSimulated(payment.chain), `payment ${id} of a test account is on ${payment.chain}`)
   return { payment, chain: payment.chain }
 }

@@ -23,6 +23,7 @@ import { lockPayment, updatePayment } from '../payments/payments.sql.ts'
 import { convertFiat, splitCredit } from '../rates/quote.ts'
 import { sumRefunded } from '../withdrawals/withdrawals.sql.ts'
 import { bookDeposit, creditFunds, reverseDeposit, reverseSettlement } from './book-payment.ts'
+import { readDatabaseTime } from './database-time.sql.ts'
 import type { Gateway } from './gateway.ts'
 import { acceptLateFunds } from './resolve-payment.ts'
 
@@ -43,9 +44,7 @@ export async function settlePayment(
   let payment = await lockPayment(tx, accountId, paymentId)
   if (!payment) return null
   const chain = await findChainView(tx, payment.chain)
-  const { rows } = await tx.query<{ now: Date }>('select clock_timestamp() as now')
-  invariant(rows[0], 'the database tells the time')
-  const moment = { now: rows[0].now, viewedAt: chain?.viewedAt ?? null }
+  const moment = { now: await readDatabaseTime(tx), viewedAt: chain?.viewedAt ?? null }
   const tipHeight = chain?.tipHeight ?? 0
 
   const deposits = await confirmDeposits(tx, await listDeposits(tx, accountId, paymentId), tipHeight)
@@ -142,7 +141,7 @@ async function settle(tx: Tx, payment: Payment, deposits: readonly Deposit[]): P
     recoveredAtoms,
     spentMinor,
     detectedAt: payment.detectedAt ?? deposits[0]?.seenAt ?? null,
-    completedAt: await now(tx),
+    completedAt: await readDatabaseTime(tx),
     completionAnnounced: true,
   }
 }
@@ -223,12 +222,4 @@ async function maybeAcceptLate(
   const account = await findAccount(tx, payment.accountId)
   if (!account?.acceptsLateFunds) return payment
   return acceptLateFunds(gateway, tx, account, payment)
-}
-
-async function now(tx: Tx): Promise<Date> {
-  const { rows } = await tx.query<{ now: Date }>(
-    "select date_trunc('milliseconds', clock_timestamp()) as now",
-  )
-  invariant(rows[0], 'the database tells the time')
-  return rows[0].now
 }

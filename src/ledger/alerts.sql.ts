@@ -1,5 +1,5 @@
 /** What the operator must look at. One alert per subject: saying it again changes nothing. */
-import { type AccountId, newId } from '../core/ids.ts'
+import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 
 export interface Alert {
@@ -14,6 +14,6 @@ export async function raiseAlert(db: Queryable, alert: Alert): Promise<void> {
   await db.query(
     `insert into alerts (id, kind, account_id, subject, message) values ($1, $2, $3, $4, $5)
      on conflict (kind, subject) do nothing`,
-    [newId('evt'), alert.kind, alert.accountId, alert.subject, alert.message],
+    [newRowId(), alert.kind, alert.accountId, alert.subject, alert.message],
   )
 }

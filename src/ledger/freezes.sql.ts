@@ -31,6 +31,7 @@ export async function freeze(
   return rowCount > 0
 }
 
+/** @returns False when it was not frozen. */
 export async function thaw(db: Queryable, chain: ChainName, asset: Asset): Promise<boolean> {
   const { rowCount } = await db.query('delete from freezes where chain = $1 and asset = $2', [chain, asset])
   return rowCount > 0

@@ -1,7 +1,7 @@
 /** Posting: an entry, its transfers and the merchant's balance rows, in the caller's transaction. */
 import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
-import { type AccountId, newId } from '../core/ids.ts'
+import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import {
   GATEWAY,
@@ -31,7 +31,7 @@ export async function post(tx: Tx, entry: JournalEntry): Promise<boolean> {
   const { rowCount, rows } = await tx.query<{ id: string }>(
     `insert into journal_entries (account_id, id, cause) values ($1, $2, $3)
      on conflict (account_id, cause) do nothing returning id`,
-    [entry.accountId, newId('evt'), entry.cause],
+    [entry.accountId, newRowId(), entry.cause],
   )
   if (rowCount === 0) return false
   if (transfers.length === 0) return true

@@ -39,8 +39,7 @@ export interface ChainMoment {
 
 export type Step =
   | { readonly to: 'detected'; readonly because: 'funds_seen'; readonly detectedAt: Date }
-  | { readonly to: 'detected'; readonly because: 'top_up_seen' | 'block_lost' }
-  | { readonly to: 'detected'; readonly because: 'settlement_lost' }
+  | { readonly to: 'detected'; readonly because: 'top_up_seen' | 'block_lost' | 'settlement_lost' }
   | { readonly to: 'pending'; readonly because: 'every_deposit_replaced' }
   | { readonly to: 'failed'; readonly because: 'every_deposit_replaced' }
   | { readonly to: 'expired'; readonly because: 'window_over' }

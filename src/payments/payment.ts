@@ -1,5 +1,6 @@
-/** A payment: what it is and, in one pure function, what it becomes. */
+/** A payment: what it is. What it becomes is decided in decide.ts. */
 import type { Asset, ChainName, Fiat } from '../core/assets.ts'
+import { Refusal } from '../core/errors.ts'
 import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Ratio } from '../core/ratio.ts'
 
@@ -34,6 +35,7 @@ export interface Payment {
   readonly rateAt: Date
   /** Minor units of the account's settlement currency per minor unit of `fiatCurrency`. */
   readonly settlementRate: Ratio
+  /** Atoms the buyer has to send. */
   readonly dueAtoms: bigint
   readonly address: string
   readonly requiredConfirmations: number
@@ -47,6 +49,7 @@ export interface Payment {
   readonly expiresAt: Date
   readonly detectedAt: Date | null
   readonly completedAt: Date | null
+  /** What the present settlement credited, and the gateway's fee on it; null while not settled. */
   readonly creditedAtoms: bigint | null
   readonly gatewayFeeAtoms: bigint | null
   /** What reversals could not take back from the merchant, booked to `loss`. */
@@ -55,6 +58,12 @@ export interface Payment {
   readonly recoveredAtoms: bigint
   /** Added to the customer's total_spent, in minor units of the settlement currency. */
   readonly spentMinor: bigint | null
+  /** Settlements so far, reversed ones included: numbers the causes of their entries. */
   readonly settlements: number
+  /** `payment.completed` is announced once, however often the payment settles. */
   readonly completionAnnounced: boolean
 }
+
+/** Also for a payment of another account: nobody learns that it exists. */
+export const paymentNotFound = (): Refusal =>
+  new Refusal('not_found', 'payment_not_found', 'there is no such payment in this account')

@@ -5,7 +5,7 @@ import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Payment, PaymentStatus } from './payment.ts'
 
-export interface PaymentRow {
+interface PaymentRow {
   account_id: AccountId
   id: PaymentId
   status: PaymentStatus
@@ -44,13 +44,13 @@ export interface PaymentRow {
 }
 
 /** `metadata::text`, so that numbers come back with the digits they were given. */
-const PAYMENT_COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
+const COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
   quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator,
   due_atoms, address, required_confirmations, customer_id, customer_email, reference, metadata::text as metadata,
   checkout_session_id, created_at, expires_at, detected_at, completed_at, credited_atoms, gateway_fee_atoms,
   shortfall_atoms, recovered_atoms, spent_minor, settlements, completion_announced`
 
-const paymentFromRow = (row: PaymentRow): Payment => ({
+const fromRow = (row: PaymentRow): Payment => ({
   accountId: row.account_id,
   id: row.id,
   status: row.status,
@@ -121,7 +121,7 @@ export async function insertPayment(tx: Tx, draft: PaymentDraft): Promise<Paymen
      values ($1, $2, 'pending', $3, $4, $5, $6, $7, $8, $7, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
        date_trunc('milliseconds', clock_timestamp()),
        date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
-     returning ${PAYMENT_COLUMNS}`,
+     returning ${COLUMNS}`,
     [
       draft.accountId,
       draft.id,
@@ -149,7 +149,7 @@ export async function insertPayment(tx: Tx, draft: PaymentDraft): Promise<Paymen
     ],
   )
   invariant(rows[0], 'an inserted payment comes back')
-  return paymentFromRow(rows[0])
+  return fromRow(rows[0])
 }
 
 export async function findPayment(
@@ -158,19 +158,19 @@ export async function findPayment(
   id: PaymentId,
 ): Promise<Payment | null> {
   const { rows } = await db.query<PaymentRow>(
-    `select ${PAYMENT_COLUMNS} from payments where account_id = $1 and id = $2`,
+    `select ${COLUMNS} from payments where account_id = $1 and id = $2`,
     [accountId, id],
   )
-  return rows[0] ? paymentFromRow(rows[0]) : null
+  return rows[0] ? fromRow(rows[0]) : null
 }
 
 /** The payment, locked until the transaction ends: whoever decides about it takes this lock first, before any balance. */
 export async function lockPayment(tx: Tx, accountId: AccountId, id: PaymentId): Promise<Payment | null> {
   const { rows } = await tx.query<PaymentRow>(
-    `select ${PAYMENT_COLUMNS} from payments where account_id = $1 and id = $2 for update`,
+    `select ${COLUMNS} from payments where account_id = $1 and id = $2 for update`,
     [accountId, id],
   )
-  return rows[0] ? paymentFromRow(rows[0]) : null
+  return rows[0] ? fromRow(rows[0]) : null
 }
 
 /** Everything about a payment that its life changes. */

@@ -10,7 +10,7 @@ export interface Rate {
   readonly fiat: Fiat
   /** Minor units of the fiat currency per whole coin. */
   readonly ratio: Ratio
-  /** `median:coinbase,kraken,bitstamp`, `fixed`, `sandbox`. */
+  /** `median:bitstamp,coinbase,kraken`, `fixed`, `sandbox`. */
   readonly source: string
   readonly at: Date
 }

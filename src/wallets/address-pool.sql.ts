@@ -1,5 +1,5 @@
 /** Fresh deposit addresses, derived ahead of time so that no request does curve arithmetic. */
-import { type ChainName, networkOfChain } from '../core/assets.ts'
+import { type ChainName, hasAccounts, networkOfChain } from '../core/assets.ts'
 import { InvariantBroken, Refusal } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
@@ -25,7 +25,7 @@ export interface AddressPool {
    */
   issue(tx: Tx, chain: ChainName, accountId: AccountId, paymentId: PaymentId): Promise<string>
   /** Whether an issued address is still the one we derived; checked before a page shows it. */
-  isAuthentic(tx: Pick<Tx, 'query'>, chain: ChainName, address: string): Promise<boolean>
+  isAuthentic(db: Queryable, chain: ChainName, address: string): Promise<boolean>
 }
 
 export function openAddressPool(secrets: Secrets): AddressPool {
@@ -44,9 +44,9 @@ export function openAddressPool(secrets: Secrets): AddressPool {
         )
       return row.address
     },
-    async isAuthentic(tx, chain, address) {
+    async isAuthentic(db, chain, address) {
       const lookup = lookupOfOwn(networkOfChain(chain), address)
-      const row = lookup && (await findAddress(tx, chain, lookup))
+      const row = lookup && (await findAddress(db, chain, lookup))
       return row !== null && row.address === address && isDerived(secrets, row)
     },
   }
@@ -131,8 +131,7 @@ export async function fillAddressPool(db: Database, secrets: Secrets, target: Po
   for (const wallet of await currentWallets(db, secrets)) {
     const key = readAccountKey(wallet.chain, wallet.mode, wallet.xpub)
     const { freshCount, nextFresh, nextOwn } = await poolLevel(db, wallet, target.fresh)
-    const ownEnd =
-      networkOfChain(wallet.chain) === 'ethereum' ? 1n : wallet.nextChange + BigInt(target.change)
+    const ownEnd = hasAccounts(wallet.chain) ? 1n : wallet.nextChange + BigInt(target.change)
     added += await deriveRange(db, secrets, wallet, key, OWN_BRANCH, nextOwn, ownEnd)
     const freshEnd = nextFresh + BigInt(target.fresh - freshCount)
     added += await deriveRange(db, secrets, wallet, key, DEPOSIT_BRANCH, nextFresh, freshEnd)

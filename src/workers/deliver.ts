@@ -1,5 +1,4 @@
 /** Delivers events: claims what is due, sends thousands at once, and lets no slow receiver delay another. */
-
 import { crashPoint } from '../core/crash-point.ts'
 import { showId, type WebhookEndpointId } from '../core/ids.ts'
 import { type ClaimedDelivery, claimDeliveries, releaseDeliveries } from '../events/deliveries.sql.ts'

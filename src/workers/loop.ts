@@ -1,4 +1,5 @@
 /** A loop that does one turn after another until it is stopped, and survives every failure of a turn. */
+import { withoutCredentials } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 
 export interface LoopOptions {
@@ -48,6 +49,8 @@ export function startLoop(options: LoopOptions): Loop {
       } catch (error) {
         if (stopping.signal.aborted) return
         failures += 1
+        // Nodes, exchanges and databases are named by URLs, which hold passwords.
+        if (error instanceof Error) error.message = withoutCredentials(error.message)
         options.log.error(
           { loop: options.name, failures, err: error },
           `a turn of the ${options.name} loop failed; it goes on`,

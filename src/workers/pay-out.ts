@@ -26,14 +26,7 @@ export function startPayer(gateway: Gateway, port: ChainPort, options: { idleMs?
     name: `pay-out ${port.chain}`,
     idleMs: options.idleMs ?? 500,
     log: gateway.log,
-    async turn() {
-      try {
-        return await payTurn(gateway, port, seen)
-      } catch (error) {
-        if (error instanceof Error) error.message = withoutCredentials(error.message)
-        throw error
-      }
-    },
+    turn: () => payTurn(gateway, port, seen),
   })
 }
 

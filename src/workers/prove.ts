@@ -1,6 +1,5 @@
 /** One prover a chain: after every block the books are compared with it. Any number may run; they prove the same. */
 import type { ChainPort } from '../chains/chain.ts'
-import { withoutCredentials } from '../core/errors.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { type ProverMemory, proveBlock } from '../flows/prove-block.ts'
 import { type Loop, startLoop } from './loop.ts'
@@ -12,13 +11,8 @@ export function startProver(gateway: Gateway, port: ChainPort, options: { idleMs
     idleMs: options.idleMs ?? 2_000,
     log: gateway.log,
     async turn() {
-      try {
-        await proveBlock(gateway, port, memory)
-        return false
-      } catch (error) {
-        if (error instanceof Error) error.message = withoutCredentials(error.message)
-        throw error
-      }
+      await proveBlock(gateway, port, memory)
+      return false
     },
   })
 }

@@ -1,18 +1,13 @@
 /** One watcher a chain: takes the lead when nobody has it, looks again and again, and steps back when another leads. */
 import { hostname } from 'node:os'
 import type { ChainPort } from '../chains/chain.ts'
-import { withoutCredentials } from '../core/errors.ts'
 import { type Lease, releaseLease, StaleLease, takeLease } from '../deposits/chain-view.sql.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { meetChain, observeChain } from '../flows/observe-chain.ts'
 import { type Loop, startLoop } from './loop.ts'
 
-export interface WatcherOptions {
-  /** Pause between two looks at a chain that brought nothing new. */
-  readonly idleMs?: number
-}
-
-export function startWatcher(gateway: Gateway, port: ChainPort, options: WatcherOptions = {}): Loop {
+/** @param options.idleMs - Pause between two looks at a chain that brought nothing new. */
+export function startWatcher(gateway: Gateway, port: ChainPort, options: { idleMs?: number } = {}): Loop {
   const holder = `${hostname()}:${process.pid}`
   let met = false
   let lease: Lease | null = null
@@ -38,7 +33,6 @@ export function startWatcher(gateway: Gateway, port: ChainPort, options: Watcher
           gateway.log.info({ chain: port.chain }, 'another watcher leads this chain now')
           return false
         }
-        if (error instanceof Error) error.message = withoutCredentials(error.message)
         throw error
       }
     },

@@ -1,5 +1,4 @@
 /** A world whose gateway keeps its rows in memory. Only to be used where `hooks.ts` is in force. */
-
 import type { Account } from '../../src/accounts/account.ts'
 import { mine } from '../../src/chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../src/chains/simulated/memory.ts'
@@ -20,7 +19,7 @@ import { memoryJournal } from './memory-journal.ts'
 import { seeded } from './random.ts'
 import { Crash, hex, type Mutation, Tables, Violation, type Worker } from './rows/tables.ts'
 import { unsteadyNode } from './unsteady-node.ts'
-import type { Process, World } from './world.ts'
+import { type Process, SIGNER_CONFIG, type World } from './world.ts'
 
 const ACCOUNT: Account = {
   id: '00000000-0000-7000-8000-000000000001' as AccountId,
@@ -110,13 +109,7 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
       db,
       secrets: TEST_SECRETS,
       journal: memoryJournal(tick),
-      config: {
-        limits: {},
-        allowlistWaitMs: null,
-        folder: '',
-        confirmations: {},
-        tokens: { USDC: '', USDT: '' },
-      },
+      config: SIGNER_CONFIG,
       vault: new Map([[chain, keys]]),
       log,
     }

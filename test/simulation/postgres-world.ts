@@ -13,7 +13,7 @@ import { testAccount, testGateway } from '../gateway.ts'
 import { TEST_SECRETS, testMode, testRoot } from '../wallet.ts'
 import { type Dump, writeDump } from './dump.ts'
 import { memoryJournal } from './memory-journal.ts'
-import type { Process, World } from './world.ts'
+import { type Process, SIGNER_CONFIG, type World } from './world.ts'
 
 export async function postgresWorld(chain: SimulatedChainName, seed: number): Promise<World> {
   const gateway = await testGateway({ freshPerChain: 16 })
@@ -29,13 +29,7 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
     db,
     secrets: TEST_SECRETS,
     journal: memoryJournal(async () => {}),
-    config: {
-      limits: {},
-      allowlistWaitMs: null,
-      folder: '',
-      confirmations: {},
-      tokens: { USDC: '', USDT: '' },
-    },
+    config: SIGNER_CONFIG,
     vault: new Map([[chain, chainKeys(testRoot, chain, testMode(chain))]]),
     log: gateway.log,
   }

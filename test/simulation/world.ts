@@ -11,6 +11,15 @@ import type { Lease } from '../../src/deposits/chain-view.sql.ts'
 import type { Gateway } from '../../src/flows/gateway.ts'
 import type { Signer } from '../../src/signer/signer.ts'
 
+/** A signer without limits and allowlist: what a story asks for is signed. */
+export const SIGNER_CONFIG: Signer['config'] = {
+  limits: {},
+  allowlistWaitMs: null,
+  folder: '',
+  confirmations: {},
+  tokens: { USDC: '', USDT: '' },
+}
+
 /** One process that works for the gateway. It knows nothing that it did not read since it started. */
 export interface Process {
   readonly name: string

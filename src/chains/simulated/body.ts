@@ -1,8 +1,8 @@
 /** A simulated transaction as JSON, for the database. */
-import { type Asset, isAsset } from '../../core/assets.ts'
+import { isAsset } from '../../core/assets.ts'
 import { invariant } from '../../core/errors.ts'
 import type { Outpoint } from '../chain.ts'
-import type { SimulatedTransaction } from './ledger.ts'
+import type { Holding, SimulatedTransaction } from './ledger.ts'
 
 interface HoldingBody {
   lookup: string
@@ -15,12 +15,6 @@ interface Body {
   outputs: (HoldingBody & { index: number })[]
   debits: HoldingBody[]
   bid: string
-}
-
-interface Holding {
-  readonly lookup: Uint8Array
-  readonly asset: Asset
-  readonly atoms: bigint
 }
 
 export function writeBody({ txid, claims, outputs, debits, bid }: SimulatedTransaction): string {

@@ -3,7 +3,7 @@
  * kept; a {@link ChainStore} keeps it (PostgreSQL, or memory) and has no opinion. Whoever calls a function that
  * changes the chain holds it alone meanwhile.
  */
-import type { Asset } from '../../core/assets.ts'
+import { type Asset, hasAccounts } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { Block, BlockRef, Outpoint, Output } from '../chain.ts'
 import { elsewhere, type SimulatedChainName } from './network.ts'
@@ -81,9 +81,6 @@ export interface SimulatedStorage {
   change<Result>(work: (store: ChainStore) => Promise<Result>): Promise<Result>
 }
 
-/** Ethereum moves balances; the others move outputs. */
-export const hasAccounts = ({ chain }: Pick<ChainReads, 'chain'>): boolean => chain === 'sim-ethereum'
-
 /** Sends coins out of nowhere to an address. @returns The txid; the transaction waits in the mempool. */
 export async function mint(store: ChainStore, coins: Holding): Promise<string> {
   const txid = store.newHash()
@@ -103,7 +100,7 @@ const outputIndex = (asset: Asset): number => (asset === 'ETH' ? -1 : 0)
 /** Mines blocks; the first takes everything that waits and can be carried out. @returns The new tip. */
 export async function mine(store: ChainStore, count = 1): Promise<BlockRef> {
   const waiting = await store.mempool()
-  const included = hasAccounts(store) ? await payable(store, waiting) : waiting
+  const included = hasAccounts(store.chain) ? await payable(store, waiting) : waiting
   const blocks = newBlocks(store, await store.tip(), count)
   await store.append(
     blocks,
@@ -129,7 +126,7 @@ export async function reorganise(store: ChainStore, depth: number): Promise<Bloc
     )
   }
   const returned = await store.cut(fork.height)
-  if (hasAccounts(store)) {
+  if (hasAccounts(store.chain)) {
     const balances = await balancesOf(store, returned)
     for (const transaction of returned) apply(transaction, balances, -1n)
     await store.setBalances(balances)
@@ -170,7 +167,7 @@ export async function withDescendants(
   while (generation.length > 0) {
     for (const transaction of generation) found.add(transaction.txid)
     const outputs = generation.flatMap(({ txid, outputs }) => outputs.map(({ index }) => ({ txid, index })))
-    const spenders = hasAccounts(store) ? new Map<string, Placed>() : await store.claimants(outputs)
+    const spenders = hasAccounts(store.chain) ? new Map<string, Placed>() : await store.claimants(outputs)
     generation = [...spenders.values()]
       .map((placed) => placed.transaction)
       .filter((transaction) => !found.has(transaction.txid))

@@ -2,13 +2,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Address, OutScript, TEST_NETWORK } from '@scure/btc-signer'
 import { isAddress } from 'viem/utils'
-import type { Asset, ChainName } from '../../core/assets.ts'
+import type { Asset } from '../../core/assets.ts'
 import type { FeeRates } from '../chain.ts'
 
 export const SIMULATED_CHAINS = ['sim-bitcoin', 'sim-litecoin', 'sim-ethereum'] as const
 export type SimulatedChainName = (typeof SIMULATED_CHAINS)[number]
-
-export const isSimulated = (chain: ChainName): chain is SimulatedChainName => chain.startsWith('sim-')
 
 /** Litecoin Core `CTestNetParams`. */
 const LITECOIN_TEST_NETWORK = { bech32: 'tltc', pubKeyHash: 0x6f, scriptHash: 0x3a, wif: 0xef }

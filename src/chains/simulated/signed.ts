@@ -11,6 +11,7 @@ import {
   recoverPublicKey,
   recoverTransactionAddress,
 } from 'viem'
+import { nativeAsset } from '../../core/assets.ts'
 import type { Outpoint, Output } from '../chain.ts'
 import type { Holding, SimulatedTransaction } from './ledger.ts'
 import {
@@ -71,7 +72,7 @@ function readOutputs(chain: 'sim-bitcoin' | 'sim-litecoin', raw: Uint8Array): Re
   for (let index = 0; index < signed.outputsLength; index++) {
     const { script, amount } = signed.getOutput(index)
     if (!script || amount === undefined) return unreadable('bad-txns-vout-empty')
-    outputs.push({ lookup: script, index, asset: chain === 'sim-bitcoin' ? 'BTC' : 'LTC', atoms: amount })
+    outputs.push({ lookup: script, index, asset: nativeAsset(chain), atoms: amount })
   }
   if (claims.length === 0 || outputs.length === 0)
     return unreadable('bad-txns-vin-empty or bad-txns-vout-empty')

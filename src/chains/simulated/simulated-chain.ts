@@ -1,5 +1,5 @@
 /** The port to a simulated chain, wherever it is kept. */
-import type { Asset } from '../../core/assets.ts'
+import { type Asset, hasAccounts, nativeAsset } from '../../core/assets.ts'
 import { invariant, OutsideFailure } from '../../core/errors.ts'
 import type { Database } from '../../db/database.ts'
 import type { ChainPort, ChainTransaction, Mempool, Outpoint } from '../chain.ts'
@@ -8,7 +8,6 @@ import { hints } from './hints.ts'
 import {
   type ChainReads,
   claimKey,
-  hasAccounts,
   holdingKey,
   type SimulatedStorage,
   type SimulatedTransaction,
@@ -33,7 +32,7 @@ const MEMPOOL_BATCH = 500
 
 export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
   const { chain } = reads
-  const accounts = hasAccounts(reads)
+  const accounts = hasAccounts(chain)
   const shown = ({ txid, claims, outputs }: SimulatedTransaction): ChainTransaction => ({
     key: txid,
     hash: txid,
@@ -147,5 +146,5 @@ async function unspent(
     if (!parent?.block || spenders.get(claimKey(outpoint))?.block) continue
     atoms += parent.transaction.outputs.find((output) => output.index === outpoint.index)?.atoms ?? 0n
   }
-  return { [reads.chain === 'sim-bitcoin' ? 'BTC' : 'LTC']: atoms }
+  return { [nativeAsset(reads.chain)]: atoms }
 }

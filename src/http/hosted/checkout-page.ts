@@ -9,7 +9,7 @@ import {
   type BuyerTransaction,
   findBuyerTransaction,
   readTransactionId,
-} from '../../flows/find-buyer-transaction.ts'
+} from '../../flows/find-buyer-transaction.sql.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { offerCoins } from '../../flows/offer-coins.ts'
 import { readCheckoutPage } from '../../flows/read-checkout-page.ts'
