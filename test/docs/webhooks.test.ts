@@ -15,6 +15,7 @@ import { signatureHeaders } from '../../src/events/signature.ts'
 import { startDeliverer } from '../../src/workers/deliver.ts'
 import { call, testApp, testMerchant } from '../api.ts'
 import { testGateway } from '../gateway.ts'
+import { until, waitFor } from '../wait-for.ts'
 
 const gateway = await testGateway({ freshPerChain: 50 })
 const app = await testApp(gateway)
@@ -90,18 +91,16 @@ const RECEIVERS: Readonly<Record<string, Receiver>> = {
   },
 }
 
-async function listensOn(port: number, child: ChildProcess): Promise<void> {
-  for (const end = performance.now() + 30_000; ; ) {
+const listensOn = (port: number, child: ChildProcess): Promise<void> =>
+  until('the receiver listens', async () => {
+    assert.equal(child.exitCode, null, 'the receiver does not start')
     const socket = connect(port, '127.0.0.1')
     const isOpen = await new Promise<boolean>((resolve) => {
       socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
     })
     socket.destroy()
-    if (isOpen) return
-    assert.ok(child.exitCode === null && performance.now() < end, 'the receiver does not start')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
+    return isOpen
+  })
 
 /** Makes a payment and waits until its event was answered. @returns The status of the answer. */
 async function deliveredStatus(endpoint: string): Promise<number | null> {
@@ -111,13 +110,11 @@ async function deliveredStatus(endpoint: string): Promise<number | null> {
   const text = body.replace('1.5', '12345678901234567890.10')
   const created = await call(app, key, 'POST', '/payments', { text })
   assert.equal(created.status, 201, created.text)
-  for (const end = performance.now() + 30_000; ; ) {
+  const attempt = await waitFor('its event was answered', async () => {
     const { data } = await call(app, key, 'GET', `/webhooks/${endpoint}/deliveries?limit=1`)
-    const [attempt] = data.items[0]?.attempts ?? []
-    if (attempt) return attempt.response_status
-    assert.ok(performance.now() < end, JSON.stringify(data))
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    return data.items[0]?.attempts[0] ?? null
+  })
+  return attempt.response_status
 }
 
 for (const [language, { file, start, version }] of Object.entries(RECEIVERS)) {
