@@ -9,7 +9,8 @@ import { post } from '../../src/ledger/post.sql.ts'
 import { storeFeeRates } from '../../src/withdrawals/fee-rates.sql.ts'
 import { call, type Merchant, testApp, testKey, testMerchant } from '../api.ts'
 import { testGateway } from '../gateway.ts'
-import { ENOUGH, misfits, OPERATIONS, type Operation, SCOPES, type Shape } from './contract.ts'
+import { ENOUGH, OPERATIONS, type Operation, SCOPES } from './contract.ts'
+import { misfits, type Shape } from './shapes.ts'
 
 const base = await testGateway({ freshPerChain: 120 })
 const gateway = { ...base, settings: { ...base.settings, webhookAllowPrivate: false } }

@@ -1,25 +1,42 @@
 /**
  * The merchant API's contract as data, written down from its text and not from our code: every operation with its
- * scope, what it takes and refuses, and what it answers. `contract.test.ts` walks it.
+ * scope, what it takes and refuses ({@link Field}), and what it answers ({@link Shape}). `contract.test.ts` walks it.
  */
-
-/** What a value of an answer must look like. `?` allows null. */
-export type Shape = string | { readonly [field: string]: Shape } | readonly [Shape]
-
-/** A field of a body: texts that say why it is refused stand beside the values. */
-export interface Field {
-  readonly required?: true
-  readonly takes: readonly unknown[]
-  /** Answered with 400, naming the field. */
-  readonly refuses: readonly unknown[]
-  /** Understood, and refused by the business with 422. */
-  readonly declines?: readonly unknown[]
-}
-
-export interface Parameter {
-  readonly takes: readonly string[]
-  readonly refuses: readonly string[]
-}
+import {
+  ASSETS,
+  amount,
+  anyText,
+  asset,
+  bound,
+  count,
+  EVENTS,
+  email,
+  type Field,
+  fiat,
+  isOrNot,
+  keys,
+  long,
+  NO_TEXT,
+  order,
+  PAGING,
+  type Parameter,
+  redirect,
+  reference,
+  STATUSES,
+  sort,
+  WALLET,
+  words,
+} from './fields.ts'
+import {
+  CREATED_PAYMENT,
+  CUSTOMER,
+  ENDPOINT,
+  FIGURE,
+  LINK,
+  LISTED_PAYMENT,
+  type Shape,
+  WITHDRAWAL,
+} from './shapes.ts'
 
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -48,162 +65,6 @@ export const SCOPES = [
   'webhooks:read',
   'webhooks:write',
 ]
-
-const ASSETS = ['BTC', 'LTC', 'ETH', 'USDC', 'USDT']
-const FIATS = ['USD', 'EUR', 'GBP']
-const STATUSES = [
-  'pending',
-  'detected',
-  'completed',
-  'overpaid',
-  'underpaid',
-  'expired',
-  'failed',
-  'cancelled',
-]
-const EVENTS = [
-  'payment.created',
-  'payment.confirming',
-  'payment.completed',
-  'payment.expired',
-  'payment.refunded',
-  'payout.completed',
-]
-
-/** No text at all. */
-const NO_TEXT = [null, 7, true, [], {}]
-const NO_NUMBER = [null, '10', '', true, [], {}]
-const long = (length: number) => 'ü'.repeat(length)
-const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`key${i}`, i]))
-
-const asset: Field = { required: true, takes: ASSETS, refuses: [...NO_TEXT, 'btc', 'DOGE', '', '__proto__'] }
-const fiat: Field = { takes: FIATS, refuses: [...NO_TEXT, 'usd', 'CHF', ''] }
-const amount = (required?: true): Field => ({
-  ...(required ? { required } : {}),
-  takes: [0.5, 1, 19.99, 1_000_000],
-  refuses: [...NO_NUMBER, 0, -1, 1.001, 1e-7, 1e300],
-  declines: [0.49, 0.01, 1_000_000.01, 9e12],
-})
-const reference: Field = {
-  takes: ['', 'order-1', long(255), '𝒶'.repeat(255)],
-  refuses: [...NO_TEXT, long(256)],
-}
-const email: Field = {
-  takes: ['a@b.example', 'Ann+1@Shop.Example', `${'a'.repeat(244)}@b.example`],
-  refuses: [...NO_TEXT, '', 'ann', '@', 'a@', '@b', 'a b@c.example', `${'a'.repeat(245)}@b.example`],
-}
-const redirect: Field = {
-  takes: ['https://shop.example/thanks?o=7#x', 'http://localhost:3000/', `https://s.example/${'x'.repeat(2_030)}`],
-  refuses: [...NO_TEXT, '', '/thanks', 'javascript:alert(1)', 'data:text/html,x', 'ftp://s.example', `https://s.example/${'x'.repeat(2_031)}`],
-} // biome-ignore format: a table
-const PAGING = {
-  page: { takes: ['1', '2', '9007199254740991'], refuses: ['0', '-1', '1.5', 'one', '', '1e1', '99999999999999999999'] },
-  limit: { takes: ['1', '25', '100'], refuses: ['0', '101', '-1', 'all', ''] },
-  order: { takes: ['asc', 'desc'], refuses: ['ASC', 'up', ''] },
-  start_date: { takes: ['2026-01-31', '2026-01-31T12:00:00Z', '2026-01-31T12:00:00.123+02:00'], refuses: ['', 'today', '2026-02-30', '31.01.2026', '1767225600'] },
-  end_date: { takes: ['2026-01-31', '2026-01-31T12:00:00Z'], refuses: ['', 'today', '2026-13-01', '2026-01-31T25:00:00Z'] },
-} // biome-ignore format: a table
-const sort = (takes: readonly string[]): Parameter => ({
-  takes,
-  refuses: ['', 'name', 'ID', 'constructor', 'id;--'],
-})
-const words = (takes: readonly string[]): Parameter => ({
-  takes: [...takes, takes.join(',')],
-  refuses: ['', ',', `${takes[0]},`, 'nothing', `${takes[0]}, ${takes[1]}`, takes[0]?.toUpperCase() === takes[0] ? `${takes[0]}`.toLowerCase() : `${takes[0]}`.toUpperCase()],
-}) // biome-ignore format: a table
-const isOrNot: Parameter = { takes: ['is', 'is_not'], refuses: ['', 'not', 'IS'] }
-const anyText: Parameter = { takes: ['x', '%', "' or 1=1 --", 'ü'], refuses: ['\0'] }
-const bound: Parameter = {
-  takes: ['0', '10', '10.5', '10.55'],
-  refuses: ['', 'x', '-1', '1.001', '1e3', '0x10'],
-}
-const count: Parameter = { takes: ['0', '3'], refuses: ['', 'x', '-1', '1.5'] }
-
-const LISTED_PAYMENT = {
-  id: 'pay',
-  status: 'payment status',
-  asset: 'asset',
-  net_fiat: 'fiat',
-  fiat_currency: 'currency',
-  reference: 'string?',
-  created_at: 'time',
-}
-const CREATED_PAYMENT = {
-  ...LISTED_PAYMENT,
-  network: 'network',
-  fiat_amount: 'fiat',
-  fee_fiat: 'fiat',
-  confirmations: 'integer',
-  expires_at: 'time',
-  deposit: {
-    address: 'string',
-    asset: 'asset',
-    network: 'network',
-    expected_amount: 'decimal',
-    expected_amount_atoms: 'atoms',
-    qr_data: 'string',
-    status: 'payment status',
-    confirmations: 'integer',
-    required_confirmations: 'integer',
-    expires_at: 'time',
-  },
-  // Stored and returned as it is (contract, POST /payments).
-  metadata: 'object',
-}
-const CUSTOMER = {
-  id: 'cus',
-  email: 'string',
-  name: 'string?',
-  order_count: 'integer',
-  total_spent: 'fiat',
-  created_at: 'time',
-}
-const LINK = {
-  id: 'plink',
-  label: 'string',
-  amount: 'fiat',
-  currency: 'currency',
-  uses: 'integer',
-  is_active: 'boolean',
-  created_at: 'time',
-}
-const ENDPOINT = {
-  id: 'whk',
-  url: 'string',
-  events: ['string'],
-  is_active: 'boolean',
-  created_at: 'time',
-} as const
-const WITHDRAWAL = {
-  id: 'wd',
-  status: 'withdrawal status',
-  asset: 'asset',
-  network: 'network',
-  amount_atoms: 'atoms',
-  fee_atoms: 'atoms',
-  net_atoms: 'atoms',
-  destination_address: 'string',
-  tx_hash: 'string?',
-  created_at: 'time',
-}
-const FIGURE = { value: 'fiat', previous: 'fiat', series: [{ date: 'date', value: 'fiat' }] } as const
-
-/** Of the simulated Litecoin, the coin that `ORDER` names. */
-const WALLET = 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0'
-const order: Operation['body'] = {
-  asset: { required: true, takes: ['LTC'], refuses: asset.refuses },
-  amount: {
-    required: true,
-    takes: ['0.01', '0.00100001', '1', '1.0'],
-    refuses: [null, 1, true, [], {}, '', '0', '-1', '+1', '1e-3', '1,5', ' 1', '.5', '1.', '01', '0.000000001', 'NaN', '9'.repeat(90)],
-    declines: ['0.00000001', '100000'],
-  },
-  destination_address: {
-    required: true,
-    takes: [WALLET, 'tltc1pqypqxpq9qcrsszg2pvxq6rs0zqg3yyc5z5tpwxqergd3c8g7rusq2d8qj4'].slice(0, 1),
-    refuses: [...NO_TEXT, '', 'wallet', WALLET.slice(0, -1), `${WALLET.slice(0, -1)}q`, WALLET.toUpperCase().replace('TLTC', 'tltc'), 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9', 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx', `0x${'1'.repeat(40)}`, 'x'.repeat(129)],
-  },
-} // biome-ignore format: a table
 
 /** A body that is accepted, for each operation that takes one. */
 export const ENOUGH: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -465,55 +326,3 @@ export const OPERATIONS: readonly Operation[] = [
     ours: { kind: 'string', payment_id: 'string?', failure_reason: 'string?' },
   },
 ] // biome-ignore format: a table
-
-const PREFIXED = (prefix: string) => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`)
-const TEXTS: Readonly<Record<string, RegExp>> = {
-  string: /^/,
-  time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
-  date: /^\d{4}-\d\d-\d\d$/,
-  atoms: /^(0|[1-9]\d*)$/,
-  decimal: /^(0|[1-9]\d*)(\.\d*[1-9])?$/,
-  asset: /^(BTC|LTC|ETH|USDC|USDT)$/,
-  network: /^(bitcoin|litecoin|ethereum)$/,
-  currency: /^(USD|EUR|GBP)$/,
-  'payment status': new RegExp(`^(${STATUSES.join('|')})$`),
-  'withdrawal status': /^(requested|broadcast|completed|failed)$/,
-  whsec: /^whsec_[A-Za-z0-9+/]{43}=$/,
-  ...Object.fromEntries(
-    ['pay', 'cus', 'wd', 'whk', 'plink', 'cs'].map((prefix) => [prefix, PREFIXED(prefix)]),
-  ),
-}
-
-/** Where a value is not of the shape; empty when it is. A shape of no fields allows any. */
-export function misfits(value: unknown, shape: Shape, path = 'data'): string[] {
-  if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) return [`${path} is no array`]
-    return value.flatMap((item, index) => misfits(item, shape[0], `${path}.${index}`))
-  }
-  if (typeof shape === 'object') {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return [`${path} is no object`]
-    const fields = shape as Readonly<Record<string, Shape>>
-    const wanted = Object.keys(fields)
-    if (wanted.length === 0) return []
-    return [
-      ...Object.keys(value)
-        .filter((name) => !wanted.includes(name))
-        .map((name) => `${path}.${name} is not in the contract`),
-      ...Object.entries(fields).flatMap(([name, inner]) =>
-        name in value
-          ? misfits((value as Record<string, unknown>)[name], inner, `${path}.${name}`)
-          : [`${path}.${name} is missing`],
-      ),
-    ]
-  }
-  const kind = String(shape).replace('?', '')
-  if (value === null && kind !== shape) return []
-  const fits =
-    kind === 'fiat' ? typeof value === 'number' && value >= 0 && Number(value.toFixed(2)) === value
-    : kind === 'integer' ? Number.isSafeInteger(value) && Number(value) >= 0
-    : kind === 'boolean' ? typeof value === 'boolean'
-    : kind === 'true' ? value === true
-    : kind === 'object' ? typeof value === 'object' && value !== null && !Array.isArray(value)
-    : typeof value === 'string' && TEXTS[kind]?.test(value) === true // biome-ignore format: a table
-  return fits ? [] : [`${path} is ${JSON.stringify(value)}, not ${shape}`]
-}
