@@ -1,5 +1,4 @@
 /** An installation: a database of the test run's PostgreSQL, on which whole Becks are started, killed, stopped and woken. */
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -9,11 +8,9 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import type { Account } from '../src/accounts/account.ts'
-import { insertAccount } from '../src/accounts/accounts.sql.ts'
-import { SCOPES } from '../src/accounts/api-key.ts'
-import { createApiKey } from '../src/accounts/api-keys.sql.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { freePort } from '../src/db/embedded.ts'
+import { testMerchant } from './api.ts'
 import { type BeckProcess, startBeckProcess } from './beck-process.ts'
 import { testDatabaseUrl } from './database.ts'
 
@@ -30,33 +27,23 @@ export interface Installation {
   /** Starts a Beck on this database and waits until it is ready. `env` goes on top. */
   start(env?: Readonly<Record<string, string>>): Promise<RunningBeck>
   /** Calls the API of a running Beck. */
-  call(
-    beck: RunningBeck,
-    method: string,
-    path: string,
-    body?: object,
-  ): Promise<{ status: number; data: Answer; error: Answer }>
+  call(beck: RunningBeck, ...asked: Parameters<Call>): ReturnType<Call>
 }
 
+export type Call = (
+  method: string,
+  path: string,
+  body?: object,
+) => Promise<{ status: number; data: Answer; error: Answer }>
+
 // biome-ignore lint/suspicious/noExplicitAny: answers are walked by tests that assert on what they find
-type Answer = any
+export type Answer = any
 
 /** @param blockMs - Milliseconds between simulated blocks. */
 export async function testInstallation(options: { blockMs?: number } = {}): Promise<Installation> {
   const url = await testDatabaseUrl()
   const db = openDatabase({ url, connectionsMax: 4 })
-  const account = await insertAccount(db, {
-    name: 'Shop',
-    email: 'shop@example.com',
-    mode: 'test',
-    currency: 'USD',
-  })
-  const { key } = await createApiKey(db, {
-    accountId: account.id,
-    mode: 'test',
-    name: 'all',
-    scopes: [...SCOPES],
-  })
+  const { account, key } = await testMerchant(db)
   const dataDir = await mkdtemp(join(tmpdir(), 'beck-process-'))
   after(async () => {
     await db.close()
@@ -81,30 +68,22 @@ export async function testInstallation(options: { blockMs?: number } = {}): Prom
       await beck.hears((object) => 'url' in object)
       return { url: `http://127.0.0.1:${port}`, process: beck }
     },
-    async call(beck, method, path, body) {
-      const answer = await fetch(`${beck.url}/v1${path}`, {
-        method,
-        headers: { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) },
-        ...(body && { body: JSON.stringify(body) }),
-      })
-      const { data, error } = (await answer.json()) as { data: Answer; error: Answer }
-      return { status: answer.status, data, error }
-    },
+    call: (beck, ...asked) => callsTo(beck.url, key)(...asked),
   }
 }
 
-/** Waits for a state; fails with its name when it does not come. */
-export async function until(
-  state: string,
-  isThere: () => Promise<boolean>,
-  withinMs = 30_000,
-): Promise<void> {
-  const deadline = Date.now() + withinMs
-  while (!(await isThere())) {
-    assert.ok(Date.now() < deadline, `it did not come to this within ${withinMs} ms: ${state}`)
-    await new Promise((resolve) => setTimeout(resolve, 25))
+/** The API at an origin, for the owner of a key. */
+export const callsTo =
+  (origin: string, key: string): Call =>
+  async (method, path, body) => {
+    const answer = await fetch(`${origin}/v1${path}`, {
+      method,
+      headers: { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const { data, error } = (await answer.json()) as { data: Answer; error: Answer }
+    return { status: answer.status, data, error }
   }
-}
 
 export interface Received {
   readonly id: string

@@ -25,6 +25,8 @@ import { settleNext } from '../src/workers/settle.ts'
 import { startWatcher } from '../src/workers/watch.ts'
 import { testAccount, testGateway, testPayment } from './gateway.ts'
 import { type Answer, type Ask, KILL_CONFIRMATIONS } from './kill-protocol.ts'
+import { type Random, seeded } from './simulation/random.ts'
+import { until } from './wait-for.ts'
 import { TEST_SECRETS } from './wallet.ts'
 
 /** Every step of request, hold, refusal, broadcast and confirmation in the server. */
@@ -153,46 +155,44 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
   }
 
   /** A moment in the life of a merchant, and of a chain. */
-  const live = async (random: () => number, spoiltShare: number) => {
+  const live = async (random: Random, spoiltPercent: number) => {
     if ((await openCount()) < OPEN_MAX) {
-      const assets = ASSETS[chain]
-      const asset = assets[Math.floor(random() * assets.length)] ?? assets[0]
-      const amount = ((AMOUNTS[asset] ?? 1) * (1 + Math.floor(random() * 9))).toFixed(6)
+      const asset = random.pick<Asset>(ASSETS[chain])
+      const amount = ((AMOUNTS[asset] ?? 1) * (1 + random.below(9))).toFixed(6)
       const ask: Ask = {
         key: `ask-${asked.length}`,
         asset,
         amount,
         destination: randomDestination(chain, random),
-        spoilt: random() < spoiltShare,
+        spoilt: random.percent(spoiltPercent),
       }
       asked.push(ask)
       if (server?.isAlive()) server.child.send(ask, () => {})
     }
-    const chance = random()
-    if (chance < 0.08) await bumpOne(random)
-    if (chance > 0.97)
+    const chance = random.below(100)
+    if (chance < 8) await bumpOne(random)
+    if (chance >= 97)
       await db.transaction(async (tx) => {
-        await reorganise(await lockSimulatedChain(tx, chain), 1 + Math.floor(random() * 3))
+        await reorganise(await lockSimulatedChain(tx, chain), 1 + random.below(3))
       })
-    else if (chance > 0.4) await mine(1)
+    else if (chance >= 40) await mine(1)
     await fillAddressPool(db, TEST_SECRETS, { fresh: 2, change: 20 })
     await setTimeout(30)
   }
-  const bumpOne = async (random: () => number) => {
+  const bumpOne = async (random: Random) => {
     const { rows } = await db.query<{ line: string }>(
       `select distinct line from signed_transactions
        where chain = $1 and outcome is null and block_height is null and sent_at is not null order by line`,
       [chain],
     )
-    const one = rows[Math.floor(random() * rows.length)]
-    if (one) await wishBump(db, chain, one.line)
+    if (rows.length > 0) await wishBump(db, chain, random.pick(rows).line)
   }
 
   return {
     async kill(step, seed) {
-      const random = randomOf(seed)
-      const pass = 1 + Math.floor(random() * 3)
-      const spoiltShare = /refuse/.test(step) ? 0.5 : 0.05
+      const random = seeded(seed, 1)
+      const pass = 1 + random.below(3)
+      const spoiltPercent = /refuse/.test(step) ? 50 : 5
       const inSigner = step.startsWith('signer:')
       if (inSigner) {
         await signer?.end()
@@ -211,7 +211,7 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
       const deadline = Date.now() + HIT_WITHIN_MS
       while (victim.isAlive()) {
         assert.ok(Date.now() < deadline, `seed ${seed}: the kill at ${step}#${pass} on ${chain} did not hit`)
-        await live(random, spoiltShare)
+        await live(random, spoiltPercent)
       }
       assert.equal(
         await victim.died,
@@ -228,16 +228,20 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
 
     async prove() {
       await ensureRunning()
-      await until('everything came to its end', async () => {
-        await ensureRunning()
-        await mine(1)
-        await fillAddressPool(db, TEST_SECRETS, { fresh: 2, change: 20 })
-        const { rowCount: unsettled } = await db.query(
-          `select from signed_transactions where outcome is null union all
+      await until(
+        'everything came to its end',
+        async () => {
+          await ensureRunning()
+          await mine(1)
+          await fillAddressPool(db, TEST_SECRETS, { fresh: 2, change: 20 })
+          const { rowCount: unsettled } = await db.query(
+            `select from signed_transactions where outcome is null union all
            select from sweeps where status not in ('done', 'failed')`,
-        )
-        return unsettled === 0 && (await openCount()) === 0
-      })
+          )
+          return unsettled === 0 && (await openCount()) === 0
+        },
+        HIT_WITHIN_MS,
+      )
       const { rows: withdrawals } = await db.query<Row>(
         'select id, asset, status, destination, amount_atoms, net_atoms from withdrawals',
       )
@@ -341,29 +345,10 @@ function run(args: readonly string[], step: string, env: NodeJS.ProcessEnv, ipc:
   }
 }
 
-async function until(state: string, isThere: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + HIT_WITHIN_MS
-  while (!(await isThere())) {
-    assert.ok(Date.now() < deadline, `it did not come to this: ${state}`)
-    await setTimeout(30)
-  }
-}
-
 /** A wallet that nobody else pays, of its network's kind. */
-function randomDestination(chain: SimulatedChainName, random: () => number): string {
-  const bytes = Uint8Array.from({ length: 20 }, () => Math.floor(random() * 256))
+function randomDestination(chain: SimulatedChainName, random: Random): string {
+  const bytes = Uint8Array.from({ length: 20 }, () => random.below(256))
   const network = networkOfChain(chain)
   if (network === 'ethereum') return getAddress(`0x${Buffer.from(bytes).toString('hex')}`)
   return bech32.encode(network === 'bitcoin' ? 'tb' : 'tltc', [0, ...bech32.toWords(bytes)])
-}
-
-/** Numbers from 0 to 1 that follow from a seed (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

@@ -19,7 +19,8 @@ export async function suspend(child: ChildProcess): Promise<void> {
   }
 }
 
-async function standsStill(pid: number): Promise<boolean> {
+/** Whether the kernel holds every thread of a process: stopped by a signal. */
+export async function standsStill(pid: number): Promise<boolean> {
   if (process.platform !== 'linux')
     return (await execute('ps', ['-o', 'state=', '-p', String(pid)])).stdout.trim().startsWith('T')
   const threads = await readdir(`/proc/${pid}/task`)

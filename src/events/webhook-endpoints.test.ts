@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
+import { testAccount } from '../../test/gateway.ts'
 import { type AccountId, newId, type WebhookEndpointId } from '../core/ids.ts'
 import { openSecrets } from '../core/secrets.ts'
 import { announce } from './announce.sql.ts'
@@ -17,18 +18,9 @@ import {
 
 const db = await testDatabase()
 const secrets = openSecrets(randomBytes(32))
-const account = await newAccount()
-const stranger = await newAccount()
+const { id: account } = await testAccount({ db })
+const { id: stranger } = await testAccount({ db })
 const url = 'https://shop.example/hook'
-
-async function newAccount(): Promise<AccountId> {
-  const id = newId('acct')
-  await db.query(
-    `insert into accounts (id, name, email, mode, currency) values ($1, 'Shop', 'shop@example.com', 'test', 'EUR')`,
-    [id],
-  )
-  return id
-}
 
 const create = () =>
   db.transaction((tx) =>

@@ -6,7 +6,7 @@ import { type Account, readAccountDraft } from '../accounts/account.ts'
 import { findAccount, insertAccount } from '../accounts/accounts.sql.ts'
 import { ASSETS, type Asset, FIAT_CURRENCIES } from '../core/assets.ts'
 import { invariant, Refusal } from '../core/errors.ts'
-import { newId } from '../core/ids.ts'
+import { newId, newRowId } from '../core/ids.ts'
 import { fiatToNumber } from '../core/money.ts'
 import { DAY_MS, HOUR_MS, utcDay } from '../core/time.ts'
 import type { Payment } from '../payments/payment.ts'
@@ -49,7 +49,7 @@ async function bookAt(
   [debit, credit]: readonly [string, string],
   atoms: bigint,
 ) {
-  const entry = newId('evt')
+  const entry = newRowId()
   await db.query('insert into journal_entries (account_id, id, cause, created_at) values ($1, $2, $3, $4)', [
     account.id,
     entry,

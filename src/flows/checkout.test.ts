@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { testSession } from '../../test/gateway.ts'
 import { type Story, tellStory } from '../../test/story.ts'
-import type { Account } from '../accounts/account.ts'
 import { findPaymentLink, insertPaymentLink, setPaymentLinkActive } from '../checkout/payment-links.sql.ts'
 import type { Asset } from '../core/assets.ts'
 import { invariant, Refusal } from '../core/errors.ts'
@@ -11,7 +11,6 @@ import {
   type Checkout,
   cancelCheckout,
   checkoutUrl,
-  createSession,
   openPaymentLink,
   paymentLinkUrl,
   pickCoin,
@@ -23,21 +22,11 @@ import { offerCoins } from './offer-coins.ts'
 /** A price of 100 dollars is exactly one litecoin. */
 const COIN = 100_000_000n
 
-const ASKED: SessionRequest = {
-  amountMinor: 100_00n,
-  currency: null,
-  label: 'Order 7',
-  reference: 'order-7',
-  customerEmail: null,
-  successUrl: null,
-  cancelUrl: null,
-}
-
 const inTx = <R>(story: Story, work: Parameters<typeof story.gateway.db.transaction<R>>[0]) =>
   story.gateway.db.transaction<R>(work)
 
-const start = (story: Story, request: Partial<SessionRequest> = {}, account: Account = story.account) =>
-  inTx(story, (tx) => createSession(story.gateway, tx, account, { ...ASKED, ...request }))
+const start = (story: Story, request: Partial<SessionRequest> = {}) =>
+  testSession(story.gateway, story.account, { reference: 'order-7', ...request })
 
 const pick = (
   story: Story,

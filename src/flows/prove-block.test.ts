@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { DESTINATIONS, tellPayouts } from '../../test/payout-story.ts'
 import { payOnce } from '../../test/payouts.ts'
 import type { ChainPort } from '../chains/chain.ts'
+import { OutsideFailure } from '../core/errors.ts'
 import { readHealth } from './health.ts'
 import { type ProverMemory, proveBlock } from './prove-block.ts'
 import { reconcile, unfreeze } from './reconcile.ts'
@@ -61,7 +62,13 @@ test('a node that is silent, or elsewhere, proves nothing and freezes nothing', 
   await story.mine(1)
   assert.equal(await proveBlock(story.gateway, story.port), 'unproven', 'the watcher has not seen the block')
   await story.look()
+  const fail = async () => {
+    throw new OutsideFailure('the node does not answer', { retryable: true })
+  }
+  for (const silent of [{ tip: fail }, { holdings: fail }])
+    assert.equal(await proveBlock(story.gateway, { ...story.port, ...silent }), 'unproven')
   assert.equal(await proveBlock(story.gateway, story.port), 'proven')
+  assert.equal((await story.gateway.db.query('select from freezes')).rowCount, 0)
 })
 
 test('the past is added up once: a sum that is wrong is found out, and freezes nothing', async () => {

@@ -3,6 +3,9 @@ import test, { describe } from 'node:test'
 import { testPayment } from '../../test/gateway.ts'
 import { TEST_RATES } from '../../test/rates.ts'
 import { type Story, tellStory } from '../../test/story.ts'
+import { post } from '../ledger/post.sql.ts'
+import type { Payment } from '../payments/payment.ts'
+import { markWindowsOver } from '../payments/payments.sql.ts'
 import { fixedRates } from '../rates/fixed.ts'
 import { acceptPayment } from './resolve-payment.ts'
 
@@ -10,8 +13,11 @@ import { acceptPayment } from './resolve-payment.ts'
 const COIN = 100_000_000n
 const NET = 99_000_000n
 
-const statuses = async (story: Story, ...payments: Parameters<Story['read']>[0][]) =>
+const statuses = async (story: Story, ...payments: Payment[]) =>
   Promise.all(payments.map(async (payment) => (await story.read(payment)).status))
+
+const accept = ({ gateway, account }: Story, payment: Payment) =>
+  gateway.db.transaction((tx) => acceptPayment(gateway, tx, account, payment.id))
 
 describe('a payment on a chain with six confirmations', () => {
   test('the exact amount: seen, confirmed, credited less the fee, told once', async () => {
@@ -42,9 +48,7 @@ describe('a payment on a chain with six confirmations', () => {
   test('a lower amount is held, and a top-up within the window completes it at the locked rate', async () => {
     const story = await tellStory()
     const payment = await testPayment(story.gateway, story.account)
-    await story.pay(payment, 60_000_000n)
-    await story.mine(6)
-    await story.look()
+    await story.payAndConfirm(payment, 60_000_000n)
     assert.deepEqual(await statuses(story, payment), ['underpaid'])
     assert.equal(await story.balance('unresolved'), 60_000_000n)
     await story.proveBooks()
@@ -61,31 +65,24 @@ describe('a payment on a chain with six confirmations', () => {
   test('a higher amount credits the quote and holds the excess until it is accepted', async () => {
     const story = await tellStory()
     const payment = await testPayment(story.gateway, story.account)
-    await story.pay(payment, COIN + 50_000_000n)
-    await story.mine(6)
-    await story.look()
+    await story.payAndConfirm(payment, COIN + 50_000_000n)
     assert.deepEqual(await statuses(story, payment), ['overpaid'])
     assert.equal(await story.balance('available'), NET)
     assert.equal(await story.balance('unresolved'), 50_000_000n)
-    await story.gateway.db.transaction((tx) => acceptPayment(story.gateway, tx, story.account, payment.id))
+    await accept(story, payment)
     const accepted = await story.read(payment)
     assert.equal(accepted.status, 'completed')
     assert.equal(accepted.net_fiat, 148.5)
     assert.equal(await story.balance('available'), NET + 49_500_000n)
     assert.deepEqual((await story.events()).filter((type) => type === 'payment.completed').length, 1)
     await story.proveBooks()
-    await assert.rejects(
-      story.gateway.db.transaction((tx) => acceptPayment(story.gateway, tx, story.account, payment.id)),
-      { reason: 'nothing_to_accept' },
-    )
+    await assert.rejects(accept(story, payment), { reason: 'nothing_to_accept' })
   })
 
   test('a further deposit to a completed payment makes it overpaid and tells nobody twice', async () => {
     const story = await tellStory()
     const payment = await testPayment(story.gateway, story.account)
-    await story.pay(payment, COIN)
-    await story.mine(6)
-    await story.look()
+    await story.payAndConfirm(payment, COIN)
     await story.pay(payment, 1_000_000n)
     await story.look()
     assert.deepEqual(await statuses(story, payment), ['completed'])
@@ -138,9 +135,7 @@ describe('a payment on a chain with six confirmations', () => {
   test('a reorganisation after completion takes the credit back and settles again without a second event', async () => {
     const story = await tellStory()
     const payment = await testPayment(story.gateway, story.account, { customerEmail: 'buyer@example.com' })
-    const txid = await story.pay(payment, COIN)
-    await story.mine(6)
-    await story.look()
+    const txid = await story.payAndConfirm(payment, COIN)
     await story.reorganise(6)
     await story.look()
     assert.deepEqual(await statuses(story, payment), ['detected'])
@@ -167,10 +162,7 @@ describe('a payment on a chain with six confirmations', () => {
   test('a reversal that finds the money withdrawn is a loss, paid back when the payment settles again', async () => {
     const story = await tellStory()
     const payment = await testPayment(story.gateway, story.account)
-    await story.pay(payment, COIN)
-    await story.mine(6)
-    await story.look()
-    const { post } = await import('../ledger/post.sql.ts')
+    await story.payAndConfirm(payment, COIN)
     const withdraw = { asset: 'LTC', debit: 'available', credit: 'held', atoms: 90_000_000n } as const
     await story.gateway.db.transaction((tx) =>
       post(tx, {
@@ -198,7 +190,6 @@ describe('a payment on a chain with six confirmations', () => {
     const payment = await testPayment(story.gateway, story.account)
     await story.look()
     await story.endWindow(payment)
-    const { markWindowsOver } = await import('../payments/payments.sql.ts')
     assert.equal(await story.gateway.db.transaction((tx) => markWindowsOver(tx, 10)), 0)
     assert.deepEqual(await statuses(story, payment), ['pending'])
     await story.look()
@@ -211,9 +202,7 @@ describe('a payment on a chain with six confirmations', () => {
     const payment = await testPayment(story.gateway, story.account)
     await story.endWindow(payment)
     await story.look()
-    await story.pay(payment, 50_000_000n)
-    await story.mine(6)
-    await story.look()
+    await story.payAndConfirm(payment, 50_000_000n)
     const late = await story.read(payment)
     assert.equal(late.status, 'expired')
     assert.deepEqual(
@@ -221,7 +210,7 @@ describe('a payment on a chain with six confirmations', () => {
       [[true, 'confirmed']],
     )
     assert.equal(await story.balance('unresolved'), 50_000_000n)
-    await story.gateway.db.transaction((tx) => acceptPayment(story.gateway, tx, story.account, payment.id))
+    await accept(story, payment)
     const accepted = await story.read(payment)
     assert.deepEqual([accepted.status, accepted.net_fiat, accepted.fee_fiat], ['completed', 49.5, 0.5])
     assert.equal(await story.balance('available'), 49_500_000n)
@@ -277,9 +266,7 @@ describe('a payment on a chain with six confirmations', () => {
     for (const payment of [enough, little]) await story.endWindow(payment)
     await story.look()
     await story.pay(enough, COIN)
-    await story.pay(little, COIN - 1_000_000n)
-    await story.mine(6)
-    await story.look()
+    await story.payAndConfirm(little, COIN - 1_000_000n)
     assert.deepEqual(await statuses(story, enough, little), ['completed', 'expired'])
     await story.proveBooks()
   })
@@ -287,9 +274,7 @@ describe('a payment on a chain with six confirmations', () => {
   test('dust is recorded and moves nothing', async () => {
     const story = await tellStory()
     const payment = await testPayment(story.gateway, story.account)
-    await story.pay(payment, 2_939n)
-    await story.mine(6)
-    await story.look()
+    await story.payAndConfirm(payment, 2_939n)
     const shown = await story.read(payment)
     assert.equal(shown.status, 'pending')
     assert.equal(shown.deposits.length, 1)
@@ -300,9 +285,7 @@ describe('a payment on a chain with six confirmations', () => {
 test('a coin that reaches the address of a payment in another coin is held and shown', async () => {
   const story = await tellStory({ chain: 'sim-ethereum' })
   const payment = await testPayment(story.gateway, story.account, { asset: 'ETH' })
-  await story.pay(payment, 5_000_000n, 'USDC')
-  await story.mine(12)
-  await story.look()
+  await story.payAndConfirm(payment, 5_000_000n, 'USDC')
   const shown = await story.read(payment)
   assert.equal(shown.status, 'pending')
   assert.deepEqual(

@@ -1,23 +1,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
-import { testPayment } from '../../test/gateway.ts'
+import { testAccount, testPayment } from '../../test/gateway.ts'
 import { tellStory } from '../../test/story.ts'
 import { invariant } from '../core/errors.ts'
-import { newId } from '../core/ids.ts'
 import { adjustCustomer, upsertCustomer } from './customers.sql.ts'
 import { findCustomer, listCustomers } from './list-customers.sql.ts'
 
 const db = await testDatabase()
 
-async function newAccount() {
-  const id = newId('acct')
-  await db.query(
-    "insert into accounts (id, name, email, mode, currency) values ($1, 'Shop', 'shop@example.com', 'test', 'USD')",
-    [id],
-  )
-  return id
-}
+const newAccount = async () => (await testAccount({ db })).id
 
 test('an email is one customer per account, whatever its case, and keeps its first spelling', async () => {
   const [shop, other] = [await newAccount(), await newAccount()]

@@ -1,27 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
+import { testAccount } from '../../test/gateway.ts'
 import { fillTestWallets, TEST_SECRETS, testMode, testXpub } from '../../test/wallet.ts'
-import { type AccountId, newId } from '../core/ids.ts'
+import { newId } from '../core/ids.ts'
 import { openSecrets } from '../core/secrets.ts'
-import type { Database } from '../db/database.ts'
 import { fillAddressPool, openAddressPool } from './address-pool.sql.ts'
 import { DEPOSIT_BRANCH, readAccountKey } from './derivation.ts'
 import { publishWallet } from './wallets.sql.ts'
 
-async function account(db: Database): Promise<AccountId> {
-  const id = newId('acct')
-  await db.query(
-    `insert into accounts (id, name, email, mode, currency) values ($1, 'Shop', 'a@b.example', 'live', 'EUR')`,
-    [id],
-  )
-  return id
-}
-
 test('concurrent payments never get one address twice, and a rolled-back one gives its address back', async () => {
   const db = await testDatabase({ connectionsMax: 20 })
   const { pool } = await fillTestWallets(db, { freshPerChain: 50, chains: ['bitcoin'] })
-  const owner = await account(db)
+  const { id: owner } = await testAccount({ db }, 'live')
   const issue = () => db.transaction((tx) => pool.issue(tx, 'bitcoin', owner, newId('pay')))
   await assert.rejects(
     db.transaction(async (tx) => {
@@ -56,7 +47,7 @@ test('two fillers at once derive the same addresses once', async () => {
 test('a tampered row is refused, whatever was changed in it', async () => {
   const db = await testDatabase()
   const { pool } = await fillTestWallets(db, { freshPerChain: 8, chains: ['bitcoin', 'ethereum'] })
-  const owner = await account(db)
+  const { id: owner } = await testAccount({ db }, 'live')
   const issue = () => db.transaction((tx) => pool.issue(tx, 'ethereum', owner, newId('pay')))
   const first = await issue()
 
@@ -88,7 +79,7 @@ test('an xpub that nobody published under our key derives nothing', async () => 
 test('a new keystore retires the old wallet: fresh addresses come from the new one only', async () => {
   const db = await testDatabase()
   const { pool } = await fillTestWallets(db, { freshPerChain: 4, chains: ['bitcoin'] })
-  const owner = await account(db)
+  const { id: owner } = await testAccount({ db }, 'live')
   const other = { chain: 'bitcoin', mode: 'regtest', xpub: testXpub('ethereum') } as const
   await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other))
   await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other))

@@ -1,141 +1,28 @@
+/** What an endpoint is sent, when it is tried again, and when it is given up. */
 import assert from 'node:assert/strict'
-import { fork } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import test, { after, afterEach } from 'node:test'
+import test from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { testDatabase } from '../../test/database.ts'
-import { type AccountId, newId, type WebhookEndpointId } from '../core/ids.ts'
-import { SILENT } from '../core/log.ts'
-import { openSecrets } from '../core/secrets.ts'
-import { announce } from '../events/announce.sql.ts'
+import { ok, type Received, receiver, settled, testDeliveries, tried } from '../../test/deliveries.ts'
 import {
-  createWebhookEndpoint,
   deleteWebhookEndpoint,
   findWebhookEndpoint,
   rotateWebhookSecret,
 } from '../events/webhook-endpoints.sql.ts'
-import { type DelivererOptions, startDeliverer } from './deliver.ts'
 import { startForgetter } from './forget.ts'
-import type { Loop } from './loop.ts'
 
-const db = await testDatabase()
-const key = randomBytes(32)
-const ports = { db, secrets: openSecrets(key), log: SILENT, settings: { webhookAllowPrivate: true } }
-const account = newId('acct')
-await db.query(
-  `insert into accounts (id, name, email, mode, currency) values ($1, 'Shop', 'shop@example.com', 'test', 'EUR')`,
-  [account],
-)
-
-const running: Loop[] = []
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((loop) => loop.stop()))
-  await db.query(`update webhook_endpoints set is_active = false`)
-  await db.query(`update deliveries set status = 'cancelled', due_at = null where status = 'pending'`)
-})
-
-function deliverer(options: DelivererOptions = {}): Loop {
-  const loop = startDeliverer(ports, { idleMs: 10, drainMs: 500, ...options })
-  running.push(loop)
-  return loop
-}
-
-interface Received {
-  readonly id: string
-  readonly headers: IncomingHttpHeaders
-  readonly body: string
-  readonly response: ServerResponse
-}
-
-/** A receiver that answers as told, and whoever waits for its n-th request. */
-async function receiver(answer: (received: Received, nth: number) => void) {
-  const requests: Received[] = []
-  const server = createServer(async (request, response) => {
-    const body = Buffer.concat(await Array.fromAsync(request)).toString()
-    const received = { id: String(request.headers['webhook-id']), headers: request.headers, body, response }
-    requests.push(received)
-    answer(received, requests.length)
-    server.emit('received')
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return {
-    requests,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-    async count(expected: number) {
-      while (requests.length < expected)
-        await once(server, 'received', { signal: AbortSignal.timeout(10_000) })
-    },
-  }
-}
-
-const ok = ({ response }: Received) => response.end('thanks')
-const never = () => {}
-
-const endpoint = (
-  url: string,
-  events: readonly ('payment.created' | 'payment.completed')[] = ['payment.created'],
-) => db.transaction((tx) => createWebhookEndpoint(tx, ports.secrets, { accountId: account, url, events }))
-
-let causes = 0
-const happen = (cause = `payment:${++causes}:created`, accountId: AccountId = account) =>
-  db.transaction((tx) =>
-    announce(tx, { accountId, type: 'payment.created', cause, data: { id: 'pay_1', cause } }),
-  )
-
-interface DeliveryRow {
-  readonly status: string
-  readonly attempts: number
-  readonly dueInMs: number | null
-  readonly tries: { status: number | null; start: string | null; error: string | null }[]
-}
-
-const deliveriesOf = async (id: WebhookEndpointId): Promise<DeliveryRow[]> => {
-  const { rows } = await db.query<DeliveryRow>(
-    `select d.status, d.attempts, (extract(epoch from d.due_at - now()) * 1000)::float8 as "dueInMs",
-       coalesce((select json_agg(json_build_object('status', a.response_status, 'start', a.response_start,
-           'error', a.error) order by a.number)
-         from delivery_attempts a where a.delivery_id = d.id), '[]') as tries
-     from deliveries d where d.endpoint_id = $1 order by d.id`,
-    [id],
-  )
-  return rows
-}
-
-/** Waits for a state of the deliveries of an endpoint. */
-async function until(id: WebhookEndpointId, holds: (rows: DeliveryRow[]) => boolean): Promise<DeliveryRow[]> {
-  const end = performance.now() + 10_000
-  for (;;) {
-    const rows = await deliveriesOf(id)
-    if (holds(rows)) return rows
-    assert.ok(performance.now() < end, `never came: ${JSON.stringify(rows)}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-const settled = (rows: DeliveryRow[]) => rows.every(({ status }) => status !== 'pending')
-const tried = (rows: DeliveryRow[]) => rows.every(({ attempts }) => attempts > 0)
-const makeDue = (id: WebhookEndpointId) =>
-  db.query(`update deliveries set due_at = now() where endpoint_id = $1 and status = 'pending'`, [id])
-
-/** Waits until the endpoint is marked as failing, or no longer is: that follows the record of the attempt. */
-async function failing(id: WebhookEndpointId, expected = true): Promise<void> {
-  for (const end = performance.now() + 10_000; ; ) {
-    const { rows } = await db.query<{ failing: boolean }>(
-      'select failing_since is not null as failing from webhook_endpoints where id = $1',
-      [id],
-    )
-    if (rows[0]?.failing === expected) return
-    assert.ok(performance.now() < end)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
+const {
+  db,
+  account,
+  ports,
+  deliverer,
+  endAfterTest,
+  endpoint,
+  happen,
+  deliveriesOf,
+  until,
+  makeDue,
+  failing,
+} = await testDeliveries()
 
 test('an event arrives once, signed, at each endpoint subscribed to it, and the attempt is kept', async () => {
   const [first, second, other] = [await receiver(ok), await receiver(ok), await receiver(ok)]
@@ -288,154 +175,13 @@ test('a deleted endpoint gets nothing, even what was announced while it was dele
   assert.equal(shop.requests.length, 0)
 })
 
-test('one slow endpoint with a long backlog delays nobody else', async () => {
-  const [slow, fast] = [await receiver(never), await receiver(ok)]
-  const { endpoint: blocked } = await endpoint(slow.url)
-  for (let n = 0; n < 60; n++) await happen()
-  await db.query('update webhook_endpoints set is_active = false where id = $1', [blocked.id])
-  const { endpoint: quick } = await endpoint(fast.url)
-  for (let n = 0; n < 60; n++) await happen()
-  await db.query('update webhook_endpoints set is_active = true where id = $1', [blocked.id])
-  deliverer({ inFlightMax: 20, perEndpointMax: 10, sender: { timeoutMs: 30_000 } })
-  await slow.count(10)
-  const rows = await until(quick.id, settled)
-  assert.equal(rows.length, 60)
-  assert.equal(slow.requests.length, 10)
-})
-
-test('an endpoint that fails holds few places until it succeeds again', async () => {
-  let works = false
-  const shop = await receiver(({ response }) => {
-    if (works) response.end()
-  })
-  const { endpoint: made } = await endpoint(shop.url)
-  for (let n = 0; n < 30; n++) await happen()
-  await db.query('update webhook_endpoints set failing_since = now() where id = $1', [made.id])
-  deliverer({ perEndpointMax: 10, perFailingEndpointMax: 2, sender: { timeoutMs: 200 } })
-  await shop.count(2)
-  await until(made.id, (rows) => rows.filter(({ attempts }) => attempts > 0).length >= 2)
-  assert.ok(shop.requests.length <= 4)
-  works = true
-  await until(made.id, (rows) => rows.filter(({ status }) => status === 'delivered').length >= 26)
-})
-
-test('the events of one payment arrive one after the other', async () => {
-  const order: string[] = []
-  let open = 0
-  const shop = await receiver(({ body, response }) => {
-    open += 1
-    assert.equal(open, 1)
-    order.push(JSON.parse(body).data.cause)
-    setImmediate(() => {
-      open -= 1
-      response.end()
-    })
-  })
-  const { endpoint: made } = await endpoint(shop.url)
-  const steps = ['created', 'confirming', 'completed', 'refunded'].map((step) => `payment:one:${step}`)
-  for (const step of steps) await happen(step)
-  deliverer()
-  await until(made.id, settled)
-  assert.deepEqual(order, steps)
-})
-
-test('two workers share the queue, and nothing is sent twice', async () => {
-  const shop = await receiver(({ response }) => setTimeout(() => response.end(), 5))
-  const { endpoint: made } = await endpoint(shop.url)
-  for (let n = 0; n < 300; n++) await happen()
-  deliverer({ inFlightMax: 7 })
-  deliverer({ inFlightMax: 11 })
-  await until(made.id, settled)
-  assert.equal(shop.requests.length, 300)
-  assert.equal(new Set(shop.requests.map(({ id }) => id)).size, 300)
-})
-
-test('a worker killed in mid-delivery is not counted, and the event comes once more with the same id', async () => {
-  const shop = await receiver((received, nth) => {
-    if (nth > 1) ok(received)
-  })
-  const { endpoint: made } = await endpoint(shop.url)
-  await happen()
-  const child = fork(
-    new URL('../../test/deliver-until-killed.ts', import.meta.url),
-    [db.url, key.toString('hex')],
-    {
-      stdio: 'inherit',
-    },
-  )
-  const died = once(child, 'exit')
-  await shop.count(1)
-  child.kill('SIGKILL')
-  await died
-  const [leased] = await deliveriesOf(made.id)
-  assert.deepEqual([leased?.status, leased?.attempts, leased?.tries], ['pending', 0, []])
-  assert.ok(leased?.dueInMs && leased.dueInMs > 0 && leased.dueInMs <= 60_000)
-  // A minute passes.
-  await db.query(`update deliveries set due_at = due_at - interval '1 minute' where endpoint_id = $1`, [
-    made.id,
-  ])
-  deliverer()
-  const [row] = await until(made.id, settled)
-  assert.deepEqual([row?.status, row?.attempts], ['delivered', 1])
-  assert.equal(shop.requests.length, 2)
-  assert.equal(shop.requests[0]?.id, shop.requests[1]?.id)
-})
-
-test('a worker that stops gives back what it cuts off, uncounted and due at once', async () => {
-  const shop = await receiver((received, nth) => {
-    if (nth > 2) ok(received)
-  })
-  const { endpoint: made } = await endpoint(shop.url)
-  await happen()
-  await happen()
-  const first = deliverer({ drainMs: 20 })
-  await shop.count(2)
-  await first.stop()
-  for (const row of await deliveriesOf(made.id)) {
-    assert.deepEqual([row.status, row.attempts], ['pending', 0])
-    assert.ok(row.dueInMs !== null && row.dueInMs <= 0)
-  }
-  deliverer()
-  const rows = await until(made.id, settled)
-  assert.deepEqual(
-    rows.map(({ status, attempts }) => [status, attempts]),
-    [
-      ['delivered', 1],
-      ['delivered', 1],
-    ],
-  )
-})
-
-test('a worker that woke up after its lease ended changes nothing, unless it succeeded', async () => {
-  const waiting: Received[] = []
-  const shop = await receiver((received) => void waiting.push(received))
-  const { endpoint: made } = await endpoint(shop.url)
-  await happen()
-  await happen()
-  deliverer()
-  await shop.count(2)
-  // Another worker claimed both after a minute.
-  await db.query(`update deliveries set due_at = due_at + interval '30 seconds' where endpoint_id = $1`, [
-    made.id,
-  ])
-  const [first, second] = waiting
-  first?.response.writeHead(500).end()
-  second?.response.end()
-  const rows = await until(made.id, (all) => all.some(({ status }) => status === 'delivered'))
-  await running.pop()?.stop()
-  assert.deepEqual(rows.map(({ status, attempts }) => [status, attempts]).sort(), [
-    ['delivered', 1],
-    ['pending', 0],
-  ])
-})
-
 test('events go after thirty days with their deliveries and attempts, unless one still waits', async () => {
   const shop = await receiver(ok)
   const { endpoint: made } = await endpoint(shop.url)
   await happen()
-  deliverer()
+  const worker = deliverer()
   await until(made.id, settled)
-  await running.pop()?.stop()
+  await worker.stop()
   await happen()
   const events = async () =>
     await db.query<{ id: string }>('select event_id as id from deliveries where endpoint_id = $1', [made.id])
@@ -445,8 +191,7 @@ test('events go after thirty days with their deliveries and attempts, unless one
   await early.stop()
   assert.equal((await events()).rows.length, 2)
   await db.query(`update events set created_at = now() - interval '31 days'`)
-  const forgetter = startForgetter(ports, { idleMs: 10 })
-  running.push(forgetter)
+  endAfterTest(startForgetter(ports, { idleMs: 10 }))
   const kept = await until(made.id, (rows) => rows.length === 1)
   assert.deepEqual(
     kept.map(({ status }) => status),

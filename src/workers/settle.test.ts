@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testPayment } from '../../test/gateway.ts'
 import { tellStory } from '../../test/story.ts'
+import { refundPayment } from '../flows/request-withdrawal.ts'
+import { storeFeeRates } from '../withdrawals/fee-rates.sql.ts'
 import { type SetAside, settleNext } from './settle.ts'
 
 const COIN = 100_000_000n
@@ -10,9 +12,7 @@ test('a payment that can not be decided about holds up no other, and the operato
   const story = await tellStory()
   const { gateway, account } = story
   const stuck = await testPayment(gateway, account)
-  await story.pay(stuck, COIN / 2n)
-  await story.mine(6)
-  await story.look()
+  await story.payAndConfirm(stuck, COIN / 2n)
   // Somebody took away what was held for it.
   await gateway.db.query("update balances set atoms = 0 where kind = 'unresolved'")
   await story.pay(stuck, COIN / 2n)
@@ -41,24 +41,16 @@ test('a refunded part pays for nothing any more: a top-up after it is held for s
   const story = await tellStory()
   const { gateway, account } = story
   const payment = await testPayment(gateway, account)
-  await story.pay(payment, COIN / 2n)
-  await story.mine(6)
-  await story.look()
-  const { refundPayment } = await import('../flows/request-withdrawal.ts')
-  const { storeFeeRates } = await import('../withdrawals/fee-rates.sql.ts')
+  await story.payAndConfirm(payment, COIN / 2n)
   await storeFeeRates(gateway.db, 'sim-litecoin', { rate: 10_000n, priorityRate: 0n })
   const destination = 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0'
   await gateway.db.transaction((tx) =>
     refundPayment(gateway, tx, account, payment.id, { destination, amount: null }),
   )
-  await story.pay(payment, COIN / 2n)
-  await story.mine(6)
-  await story.look()
+  await story.payAndConfirm(payment, COIN / 2n)
   assert.equal((await story.read(payment)).status, 'underpaid')
   assert.equal(await story.balance('unresolved'), COIN / 2n)
-  await story.pay(payment, COIN / 2n)
-  await story.mine(6)
-  await story.look()
+  await story.payAndConfirm(payment, COIN / 2n)
   assert.equal((await story.read(payment)).status, 'completed')
   await story.proveBooks()
 })

@@ -5,10 +5,11 @@ import type { FastifyInstance } from 'fastify'
 import type { Page } from 'playwright-core'
 import { showId } from '../../src/core/ids.ts'
 import { parseDecimal } from '../../src/core/money.ts'
-import { createSession, readCheckout } from '../../src/flows/checkout.ts'
+import { readCheckout } from '../../src/flows/checkout.ts'
 import type { HostedPagesOptions } from '../../src/http/hosted/hosted.ts'
 import { testApp } from '../api.ts'
 import { startBrowser } from '../browser.ts'
+import { testSession } from '../gateway.ts'
 import { NO_LIMITS } from '../hosted.ts'
 import { ethereumRoad } from './ethereum-road.ts'
 import { litecoinRoad } from './litecoin-road.ts'
@@ -26,17 +27,7 @@ async function openCheckout(
 ) {
   const app: FastifyInstance = await testApp(road.gateway, { hosted: { limits: NO_LIMITS, ...hosted } })
   const origin = await app.listen({ port: 0, host: '127.0.0.1' })
-  const session = await road.gateway.db.transaction((tx) =>
-    createSession(road.gateway, tx, road.account, {
-      amountMinor: 25_00n,
-      currency: null,
-      label: 'Order 7',
-      reference: null,
-      customerEmail: null,
-      successUrl: null,
-      cancelUrl: null,
-    }),
-  )
+  const session = await testSession(road.gateway, road.account, { amountMinor: 25_00n })
   const page = await (await browser.newContext({ locale: 'en-US' })).newPage()
   page.setDefaultTimeout(LIMIT_MS)
   await prepare?.(page)

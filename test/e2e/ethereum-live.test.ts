@@ -3,88 +3,36 @@
  * the API alone. Beck is killed while deposits are swept and payouts are on their way; the next start goes on.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, it } from 'node:test'
-import { freePort } from '../../src/db/embedded.ts'
+import { it } from 'node:test'
 import { startAnvil } from '../anvil.ts'
-import { startBeckProcess } from '../beck-process.ts'
-import { testDatabaseUrl } from '../database.ts'
-import { startReceiver, until } from '../installation.ts'
+import { type Answer, startReceiver } from '../installation.ts'
+import { liveInstallation } from '../live-installation.ts'
+import { until } from '../wait-for.ts'
 
 const ETHER = 10n ** 18n
-/** On a machine that does much else. */
-const LIMIT_MS = 120_000
 const anvil = await startAnvil()
 const tokens = { USDC: await anvil.deploy('UsdCoin'), USDT: await anvil.deploy('TetherToken') }
-const port = await freePort()
-const dataDir = await mkdtemp(join(tmpdir(), 'beck-live-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
-const environment = {
-  PORT: String(port),
-  DATABASE_URL: await testDatabaseUrl(),
-  BECK_DATA_DIR: dataDir,
-  BECK_SECRET_KEY: Buffer.alloc(32, 7).toString('hex'),
-  BECK_KEYSTORE_PASSPHRASE: 'correct horse battery staple',
+const { start, beck, openAccount } = await liveInstallation({
   ETHEREUM_RPC_URL: anvil.url,
   ETHEREUM_WS_URL: anvil.wsUrl,
   ETHEREUM_NETWORK: 'dev',
   USDC_CONTRACT: tokens.USDC,
   USDT_CONTRACT: tokens.USDT,
   BECK_CONFIRMATIONS: 'ETH=3,USDC=3,USDT=3',
-  BECK_RATES: 'fixed:BTC/USD=65000,LTC/USD=100,ETH/USD=2500,USDC/USD=1,USDT/USD=1',
   BECK_SIGNER_LIMITS: 'ETH=tx:1,day:5;USDC=tx:1000,day:5000;USDT=tx:1000',
-  BECK_WEBHOOK_ALLOW_PRIVATE: '1',
-  BECK_SANDBOX_BLOCK_MS: '0',
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: answers are walked by tests that assert on what they find
-type Answer = any
-
-/** What a command of `beck` prints. */
-async function beck(...args: readonly string[]): Promise<Answer> {
-  const command = startBeckProcess(args, environment)
-  const answer = await command.hears(() => true)
-  assert.equal(await command.ended, 0)
-  return answer
-}
-
-async function start() {
-  const running = startBeckProcess(['start'], environment)
-  await running.hears((object) => 'url' in object)
-  return running
-}
+})
 
 it('a gateway takes, sweeps and pays out ether, USDC and USDT, killed on the way', {
   timeout: 300_000,
 }, async () => {
   let running = await start()
-  const draft = ['--name', 'Shop', '--email', 'shop@example.com', '--mode', 'live', '--currency', 'USD']
-  const account = await beck('accounts', 'create', ...draft)
-  const { key } = await beck('keys', 'create', '--account', account.id, '--name', 'all', '--scopes', 'all')
-  const call = async (
-    method: string,
-    path: string,
-    body?: object,
-  ): Promise<{ status: number; data: Answer }> => {
-    const answer = await fetch(`http://127.0.0.1:${port}/v1${path}`, {
-      method,
-      headers: { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    return { status: answer.status, data: ((await answer.json()) as { data: Answer }).data }
-  }
+  const call = await openAccount()
   /** Blocks come until it is so, as they do. */
   const untilMined = (what: string, isSo: () => Promise<boolean>) =>
-    until(
-      what,
-      async () => {
-        await anvil.mine()
-        return isSo()
-      },
-      LIMIT_MS,
-    )
+    until(what, async () => {
+      await anvil.mine()
+      return isSo()
+    })
   await beck('wallet', 'init')
   const { wallets } = await beck('wallet', 'show')
   const hotWallet = wallets.find((wallet: Answer) => wallet.chain === 'ethereum').hot_wallet

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { markWindowsOver } from '../../src/payments/payments.sql.ts'
-import { call, testApp, testMerchant } from '../api.ts'
 import { ethereumRoad } from './ethereum-road.ts'
+import { outlastOutage } from './outage.ts'
 
 const road = await ethereumRoad()
 const { anvil, gateway } = road
-const app = await testApp(gateway)
-const { key } = await testMerchant(gateway.db, { mode: 'live' })
 const buyer = anvil.accounts[2] ?? ''
 const rival = anvil.accounts[3] ?? ''
 for (const account of [buyer, rival]) await anvil.call(road.usdc, 'transfer', [account, 10n ** 12n])
@@ -122,32 +119,7 @@ describe('a real Ethereum node that is stopped', () => {
     await anvil.mine()
     await anvil.stop()
     await assert.rejects(road.follow(), /did not answer/)
-
-    // Its last answer is 16 s old, and both windows ended meanwhile.
-    await gateway.db.query(
-      "update chains set viewed_at = viewed_at - interval '16 seconds' where chain = 'ethereum'",
-    )
-    await gateway.db.query(
-      "update payments set expires_at = now() - interval '1 second' where id = any($1)",
-      [[waiting.id, paid.id]],
-    )
-    const order = { body: { asset: 'USDC', fiat_amount: 25 } }
-    const refused = await call(app, key, 'POST', '/payments', order)
-    assert.deepEqual([refused.status, refused.error?.reason], [503, 'chain_unavailable'])
-    assert.equal(await gateway.db.transaction((tx) => markWindowsOver(tx, 100)), 0)
-
-    await anvil.start()
-    await road.confirm()
-    await gateway.db.transaction((tx) => markWindowsOver(tx, 100))
-    await road.follow()
-    assert.equal((await road.show(waiting)).status, 'expired')
-    const late = await road.show(paid)
-    assert.deepEqual(
-      [late.status, late.deposits[0]?.late],
-      ['completed', false],
-      'its block is older than the window',
-    )
-    assert.equal((await call(app, key, 'POST', '/payments', order)).status, 201)
+    await outlastOutage(road, { waiting, paid }, () => anvil.start())
   })
 
   it('and has mined a hundred blocks alone is followed through all of them', async () => {

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, describe, it } from 'node:test'
 import type { Payment, PaymentStatus } from '../../src/payments/payment.ts'
-import { markWindowsOver } from '../../src/payments/payments.sql.ts'
 import { startSettler } from '../../src/workers/settle.ts'
 import { startWatcher } from '../../src/workers/watch.ts'
-import { call, testApp, testMerchant } from '../api.ts'
 import { litecoinRoad } from './litecoin-road.ts'
+import { outlastOutage } from './outage.ts'
 
 const road = await litecoinRoad()
 const { node, gateway } = road
-const app = await testApp(gateway)
-const { key } = await testMerchant(gateway.db, { mode: 'live' })
 const LIFE = ['payment.created', 'payment.confirming', 'payment.completed']
 
 describe('a real Litecoin node that is stopped', () => {
@@ -23,29 +20,7 @@ describe('a real Litecoin node that is stopped', () => {
     await node.mine()
     await node.stop()
     await assert.rejects(road.follow(), /cannot be reached/)
-
-    // Its last answer is 16 s old, and both windows ended meanwhile.
-    await gateway.db.query(
-      "update chains set viewed_at = viewed_at - interval '16 seconds' where chain = 'litecoin'",
-    )
-    for (const payment of [waiting, paid]) await road.endWindow(payment)
-    const order = { body: { asset: 'LTC', fiat_amount: 25 } }
-    const refused = await call(app, key, 'POST', '/payments', order)
-    assert.deepEqual([refused.status, refused.error?.reason], [503, 'chain_unavailable'])
-    assert.equal(await gateway.db.transaction((tx) => markWindowsOver(tx, 100)), 0)
-
-    await node.start()
-    await road.confirm()
-    await gateway.db.transaction((tx) => markWindowsOver(tx, 100))
-    await road.follow()
-    assert.equal((await road.show(waiting)).status, 'expired')
-    const late = await road.show(paid)
-    assert.deepEqual(
-      [late.status, late.deposits[0]?.late],
-      ['completed', false],
-      'its block is older than the end of the window',
-    )
-    assert.equal((await call(app, key, 'POST', '/payments', order)).status, 201)
+    await outlastOutage(road, { waiting, paid }, () => node.start())
   })
 })
 

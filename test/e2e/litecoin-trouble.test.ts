@@ -104,8 +104,10 @@ describe('a reorganisation on a real Litecoin node', () => {
     assert.deepEqual(await road.statusOf(payment), ['failed', ['replaced']])
     assert.equal(await road.balance('LTC', 'available'), before)
     assert.deepEqual(await road.events(payment), [...LIFE, 'payment.expired'])
-    const { rows } = await gateway.db.query<{ kind: string }>('select kind from alerts')
-    assert.ok(rows.length > 0, 'the operator hears of it')
+    const { rows } = await gateway.db.query<{ kind: string }>('select kind from alerts where subject = $1', [
+      `payment:${payment.id}:settle:1`,
+    ])
+    assert.deepEqual(rows, [{ kind: 'settlement_reversed' }], 'the operator hears of it')
   })
 
   it('that only moves a deposit to another block of the same height counts it once', async () => {

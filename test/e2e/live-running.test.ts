@@ -1,90 +1,26 @@
-/**
- * A gateway for live coins as its operator runs it: one process and its signer, on a Bitcoin and a Litecoin node, set up
- * and asked with the command line and the API alone.
- */
+/** A gateway for live coins on a Bitcoin and a Litecoin node: one process and its signer. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, describe, it } from 'node:test'
-import { freePort } from '../../src/db/embedded.ts'
-import { startBeckProcess } from '../beck-process.ts'
-import { testDatabaseUrl } from '../database.ts'
+import { describe, it } from 'node:test'
 import { startNodeOf } from '../dressed-node.ts'
-import { startReceiver, until } from '../installation.ts'
+import { type Answer, startReceiver } from '../installation.ts'
+import { liveInstallation } from '../live-installation.ts'
+import { until } from '../wait-for.ts'
 
 const nodes = { bitcoin: await startNodeOf('bitcoin'), litecoin: await startNodeOf('litecoin') }
-const port = await freePort()
-const dataDir = await mkdtemp(join(tmpdir(), 'beck-live-'))
-after(() => rm(dataDir, { recursive: true, force: true }))
-const environment = {
-  PORT: String(port),
-  DATABASE_URL: await testDatabaseUrl(),
-  BECK_DATA_DIR: dataDir,
-  BECK_SECRET_KEY: Buffer.alloc(32, 7).toString('hex'),
-  BECK_KEYSTORE_PASSPHRASE: 'correct horse battery staple',
+const { start, beck, openAccount } = await liveInstallation({
   BITCOIN_RPC_URL: nodes.bitcoin.proxy.rpcUrl,
   BITCOIN_NETWORK: 'regtest',
   LITECOIN_RPC_URL: nodes.litecoin.proxy.rpcUrl,
   LITECOIN_NETWORK: 'regtest',
-  BECK_RATES: 'fixed:BTC/USD=65000,LTC/USD=100,ETH/USD=2500,USDC/USD=1,USDT/USD=1',
   BECK_SIGNER_LIMITS: 'BTC=tx:1,day:5;LTC=tx:100,day:500',
-  BECK_WEBHOOK_ALLOW_PRIVATE: '1',
-  BECK_SANDBOX_BLOCK_MS: '0',
-}
-
-/** What a command of `beck` prints. */
-async function beck(...args: readonly string[]): Promise<Record<string, unknown>> {
-  const command = startBeckProcess(args, environment)
-  const answer = await command.hears(() => true)
-  assert.equal(await command.ended, 0)
-  return answer
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: answers are walked by tests that assert on what they find
-type Answer = any
+})
 
 describe('live accounts of a running gateway', () => {
   it('take and pay out Bitcoin and Litecoin, set up with the command line alone', {
     timeout: 240_000,
   }, async () => {
-    const running = startBeckProcess(['start'], environment)
-    await running.hears((object) => 'url' in object)
-    const account = await beck(
-      'accounts',
-      'create',
-      '--name',
-      'Shop',
-      '--email',
-      'shop@example.com',
-      '--mode',
-      'live',
-      '--currency',
-      'USD',
-    )
-    const { key } = await beck(
-      'keys',
-      'create',
-      '--account',
-      String(account.id),
-      '--name',
-      'all',
-      '--scopes',
-      'all',
-    )
-    const call = async (
-      method: string,
-      path: string,
-      body?: object,
-    ): Promise<{ status: number; data: Answer; error: Answer }> => {
-      const answer = await fetch(`http://127.0.0.1:${port}/v1${path}`, {
-        method,
-        headers: { 'x-api-key': String(key), ...(body && { 'content-type': 'application/json' }) },
-        ...(body && { body: JSON.stringify(body) }),
-      })
-      const { data, error } = (await answer.json()) as { data: Answer; error: Answer }
-      return { status: answer.status, data, error }
-    }
+    const running = await start()
+    const call = await openAccount()
     const before = await call('POST', '/payments', { asset: 'BTC', fiat_amount: 650 })
     assert.deepEqual([before.status, before.error.reason], [503, 'no_address'])
 

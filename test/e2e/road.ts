@@ -4,7 +4,6 @@ import type { Account } from '../../src/accounts/account.ts'
 import type { ChainPort } from '../../src/chains/chain.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { findChainView, releaseLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
-import { createPayment } from '../../src/flows/create-payment.ts'
 import type { Gateway } from '../../src/flows/gateway.ts'
 import { meetChain, observeChain } from '../../src/flows/observe-chain.ts'
 import { proveBlock } from '../../src/flows/prove-block.ts'
@@ -13,7 +12,7 @@ import { reconcile } from '../../src/flows/reconcile.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import type { PaymentView } from '../../src/payments/payment-view.ts'
 import { settleNext } from '../../src/workers/settle.ts'
-import { type TestGateway, testAccount, testGateway } from '../gateway.ts'
+import { type TestGateway, testAccount, testGateway, testPayment } from '../gateway.ts'
 
 export interface Road {
   readonly gateway: TestGateway
@@ -57,16 +56,7 @@ export async function openRoad(
       // Nothing is quoted on an old view; a watcher that runs looks every second, and a busy machine tells slowly.
       const view = await findChainView(gateway.db, port.chain)
       if (!view?.viewedAt || Date.now() - view.viewedAt.getTime() > 5_000) await road.follow()
-      return gateway.db.transaction((tx) =>
-        createPayment(gateway, tx, account, {
-          asset,
-          fiatMinor: dollars * 100n,
-          fiatCurrency: 'USD',
-          reference: null,
-          customerEmail: null,
-          metadata: null,
-        }),
-      )
+      return testPayment(gateway, account, { asset, fiatMinor: dollars * 100n })
     },
     async follow() {
       while ((await observeChain(gateway, port, lease)).behind);
@@ -104,7 +94,7 @@ export async function openRoad(
     },
     async prove() {
       const proof = await reconcile(gateway.db, [port])
-      assert.deepEqual(proof.differences, [])
+      assert.deepEqual([proof.differences, proof.unproven], [[], []])
       assert.ok(proof.holdings.length > 0)
       // What runs after every block sees nothing either: healthy books never freeze.
       assert.notEqual(await proveBlock(gateway, port), 'unlike')

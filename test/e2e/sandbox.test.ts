@@ -16,6 +16,7 @@ import { startWatcher } from '../../src/workers/watch.ts'
 import { type ApiAnswer, call, testApp, testKey, testMerchant } from '../api.ts'
 import { testGateway } from '../gateway.ts'
 import { testSigner } from '../payouts.ts'
+import { until, waitFor } from '../wait-for.ts'
 
 const loops = new Map<Queue, Loop>()
 const others: Loop[] = []
@@ -49,17 +50,17 @@ const create = (asset: string): Promise<ApiAnswer['data']> => post('/payments', 
 const get = async (id: string): Promise<ApiAnswer['data']> =>
   (await call(app, key, 'GET', `/payments/${id}`)).data
 
-/** Waits until the payment is so; ten seconds are far more than the loops need. */
-async function shown(id: string, is: (payment: ApiAnswer['data']) => boolean): Promise<ApiAnswer['data']> {
-  const deadline = Date.now() + 10_000
-  for (;;) {
+/** Waits until the payment is so. */
+const shown = (id: string, is: (payment: ApiAnswer['data']) => boolean): Promise<ApiAnswer['data']> =>
+  waitFor(`payment ${id} is so: ${is}`, async () => {
     const payment = await get(id)
-    if (is(payment)) return payment
-    assert.ok(Date.now() < deadline, `stays ${JSON.stringify(payment)}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
-const becomes = (id: string, status: string) => shown(id, (payment) => payment.status === status)
+    return is(payment) ? payment : null
+  })
+const becomes = (id: string, status: string): Promise<ApiAnswer['data']> =>
+  waitFor(`payment ${id} is ${status}`, async () => {
+    const payment = await get(id)
+    return payment.status === status ? payment : null
+  })
 
 async function eventsOf(id: string): Promise<string[]> {
   const { rows } = await gateway.db.query<{ type: string }>(
@@ -251,14 +252,12 @@ test('a withdrawal of every coin arrives, and the hot wallet has the gas for it'
     assert.ok(['requested', 'broadcast'].includes(withdrawal.status))
     asked.push(withdrawal.id)
   }
-  const deadline = Date.now() + 60_000
-  for (;;) {
+  await until('every withdrawal is completed', async () => {
     for (const network of NETWORKS) await post('/sandbox/blocks', { network })
     const answer: ApiAnswer = await call(app, key, 'GET', '/withdrawals')
     const statuses = asked.map((id) => answer.data.find((each: { id: string }) => each.id === id).status)
-    if (statuses.every((status) => status === 'completed')) break
-    assert.ok(Date.now() < deadline, `withdrawals stay ${statuses}: ${answer.text}`)
-  }
+    return statuses.every((status) => status === 'completed')
+  })
 })
 
 test('the books balance after all of this', async () => {

@@ -63,18 +63,22 @@ test('a reader sees a block and its transactions, or neither', async () => {
   await send(chain, wallet('sim-bitcoin', 1).address, 'BTC', 1_000n)
   await chain.change((store) => mine(store))
   let writing = true
+  let seen = 0
   const writer = (async () => {
     for (let round = 0; round < 20; round++) {
       await chain.change((store) => reorganise(store, 1))
       await chain.change((store) => mine(store))
     }
+  })().finally(() => {
     writing = false
-  })()
+  })
   while (writing) {
     const tip = await reads.tip()
     const block = await reads.block(tip.hash)
     // Empty blocks are those of the branch, which has even heights.
     if (block) assert.equal(block.transactions.length, block.height % 2 === 1 ? 1 : 0)
+    if (block) seen += 1
   }
   await writer
+  assert.ok(seen > 0, 'blocks were read while they changed')
 })

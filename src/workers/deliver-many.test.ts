@@ -1,0 +1,150 @@
+/** Many deliveries and many workers at once: who waits for whom, and what becomes of a worker that ends. */
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import test from 'node:test'
+import { never, ok, type Received, receiver, settled, testDeliveries } from '../../test/deliveries.ts'
+
+const { db, key, deliverer, endpoint, happen, deliveriesOf, until } = await testDeliveries()
+
+test('one slow endpoint with a long backlog delays nobody else', async () => {
+  const [slow, fast] = [await receiver(never), await receiver(ok)]
+  const { endpoint: blocked } = await endpoint(slow.url)
+  for (let n = 0; n < 60; n++) await happen()
+  await db.query('update webhook_endpoints set is_active = false where id = $1', [blocked.id])
+  const { endpoint: quick } = await endpoint(fast.url)
+  for (let n = 0; n < 60; n++) await happen()
+  await db.query('update webhook_endpoints set is_active = true where id = $1', [blocked.id])
+  deliverer({ inFlightMax: 20, perEndpointMax: 10, sender: { timeoutMs: 30_000 } })
+  await slow.count(10)
+  const rows = await until(quick.id, settled)
+  assert.equal(rows.length, 60)
+  assert.equal(slow.requests.length, 10)
+})
+
+test('an endpoint that fails holds few places until it succeeds again', async () => {
+  let works = false
+  const shop = await receiver(({ response }) => {
+    if (works) response.end()
+  })
+  const { endpoint: made } = await endpoint(shop.url)
+  for (let n = 0; n < 30; n++) await happen()
+  await db.query('update webhook_endpoints set failing_since = now() where id = $1', [made.id])
+  deliverer({ perEndpointMax: 10, perFailingEndpointMax: 2, sender: { timeoutMs: 200 } })
+  await shop.count(2)
+  await until(made.id, (rows) => rows.filter(({ attempts }) => attempts > 0).length >= 2)
+  assert.ok(shop.requests.length <= 4)
+  works = true
+  await until(made.id, (rows) => rows.filter(({ status }) => status === 'delivered').length >= 26)
+})
+
+test('the events of one payment arrive one after the other', async () => {
+  const order: string[] = []
+  let open = 0
+  let openMax = 0
+  const shop = await receiver(({ body, response }) => {
+    open += 1
+    openMax = Math.max(openMax, open)
+    order.push(JSON.parse(body).data.cause)
+    setImmediate(() => {
+      open -= 1
+      response.end()
+    })
+  })
+  const { endpoint: made } = await endpoint(shop.url)
+  const steps = ['created', 'confirming', 'completed', 'refunded'].map((step) => `payment:one:${step}`)
+  for (const step of steps) await happen(step)
+  deliverer()
+  await until(made.id, settled)
+  assert.deepEqual([order, openMax], [steps, 1])
+})
+
+test('two workers share the queue, and nothing is sent twice', async () => {
+  const shop = await receiver(({ response }) => setTimeout(() => response.end(), 5))
+  const { endpoint: made } = await endpoint(shop.url)
+  for (let n = 0; n < 300; n++) await happen()
+  deliverer({ inFlightMax: 7 })
+  deliverer({ inFlightMax: 11 })
+  await until(made.id, settled)
+  assert.equal(shop.requests.length, 300)
+  assert.equal(new Set(shop.requests.map(({ id }) => id)).size, 300)
+})
+
+test('a worker killed in mid-delivery is not counted, and the event comes once more with the same id', async () => {
+  const shop = await receiver((received, nth) => {
+    if (nth > 1) ok(received)
+  })
+  const { endpoint: made } = await endpoint(shop.url)
+  await happen()
+  const child = fork(
+    new URL('../../test/deliver-until-killed.ts', import.meta.url),
+    [db.url, key.toString('hex')],
+    {
+      stdio: 'inherit',
+    },
+  )
+  const died = once(child, 'exit')
+  await shop.count(1)
+  child.kill('SIGKILL')
+  await died
+  const [leased] = await deliveriesOf(made.id)
+  assert.deepEqual([leased?.status, leased?.attempts, leased?.tries], ['pending', 0, []])
+  assert.ok(leased?.dueInMs && leased.dueInMs > 0 && leased.dueInMs <= 60_000)
+  // A minute passes.
+  await db.query(`update deliveries set due_at = due_at - interval '1 minute' where endpoint_id = $1`, [
+    made.id,
+  ])
+  deliverer()
+  const [row] = await until(made.id, settled)
+  assert.deepEqual([row?.status, row?.attempts], ['delivered', 1])
+  assert.equal(shop.requests.length, 2)
+  assert.equal(shop.requests[0]?.id, shop.requests[1]?.id)
+})
+
+test('a worker that stops gives back what it cuts off, uncounted and due at once', async () => {
+  const shop = await receiver((received, nth) => {
+    if (nth > 2) ok(received)
+  })
+  const { endpoint: made } = await endpoint(shop.url)
+  await happen()
+  await happen()
+  const first = deliverer({ drainMs: 20 })
+  await shop.count(2)
+  await first.stop()
+  for (const row of await deliveriesOf(made.id)) {
+    assert.deepEqual([row.status, row.attempts], ['pending', 0])
+    assert.ok(row.dueInMs !== null && row.dueInMs <= 0)
+  }
+  deliverer()
+  const rows = await until(made.id, settled)
+  assert.deepEqual(
+    rows.map(({ status, attempts }) => [status, attempts]),
+    [
+      ['delivered', 1],
+      ['delivered', 1],
+    ],
+  )
+})
+
+test('a worker that woke up after its lease ended changes nothing, unless it succeeded', async () => {
+  const waiting: Received[] = []
+  const shop = await receiver((received) => void waiting.push(received))
+  const { endpoint: made } = await endpoint(shop.url)
+  await happen()
+  await happen()
+  const worker = deliverer()
+  await shop.count(2)
+  // Another worker claimed both after a minute.
+  await db.query(`update deliveries set due_at = due_at + interval '30 seconds' where endpoint_id = $1`, [
+    made.id,
+  ])
+  const [first, second] = waiting
+  first?.response.writeHead(500).end()
+  second?.response.end()
+  const rows = await until(made.id, (all) => all.some(({ status }) => status === 'delivered'))
+  await worker.stop()
+  assert.deepEqual(rows.map(({ status, attempts }) => [status, attempts]).sort(), [
+    ['delivered', 1],
+    ['pending', 0],
+  ])
+})
