@@ -24,6 +24,7 @@ const CONTRACT_ABI = parseAbi([
   'function transferFrom(address from, address to, uint256 value)',
   'function addBlackList(address account)',
   'function removeBlackList(address account)',
+  'function setParams(uint256 newBasisPoints)',
   'function emitOdd(address to)',
   'function pass(address[] path) payable',
   'function payAll(address[] to) payable',

@@ -106,7 +106,11 @@ export interface ChainPort {
    *   Litecoin nodes without a transaction index need it to find a transaction whose outputs are all spent.
    */
   findTransaction(txid: string, sinceHeight?: number): Promise<FoundTransaction | null>
-  /** What the chain holds at addresses now (confirmed state), per asset: the proof of the books reads this. */
+  /**
+   * What the chain holds at addresses now (confirmed state), per asset: the proof of the books reads this.
+   *
+   * @throws {OutsideFailure} when the node does not have the block that was named.
+   */
   holdings(query: HoldingsQuery): Promise<Partial<Record<Asset, bigint>>>
   /**
    * The ether each address holds after a block, in the order asked; chains with accounts only.
@@ -125,6 +129,11 @@ export interface ChainPort {
   feeRates(): Promise<FeeRates>
   /** The nonce that the next transaction of an account uses, in confirmed state; chains with accounts only. */
   nextNonce?(address: string): Promise<bigint>
+  /**
+   * Which transaction used a nonce of an account, in blocks up to a height; chains with accounts only. A node without an
+   * archive tells of the blocks whose state it still has.
+   */
+  findNonceUse?(sender: string, nonce: bigint, upToHeight: number): Promise<NonceUse>
   /**
    * Whether one transaction of the treasury can sweep many addresses (EIP-7702), and what it needs of each; null where
    * the chain cannot. Absent where no chain of the kind can.
@@ -171,6 +180,11 @@ export interface TokensMoved {
   readonly atoms: bigint
 }
 
+/** `unclear`: it was used, and the node can not tell any more by what. */
+export type NonceUse =
+  | { readonly kind: 'unused' | 'unclear' }
+  | { readonly kind: 'used'; readonly txid: string; readonly block: BlockRef }
+
 export interface BatchSweeping {
   /** The contract that addresses delegate to. */
   readonly delegate: string
@@ -196,6 +210,11 @@ export interface HoldingsQuery {
   readonly outpoints: readonly Outpoint[]
   /** Chains with accounts: every address that may hold something. */
   readonly addresses: readonly string[]
+  /**
+   * Chains with accounts: the block after which it is asked. Of several nodes behind one URL some are behind the others:
+   * one that does not have the block says so instead of telling of an older one. The node's best block by default.
+   */
+  readonly at?: string
 }
 
 /** The node follows another chain than the one the operator named, or than the one pinned at first contact. */

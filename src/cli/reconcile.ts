@@ -60,6 +60,10 @@ const linesOf = (proof: Proof): string[] => [
     ({ chain, asset, addresses, atoms }) =>
       `${chain}: ${coins(atoms, asset)} ${asset} lie at ${addresses} deposit addresses until they are worth the gas of a sweep`,
   ),
+  ...proof.gasLeft.map(
+    ({ chain, addresses, atoms }) =>
+      `${chain}: ${coins(atoms, 'ETH')} ETH of the gas of sweeps are left at ${addresses} deposit addresses until they are worth the gas of a sweep`,
+  ),
   ...proof.unproven.map(({ chain, reason }) => `${chain}: not compared with the chain: ${reason}`),
   ...proof.differences.map(
     ({ proof: name, chain, asset, subject, expectedAtoms, foundAtoms }) =>

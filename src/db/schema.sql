@@ -402,11 +402,13 @@ create table gas_funding (
   address text not null,
   atoms numeric(78,0) not null,
   block_height bigint not null,
+  collected boolean not null default false,
   constraint gas_funding_atoms_check CHECK ((atoms > (0)::numeric)),
   constraint gas_funding_pkey PRIMARY KEY (chain, txid, address)
 );
 CREATE INDEX gas_funding_by_address ON public.gas_funding USING btree (chain, address);
 CREATE INDEX gas_funding_by_block ON public.gas_funding USING btree (chain, block_height);
+CREATE INDEX gas_funding_left ON public.gas_funding USING btree (chain, atoms DESC) WHERE (NOT collected);
 
 create table idempotency_keys (
   account_id uuid not null,
@@ -643,6 +645,7 @@ create table signed_transactions (
   constraint signed_transactions_pkey PRIMARY KEY (chain, txid)
 );
 CREATE INDEX signed_transactions_by_block ON public.signed_transactions USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
+CREATE INDEX signed_transactions_by_sender ON public.signed_transactions USING btree (chain, sender) WHERE (sender IS NOT NULL);
 CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree (chain, line);
 CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
 CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (outcome IS NULL);
@@ -722,11 +725,13 @@ create table sweeps (
   status text not null,
   way text not null default 'alone'::text,
   delegates boolean not null default false,
+  ether_atoms numeric(78,0) not null default 0,
   gas_line text,
   line text,
   created_at timestamp with time zone not null default now(),
   constraint sweeps_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint sweeps_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint sweeps_ether_atoms_check CHECK ((ether_atoms >= (0)::numeric)),
   constraint sweeps_position_check CHECK (("position" >= 0)),
   constraint sweeps_status_check CHECK ((status = ANY (ARRAY['planned'::text, 'funding'::text, 'funded'::text, 'sweeping'::text, 'done'::text, 'failed'::text]))),
   constraint sweeps_way_check CHECK ((way = ANY (ARRAY['alone'::text, 'batch'::text]))),
@@ -863,6 +868,7 @@ create table withdrawals (
 CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));
 CREATE INDEX withdrawals_requested ON public.withdrawals USING btree (chain, created_at, id) WHERE (status = 'requested'::text);
+CREATE INDEX withdrawals_reverted ON public.withdrawals USING btree (account_id, failed_at) WHERE (refused_reason = 'reverted'::text);
 
 CREATE OR REPLACE FUNCTION public.count_customer()
  RETURNS trigger

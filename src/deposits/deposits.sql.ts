@@ -231,6 +231,35 @@ export async function markReorganised(tx: Tx, chain: ChainName, forkHeight: numb
 }
 
 /**
+ * Gas that a transaction of our own brought to deposit addresses, and that was taken for deposits: they are replaced by
+ * what they are.
+ */
+export async function markOwn(
+  tx: Tx,
+  chain: ChainName,
+  txKey: string,
+  blockHeight: number,
+): Promise<(PaymentKey & { readonly address: string; readonly atoms: bigint })[]> {
+  const { rows } = await tx.query<{
+    account_id: AccountId
+    payment_id: PaymentId
+    address: string
+    amount_atoms: bigint
+  }>(
+    `update deposits set status = 'replaced', replaced_by = tx_key, replaced_height = $3, block_height = null, block_hash = null
+     where chain = $1 and tx_key = $2 and status <> 'replaced'
+     returning account_id, payment_id, address, amount_atoms`,
+    [chain, txKey, blockHeight],
+  )
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    paymentId: row.payment_id,
+    address: row.address,
+    atoms: row.amount_atoms,
+  }))
+}
+
+/**
  * Ether that contracts sent is named after its block, so after a reorganisation it comes back under another name:
  * the new deposit at an address stands in for the old one.
  */

@@ -7,6 +7,7 @@ import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
 import { freeze } from '../ledger/freezes.sql.ts'
 import { withholdFresh } from '../wallets/address-pool.sql.ts'
+import { forgetSenders } from '../withdrawals/senders.sql.ts'
 
 /** Addresses beyond the pool of the backup that may have been handed out since. */
 const ADDRESSES_AHEAD = 2_000
@@ -32,6 +33,7 @@ export async function afterRestore(
       )
       frozen.push(asset)
     }
+  await forgetSenders(gateway.db, chains)
   await withholdFresh(gateway.db, gateway.secrets, options.addressesAhead ?? ADDRESSES_AHEAD)
   return frozen
 }

@@ -137,19 +137,21 @@ interface SweptFrom {
   readonly atoms: bigint
 }
 
-export async function placeUncertain(db: Queryable, port: ChainPort): Promise<Placed[]> {
+/** @param tipHeight - What a node shows above it does not count yet. */
+export async function placeUncertain(db: Queryable, port: ChainPort, tipHeight: number): Promise<Placed[]> {
   const placed: Placed[] = []
   for (const transaction of await listUncertain(db, port.chain)) {
     const found = await port.findTransaction(transaction.txid)
     placed.push({
       ...transaction,
-      now: found?.block
-        ? {
-            reverted: found.reverted ?? false,
-            feeAtoms: found.feeAtoms ?? transaction.feeAtoms,
-            swept: await sweptBy(db, port.chain, transaction, found.tokensMoved ?? []),
-          }
-        : null,
+      now:
+        found?.block && found.block.height <= tipHeight
+          ? {
+              reverted: found.reverted ?? false,
+              feeAtoms: found.feeAtoms ?? transaction.feeAtoms,
+              swept: await sweptBy(db, port.chain, transaction, found.tokensMoved ?? []),
+            }
+          : null,
     })
   }
   return placed
@@ -242,13 +244,18 @@ export interface Stray {
   readonly foundAtoms: bigint
 }
 
-/** Asks about all places at once, and by halves about those that do not add up, until each stray is named. */
-export async function findStrays(port: ChainPort, places: readonly Place[]): Promise<Stray[]> {
+/**
+ * Asks about all places at once, and by halves about those that do not add up, until each stray is named.
+ *
+ * @param at - The block that the places were read at.
+ */
+export async function findStrays(port: ChainPort, places: readonly Place[], at: string): Promise<Stray[]> {
   const [first] = places
   if (!first) return []
   const found = await port.holdings({
     outpoints: places.flatMap(({ query }) => query.outpoints),
     addresses: places.flatMap(({ query }) => query.addresses),
+    at,
   })
   const expected = places.reduce<Sums>((sums, { atoms }) => addSums(sums, atoms), new Map())
   const assets = [...new Set([...expected.keys(), ...(Object.keys(found) as Asset[])])].filter(
@@ -258,8 +265,8 @@ export async function findStrays(port: ChainPort, places: readonly Place[]): Pro
   if (places.length > 1) {
     const middle = places.length >> 1
     return [
-      ...(await findStrays(port, places.slice(0, middle))),
-      ...(await findStrays(port, places.slice(middle))),
+      ...(await findStrays(port, places.slice(0, middle), at)),
+      ...(await findStrays(port, places.slice(middle), at)),
     ]
   }
   return assets.map((asset) => ({

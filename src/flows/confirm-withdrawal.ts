@@ -2,16 +2,22 @@
  * Following what was sent until a block holds it deep enough: then it is booked, once, and announced. A reorganisation
  * sends it again; what can never enter the chain any more gives its hold back.
  */
-import type { ChainPort, FoundTransaction } from '../chains/chain.ts'
-import { ASSET_FACTS, type Asset, networkOfChain } from '../core/assets.ts'
+import type { BlockRef, ChainPort, FoundTransaction } from '../chains/chain.ts'
+import { ASSET_FACTS, type Asset, hasAccounts, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { InvariantBroken, invariant, OutsideFailure } from '../core/errors.ts'
+import { showId } from '../core/ids.ts'
+import { formatDecimal } from '../core/money.ts'
 import type { Tx } from '../db/database.ts'
+import { findBlockHash } from '../deposits/chain-view.sql.ts'
+import { markOwn } from '../deposits/deposits.sql.ts'
 import { announce } from '../events/announce.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { GATEWAY } from '../ledger/journal.ts'
 import { post } from '../ledger/post.sql.ts'
-import { findPayment } from '../payments/payments.sql.ts'
+import { findPayment, markDecisionDue } from '../payments/payments.sql.ts'
+import { recordGasFunding } from '../withdrawals/gas-funding.sql.ts'
+import { forgetReceiptsOf } from '../withdrawals/receipts.sql.ts'
 import {
   listTakenBack,
   listUnderWay,
@@ -31,6 +37,7 @@ import { lockPaidBy, updateWithdrawal } from '../withdrawals/withdrawals.sql.ts'
 import { recordSent } from './broadcast-withdrawal.ts'
 import { fail, giveUpImpossible, raiseUnsettled } from './fail-withdrawal.ts'
 import type { Gateway } from './gateway.ts'
+import { giveUpDisplaced } from './give-up-displaced.ts'
 import { drawPayment } from './read-payment.ts'
 
 /** Looks where every transaction under way is, and settles those that are deep enough. @returns How many settled. */
@@ -69,7 +76,8 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
     throw failures[0]
   }
   const network = networkOfChain(chain)
-  if (network !== 'ethereum') {
+  if (network === 'ethereum') settled += await giveUpDisplaced(gateway, port)
+  else {
     const depth = Math.max(6, confirmationsFor(gateway, network === 'bitcoin' ? 'BTC' : 'LTC'))
     settled += await giveUpImpossible(gateway, chain, depth)
   }
@@ -87,7 +95,10 @@ async function follow(
   const found = await port.findTransaction(transaction.txid, transaction.sinceHeight ?? undefined)
   await followTo(gateway, transaction, found)
   const depth = found?.block ? tipHeight - found.block.height + 1 : 0
-  if (depth < confirmationsFor(gateway, transaction.asset)) return false
+  if (!found?.block || depth < confirmationsFor(gateway, transaction.asset)) return false
+  // Of several nodes behind one URL, one may follow another chain than the watcher does.
+  const ours = await findBlockHash(gateway.db, transaction.chain, found.block.height)
+  if (ours !== null && ours !== found.block.hash) return false
   const settled = await settle(gateway, transaction)
   if (settled) crashPoint('confirm:committed')
   return settled
@@ -112,11 +123,24 @@ async function followTo(
       await markBlock(tx, chain, txid, { ...block, reverted, paidFeeAtoms })
       await markFunded(tx, chain, transaction.line)
       await recordSwept(tx, chain, transaction, found.tokensMoved ?? [])
+      if (hasAccounts(chain)) await disown(tx, transaction, block)
     })
   } else if (transaction.blockHash !== null) {
     gateway.log.warn({ chain, txid }, 'a reorganisation took the block of a transaction of ours')
     await markBlock(gateway.db, chain, txid, null)
   }
+}
+
+/**
+ * The watcher took it for a stranger's when it read the block: after a restore it may be quicker than the signer, whose
+ * journal gives back what was signed since the backup. What it moved is then neither anybody's deposit nor capital.
+ */
+async function disown(tx: Tx, { chain, txid }: SignedTransaction, block: BlockRef): Promise<void> {
+  await forgetReceiptsOf(tx, chain, txid)
+  const taken = await markOwn(tx, chain, txid, block.height)
+  for (const { address, atoms } of taken)
+    await recordGasFunding(tx, { chain, txid, address, atoms, blockHeight: block.height })
+  await markDecisionDue(tx, taken)
 }
 
 /** Books a transaction that is deep enough, and everything it decides, in one transaction of the database. */
@@ -139,7 +163,7 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
       await releaseAddedCoins(tx, chain, mined)
       for (const withdrawal of withdrawals) {
         if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
-        else if (mined.reverted) await fail(gateway, tx, withdrawal, 'impossible', 'reverted')
+        else if (mined.reverted) await failReverted(gateway, tx, withdrawal, mined)
         else await complete(tx, withdrawal, txid)
       }
       await finishSweeps(tx, chain, mined)
@@ -233,5 +257,23 @@ async function complete(tx: Tx, withdrawal: Withdrawal, txid: string): Promise<v
     type: 'payout.completed',
     cause: `withdrawal:${id}:completed`,
     data: withdrawalView(completed),
+  })
+}
+
+/** The receiver, or the token, does not take the coins: a blocked address, a contract without a way to be paid. */
+async function failReverted(
+  gateway: Gateway,
+  tx: Tx,
+  withdrawal: Withdrawal,
+  { txid, chain, paidFeeAtoms, feeAtoms }: Settling,
+): Promise<void> {
+  const { accountId, id, asset, destination } = withdrawal
+  await fail(gateway, tx, withdrawal, 'impossible', 'reverted')
+  const cost = formatDecimal(paidFeeAtoms ?? feeAtoms, ASSET_FACTS.ETH.decimals)
+  await raiseAlert(tx, {
+    kind: 'payout_reverted',
+    accountId,
+    subject: `${chain}:${txid}`,
+    message: `withdrawal ${showId('wd', id)} of ${asset} to ${destination} reverted in ${txid} of ${chain}: its hold is given back, and its gas of ${cost} ETH is the gateway's cost`,
   })
 }

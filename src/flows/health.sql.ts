@@ -1,4 +1,4 @@
-import type { ChainName } from '../core/assets.ts'
+import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
 
@@ -21,6 +21,8 @@ export interface Backlog {
   readonly proofAgesMs: Readonly<Partial<Record<ChainName, number>>>
   /** How long the oldest withdrawal waits that no node has yet, per chain; chains without one are left out. */
   readonly withdrawalAgesMs: Readonly<Partial<Record<ChainName, number>>>
+  /** Booked deposits that no sweep has taken from their own addresses, in atoms, on chains with accounts. */
+  readonly unswept: readonly { readonly chain: ChainName; readonly asset: Asset; readonly atoms: bigint }[]
   /** Fresh deposit addresses per chain that has a wallet. */
   readonly freshAddresses: Readonly<Partial<Record<ChainName, number>>>
 }
@@ -38,6 +40,7 @@ interface BacklogRow {
   totals: DeliveryTotal[]
   proof_ages_ms: Partial<Record<ChainName, number>>
   withdrawal_ages_ms: Partial<Record<ChainName, number>>
+  unswept: { chain: ChainName; asset: Asset; atoms: string }[]
   fresh: Partial<Record<ChainName, number>>
 }
 
@@ -79,6 +82,9 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
       (select coalesce(json_object_agg(chain, age_ms), '{}') from
         (select chain, extract(epoch from now() - min(created_at)) * 1000 as age_ms
          from withdrawals where status = 'requested' group by chain) as waiting) as withdrawal_ages_ms,
+      (select coalesce(json_agg(json_build_object('chain', chain, 'asset', asset, 'atoms', atoms::text)), '[]') from
+        (select chain, asset, sum(amount_atoms) as atoms from deposits
+         where booked and not swept and asset in ('ETH', 'USDC', 'USDT') group by chain, asset) as lying) as unswept,
       (select coalesce(json_object_agg(chain, fresh), '{}') from
         (select w.chain, (select count(*) from (select from addresses a
           where a.chain = w.chain and a.series = w.series and a.branch = 0 and a.issued_at is null and not a.withheld
@@ -98,6 +104,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
     deliveryTotals: row.totals,
     proofAgesMs: row.proof_ages_ms,
     withdrawalAgesMs: row.withdrawal_ages_ms,
+    unswept: row.unswept.map(({ atoms, ...of }) => ({ ...of, atoms: BigInt(atoms) })),
     freshAddresses: row.fresh,
   }
 }

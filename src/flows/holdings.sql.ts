@@ -33,6 +33,7 @@ const OWN_IN_BLOCKS = `
   select t.txid, t.sender, t.asset, t.block_height, t.outcome,
     case when t.reverted then 0 else t.value_atoms end as value,
     coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
+    -- A payout whose withdrawal a restored database does not know left us all the same.
     exists (select from signed_transactions o where o.chain = t.chain and o.txid = t.line and o.kind = 'payout') as pays,
     exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_own
   from signed_transactions t

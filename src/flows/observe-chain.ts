@@ -102,7 +102,7 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
       { retryable: true },
     )
   }
-  const fork = await findFork(gateway, port, lease, view)
+  const fork = await findFork(gateway, port, lease, view, tip)
   if (fork !== null) view = await rollBack(gateway, lease, fork)
 
   let blocks = 0
@@ -166,19 +166,33 @@ async function isNodeCatchingUp(gateway: Gateway, port: ChainPort, tip: BlockRef
   return false
 }
 
-/** The height of the last block we share with the node; null when our tip is on its chain. */
+/**
+ * The height of the last block we share with the node; null when our tip is on its chain.
+ *
+ * @throws {OutsideFailure} when the node does not have a block that is not above its tip. Behind the URLs of providers
+ *   stand many nodes, and the one that answers may be behind the one that told the tip: that is no reorganisation.
+ */
 async function findFork(
   gateway: Gateway,
   port: ChainPort,
   lease: Lease,
   view: ChainView,
+  tip: BlockRef,
 ): Promise<number | null> {
-  if ((await port.blockHash(view.tipHeight)) === view.tipHash) return null
+  const hashAt = async (height: number): Promise<string | null> => {
+    const hash = await port.blockHash(height)
+    if (hash !== null || height > tip.height) return hash
+    throw new OutsideFailure(
+      `the node for ${port.chain} is at block ${tip.height} and does not have block ${height}; are several nodes behind its URL?`,
+      { retryable: true },
+    )
+  }
+  if ((await hashAt(view.tipHeight)) === view.tipHash) return null
   for (let depth = 1; depth <= REORGANISATION_DEPTH_MAX; depth++) {
     const height = view.tipHeight - depth
     const ours = await findBlockHash(gateway.db, port.chain, height)
     if (ours === null) break
-    if ((await port.blockHash(height)) === ours) return height
+    if ((await hashAt(height)) === ours) return height
   }
   const reason = `the node's chain does not meet ours within ${REORGANISATION_DEPTH_MAX} blocks below ${view.tipHeight}`
   await gateway.db.transaction(async (tx) => {

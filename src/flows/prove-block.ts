@@ -97,7 +97,7 @@ async function compareBlock(tx: Tx, port: ChainPort, bookedBefore: Date): Promis
   const proven = await findProvenBlock(tx, chain)
   const past = await readPastSums(tx, chain)
   const accounts = hasAccounts(chain)
-  const uncertain = accounts ? await placeUncertain(tx, port) : []
+  const uncertain = accounts ? await placeUncertain(tx, port, view.tipHeight) : []
   const holdings = await proveSums(tx, chain, past)
 
   // A reorganisation may have moved everything above its fork.
@@ -111,8 +111,8 @@ async function compareBlock(tx: Tx, port: ChainPort, bookedBefore: Date): Promis
   const places = new Map(
     [...(await list(moved)).places, ...old.places].map((place) => [place.subject, place]),
   )
-  const strays = await findStrays(port, [...places.values()])
-  const own = accounts ? await findOwnStrays(tx, port, past, uncertain) : []
+  const strays = await findStrays(port, [...places.values()], view.tipHash)
+  const own = accounts ? await findOwnStrays(tx, port, past, uncertain, view.tipHash) : []
   const gift = own.find(isGift)
 
   const upTo = buriedHeight(view.tipHeight, uncertain)
@@ -133,10 +133,11 @@ async function findOwnStrays(
   port: ChainPort,
   past: PastSums,
   uncertain: readonly Placed[],
+  at: string,
 ): Promise<Stray[]> {
   const { chain } = port
   const recent = await sumShown(tx, chain, { above: past.height, upTo: Number.MAX_SAFE_INTEGER })
-  return findStrays(port, [await ownPlace(tx, chain, addSums(past.own, recent.own), uncertain)])
+  return findStrays(port, [await ownPlace(tx, chain, addSums(past.own, recent.own), uncertain)], at)
 }
 
 const buriedHeight = (tipHeight: number, uncertain: readonly Placed[]): number =>

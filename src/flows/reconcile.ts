@@ -7,9 +7,9 @@ import type { ChainPort } from '../chains/chain.ts'
 import { type ChainName, hasAccounts } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import type { Database, Tx } from '../db/database.ts'
-import { findChainView, listChainViews } from '../deposits/chain-view.sql.ts'
+import { type ChainView, findChainView, listChainViews } from '../deposits/chain-view.sql.ts'
 import { listFreezes, thaw } from '../ledger/freezes.sql.ts'
-import { sumUnswept, type Unswept } from '../withdrawals/sweeps.sql.ts'
+import { sumGasLeft, sumUnswept, type Unswept } from '../withdrawals/sweeps.sql.ts'
 import {
   type Difference,
   differencesOf,
@@ -43,6 +43,12 @@ export interface Proof {
   readonly compared: readonly ChainName[]
   /** Deposits that lie at their own addresses until they are worth the gas of a sweep. */
   readonly unswept: readonly (Unswept & { readonly chain: ChainName })[]
+  /** Ether that sweeps left at addresses of the gas they were given, until it is worth the gas of a sweep. */
+  readonly gasLeft: readonly {
+    readonly chain: ChainName
+    readonly addresses: bigint
+    readonly atoms: bigint
+  }[]
   /** Chains that could not be compared: their tip and our view of it did not hold still, or the node did not answer. */
   readonly unproven: readonly { readonly chain: ChainName; readonly reason: string }[]
 }
@@ -62,10 +68,15 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
   const compared: ChainName[] = []
   const unproven: { chain: ChainName; reason: string }[] = []
   const unswept: Proof['unswept'][number][] = []
+  const gasLeft: Proof['gasLeft'][number][] = []
   for (const port of ports) {
     const { chain } = port
-    if (hasAccounts(chain)) unswept.push(...(await sumUnswept(db, chain)).map((sum) => ({ ...sum, chain })))
-    const strays = await atOneTip(db, port, (tx) => findAllStrays(tx, port))
+    if (hasAccounts(chain)) {
+      unswept.push(...(await sumUnswept(db, chain)).map((sum) => ({ ...sum, chain })))
+      const gas = await sumGasLeft(db, chain)
+      if (gas.atoms > 0n) gasLeft.push({ chain, ...gas })
+    }
+    const strays = await atOneTip(db, port, (tx, view) => findAllStrays(tx, port, view))
     if ('reason' in strays) unproven.push({ chain, reason: strays.reason })
     else {
       compared.push(chain)
@@ -75,7 +86,7 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
       }
     }
   }
-  return { differences, holdings, gifts, compared, unswept, unproven }
+  return { differences, holdings, gifts, compared, unswept, gasLeft, unproven }
 }
 
 /** Everything the reads of `work` see is of one moment. */
@@ -93,15 +104,15 @@ const TRIES_MAX = 5
 export async function atOneTip<Result>(
   db: Database | Tx,
   port: ChainPort,
-  compare: (tx: Tx) => Promise<Result>,
+  compare: (tx: Tx, view: ChainView) => Promise<Result>,
 ): Promise<{ result: Result } | { reason: string }> {
   try {
     for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
       const compared = await inSnapshot(db, async (tx) => {
         const view = await findChainView(tx, port.chain)
         const isThere = async () => (await port.tip()).hash === view?.tipHash
-        if (!(await isThere())) return null
-        const result = await compare(tx)
+        if (!view || !(await isThere())) return null
+        const result = await compare(tx, view)
         return (await isThere()) ? { result } : null
       })
       if (compared) return compared
@@ -116,14 +127,14 @@ export async function atOneTip<Result>(
 const PLACES_PER_PAGE = 2_000
 
 /** Every coin, or every address, page by page. */
-async function findAllStrays(tx: Tx, port: ChainPort): Promise<Stray[]> {
+async function findAllStrays(tx: Tx, port: ChainPort, view: ChainView): Promise<Stray[]> {
   const { chain } = port
   const accounts = hasAccounts(chain)
-  const uncertain = accounts ? await placeUncertain(tx, port) : []
+  const uncertain = accounts ? await placeUncertain(tx, port, view.tipHeight) : []
   const strays: Stray[] = []
   if (accounts) {
     const { own } = await sumShown(tx, chain, { above: -1, upTo: Number.MAX_SAFE_INTEGER })
-    strays.push(...(await findStrays(port, [await ownPlace(tx, chain, own, uncertain)])))
+    strays.push(...(await findStrays(port, [await ownPlace(tx, chain, own, uncertain)], view.tipHash)))
   }
   let after: string | null = ''
   while (after !== null) {
@@ -131,7 +142,7 @@ async function findAllStrays(tx: Tx, port: ChainPort): Promise<Stray[]> {
     const page: PlaceSlice = accounts
       ? await listAddressPlaces(tx, chain, slice, uncertain)
       : await listCoinPlaces(tx, chain, slice)
-    strays.push(...(await findStrays(port, page.places)))
+    strays.push(...(await findStrays(port, page.places, view.tipHash)))
     after = page.next
   }
   return strays

@@ -19,13 +19,14 @@ import { readAmount } from '../withdrawals/amount.ts'
 import { type Destination, invalidAddress, readDestination } from '../withdrawals/destination.ts'
 import { findFeeRates } from '../withdrawals/fee-rates.sql.ts'
 import { costOf, networkFeeAtoms, type TokenPrices, type WithdrawalCost } from '../withdrawals/fees.ts'
+import { isSweepDelegate } from '../withdrawals/sweeps.sql.ts'
 import {
   holdCause,
   requestMacParts,
   type Withdrawal,
   type WithdrawalRequest,
 } from '../withdrawals/withdrawal.ts'
-import { findRefund, insertWithdrawal } from '../withdrawals/withdrawals.sql.ts'
+import { findRefund, hasReverted, insertWithdrawal } from '../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from './gateway.ts'
 
 export interface WithdrawalOrder {
@@ -192,6 +193,7 @@ async function price(
   const chain = chainFor(account.mode, networkOf(asset))
   const amountAtoms = readAmount(asset, order.amount)
   const destination = await requirePayable(gateway, db, asset, chain, order.destination)
+  await requireNoRevert(db, account, asset, destination.address)
   const rates = await findFeeRates(db, chain)
   if (!rates)
     throw new Refusal(
@@ -223,9 +225,27 @@ async function requirePayable(
     throw invalidAddress(
       `${address} is a token's contract; what is sent there is lost. Give the wallet's own address`,
     )
+  if (await isSweepDelegate(db, chain, address))
+    throw invalidAddress(`${address} is the contract that sweeps run at; what is sent there is lost`)
   if (await isOwnAddress(db, chain, destination.lookup))
     throw invalidAddress(`${address} is an address of this gateway itself; give a wallet of your own`)
   return destination
+}
+
+/** Each payout that reverts costs the gateway its gas, and the merchant nothing. */
+async function requireNoRevert(
+  db: Queryable,
+  account: Account,
+  asset: Asset,
+  address: string,
+): Promise<void> {
+  if (networkOf(asset) !== 'ethereum' || !(await hasReverted(db, account.id, asset, address))) return
+  throw new Refusal(
+    'unprocessable',
+    'destination_reverts',
+    `a payout of ${asset} to ${address} reverted within the last day: the address, or the token, does not take it. Use another address, or try again tomorrow`,
+    [{ field: 'destination_address', message: `did not take ${asset}` }],
+  )
 }
 
 function tokenPrices(gateway: Gateway, account: Account, asset: Asset): TokenPrices | null {

@@ -1,13 +1,13 @@
 /**
  * Which deposits move to the hot wallet, and how: those that are worth their gas, tokens together where the chain has
- * EIP-7702. The signer does the rest.
+ * EIP-7702; and with them what earlier sweeps left of their gas. The signer does the rest.
  */
 import type { BatchSweeping, ChainPort } from '../chains/chain.ts'
 import { ASSET_FACTS, type Mode } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { divideUp, pow10 } from '../core/money.ts'
 import { type NetworkRates, quotedGasPrice } from '../withdrawals/fees.ts'
-import { raiseNonce } from '../withdrawals/senders.sql.ts'
+import { setNonce } from '../withdrawals/senders.sql.ts'
 import {
   listSweepCandidates,
   markSwept,
@@ -49,8 +49,9 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
       const delegates = account?.delegates ?? false
       // Cheaper even for one, and an address that delegates runs code when ether comes: no plain transfer funds its gas.
       const way = account ? 'batch' : 'alone'
-      if (account) await raiseNonce(tx, chain, plan.address, account.nonce)
-      if (await planSweep(tx, chain, { ...plan, way, delegates })) planned += 1
+      if (!(await planSweep(tx, chain, { ...plan, way, delegates }))) continue
+      if (account) await setNonce(tx, chain, plan.address, account.nonce)
+      planned += 1
     }
     return planned
   })
@@ -61,26 +62,36 @@ type FoundSweep = Omit<SweepPlan, 'way' | 'delegates'>
 async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<FoundSweep[]> {
   const { chain } = port
   const found: FoundSweep[] = []
+  const { hash: at } = await port.tip()
   for (const asset of SWEPT_ASSETS) {
     const times = (await isAskedFor(gateway.db, chain, asset)) ? WORTH_GAS_TIMES_ASKED : WORTH_GAS_TIMES
-    const atomsMin = worthOf(
-      gateway,
-      chain.startsWith('sim-') ? 'test' : 'live',
-      asset,
-      times * gasOf(asset, rates),
-    )
+    const mode = chain.startsWith('sim-') ? 'test' : 'live'
+    const atomsMin = worthOf(gateway, mode, asset, times * gasOf(asset, rates))
     if (atomsMin === null) continue
-    const of = { asset, atomsMin, limit: PLANNED_PER_TURN }
+    // Nobody asks for what is left of gas: it can always wait until it is worth the most.
+    const gasLeftMin = WORTH_GAS_TIMES * gasOf('ETH', rates)
+    const of = { asset, atomsMin, gasLeftMin, limit: PLANNED_PER_TURN }
     for (const candidate of await listSweepCandidates(gateway.db, chain, of)) {
-      const { address, series, position, bookedAtoms } = candidate
-      const held = (await port.holdings({ outpoints: [], addresses: [address] }))[asset] ?? 0n
-      if (held === 0n && candidate.wasBatched) await markSwept(gateway.db, chain, candidate)
+      const { address, series, position, bookedAtoms, etherAtoms } = candidate
+      const { [asset]: held = 0n, ETH: ether = 0n } = await port.holdings({
+        outpoints: [],
+        addresses: [address],
+        at,
+      })
+      if (held === 0n && candidate.wasSwept) await markSwept(gateway.db, chain, candidate)
       // What is not confirmed yet stays: a sweep that counts on it could not be sent after a reorganisation.
-      const atoms = held < bookedAtoms ? held : bookedAtoms
-      if (atoms >= atomsMin) found.push({ address, series, position, asset, atoms })
+      const atoms = least(held, asset === 'ETH' ? etherAtoms : bookedAtoms)
+      if (atoms < (bookedAtoms > 0n ? atomsMin : gasLeftMin)) continue
+      found.push({ address, series, position, asset, atoms, etherAtoms: least(ether, etherAtoms) })
     }
   }
   return found
+}
+
+/** Never below zero. */
+const least = (one: bigint, other: bigint): bigint => {
+  const atoms = one < other ? one : other
+  return atoms < 0n ? 0n : atoms
 }
 
 async function readBatching(

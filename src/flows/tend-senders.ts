@@ -39,9 +39,9 @@ export async function refreshSenders(gateway: Gateway, port: ChainPort): Promise
   const hot = await hotWalletOf(gateway, chain)
   if (hot === null) return
   for (const address of [hot, ...(await listSweptAddresses(gateway.db, chain))]) {
-    const { height } = await port.tip()
+    const { height, hash } = await port.tip()
     await raiseNonce(gateway.db, chain, address, await port.nextNonce(address))
-    const held = await port.holdings({ outpoints: [], addresses: [address] })
+    const held = await port.holdings({ outpoints: [], addresses: [address], at: hash })
     await storeBalances(gateway.db, chain, address, held, height)
   }
 }
@@ -54,5 +54,13 @@ export async function hotWalletOf(
   const wallets = await currentWallets(gateway.db, gateway.secrets)
   const wallet = wallets.find((each) => each.chain === chain)
   if (!wallet) return null
-  return readAccountKey(chain, wallet.mode, wallet.xpub).derive(OWN_BRANCH, HOT_WALLET_POSITION).address
+  const name = `${chain} ${wallet.mode} ${wallet.xpub}`
+  const known = hotWallets.get(name)
+  if (known !== undefined) return known
+  const { address } = readAccountKey(chain, wallet.mode, wallet.xpub).derive(OWN_BRANCH, HOT_WALLET_POSITION)
+  hotWallets.set(name, address)
+  return address
 }
+
+/** Derived once: it is asked for after every block. */
+const hotWallets = new Map<string, string>()

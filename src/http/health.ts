@@ -1,7 +1,8 @@
 /** `/livez`, `/readyz` and `/metrics`: for load balancers and monitoring, without a key. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { ChainName } from '../core/assets.ts'
+import { ASSET_FACTS, type ChainName } from '../core/assets.ts'
+import { formatDecimal } from '../core/money.ts'
 import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { type Health, readHealth } from '../flows/health.ts'
@@ -148,6 +149,15 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
     (to, { backlog }) => {
       for (const [chain, ageMs] of Object.entries(backlog?.withdrawalAgesMs ?? {}))
         to.set({ chain }, ageMs / 1_000)
+    },
+  )
+  gauge(
+    'unswept_coins',
+    'confirmed deposits that lie at their own addresses, in whole coins',
+    ['chain', 'asset'],
+    (to, { backlog }) => {
+      for (const { chain, asset, atoms } of backlog?.unswept ?? [])
+        to.set({ chain, asset }, Number(formatDecimal(atoms, ASSET_FACTS[asset].decimals)))
     },
   )
   gauge('frozen', '1 for a coin that pays nothing out', ['chain', 'asset'], (to, { backlog }) => {

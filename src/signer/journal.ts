@@ -75,6 +75,13 @@ export interface Journal {
   unsettled(): SignedEntry[]
   /** The line that pays a withdrawal, its first transaction first; empty for none. Named `account/id` as in the entry. */
   payingFor(withdrawal: string): Promise<SignedEntry[]>
+  /**
+   * The lines of a chain with accounts that may have been sent, by their first transactions, the oldest first: each used a
+   * nonce.
+   */
+  placedLines(chain: ChainName): readonly string[]
+  /** A line by its first transaction, which is the first of it. */
+  lineOf(chain: ChainName, line: string): Promise<SignedEntry[]>
   /** The line that uses a nonce of a sender, on chains with accounts; empty for none. */
   lineAt(chain: ChainName, sender: string, nonce: bigint): Promise<SignedEntry[]>
   /** Any transaction that was ever signed here and is not void. */
@@ -162,6 +169,8 @@ export async function openJournal(path: string): Promise<Journal> {
     void: ({ chain, txid }) => write({ fact: 'void', chain, txid }),
     unsettled: () => [...state.unsettled.values()],
     payingFor: (withdrawal) => readAll(state.payingFor(withdrawal)),
+    placedLines: (chain) => state.placedLines.get(chain) ?? [],
+    lineOf: (chain, line) => readAll(state.lineOf(keyOf({ chain, txid: line }))),
     lineAt: (chain, sender, nonce) => readAll(state.lineAt(nonceKey(chain, sender, String(nonce)))),
     entryOf: async (chain, txid) => read(keyOf({ chain, txid })),
     isPlaced: (chain, txid) => state.isPlaced(keyOf({ chain, txid })),
@@ -199,6 +208,7 @@ async function replay(path: string, state: JournalState): Promise<{ check: strin
 class JournalState {
   readonly unsettled = new Map<string, SignedEntry>()
   readonly entries = new Map<string, Place>()
+  readonly placedLines = new Map<ChainName, string[]>()
   /** By the key of its first transaction, a line's keys in the order they were signed. */
   readonly #lines = new Map<string, string[]>()
   /** By withdrawal, the key of the first transaction of the line that pays it. */
@@ -216,6 +226,11 @@ class JournalState {
     const entry = this.unsettled.get(key)
     this.unsettled.delete(key)
     if (line.fact === 'void' && entry) this.#void(entry, key)
+    if (line.fact === 'placed' && entry?.nonce && entry.line === entry.txid) {
+      const lines = this.placedLines.get(entry.chain) ?? []
+      lines.push(entry.txid)
+      this.placedLines.set(entry.chain, lines)
+    }
   }
 
   #sign(entry: SignedEntry, at: number, place: Place): void {

@@ -291,6 +291,8 @@ export interface PlannedSweep {
   readonly position: bigint
   readonly asset: Asset
   readonly atoms: bigint
+  /** Ether of ours that is there already. */
+  readonly etherAtoms: bigint
   readonly isFunded: boolean
   readonly way: 'alone' | 'batch'
   /** The address delegates to our contract already. */
@@ -298,7 +300,7 @@ export interface PlannedSweep {
 }
 
 /**
- * Deposits that the worker found worth their gas, the oldest first.
+ * Deposits that the worker found worth their gas, the oldest first; none of a coin that is frozen.
  *
  * @param after - Only those behind this one; null for the first of them.
  */
@@ -313,17 +315,23 @@ export async function listSweeps(
     position: bigint
     asset: Asset
     atoms: bigint
+    ether_atoms: bigint
     status: string
     way: PlannedSweep['way']
     delegates: boolean
   }>(
-    `select id, address, series, position, asset, atoms, status, way, delegates from sweeps
+    `select id, address, series, position, asset, atoms, ether_atoms, status, way, delegates from sweeps s
      where chain = $1 and series = $2 and status in ('planned', 'funded')
+       and not exists (select from freezes f where f.chain = s.chain and f.asset = s.asset)
        and ($4::uuid is null or (created_at, id) > (select l.created_at, l.id from sweeps l where l.chain = $1 and l.id = $4))
      order by created_at, id limit $3`,
     [of.chain, of.series, of.limit, of.after],
   )
-  return rows.map(({ status, ...row }) => ({ ...row, isFunded: status === 'funded' }))
+  return rows.map(({ status, ether_atoms, ...row }) => ({
+    ...row,
+    etherAtoms: ether_atoms,
+    isFunded: status === 'funded',
+  }))
 }
 
 /** Whether the worker asks for a sweep delegate at an address and nothing was signed for it yet. */

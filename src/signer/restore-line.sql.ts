@@ -14,6 +14,20 @@ import {
   Taken,
 } from './place.sql.ts'
 
+/** Those of the transactions that the database does not know. */
+export async function listUnknown(
+  db: Queryable,
+  chain: ChainName,
+  txids: readonly string[],
+): Promise<string[]> {
+  const { rows } = await db.query<{ txid: string }>(
+    `select txid from unnest($2::text[]) with ordinality as wanted (txid, number)
+     where not exists (select from signed_transactions s where s.chain = $1 and s.txid = wanted.txid) order by number`,
+    [chain, txids],
+  )
+  return rows.map((row) => row.txid)
+}
+
 /** Of lines as the journal knows them, those whose first transaction the database knows and not all of the others. */
 export async function listForgotten<Line extends readonly (readonly [ChainName, string])[]>(
   db: Queryable,
@@ -73,10 +87,10 @@ async function restoreIn(
        and status = 'requested' order by account_id, id for update`,
     [accountsOf(opening), idsOf(opening)],
   )
+  // Where no row is, the chain has to be asked what else was sent before anything new is signed.
   if (sender !== null)
     await tx.query(
-      `insert into nonces as n (chain, sender, next) values ($1, $2, $3::bigint + 1)
-       on conflict (chain, sender) do update set next = greatest(n.next, excluded.next)`,
+      'update nonces set next = greatest(next, $3::bigint + 1) where chain = $1 and sender = $2',
       [chain, sender, nonce],
     )
   for (const entry of entries) {
@@ -116,24 +130,54 @@ async function restoreIn(
        and s.withdrawal_id = paid.id and s.chain = $3 and s.line = $4)`,
     [paid.map((row) => row.account_id), paid.map((row) => row.id), chain, line],
   )
-  await linkSweeps(tx, opening)
+  await restoreSweeps(tx, opening)
   await raiseRestored(tx, opening)
 }
 
-/** The sweeps that it carries out, as far as the database knows of them. */
-async function linkSweeps(tx: Tx, { chain, line, kind, sweep, batch, deploys }: SignedEntry): Promise<void> {
-  await tx.query(
-    kind === 'gas'
-      ? `update sweeps set status = 'funding', gas_line = $3 where chain = $1 and id = any($2::uuid[]) and status = 'planned'`
-      : `update sweeps set status = 'sweeping', line = $3
-         where chain = $1 and id = any($2::uuid[]) and status in ('planned', 'funded')`,
-    [chain, sweep === null ? (batch?.sweeps ?? []) : [sweep], line],
-  )
-  await tx.query('update sweep_delegates set line = $3 where chain = $1 and address = $2 and line is null', [
-    chain,
-    deploys ?? null,
-    line,
-  ])
+/**
+ * What the line was signed for besides payouts. A sweep that was planned after the backup is known by its own transaction; of
+ * a batch or of gas nothing more is needed than that they are ours: what they moved is read from their blocks.
+ */
+async function restoreSweeps(tx: Tx, opening: SignedEntry): Promise<void> {
+  const { chain, line, kind, sweep, sender, asset, valueAtoms, batch, deploys } = opening
+  if (kind === 'gas' && sweep)
+    await tx.query(
+      `update sweeps set status = 'funding', gas_line = $3 where chain = $1 and id = $2 and status = 'planned'`,
+      [chain, sweep, line],
+    )
+  if (kind === 'sweep' && sweep) {
+    // The worker may have planned it again already.
+    await tx.query(
+      `delete from sweeps where chain = $1 and address = $2 and id <> $3 and status = 'planned'`,
+      [chain, sender, sweep],
+    )
+    await tx.query(
+      `insert into sweeps (chain, id, address, series, position, asset, atoms, status, line)
+       select a.chain, $3, a.address, a.series, a.position, $4, $5, 'sweeping', $6
+       from addresses a where a.chain = $1 and a.lookup = decode(substr($2, 3), 'hex')
+       on conflict (chain, id) do update set status = 'sweeping', line = excluded.line
+         where sweeps.status in ('planned', 'funding', 'funded')`,
+      [chain, sender, sweep, asset, valueAtoms, line],
+    )
+  }
+  if (batch) {
+    await tx.query(
+      `update sweeps set status = 'sweeping', line = $3 where chain = $1 and id = any($2::uuid[]) and status = 'planned'`,
+      [chain, batch.sweeps, line],
+    )
+    await tx.query(
+      `insert into nonces as n (chain, sender, next)
+       select $1, address, nonce + 1 from unnest($2::text[], $3::bigint[]) as authority (address, nonce)
+       on conflict (chain, sender) do update set next = greatest(n.next, excluded.next)`,
+      [chain, batch.authorities.map(({ address }) => address), batch.authorities.map((of) => of.nonce)],
+    )
+  }
+  if (deploys)
+    await tx.query(
+      `insert into sweep_delegates (chain, address, line) values ($1, $2, $3)
+       on conflict (chain, address) do update set line = excluded.line`,
+      [chain, deploys, line],
+    )
 }
 
 /** What was sent and forgotten is for the operator to look at, whatever becomes of it. */

@@ -10,6 +10,7 @@ import {
   signSweepBatch,
 } from '../chains/ethereum/sign.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
+import { FIRST_GAS_COST_MAX_WEI } from '../withdrawals/fees.ts'
 import { commit, logWaiting, type Signer, unusedNonce } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
@@ -57,7 +58,8 @@ async function signBatch(
   let parts = await partsOf(signer, keys, sweeps)
   const ether = (await spendableBalances(signer.db, chain, treasury)).get('ETH') ?? 0n
   const feeOf = (some: readonly Part[]) => gasLimitOf(some) * price.maxFeeWei
-  while (parts.length > 0 && (feeOf(parts) > ether || !(await allowsFee(signer, chain, feeOf(parts), 0n))))
+  const feeMax = ether < FIRST_GAS_COST_MAX_WEI ? ether : FIRST_GAS_COST_MAX_WEI
+  while (parts.length > 0 && (feeOf(parts) > feeMax || !(await allowsFee(signer, chain, feeOf(parts), 0n))))
     parts = parts.slice(0, Math.floor(parts.length / 2))
   if (parts.length === 0) return 'the hot wallet holds too little ether, or the policy allows no more gas now'
   const nonce = await unusedNonce(signer, chain, treasury)
@@ -114,8 +116,14 @@ export async function signDeployment(
   const feeAtoms = gasLimit * price.maxFeeWei
   const ether = (await spendableBalances(signer.db, chain, treasury)).get('ETH') ?? 0n
   const nonce = await unusedNonce(signer, chain, treasury)
-  if (nonce === null || ether < feeAtoms || !(await allowsFee(signer, chain, feeAtoms, 0n))) {
-    logWaiting(signer, chain, 'sweep delegate', 'no ether or no allowance for its deployment')
+  const isAffordable = feeAtoms <= ether && feeAtoms <= FIRST_GAS_COST_MAX_WEI
+  if (nonce === null || !isAffordable || !(await allowsFee(signer, chain, feeAtoms, 0n))) {
+    logWaiting(
+      signer,
+      chain,
+      'sweep delegate',
+      'gas is too dear, or there is no ether or no allowance for it',
+    )
     return false
   }
   const signed = await signDelegateCreation(

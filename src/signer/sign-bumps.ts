@@ -7,7 +7,7 @@ import { outputsOfRaw, signOutputs, vbytesOf, vbytesOfRaw } from '../chains/bitc
 import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, networkOfChain } from '../core/assets.ts'
 import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
-import { boundedRate, RATE_BOUNDS } from '../withdrawals/fees.ts'
+import { boundedRate, GAS_COST_MAX_WEI, RATE_BOUNDS } from '../withdrawals/fees.ts'
 import { commit, logWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
@@ -195,6 +195,7 @@ async function replaceTransfer(
   const priorityFeeWei = market.priorityFeeWei > leastPriority ? market.priorityFeeWei : leastPriority
   if (maxFeeWei > ceiling) return 'its fee is at the ceiling'
   const gasLimit = BigInt(transfer.gasLimit)
+  if (gasLimit * maxFeeWei > GAS_COST_MAX_WEI) return 'nodes would not send what may cost more'
   const feeBefore = BigInt(before.feeAtoms)
   const added = gasLimit * maxFeeWei - feeBefore
   if (!(await allowsFee(signer, chain, added, 0n))) return 'the policy allows no higher fee now'

@@ -3,7 +3,7 @@
  * given the gas first. What is planned comes from the worker, but every address is derived here again.
  */
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
-import { RATE_BOUNDS } from '../withdrawals/fees.ts'
+import { quotedGasPrice, RATE_BOUNDS, sweepFunding, TOKEN_SWEEP_GAS_MAX } from '../withdrawals/fees.ts'
 import { commit, logWaiting, type Signer, unusedNonce } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
@@ -15,16 +15,6 @@ import type { ChainKeys } from './vault.ts'
 const SWEEPS_READ = 200
 /** The hot wallet is no contract: a plain transfer, exactly. */
 const ETHER_GAS = 21_000n
-/** USDC and USDT take up to 65,000. Unused gas stays at the address for good, so there is little to spare. */
-const TOKEN_GAS_LIMIT = 80_000n
-
-/** The gas that an address is given: the base fee may rise by half before its sweep waits. */
-const fundedPrice = ({ rate, priorityRate }: { rate: bigint; priorityRate: bigint }): bigint => {
-  const { ceiling } = RATE_BOUNDS.ethereum
-  const wanted = (rate * 3n) / 2n + priorityRate
-  return wanted < ceiling ? wanted : ceiling
-}
-
 /** What can not be swept now is passed over: deposits behind it are not held up. */
 export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void> {
   const { chain, series } = keys
@@ -59,9 +49,16 @@ async function signSweep(
   if (address !== sweep.address) return 'its address is not the one at its position'
   const common = { line: null, chainId, withdrawals: [], sweep: sweep.id, feeBefore: 0n } as const
 
-  if (sweep.asset !== 'ETH' && !sweep.isFunded) {
+  // What an earlier sweep left there is used first.
+  if (
+    sweep.asset !== 'ETH' &&
+    !sweep.isFunded &&
+    sweep.etherAtoms < TOKEN_SWEEP_GAS_MAX * quotedGasPrice(rates)
+  ) {
     const price = gasPrice(rates)
-    const atoms = TOKEN_GAS_LIMIT * fundedPrice(rates)
+    const atoms = sweepFunding(rates) - sweep.etherAtoms
+    // At the ceiling of all prices.
+    if (atoms <= 0n) return 'gas is dearer than any transaction may offer'
     const gasLimit = ETHER_GAS
     const hot = keys.hotWallet.address
     const ether = (await spendableBalances(signer.db, chain, hot)).get('ETH') ?? 0n
@@ -91,11 +88,11 @@ async function signSweep(
     return transferEntry(keys, { ...common, ...order, valueAtoms: atoms, gasLimit: ETHER_GAS, price, from })
   }
   const ether = (await spendableBalances(signer.db, chain, address)).get('ETH') ?? 0n
-  const affordable = ether / TOKEN_GAS_LIMIT
+  const affordable = ether / TOKEN_SWEEP_GAS_MAX
   const market = gasPrice(rates)
   const maxFeeWei = affordable < market.maxFeeWei ? affordable : market.maxFeeWei
   if (maxFeeWei < rates.rate) return 'the gas it was given does not suffice at this price'
-  if (!(await allowsFee(signer, chain, TOKEN_GAS_LIMIT * maxFeeWei, 0n)))
+  if (!(await allowsFee(signer, chain, TOKEN_SWEEP_GAS_MAX * maxFeeWei, 0n)))
     return 'the policy allows no more gas now'
   const priorityFeeWei = market.priorityFeeWei < maxFeeWei ? market.priorityFeeWei : maxFeeWei
   const contract = contractOf(signer, chain, sweep.asset)
@@ -105,7 +102,7 @@ async function signSweep(
     ...common,
     ...order,
     valueAtoms: sweep.atoms,
-    gasLimit: TOKEN_GAS_LIMIT,
+    gasLimit: TOKEN_SWEEP_GAS_MAX,
     price,
     from,
   })

@@ -1,6 +1,7 @@
 /** One turn of the signer: first what it signed and never saw placed, then payouts, bumps and sweeps of each chain. */
 import { networkOfChain } from '../core/assets.ts'
 import { releasePlaced, type Signer, settle } from './context.ts'
+import { putBackLines } from './put-back.ts'
 import { listChainsWithWork } from './requests.sql.ts'
 import { signBumps } from './sign-bumps.ts'
 import { signPayouts } from './sign-outputs.ts'
@@ -16,19 +17,30 @@ export async function signerTurn(signer: Signer): Promise<boolean> {
   for (const entry of signer.journal.unsettled()) await settle(signer, entry)
   await releasePlaced(signer)
   let more = false
-  for (const chain of await listChainsWithWork(signer.db)) {
+  const chains = await listChainsWithWork(signer.db)
+  // What a restored database forgot may be all that there is to do.
+  const isFirst = !compared.has(signer.journal)
+  if (isFirst) for (const chain of signer.vault.keys()) chains.add(chain)
+  let failed = false
+  for (const chain of chains) {
     const keys = signer.vault.get(chain)
     if (!keys) continue
     try {
       more = (await signFor(signer, keys)) || more
     } catch (error) {
+      failed = true
       signer.log.error({ chain, err: error }, 'signing for a chain failed; the others go on')
     }
   }
+  if (isFirst && !failed) compared.add(signer.journal)
   return more
 }
 
+/** Journals that were compared with the database since this process began. */
+const compared = new WeakSet<Signer['journal']>()
+
 async function signFor(signer: Signer, keys: ChainKeys): Promise<boolean> {
+  await putBackLines(signer, keys.chain)
   await signBumps(signer, keys)
   if (networkOfChain(keys.chain) !== 'ethereum') return signPayouts(signer, keys)
   await signSweeps(signer, keys)

@@ -46,6 +46,21 @@ export const PAYOUT_GAS_MAX = { ETH: 60_000n, token: 120_000n } as const
 export const quotedGasPrice = (rates: NetworkRates): bigint =>
   divideUp(rates.rate * 5n, 4n) + rates.priorityRate
 
+/** What the sweep of a token may use at most: USDC and USDT take up to 65,000. What it does not use stays for a next one. */
+export const TOKEN_SWEEP_GAS_MAX = 80_000n
+
+/** The gas that an address is given for the sweep of its token: the base fee may rise by half before it waits. */
+export function sweepFunding({ rate, priorityRate }: NetworkRates): bigint {
+  const { ceiling } = RATE_BOUNDS.ethereum
+  const wanted = divideUp(rate * 3n, 2n) + priorityRate
+  return TOKEN_SWEEP_GAS_MAX * (wanted < ceiling ? wanted : ceiling)
+}
+
+/** Nodes refuse to send what may cost more than one ether in fees (geth's `--rpc.txfeecap`). */
+export const GAS_COST_MAX_WEI = 10n ** 18n
+/** What is signed for the first time leaves room for its replacements. */
+export const FIRST_GAS_COST_MAX_WEI = GAS_COST_MAX_WEI / 2n
+
 /** The smallest output every node relays: below this a P2PKH output is dust (Core `GetDustThreshold`). */
 const OUTPUT_ATOMS_MIN: Readonly<Record<Asset, bigint>> = {
   BTC: 546n,

@@ -37,6 +37,11 @@ export async function forgetReceipts(tx: Tx, chain: ChainName, aboveHeight: numb
   ])
 }
 
+/** Takes back what a transaction brought that turned out to be our own. */
+export async function forgetReceiptsOf(tx: Tx, chain: ChainName, txKey: string): Promise<void> {
+  await tx.query('update receipts set block_height = null where chain = $1 and tx_key = $2', [chain, txKey])
+}
+
 export interface Capital {
   readonly cause: string
   readonly asset: Asset

@@ -265,6 +265,27 @@ export async function listImpossible(db: Queryable, chain: ChainName, depth: num
   return rows.map((row) => row.line)
 }
 
+/** A line of a chain with accounts that no block took for long. */
+export interface OverdueLine {
+  readonly line: string
+  readonly sender: string
+  readonly nonce: bigint
+}
+
+/** Those that wait for more than ten minutes, each sender's in the order of its nonces. */
+export async function listOverdue(db: Queryable, chain: ChainName): Promise<OverdueLine[]> {
+  const { rows } = await db.query<OverdueLine>(
+    `select line, sender, nonce from signed_transactions t
+     where chain = $1 and txid = line and outcome is null and nonce is not null
+       and created_at < now() - interval '10 minutes'
+       and not exists (select from signed_transactions m where m.chain = t.chain and m.line = t.line
+         and m.block_height is not null)
+     order by sender, nonce limit 200`,
+    [chain],
+  )
+  return rows
+}
+
 /** Gives back the coins of a line that can never spend them. */
 export async function releaseCoins(tx: Tx, chain: ChainName, line: string): Promise<void> {
   await tx.query(
@@ -292,8 +313,9 @@ export async function releaseAddedCoins(
 
 /**
  * Wishes for a bump of lines that wait too long: sent, in no block, and older than `afterMs` while the network asks for
- * more than they offer. On Bitcoin those too that the node never took, for a replacement needs none of what it replaces. On chains with accounts the first waiting nonce of a sender is bumped after five times that
- * long whatever it offers: no block takes it, and all later ones wait behind it.
+ * more than they offer. Except on Litecoin those too that the node never took, because it refuses what offers too little: a
+ * replacement needs none of what it replaces. On chains with accounts the first waiting nonce of a sender is bumped after
+ * five times that long whatever it offers: no block takes it, and all later ones wait behind it.
  *
  * @returns How many were marked now.
  */
@@ -305,7 +327,7 @@ export async function wishBumps(
   const { rowCount } = await db.query(
     `update signed_transactions t set bump_wanted = true
      where chain = $1 and outcome is null and block_height is null and not bump_wanted
-       and (sent_at is not null or refusal is not null and chain like '%bitcoin')
+       and (sent_at is not null or refusal is not null and chain not like '%litecoin')
        and created_at < now() - $2::bigint * interval '1 millisecond'
        and (fee_rate < $3 or nonce is not null and created_at < now() - 5 * $2::bigint * interval '1 millisecond'
          and not exists (select from signed_transactions b where b.chain = t.chain and b.sender = t.sender

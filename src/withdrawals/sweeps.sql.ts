@@ -8,82 +8,111 @@ export interface SweepCandidate {
   readonly series: string
   readonly position: bigint
   readonly asset: Asset
-  /** Its booked deposits that no sweep has taken. */
+  /** Its booked deposits of the asset that no sweep has taken. */
   readonly bookedAtoms: bigint
-  /** A batch swept it before: batches take all there is, deposits that were not confirmed yet included. */
-  readonly wasBatched: boolean
+  /** Ether that it should hold by its booked deposits, what it was given as gas, and what it sent. */
+  readonly etherAtoms: bigint
+  /** A sweep moved this asset away from it: a batch takes all there is, deposits that were not confirmed yet included. */
+  readonly wasSwept: boolean
 }
+
+/** Ether of address `x.address`, as above; our own transactions count from the block that holds them. */
+const ETHER_OF_ADDRESS = `
+  coalesce((select sum(amount_atoms) from deposits e
+    where e.chain = $1 and e.address = x.address and e.asset = 'ETH' and e.booked), 0)
+  + coalesce((select sum(atoms) from gas_funding g where g.chain = $1 and g.address = x.address), 0)
+  - coalesce((select sum(coalesce(s.paid_fee_atoms, s.fee_atoms)
+      + case when s.asset = 'ETH' and not s.reverted then s.value_atoms else 0 end)
+    from signed_transactions s where s.chain = $1 and s.sender = x.address and s.block_height is not null), 0)`
+
+/** No sweep of address `x.address` is under way. After one that failed the next waits a day for each failure. */
+const MAY_BE_SWEPT = `
+  not exists (select from sweeps s where s.chain = $1 and s.address = x.address and s.status not in ('done', 'failed'))
+  and coalesce((select max(s.created_at) + count(*) * interval '1 day' from sweeps s
+    where s.chain = $1 and s.address = x.address and s.asset = $2 and s.status = 'failed'), now()) <= now()`
 
 /**
  * Addresses with a booked deposit of at least so many atoms that no sweep has taken, the largest deposits first, and
- * without a sweep under way. After a sweep that failed the next one waits a day for each failure: a token that blocks
- * the address would otherwise cost gas for ever.
+ * without a sweep under way; a token that blocks the address would otherwise cost gas for ever. For ether also those where
+ * sweeps of tokens left enough of their gas: what was given is at least what is left, so the index tells who may have it.
  */
 export async function listSweepCandidates(
   db: Queryable,
   chain: ChainName,
-  of: { asset: Asset; atomsMin: bigint; limit: number },
+  of: { asset: Asset; atomsMin: bigint; gasLeftMin: bigint; limit: number },
 ): Promise<SweepCandidate[]> {
-  const { rows } = await db.query<
-    Omit<SweepCandidate, 'bookedAtoms' | 'wasBatched'> & { atoms: bigint; was_batched: boolean }
-  >(
-    `select d.address, a.series, a.position, $2 as asset,
-       (select sum(amount_atoms) from deposits
-        where chain = $1 and address = d.address and asset = $2 and booked and not swept) as atoms,
-       exists (select from sweeps s where s.chain = $1 and s.address = d.address and s.asset = $2
-         and s.way = 'batch' and s.status = 'done') as was_batched
+  const { rows } = await db.query<{
+    address: string
+    series: string
+    position: bigint
+    asset: Asset
+    booked: bigint
+    ether: bigint
+    was_swept: boolean
+  }>(
+    `select x.address, a.series, a.position, $2 as asset, ${ETHER_OF_ADDRESS} as ether,
+       coalesce((select sum(amount_atoms) from deposits
+        where chain = $1 and address = x.address and asset = $2 and booked and not swept), 0) as booked,
+       exists (select from sweeps s where s.chain = $1 and s.address = x.address and s.asset = $2 and s.status = 'done')
+         or exists (select from swept_tokens w where w.chain = $1 and w.address = x.address and w.asset = $2) as was_swept
      from (
-       select address, max(amount_atoms) as largest from (
-         select address, amount_atoms from deposits e
-         where chain = $1 and asset = $2 and booked and not swept and amount_atoms >= $3
-           and not exists (select from sweeps s where s.chain = $1 and s.address = e.address
-             and s.status not in ('done', 'failed'))
-           and coalesce((select max(s.created_at) + count(*) * interval '1 day' from sweeps s
-             where s.chain = $1 and s.address = e.address and s.asset = $2 and s.status = 'failed'), now()) <= now()
-         order by amount_atoms desc limit $4) as latest
-       group by address
-     ) d
-     join addresses a on a.chain = $1 and a.lookup = decode(substr(d.address, 3), 'hex') and a.branch = 0
+       select address, max(atoms) as largest from (
+         (select address, amount_atoms as atoms from deposits x
+          where chain = $1 and asset = $2 and booked and not swept and amount_atoms >= $3 and ${MAY_BE_SWEPT}
+          order by amount_atoms desc limit $5)
+         union all
+         (select address, atoms from gas_funding x
+          where chain = $1 and $2 = 'ETH' and not collected and atoms >= $4 and ${MAY_BE_SWEPT} and ${ETHER_OF_ADDRESS} >= $4
+          order by atoms desc limit $5)
+       ) as latest group by address
+     ) x
+     join addresses a on a.chain = $1 and a.lookup = decode(substr(x.address, 3), 'hex') and a.branch = 0
      -- Nobody here has the keys of a retired wallet.
      join wallets w on w.chain = $1 and w.series = a.series and w.retired_at is null
-     order by d.largest desc`,
-    [chain, of.asset, of.atomsMin, of.limit],
+     order by x.largest desc`,
+    [chain, of.asset, of.atomsMin, of.gasLeftMin, of.limit],
   )
-  return rows.map(({ atoms, was_batched, ...row }) => ({
+  return rows.map(({ booked, ether, was_swept, ...row }) => ({
     ...row,
-    bookedAtoms: atoms,
-    wasBatched: was_batched,
+    bookedAtoms: booked,
+    etherAtoms: ether,
+    wasSwept: was_swept,
   }))
 }
 
-export interface SweepPlan extends Pick<SweepCandidate, 'address' | 'series' | 'position' | 'asset'> {
+export interface SweepPlan
+  extends Pick<SweepCandidate, 'address' | 'series' | 'position' | 'asset' | 'etherAtoms'> {
   readonly atoms: bigint
   readonly way: 'alone' | 'batch'
   /** The address delegates to our contract already. */
   readonly delegates: boolean
 }
 
-/** Plans a sweep and marks the deposits that it takes. @returns False when the address has one under way. */
+/** Plans a sweep and marks what it takes. @returns False when the address has one under way. */
 export async function planSweep(tx: Tx, chain: ChainName, plan: SweepPlan): Promise<boolean> {
-  const { address, series, position, asset, atoms, way, delegates } = plan
+  const { address, series, position, asset, atoms, etherAtoms, way, delegates } = plan
   const { rowCount } = await tx.query(
-    `insert into sweeps (chain, id, address, series, position, asset, atoms, status, way, delegates)
-     values ($1, $2, $3, $4, $5, $6, $7, 'planned', $8, $9) on conflict do nothing`,
-    [chain, randomUUID(), address, series, position, asset, atoms, way, delegates],
+    `insert into sweeps (chain, id, address, series, position, asset, atoms, ether_atoms, status, way, delegates)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, 'planned', $9, $10) on conflict do nothing`,
+    [chain, randomUUID(), address, series, position, asset, atoms, etherAtoms, way, delegates],
   )
   if (rowCount === 0) return false
   await markSwept(tx, chain, plan)
   return true
 }
 
-/** The booked deposits of an address are taken, or were taken before they were booked. */
+/**
+ * The booked deposits of an address are taken, or were taken before they were booked; a sweep of ether takes what is left of
+ * the address's gas as well.
+ */
 export async function markSwept(
   db: Queryable,
   chain: ChainName,
   { address, asset }: Pick<SweepCandidate, 'address' | 'asset'>,
 ): Promise<void> {
   await db.query(
-    `update deposits set swept = true where chain = $1 and address = $2 and asset = $3 and booked and not swept`,
+    `with gas as (update gas_funding set collected = true where chain = $1 and address = $2 and $3 = 'ETH' and not collected)
+     update deposits set swept = true where chain = $1 and address = $2 and asset = $3 and booked and not swept`,
     [chain, address, asset],
   )
 }
@@ -113,10 +142,12 @@ export async function recordSwept(
   await tx.query('delete from swept_tokens where chain = $1 and txid = $2', [chain, of.txid])
   await tx.query(
     `insert into swept_tokens (chain, txid, address, asset, atoms)
-     select $1, $2, a.address, m.asset, m.atoms
+     -- A token that takes a fee of transfers logs two of them.
+     select $1, $2, a.address, m.asset, sum(m.atoms)
      from unnest($4::bytea[], $5::text[], $6::numeric[]) as m (lookup, asset, atoms)
      join addresses a on a.chain = $1 and a.lookup = m.lookup
-     where exists (select from sweeps s where s.chain = $1 and s.line = $3 and s.way = 'batch')`,
+     where exists (select from signed_transactions s where s.chain = $1 and s.txid = $3 and s.kind = 'batch')
+     group by a.address, m.asset`,
     [
       chain,
       of.txid,
@@ -160,10 +191,25 @@ export async function finishSweeps(
   for (const { address, asset, status } of rows) {
     if (status === 'done') continue
     await tx.query(
-      'update deposits set swept = false where chain = $1 and address = $2 and asset = $3 and swept',
+      `with gas as (update gas_funding set collected = false where chain = $1 and address = $2 and $3 = 'ETH' and collected)
+       update deposits set swept = false where chain = $1 and address = $2 and asset = $3 and swept`,
       [chain, address, asset],
     )
   }
+}
+
+/** Whether an address is the contract that batches run at. */
+export async function isSweepDelegate(db: Queryable, chain: ChainName, address: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'select from sweep_delegates where chain = $1 and lower(address) = lower($2)',
+    [chain, address],
+  )
+  return rowCount > 0
+}
+
+/** What deploys the delegate can not enter the chain any more: it is wanted anew. */
+export async function wantDelegateAgain(tx: Tx, chain: ChainName, line: string): Promise<void> {
+  await tx.query('update sweep_delegates set line = null where chain = $1 and line = $2', [chain, line])
 }
 
 /** Addresses whose nonces and balances the signer needs: those under a sweep. */
@@ -189,4 +235,22 @@ export async function sumUnswept(db: Queryable, chain: ChainName): Promise<Unswe
     [chain],
   )
   return rows
+}
+
+/** What sweeps of tokens left of the gas that their addresses were given, until it is worth a sweep of its own. */
+export async function sumGasLeft(
+  db: Queryable,
+  chain: ChainName,
+): Promise<{ readonly addresses: bigint; readonly atoms: bigint }> {
+  const { rows } = await db.query<{ addresses: bigint; atoms: bigint }>(
+    `select count(*) as addresses, coalesce(sum(atoms), 0) as atoms from (
+       select ${ETHER_OF_ADDRESS} - coalesce((select sum(amount_atoms) from deposits d where d.chain = $1
+         and d.address = x.address and d.asset = 'ETH' and d.booked and not d.swept), 0) as atoms
+       from (select distinct address from gas_funding where chain = $1 and not collected) x
+       where not exists (select from sweeps s where s.chain = $1 and s.address = x.address
+         and s.status not in ('done', 'failed'))
+     ) gas where atoms > 0`,
+    [chain],
+  )
+  return rows[0] ?? { addresses: 0n, atoms: 0n }
 }

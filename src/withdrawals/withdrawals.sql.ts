@@ -202,6 +202,21 @@ export async function updateWithdrawal(
   return fromRow(row)
 }
 
+/** Whether a payout of the account to an address of Ethereum reverted within the last day; most requests have none at all. */
+export async function hasReverted(
+  db: Queryable,
+  accountId: AccountId,
+  asset: Asset,
+  destination: string,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from withdrawals where account_id = $1 and asset = $2 and lower(destination) = lower($3)
+       and refused_reason = 'reverted' and failed_at > now() - interval '1 day' limit 1`,
+    [accountId, asset, destination],
+  )
+  return rowCount > 0
+}
+
 /** Whether a withdrawal of this coin was asked for and nothing is signed for it yet. */
 export async function isAskedFor(db: Queryable, chain: ChainName, asset: Asset): Promise<boolean> {
   const { rows } = await db.query<{ is_asked: boolean }>(

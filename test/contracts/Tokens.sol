@@ -49,7 +49,7 @@ contract UsdCoin {
     }
 }
 
-/// Like USDT on mainnet: transfer and approve answer nothing at all.
+/// Like USDT on mainnet: transfer and approve answer nothing at all, and the owner can turn on a fee of every transfer.
 contract TetherToken {
     string public constant symbol = "USDT";
     uint8 public constant decimals = 6;
@@ -58,15 +58,27 @@ contract TetherToken {
 
     event Transfer(address indexed from, address indexed to, uint256 value);
 
+    address private owner = msg.sender;
+    uint256 public basisPointsRate;
+
     constructor() {
         balanceOf[msg.sender] = 1e15;
     }
 
+    function setParams(uint256 newBasisPoints) external {
+        basisPointsRate = newBasisPoints;
+    }
+
     function transfer(address to, uint256 value) external {
         require(!isBlackListed[msg.sender]);
+        uint256 fee = value * basisPointsRate / 10000;
         balanceOf[msg.sender] -= value;
-        balanceOf[to] += value;
-        emit Transfer(msg.sender, to, value);
+        balanceOf[to] += value - fee;
+        if (fee > 0) {
+            balanceOf[owner] += fee;
+            emit Transfer(msg.sender, owner, fee);
+        }
+        emit Transfer(msg.sender, to, value - fee);
     }
 
     function addBlackList(address account) external {

@@ -50,6 +50,24 @@ describe('a withdrawal whose fee no block takes any more', () => {
     await isPaidOnce(withdrawal, first)
   })
 
+  it('is sent at a higher one also when the node never took it', async () => {
+    const withdrawal = await payouts.request('ETH', '0.1', stranger())
+    line.onSending('kept:max fee per gas less than block base fee')
+    await signAll(signer)
+    await broadcastSigned(gateway, port)
+    await raiseBaseFee(100n * GWEI)
+    await payouts.pass(4)
+    await payouts.turn()
+    await payouts.turn()
+    line.onSending(null)
+    await payouts.pass(1)
+    await payouts.turn()
+    assert.equal((await payouts.now(withdrawal)).status, 'broadcast')
+    assert.equal((await linesOf(withdrawal)).length, 2)
+    await payouts.finish()
+    await isPaidOnce(withdrawal)
+  })
+
   it('waits at the ceiling of what is ever paid for gas, and goes on when prices fall', async () => {
     const withdrawal = await payouts.request('ETH', '0.2', stranger())
     await raiseBaseFee(5_000n * GWEI)

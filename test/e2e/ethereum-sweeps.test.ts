@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Asset } from '../../src/core/assets.ts'
 import { reconcile } from '../../src/flows/reconcile.ts'
+import { testApp } from '../api.ts'
 import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
 
 const CONFIRMATIONS = 3
@@ -33,6 +34,11 @@ describe('sweeping on a chain without EIP-7702', () => {
     assert.equal(await atDepositAddresses(payouts, 'USDC'), atoms)
     const { unswept } = await reconcile(payouts.gateway.db, [payouts.port])
     assert.deepEqual(unswept, [{ chain: 'ethereum', asset: 'USDC', addresses: 3n, atoms }])
+    const { body } = await (await testApp(payouts.gateway)).inject('/metrics')
+    assert.match(
+      body,
+      new RegExp(`^beck_unswept_coins{chain="ethereum",asset="USDC"} ${Number(atoms) / 1e6}$`, 'm'),
+    )
   })
 
   it('takes it all the same when a withdrawal waits for it', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { quoteWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import { withdrawalView } from '../../src/withdrawals/withdrawal-view.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 
 const payouts = await ethereumPayouts({ confirmations: 4 })
@@ -66,6 +67,7 @@ describe('withdrawals on a real Ethereum node', () => {
       await anvil.mine()
       await payouts.follow()
       const before = await payouts.balance(asset, 'available')
+      const costBefore = await networkFees()
       const refused = await payouts.request(asset, asset === 'ETH' ? '0.5' : '50', destination)
       const good = await payouts.request('USDT', '30', stranger())
       await payouts.turn()
@@ -76,6 +78,33 @@ describe('withdrawals on a real Ethereum node', () => {
       assert.equal(await payouts.balance(asset, 'available'), before)
       assert.equal(await payouts.balance(asset, 'held'), 0n)
       assert.equal((await payouts.now(good)).status, 'completed', 'what came after it is paid')
+
+      // The merchant is shown why and by what; its gas is the gateway's cost, and nothing else is.
+      const view = withdrawalView(now)
+      assert.deepEqual([view.failure_reason, view.completed_at], ['reverted', null])
+      const { rows } = await gateway.db.query<{ fee: bigint; kind: string }>(
+        `select t.paid_fee_atoms as fee, t.outcome as kind from signed_transactions t join signed_payouts p using (chain, line)
+         where t.txid = $1 or p.withdrawal_id = $2 order by t.outcome desc`,
+        [view.tx_hash, good.id],
+      )
+      assert.deepEqual(
+        rows.map(({ kind }) => kind),
+        ['reverted', 'confirmed'],
+      )
+      const cost = rows.reduce((sum, { fee }) => sum + fee, 0n)
+      assert.equal((await networkFees()) - costBefore, cost)
+      const { rows: alerts } = await gateway.db.query<{ message: string }>(
+        "select message from alerts where kind = 'payout_reverted' and subject = $1",
+        [`ethereum:${view.tx_hash}`],
+      )
+      assert.match(alerts[0]?.message ?? '', new RegExp(`${view.id} of ${asset} to ${destination} reverted`))
+      const { rowCount: released } = await gateway.db.query(
+        "select from journal_entries where cause = 'withdrawal:' || $1 || ':release'",
+        [refused.id],
+      )
+      assert.equal(released, 1)
+      // Nobody can have the gateway pay for that again and again.
+      await assert.rejects(payouts.request(asset, '0.5', destination), { reason: 'destination_reverts' })
     })
   }
 
@@ -100,7 +129,24 @@ describe('withdrawals on a real Ethereum node', () => {
     )
     assert.equal(rows[0]?.atoms, 13n * 10n ** 18n)
   })
+
+  it('tokens that somebody sends to the hot wallet are capital of the operator', async () => {
+    await anvil.call(payouts.usdt, 'transfer', [payouts.hotWallet, 70_000_000n])
+    await payouts.mineAndTurn(5)
+    const { rows } = await gateway.db.query<{ atoms: bigint }>(
+      "select sum(amount_atoms) as atoms from transfers where credit = 'capital' and asset = 'USDT'",
+    )
+    assert.equal(rows[0]?.atoms, 70_000_000n)
+  })
 })
+
+/** What the gateway paid for gas so far, in wei. */
+async function networkFees(): Promise<bigint> {
+  const { rows } = await gateway.db.query<{ atoms: bigint | null }>(
+    "select sum(amount_atoms) as atoms from transfers where debit = 'network_fees' and asset = 'ETH'",
+  )
+  return rows[0]?.atoms ?? 0n
+}
 
 async function nonceOfHotWallet(): Promise<bigint> {
   return (await payouts.port.nextNonce?.(payouts.hotWallet)) ?? 0n

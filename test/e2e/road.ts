@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Account } from '../../src/accounts/account.ts'
 import type { ChainPort } from '../../src/chains/chain.ts'
 import type { Asset } from '../../src/core/assets.ts'
-import { findChainView, releaseLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
+import { findChainView, type Lease, releaseLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
 import type { Gateway } from '../../src/flows/gateway.ts'
 import { meetChain, observeChain } from '../../src/flows/observe-chain.ts'
 import { proveBlock } from '../../src/flows/prove-block.ts'
@@ -22,6 +22,8 @@ export interface Road {
   create(asset: Asset, dollars?: bigint): Promise<Payment>
   /** Lets the watcher reach the node's tip and the settler decide about everything that is due. */
   follow(): Promise<void>
+  /** The lead that it watches the chain by. */
+  readonly lease: Lease
   /** Gives up the lead of the chain, so that a watcher's loop can take it. No `follow` after that. */
   release(): Promise<void>
   show(payment: Payment): Promise<PaymentView>
@@ -62,6 +64,7 @@ export async function openRoad(
       while ((await observeChain(gateway, port, lease)).behind);
       while (await settleNext(gateway));
     },
+    lease,
     release: () => releaseLease(gateway.db, lease),
     async show(payment) {
       const view = await readPayment(gateway.db, payment.accountId, payment.id)

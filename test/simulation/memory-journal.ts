@@ -38,6 +38,12 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
       )
       return opening ? lineOf(opening.line) : []
     },
+    placedLines: (chain) =>
+      [...entries.values()]
+        .filter((entry) => entry.chain === chain && entry.nonce !== null && entry.line === entry.txid)
+        .map(({ txid }) => txid)
+        .filter((txid) => !unsettled.has(txid)),
+    lineOf: async (_chain, line) => lineOf(line),
     entryOf: async (_chain, txid) => entries.get(txid) ?? null,
     isPlaced: (_chain, txid) => entries.has(txid) && !unsettled.has(txid),
     bumpedLines: () => [],

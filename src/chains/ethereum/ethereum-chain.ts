@@ -9,6 +9,7 @@ import { type Block, type ChainPort, type ChainTransaction, WrongChain } from '.
 import { balanceCalls, readBalances } from './balances.ts'
 import { broadcastRaw } from './broadcast.ts'
 import { type ContractCredit, clearSource, creditFromContracts, creditTransaction } from './contract-ether.ts'
+import { findNonceUse } from './nonce-use.ts'
 import { createReceiptReader } from './receipts.ts'
 import { createRpc, httpCarrier, type RpcAnswer, readNodeUrl, resultOf } from './rpc.ts'
 import { openSocket } from './socket.ts'
@@ -193,12 +194,12 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
       return { at, funds: funds.filter(({ atoms }) => atoms > 0n) }
     },
 
-    async holdings({ addresses }) {
+    async holdings({ addresses, at }) {
       const held = { ETH: 0n, USDC: 0n, USDT: 0n }
       if (addresses.length === 0) return held
       // One block for all reads: coins that move between two addresses meanwhile are counted once.
-      const { hash } = readBlockRef(await rpc.get('eth_getBlockByNumber', ['latest', false]))
-      const answers = await rpc.ask(balanceCalls(addresses, [usdc, usdt], { blockHash: hash }))
+      const blockHash = at ?? readBlockRef(await rpc.get('eth_getBlockByNumber', ['latest', false])).hash
+      const answers = await rpc.ask(balanceCalls(addresses, [usdc, usdt], { blockHash }))
       for (const [eth = 0n, usdcAtoms = 0n, usdtAtoms = 0n] of readBalances(answers, addresses.length, 2)) {
         held.ETH += eth
         held.USDC += usdcAtoms
@@ -234,6 +235,8 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
 
     nextNonce: async (address) =>
       quantity(await rpc.get('eth_getTransactionCount', [address, 'latest']), 'nonce'),
+
+    findNonceUse: (sender, nonce, upToHeight) => findNonceUse(rpc, sender, nonce, upToHeight),
 
     async batchSweeping(treasury, addresses) {
       const delegate = delegateAddress(treasury)

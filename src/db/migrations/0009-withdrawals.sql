@@ -34,6 +34,7 @@ create table withdrawals (
 );
 create index withdrawals_recent on withdrawals (account_id, created_at desc, id desc);
 create unique index withdrawals_refund on withdrawals (account_id, payment_id) where payment_id is not null and status <> 'failed';
+create index withdrawals_reverted on withdrawals (account_id, failed_at) where refused_reason = 'reverted';
 create index withdrawals_requested on withdrawals (chain, created_at, id) where status = 'requested';
 
 -- Signed transactions, written before they are first sent. Nothing else is ever sent.
@@ -87,6 +88,7 @@ create index signed_transactions_open on signed_transactions (chain, created_at)
 create index signed_transactions_recent on signed_transactions (chain, created_at);
 create index signed_transactions_by_block on signed_transactions (chain, block_height) where block_height is not null;
 create index signed_transactions_line on signed_transactions (chain, line);
+create index signed_transactions_by_sender on signed_transactions (chain, sender) where sender is not null;
 -- Placed by the signer and not released for sending yet: send_at is infinity until its journal knows of the placing.
 create index signed_transactions_unreleased on signed_transactions (chain) where send_at = 'infinity';
 
@@ -181,6 +183,8 @@ create table sweeps (
   way text not null default 'alone' check (way in ('alone', 'batch')),
   -- Whether the address delegates to our contract already, so that a batch needs no authorisation of it.
   delegates boolean not null default false,
+  -- Ether of ours that the address had when the sweep was planned: what an earlier sweep left of its gas.
+  ether_atoms numeric(78, 0) not null default 0 check (ether_atoms >= 0),
   gas_line text,
   line text,
   created_at timestamptz not null default now(),

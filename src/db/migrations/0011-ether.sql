@@ -13,8 +13,11 @@ create table gas_funding (
   address text not null,
   atoms numeric(78, 0) not null check (atoms > 0),
   block_height bigint not null,
+  -- A sweep of the address's ether took what was left of it.
+  collected boolean not null default false,
   primary key (chain, txid, address)
 );
 create index gas_funding_by_address on gas_funding (chain, address);
 create index gas_funding_by_block on gas_funding (chain, block_height);
+create index gas_funding_left on gas_funding (chain, atoms desc) where not collected;
 create index deposits_by_address on deposits (chain, address);

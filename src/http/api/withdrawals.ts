@@ -75,7 +75,7 @@ const CREATED = {
 
 const ORDER_REFUSALS = {
   400: ['invalid_amount', 'invalid_address'],
-  422: ['fee_exceeds_amount', 'below_minimum'],
+  422: ['fee_exceeds_amount', 'below_minimum', 'destination_reverts'],
   503: ['no_wallet', 'no_fee_estimate', 'no_rate'],
 } as const
 

@@ -33,6 +33,13 @@ function placeIn(tables: Tables, entry: SignedEntry, change: real.ChangePlace | 
       throw new InUse()
     for (const row of members) tables.signed.set(row.txid, { ...row, bumpWanted: false })
   }
+  if (entry.sender !== null && entry.nonce !== null && opensLine) {
+    if (tables.nonces.get(entry.sender) !== BigInt(entry.nonce)) throw new InUse()
+    tables.nonces.set(entry.sender, BigInt(entry.nonce) + 1n)
+    for (const row of tables.signed.values())
+      if (row.sender === entry.sender && row.nonce === BigInt(entry.nonce))
+        throw new Violation('23505', `${row.txid} uses nonce ${entry.nonce}`)
+  }
   tables.signed.set(txid, {
     chain,
     txid,

@@ -1,6 +1,37 @@
+import { GATEWAY } from '../../../src/ledger/journal.ts'
 import type * as real from '../../../src/withdrawals/receipts.sql.ts'
+import { existing, run } from './tables.ts'
 
-/** Nobody sends anything to the hot wallet of a simulated gateway. */
-export const recordReceipts: typeof real.recordReceipts = async () => {}
-export const forgetReceipts: typeof real.forgetReceipts = async () => {}
-export const listUnbookedCapital: typeof real.listUnbookedCapital = async () => []
+export const recordReceipts: typeof real.recordReceipts = (tx, _chain, txKey, outputs, blockHeight) =>
+  run(tx, (tables) => {
+    for (const { index, asset, atoms } of outputs)
+      if (atoms > 0n) tables.receipts.set(`${txKey}:${index}`, { txKey, index, asset, atoms, blockHeight })
+  })
+
+export const forgetReceipts: typeof real.forgetReceipts = (tx, _chain, aboveHeight) =>
+  run(tx, (tables) => {
+    for (const [key, row] of [...tables.receipts])
+      if (row.blockHeight !== null && row.blockHeight > aboveHeight)
+        tables.receipts.set(key, { ...row, blockHeight: null })
+  })
+
+export const forgetReceiptsOf: typeof real.forgetReceiptsOf = (tx, _chain, txKey) =>
+  run(tx, (tables) => {
+    for (const [key, row] of [...tables.receipts])
+      if (row.txKey === txKey) tables.receipts.set(key, { ...row, blockHeight: null })
+  })
+
+/** Capital of chains with outputs is in no story. */
+export const listUnbookedCapital: typeof real.listUnbookedCapital = (db, chain, coin, depth) =>
+  run(db, (tables) => {
+    if (coin !== null) return []
+    const { tipHeight } = existing(tables.chains, chain)
+    return [...tables.receipts.values()]
+      .filter(({ blockHeight }) => blockHeight !== null && tipHeight - blockHeight + 1 >= depth)
+      .map(({ txKey, index, asset, atoms }) => ({
+        cause: `capital:${chain}:${txKey}:${index}`,
+        asset,
+        atoms,
+      }))
+      .filter(({ cause }) => !tables.entries.has(`${GATEWAY} ${cause}`))
+  })

@@ -1,3 +1,4 @@
+import type { Asset } from '../../../src/core/assets.ts'
 import type * as real from '../../../src/signer/requests.sql.ts'
 import { holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
 import { type CoinRow, existing, hex, run, type Tables } from './tables.ts'
@@ -100,11 +101,35 @@ export const listBumpsWanted: typeof real.listBumpsWanted = (db) =>
     return [...lines.values()].map(({ line, txid, feeAtoms, feeRate }) => ({ line, txid, feeAtoms, feeRate }))
   })
 
-const never = async (): Promise<never> => {
-  throw new Error('simulated payouts leave from chains with outputs')
-}
-export const nextNonce: typeof real.nextNonce = never
-export const spendableBalances: typeof real.spendableBalances = never
-export const pinnedChainId: typeof real.pinnedChainId = never
+export const nextNonce: typeof real.nextNonce = (db, _chain, sender) =>
+  run(db, (tables) => tables.nonces.get(sender) ?? null)
+
+export const spendableBalances: typeof real.spendableBalances = (db, _chain, sender) =>
+  run(db, (tables) => {
+    const spendable = new Map<Asset, bigint>()
+    for (const asset of ['ETH', 'USDC', 'USDT'] satisfies Asset[]) {
+      const held = tables.accountBalances.get(`${sender} ${asset}`)
+      if (!held) continue
+      const { atoms, seenHeight } = held
+      const taken = new Map<string, bigint>()
+      const rows = [...tables.signed.values()].filter((row) => row.sender === sender)
+      const settled = new Set(
+        rows
+          .filter((row) => row.blockHeight !== null && row.blockHeight <= seenHeight)
+          .map((row) => row.line),
+      )
+      for (const row of rows) {
+        const counts = row.blockHeight === null ? row.outcome === null : row.blockHeight > seenHeight
+        if (!counts || settled.has(row.line)) continue
+        const most = (row.asset === asset ? row.valueAtoms : 0n) + (asset === 'ETH' ? row.feeAtoms : 0n)
+        if (most > (taken.get(row.line) ?? 0n)) taken.set(row.line, most)
+      }
+      spendable.set(
+        asset,
+        [...taken.values()].reduce((left, most) => left - most, atoms),
+      )
+    }
+    return spendable
+  })
 export const listSweeps: typeof real.listSweeps = async () => []
 export const isDeploymentWanted: typeof real.isDeploymentWanted = async () => false

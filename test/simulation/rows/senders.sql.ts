@@ -1,5 +1,18 @@
+import type { Asset } from '../../../src/core/assets.ts'
 import type * as real from '../../../src/withdrawals/senders.sql.ts'
+import { run } from './tables.ts'
 
-/** Chains with outputs have no senders. */
-export const raiseNonce: typeof real.raiseNonce = async () => {}
-export const storeBalances: typeof real.storeBalances = async () => {}
+export const raiseNonce: typeof real.raiseNonce = (db, _chain, sender, confirmed) =>
+  run(db, (tables) => {
+    let next = tables.nonces.get(sender) ?? 0n
+    if (confirmed > next) next = confirmed
+    for (const row of tables.signed.values())
+      if (row.sender === sender && row.nonce !== null && row.nonce >= next) next = row.nonce + 1n
+    tables.nonces.set(sender, next)
+  })
+
+export const storeBalances: typeof real.storeBalances = (db, _chain, address, holdings, seenHeight) =>
+  run(db, (tables) => {
+    for (const asset of ['ETH', 'USDC', 'USDT'] satisfies Asset[])
+      tables.accountBalances.set(`${address} ${asset}`, { atoms: holdings[asset] ?? 0n, seenHeight })
+  })

@@ -19,19 +19,24 @@ export const claimToSend: typeof real.claimToSend = (db, _chain, tipHeight, limi
           row.sendAt <= now &&
           !members.some(
             (other) =>
-              other.kind === 'replacement' && other.createdAt > row.createdAt && other.refusal === null,
+              other.kind === 'replacement' &&
+              other.createdAt > row.createdAt &&
+              (other.refusal === null || row.nonce !== null),
           ) &&
           (row.kind === 'child' ||
             !members.some((other) => other.kind !== 'child' && other.blockHeight !== null))
         )
       })
+      .sort(inOrderOfNonces)
       .slice(0, limit)
     for (const { txid, sinceHeight } of due)
       change(tables, txid, { sendAt: now + 30_000, sinceHeight: sinceHeight ?? tipHeight })
     return due
       .map(({ txid }) => existing(tables.signed, txid))
-      .sort((a, b) => Number(a.kind === 'child') - Number(b.kind === 'child'))
+      .sort((a, b) => inOrderOfNonces(a, b) || Number(a.kind === 'child') - Number(b.kind === 'child'))
   })
+
+const inOrderOfNonces = (a: SignedRow, b: SignedRow): number => Number((a.nonce ?? 0n) - (b.nonce ?? 0n))
 
 export const markSent: typeof real.markSent = (tx, _chain, txid) =>
   run(tx, (tables) => {

@@ -1,6 +1,6 @@
 import type * as real from '../../../src/withdrawals/sweeps.sql.ts'
 
-/** Chains with outputs have no sweeps. */
+/** Nothing is swept in a story. */
 export const listSweepCandidates: typeof real.listSweepCandidates = async () => []
 export const planSweep: typeof real.planSweep = async () => false
 export const markFunded: typeof real.markFunded = async () => {}
@@ -10,3 +10,4 @@ export const markSwept: typeof real.markSwept = async () => {}
 export const wantDelegate: typeof real.wantDelegate = async () => {}
 export const recordSwept: typeof real.recordSwept = async () => {}
 export const sumUnswept: typeof real.sumUnswept = async () => []
+export const isSweepDelegate: typeof real.isSweepDelegate = async () => false

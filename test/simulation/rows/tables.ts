@@ -83,6 +83,15 @@ export interface EventRow {
   readonly cause: string
 }
 
+/** What reached the hot wallet from outside. */
+export interface ReceiptRow {
+  readonly txKey: string
+  readonly index: number
+  readonly asset: Asset
+  readonly atoms: bigint
+  readonly blockHeight: number | null
+}
+
 /** Rows by key, in the order they came; every change can be taken back. */
 export class Table<Row> {
   readonly #rows = new Map<string, Row>()
@@ -191,6 +200,11 @@ export class Tables {
   readonly payouts = this.#table<string>()
   readonly coins = this.#table<CoinRow>()
   readonly feeRates = this.#table<{ rate: bigint; priorityRate: bigint }>()
+  /** The next nonce, by sender. */
+  readonly nonces = this.#table<bigint>()
+  /** What senders held when it was looked last, by `sender asset`. */
+  readonly accountBalances = this.#table<{ atoms: bigint; seenHeight: number }>()
+  readonly receipts = this.#table<ReceiptRow>()
   /** The next position of change, by series. */
   readonly nextChange = this.#table<bigint>()
 

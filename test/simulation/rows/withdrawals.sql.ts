@@ -79,3 +79,6 @@ export const updateWithdrawal: typeof real.updateWithdrawal = (tx, of, { status,
     tables.withdrawals.set(of.id, after)
     return after
   })
+
+/** No call reverts on the simulated chain. */
+export const hasReverted: typeof real.hasReverted = async () => false

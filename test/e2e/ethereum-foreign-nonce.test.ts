@@ -1,0 +1,150 @@
+/**
+ * Somebody else has the hot wallet's keys too: the operator sends something from it by another program, or two databases were
+ * restored from one. What Beck signed under a nonce that was used that way never enters the chain.
+ */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { signTransfer } from '../../src/chains/ethereum/sign.ts'
+import type { Asset } from '../../src/core/assets.ts'
+import { HOT_WALLET_POSITION, OWN_BRANCH } from '../../src/wallets/derivation.ts'
+import { payOnce, signAll } from '../payouts.ts'
+import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
+
+const older = await ethereumPayouts({ confirmations: 2, hardfork: 'cancun' })
+const newer = await ethereumPayouts({ confirmations: 2 })
+const stranger = () => `0x${randomBytes(20).toString('hex')}`
+
+describe('a nonce of the hot wallet that somebody else used', () => {
+  it('ends the payout that was signed with it: the hold is given back once, and the next one is paid', async () => {
+    await older.earn('ETH', 2_000n)
+    await older.finish()
+    const before = await older.balance('ETH', 'available')
+    const lost = await older.request('ETH', '0.1', stranger())
+    const next = await older.request('ETH', '0.2', stranger())
+    await signAll(older.signer)
+    await useNonceOf(older, lost.id, { asset: 'ETH', to: stranger(), atoms: 1n })
+    await turns(older, 6)
+    assert.equal((await older.now(next)).status, 'completed')
+    assert.equal((await older.now(lost)).status, 'requested', 'nothing is given back before that is final')
+    await older.pass(11)
+    await older.anvil.mine(64)
+    await turns(older, 2)
+    const now = await older.now(lost)
+    assert.deepEqual([now.status, now.refusedReason], ['failed', 'nonce_used'])
+    assert.equal(await older.balance('ETH', 'held'), 0n)
+    assert.equal(await older.balance('ETH', 'available'), before - next.amountAtoms)
+    assert.deepEqual(await alertsAbout(older), ['nonce_taken'])
+    await isPaid(older, await older.request('ETH', '0.1', lost.destination))
+  })
+
+  it('by what pays the same is left to the operator: it is neither paid again nor given back', async () => {
+    const doubtful = await older.request('ETH', '0.15', stranger())
+    await signAll(older.signer)
+    const { destination: to, netAtoms: atoms } = doubtful
+    await useNonceOf(older, doubtful.id, { asset: 'ETH', to, atoms })
+    await turns(older, 2)
+    await older.pass(11)
+    await older.anvil.mine(64)
+    await turns(older, 3)
+    assert.equal((await older.now(doubtful)).status, 'requested')
+    assert.equal(await older.balance('ETH', 'held'), doubtful.amountAtoms)
+    assert.equal((await older.port.holdings({ outpoints: [], addresses: [to] })).ETH, atoms)
+    assert.deepEqual(await alertsAbout(older), ['nonce_taken', 'payout_doubtful'])
+    await isPaid(older, await older.request('ETH', '0.1', stranger()))
+  })
+
+  it('ends the gas of a sweep that was signed with it: the deposit is swept a day later', async () => {
+    const paid = await older.earn('USDC', 500n)
+    const before = await older.tokensOf('USDC', older.hotWallet)
+    await payOnce(older.gateway, older.port)
+    await signAll(older.signer)
+    await useNonceOf(older, 'gas', { asset: 'ETH', to: stranger(), atoms: 1n })
+    await givenUp(older)
+    await turns(older, 8)
+    assert.equal((await older.tokensOf('USDC', older.hotWallet)) - before, paid)
+  })
+
+  it('ends a batch of sweeps that was signed with it: the authorisations of a next one are good', async () => {
+    for (let count = 0; count < 2; count++) await newer.earn('USDC', 500n)
+    await newer.finish()
+    const before = await newer.tokensOf('USDC', newer.hotWallet)
+    const paid = (await newer.earn('USDC', 500n)) + (await newer.earn('USDC', 500n))
+    await payOnce(newer.gateway, newer.port)
+    await signAll(newer.signer)
+    await useNonceOf(newer, 'batch', { asset: 'ETH', to: stranger(), atoms: 1n })
+    await givenUp(newer)
+    await turns(newer, 8)
+    assert.equal((await newer.tokensOf('USDC', newer.hotWallet)) - before, paid)
+  })
+})
+
+/** Mines another transaction under the nonce of the one that was signed last of a kind, or for a withdrawal. */
+async function useNonceOf(
+  payouts: EthereumPayouts,
+  of: string,
+  { asset, to, atoms }: { asset: Asset; to: string; atoms: bigint },
+): Promise<void> {
+  const { rows } = await payouts.gateway.db.query<{ nonce: bigint }>(
+    `select nonce from signed_transactions t where sender = $1 and outcome is null and (kind = $2 or exists (
+       select from signed_payouts p where p.line = t.line and p.withdrawal_id::text = $2)) order by nonce desc limit 1`,
+    [payouts.hotWallet, of],
+  )
+  const key = payouts.signer.vault.get('ethereum')?.privateKey(OWN_BRANCH, HOT_WALLET_POSITION)
+  assert.ok(rows[0] && key)
+  const { raw } = await signTransfer(
+    {
+      chainId: 31_337,
+      nonce: rows[0].nonce,
+      gasLimit: 21_000n,
+      maxFeeWei: 10n ** 11n,
+      priorityFeeWei: 10n ** 9n,
+      asset,
+      contract: null,
+      to,
+      atoms,
+    },
+    key,
+  )
+  await payouts.anvil.rpc('eth_sendRawTransaction', [raw])
+  await payouts.anvil.mine()
+  await payouts.follow()
+}
+
+/** What the hot wallet holds is no longer what the books say, so these turns prove nothing. */
+async function turns({ anvil, gateway, port, signer, follow }: EthereumPayouts, count: number) {
+  for (let turn = 0; turn < count; turn++) {
+    await follow()
+    await signAll(signer)
+    await payOnce(gateway, port)
+    await anvil.mine()
+  }
+  await follow()
+}
+
+/** The sweeps under way fail, and may be tried again. */
+async function givenUp(payouts: EthereumPayouts): Promise<void> {
+  await turns(payouts, 2)
+  await payouts.pass(11)
+  await payouts.anvil.mine(64)
+  await turns(payouts, 2)
+  const { db } = payouts.gateway
+  const { rowCount } = await db.query("select from sweeps where status = 'failed'")
+  assert.ok(rowCount > 0)
+  await db.query("update sweeps set created_at = created_at - interval '4 days'")
+}
+
+async function isPaid(
+  payouts: EthereumPayouts,
+  withdrawal: Awaited<ReturnType<EthereumPayouts['request']>>,
+): Promise<void> {
+  await turns(payouts, 5)
+  assert.equal((await payouts.now(withdrawal)).status, 'completed')
+}
+
+async function alertsAbout({ gateway }: EthereumPayouts): Promise<string[]> {
+  const { rows } = await gateway.db.query<{ kind: string }>(
+    "select distinct kind from alerts where kind <> 'payout_refused' order by kind",
+  )
+  return rows.map(({ kind }) => kind)
+}
