@@ -2,6 +2,7 @@
 import type { SimulatedStorage } from '../../src/chains/simulated/ledger.ts'
 import { lookupOf, type SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import type { Asset } from '../../src/core/assets.ts'
+import { GATEWAY } from '../../src/ledger/journal.ts'
 import type { PaymentStatus } from '../../src/payments/payment.ts'
 import type { WithdrawalStatus } from '../../src/withdrawals/withdrawal.ts'
 import { hex, type Tables } from './rows/tables.ts'
@@ -151,7 +152,8 @@ export class Checker {
       if ((blockHeight === null) === booked) add(books, asset, booked ? -amountAtoms : amountAtoms)
       if (this.#chain === 'sim-ethereum' && blockHeight !== null) add(blocks, asset, amountAtoms)
     }
-    if (this.#chain !== 'sim-ethereum') {
+    if (this.#chain === 'sim-ethereum') this.#accounts(books, blocks)
+    else {
       const asset = this.#chain === 'sim-bitcoin' ? 'BTC' : 'LTC'
       const spenders = new Set<string>()
       for (const coin of coins.values()) {
@@ -172,6 +174,28 @@ export class Checker {
         (asset) =>
           `the books come to ${books.get(asset)} of ${asset}, the blocks to ${blocks.get(asset) ?? 0n}`,
       )
+  }
+
+  /** Capital that came in blocks, and what our own transactions took in theirs, before and after they are booked. */
+  #accounts(books: Map<Asset, bigint>, blocks: Map<Asset, bigint>): void {
+    const { receipts, signed, withdrawals, entries } = this.#tables
+    const add = (sums: Map<Asset, bigint>, asset: Asset, atoms: bigint) =>
+      sums.set(asset, (sums.get(asset) ?? 0n) + atoms)
+    for (const { txKey, index, asset, atoms, blockHeight } of receipts.values()) {
+      const isBooked = entries.has(`${GATEWAY} capital:${this.#chain}:${txKey}:${index}`)
+      if (isBooked === (blockHeight === null)) add(books, asset, isBooked ? -atoms : atoms)
+      if (blockHeight !== null) add(blocks, asset, atoms)
+    }
+    for (const { asset, valueAtoms, blockHeight, bookedFeeAtoms, paidFeeAtoms } of signed.values()) {
+      add(books, 'ETH', bookedFeeAtoms)
+      if (blockHeight === null) continue
+      add(books, 'ETH', -(paidFeeAtoms ?? 0n))
+      add(books, asset, -valueAtoms)
+      add(blocks, 'ETH', -(paidFeeAtoms ?? 0n))
+      add(blocks, asset, -valueAtoms)
+    }
+    for (const { status, asset, netAtoms } of withdrawals.values())
+      if (status === 'completed') add(books, asset, netAtoms)
   }
 
   #moves(): string[] {

@@ -18,6 +18,7 @@ import { dumpTables } from './dump.ts'
 import { memoryJournal } from './memory-journal.ts'
 import { seeded } from './random.ts'
 import { Crash, hex, type Mutation, Tables, Violation, type Worker } from './rows/tables.ts'
+import { sendCapital } from './story.ts'
 import { unsteadyNode } from './unsteady-node.ts'
 import { type Process, SIGNER_CONFIG, type World } from './world.ts'
 
@@ -131,6 +132,7 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
   }
   const [one, two, api] = [start('one'), start('two'), start('api')]
   await meetChain(one.gateway, one.port)
+  await sendCapital(storage, keys)
 
   return {
     chain,

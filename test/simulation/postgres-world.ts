@@ -13,6 +13,7 @@ import { testAccount, testGateway } from '../gateway.ts'
 import { TEST_SECRETS, testMode, testRoot } from '../wallet.ts'
 import { type Dump, writeDump } from './dump.ts'
 import { memoryJournal } from './memory-journal.ts'
+import { sendCapital } from './story.ts'
 import { type Process, SIGNER_CONFIG, type World } from './world.ts'
 
 export async function postgresWorld(chain: SimulatedChainName, seed: number): Promise<World> {
@@ -25,12 +26,14 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
   await storage.change((store) => mine(store, 3))
   const port = simulatedPort(storage)
   await meetChain(gateway, port)
+  const keys = chainKeys(testRoot, chain, testMode(chain))
+  await sendCapital(storage, keys)
   const signer: Signer = {
     db,
     secrets: TEST_SECRETS,
     journal: memoryJournal(async () => {}),
     config: SIGNER_CONFIG,
-    vault: new Map([[chain, chainKeys(testRoot, chain, testMode(chain))]]),
+    vault: new Map([[chain, keys]]),
     log: gateway.log,
   }
   const start = (name: string): Process => ({

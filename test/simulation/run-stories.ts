@@ -53,7 +53,10 @@ async function tellStory(
     return fail(step, [error instanceof Error ? (error.stack ?? error.message) : String(error)])
   }
   for (const { status } of world.tables.payments.values()) count(`payment ${status}`)
-  for (const { status, kind } of world.tables.withdrawals.values()) count(`${kind} ${status}`)
+  for (const { status, kind, asset } of world.tables.withdrawals.values()) {
+    count(`${kind} ${status}`)
+    count(`${asset} ${kind} ${status}`)
+  }
   for (const { status } of world.tables.deposits.values()) count(`deposit ${status}`)
   for (const { kind, outcome } of world.tables.signed.values()) count(`${kind} ${outcome ?? 'open'}`)
   for (const key of world.tables.alerts.keys()) count(`alert ${key.split(' ')[0]}`)

@@ -19,7 +19,10 @@ test('no story breaks an invariant, and much happens in them', { timeout: 500_00
   for (const what of [
     'payment completed',
     'payment overpaid',
-    'payout completed',
+    'BTC payout completed',
+    'LTC payout completed',
+    'ETH payout completed',
+    'USDC payout completed',
     'refund completed',
     'deposit replaced',
   ])

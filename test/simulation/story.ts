@@ -5,6 +5,7 @@ import {
   mint,
   reorganise,
   replace,
+  type SimulatedStorage,
   type SimulatedTransaction,
   withDescendants,
 } from '../../src/chains/simulated/ledger.ts'
@@ -13,18 +14,21 @@ import { ASSET_FACTS, type Asset } from '../../src/core/assets.ts'
 import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
 import { formatDecimal } from '../../src/core/money.ts'
 import { StaleLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
+import { bookCapital } from '../../src/flows/book-capital.ts'
 import { broadcastSigned } from '../../src/flows/broadcast-withdrawal.ts'
 import { cancelPayment } from '../../src/flows/cancel-payment.ts'
+import { confirmSigned } from '../../src/flows/confirm-withdrawal.ts'
 import { createPayment } from '../../src/flows/create-payment.ts'
 import { failRefused } from '../../src/flows/fail-withdrawal.ts'
 import { observeChain } from '../../src/flows/observe-chain.ts'
 import { refundPayment, requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
 import { acceptPayment } from '../../src/flows/resolve-payment.ts'
-import { refreshFeeRates } from '../../src/flows/tend-senders.ts'
+import { refreshFeeRates, refreshSenders } from '../../src/flows/tend-senders.ts'
 import { lockBalance } from '../../src/ledger/post.sql.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import { markWindowsOver } from '../../src/payments/payments.sql.ts'
 import { signerTurn } from '../../src/signer/signer.ts'
+import type { ChainKeys } from '../../src/signer/vault.ts'
 import { listUnderWay, wishBump } from '../../src/withdrawals/signed-transactions.sql.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
 import { payLook } from '../../src/workers/pay-out.ts'
@@ -38,6 +42,18 @@ export interface StoryOptions {
   readonly chaos: boolean
   /** Payments of a story: few, so that much happens to each. */
   readonly paymentsMax: number
+}
+
+/** The operator's, for payouts on chains with accounts. */
+const CAPITAL = { ETH: 1_000n * 10n ** 18n, USDC: 10n ** 12n, USDT: 10n ** 12n } as const
+
+/** Sends the hot wallet of a chain with accounts what it pays from; the watcher has yet to see it. */
+export async function sendCapital(storage: SimulatedStorage, { hotWallet }: ChainKeys): Promise<void> {
+  if (storage.reads.chain !== 'sim-ethereum') return
+  await storage.change(async (store) => {
+    for (const asset of ASSETS['sim-ethereum'])
+      await mint(store, { lookup: hotWallet.lookup, asset, atoms: CAPITAL[asset] })
+  })
 }
 
 /** What the gateway was asked for so far. */
@@ -310,8 +326,7 @@ export class Story {
 
   async #withdraw(): Promise<void> {
     const { account, chain } = this.#world
-    if (chain === 'sim-ethereum') return
-    const [asset] = ASSETS[chain]
+    const asset = this.#random.pick<Asset>(ASSETS[chain])
     const share = BigInt(this.#random.pick([10, 50, 100, 101]))
     const destination = this.#destination()
     const withdrawal = await this.#request(({ gateway }) =>
@@ -325,8 +340,7 @@ export class Story {
   }
 
   async #refund(): Promise<void> {
-    const { account, chain } = this.#world
-    if (chain === 'sim-ethereum') return
+    const { account } = this.#world
     const { id } = this.#random.pick(this.told.payments)
     const destination = this.#destination()
     const withdrawal = await this.#request(({ gateway }) =>
@@ -350,6 +364,7 @@ export class Story {
   /** An address nobody else is paid at, so that the chain itself tells who was paid. */
   #destination(): string {
     const hash = Uint8Array.from({ length: 20 }, () => this.#random.below(256))
+    if (this.#world.chain === 'sim-ethereum') return `0x${Buffer.from(hash).toString('hex')}`
     return bech32.encode(this.#world.chain === 'sim-bitcoin' ? 'tb' : 'tltc', [0, ...bech32.toWords(hash)])
   }
 }
@@ -375,17 +390,19 @@ async function expire(process: Process): Promise<void> {
   await settle(process)
 }
 
-async function sign({ signer, port }: Process): Promise<void> {
-  if (port.chain === 'sim-ethereum') return
+async function sign({ signer }: Process): Promise<void> {
   for (let turn = 0; turn < 4 && (await signerTurn(signer)); turn++);
 }
 
 async function payOut({ gateway, port }: Process): Promise<void> {
-  if (port.chain === 'sim-ethereum') return
   await failRefused(gateway)
   const rates = await refreshFeeRates(gateway, port)
   await broadcastSigned(gateway, port)
-  await payLook(gateway, port, rates)
+  if (port.chain !== 'sim-ethereum') return payLook(gateway, port, rates)
+  // The same without sweeps: the hot wallet lives from what the operator sent there.
+  await confirmSigned(gateway, port)
+  await bookCapital(gateway, port.chain)
+  await refreshSenders(gateway, port)
 }
 
 /** Refusals and failures outside are part of life, and so is the end of a process; nothing else is. */

@@ -1,4 +1,5 @@
 /** What the simulated nodes take into their mempool, in the words that real ones refuse with. */
+import { keccak256 } from 'viem'
 import { ASSET_FACTS } from '../../core/assets.ts'
 import { divideUp } from '../../core/money.ts'
 import type { BroadcastOutcome } from '../chain.ts'
@@ -15,6 +16,7 @@ import { readSigned, type SignedOutputs, type SignedTransfer } from './signed.ts
 
 /** Takes signed bytes into the mempool, knows them already, or refuses them. */
 export async function accept(store: ChainStore, raw: string): Promise<BroadcastOutcome> {
+  if (await isKnown(store, raw)) return { kind: 'already_known' }
   const signed = await readSigned(store.chain, raw)
   if (signed.kind === 'unreadable') return refused(signed.reason)
   const { txid, claims } = signed.transaction
@@ -34,6 +36,12 @@ export async function accept(store: ChainStore, raw: string): Promise<BroadcastO
   await store.addToMempool(verdict.transaction)
   return { kind: 'accepted' }
 }
+
+/** Told by the hash of the bytes, before anything is read from them: who signed is dear to find out. */
+const isKnown = async (store: ChainReads, raw: string): Promise<boolean> =>
+  store.chain === 'sim-ethereum' &&
+  /^(0x)?([0-9a-f]{2})+$/.test(raw) &&
+  (await store.transactions([keccak256(`0x${raw.replace(/^0x/, '')}`)])).size > 0
 
 const refused = (reason: string): BroadcastOutcome => ({ kind: 'refused', reason })
 
