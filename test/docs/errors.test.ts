@@ -8,7 +8,8 @@ import { refusalsOf } from '../../src/http/openapi.ts'
 /** Where a merchant's or a buyer's request can lead. What the operator meets on his terminal says in its message what to do. */
 const ON_THE_WAY =
   /^src\/(http|payments|deposits|ledger|events|withdrawals|checkout|rates|chains|flows)\/|^src\/db\/list\.ts$|^src\/wallets\/address-pool/
-const OPERATORS = /^src\/(flows\/(change-account|after-restore|first-account)|withdrawals\/limits)\.ts$/
+const OPERATORS =
+  /^src\/(flows\/(change-account|after-restore|book-spend|first-account)|withdrawals\/limits)\.ts$/
 const THROWN = /(?:new Refusal\(\s*'\w+',|invalidField\(\s*[^,]+,)\s*'(\w+)'/g
 
 const page = await readFile('docs/errors.md', 'utf8')
