@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { OutgoingMessage } from 'node:http'
 import test, { after, mock } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
@@ -156,40 +155,6 @@ test('who leaves before he is answered takes up no room', async () => {
     [200, 200, 200],
   )
   for (const stream of here) stream.close()
-})
-
-test('news that come while the server closes harm nobody', async () => {
-  const closing = await testHosted({ freshPerChain: 2 })
-  const at = await closing.app.listen({ port: 0, host: '127.0.0.1' })
-  const id = await closing.open()
-  const stream = await fetch(`${at}${pathOf(id)}/events`)
-  const { db } = closing.story.gateway
-  const query = db.query.bind(db)
-  const told = Promise.withResolvers<void>()
-  const released = Promise.withResolvers<void>()
-  mock.method(db, 'query', async (...args: Parameters<typeof query>) => {
-    const answer = await query(...args)
-    if (args[0].includes('known_version') && answer.rows.length > 0) {
-      told.resolve()
-      await released.promise
-    }
-    return answer
-  })
-  await query('update checkout_sessions set cancelled_at = now() where id = $1', [id])
-  await told.promise
-  // The look that tells of it goes on in the moment in which its page is let go.
-  const { end } = OutgoingMessage.prototype
-  const ends = mock.method(
-    OutgoingMessage.prototype,
-    'end',
-    function (this: OutgoingMessage, ...args: Parameters<typeof end>) {
-      released.resolve()
-      return end.apply(this, args)
-    },
-  )
-  await closing.app.close()
-  ends.mock.restore()
-  await stream.body?.cancel()
 })
 
 test('the streams end when the server closes', async () => {

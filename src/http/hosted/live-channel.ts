@@ -98,7 +98,7 @@ function forgetRequest(raw: IncomingMessage, stream: ServerResponse): void {
 }
 
 function write(stream: ServerResponse, text: string): void {
-  // News may arrive while the server closes.
+  // While the server closes, to a reader whose last bytes are still on their way.
   if (stream.writableEnded) return
   if (stream.writableLength > UNREAD_BYTES_MAX) stream.destroy()
   else stream.write(text)
