@@ -11,29 +11,19 @@ import {
 } from '../../src/chains/simulated/ledger.ts'
 import { lookupOf } from '../../src/chains/simulated/network.ts'
 import { ASSET_FACTS, type Asset } from '../../src/core/assets.ts'
-import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
+import { Refusal } from '../../src/core/errors.ts'
 import { formatDecimal } from '../../src/core/money.ts'
-import { StaleLease, takeLease } from '../../src/deposits/chain-view.sql.ts'
-import { bookCapital } from '../../src/flows/book-capital.ts'
-import { broadcastSigned } from '../../src/flows/broadcast-withdrawal.ts'
 import { cancelPayment } from '../../src/flows/cancel-payment.ts'
-import { confirmSigned } from '../../src/flows/confirm-withdrawal.ts'
 import { createPayment } from '../../src/flows/create-payment.ts'
-import { failRefused } from '../../src/flows/fail-withdrawal.ts'
-import { observeChain } from '../../src/flows/observe-chain.ts'
 import { refundPayment, requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
 import { acceptPayment } from '../../src/flows/resolve-payment.ts'
-import { refreshFeeRates, refreshSenders } from '../../src/flows/tend-senders.ts'
 import { lockBalance } from '../../src/ledger/post.sql.ts'
 import type { Payment } from '../../src/payments/payment.ts'
-import { markWindowsOver } from '../../src/payments/payments.sql.ts'
-import { signerTurn } from '../../src/signer/signer.ts'
 import type { ChainKeys } from '../../src/signer/vault.ts'
 import { listUnderWay, wishBump } from '../../src/withdrawals/signed-transactions.sql.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
-import { payLook } from '../../src/workers/pay-out.ts'
-import { settleNext } from '../../src/workers/settle.ts'
 import type { Random } from './random.ts'
+import { expire, look, payOut, settle, sign, survive } from './workers.ts'
 import type { Process, World } from './world.ts'
 
 export interface StoryOptions {
@@ -366,53 +356,6 @@ export class Story {
     const hash = Uint8Array.from({ length: 20 }, () => this.#random.below(256))
     if (this.#world.chain === 'sim-ethereum') return `0x${Buffer.from(hash).toString('hex')}`
     return bech32.encode(this.#world.chain === 'sim-bitcoin' ? 'tb' : 'tltc', [0, ...bech32.toWords(hash)])
-  }
-}
-
-async function look(process: Process, world: World): Promise<void> {
-  const { gateway, port } = process
-  process.lease ??= await takeLease(gateway.db, world.chain, process.name)
-  if (!process.lease) return
-  try {
-    for (let turn = 0; turn < 4 && (await observeChain(gateway, port, process.lease)).behind; turn++);
-  } catch (error) {
-    if (error instanceof StaleLease) process.lease = null
-    throw error
-  }
-}
-
-async function settle({ gateway }: Process): Promise<void> {
-  while (await settleNext(gateway));
-}
-
-async function expire(process: Process): Promise<void> {
-  await process.gateway.db.transaction((tx) => markWindowsOver(tx, 100))
-  await settle(process)
-}
-
-async function sign({ signer }: Process): Promise<void> {
-  for (let turn = 0; turn < 4 && (await signerTurn(signer)); turn++);
-}
-
-async function payOut({ gateway, port }: Process): Promise<void> {
-  await failRefused(gateway)
-  const rates = await refreshFeeRates(gateway, port)
-  await broadcastSigned(gateway, port)
-  if (port.chain !== 'sim-ethereum') return payLook(gateway, port, rates)
-  // The same without sweeps: the hot wallet lives from what the operator sent there.
-  await confirmSigned(gateway, port)
-  await bookCapital(gateway, port.chain)
-  await refreshSenders(gateway, port)
-}
-
-/** Refusals and failures outside are part of life, and so is the end of a process; nothing else is. */
-async function survive<Result>(work: Promise<Result>): Promise<Result | null> {
-  try {
-    return await work
-  } catch (error) {
-    if (error instanceof Refusal || error instanceof OutsideFailure) return null
-    if (error instanceof Error && error.name === 'Crash') return null
-    throw error
   }
 }
 
