@@ -645,7 +645,6 @@ create table signed_transactions (
   constraint signed_transactions_pkey PRIMARY KEY (chain, txid)
 );
 CREATE INDEX signed_transactions_by_block ON public.signed_transactions USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
-CREATE INDEX signed_transactions_by_sender ON public.signed_transactions USING btree (chain, sender) WHERE (sender IS NOT NULL);
 CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree (chain, line);
 CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
 CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (outcome IS NULL);

@@ -88,7 +88,6 @@ create index signed_transactions_open on signed_transactions (chain, created_at)
 create index signed_transactions_recent on signed_transactions (chain, created_at);
 create index signed_transactions_by_block on signed_transactions (chain, block_height) where block_height is not null;
 create index signed_transactions_line on signed_transactions (chain, line);
-create index signed_transactions_by_sender on signed_transactions (chain, sender) where sender is not null;
 -- Placed by the signer and not released for sending yet: send_at is infinity until its journal knows of the placing.
 create index signed_transactions_unreleased on signed_transactions (chain) where send_at = 'infinity';
 
