@@ -146,9 +146,16 @@ async function restoreSweeps(tx: Tx, opening: SignedEntry): Promise<void> {
       [chain, sweep, line],
     )
   if (kind === 'sweep' && sweep) {
-    // The worker may have planned it again already.
+    // The worker may have planned another already. What that was to take is free again: the line may have moved less.
     await tx.query(
-      `delete from sweeps where chain = $1 and address = $2 and id <> $3 and status = 'planned'`,
+      `with gone as (
+         delete from sweeps where chain = $1 and address = $2 and id <> $3 and status = 'planned' returning address, asset
+       ), gas as (
+         update gas_funding g set collected = false from gone
+         where g.chain = $1 and g.address = gone.address and gone.asset = 'ETH' and g.collected
+       )
+       update deposits d set swept = false from gone
+       where d.chain = $1 and d.address = gone.address and d.asset = gone.asset and d.swept`,
       [chain, sender, sweep],
     )
     await tx.query(

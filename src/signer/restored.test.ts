@@ -1,6 +1,7 @@
 /** A signer beside a database that was restored from a backup, or lost rows, and one that died between two writes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { testPayment } from '../../test/gateway.ts'
 import { PAYOUT_CONFIRMATIONS, tellPayouts } from '../../test/payout-story.ts'
 import { signAll } from '../../test/payouts.ts'
 import { wishBump } from '../withdrawals/signed-transactions.sql.ts'
@@ -175,6 +176,41 @@ test('Ethereum: a nonce that the journal knows as used is not used again, though
   await story.mineAndTurn(PAYOUT_CONFIRMATIONS['sim-ethereum'])
   assert.equal((await story.now(withdrawal)).status, 'completed')
   assert.equal((await story.outputsOf(txHash)).length, 1, 'both are in the chain')
+})
+
+test('Ethereum: a sweep that the database forgot comes back, and what came to its address since is swept after it', async () => {
+  const story = await tellPayouts('sim-ethereum')
+  const { db } = story.gateway
+  const payment = await testPayment(story.gateway, story.account, { asset: 'ETH', fiatMinor: 500_000n })
+  await story.payAndConfirm(payment, payment.dueAtoms)
+  await story.turn()
+  await story.turn()
+  await story.mine(1)
+  const held = async () =>
+    (await story.port.holdings({ outpoints: [], addresses: [payment.address] })).ETH ?? 0n
+  assert.equal(await held(), 0n, 'it is swept')
+
+  for (const forgetting of [
+    'delete from sweeps',
+    `delete from nonces n using signed_transactions t where t.kind = 'sweep' and t.chain = n.chain and t.sender = n.sender`,
+    `delete from signed_transactions where kind = 'sweep'`,
+    'update deposits set swept = false',
+  ])
+    await db.query(forgetting)
+  await story.payAndConfirm(payment, payment.dueAtoms)
+  await story.turnPayer()
+  const { rows: planned } = await db.query<{ status: string; atoms: bigint }>(
+    'select status, atoms from sweeps',
+  )
+  assert.deepEqual(planned, [{ status: 'planned', atoms: payment.dueAtoms }], 'the payer was quicker')
+
+  for (let round = 0; round < 5; round++) await story.mineAndTurn(12)
+  assert.equal(await held(), 0n)
+  const { rows: sweeps } = await db.query<{ status: string }>('select status from sweeps')
+  assert.deepEqual(sweeps, [{ status: 'done' }, { status: 'done' }])
+  const { rows: unswept } = await db.query('select from deposits where not swept')
+  assert.deepEqual(unswept, [])
+  await story.proveBooks()
 })
 
 test('a transaction is signed once: the same id a second time is given up before anybody sees it', async () => {
