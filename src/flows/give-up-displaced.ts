@@ -4,6 +4,7 @@
  * was sent before is mined. What we signed under that nonce can never enter the chain: it ends, so that nothing waits for it.
  */
 import type { ChainPort, NonceUse, Output } from '../chains/chain.ts'
+import { InvariantBroken } from '../core/errors.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import {
   listOverdue,
@@ -14,7 +15,7 @@ import {
 import { finishSweeps, wantDelegateAgain } from '../withdrawals/sweeps.sql.ts'
 import type { Withdrawal } from '../withdrawals/withdrawal.ts'
 import { lockPaidBy } from '../withdrawals/withdrawals.sql.ts'
-import { fail } from './fail-withdrawal.ts'
+import { fail, raiseUnsettled } from './fail-withdrawal.ts'
 import type { Gateway } from './gateway.ts'
 
 /** Two epochs: what Ethereum's finality is made of. Nothing is given back before that. */
@@ -34,7 +35,14 @@ export async function giveUpDisplaced(gateway: Gateway, port: ChainPort): Promis
     const use = await port.findNonceUse(line.sender, line.nonce, height - FINAL_DEPTH + 1)
     if (use.kind === 'unused') waiting.add(line.sender)
     if (use.kind === 'unclear') await raiseUnclear(gateway, port, line)
-    if (use.kind === 'used' && (await giveUp(gateway, port, line, use))) ended += 1
+    if (use.kind !== 'used') continue
+    try {
+      if (await giveUp(gateway, port, line, use)) ended += 1
+    } catch (error) {
+      if (!(error instanceof InvariantBroken)) throw error
+      const { chain } = port
+      await raiseUnsettled(gateway, `${chain}:${line.line}`, `transaction ${line.line} of ${chain}`, error)
+    }
   }
   return ended
 }
@@ -61,7 +69,11 @@ async function giveUp(
       return false
     }
     for (const member of members) await setOutcome(tx, chain, member.txid, 'impossible')
-    for (const withdrawal of withdrawals) await fail(gateway, tx, withdrawal, 'impossible', 'nonce_used')
+    for (const withdrawal of withdrawals) {
+      // It reverted before a deep reorganisation took its block.
+      if (withdrawal.status === 'failed') continue
+      await fail(gateway, tx, withdrawal, 'impossible', 'nonce_used')
+    }
     await finishSweeps(tx, chain, { txid: line, line, reverted: true })
     await wantDelegateAgain(tx, chain, line)
     const message = `${said}: transaction ${line} can never enter the chain, and what it was to do is done anew or failed`

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { signTransfer } from '../../src/chains/ethereum/sign.ts'
 import type { Asset } from '../../src/core/assets.ts'
+import { fail } from '../../src/flows/fail-withdrawal.ts'
 import { HOT_WALLET_POSITION, OWN_BRANCH } from '../../src/wallets/derivation.ts'
 import { payOnce, signAll } from '../payouts.ts'
 import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
@@ -76,6 +77,44 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     await givenUp(newer)
     await turns(newer, 8)
     assert.equal((await newer.tokensOf('USDC', newer.hotWallet)) - before, paid)
+  })
+
+  it('ends the line of a payout that failed before; one that cannot be settled holds no other up', async () => {
+    const { gateway } = newer
+    await newer.earn('ETH', 2_000n)
+    await turns(newer, 8)
+    const failed = await newer.request('ETH', '0.01', stranger())
+    const broken = await newer.request('ETH', '0.02', stranger())
+    const lost = await newer.request('ETH', '0.03', stranger())
+    await signAll(newer.signer)
+    for (const { id } of [failed, broken, lost])
+      await useNonceOf(newer, id, { asset: 'ETH', to: stranger(), atoms: 1n })
+    // As a call that reverted in a block that is gone, and as what must never be: a hold given back under way.
+    for (const withdrawal of [failed, broken])
+      await gateway.db.transaction((tx) => fail(gateway, tx, withdrawal, 'impossible', 'reverted'))
+    await gateway.db.query(
+      `update withdrawals set status = 'requested', refused_reason = null, failed_at = null where id = $1`,
+      [broken.id],
+    )
+    await turns(newer, 2)
+    await newer.pass(11)
+    await newer.anvil.mine(64)
+    await turns(newer, 2)
+    const ends = await Promise.all([failed, broken, lost].map((withdrawal) => newer.now(withdrawal)))
+    assert.deepEqual(
+      ends.map(({ status, refusedReason }) => [status, refusedReason]),
+      [
+        ['failed', 'reverted'],
+        ['requested', null],
+        ['failed', 'nonce_used'],
+      ],
+    )
+    const { rows: open } = await gateway.db.query<{ withdrawal_id: string }>(
+      `select p.withdrawal_id from signed_transactions t join signed_payouts p on p.chain = t.chain and p.line = t.line
+       where t.outcome is null`,
+    )
+    assert.deepEqual(open, [{ withdrawal_id: broken.id }])
+    assert.deepEqual(await alertsAbout(newer), ['nonce_taken', 'payout_unsettled'])
   })
 })
 
