@@ -41,9 +41,9 @@ export async function testSigner(
   return { db: gateway.db, secrets: TEST_SECRETS, journal, config, vault, log: SILENT }
 }
 
-/** Signs everything that can be signed now. */
+/** Signs everything that can be signed now, however slowly. */
 export async function signAll(signer: Signer): Promise<void> {
-  while (await signerTurn(signer));
+  while (await signerTurn({ lookMs: 600_000, ...signer }));
 }
 
 /** One turn of the payer, whatever it did last. */

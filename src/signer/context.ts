@@ -7,6 +7,7 @@ import type { Database } from '../db/database.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal, SignedEntry } from './journal.ts'
+import { forgetWaiting, logWaiting } from './log-waiting.ts'
 import { type ChangePlace, listUnreleased, type Placing, place, release } from './place.sql.ts'
 import { spanTooShort } from './policy.ts'
 import { markRefused, nextNonce, type Requested } from './requests.sql.ts'
@@ -20,6 +21,10 @@ export interface Signer {
   readonly config: Pick<SignerConfig, 'limits' | 'allowlistWaitMs' | 'folder' | 'confirmations' | 'tokens'>
   readonly vault: Vault
   readonly log: Log
+  /** How long a turn looks through what waits on one chain; five seconds unless told. */
+  readonly lookMs?: number
+  /** Aborted when the signer is to end. */
+  readonly stopping?: AbortSignal
 }
 
 /** How the journal names a withdrawal. */
@@ -50,6 +55,7 @@ export async function settle(signer: Signer, entry: SignedEntry): Promise<Placin
     crashPoint('signer:placing-journaled')
     await release(signer.db, entry)
     crashPoint('signer:released')
+    for (const name of entry.withdrawals) forgetWaiting(entry.chain, name.slice(name.indexOf('/') + 1))
     signer.log.info(fields, 'signed')
   } else {
     await signer.journal.void(entry)
@@ -120,6 +126,7 @@ export async function putBackLine(signer: Signer, line: readonly SignedEntry[]):
 export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {
   await markRefused(signer.db, request, reason)
   crashPoint('signer:refused')
+  forgetWaiting(request.chain, request.id)
   signer.log.error(
     { chain: request.chain, withdrawal: request.id, account: request.accountId, reason },
     'a withdrawal is refused; its hold is given back',
@@ -130,13 +137,4 @@ export async function refuse(signer: Signer, request: Requested, reason: string)
 export async function refuseIfTooLarge(signer: Signer, request: Requested, feeAtoms: bigint): Promise<void> {
   const span = spanTooShort(signer.config.limits, request.asset, request.netAtoms + feeAtoms)
   if (span) await refuse(signer, request, `limit_per_${span}`)
-}
-
-/** Says once why something waits, not at every turn. */
-const waiting = new Map<string, string>()
-export function logWaiting(signer: Signer, chain: ChainName, what: string, reason: string): void {
-  if (waiting.get(`${chain} ${what}`) === reason) return
-  if (waiting.size > 10_000) waiting.clear()
-  waiting.set(`${chain} ${what}`, reason)
-  signer.log.warn({ chain, what, reason }, 'a withdrawal waits')
 }

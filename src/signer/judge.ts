@@ -8,9 +8,10 @@ import type { NetworkMode } from '../wallets/derivation.ts'
 import { type Destination, readDestination } from '../withdrawals/destination.ts'
 import { requestMacParts } from '../withdrawals/withdrawal.ts'
 import type { SignerConfig } from './config.ts'
-import { logWaiting, type Signer } from './context.ts'
+import type { Signer } from './context.ts'
 import type { Journal } from './journal.ts'
 import { sumSigned } from './left.sql.ts'
+import { logWaiting } from './log-waiting.ts'
 import { judgeAmount, judgeDestination, readAllowlist, type Verdict } from './policy.ts'
 import { heldFor, type Requested } from './requests.sql.ts'
 
@@ -25,6 +26,19 @@ export type Judgement =
   | { readonly kind: 'allow'; readonly destination: Destination }
   | Exclude<Verdict, { readonly kind: 'allow' }>
 
+/** What left of an asset, as the rows say. */
+export type LeftRows = (asset: Asset) => ReturnType<typeof sumSigned>
+
+/** Adds the rows up once for each asset: for a page of requests, and no longer than until something is signed. */
+export function readLeftOnce(db: Queryable): LeftRows {
+  const sums = new Map<Asset, ReturnType<typeof sumSigned>>()
+  return (asset) => {
+    const known = sums.get(asset) ?? sumSigned(db, asset)
+    sums.set(asset, known)
+    return known
+  }
+}
+
 /**
  * @param planned - Atoms of the same asset that the same transaction pays already.
  */
@@ -33,6 +47,7 @@ export async function judgeRequest(
   request: Requested,
   mode: NetworkMode,
   planned: bigint,
+  left: LeftRows,
 ): Promise<Judgement> {
   const { asset, chain, netAtoms } = request
   if (request.isFrozen) return { kind: 'wait', reason: 'its coin is frozen: books and chain disagree' }
@@ -43,21 +58,27 @@ export async function judgeRequest(
     !chain.endsWith(ASSET_FACTS[asset].network)
   )
     return { kind: 'refuse', reason: 'not_consistent' }
+  const verdict: Verdict = chain.startsWith('sim-')
+    ? { kind: 'allow' }
+    : await judgePolicy(judge, request, planned, left)
+  // Before its hold is looked for: however many wait for a limit, a look at them costs little, and a wait signs nothing.
+  if (verdict.kind === 'wait') return verdict
   if ((await heldFor(judge.db, request)) !== request.amountAtoms)
     return { kind: 'refuse', reason: 'not_held' }
   const destination = destinationOf(request, mode)
   if (!destination) return { kind: 'refuse', reason: 'invalid_address' }
-  if (!chain.startsWith('sim-')) {
-    const verdict = await judgePolicy(judge, request, planned)
-    if (verdict.kind !== 'allow') return verdict
-  }
-  return { kind: 'allow', destination }
+  return verdict.kind === 'allow' ? { kind: 'allow', destination } : verdict
 }
 
-async function judgePolicy(judge: Judge, request: Requested, planned: bigint): Promise<Verdict> {
+async function judgePolicy(
+  judge: Judge,
+  request: Requested,
+  planned: bigint,
+  left: LeftRows,
+): Promise<Verdict> {
   const { asset, netAtoms, destination } = request
   const { allowlistWaitMs, folder } = judge.config
-  const amount = await judgeLeaving(judge, asset, netAtoms, planned)
+  const amount = await judgeLeaving(judge, asset, netAtoms, planned, left)
   if (amount.kind !== 'allow' || allowlistWaitMs === null) return amount
   return judgeDestination(await readAllowlist(folder), allowlistWaitMs, asset, destination, Date.now())
 }
@@ -69,14 +90,15 @@ async function judgePolicy(judge: Judge, request: Requested, planned: bigint): P
  * @param planned - Atoms of the same asset that the same transaction pays already.
  */
 async function judgeLeaving(
-  judge: Pick<Judge, 'db' | 'journal' | 'config'>,
+  judge: Pick<Judge, 'journal' | 'config'>,
   asset: Asset,
   atoms: bigint,
   planned: bigint,
+  left: LeftRows,
 ): Promise<Verdict> {
   const { limits } = judge.config
   if (!limits[asset]) return { kind: 'allow' }
-  const rows = await sumSigned(judge.db, asset)
+  const rows = await left(asset)
   const now = Date.now()
   return judgeAmount(limits, asset, atoms, (span) => {
     const own = judge.journal.leftSince(asset, true, now - (span === 'hour' ? HOUR_MS : DAY_MS))
@@ -96,7 +118,8 @@ export async function allowsFee(
   planned: bigint,
 ): Promise<boolean> {
   if (chain.startsWith('sim-')) return true
-  const verdict = await judgeLeaving(signer, FEE_ASSETS[networkOfChain(chain)], feeAtoms, planned)
+  const asset = FEE_ASSETS[networkOfChain(chain)]
+  const verdict = await judgeLeaving(signer, asset, feeAtoms, planned, readLeftOnce(signer.db))
   if (verdict.kind !== 'allow') logWaiting(signer, chain, 'fee', verdict.reason)
   return verdict.kind === 'allow'
 }

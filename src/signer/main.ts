@@ -183,7 +183,7 @@ async function run(config: SignerConfig, db: Database): Promise<void> {
     const startedAtMs = Date.now()
     try {
       const vault = await keys()
-      const signer = { db, secrets, journal, config, vault, log }
+      const signer = { db, secrets, journal, config, vault, log, stopping: stopping.signal }
       if (vault !== putBackFor) await putBackBumps(signer)
       putBackFor = vault
       const more = await signerTurn(signer)

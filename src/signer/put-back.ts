@@ -5,7 +5,8 @@
  * nonce.
  */
 import type { ChainName } from '../core/assets.ts'
-import { logWaiting, putBackLine, type Signer } from './context.ts'
+import { putBackLine, type Signer } from './context.ts'
+import { logWaiting } from './log-waiting.ts'
 import { listForgotten, listUnknown } from './restore-line.sql.ts'
 
 const BUMPS_PER_QUERY = 1_000

@@ -213,6 +213,25 @@ test('Ethereum: a sweep that the database forgot comes back, and what came to it
   await story.proveBooks()
 })
 
+test('Ethereum: a journal is compared again when its keys appear, though nothing waits for a signature', async () => {
+  const story = await tellPayouts('sim-ethereum')
+  await story.earn('ETH', 500_000n)
+  for (let round = 0; round < 3; round++) await story.mineAndTurn(12)
+  const { txHash } = await story.send('ETH', '0.1')
+  await story.forgetSigned()
+  await story.gateway.db.query(`update withdrawals set refused_reason = 'not_held'`)
+  const known = async () => {
+    const { rows } = await story.gateway.db.query(
+      `select txid from signed_transactions where kind = 'payout'`,
+    )
+    return rows
+  }
+  await signAll({ ...story.signer, vault: new Map() })
+  assert.deepEqual(await known(), [])
+  await signAll(story.signer)
+  assert.deepEqual(await known(), [{ txid: txHash }])
+})
+
 test('a transaction is signed once: the same id a second time is given up before anybody sees it', async () => {
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 65_000n)

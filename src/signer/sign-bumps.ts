@@ -8,9 +8,10 @@ import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, networkOfChain } from '../core/assets.ts'
 import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
 import { boundedRate, GAS_COST_MAX_WEI, RATE_BOUNDS } from '../withdrawals/fees.ts'
-import { commit, logWaiting, type Signer } from './context.ts'
+import { commit, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
+import { logWaiting } from './log-waiting.ts'
 import {
   listBumpsWanted,
   listCoins,

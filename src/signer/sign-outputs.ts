@@ -5,9 +5,11 @@ import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
 import { boundedRate, QUOTED_VBYTES } from '../withdrawals/fees.ts'
-import { commit, logWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
+import { commit, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
-import { allowsFee, type Judgement, judgeRequest } from './judge.ts'
+import { allowsFee, type Judgement, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
+import { logWaiting } from './log-waiting.ts'
+import { type Look, rememberLooks } from './look.ts'
 import {
   listRequested,
   listSpendable,
@@ -32,6 +34,8 @@ interface Payable {
   readonly script: Uint8Array
 }
 
+const beginLook = rememberLooks<Requested>()
+
 /**
  * Signs one transaction for the withdrawals that wait, the oldest first. Those that can not be paid now, for the policy,
  * a freeze or want of coins, are passed over, however many they are: nobody waits behind them.
@@ -39,12 +43,23 @@ interface Payable {
  * @returns Whether there may be more to sign at once.
  */
 export async function signPayouts(signer: Signer, keys: ChainKeys): Promise<boolean> {
-  let after: Requested | null = null
+  const look = beginLook(signer, keys)
+  let { after } = look
   for (;;) {
-    const { payables, last }: Gathered = await gatherPayables(signer, keys, after)
+    const { payables, last }: Gathered = await gatherPayables(signer, keys, look, after)
     const signed = payables.length > 0 && (await signBatch(signer, keys, payables))
-    if (signed === 'stop' || (!signed && last === null)) return false
-    if (signed) return last !== null || signed.paid.length < payables.length
+    if (signed === 'stop') {
+      look.end(null)
+      return false
+    }
+    if (signed) {
+      look.end(look.after !== null || look.isOver() ? last : null)
+      return last !== null || look.after !== null || signed.paid.length < payables.length
+    }
+    if (last === null || look.isOver()) {
+      look.end(last)
+      return false
+    }
     after = last
   }
 }
@@ -55,17 +70,23 @@ interface Gathered {
   readonly last: Requested | null
 }
 
-/** As many as fit into one transaction, behind a request. */
-async function gatherPayables(signer: Signer, keys: ChainKeys, after: Requested | null): Promise<Gathered> {
+/** As many as fit into one transaction, and as the look has time for, behind a request. */
+async function gatherPayables(
+  signer: Signer,
+  keys: ChainKeys,
+  look: Look<Requested>,
+  after: Requested | null,
+): Promise<Gathered> {
   const payables: Payable[] = []
   let last = after
   for (;;) {
     const requests = await listRequested(signer.db, keys.chain, last, REQUESTS_READ)
+    const left = readLeftOnce(signer.db)
     for (const request of requests) {
       last = request
-      const payable = await judgeWaiting(signer, keys, request, sumNet(payables))
+      const payable = await judgeWaiting(signer, keys, request, sumNet(payables), left)
       if (payable) payables.push(payable)
-      if (payables.length === BATCH_MAX) return { payables, last }
+      if (payables.length === BATCH_MAX || look.isOver()) return { payables, last }
     }
     if (requests.length < REQUESTS_READ) return { payables, last: null }
   }
@@ -77,13 +98,14 @@ async function judgeWaiting(
   keys: ChainKeys,
   request: Requested,
   planned: bigint,
+  left: LeftRows,
 ): Promise<Payable | null> {
   const before = await signer.journal.payingFor(nameOf(request))
   if (before.length > 0) {
     await restorePaid(signer, request, before)
     return null
   }
-  const judgement: Judgement = await judgeRequest(signer, request, keys.mode, planned)
+  const judgement: Judgement = await judgeRequest(signer, request, keys.mode, planned, left)
   if (judgement.kind === 'allow') return { request, script: judgement.destination.lookup }
   if (judgement.kind === 'refuse') await refuse(signer, request, judgement.reason)
   else logWaiting(signer, keys.chain, request.id, judgement.reason)

@@ -4,9 +4,11 @@
  */
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { quotedGasPrice, RATE_BOUNDS, sweepFunding, TOKEN_SWEEP_GAS_MAX } from '../withdrawals/fees.ts'
-import { commit, logWaiting, type Signer, unusedNonce } from './context.ts'
+import { commit, type Signer, unusedNonce } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
+import { logWaiting } from './log-waiting.ts'
+import { rememberLooks } from './look.ts'
 import { listSweeps, nextNonce, type PlannedSweep, readRates, spendableBalances } from './requests.sql.ts'
 import { signBatches, signDeployment } from './sign-batches.ts'
 import { chainIdOf, contractOf, gasPrice, HOT_WALLET, transferEntry } from './sign-transfers.ts'
@@ -15,6 +17,9 @@ import type { ChainKeys } from './vault.ts'
 const SWEEPS_READ = 200
 /** The hot wallet is no contract: a plain transfer, exactly. */
 const ETHER_GAS = 21_000n
+
+const beginLook = rememberLooks<{ readonly id: string }>()
+
 /** What can not be swept now is passed over: deposits behind it are not held up. */
 export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void> {
   const { chain, series } = keys
@@ -23,8 +28,13 @@ export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void>
   if (!rates || chainId === null) return
   const terms = { price: gasPrice(rates), chainId }
   await signDeployment(signer, keys, terms)
+  const look = beginLook(signer, keys)
   const list = (after: string | null) => listSweeps(signer.db, { chain, series, after, limit: SWEEPS_READ })
-  for (let sweeps = await list(null); sweeps.length > 0; sweeps = await list(sweeps.at(-1)?.id ?? null)) {
+  for (
+    let sweeps = await list(look.after?.id ?? null);
+    sweeps.length > 0;
+    sweeps = await list(sweeps.at(-1)?.id ?? null)
+  ) {
     const together = sweeps.filter((sweep) => sweep.way === 'batch')
     await signBatches(signer, keys, together, terms)
     for (const sweep of sweeps) {
@@ -32,8 +42,11 @@ export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void>
       const entry = await signSweep(signer, keys, sweep, rates, chainId)
       if (typeof entry === 'string') logWaiting(signer, chain, `sweep ${sweep.address}`, entry)
       else await commit(signer, entry)
+      if (look.isOver()) return look.end(sweep)
     }
+    if (look.isOver()) return look.end(sweeps.at(-1) ?? null)
   }
+  look.end(null)
 }
 
 async function signSweep(

@@ -5,18 +5,11 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { type Branch, HOT_WALLET_POSITION, OWN_BRANCH } from '../wallets/derivation.ts'
 import { PAYOUT_GAS_MAX, RATE_BOUNDS } from '../withdrawals/fees.ts'
-import {
-  commit,
-  logWaiting,
-  nameOf,
-  refuse,
-  refuseIfTooLarge,
-  restorePaid,
-  type Signer,
-  unusedNonce,
-} from './context.ts'
+import { commit, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer, unusedNonce } from './context.ts'
 import type { SignedEntry } from './journal.ts'
-import { allowsFee, judgeRequest } from './judge.ts'
+import { allowsFee, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
+import { logWaiting } from './log-waiting.ts'
+import { rememberLooks } from './look.ts'
 import { listRequested, pinnedChainId, type Requested, readRates, spendableBalances } from './requests.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
@@ -39,23 +32,43 @@ export function gasPrice(rates: { rate: bigint; priorityRate: bigint }): GasPric
   return { maxFeeWei: maxFeeWei > 0n ? maxFeeWei : 1n, priorityFeeWei }
 }
 
-/** Some may wait for long, for coins of their asset or for the policy; those behind them do not. */
-export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<void> {
+const beginLook = rememberLooks<Requested>()
+
+/**
+ * Some may wait for long, for coins of their asset or for the policy; those behind them do not.
+ *
+ * @returns Whether there may be more to sign at once.
+ */
+export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<boolean> {
   const { chain } = keys
-  let requests = await listRequested(signer.db, chain, null, REQUESTS_READ)
-  if (requests.length === 0) return
+  const look = beginLook(signer, keys)
+  let requests = await listRequested(signer.db, chain, look.after, REQUESTS_READ)
+  let hasSigned = false
   const rates = await readRates(signer.db, chain)
   const chainId = await chainIdOf(signer, keys)
   if (!rates || chainId === null) {
     logWaiting(signer, chain, 'payouts', rates ? 'its chain id is not known yet' : 'no fee rate is known')
-    return
+    return false
   }
   while (requests.length > 0) {
-    // What it needs was taken meanwhile: the next turn looks again, after a rest.
-    for (const request of requests)
-      if ((await signRequest(signer, keys, request, gasPrice(rates), chainId)) === 'taken') return
+    let left = readLeftOnce(signer.db)
+    for (const request of requests) {
+      const outcome = await signRequest(signer, keys, request, gasPrice(rates), chainId, left)
+      // What it needs was taken meanwhile: the next turn looks again, after a rest.
+      if (outcome === 'taken') return false
+      if (outcome === 'placed') {
+        hasSigned = true
+        left = readLeftOnce(signer.db)
+      }
+      if (look.isOver()) {
+        look.end(request)
+        return hasSigned
+      }
+    }
     requests = await listRequested(signer.db, chain, requests.at(-1) ?? null, REQUESTS_READ)
   }
+  look.end(null)
+  return hasSigned && look.after !== null
 }
 
 async function signRequest(
@@ -64,6 +77,7 @@ async function signRequest(
   request: Requested,
   price: GasPrice,
   chainId: number,
+  left: LeftRows,
 ): Promise<'placed' | 'taken' | 'waits'> {
   const before = await signer.journal.payingFor(nameOf(request))
   if (before.length > 0) {
@@ -71,7 +85,7 @@ async function signRequest(
     return 'waits'
   }
   const { chain, asset, netAtoms } = request
-  const judgement = await judgeRequest(signer, request, keys.mode, 0n)
+  const judgement = await judgeRequest(signer, request, keys.mode, 0n, left)
   if (judgement.kind === 'refuse') {
     await refuse(signer, request, judgement.reason)
     return 'waits'

@@ -19,12 +19,12 @@ export async function signerTurn(signer: Signer): Promise<boolean> {
   let more = false
   const chains = await listChainsWithWork(signer.db)
   // What a restored database forgot may be all that there is to do.
-  const isFirst = !compared.has(signer.journal)
+  const isFirst = compared.get(signer.journal) !== signer.vault
   if (isFirst) for (const chain of signer.vault.keys()) chains.add(chain)
   let failed = false
   for (const chain of chains) {
     const keys = signer.vault.get(chain)
-    if (!keys) continue
+    if (!keys || signer.stopping?.aborted) continue
     try {
       more = (await signFor(signer, keys)) || more
     } catch (error) {
@@ -32,18 +32,17 @@ export async function signerTurn(signer: Signer): Promise<boolean> {
       signer.log.error({ chain, err: error }, 'signing for a chain failed; the others go on')
     }
   }
-  if (isFirst && !failed) compared.add(signer.journal)
+  if (isFirst && !failed && !signer.stopping?.aborted) compared.set(signer.journal, signer.vault)
   return more
 }
 
-/** Journals that were compared with the database since this process began. */
-const compared = new WeakSet<Signer['journal']>()
+/** The keys with which a journal was compared with the database since this process began; more may appear later. */
+const compared = new WeakMap<Signer['journal'], Signer['vault']>()
 
 async function signFor(signer: Signer, keys: ChainKeys): Promise<boolean> {
   await putBackLines(signer, keys.chain)
   await signBumps(signer, keys)
   if (networkOfChain(keys.chain) !== 'ethereum') return signPayouts(signer, keys)
   await signSweeps(signer, keys)
-  await signTransfers(signer, keys)
-  return false
+  return signTransfers(signer, keys)
 }

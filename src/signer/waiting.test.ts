@@ -9,6 +9,7 @@ import { fillAddressPool } from '../wallets/address-pool.sql.ts'
 import { readLimits } from '../withdrawals/limits.ts'
 import { sumSigned } from './left.sql.ts'
 import { allowAddress } from './policy.ts'
+import { signerTurn } from './signer.ts'
 
 /** More than one transaction pays, and than one page of requests holds. */
 const MANY = 210
@@ -39,6 +40,32 @@ test('withdrawals that wait for the allowlist hold up none behind them', async (
   const named = (await scene.signed()).slice(1).flatMap(({ withdrawals }) => withdrawals)
   const expected = waiting.map(({ accountId, id }) => `${accountId}/${id}`)
   assert.deepEqual([named.length, named.join() === expected.join()], [MANY, true])
+})
+
+test('a look that is out of time goes on behind what it looked at, and ends at the first again', async () => {
+  const scene = await openScene({ limits: readLimits('BTC=day:1;ETH=day:10') })
+  const hurried = { ...scene.signer, lookMs: 0 }
+  await scene.request('0.9')
+  await signAll(scene.signer)
+  const waiting = [await scene.request('0.5'), await scene.request('0.4'), await scene.request('0.3')]
+  const paid = await scene.request('0.05')
+  for (let turn = 0; turn < 3; turn++) assert.equal(await signerTurn(hurried), false)
+  assert.equal((await scene.signed()).length, 1)
+  await signerTurn(hurried)
+  const [, entry, ...others] = await scene.signed()
+  assert.deepEqual([entry?.withdrawals, others], [[`${paid.accountId}/${paid.id}`], []])
+  // When the limit leaves room, the first of them is looked at again.
+  await fillAddressPool(scene.gateway.db, scene.gateway.secrets, { fresh: 8, change: 20 })
+  const roomy = { ...hurried, config: { ...hurried.config, limits: {} } }
+  await signAll(roomy)
+  for (let turn = 0; turn < 4; turn++) await signerTurn(roomy)
+  const named = (await scene.signed()).flatMap(({ withdrawals }) => withdrawals)
+  for (const { accountId, id } of waiting) assert.ok(named.includes(`${accountId}/${id}`))
+  // One that is to end looks at nothing.
+  await scene.request('0.01')
+  const before = (await scene.signed()).length
+  await signerTurn({ ...scene.signer, stopping: AbortSignal.abort() })
+  assert.equal((await scene.signed()).length, before)
 })
 
 test('withdrawals that the coins do not cover hold up none behind them', async () => {
