@@ -198,7 +198,8 @@ test("PostgreSQL is given nothing of Beck's environment: who rules a database ca
 test('a stale pid file that names a living stranger neither stops the start nor harms the stranger', async () => {
   const dataDir = await folder()
   await (await startCluster({ dataDir, settings })).stop()
-  const stranger = spawn('sleep', ['600'], { stdio: 'ignore' })
+  // As an operator's shell that looks into the cluster's folder.
+  const stranger = spawn('sleep', ['600'], { stdio: 'ignore', cwd: join(dataDir, 'pg') })
   atEnd(() => stranger.kill())
   const pidFile = [stranger.pid, join(dataDir, 'pg'), 1, 5432, '', '127.0.0.1', '', 'ready', '']
   await writeFile(join(dataDir, 'pg/postmaster.pid'), pidFile.join('\n'))

@@ -148,8 +148,9 @@ async function pidFile(pgData: string): Promise<string[] | null> {
 
 /**
  * Ends whatever an earlier Beck, killed without a chance to close, left running on this cluster. Only called under the
- * directory's lock, so nobody alive owns it. A process counts as ours when it works in the cluster's directory, as
- * every PostgreSQL process does, or was started on it; a process id that merely stands in a stale file does not.
+ * directory's lock, so nobody alive owns it. A process counts as ours when it is PostgreSQL and works in the cluster's
+ * directory, as each of its processes does, or was started on it. A process id that merely stands in a stale file does
+ * not count, nor does the shell of somebody who looks into the directory.
  */
 export async function stopOrphans(pgData: string): Promise<void> {
   const pid = Number((await pidFile(pgData))?.[0])
@@ -199,10 +200,14 @@ async function processesOn(pgData: string): Promise<number[]> {
   const pids = names.filter((name) => /^\d+$/.test(name))
   const ours = await Promise.all(
     pids.map(async (pid) => {
-      if ((await readlink(`/proc/${pid}/cwd`).catch(() => null)) === pgData) return true
       // In a container, root may not look into another user's process, but it may read how that was started.
-      const args = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')
-      return args[0]?.endsWith('/postgres') === true && args[1] === '-D' && args[2] === pgData
+      const [program = '', ...args] = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split(
+        '\0',
+      )
+      // The children of the postmaster put what they do in the place of its path.
+      if (!program.endsWith('/postgres') && !program.startsWith('postgres:')) return false
+      if ((await readlink(`/proc/${pid}/cwd`).catch(() => null)) === pgData) return true
+      return args[0] === '-D' && args[1] === pgData
     }),
   )
   return pids.filter((_, index) => ours[index]).map(Number)
