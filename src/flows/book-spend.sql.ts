@@ -9,8 +9,8 @@ export interface SpentCoins {
   readonly height: number
   /** Blocks from the one that holds it to our tip. */
   readonly depth: number
-  /** The open line that some of these coins were chosen for; null for none. */
-  readonly line: string | null
+  /** The open lines that some of these coins were chosen for: a bump may have taken coins that another line gave back. */
+  readonly lines: readonly string[]
 }
 
 /** Coins of ours that a transaction spends in our blocks; null when it spends none. */
@@ -24,10 +24,11 @@ export async function findSpentCoins(
     atoms: bigint
     height: bigint
     depth: bigint
-    line: string | null
+    lines: string[]
   }>(
     `select count(*) as count, sum(c.atoms) as atoms, min(c.spent_height) as height,
-       min(v.tip_height - c.spent_height + 1) as depth, min(t.txid) as line
+       min(v.tip_height - c.spent_height + 1) as depth,
+       coalesce(array_agg(distinct t.txid) filter (where t.txid is not null), '{}') as lines
      from coins c join chains v on v.chain = c.chain
      left join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and t.outcome is null
      where c.chain = $1 and c.spent_by = $2 having count(*) > 0`,
@@ -133,7 +134,10 @@ export interface KnownPayout {
   readonly asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
   readonly valueAtoms: bigint
   readonly feeAtoms: bigint
-  readonly isMined: boolean
+  /** Settled as deep enough in the chain by the operator's settings. */
+  readonly isFinal: boolean
+  /** Blocks from the one in which it paid to our tip; 0 when there is none, or it reverted. */
+  readonly depth: number
   /** What the withdrawals that it is known to pay receive. */
   readonly paidAtoms: bigint
 }
@@ -149,15 +153,19 @@ export async function findKnownPayout(
     asset: KnownPayout['asset']
     value_atoms: bigint
     fee_atoms: bigint
-    is_mined: boolean
+    is_final: boolean
+    depth: bigint
     paid_atoms: bigint
   }>(
-    `select t.line, t.asset, t.value_atoms, t.fee_atoms, t.block_height is not null and not t.reverted as is_mined,
+    `select t.line, t.asset, t.value_atoms, t.fee_atoms,
+       t.outcome is not distinct from 'confirmed' as is_final,
+       case when t.reverted or t.block_height is null then 0 else v.tip_height - t.block_height + 1 end as depth,
        (select coalesce(sum(w.net_atoms), 0) from signed_payouts p
         join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id
         where p.chain = t.chain and p.line = t.line) as paid_atoms
      from signed_transactions t
      join signed_transactions o on o.chain = t.chain and o.txid = t.line and o.kind = 'payout'
+     join chains v on v.chain = t.chain
      where t.chain = $1 and t.txid = $2 and t.kind <> 'child'`,
     [chain, txid],
   )
@@ -169,7 +177,8 @@ export async function findKnownPayout(
         asset: row.asset,
         valueAtoms: row.value_atoms,
         feeAtoms: row.fee_atoms,
-        isMined: row.is_mined,
+        isFinal: row.is_final,
+        depth: Number(row.depth),
         paidAtoms: row.paid_atoms,
       }
     : null

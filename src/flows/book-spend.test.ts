@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { type PayoutStory, tellPayouts } from '../../test/payout-story.ts'
 import { TEST_SECRETS } from '../../test/wallet.ts'
 import type { Withdrawal } from '../withdrawals/withdrawal.ts'
+import { findSpentCoins } from './book-spend.sql.ts'
 import { bookSpend } from './book-spend.ts'
 import { reconcile } from './reconcile.ts'
 
@@ -82,6 +83,40 @@ test('a forgotten fee bump completes the line that the database remembers', asyn
   await story.proveBooks()
 })
 
+test('a forgotten bump that took coins which the database chose for another line belongs to its own', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  for (let coin = 0; coin < 4; coin++) await story.earn('BTC', 65_000n)
+  const { db } = story.gateway
+  const [one, two] = [await story.send('BTC', '0.015'), await story.send('BTC', '0.013')]
+  const bumps = []
+  for (const { withdrawal, txHash } of [one, two]) {
+    const bump = await story.bump(withdrawal)
+    assert.ok(bump && bump !== txHash)
+    await db.query('delete from coins where txid = $1', [bump])
+    await db.query('delete from signed_transactions where txid = $1', [bump])
+    await db.query('update withdrawals set tx_hash = $1 where id = $2', [txHash, withdrawal.id])
+    bumps.push(bump)
+  }
+  await db.query(`insert into freezes (chain, asset, reason) values ('sim-bitcoin', 'BTC', 'restored')`)
+  await mineDeep(story)
+  // Each line of the database chose a coin of the other's: whichever comes first, it is not the one of both bumps.
+  await db.query(
+    `with taken as (select distinct on (spent_by) txid, output_index from coins where spent_by = any($1))
+     update coins c set reserved_by = case c.reserved_by when $2 then $3 else $2 end from taken t
+     where c.txid = t.txid and c.output_index = t.output_index`,
+    [bumps, one.txHash, two.txHash],
+  )
+  for (const bump of bumps)
+    assert.deepEqual(
+      (await findSpentCoins(db, 'sim-bitcoin', bump))?.lines,
+      [one.txHash, two.txHash].toSorted(),
+    )
+  for (const [index, { withdrawal }] of [one, two].entries()) {
+    const { paid, lossAtoms } = await book(story, bumps[index] ?? '')
+    assert.deepEqual([paid, lossAtoms], [[withdrawal.id], 0n])
+  }
+})
+
 test('Ethereum: what the journal gave back and no withdrawal asks for disagrees until it is booked', async () => {
   const story = await tellPayouts('sim-ethereum')
   await story.earn('ETH', 500_000n)
@@ -91,6 +126,12 @@ test('Ethereum: what the journal gave back and no withdrawal asks for disagrees 
   await forgetRequest(story, forgotten)
   // The next payout makes the signer look at the nonce.
   const { withdrawal } = await story.send('ETH', '0.2')
+  await story.mineAndTurn(1)
+  await assert.rejects(
+    book(story, txHash, true),
+    { reason: 'spend_too_fresh' },
+    'no loss of a block that may go',
+  )
   await story.mineAndTurn(DEEP)
   assert.equal((await story.now(withdrawal)).status, 'completed')
   assert.ok((await subjects(story)).includes(`transaction ${txHash}`))

@@ -58,7 +58,9 @@ export async function bookSpend(
   return gateway.db.transaction(async (tx) => {
     const paid = found ? await adopt(gateway, tx, chain, txid, found) : []
     const known = await findKnownPayout(tx, chain, txid)
-    if (!known || (!found && !known.isMined)) throw unknown(chain, txid)
+    if (!known || (!found && known.depth <= 0)) throw unknown(chain, txid)
+    // What the journal gave back is followed like any payout; a loss is booked only of what is hardly taken back any more.
+    if (!found && !(known.isFinal && known.depth >= DEPTH_MIN)) throw tooFresh(txid, known.depth)
     const lossAtoms = known.valueAtoms - known.paidAtoms
     invariant(lossAtoms >= 0n, `transaction ${txid} pays less than its withdrawals asked for`)
     if (lossAtoms > 0n) await bookLoss(tx, chain, known, lossAtoms, options.loss)
@@ -91,12 +93,7 @@ async function readSpend(
   const block = hash ? await port.readBlock(hash) : null
   const transaction = block?.transactions.find(({ key }) => key === txid)
   if (!coins || !transaction) throw unknown(chain, txid)
-  if (coins.depth < DEPTH_MIN)
-    throw new Refusal(
-      'conflict',
-      'spend_too_fresh',
-      `transaction ${txid} is ${coins.depth} blocks deep; book it once it is ${DEPTH_MIN} deep`,
-    )
+  if (coins.depth < DEPTH_MIN) throw tooFresh(txid, coins.depth)
   if (transaction.inputs.length !== coins.count)
     throw new Refusal(
       'conflict',
@@ -136,10 +133,15 @@ async function adopt(
       return at >= 0
     })
   }
-  const ofLine = coins.line === null ? [] : await lockPayable(tx, chain, coins.line)
-  const isBump = ofLine.length > 0 && match(ofLine).length === ofLine.length
-  const paid = isBump ? ofLine : match(await lockPayable(tx, chain, null))
-  const line = isBump && coins.line !== null ? coins.line : txid
+  let [line, paid]: [string, readonly OpenWithdrawal[] | null] = [txid, null]
+  for (const each of coins.lines) {
+    const ofLine = await lockPayable(tx, chain, each)
+    if (ofLine.length === 0 || match(ofLine).length < ofLine.length) continue
+    line = each
+    paid = ofLine
+    break
+  }
+  paid ??= match(await lockPayable(tx, chain, null))
   const valueAtoms = foreign.reduce((sum, { atoms }) => sum + atoms, 0n)
   await insertFound(tx, { chain, txid, line, asset, valueAtoms, feeAtoms, height: coins.height }, paid)
   return paid
@@ -168,6 +170,13 @@ async function bookLoss(
   if (!isNew)
     throw new Refusal('conflict', 'spend_known', `transaction ${txid} is in the books already, as a loss`)
 }
+
+const tooFresh = (txid: string, depth: number): Refusal =>
+  new Refusal(
+    'conflict',
+    'spend_too_fresh',
+    `transaction ${txid} is ${depth} blocks deep; book it once it is ${DEPTH_MIN} deep and Beck has settled it`,
+  )
 
 const unknown = (chain: ChainName, txid: string): Refusal =>
   new Refusal(
