@@ -51,7 +51,11 @@ async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> 
   try {
     const url = config.databaseUrl ?? cluster?.url(DATABASE) ?? ''
     const secretKey = config.secretKey ?? (await keepSecretKey(config.dataDir))
-    const db = openDatabase({ url, connectionsMax: kind === 'server' ? CONNECTIONS_MAX : 2 })
+    const db = openDatabase(
+      kind === 'server'
+        ? { url, connectionsMax: CONNECTIONS_MAX }
+        : { url, connectionsMax: 2, applicationName: 'beck-tool' },
+    )
     return {
       db,
       secrets: openSecrets(secretKey),

@@ -107,6 +107,10 @@ program
   .command('restore <folder>')
   .description('fill an empty database from a backup; nothing is paid out until you have looked')
   .action(async (folder: string) => (await import('./restore.ts')).restore(terminal, folder))
+program
+  .command('restored')
+  .description('after any restore but beck restore: pay nothing out until you have looked; before the start')
+  .action(async () => (await import('./restore.ts')).declareRestored(terminal))
 
 program
   .command('doctor')

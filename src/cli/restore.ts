@@ -6,8 +6,9 @@ import { createGunzip } from 'node:zlib'
 import type { Config } from '../config.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
-import type { Tx } from '../db/database.ts'
+import type { Database, Tx } from '../db/database.ts'
 import { loadDatabase, notABackup } from '../db/dump.ts'
+import { migrate } from '../db/migrate.ts'
 import { afterRestore } from '../flows/after-restore.ts'
 import type { Store } from '../store.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
@@ -19,15 +20,46 @@ import { withStore } from './tool.ts'
 /** Into an empty database, on a machine that has the secret key and may have the keystore already. */
 export async function restore(terminal: Terminal, folder: string): Promise<void> {
   const frozen = await withStore((store, config) => readBackup(store, config, folder), { migrated: false })
-  terminal.answer({ folder, frozen }, [
-    `Restored from ${folder}.`,
-    '',
-    `Nothing of ${frozen.join(', ')} is paid out yet: what was paid after the backup is not known here.`,
-    '  1. If the keystore is lost too: beck wallet init --restore, with the 24 words.',
-    '  2. Start Beck. It catches up with every chain.',
-    '  3. Wait until whatever was sent before the loss is confirmed; then: beck reconcile.',
-    '  4. Where the books agree: beck reconcile --unfreeze. Where they do not, it names what left or arrived.',
-  ])
+  terminal.answer({ folder, frozen }, [`Restored from ${folder}.`, '', ...nextSteps(frozen)])
+}
+
+/**
+ * `beck restored`, after a restore that was not `beck restore`'s: by PostgreSQL's own means, from a copy of its disk, or
+ * the promotion of a replica. The database itself can not tell that it lost something.
+ *
+ * @throws {Refusal} `server_running`: what it knows of nonces and fresh addresses would be used meanwhile.
+ */
+export async function declareRestored(terminal: Terminal): Promise<void> {
+  const frozen = await withStore(
+    async (store) => {
+      await requireNoServer(store.db)
+      await migrate(store.db)
+      return afterRestore(store, null)
+    },
+    { migrated: false },
+  )
+  terminal.answer({ frozen }, ['Taken as a restored database.', '', ...nextSteps(frozen)])
+}
+
+const nextSteps = (frozen: readonly string[]): string[] => [
+  `Nothing of ${frozen.join(', ')} is paid out yet: what was paid after the backup is not known here.`,
+  '  1. If the keystore is lost too: beck wallet init --restore, with the 24 words.',
+  '  2. Start Beck. It catches up with every chain.',
+  '  3. Wait until whatever was sent before the loss is confirmed; then: beck reconcile.',
+  '  4. Where the books agree: beck reconcile --unfreeze. Where they do not, it names what left or arrived.',
+]
+
+/** Servers and signers show by their connections, unless a pooler stands between. */
+async function requireNoServer(db: Database): Promise<void> {
+  const { rowCount } = await db.query(
+    `select from pg_stat_activity where application_name in ('beck', 'beck-signer') and datname = current_database()`,
+  )
+  if (rowCount > 0)
+    throw new Refusal(
+      'conflict',
+      'server_running',
+      'Beck runs on this database; stop every server, worker and signer, and then: beck restored',
+    )
 }
 
 /**

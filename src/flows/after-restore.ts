@@ -13,24 +13,21 @@ import { forgetSenders } from '../withdrawals/senders.sql.ts'
 const ADDRESSES_AHEAD = 2_000
 
 /**
+ * @param madeAt - When the backup was made; null where that is not known.
  * @param chains - Whose coins are frozen; the simulated ones were restored together with their books.
  * @returns The coins that pay nothing out until `beck reconcile --unfreeze`.
  */
 export async function afterRestore(
   gateway: { readonly db: Database; readonly secrets: Secrets },
-  madeAt: Date,
+  madeAt: Date | null,
   options: { chains?: readonly ChainName[]; addressesAhead?: number } = {},
 ): Promise<string[]> {
   const chains = options.chains ?? CHAINS.filter((chain) => !isSimulated(chain))
+  const source = madeAt ? `restored from the backup of ${madeAt.toISOString()}` : 'restored by other means'
   const frozen: string[] = []
   for (const chain of chains)
     for (const asset of ASSETS.filter((each) => networkOf(each) === networkOfChain(chain))) {
-      await freeze(
-        gateway.db,
-        chain,
-        asset,
-        `restored from the backup of ${madeAt.toISOString()}: what was paid out since is not known here`,
-      )
+      await freeze(gateway.db, chain, asset, `${source}: what was paid out since is not known here`)
       frozen.push(asset)
     }
   await forgetSenders(gateway.db, chains)
