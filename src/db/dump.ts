@@ -89,7 +89,8 @@ export async function loadDatabase(
     }
     await runMigrations(db, known)
     await finish(new Date(head.made_at))
-    await db.query('drop table unfinished_restore')
+    // Another restore of the same backup may have come to this as well.
+    await db.query('drop table if exists unfinished_restore')
   } finally {
     await reader.return?.()
   }
