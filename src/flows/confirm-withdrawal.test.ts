@@ -223,6 +223,18 @@ test('while a coin is frozen no hold is given back for coins that somebody else 
   await story.turnPayer()
   assert.equal((await story.now(withdrawal)).status, 'broadcast')
   await story.gateway.db.query('delete from freezes')
+  // Nor when it freezes after it was looked for.
+  const { db } = story.gateway
+  const freezing: typeof db = {
+    ...db,
+    transaction: async (work) => {
+      await freeze(db, 'sim-bitcoin', 'BTC', 'restored')
+      return db.transaction(work)
+    },
+  }
+  await confirmSigned({ ...story.gateway, db: freezing }, story.port)
+  assert.equal((await story.now(withdrawal)).status, 'broadcast')
+  await story.gateway.db.query('delete from freezes')
   await story.turnPayer()
   assert.equal((await story.now(withdrawal)).status, 'failed')
 })

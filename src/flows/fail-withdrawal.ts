@@ -122,7 +122,10 @@ export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth
   const lines = await listImpossible(gateway.db, chain, depth)
   for (const line of lines) {
     try {
-      await gateway.db.transaction((tx) => giveUp(gateway, tx, chain, line))
+      await gateway.db.transaction(async (tx) => {
+        // The prover may have frozen it since.
+        if (!(await isFrozen(tx, chain, asset))) await giveUp(gateway, tx, chain, line)
+      })
     } catch (error) {
       if (!(error instanceof InvariantBroken)) throw error
       await raiseUnsettled(gateway, `${chain}:${line}`, `transaction ${line} of ${chain}`, error)
