@@ -219,6 +219,12 @@ test('while a coin is frozen no hold is given back for coins that somebody else 
   await story.gateway.db.query(
     `update coins set spent_by = 'unknown', spent_height = 0 where reserved_by is not null`,
   )
+  await story.turnPayer()
+  assert.equal((await story.now(withdrawal)).status, 'broadcast', 'nor before the block is proven')
+  await story.gateway.db.query(
+    `insert into proven_blocks (chain, height, hash, slice_after) select chain, tip_height, tip_hash, '' from chains
+     where chain = 'sim-bitcoin' on conflict (chain) do update set height = excluded.height, hash = excluded.hash`,
+  )
   await freeze(story.gateway.db, 'sim-bitcoin', 'BTC', 'restored')
   await story.turnPayer()
   assert.equal((await story.now(withdrawal)).status, 'broadcast')

@@ -7,6 +7,7 @@ import { crashPoint } from '../core/crash-point.ts'
 import { InvariantBroken, invariant } from '../core/errors.ts'
 import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
+import { findChainView } from '../deposits/chain-view.sql.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { isFrozen } from '../ledger/freezes.sql.ts'
 import { listTransfers, post } from '../ledger/post.sql.ts'
@@ -29,6 +30,7 @@ import {
 } from '../withdrawals/withdrawals.sql.ts'
 import { returnLoss } from './book-payment.ts'
 import type { Gateway } from './gateway.ts'
+import { findProvenBlock } from './prove-block.sql.ts'
 
 const REFUSED_PER_TURN = 100
 
@@ -112,7 +114,8 @@ async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: Withd
  * Gives back the holds of lines that can never enter a chain with outputs any more; see {@link listImpossible}.
  *
  * Not while its coin is frozen: what spends our own coins is signed with our own keys, and where the books do not know it
- * (a database that was restored) it may be just what pays these withdrawals.
+ * (a database that was restored) it may be just what pays these withdrawals. Nor before the block that the watcher stands
+ * at is proven: what freezes the coin may be in it.
  *
  * @returns How many lines.
  */
@@ -120,6 +123,10 @@ export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth
   const asset = networkOfChain(chain) === 'bitcoin' ? 'BTC' : 'LTC'
   if (await isFrozen(gateway.db, chain, asset)) return 0
   const lines = await listImpossible(gateway.db, chain, depth)
+  if (lines.length === 0) return 0
+  const view = await findChainView(gateway.db, chain)
+  const proven = await findProvenBlock(gateway.db, chain)
+  if (!view || proven?.hash !== view.tipHash) return 0
   for (const line of lines) {
     try {
       await gateway.db.transaction(async (tx) => {

@@ -232,6 +232,8 @@ test('a refund that a double-spend of its own deposit makes impossible leaves no
   await story.look()
   assert.equal(await story.balance('held'), COIN / 4n)
   for (let block = 0; block < 9; block++) await story.mineAndTurn(1)
+  await story.proveBooks()
+  await story.turn()
   assert.equal((await story.now(refund)).status, 'failed')
   assert.deepEqual([await story.balance('unresolved'), await story.balance('held')], [0n, 0n])
   await story.proveBooks()

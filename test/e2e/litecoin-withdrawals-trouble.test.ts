@@ -102,8 +102,8 @@ describe('a reorganisation of a real Litecoin node', () => {
     for (let count = 0; count < 8; count++) {
       await node.mine()
       await road.follow()
-      await road.turn()
       await road.prove()
+      await road.turn()
     }
     assert.equal((await road.show(payment)).status, 'failed')
     const { status, refusedReason } = await road.now(withdrawal)

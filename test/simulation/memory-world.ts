@@ -120,6 +120,7 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
       port: unsteadyNode(noting, line, tick),
       signer,
       lease: null,
+      async prove() {},
       doom(statements) {
         worker.crashIn = statements
       },

@@ -5,6 +5,7 @@ import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import { simulatedPort } from '../../src/chains/simulated/simulated-chain.ts'
 import type { Database } from '../../src/db/database.ts'
 import { meetChain } from '../../src/flows/observe-chain.ts'
+import { proveBlock } from '../../src/flows/prove-block.ts'
 import { reconcile } from '../../src/flows/reconcile.ts'
 import type { Signer } from '../../src/signer/signer.ts'
 import { chainKeys } from '../../src/signer/vault.ts'
@@ -42,6 +43,9 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
     port: simulatedPort(storage),
     signer,
     lease: null,
+    async prove() {
+      await proveBlock(gateway, port)
+    },
     doom() {},
     revive: () => false,
   })

@@ -38,11 +38,14 @@ export async function sign({ signer }: Process): Promise<void> {
   for (let turn = 0; turn < 4 && (await signerTurn(signer)); turn++);
 }
 
-export async function payOut({ gateway, port }: Process): Promise<void> {
+export async function payOut({ gateway, port, prove }: Process): Promise<void> {
   await failRefused(gateway)
   const rates = await refreshFeeRates(gateway, port)
   await broadcastSigned(gateway, port)
-  if (port.chain !== 'sim-ethereum') return payLook(gateway, port, rates)
+  if (port.chain !== 'sim-ethereum') {
+    await prove()
+    return payLook(gateway, port, rates)
+  }
   // The same without sweeps: the hot wallet lives from what the operator sent there.
   await confirmSigned(gateway, port)
   await bookCapital(gateway, port.chain)

@@ -27,6 +27,8 @@ export interface Process {
   readonly port: ChainPort
   readonly signer: Signer
   lease: Lease | null
+  /** Compares the books with the chain where the watcher stands. */
+  prove(): Promise<void>
   /** Ends it after so many of its statements and calls; null lets it live. */
   doom(statements: number | null): void
   /** Starts it again, if it ended. @returns Whether it had. */
