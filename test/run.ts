@@ -19,7 +19,7 @@ const TEST_LIMIT_MS = 300_000
 /** What a file may take beyond one test that hangs: the run tells of the test before its file is ended. */
 const FILE_EXTRA_MS = 180_000
 /** Of the whole run: far beyond what it takes, and short enough to be told what hangs. */
-const RUN_LIMIT_MS = 17 * 60_000
+const RUN_LIMIT_MS = 30 * 60_000
 
 const given = process.argv.slice(2)
 const options = given.filter((argument) => argument.startsWith('-'))
