@@ -1,9 +1,12 @@
 /**
  * Browsers open connections ahead of requests. Node takes one that has not asked for anything yet for busy, and would
- * wait for it for a minute when the server closes.
+ * wait for it for a minute when the server closes. Some come just then.
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+
+/** What comes while the server closes has so long, or a little less, to ask. */
+const LATE_MS = 100
 
 export function closeUnusedConnections(app: FastifyInstance): void {
   const unused = new Set<Socket>()
@@ -15,6 +18,12 @@ export function closeUnusedConnections(app: FastifyInstance): void {
     if (unused.delete(socket)) socket.off('close', forget)
   })
   app.addHook('preClose', async () => {
-    for (const socket of unused) socket.destroy()
+    const closeAll = () => {
+      for (const socket of unused) socket.destroy()
+    }
+    closeAll()
+    if (!app.server.listening) return
+    const closing = setInterval(closeAll, LATE_MS)
+    app.server.once('close', () => clearInterval(closing))
   })
 }

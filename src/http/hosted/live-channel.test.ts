@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import test, { after, mock } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
@@ -156,6 +158,55 @@ test('who leaves before he is answered takes up no room', async () => {
   )
   for (const stream of here) stream.close()
 })
+
+/** Asks for a stream in those bytes, from an address that may keep three. */
+function ask(id: SessionId, rest: string, host: number): Socket {
+  const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1' }).setEncoding('latin1')
+  socket.write(
+    `GET ${pathOf(id)}/events HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.${host}\r\n${rest}`,
+  )
+  return socket
+}
+
+async function heard(socket: Socket): Promise<void> {
+  for (let text = ''; !text.includes('event: news'); ) text += (await once(socket, 'data'))[0]
+}
+
+test('what a browser says on the connection of a stream is thrown away', async () => {
+  const id = await open()
+  const stream = ask(id, '\r\n', 10)
+  await heard(stream)
+  stream.write(`GET ${pathOf(id)} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  stream.write('\0 no request at all\r\n\r\n')
+  const answered: string[] = []
+  stream.on('data', (chunk: string) => answered.push(chunk))
+  await pick(id)
+  await heard(stream)
+  assert.doesNotMatch(answered.join(''), /HTTP/)
+  stream.destroy()
+})
+
+for (const [what, rest] of [
+  ['stops speaking', '\r\n'],
+  ['never ends its request', 'Content-Length: 10\r\n\r\n'],
+  ['asks for more before it is answered', '\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n'],
+] as const) {
+  test(`a browser that ${what} leaves its place`, async () => {
+    const id = await open()
+    for (let time = 0; time < 4; time++) {
+      const stream = ask(id, rest, 11)
+      const closed = once(stream.resume(), 'close')
+      if (rest === '\r\n') {
+        await heard(stream)
+        stream.end()
+      }
+      await closed
+    }
+    const stream = ask(id, '\r\n', 11)
+    await heard(stream)
+    stream.destroy()
+  })
+}
 
 test('the streams end when the server closes', async () => {
   const id = await open()

@@ -1,5 +1,6 @@
 /** `/checkout/{cs_…}/events`: server-sent events that tell an open page when to look again. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../../core/errors.ts'
 import { readId } from '../../core/ids.ts'
@@ -24,7 +25,7 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
     pulse: () => readTips(gateway.db),
     log: gateway.log,
   })
-  const streams = new Set<ServerResponse>()
+  const streams = new Set<Socket>()
 
   const beat = async () => {
     let written = 0
@@ -37,7 +38,7 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
   // Before the server waits for its connections to end.
   scope.addHook('preClose', async () => {
     clearInterval(heartbeat)
-    for (const stream of streams) stream.end()
+    for (const stream of streams) stream.destroySoon()
     await hub.stop()
   })
 
@@ -46,6 +47,8 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
     { exposeHeadRoute: false },
     async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
       const id = readId('cs', request.params.id)
+      // It has no body; its end is read before its connection is taken.
+      request.raw.resume()
       const [moment] = id ? await changedMoments(gateway.db, [{ id, version: null }]) : []
       if (!id || !moment)
         throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
@@ -56,23 +59,11 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       limits.enterStream(address)
       const seen = versionOf(request)
       reply.hijack()
-      const stream = reply.raw
-      // Sent as it is, to the end of the connection: chunks would triple the buffers of each event.
-      stream.removeHeader('Transfer-Encoding')
-      stream.writeHead(200, {
-        'Content-Type': 'text/event-stream; charset=utf-8',
-        'Cache-Control': 'no-store',
-        // So that nothing waits for another request on it when the server closes.
-        Connection: 'close',
-        'X-Accel-Buffering': 'no',
-        'X-Content-Type-Options': 'nosniff',
-      })
-      stream.write(':\n\n')
+      const stream = openStream(request.raw, reply.raw)
       const listener = {
         hear: (version: string, waitMs: number) =>
           write(stream, `id: ${version}\nevent: news\ndata: ${waitMs}\n\n`),
       }
-      forgetRequest(request.raw, stream)
       streams.add(stream)
       stream.once('close', () => {
         streams.delete(stream)
@@ -86,22 +77,44 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
   )
 }
 
-/** Pages stay open for long: what they were asked with is not kept as long, nor what Fastify would do at their end. */
-function forgetRequest(raw: IncomingMessage, stream: ServerResponse): void {
-  raw.headers = {}
-  raw.rawHeaders = []
-  for (const event of ['finish', 'error'] as const) {
-    for (const listener of stream.listeners(event)) {
-      if (listener.name === 'onResFinished') stream.off(event, listener as () => void)
-    }
-  }
+/** Begins the answer, which has no end but the connection's: it is no message of the HTTP server any more. */
+function openStream(request: IncomingMessage, response: ServerResponse): Socket {
+  // Sent as it is, to the end of the connection: chunks would triple the buffers of each event.
+  response.removeHeader('Transfer-Encoding')
+  response.writeHead(200, {
+    'Content-Type': 'text/event-stream; charset=utf-8',
+    'Cache-Control': 'no-store',
+    Connection: 'close',
+    'X-Accel-Buffering': 'no',
+    'X-Content-Type-Options': 'nosniff',
+  })
+  response.write(':\n\n')
+  return takeConnection(request, response)
 }
 
-function write(stream: ServerResponse, text: string): void {
+/**
+ * Pages stay open for long, and Node would keep a parser of 10 kB for the next request on each connection, which never
+ * comes, and the request and the answer too. To its HTTP server the connection is closed: all who listen for that are
+ * told so and clean up, and hear nothing of it any more. What the browser still says is thrown away.
+ */
+function takeConnection(request: IncomingMessage, response: ServerResponse): Socket {
+  const { socket } = request
+  response.detachSocket(socket)
+  const told = socket.listeners('close')
+  socket.removeAllListeners()
+  for (const listener of told) listener.call(socket, false)
+  socket.setTimeout(0)
+  return socket
+    .on('error', () => socket.destroy())
+    .once('end', () => socket.destroy())
+    .resume()
+}
+
+function write(stream: Socket, text: string): void {
   // While the server closes, to a reader whose last bytes are still on their way.
   if (stream.writableEnded) return
   if (stream.writableLength > UNREAD_BYTES_MAX) stream.destroy()
-  else stream.write(text)
+  else stream.write(text, 'latin1')
 }
 
 /** What the page shows: the browser repeats the last event's id by itself when it comes back. */
