@@ -23,6 +23,7 @@ import { startCluster } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openChainView, takeLease } from '../src/deposits/chain-view.sql.ts'
 import { applyBlock } from '../src/flows/observe-chain.ts'
+import { settleNext } from '../src/workers/settle.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 import { TEST_SECRETS } from '../test/wallet.ts'
 import { type MadeBlock, makeBlock } from './block-scan/made-block.ts'
@@ -138,6 +139,8 @@ async function measure(db: Database, port: ChainPort): Promise<boolean> {
     const scanMs = performance.now() - began
     assert.equal(view.tipHash, made.hash)
     await check(db, height)
+    // As the settlers of a gateway do before the next block.
+    while (await settleNext(gateway));
     if (height > WARM_UPS) figures.push({ bareMs, readMs: readAt - began, scanMs })
     if (height === 1)
       process.stdout.write(`blocks of ${made.bytes.length} bytes with ${made.outputs} outputs\n`)

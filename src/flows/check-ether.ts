@@ -15,6 +15,7 @@ import {
   type RecordedEther,
 } from './check-ether.sql.ts'
 import type { Gateway } from './gateway.ts'
+import { matchOwnAddresses } from './own-addresses.sql.ts'
 import { recordDeposits, SENT_BY_CONTRACT } from './record-deposits.ts'
 
 const ADDRESSES_PER_LOOK = 3_000
@@ -54,21 +55,22 @@ export async function checkEther(gateway: Gateway, port: ChainPort, lease: Lease
 }
 
 /** False when the tip moved meanwhile: what was compared is no longer what is recorded. */
-function recordSurplus(
+async function recordSurplus(
   gateway: Gateway,
   lease: Lease,
   surplus: readonly (RecordedEther & { atoms: bigint })[],
 ): Promise<boolean> {
+  const transactions = surplus.map(({ address, lookup, atoms, tipHash }) => ({
+    key: `internal:${tipHash}:${address.toLowerCase()}`,
+    hash: null,
+    outputs: [{ lookup, index: SENT_BY_CONTRACT, asset: 'ETH' as const, atoms }],
+    inputs: [],
+  }))
+  const own = await matchOwnAddresses(gateway.db, lease.chain, transactions)
   return gateway.db.transaction(async (tx) => {
     const { tipHash, tipHeight, tipTime } = await fence(tx, lease)
     if (surplus.some((entry) => entry.tipHash !== tipHash)) return false
-    const transactions = surplus.map(({ address, lookup, atoms }) => ({
-      key: `internal:${tipHash}:${address.toLowerCase()}`,
-      hash: null,
-      outputs: [{ lookup, index: SENT_BY_CONTRACT, asset: 'ETH' as const, atoms }],
-      inputs: [],
-    }))
-    const touched = await recordDeposits(gateway, tx, lease.chain, transactions, {
+    const touched = await recordDeposits(gateway, tx, lease.chain, transactions, own, {
       block: { height: tipHeight, hash: tipHash },
       time: tipTime,
     })

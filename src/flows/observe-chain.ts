@@ -36,7 +36,7 @@ import { markEtherUnchecked } from './check-ether.sql.ts'
 import { checkEther } from './check-ether.ts'
 import { readDatabaseTime } from './database-time.sql.ts'
 import type { Gateway } from './gateway.ts'
-import { listWatchedEtherAddresses, matchOwnSpends } from './own-addresses.sql.ts'
+import { listWatchedEtherAddresses, matchOwnAddresses, matchOwnSpends } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
 
 /** A reorganisation deeper than this stops the watcher until the operator looks at it. */
@@ -132,14 +132,18 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
 }
 
 /** Writes one block: its deposits, what its spends replace, and whose confirmations it completes. */
-export function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainView> {
+export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainView> {
   const at: BlockRef = { height: block.height, hash: block.hash }
   const time = new Date(block.timeMs)
+  const own = await matchOwnAddresses(gateway.db, lease.chain, block.transactions)
   return gateway.db.transaction(async (tx) => {
     const view = await fence(tx, lease)
     // A sibling that took the lead and gave it back may have written this block already.
     if (view.tipHash !== block.parentHash) return view
-    const touched = await recordDeposits(gateway, tx, lease.chain, block.transactions, { block: at, time })
+    const touched = await recordDeposits(gateway, tx, lease.chain, block.transactions, own, {
+      block: at,
+      time,
+    })
     const spends = await matchOwnSpends(tx, lease.chain, block.transactions)
     await markCoinsSpent(tx, lease.chain, block.height, spends)
     const replaced = await markReplaced(tx, lease.chain, spends, block.height)
@@ -231,9 +235,10 @@ async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): 
   const mempool = await port.lookAtMempool()
   if (mempool) {
     for await (const transactions of mempool.added) {
+      const own = await matchOwnAddresses(gateway.db, port.chain, transactions)
       await gateway.db.transaction(async (tx) => {
         await fence(tx, lease)
-        const touched = await recordDeposits(gateway, tx, port.chain, transactions, {
+        const touched = await recordDeposits(gateway, tx, port.chain, transactions, own, {
           block: null,
           time: await readDatabaseTime(tx),
         })

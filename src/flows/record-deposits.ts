@@ -19,7 +19,6 @@ import type { Gateway } from './gateway.ts'
 import {
   type IssuedAddress,
   listOwnTransactions,
-  matchOwnAddresses,
   type OwnAddresses,
   type Spend,
   spendsOf,
@@ -38,6 +37,7 @@ interface Where {
 /**
  * Records deposits and, from blocks of chains with outputs, the coins that were received.
  *
+ * @param own - Of `matchOwnAddresses`.
  * @returns The payments whose deposits changed.
  */
 export async function recordDeposits(
@@ -45,10 +45,9 @@ export async function recordDeposits(
   tx: Tx,
   chain: ChainName,
   transactions: readonly ChainTransaction[],
+  own: OwnAddresses,
   where: Where,
 ): Promise<PaymentKey[]> {
-  const lookups = transactions.flatMap((transaction) => transaction.outputs.map((output) => output.lookup))
-  const own = await matchOwnAddresses(tx, chain, lookups)
   const isOurs = (lookup: Uint8Array): boolean => own.find(lookup) !== undefined
   const paying = transactions.filter(({ outputs }) => outputs.some(({ lookup }) => isOurs(lookup)))
   if (where.block && !hasAccounts(chain)) {

@@ -66,9 +66,9 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
   const asset: Asset = chain === 'bitcoin' ? 'BTC' : 'LTC'
   const mempool = lookOver(rpc, (rawHex, txid) => {
     const parsed = parseTransaction(Buffer.from(rawHex, 'hex'), chain)
-    if (parsed.txid === null) return null
+    if (parsed.isMwebOnly) return null
     if (parsed.txid !== txid) throw new MalformedBytes(`transaction ${parsed.txid} sent as ${txid}`, 0)
-    return shown(parsed, parsed.txid, asset)
+    return shown(parsed, asset)
   })
   const hints = new Set<() => void>()
 
@@ -90,7 +90,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
       if (parsed.hash !== hash) throw new MalformedBytes(`block ${parsed.hash} sent as ${hash}`, 0)
       const transactions: ChainTransaction[] = []
       for (const transaction of parsed.transactions) {
-        if (transaction.txid !== null) transactions.push(shown(transaction, transaction.txid, asset))
+        if (!transaction.isMwebOnly) transactions.push(shown(transaction, asset))
       }
       const { parentHash, timeMs } = parsed
       return { hash, height: count(field(take(header), 'height')), parentHash, timeMs, transactions }
@@ -124,12 +124,21 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
 }
 
 /** What the port shows of a transaction: outputs that can be spent and hold something, under their own numbers. */
-function shown(parsed: ParsedTransaction, txid: string, asset: Asset): ChainTransaction {
+function shown(parsed: ParsedTransaction, asset: Asset): ChainTransaction {
   const outputs: ChainTransaction['outputs'][number][] = []
   for (const [index, { script, atoms }] of parsed.outputs.entries()) {
     if (atoms > 0n && script[0] !== OP_RETURN) outputs.push({ lookup: script, index, asset, atoms })
   }
-  return { key: txid, hash: txid, outputs, inputs: parsed.inputs }
+  return {
+    get key() {
+      return parsed.txid
+    },
+    get hash() {
+      return parsed.txid
+    },
+    outputs,
+    inputs: parsed.inputs,
+  }
 }
 
 async function identity(rpc: RpcClient, network: BitcoinNetwork, chain: BitcoinLike): Promise<string> {

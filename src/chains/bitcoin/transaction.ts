@@ -16,15 +16,20 @@ export interface ParsedOutput {
 
 export interface ParsedTransaction {
   /**
-   * Double SHA-256 without witnesses, in the byte order that nodes and explorers show. Null for a Litecoin transaction
-   * that lives in the MWEB alone: it is named by its kernel, and pays and spends nothing outside.
+   * Double SHA-256 without witnesses, in the byte order that nodes and explorers show; no name of a transaction that is
+   * {@link isMwebOnly}.
+   *
+   * Hashed when it is first asked for: of a block's thousands of transactions hardly one is. The bytes that were read have
+   * to stay as they are until then.
    */
-  readonly txid: string | null
+  readonly txid: string
   /** What it spends; empty for a coinbase. */
   readonly inputs: readonly Outpoint[]
   readonly outputs: readonly ParsedOutput[]
   /** Litecoin's last transaction of a block, which carries coins into and out of the MWEB. */
   readonly isHogEx: boolean
+  /** A Litecoin transaction inside the MWEB: named by its kernel; pays and spends nothing outside. */
+  readonly isMwebOnly: boolean
 }
 
 /** Bytes from a node that are no block or transaction. Asking again may bring better ones. */
@@ -147,17 +152,23 @@ export function readTransaction(cursor: Cursor, chain: BitcoinLike, alone: boole
   }
   const ownMwebPart = flags & FLAG_MWEB ? skipMwebPart(cursor, alone) : false
   const isHogEx = (flags & FLAG_MWEB) !== 0 && !ownMwebPart
-  const mwebOnly = ownMwebPart && inputCount === 0 && outputCount === 0
+  const isMwebOnly = ownMwebPart && inputCount === 0 && outputCount === 0
   if ((inputCount === 0 || outputCount === 0) && !ownMwebPart)
     throw new MalformedBytes('a transaction without inputs or outputs', bodyFrom)
 
   const lockTimeAt = cursor.skip(4)
-  const txid = mwebOnly
-    ? null
-    : flags === 0
-      ? doubleSha256Hex(bytes.subarray(from, cursor.at))
-      : strippedTxid(bytes, from, bodyFrom, bodyTo, lockTimeAt)
-  return { txid, inputs, outputs, isHogEx }
+  const parts = { bytes, from, bodyFrom, bodyTo, lockTimeAt }
+  let txid: string | undefined
+  return {
+    get txid() {
+      txid ??= txidOf(parts)
+      return txid
+    },
+    inputs,
+    outputs,
+    isHogEx,
+    isMwebOnly,
+  }
 }
 
 /** The spent output; null for a coinbase, which spends none. */
@@ -180,22 +191,23 @@ function skipMwebPart(cursor: Cursor, alone: boolean): boolean {
   return true
 }
 
-let scratch = Buffer.alloc(64 * 1024)
+/** Where the parts of a transaction are that its txid covers. */
+interface Parts {
+  readonly bytes: Buffer
+  readonly from: number
+  readonly bodyFrom: number
+  readonly bodyTo: number
+  readonly lockTimeAt: number
+}
 
 /** The txid covers version, inputs, outputs and lock time, without marker, flags and what they announce (BIP-141). */
-function strippedTxid(
-  bytes: Buffer,
-  from: number,
-  bodyFrom: number,
-  bodyTo: number,
-  lockTimeAt: number,
-): string {
-  const length = 4 + (bodyTo - bodyFrom) + 4
-  if (scratch.length < length) scratch = Buffer.alloc(length * 2)
-  bytes.copy(scratch, 0, from, from + 4)
-  bytes.copy(scratch, 4, bodyFrom, bodyTo)
-  bytes.copy(scratch, length - 4, lockTimeAt, lockTimeAt + 4)
-  return doubleSha256Hex(scratch.subarray(0, length))
+function txidOf({ bytes, from, bodyFrom, bodyTo, lockTimeAt }: Parts): string {
+  const parts = [
+    bytes.subarray(from, from + 4),
+    bytes.subarray(bodyFrom, bodyTo),
+    bytes.subarray(lockTimeAt, lockTimeAt + 4),
+  ]
+  return doubleSha256Hex(Buffer.concat(parts))
 }
 
 /** A hash as nodes show it: its bytes in reverse. */

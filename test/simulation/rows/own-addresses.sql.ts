@@ -1,10 +1,10 @@
 import type * as real from '../../../src/flows/own-addresses.sql.ts'
 import { existing, hex, run } from './tables.ts'
 
-export const matchOwnAddresses: typeof real.matchOwnAddresses = (db, _chain, lookups) =>
+export const matchOwnAddresses: typeof real.matchOwnAddresses = (db, _chain, transactions) =>
   run(db, (tables) => {
     const own = new Map<string, real.IssuedAddress | null>()
-    for (const lookup of lookups) {
+    for (const { lookup } of transactions.flatMap(({ outputs }) => outputs)) {
       const row = tables.addresses.get(hex(lookup))
       if (!row) continue
       if (row.paymentId === null) {
