@@ -53,6 +53,9 @@ export interface AppOptions {
 const BODY_BYTES_MAX = 64 * 1024
 const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
 
+/** How long one who sent what cannot be read has to take his answer; he may never end his side. */
+const UNREADABLE_MS = 1_000
+
 /** Not ready yet: the caller may register health checks and hosted pages before it listens. */
 export async function buildApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {
   const app = fastify({
@@ -81,6 +84,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     },
     clientErrorHandler: (error, socket) => {
       if (socket.writable && error.code !== 'ECONNRESET') socket.end(answerToUnreadable(error.code))
+      setTimeout(() => socket.destroy(), UNREADABLE_MS).unref()
     },
   })
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {

@@ -90,6 +90,16 @@ test('a connection that never asked for anything does not hold up closing', asyn
   assert.ok(performance.now() - began < 20_000, 'Node alone would wait for a minute')
 })
 
+test('one who sent what cannot be read and never ends his side is not kept', async () => {
+  const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
+  socket.write('\0 no request at all\r\n\r\n')
+  await once(socket.resume(), 'end')
+  const closed = once(socket, 'close')
+  // Written until the server answers that nobody listens.
+  const speaking = setInterval(() => socket.write('x'), 50)
+  await closed.catch(() => {}).finally(() => clearInterval(speaking))
+})
+
 test('only the proxies that are trusted say whose address it is', async () => {
   const trusting = await testApp(gateway, { trustProxy: '127.0.0.1' })
   const doubting = await testApp(gateway)

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** What comes while the server closes has so long, or a little less, to ask. */
+/** How often what came while the server closes, and has not asked for anything yet, is let go. */
 const LATE_MS = 100
 
 export function closeUnusedConnections(app: FastifyInstance): void {

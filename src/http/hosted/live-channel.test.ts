@@ -159,6 +159,23 @@ test('who leaves before he is answered takes up no room', async () => {
   for (const stream of here) stream.close()
 })
 
+/** The next stream that is asked for waits for the database until it is released. */
+function holdFirstLook(): { held: Promise<void>; release: () => void } {
+  const { db } = story.gateway
+  const query = db.query.bind(db)
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const mocked = mock.method(db, 'query', async (...args: Parameters<typeof query>) => {
+    const versions = args[1]?.[1]
+    if (Array.isArray(versions) && versions[0] === null) {
+      mocked.mock.restore()
+      held.resolve()
+      await released.promise
+    }
+    return query(...args)
+  })
+  return { held: held.promise, release: released.resolve }
+}
+
 /** Asks for a stream in those bytes, from an address that may keep three. */
 function ask(id: SessionId, rest: string, host: number): Socket {
   const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1' }).setEncoding('latin1')
@@ -186,6 +203,21 @@ test('what a browser says on the connection of a stream is thrown away', async (
   stream.destroy()
 })
 
+test('a browser that asked for something else before, not answered yet, is let go', async () => {
+  const id = await open()
+  const path = `${pathOf(id)}/events`
+  const headers = 'HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.12\r\n\r\n'
+  for (let time = 0; time < 4; time++) {
+    const { held, release } = holdFirstLook()
+    const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1' })
+    socket.write(`GET ${path} ${headers}GET ${path} ${headers}`)
+    await held
+    await once(socket.resume(), 'close')
+    release()
+  }
+  await heard(ask(id, '\r\n', 12))
+})
+
 for (const [what, rest] of [
   ['stops speaking', '\r\n'],
   ['never ends its request', 'Content-Length: 10\r\n\r\n'],
@@ -208,12 +240,18 @@ for (const [what, rest] of [
   })
 }
 
-test('the streams end when the server closes', async () => {
+test('the streams end when the server closes, and those begun meanwhile', async () => {
   const id = await open()
   for (const stream of opened) stream.close()
   const stream = await listen(id, '')
   await stream.next()
   const ended = assert.rejects(stream.next())
-  await app.close()
+  const { held, release } = holdFirstLook()
+  const late = ask(id, '\r\n', 13)
+  await held
+  const closing = app.close()
   await ended
+  const lateEnded = once(late.resume(), 'close')
+  release()
+  await Promise.all([closing, lateEnded])
 })

@@ -35,8 +35,10 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
     }
   }
   const heartbeat = setInterval(beat, HEARTBEAT_MS)
+  let isClosing = false
   // Before the server waits for its connections to end.
   scope.addHook('preClose', async () => {
+    isClosing = true
     clearInterval(heartbeat)
     for (const stream of streams) stream.destroySoon()
     await hub.stop()
@@ -53,8 +55,11 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       if (!id || !moment)
         throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
 
-      // Whoever left meanwhile is not seen leaving any more: he would keep his place for ever.
-      if (reply.raw.destroyed) return reply.hijack()
+      if (isClosing || !canStream(request.raw, reply.raw)) {
+        reply.hijack()
+        request.raw.socket.destroy()
+        return reply
+      }
       const address = request.ip
       limits.enterStream(address)
       const seen = versionOf(request)
@@ -75,6 +80,15 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       return reply
     },
   )
+}
+
+/**
+ * Not one who left meanwhile, who is not seen leaving any more and would keep his place for ever; nor one who asked for
+ * something before this that is not answered yet, asked for much behind it, or sent what cannot be read: browsers do none
+ * of that.
+ */
+function canStream(request: IncomingMessage, response: ServerResponse): boolean {
+  return response.socket?.writable === true && !request.socket.isPaused()
 }
 
 /** Begins the answer, which has no end but the connection's: it is no message of the HTTP server any more. */
