@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from './core/errors.ts'
+import { ifThere } from './core/files.ts'
 import { readSecretKey } from './core/secrets.ts'
 
 export const secretKeyFile = (dataDir: string): string => join(dataDir, 'secret.key')
@@ -34,10 +35,7 @@ export async function keepSecretKey(dataDir: string): Promise<Buffer> {
 }
 
 async function read(file: string): Promise<Buffer | null> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
+  const text = await ifThere(readFile(file, 'utf8'))
   if (text === null) return null
   try {
     return readSecretKey(text.trim())

@@ -9,9 +9,10 @@ import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { ifThere, syncPath } from '../core/files.ts'
 import type { Database } from '../db/database.ts'
 import { dumpDatabase } from '../db/dump.ts'
-import { saveSignerFiles, syncPath } from './signer-files.ts'
+import { saveSignerFiles } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
 
@@ -61,9 +62,9 @@ export async function writeBackup(db: Database, dataDir: string, given: string):
 }
 
 async function requireNew(folder: string): Promise<void> {
-  const isNew = await readdir(folder).then(
-    (names) => names.length === 0,
-    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  const isNew = await ifThere(readdir(folder)).then(
+    (names) => names === null || names.length === 0,
+    () => false,
   )
   if (!isNew)
     throw new Refusal(

@@ -1,7 +1,8 @@
 /** The signer's journal and allowlist in a backup. The signer's directory and the backup call them by the same names. */
-import { copyFile, mkdir, open, readFile, rename, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../core/errors.ts'
+import { ifThere, syncPath } from '../core/files.ts'
 import { lockDirectory } from '../db/directory-lock.ts'
 
 const JOURNAL = 'journal'
@@ -63,23 +64,7 @@ async function putFile(from: string, to: string): Promise<void> {
   await rename(`${to}.new`, to)
 }
 
-const ifThere = <Found>(found: Promise<Found>): Promise<Found | null> =>
-  found.catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
-
 const readIfThere = (path: string): Promise<Buffer | null> => ifThere(readFile(path))
 
 const copyIfThere = async (from: string, to: string): Promise<boolean> =>
   (await ifThere(copyFile(from, to).then(() => true))) ?? false
-
-/** A file's bytes, or a folder's names, are on the disk when it resolves. */
-export async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}

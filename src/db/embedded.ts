@@ -7,6 +7,7 @@ import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:
 import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { InvariantBroken, Refusal } from '../core/errors.ts'
+import { ifThere, syncPath } from '../core/files.ts'
 import { type Log, SILENT } from '../core/log.ts'
 import { as, type ClusterPlace, execute, findPlace, SHARED_HOME } from './cluster-place.ts'
 import { DirectoryInUse, type DirectoryLock, type HolderKind, lockDirectory } from './directory-lock.ts'
@@ -158,7 +159,7 @@ async function lockPatiently(directory: string, kind: HolderKind): Promise<Direc
 /** Makes the cluster when there is none: complete under its name, or not there at all. */
 async function prepare(dataDir: string, place: ClusterPlace, durable: boolean): Promise<Access> {
   const known = await readAccess(dataDir)
-  const exists = await stat(join(place.pgData, 'PG_VERSION')).catch(ifMissing)
+  const exists = await ifThere(stat(join(place.pgData, 'PG_VERSION')))
   if (exists) {
     if (known) return { ...known, made: true }
     throw new InvariantBroken(
@@ -195,19 +196,14 @@ async function prepare(dataDir: string, place: ClusterPlace, durable: boolean): 
     await rm(passwordFile, { force: true })
   }
   await rename(draft, place.pgData)
-  if (durable) await syncDirectory(dirname(place.pgData))
+  if (durable) await syncPath(dirname(place.pgData))
   return { ...access, made: true }
-}
-
-function ifMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null
-  throw error
 }
 
 const accessFile = (dataDir: string): string => join(resolve(dataDir), 'database.json')
 
 async function readAccess(dataDir: string): Promise<Access | null> {
-  const text = await readFile(accessFile(dataDir), 'utf8').catch(ifMissing)
+  const text = await ifThere(readFile(accessFile(dataDir), 'utf8'))
   return text === null ? null : (JSON.parse(text) as Access)
 }
 
@@ -221,15 +217,6 @@ async function writeAccess(dataDir: string, access: Access): Promise<void> {
     await draft.close()
   }
   await rename(`${file}.new`, file)
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 /** A loopback port that nobody listens on at this moment. */

@@ -9,9 +9,10 @@ import { access, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Asset, ChainName } from '../core/assets.ts'
 import { InvariantBroken } from '../core/errors.ts'
+import { syncPath } from '../core/files.ts'
 import { DAY_MS } from '../core/time.ts'
 import type { Branch } from '../wallets/derivation.ts'
-import { makeFolder, syncFolder } from './folder.ts'
+import { makeFolder } from './folder.ts'
 
 /** A signed transaction with all that its rows in the database need. */
 export interface SignedEntry {
@@ -127,7 +128,7 @@ export async function openJournal(path: string): Promise<Journal> {
     throw error
   })
   await file.truncate(end)
-  await syncFolder(dirname(path))
+  await syncPath(dirname(path))
 
   // One write after another; after a failed one there is no next, for the file may end in half a line.
   let writing = Promise.resolve()

@@ -11,7 +11,8 @@ import { HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToEntropy, mnemonicToSeed } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { Refusal } from '../core/errors.ts'
-import { makeFolder, syncFolder } from './folder.ts'
+import { ifThere, syncPath } from '../core/files.ts'
+import { makeFolder } from './folder.ts'
 
 /** RFC 9106, second recommended option: 64 MiB, three passes. */
 const KDF = { name: 'argon2id', memoryKib: 65_536, passes: 3, lanes: 4 } as const
@@ -93,7 +94,7 @@ export async function createKeystore(path: string, entropy: Uint8Array, passphra
   } finally {
     await handle.close()
   }
-  await syncFolder(dirname(path))
+  await syncPath(dirname(path))
 }
 
 /**
@@ -103,10 +104,7 @@ export async function createKeystore(path: string, entropy: Uint8Array, passphra
  * @throws {Refusal} `wrong_passphrase` (or a damaged file: an authenticated cipher cannot tell them apart).
  */
 export async function openKeystore(path: string, passphrase: string): Promise<Buffer | null> {
-  const text = await readFile(path, 'utf8').catch((cause) => {
-    if (cause.code === 'ENOENT') return null
-    throw cause
-  })
+  const text = await ifThere(readFile(path, 'utf8'))
   if (text === null) return null
   try {
     const file: KeystoreFile = JSON.parse(text)

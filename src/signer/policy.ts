@@ -5,9 +5,10 @@
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ASSET_FACTS, type Asset, type Network, networkOf } from '../core/assets.ts'
+import { ifThere, syncPath } from '../core/files.ts'
 import { formatDecimal } from '../core/money.ts'
 import { LIMIT_SPANS, type Limits } from '../withdrawals/limits.ts'
-import { makeFolder, syncFolder } from './folder.ts'
+import { makeFolder } from './folder.ts'
 
 /** `wait`: not now, but perhaps later. `refuse`: never. */
 export type Verdict =
@@ -62,11 +63,8 @@ const FILE = 'allowlist.json'
 
 /** Addresses on the allowlist of this directory; empty when there is none. */
 export async function readAllowlist(folder: string): Promise<readonly AllowedAddress[]> {
-  const text = await readFile(join(folder, FILE), 'utf8').catch((cause) => {
-    if (cause.code === 'ENOENT') return '[]'
-    throw cause
-  })
-  return JSON.parse(text)
+  const text = await ifThere(readFile(join(folder, FILE), 'utf8'))
+  return text === null ? [] : JSON.parse(text)
 }
 
 /** Adds an address; its waiting time begins now. Adding it again changes nothing. */
@@ -85,7 +83,7 @@ export async function allowAddress(folder: string, network: Network, address: st
     await file.close()
   }
   await rename(path, join(folder, FILE))
-  await syncFolder(folder)
+  await syncPath(folder)
 }
 
 export function judgeDestination(
