@@ -1,5 +1,5 @@
 /** What a transaction that nobody remembers took of our coins, and the withdrawals that it may have paid. */
-import type { ChainName } from '../core/assets.ts'
+import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 
@@ -40,20 +40,6 @@ export async function findSpentCoins(
     : null
 }
 
-/** Which scripts are addresses of ours, in the order asked. */
-export async function areOurs(
-  db: Queryable,
-  chain: ChainName,
-  lookups: readonly Uint8Array[],
-): Promise<boolean[]> {
-  const { rows } = await db.query<{ is_ours: boolean }>(
-    `select a.lookup is not null as is_ours from unnest($2::bytea[]) with ordinality as wanted (lookup, number)
-     left join addresses a on a.chain = $1 and a.lookup = wanted.lookup order by wanted.number`,
-    [chain, lookups.map((lookup) => Buffer.from(lookup))],
-  )
-  return rows.map((row) => row.is_ours)
-}
-
 export interface OpenWithdrawal {
   readonly accountId: AccountId
   readonly id: WithdrawalId
@@ -92,7 +78,7 @@ export interface FoundPayout {
   readonly txid: string
   /** The line that it belongs to; its own txid when it opens one. */
   readonly line: string
-  readonly asset: 'BTC' | 'LTC'
+  readonly asset: Asset
   /** What it pays to others. */
   readonly valueAtoms: bigint
   readonly feeAtoms: bigint
@@ -131,7 +117,7 @@ export async function insertFound(
 export interface KnownPayout {
   readonly txid: string
   readonly line: string
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  readonly asset: Asset
   readonly valueAtoms: bigint
   readonly feeAtoms: bigint
   /** Settled as deep enough in the chain by the operator's settings. */
@@ -150,7 +136,7 @@ export async function findKnownPayout(
 ): Promise<KnownPayout | null> {
   const { rows } = await db.query<{
     line: string
-    asset: KnownPayout['asset']
+    asset: Asset
     value_atoms: bigint
     fee_atoms: bigint
     is_final: boolean

@@ -4,7 +4,7 @@
  * gateway's loss until the operator settles it with the merchants. Nothing is paid by this, and nothing can be sent by it.
  */
 import type { ChainPort } from '../chains/chain.ts'
-import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset, type ChainName, hasAccounts, nativeAsset } from '../core/assets.ts'
 import { invariant, Refusal } from '../core/errors.ts'
 import type { WithdrawalId } from '../core/ids.ts'
 import { formatDecimal } from '../core/money.ts'
@@ -14,7 +14,6 @@ import { post } from '../ledger/post.sql.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
 import { readDestination } from '../withdrawals/destination.ts'
 import {
-  areOurs,
   findKnownPayout,
   findSpentCoins,
   insertFound,
@@ -24,6 +23,7 @@ import {
   type SpentCoins,
 } from './book-spend.sql.ts'
 import type { Gateway } from './gateway.ts'
+import { listOwnTransactions, matchOwnAddresses } from './own-addresses.sql.ts'
 
 export interface BookedSpend {
   readonly asset: Asset
@@ -54,7 +54,7 @@ export async function bookSpend(
   options: { readonly loss: boolean },
 ): Promise<BookedSpend> {
   const { chain } = port
-  const found = networkOfChain(chain) === 'ethereum' ? null : await readSpend(gateway, port, txid)
+  const found = hasAccounts(chain) ? null : await readSpend(gateway, port, txid)
   return gateway.db.transaction(async (tx) => {
     const paid = found ? await adopt(gateway, tx, chain, txid, found) : []
     const known = await findKnownPayout(tx, chain, txid)
@@ -83,11 +83,7 @@ async function readSpend(
   txid: string,
 ): Promise<FoundSpend | null> {
   const { chain } = port
-  const { rowCount: isKnown } = await db.query(
-    'select from signed_transactions where chain = $1 and txid = $2',
-    [chain, txid],
-  )
-  if (isKnown > 0) return null
+  if ((await listOwnTransactions(db, chain, [txid])).has(txid)) return null
   const coins = await findSpentCoins(db, chain, txid)
   const hash = coins && (await port.blockHash(coins.height))
   const block = hash ? await port.readBlock(hash) : null
@@ -101,14 +97,10 @@ async function readSpend(
       `transaction ${txid} spends ${coins.count} coins of ours and ${transaction.inputs.length - coins.count} of others; Beck signs none such`,
     )
   const { outputs } = transaction
-  const ours = await areOurs(
-    db,
-    chain,
-    outputs.map(({ lookup }) => lookup),
-  )
+  const own = await matchOwnAddresses(db, chain, [transaction])
   return {
     coins,
-    foreign: outputs.filter((_, position) => !ours[position]),
+    foreign: outputs.filter(({ lookup }) => own.find(lookup) === undefined),
     feeAtoms: coins.atoms - outputs.reduce((sum, { atoms }) => sum + atoms, 0n),
   }
 }
@@ -121,7 +113,7 @@ async function adopt(
   txid: string,
   { coins, foreign, feeAtoms }: FoundSpend,
 ): Promise<readonly OpenWithdrawal[]> {
-  const asset = networkOfChain(chain) === 'bitcoin' ? 'BTC' : 'LTC'
+  const asset = nativeAsset(chain)
   const wallet = (await currentWallets(tx, gateway.secrets)).find((each) => each.chain === chain)
   if (!wallet) throw unknown(chain, txid)
   const match = (open: readonly OpenWithdrawal[]) => {
@@ -182,7 +174,7 @@ const unknown = (chain: ChainName, txid: string): Refusal =>
   new Refusal(
     'not_found',
     'spend_not_found',
-    networkOfChain(chain) === 'ethereum'
+    hasAccounts(chain)
       ? `${txid} is no payout of ${chain} that the signer's journal gave back and a block holds`
       : `no block of ${chain} that Beck has read holds a transaction ${txid} that spends coins of ours`,
   )

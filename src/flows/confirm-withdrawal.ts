@@ -3,7 +3,7 @@
  * sends it again; what can never enter the chain any more gives its hold back.
  */
 import type { BlockRef, ChainPort, FoundTransaction } from '../chains/chain.ts'
-import { ASSET_FACTS, type Asset, hasAccounts, networkOfChain } from '../core/assets.ts'
+import { ASSET_FACTS, hasAccounts, nativeAsset } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { InvariantBroken, invariant, OutsideFailure } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
@@ -36,7 +36,7 @@ import { withdrawalView } from '../withdrawals/withdrawal-view.ts'
 import { lockPaidBy, updateWithdrawal } from '../withdrawals/withdrawals.sql.ts'
 import { recordSent } from './broadcast-withdrawal.ts'
 import { fail, giveUpImpossible, raiseUnsettled } from './fail-withdrawal.ts'
-import type { Gateway } from './gateway.ts'
+import { confirmationsOf, type Gateway } from './gateway.ts'
 import { giveUpDisplaced } from './give-up-displaced.ts'
 import { drawPayment } from './read-payment.ts'
 
@@ -75,10 +75,9 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
     if (settled > 0) gateway.wake('deliver')
     throw failures[0]
   }
-  const network = networkOfChain(chain)
-  if (network === 'ethereum') settled += await giveUpDisplaced(gateway, port)
+  if (hasAccounts(chain)) settled += await giveUpDisplaced(gateway, port)
   else {
-    const depth = Math.max(6, confirmationsFor(gateway, network === 'bitcoin' ? 'BTC' : 'LTC'))
+    const depth = Math.max(6, confirmationsOf(gateway.settings, nativeAsset(chain)))
     settled += await giveUpImpossible(gateway, chain, depth)
   }
   if (settled > 0) gateway.wake('deliver')
@@ -95,7 +94,7 @@ async function follow(
   const found = await port.findTransaction(transaction.txid, transaction.sinceHeight ?? undefined)
   await followTo(gateway, transaction, found)
   const depth = found?.block ? tipHeight - found.block.height + 1 : 0
-  if (!found?.block || depth < confirmationsFor(gateway, transaction.asset)) return false
+  if (!found?.block || depth < confirmationsOf(gateway.settings, transaction.asset)) return false
   // Of several nodes behind one URL, one may follow another chain than the watcher does.
   const ours = await findBlockHash(gateway.db, transaction.chain, found.block.height)
   if (ours !== null && ours !== found.block.hash) return false
@@ -103,9 +102,6 @@ async function follow(
   if (settled) crashPoint('confirm:committed')
   return settled
 }
-
-const confirmationsFor = (gateway: Gateway, asset: Asset): number =>
-  gateway.settings.confirmations[asset] ?? ASSET_FACTS[asset].confirmations
 
 /** Writes where the chain shows it now. */
 async function followTo(
@@ -185,8 +181,7 @@ async function bookFee(tx: Tx, of: Settling, atoms: bigint): Promise<void> {
   const { chain, txid, bookedFeeAtoms, feeBookings } = of
   const more = atoms - bookedFeeAtoms
   if (more === 0n) return
-  const network = networkOfChain(chain)
-  const asset = network === 'bitcoin' ? 'BTC' : network === 'litecoin' ? 'LTC' : 'ETH'
+  const asset = nativeAsset(chain)
   await post(tx, {
     accountId: GATEWAY,
     chain,

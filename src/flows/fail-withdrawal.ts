@@ -2,7 +2,7 @@
  * Withdrawals that will not arrive: the signer refuses them, or nothing that was signed for them can enter the chain. Each
  * gives its hold back once.
  */
-import { type ChainName, networkOfChain } from '../core/assets.ts'
+import { type ChainName, nativeAsset } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { InvariantBroken, invariant } from '../core/errors.ts'
 import type { AccountId, WithdrawalId } from '../core/ids.ts'
@@ -88,7 +88,6 @@ export async function failRefused(gateway: Gateway): Promise<number> {
     try {
       await gateway.db.transaction((tx) => failOne(gateway, tx, accountId, id))
     } catch (error) {
-      if (!(error instanceof InvariantBroken)) throw error
       await raiseUnsettled(gateway, id, `the refused withdrawal ${id}`, error)
     }
     crashPoint('refuse:committed')
@@ -120,7 +119,7 @@ async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: Withd
  * @returns How many lines.
  */
 export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth: number): Promise<number> {
-  const asset = networkOfChain(chain) === 'bitcoin' ? 'BTC' : 'LTC'
+  const asset = nativeAsset(chain)
   if (await isFrozen(gateway.db, chain, asset)) return 0
   const lines = await listImpossible(gateway.db, chain, depth)
   if (lines.length === 0) return 0
@@ -134,7 +133,6 @@ export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth
         if (!(await isFrozen(tx, chain, asset))) await giveUp(gateway, tx, chain, line)
       })
     } catch (error) {
-      if (!(error instanceof InvariantBroken)) throw error
       await raiseUnsettled(gateway, `${chain}:${line}`, `transaction ${line} of ${chain}`, error)
     }
   }
@@ -156,13 +154,14 @@ async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, line: string):
   })
 }
 
-/** What must never be stops what it befalls, and nothing else. */
+/** What must never be stops what it befalls, and nothing else. Any other error goes on. */
 export async function raiseUnsettled(
   gateway: Gateway,
   subject: string,
   what: string,
-  error: InvariantBroken,
+  error: unknown,
 ): Promise<void> {
+  if (!(error instanceof InvariantBroken)) throw error
   gateway.log.error({ subject, err: error }, 'what leaves us can not be settled')
   await raiseAlert(gateway.db, {
     kind: 'payout_unsettled',

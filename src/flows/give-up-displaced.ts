@@ -4,7 +4,6 @@
  * was sent before is mined. What we signed under that nonce can never enter the chain: it ends, so that nothing waits for it.
  */
 import type { ChainPort, NonceUse, Output } from '../chains/chain.ts'
-import { InvariantBroken } from '../core/errors.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import {
   listOverdue,
@@ -39,7 +38,6 @@ export async function giveUpDisplaced(gateway: Gateway, port: ChainPort): Promis
     try {
       if (await giveUp(gateway, port, line, use)) ended += 1
     } catch (error) {
-      if (!(error instanceof InvariantBroken)) throw error
       const { chain } = port
       await raiseUnsettled(gateway, `${chain}:${line.line}`, `transaction ${line.line} of ${chain}`, error)
     }

@@ -5,6 +5,7 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import { type AccountId, type DepositId, type PaymentId, showId, type WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
+import { GATEWAY } from '../ledger/journal.ts'
 import type { Difference } from './compare-chain.ts'
 
 interface DifferenceRow {
@@ -166,7 +167,7 @@ const valuesFollowPayouts = proof(
         where p.chain = t.chain and p.line = t.line)
        + (select coalesce(sum(f.amount_atoms), 0) from journal_entries j
           join transfers f on f.account_id = j.account_id and f.entry_id = j.id
-          where j.account_id = '00000000-0000-0000-0000-000000000000' and j.cause = 'spend:' || t.chain || ':' || t.line) as expected
+          where j.account_id = '${GATEWAY}' and j.cause = 'spend:' || t.chain || ':' || t.line) as expected
      from signed_transactions t
      join signed_transactions o on o.chain = t.chain and o.txid = t.line and o.kind = 'payout'
      where t.kind <> 'child'
@@ -193,7 +194,7 @@ const feesFollowTransactions = proof(
      select t.chain, t.txid,
        coalesce(sum(case when f.debit = 'network_fees' then f.amount_atoms when f.credit = 'network_fees' then -f.amount_atoms end), 0) as atoms
      from signed_transactions t
-     left join journal_entries j on j.account_id = '00000000-0000-0000-0000-000000000000'
+     left join journal_entries j on j.account_id = '${GATEWAY}'
        and j.cause in (select format('transaction:%s:%s:fee:%s', t.chain, t.txid, n) from generate_series(1, t.fee_bookings) n)
      left join transfers f on f.account_id = j.account_id and f.entry_id = j.id
      group by t.chain, t.txid

@@ -3,7 +3,7 @@
  * EIP-7702; and with them what earlier sweeps left of their gas. The signer does the rest.
  */
 import type { BatchSweeping, ChainPort } from '../chains/chain.ts'
-import { ASSET_FACTS, type Mode } from '../core/assets.ts'
+import { ASSET_FACTS, isSimulated, type Mode } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { divideUp, pow10 } from '../core/money.ts'
 import { type NetworkRates, quotedGasPrice } from '../withdrawals/fees.ts'
@@ -65,7 +65,7 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
   const { hash: at } = await port.tip()
   for (const asset of SWEPT_ASSETS) {
     const times = (await isAskedFor(gateway.db, chain, asset)) ? WORTH_GAS_TIMES_ASKED : WORTH_GAS_TIMES
-    const mode = chain.startsWith('sim-') ? 'test' : 'live'
+    const mode = isSimulated(chain) ? 'test' : 'live'
     const atomsMin = worthOf(gateway, mode, asset, times * gasOf(asset, rates))
     if (atomsMin === null) continue
     // Nobody asks for what is left of gas: it can always wait until it is worth the most.

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { access, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Asset, ChainName } from '../core/assets.ts'
+import { type Asset, type ChainName, isSimulated } from '../core/assets.ts'
 import { InvariantBroken } from '../core/errors.ts'
 import { syncPath } from '../core/files.ts'
 import { DAY_MS } from '../core/time.ts'
@@ -245,7 +245,7 @@ class JournalState {
       const { chain, sender, nonce } = entry
       if (sender !== null && nonce !== null) this.#nonces.set(nonceKey(chain, sender, nonce), key)
     }
-    const live = !entry.chain.startsWith('sim-')
+    const live = !isSimulated(entry.chain)
     this.#left = this.#left.filter((left) => left.at > at - DAY_MS)
     for (const { asset, atoms } of entry.leaves) this.#left.push({ at, live, asset, atoms: BigInt(atoms) })
   }

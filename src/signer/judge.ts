@@ -1,5 +1,5 @@
 /** Whether a request may be signed: authentic, held, payable, within policy. Everything else is refused, or waits. */
-import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset, type ChainName, isSimulated, nativeAsset } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
 import { DAY_MS, HOUR_MS } from '../core/time.ts'
@@ -58,7 +58,7 @@ export async function judgeRequest(
     !chain.endsWith(ASSET_FACTS[asset].network)
   )
     return { kind: 'refuse', reason: 'not_consistent' }
-  const verdict: Verdict = chain.startsWith('sim-')
+  const verdict: Verdict = isSimulated(chain)
     ? { kind: 'allow' }
     : await judgePolicy(judge, request, planned, left)
   // Before its hold is looked for: however many wait for a limit, a look at them costs little, and a wait signs nothing.
@@ -117,14 +117,12 @@ export async function allowsFee(
   feeAtoms: bigint,
   planned: bigint,
 ): Promise<boolean> {
-  if (chain.startsWith('sim-')) return true
-  const asset = FEE_ASSETS[networkOfChain(chain)]
+  if (isSimulated(chain)) return true
+  const asset = nativeAsset(chain)
   const verdict = await judgeLeaving(signer, asset, feeAtoms, planned, readLeftOnce(signer.db))
   if (verdict.kind !== 'allow') logWaiting(signer, chain, 'fee', verdict.reason)
   return verdict.kind === 'allow'
 }
-
-const FEE_ASSETS = { bitcoin: 'BTC', litecoin: 'LTC', ethereum: 'ETH' } as const
 
 function destinationOf(request: Requested, mode: NetworkMode): Destination | null {
   try {

@@ -11,7 +11,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { ASSETS, CHAINS, NETWORKS } from '../core/assets.ts'
+import { ASSETS, CHAINS, isSimulated, NETWORKS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { openSecrets } from '../core/secrets.ts'
@@ -130,7 +130,7 @@ async function show(db: Database, config: SignerConfig, { json }: Options): Prom
   }))
   if (json) return print(JSON.stringify({ wallets: shown }))
   printWallets(shown)
-  if (!shown.some(({ chain }) => !chain.startsWith('sim-')))
+  if (!shown.some(({ chain }) => !isSimulated(chain)))
     print('There is no live wallet yet; make one with `beck wallet init`.')
 }
 
@@ -239,7 +239,7 @@ async function announceWallets(config: SignerConfig, db: Database, vault: Vault,
   for (const keys of vault.values()) {
     const current = published.find((wallet) => wallet.chain === keys.chain)
     if (current?.xpub === keys.xpub && current.mode === keys.mode) continue
-    const isOurs = !current || keys.mode !== current.mode || keys.chain.startsWith('sim-')
+    const isOurs = !current || keys.mode !== current.mode || isSimulated(keys.chain)
     if (isOurs) await publish(config, db, [keys])
     else
       log.error(
@@ -247,7 +247,7 @@ async function announceWallets(config: SignerConfig, db: Database, vault: Vault,
         'the current wallet belongs to another keystore: its coins cannot be paid out from here',
       )
   }
-  const live = [...vault.keys()].filter((chain) => !chain.startsWith('sim-'))
+  const live = [...vault.keys()].filter((chain) => !isSimulated(chain))
   log.info(
     { chains: [...vault.keys()] },
     live.length > 0 ? 'keys are loaded' : 'no live keys: test accounts only',

@@ -1,7 +1,7 @@
 /** What the signer's journal knows as sent and the database has forgotten, put back. */
 import type { ChainName } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
-import { type AccountId, newId, type WithdrawalId } from '../core/ids.ts'
+import { type AccountId, newRowId, type WithdrawalId } from '../core/ids.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
 import type { SignedEntry } from './journal.ts'
 import {
@@ -193,7 +193,7 @@ async function raiseRestored(tx: Tx, { chain, line }: SignedEntry): Promise<void
     `insert into alerts (id, kind, subject, message) values ($1, 'signed_transaction_restored', $2, $3)
      on conflict (kind, subject) do nothing`,
     [
-      newId('evt'),
+      newRowId(),
       `${chain}:${line}`,
       `the database had lost the signed transaction ${line} of ${chain}; the signer put it back from its journal`,
     ],

@@ -5,7 +5,7 @@
  */
 import { outputsOfRaw, signOutputs, vbytesOf, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
 import { signAgain } from '../chains/ethereum/sign.ts'
-import { ASSET_FACTS, networkOfChain } from '../core/assets.ts'
+import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
 import { boundedRate, GAS_COST_MAX_WEI, RATE_BOUNDS } from '../withdrawals/fees.ts'
 import { commit, type Signer } from './context.ts'
@@ -22,7 +22,7 @@ import {
   spendableBalances,
 } from './requests.sql.ts'
 import { balance } from './select-coins.ts'
-import { assetOf, inputsOf } from './sign-outputs.ts'
+import { inputsOf } from './sign-outputs.ts'
 import { chainIdOf, contractOf, gasPrice, transferEntry } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
@@ -63,7 +63,7 @@ async function replaceOutputs(
   marketRate: bigint,
 ): Promise<Bump> {
   const { chain } = before
-  const asset = assetOf(chain)
+  const asset = nativeAsset(chain)
   // What the journal's bytes pay, whatever the database says now that the line pays.
   const outputs = outputsOfRaw(before.raw).filter((_, index) => index !== before.change?.index)
   const own = await listCoins(signer.db, { chain, series: keys.series, line: before.line }, before.spends)
@@ -126,7 +126,7 @@ async function addChild(
   marketRate: bigint,
 ): Promise<Bump> {
   const { chain, change, line } = parent
-  const asset = assetOf(chain)
+  const asset = nativeAsset(chain)
   if (!change) return 'it has no change that a child could spend'
   const spends = [{ txid: parent.txid, index: change.index }]
   if ((await listCoins(signer.db, { chain, series: keys.series, line }, spends)).length === 0)

@@ -1,6 +1,6 @@
 /** Payouts of Bitcoin and Litecoin: waiting withdrawals together in one transaction, its bumps, its change to us. */
 import { type SignedInput, signOutputs } from '../chains/bitcoin/sign.ts'
-import { ASSET_FACTS, type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset, type ChainName, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
@@ -26,8 +26,6 @@ const COINS_READ = 2_000
 const REQUESTS_READ = 200
 /** However the rate moved since a withdrawal was priced, its transaction offers no more than this many times it. */
 const RATE_OVER_QUOTE_MAX = 5n
-
-export const assetOf = (chain: ChainName): Asset => (networkOfChain(chain) === 'bitcoin' ? 'BTC' : 'LTC')
 
 interface Payable {
   readonly request: Requested
@@ -119,7 +117,7 @@ async function signBatch(
   payables: readonly Payable[],
 ): Promise<PayoutPlan | null | 'stop'> {
   const { chain } = keys
-  const asset = assetOf(chain)
+  const asset = nativeAsset(chain)
   const rates = await readRates(signer.db, chain)
   const position = await nextChangePosition(signer.db, chain, keys.series)
   if (!rates || position === null) {
@@ -224,7 +222,7 @@ function signPayout(
     ...outputs,
     ...(change ? [{ script: keys.address(OWN_BRANCH, position).lookup, atoms: selection.changeAtoms }] : []),
   ])
-  const asset = assetOf(chain)
+  const asset = nativeAsset(chain)
   const value = sumNet(paid)
   return {
     chain,

@@ -1,5 +1,5 @@
 /** One turn of the signer: first what it signed and never saw placed, then payouts, bumps and sweeps of each chain. */
-import { networkOfChain } from '../core/assets.ts'
+import { hasAccounts } from '../core/assets.ts'
 import { releasePlaced, type Signer, settle } from './context.ts'
 import { putBackLines } from './put-back.ts'
 import { listChainsWithWork } from './requests.sql.ts'
@@ -42,7 +42,7 @@ const compared = new WeakMap<Signer['journal'], Signer['vault']>()
 async function signFor(signer: Signer, keys: ChainKeys): Promise<boolean> {
   await putBackLines(signer, keys.chain)
   await signBumps(signer, keys)
-  if (networkOfChain(keys.chain) !== 'ethereum') return signPayouts(signer, keys)
+  if (!hasAccounts(keys.chain)) return signPayouts(signer, keys)
   await signSweeps(signer, keys)
   return signTransfers(signer, keys)
 }

@@ -1,6 +1,6 @@
 /** The keys: one account key per chain, from the operator's keystore or from the sandbox's own seed. */
 import type { HDKey } from '@scure/bip32'
-import { CHAINS, type ChainName, networkOfChain } from '../core/assets.ts'
+import { CHAINS, type ChainName, isSimulated, networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
@@ -45,7 +45,7 @@ export async function openVault(config: SignerConfig, db: Database, secrets: Sec
   const live = entropy && (await rootOf(entropy))
   const vault = new Map<ChainName, ChainKeys>()
   for (const chain of CHAINS) {
-    const simulated = chain.startsWith('sim-')
+    const simulated = isSimulated(chain)
     const root = simulated ? sandbox : live
     if (root)
       vault.set(

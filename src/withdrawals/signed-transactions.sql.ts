@@ -52,8 +52,9 @@ const fromRow = (row: SignedRow): SignedTransaction => ({
 /**
  * Claims what is due to be sent, for half a minute: the newest of each line unless a block holds another of it, on chains
  * with outputs the one before too while the node refuses the newest; parents before children, nonces in order.
- * What was refused before comes last, so that it holds up nothing else, however much it is. Notes the tip before the first sending, so that the transaction is found whatever happens after. Rows that another
- * worker claims at this moment are skipped.
+ * What was refused before comes last, so that it holds up nothing else, however much it is. Notes the tip before the first
+ * sending, so that the transaction is found whatever happens after. Rows that another worker claims at this moment are
+ * skipped.
  */
 export async function claimToSend(
   db: Queryable,

@@ -2,7 +2,7 @@
 import type { ChainPort } from '../../chains/chain.ts'
 import { createRpc, httpCarrier, readNodeUrl } from '../../chains/ethereum/rpc.ts'
 import type { Config } from '../../config.ts'
-import { ASSET_FACTS } from '../../core/assets.ts'
+import { ASSET_FACTS, isSimulated } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
 import { formatDecimal } from '../../core/money.ts'
@@ -24,7 +24,7 @@ const EXCHANGE_LIMIT_MS = 5_000
 const ERC20_DECIMALS = '0x313ce567'
 
 export async function chains(config: Config, { db, secrets }: Store): Promise<Finding[]> {
-  const ports = openPorts(config, db, openLog('silent')).filter(({ chain }) => !chain.startsWith('sim-'))
+  const ports = openPorts(config, db, openLog('silent')).filter(({ chain }) => !isSimulated(chain))
   const never = { live: sandboxRates(), test: sandboxRates() }
   try {
     const nodes = (await Promise.all(ports.map((port) => node(port)))).flat()
