@@ -16,6 +16,7 @@ import { answerTo } from './errors.ts'
 import { guardRoutes } from './guard.ts'
 import { registerHealth } from './health.ts'
 import { type HostedPagesOptions, registerHostedPages } from './hosted/hosted.ts'
+import { closeIdleConnections } from './idle-connections.ts'
 import { readJsonBody } from './json-body.ts'
 import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
 import { registerReference } from './reference.ts'
@@ -24,7 +25,6 @@ import { newRequestId } from './request-id.ts'
 import type { Route } from './route.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
 import { answerToUnreadable } from './unreadable.ts'
-import { closeUnusedConnections } from './unused-connections.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -160,7 +160,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   for (const route of [...routes, ...(options.routes ?? [])]) registerRoute(app, gateway, route, guard)
   registerReference(app, routes)
   registerHealth(app, gateway, options.chains ?? [])
-  closeUnusedConnections(app)
+  closeIdleConnections(app)
   registerHostedPages(app, gateway, options.hosted)
   return app
 }

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import test from 'node:test'
 import Fastify from 'fastify'
-import { closeUnusedConnections } from './unused-connections.ts'
+import { closeIdleConnections } from './idle-connections.ts'
 
 test('a connection made while the server closes does not hold it up either', async () => {
   const app = Fastify()
-  closeUnusedConnections(app)
+  closeIdleConnections(app)
   const late: Socket[] = []
   app.addHook('preClose', async () => {
     const socket = connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1')
