@@ -240,23 +240,13 @@ export async function markOwn(
   txKey: string,
   blockHeight: number,
 ): Promise<(PaymentKey & { readonly address: string; readonly atoms: bigint })[]> {
-  const { rows } = await tx.query<{
-    account_id: AccountId
-    payment_id: PaymentId
-    address: string
-    amount_atoms: bigint
-  }>(
+  const { rows } = await tx.query<PaymentKey & { address: string; atoms: bigint }>(
     `update deposits set status = 'replaced', replaced_by = tx_key, replaced_height = $3, block_height = null, block_hash = null
      where chain = $1 and tx_key = $2 and status <> 'replaced'
-     returning account_id, payment_id, address, amount_atoms`,
+     returning account_id as "accountId", payment_id as "paymentId", address, amount_atoms as atoms`,
     [chain, txKey, blockHeight],
   )
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    paymentId: row.payment_id,
-    address: row.address,
-    atoms: row.amount_atoms,
-  }))
+  return rows
 }
 
 /**

@@ -52,25 +52,15 @@ export interface OpenWithdrawal {
  * nothing was signed for; or those of a line whose coins it took.
  */
 export async function lockPayable(tx: Tx, chain: ChainName, line: string | null): Promise<OpenWithdrawal[]> {
-  const { rows } = await tx.query<{
-    account_id: AccountId
-    id: WithdrawalId
-    net_atoms: bigint
-    destination: string
-  }>(
-    `select w.account_id, w.id, w.net_atoms, w.destination from withdrawals w
+  const { rows } = await tx.query<OpenWithdrawal>(
+    `select w.account_id as "accountId", w.id, w.net_atoms as "netAtoms", w.destination from withdrawals w
      left join signed_payouts p on p.account_id = w.account_id and p.withdrawal_id = w.id
      where w.chain = $1 and w.status in ('requested', 'broadcast')
        and (p.line = $2 or $2::text is null and p.line is null and w.refused_reason is null)
      order by w.created_at, w.id for update of w`,
     [chain, line],
   )
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    id: row.id,
-    netAtoms: row.net_atoms,
-    destination: row.destination,
-  }))
+  return rows
 }
 
 export interface FoundPayout {
