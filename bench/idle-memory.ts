@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { COMPILE_CACHE } from '../src/compile-cache.ts'
 import { freePort, startCluster } from '../src/db/embedded.ts'
 import { TEST_SECRET_KEY } from '../test/wallet.ts'
 
@@ -23,7 +24,6 @@ const READY_MS_MAX = 3_000
 const IDLE_MS = 10_000
 const ROLES = ['api', 'worker', 'watcher', 'signer', 'all']
 const PROGRAM = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))
-const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/beck', import.meta.url))
 
 interface Figures {
   readonly readyMs: number

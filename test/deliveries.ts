@@ -13,7 +13,7 @@ import { type DelivererOptions, startDeliverer } from '../src/workers/deliver.ts
 import type { Loop } from '../src/workers/loop.ts'
 import { testDatabase } from './database.ts'
 import { testAccount } from './gateway.ts'
-import { waitFor } from './wait-for.ts'
+import { until, waitFor } from './wait-for.ts'
 
 export interface Received {
   readonly id: string
@@ -40,8 +40,7 @@ export async function receiver(answer: (received: Received, nth: number) => void
   return {
     requests,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-    count: (expected: number) =>
-      waitFor(`${expected} requests came`, async () => (requests.length >= expected ? requests : null)),
+    count: (expected: number) => until(`${expected} requests came`, async () => requests.length >= expected),
   }
 }
 
@@ -73,6 +72,10 @@ export async function testDeliveries() {
     await db.query(`update webhook_endpoints set is_active = false`)
     await db.query(`update deliveries set status = 'cancelled', due_at = null where status = 'pending'`)
   })
+  const endAfterTest = (loop: Loop): Loop => {
+    running.push(loop)
+    return loop
+  }
   let causes = 0
 
   async function deliveriesOf(id: WebhookEndpointId): Promise<DeliveryRow[]> {
@@ -94,14 +97,9 @@ export async function testDeliveries() {
     account,
     deliveriesOf,
     /** Ends a loop after the test. */
-    endAfterTest(loop: Loop): Loop {
-      running.push(loop)
-      return loop
-    },
+    endAfterTest,
     deliverer(options: DelivererOptions = {}): Loop {
-      const loop = startDeliverer(ports, { idleMs: 10, drainMs: 500, ...options })
-      running.push(loop)
-      return loop
+      return endAfterTest(startDeliverer(ports, { idleMs: 10, drainMs: 500, ...options }))
     },
     endpoint: (
       url: string,
@@ -128,12 +126,12 @@ export async function testDeliveries() {
       db.query(`update deliveries set due_at = now() where endpoint_id = $1 and status = 'pending'`, [id]),
     /** Waits until the endpoint is marked as failing, or no longer is: that follows the record of the attempt. */
     failing: (id: WebhookEndpointId, expected = true) =>
-      waitFor(`the endpoint ${expected ? 'fails' : 'is well'}`, async () => {
+      until(`the endpoint ${expected ? 'fails' : 'is well'}`, async () => {
         const { rows } = await db.query<{ failing: boolean }>(
           'select failing_since is not null as failing from webhook_endpoints where id = $1',
           [id],
         )
-        return rows[0]?.failing === expected || null
+        return rows[0]?.failing === expected
       }),
   }
 }

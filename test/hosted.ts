@@ -38,6 +38,10 @@ export interface Hosted {
   /** Support sends back all that is held for a payment. */
   refund(payment: Payment): Promise<void>
   show(id: SessionId): Promise<Page>
+  /** Of the page that is shown. */
+  stateOf(id: SessionId): Promise<string | undefined>
+  /** The window ends unpaid, and the chain is seen after it; clocks of a millisecond may need a second look. */
+  expire(payment: Payment): Promise<void>
 }
 
 export const pathOf = (id: SessionId): string => `/checkout/${showId('cs', id)}`
@@ -86,6 +90,11 @@ export async function testHosted(
       )
     },
     show: (id) => get(pathOf(id)),
+    stateOf: async (id) => (await get(pathOf(id))).state,
+    async expire(payment) {
+      await story.endWindow(payment)
+      while ((await story.read(payment)).status === 'pending') await story.look()
+    },
     async open(request = {}) {
       return (await testSession(gateway, account, request)).id
     },

@@ -79,6 +79,12 @@ export async function tellPayouts(chain: SimulatedChainName) {
     async forgetSigned() {
       for (const statement of FORGETTING) await gateway.db.query(statement)
     },
+    /** The same of a backup taken between a payout and its bump: the payout alone is known. */
+    async forgetBump({ id }: Withdrawal, payout: string, bump: string) {
+      await gateway.db.query('delete from coins where txid = $1', [bump])
+      await gateway.db.query('delete from signed_transactions where txid = $1', [bump])
+      await gateway.db.query('update withdrawals set tx_hash = $1 where id = $2', [payout, id])
+    },
     async outputsOf(txid: string) {
       const found = await port.findTransaction(txid)
       assert(found?.block)

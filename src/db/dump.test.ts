@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
 import { testDatabase, testDatabaseUrl } from '../../test/database.ts'
-import { insertAccount } from '../accounts/accounts.sql.ts'
+import { testAccount } from '../../test/gateway.ts'
 import { type Database, openDatabase } from './database.ts'
 import { dumpDatabase, loadDatabase } from './dump.ts'
 import { migrate } from './migrate.ts'
@@ -14,13 +14,7 @@ async function emptyDatabase(): Promise<Database> {
 }
 
 const source = await testDatabase()
-for (let each = 0; each < 3; each++)
-  await insertAccount(source, {
-    name: `Shop ${each}`,
-    email: 'shop@example.com',
-    mode: 'test',
-    currency: 'EUR',
-  })
+for (let each = 0; each < 3; each++) await testAccount({ db: source })
 
 async function dump(): Promise<string[]> {
   const lines: string[] = []
@@ -41,9 +35,9 @@ const breakTransactions = (db: Database) =>
 
 const FINE = { check: async () => {}, finish: async () => {} }
 
-async function* from(lines: readonly string[], before: (index: number) => Promise<unknown>) {
+async function* from(lines: readonly string[], before?: (index: number) => Promise<unknown>) {
   for (const [index, line] of lines.entries()) {
-    await before(index)
+    await before?.(index)
     yield line
   }
 }
@@ -63,11 +57,7 @@ test('a load whose connection breaks leaves the database empty; it does not go o
   const cut = from(lines, async (index) => index === 2 && breakTransactions(db))
   await assert.rejects(loadDatabase(db, cut, FINE), { name: 'OutsideFailure', retryable: true })
   assert.equal(await count(db), 0)
-  await loadDatabase(
-    db,
-    from(lines, async () => {}),
-    FINE,
-  )
+  await loadDatabase(db, from(lines), FINE)
   assert.equal(await count(db), 3)
   await migrate(db)
 })
@@ -75,37 +65,19 @@ test('a load whose connection breaks leaves the database empty; it does not go o
 test('no Beck starts on a restore that was cut off before its end, and the restore goes on where it was', async () => {
   const [db, lines] = [await emptyDatabase(), await dump()]
   const finish = () => Promise.reject(new Error('killed'))
-  await assert.rejects(
-    loadDatabase(
-      db,
-      from(lines, async () => {}),
-      { ...FINE, finish },
-    ),
-    /killed/,
-  )
+  await assert.rejects(loadDatabase(db, from(lines), { ...FINE, finish }), /killed/)
   assert.equal(await count(db), 3)
   await assert.rejects(migrate(db), { reason: 'unfinished_restore' })
 
   const other = await dump()
-  await assert.rejects(
-    loadDatabase(
-      db,
-      from(other, async () => {}),
-      FINE,
-    ),
-    { reason: 'database_not_empty' },
-  )
+  await assert.rejects(loadDatabase(db, from(other), FINE), { reason: 'database_not_empty' })
   const finished: string[] = []
-  await loadDatabase(
-    db,
-    from(lines, async () => {}),
-    {
-      check: () => assert.fail('the rows are there'),
-      finish: async (madeAt) => {
-        finished.push(madeAt.toISOString())
-      },
+  await loadDatabase(db, from(lines), {
+    check: () => assert.fail('the rows are there'),
+    finish: async (madeAt) => {
+      finished.push(madeAt.toISOString())
     },
-  )
+  })
   assert.deepEqual(finished, [JSON.parse(lines[0] ?? '').made_at])
   await migrate(db)
   assert.equal(await count(db), 3)
@@ -113,15 +85,7 @@ test('no Beck starts on a restore that was cut off before its end, and the resto
 
 test('of two restores into one database at once, one loads; the other is refused, or finishes what is loaded', async () => {
   const [db, lines] = [await emptyDatabase(), await dump()]
-  const outcomes = await Promise.allSettled(
-    [1, 2].map(() =>
-      loadDatabase(
-        db,
-        from(lines, async () => {}),
-        FINE,
-      ),
-    ),
-  )
+  const outcomes = await Promise.allSettled([1, 2].map(() => loadDatabase(db, from(lines), FINE)))
   const refused = outcomes.flatMap((outcome) =>
     outcome.status === 'rejected' ? [outcome.reason.reason] : [],
   )
@@ -142,14 +106,7 @@ test('what is no backup is called so', async () => {
   ]
   for (const [given, message] of table) {
     const db = await emptyDatabase()
-    await assert.rejects(
-      loadDatabase(
-        db,
-        from(given, async () => {}),
-        FINE,
-      ),
-      { reason: 'not_a_backup', message },
-    )
+    await assert.rejects(loadDatabase(db, from(given), FINE), { reason: 'not_a_backup', message })
     await migrate(db)
     assert.equal(await count(db), 0)
   }
@@ -160,15 +117,8 @@ test('a database that is further than the backup is not empty, and it is said wh
   await migrate(db)
   const head = JSON.parse(lines[0] ?? '')
   const older = [JSON.stringify({ ...head, migrations: head.migrations.slice(0, -1) }), ...lines.slice(1)]
-  await assert.rejects(
-    loadDatabase(
-      db,
-      from(older, async () => {}),
-      FINE,
-    ),
-    {
-      reason: 'database_not_empty',
-      message: /further up to date.*create one and set DATABASE_URL/,
-    },
-  )
+  await assert.rejects(loadDatabase(db, from(older), FINE), {
+    reason: 'database_not_empty',
+    message: /further up to date.*create one and set DATABASE_URL/,
+  })
 })

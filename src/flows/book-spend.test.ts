@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PayoutStory, tellPayouts } from '../../test/payout-story.ts'
 import { TEST_SECRETS } from '../../test/wallet.ts'
+import { freeze } from '../ledger/freezes.sql.ts'
 import type { Withdrawal } from '../withdrawals/withdrawal.ts'
 import { findSpentCoins } from './book-spend.sql.ts'
 import { bookSpend } from './book-spend.ts'
@@ -68,11 +69,8 @@ test('a forgotten fee bump completes the line that the database remembers', asyn
   const { withdrawal, txHash: first } = await story.send('BTC', '0.005')
   const second = await story.bump(withdrawal)
   assert.ok(second)
-  const { db } = story.gateway
-  await db.query('delete from coins where txid = $1', [second])
-  await db.query('delete from signed_transactions where txid = $1', [second])
-  await db.query('update withdrawals set tx_hash = $1', [first])
-  await db.query(`insert into freezes (chain, asset, reason) values ('sim-bitcoin', 'BTC', 'restored')`)
+  await story.forgetBump(withdrawal, first, second)
+  await freeze(story.gateway.db, 'sim-bitcoin', 'BTC', 'restored')
   await mineDeep(story)
   assert.equal((await story.now(withdrawal)).status, 'broadcast')
   const booked = await book(story, second)
@@ -92,12 +90,10 @@ test('a forgotten bump that took coins which the database chose for another line
   for (const { withdrawal, txHash } of [one, two]) {
     const bump = await story.bump(withdrawal)
     assert.ok(bump && bump !== txHash)
-    await db.query('delete from coins where txid = $1', [bump])
-    await db.query('delete from signed_transactions where txid = $1', [bump])
-    await db.query('update withdrawals set tx_hash = $1 where id = $2', [txHash, withdrawal.id])
+    await story.forgetBump(withdrawal, txHash, bump)
     bumps.push(bump)
   }
-  await db.query(`insert into freezes (chain, asset, reason) values ('sim-bitcoin', 'BTC', 'restored')`)
+  await freeze(db, 'sim-bitcoin', 'BTC', 'restored')
   await mineDeep(story)
   // Each line of the database chose a coin of the other's: whichever comes first, it is not the one of both bumps.
   await db.query(

@@ -224,9 +224,7 @@ describe('a payment on a chain with six confirmations', () => {
       await testPayment(story.gateway, story.account),
     ]
     await story.pay(under, 60_000_000n)
-    await story.pay(over, COIN + 20_000_000n)
-    await story.mine(6)
-    await story.look()
+    await story.payAndConfirm(over, COIN + 20_000_000n)
     for (const payment of [under, over]) await story.endWindow(payment)
     await story.look()
     for (const payment of [under, over]) await story.pay(payment, 40_000_000n)
@@ -235,9 +233,8 @@ describe('a payment on a chain with six confirmations', () => {
     assert.deepEqual(await statuses(story, under, over), ['underpaid', 'overpaid'])
 
     const half = fixedRates(TEST_RATES.replace('LTC/USD=100', 'LTC/USD=50'))
-    const later = { ...story.gateway, rates: { live: half, test: half } }
-    for (const { id } of [under, over])
-      await story.gateway.db.transaction((tx) => acceptPayment(later, tx, story.account, id))
+    const later = { ...story, gateway: { ...story.gateway, rates: { live: half, test: half } } }
+    for (const payment of [under, over]) await accept(later, payment)
     const [first, second] = [await story.read(under), await story.read(over)]
     // 0.6 coins at 100 dollars and 0.4 at 50; the quote, 0.2 at 100 and 0.4 at 50.
     assert.deepEqual([first.status, first.net_fiat, first.fee_fiat], ['completed', 79.2, 0.8])
@@ -247,10 +244,8 @@ describe('a payment on a chain with six confirmations', () => {
     await story.proveBooks()
 
     // All that came in time was credited: what comes now is late, whatever the payment was.
-    await story.pay(over, 20_000_000n)
-    await story.mine(6)
-    await story.look()
-    await story.gateway.db.transaction((tx) => acceptPayment(later, tx, story.account, over.id))
+    await story.payAndConfirm(over, 20_000_000n)
+    await accept(later, over)
     const third = await story.read(over)
     assert.deepEqual([third.status, third.net_fiat, third.fee_fiat], ['completed', 148.5, 1.5])
     await story.proveBooks()

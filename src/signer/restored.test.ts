@@ -5,7 +5,7 @@ import { testPayment } from '../../test/gateway.ts'
 import { PAYOUT_CONFIRMATIONS, tellPayouts } from '../../test/payout-story.ts'
 import { signAll } from '../../test/payouts.ts'
 import { wishBump } from '../withdrawals/signed-transactions.sql.ts'
-import { commit } from './context.ts'
+import { commit, nameOf } from './context.ts'
 import { place } from './place.sql.ts'
 import { putBackBumps } from './put-back.ts'
 import { signerTurn } from './signer.ts'
@@ -68,7 +68,7 @@ test('what can not be put back waits; its hold is never given back and nothing e
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 65_000n)
   const { withdrawal } = await story.send('BTC', '0.005')
-  const [line] = await story.signer.journal.payingFor(`${withdrawal.accountId}/${withdrawal.id}`)
+  const [line] = await story.signer.journal.payingFor(nameOf(withdrawal))
   assert(line)
   await story.forgetSigned()
   // Another signer, with a journal of its own, chose the same coins in the restored database.
@@ -146,9 +146,8 @@ for (const mined of [false, true])
     await story.earn('BTC', 65_000n)
     const { withdrawal, txHash: first } = await story.send('BTC', '0.005')
     const second = await story.bump(withdrawal)
-    await story.gateway.db.query(`delete from coins where txid = $1`, [second])
-    await story.gateway.db.query(`delete from signed_transactions where txid = $1`, [second])
-    await story.gateway.db.query('update withdrawals set tx_hash = $1', [first])
+    assert.ok(second)
+    await story.forgetBump(withdrawal, first, second)
     if (mined) {
       await story.mine(PAYOUT_CONFIRMATIONS['sim-bitcoin'])
       await story.look()
@@ -237,7 +236,7 @@ test('a transaction is signed once: the same id a second time is given up before
   await story.earn('BTC', 65_000n)
   const { withdrawal, txHash } = await story.send('BTC', '0.005')
   const { journal } = story.signer
-  const [entry] = await journal.payingFor(`${withdrawal.accountId}/${withdrawal.id}`)
+  const [entry] = await journal.payingFor(nameOf(withdrawal))
   assert(entry)
   const left = journal.leftSince('BTC', false, 0)
   // As it would be with amounts of its coins that rows made up: other signatures, the same id.

@@ -7,6 +7,7 @@ import { signAll, testSigner } from '../../test/payouts.ts'
 import { HOUR_MS } from '../core/time.ts'
 import { fillAddressPool } from '../wallets/address-pool.sql.ts'
 import { readLimits } from '../withdrawals/limits.ts'
+import { nameOf } from './context.ts'
 import { sumSigned } from './left.sql.ts'
 import { allowAddress } from './policy.ts'
 import { signerTurn } from './signer.ts'
@@ -28,17 +29,14 @@ test('withdrawals that wait for the allowlist hold up none behind them', async (
   await signAll(scene.signer)
   const [entry, ...others] = await scene.signed()
   assert.deepEqual(others, [])
-  assert.deepEqual(
-    entry?.withdrawals,
-    paid.map(({ accountId, id }) => `${accountId}/${id}`),
-  )
+  assert.deepEqual(entry?.withdrawals, paid.map(nameOf))
   await fillAddressPool(scene.gateway.db, scene.gateway.secrets, { fresh: 8, change: 20 })
   // When their time is over they are paid, the oldest first, and each once.
   t.mock.timers.tick(HOUR_MS + 1)
   await scene.sql('update fee_rates set seen_at = now()')
   await signAll(scene.signer)
   const named = (await scene.signed()).slice(1).flatMap(({ withdrawals }) => withdrawals)
-  const expected = waiting.map(({ accountId, id }) => `${accountId}/${id}`)
+  const expected = waiting.map(nameOf)
   assert.deepEqual([named.length, named.join() === expected.join()], [MANY, true])
 })
 
@@ -53,14 +51,14 @@ test('a look that is out of time goes on behind what it looked at, and ends at t
   assert.equal((await scene.signed()).length, 1)
   await signerTurn(hurried)
   const [, entry, ...others] = await scene.signed()
-  assert.deepEqual([entry?.withdrawals, others], [[`${paid.accountId}/${paid.id}`], []])
+  assert.deepEqual([entry?.withdrawals, others], [[nameOf(paid)], []])
   // When the limit leaves room, the first of them is looked at again.
   await fillAddressPool(scene.gateway.db, scene.gateway.secrets, { fresh: 8, change: 20 })
   const roomy = { ...hurried, config: { ...hurried.config, limits: {} } }
   await signAll(roomy)
   for (let turn = 0; turn < 4; turn++) await signerTurn(roomy)
   const named = (await scene.signed()).flatMap(({ withdrawals }) => withdrawals)
-  for (const { accountId, id } of waiting) assert.ok(named.includes(`${accountId}/${id}`))
+  for (const each of waiting) assert.ok(named.includes(nameOf(each)))
   // One that is to end looks at nothing.
   await scene.request('0.01')
   const before = (await scene.signed()).length
@@ -90,10 +88,10 @@ test('two signers with journals of their own share the limits as far as the rows
   await signAll(scene.signer)
   const second = await scene.request('0.6')
   await signAll(other)
-  assert.deepEqual(await other.journal.payingFor(`${second.accountId}/${second.id}`), [])
+  assert.deepEqual(await other.journal.payingFor(nameOf(second)), [])
   const third = await scene.request('0.3')
   await signAll(other)
-  assert.equal((await other.journal.payingFor(`${third.accountId}/${third.id}`)).length, 1)
+  assert.equal((await other.journal.payingFor(nameOf(third))).length, 1)
   // Rows that are gone, or were never true, change nothing of what the own journal counts.
   await scene.sql('delete from signed_payouts')
   await scene.sql('update coins set reserved_by = null')

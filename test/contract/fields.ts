@@ -79,10 +79,14 @@ export const sort = (takes: readonly string[]): Parameter => ({
   takes,
   refuses: ['', 'name', 'ID', 'constructor', 'id;--'],
 })
-export const words = (takes: readonly string[]): Parameter => ({
-  takes: [...takes, takes.join(',')],
-  refuses: ['', ',', `${takes[0]},`, 'nothing', `${takes[0]}, ${takes[1]}`, takes[0]?.toUpperCase() === takes[0] ? `${takes[0]}`.toLowerCase() : `${takes[0]}`.toUpperCase()],
-}) // biome-ignore format: a table
+export const words = (takes: readonly string[]): Parameter => {
+  const [first = '', second] = takes
+  const otherCase = first === first.toUpperCase() ? first.toLowerCase() : first.toUpperCase()
+  return {
+    takes: [...takes, takes.join(',')],
+    refuses: ['', ',', `${first},`, 'nothing', `${first}, ${second}`, otherCase],
+  }
+}
 export const isOrNot: Parameter = { takes: ['is', 'is_not'], refuses: ['', 'not', 'IS'] }
 export const anyText: Parameter = { takes: ['x', '%', "' or 1=1 --", 'ü'], refuses: ['\0'] }
 export const bound: Parameter = {

@@ -11,7 +11,7 @@ import { storeFeeRates } from '../../src/withdrawals/fee-rates.sql.ts'
 import { type ApiAnswer, readAnswer, testMerchant, UNLIMITED } from '../api.ts'
 import { testGateway } from '../gateway.ts'
 import { gatewayOn } from '../gateway-on.ts'
-import { waitFor } from '../wait-for.ts'
+import { until } from '../wait-for.ts'
 import { ENOUGH } from './contract.ts'
 
 const gateway = await testGateway({ freshPerChain: 40, chains: ['sim-litecoin'] })
@@ -149,14 +149,14 @@ test('a payout that is broadcast while 100 requests wait for their answer is bro
     Array.from({ length: 100 }, (_, index) => send(ports[index % 2 === 0 ? 0 : 1], path, 'quick', body)),
   )
   // In the place of the payer.
-  await waitFor('the withdrawal is asked for', async () => {
+  await until('the withdrawal is asked for', async () => {
     const { rowCount } = await gateway.db.query(
       `update withdrawals set status = 'broadcast', tx_hash = $2, broadcast_at = now()
        where id = (select id from withdrawals where account_id = $1 order by id desc limit 1)
          and (select count(*) from withdrawals where account_id = $1) = $3`,
       [account.id, 'ab'.repeat(32), before + 1],
     )
-    return rowCount === 1 || null
+    return rowCount === 1
   })
   const answers = await requests
   assert.equal(new Set(answers.map((answer) => answer.text)).size, 1)
@@ -193,11 +193,11 @@ test('while the first request runs, others with its key wait for it and get its 
 })
 
 const waiting = (requests: number) =>
-  waitFor(`${requests} requests wait for a lock`, async () => {
+  until(`${requests} requests wait for a lock`, async () => {
     const { rowCount } = await gateway.db.query(
       `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     )
-    return rowCount >= requests || null
+    return rowCount >= requests
   })
 
 /** A server in a process of its own that kills itself at the crash point. */

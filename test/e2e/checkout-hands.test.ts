@@ -9,7 +9,7 @@ import { insertPaymentLink } from '../../src/checkout/payment-links.sql.ts'
 import { readId, showId } from '../../src/core/ids.ts'
 import { startBrowser } from '../browser.ts'
 import { pathOf, testHosted } from '../hosted.ts'
-import { waitFor } from '../wait-for.ts'
+import { until } from '../wait-for.ts'
 
 const COIN = 100_000_000n
 
@@ -174,8 +174,9 @@ test('a shop opens the checkout in a dialog and hears of its completion, from th
   await other.goto(shopOrigin)
   await other.locator('#pay').click()
   await other.getByRole('dialog').waitFor()
-  await waitFor('the frame is refused', async () =>
-    other.frames()[1]?.url().startsWith('chrome-error:') ? true : null,
+  await until(
+    'the frame is refused',
+    async () => other.frames()[1]?.url().startsWith('chrome-error:') === true,
   )
   assert.equal(await other.frameLocator('iframe').locator('#content[data-state]').count(), 0)
   await other.close()

@@ -1,6 +1,5 @@
 /** What an open page does by itself: its time, its coins and its warnings stay true, and nothing typed is lost. */
 import assert from 'node:assert/strict'
-import type { AddressInfo } from 'node:net'
 import { afterEach, mock, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { Asset } from '../../src/core/assets.ts'
@@ -13,8 +12,7 @@ const COIN = 100_000_000n
 const hosted = await testHosted()
 const { story } = hosted
 const { gateway } = story
-await hosted.app.listen({ port: 0, host: '127.0.0.1' })
-const origin = `http://127.0.0.1:${(hosted.app.server.address() as AddressInfo).port}`
+const origin = await hosted.app.listen({ port: 0, host: '127.0.0.1' })
 const browser = await startBrowser()
 afterEach(() => mock.restoreAll())
 
@@ -136,9 +134,7 @@ test('the way back to the shop is announced, and can be stayed', async () => {
   const id = await hosted.open({ successUrl: `${origin}/nowhere` })
   const payment = await hosted.pick(id)
   const page = await open(pathOf(id))
-  await story.pay(payment, COIN)
-  await story.mine(6)
-  await story.look()
+  await story.payAndConfirm(payment, COIN)
   await isSaid(page, 'Payment complete Thank you. Shop has your payment. You return to Shop in')
   await page.getByRole('button', { name: 'Stay here' }).click()
   assert.equal(await page.locator('.returning').count(), 0)

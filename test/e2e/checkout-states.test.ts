@@ -7,11 +7,11 @@ import axe, { type AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { insertPaymentLink, setPaymentLinkActive } from '../../src/checkout/payment-links.sql.ts'
 import { type SessionId, showId } from '../../src/core/ids.ts'
-import { createSession, type SessionRequest } from '../../src/flows/checkout.ts'
+import type { SessionRequest } from '../../src/flows/checkout.ts'
 import { LANGUAGES } from '../../src/http/hosted/language.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import { startBrowser } from '../browser.ts'
-import { testAccount } from '../gateway.ts'
+import { testAccount, testSession } from '../gateway.ts'
 import { pathOf, testHosted } from '../hosted.ts'
 
 const COIN = 100_000_000n
@@ -80,9 +80,7 @@ const STATES: Readonly<Record<string, () => Promise<string>>> = {
   },
   refunded: async () => {
     const { id, payment } = await expired()
-    await hosted.story.pay(payment, COIN)
-    await hosted.story.mine(6)
-    await hosted.story.look()
+    await hosted.story.payAndConfirm(payment, COIN)
     await hosted.refund(payment)
     return pathOf(id)
   },
@@ -131,17 +129,7 @@ async function live(): Promise<{ id: SessionId; see(secondsAgo: number): Promise
   const { gateway } = hosted.story
   const account = await testAccount(gateway, 'live')
   await gateway.db.query("delete from chains where chain = 'litecoin'")
-  const { id } = await gateway.db.transaction((tx) =>
-    createSession(gateway, tx, account, {
-      amountMinor: 100_00n,
-      currency: null,
-      label: 'Order 7',
-      reference: null,
-      customerEmail: null,
-      successUrl: null,
-      cancelUrl: null,
-    }),
-  )
+  const { id } = await testSession(gateway, account)
   const see = (secondsAgo: number) =>
     gateway.db.query(
       `insert into chains (chain, identity, tip_height, tip_hash, tip_time, viewed_at)
@@ -173,8 +161,7 @@ async function paid(atoms: bigint, blocks = 0, request: Partial<SessionRequest> 
 
 async function expired(): Promise<Picked> {
   const { id, payment } = await picked()
-  await hosted.story.endWindow(payment)
-  while ((await hosted.story.read(payment)).status === 'pending') await hosted.story.look()
+  await hosted.expire(payment)
   return { id, payment }
 }
 

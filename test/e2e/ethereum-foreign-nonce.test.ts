@@ -28,9 +28,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     await turns(older, 6)
     assert.equal((await older.now(next)).status, 'completed')
     assert.equal((await older.now(lost)).status, 'requested', 'nothing is given back before that is final')
-    await older.pass(11)
-    await older.anvil.mine(64)
-    await turns(older, 2)
+    await untilFinal(older)
     const now = await older.now(lost)
     assert.deepEqual([now.status, now.refusedReason], ['failed', 'nonce_used'])
     assert.equal(await older.balance('ETH', 'held'), 0n)
@@ -45,9 +43,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     const { destination: to, netAtoms: atoms } = doubtful
     await useNonceOf(older, doubtful.id, { asset: 'ETH', to, atoms })
     await turns(older, 2)
-    await older.pass(11)
-    await older.anvil.mine(64)
-    await turns(older, 3)
+    await untilFinal(older, 3)
     assert.equal((await older.now(doubtful)).status, 'requested')
     assert.equal(await older.balance('ETH', 'held'), doubtful.amountAtoms)
     assert.equal((await older.port.holdings({ outpoints: [], addresses: [to] })).ETH, atoms)
@@ -97,9 +93,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
       [broken.id],
     )
     await turns(newer, 2)
-    await newer.pass(11)
-    await newer.anvil.mine(64)
-    await turns(newer, 2)
+    await untilFinal(newer)
     const ends = await Promise.all([failed, broken, lost].map((withdrawal) => newer.now(withdrawal)))
     assert.deepEqual(
       ends.map(({ status, refusedReason }) => [status, refusedReason]),
@@ -161,12 +155,17 @@ async function turns({ anvil, gateway, port, signer, follow }: EthereumPayouts, 
   await follow()
 }
 
+/** Until the block that used a nonce is final, and some turns after it. */
+async function untilFinal(payouts: EthereumPayouts, count = 2): Promise<void> {
+  await payouts.pass(11)
+  await payouts.anvil.mine(64)
+  await turns(payouts, count)
+}
+
 /** The sweeps under way fail, and may be tried again. */
 async function givenUp(payouts: EthereumPayouts): Promise<void> {
   await turns(payouts, 2)
-  await payouts.pass(11)
-  await payouts.anvil.mine(64)
-  await turns(payouts, 2)
+  await untilFinal(payouts)
   const { db } = payouts.gateway
   const { rowCount } = await db.query("select from sweeps where status = 'failed'")
   assert.ok(rowCount > 0)

@@ -19,9 +19,7 @@ describe('gas that is very dear', () => {
     const before = await payouts.tokensOf('USDC', payouts.hotWallet)
     let paid = 0n
     for (let count = 0; count < 12; count++) paid += await payouts.earn('USDC', 20_000n)
-    await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(300n * GWEI).toString(16)}`])
-    await anvil.mine()
-    await payouts.follow()
+    await payouts.setBaseFee(300n * GWEI)
     await payouts.finish()
     assert.equal((await payouts.tokensOf('USDC', payouts.hotWallet)) - before, paid)
     const { rows } = await gateway.db.query<{ most: bigint; dearest: bigint }>(

@@ -28,6 +28,8 @@ export interface EthereumPayouts extends EthereumRoad {
   mineAndTurn(count: number): Promise<void>
   /** Turns and blocks until nothing is under way. */
   finish(): Promise<void>
+  /** A block with this base fee, seen; blocks after it ask for little less each. */
+  setBaseFee(wei: bigint): Promise<void>
   /** Everything that was signed is this much older. */
   pass(minutes: number): Promise<void>
   /** How many `payout.completed` were announced for a withdrawal. */
@@ -100,6 +102,11 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
         'select txid, kind, refusal, block_height from signed_transactions where outcome is null',
       )
       assert.fail(`something is still under way: ${JSON.stringify(rows, (_key, value) => String(value))}`)
+    },
+    async setBaseFee(wei) {
+      await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${wei.toString(16)}`])
+      await anvil.mine()
+      await road.follow()
     },
     async pass(minutes) {
       await gateway.db.query(

@@ -21,7 +21,7 @@ describe('a withdrawal whose fee no block takes any more', () => {
   it('is sent again under its nonce at a higher fee, and pays once', async () => {
     const withdrawal = await sendOne('ETH', '0.1')
     const first = (await payouts.now(withdrawal)).txHash
-    await raiseBaseFee(100n * GWEI)
+    await payouts.setBaseFee(100n * GWEI)
     assert.equal((await payouts.now(withdrawal)).status, 'broadcast')
     assert.equal((await port.findTransaction(first ?? ''))?.block ?? null, null)
     await payouts.pass(4)
@@ -37,7 +37,7 @@ describe('a withdrawal whose fee no block takes any more', () => {
   it('is paid once when the original is mined after its replacement was sent', async () => {
     const withdrawal = await sendOne('USDC', '25')
     const first = (await payouts.now(withdrawal)).txHash ?? ''
-    await raiseBaseFee(400n * GWEI)
+    await payouts.setBaseFee(400n * GWEI)
     await payouts.pass(4)
     await payouts.turn()
     await payouts.turn()
@@ -55,7 +55,7 @@ describe('a withdrawal whose fee no block takes any more', () => {
     line.onSending('kept:max fee per gas less than block base fee')
     await signAll(signer)
     await broadcastSigned(gateway, port)
-    await raiseBaseFee(100n * GWEI)
+    await payouts.setBaseFee(100n * GWEI)
     await payouts.pass(4)
     await payouts.turn()
     await payouts.turn()
@@ -70,7 +70,7 @@ describe('a withdrawal whose fee no block takes any more', () => {
 
   it('waits at the ceiling of what is ever paid for gas, and goes on when prices fall', async () => {
     const withdrawal = await payouts.request('ETH', '0.2', stranger())
-    await raiseBaseFee(5_000n * GWEI)
+    await payouts.setBaseFee(5_000n * GWEI)
     await payouts.turn()
     await payouts.pass(20)
     await payouts.turn()
@@ -113,7 +113,7 @@ describe('a reorganisation', () => {
   it('brings back the original of a replacement that was settled: the other one counts no more', async () => {
     const withdrawal = await sendOne('USDC', '45')
     const first = (await payouts.now(withdrawal)).txHash ?? ''
-    await raiseBaseFee(100n * GWEI)
+    await payouts.setBaseFee(100n * GWEI)
     await payouts.pass(4)
     await payouts.turn()
     await payouts.turn()
@@ -236,13 +236,6 @@ async function sendOne(asset: 'ETH' | 'USDC', amount: string): Promise<Withdrawa
   const sent = await payouts.now(withdrawal)
   assert.equal(sent.status, 'broadcast')
   return sent
-}
-
-/** The next block takes nothing that offers less; blocks after it ask for little less each. */
-async function raiseBaseFee(wei: bigint): Promise<void> {
-  await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${wei.toString(16)}`])
-  await anvil.mine()
-  await payouts.follow()
 }
 
 /** @param sending - Raw bytes that the next block takes, if it takes any. */

@@ -11,7 +11,7 @@ import { ASSETS } from '../../src/core/assets.ts'
 import { DirectoryInUse, lockDirectory } from '../../src/db/directory-lock.ts'
 import { freePort } from '../../src/db/embedded.ts'
 import { type BeckProcess, startBeckProcess } from '../beck-process.ts'
-import { waitFor } from '../wait-for.ts'
+import { until, waitFor } from '../wait-for.ts'
 
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'beck-start-'))
@@ -143,14 +143,14 @@ test('a Beck that cannot go on ends at once, and takes signer and PostgreSQL alo
   assert.equal(await beck.ended, null)
   assert.equal(beck.child.signalCode, 'SIGKILL')
   await beck.complains('what it was doing is taken up at the next start')
-  await waitFor('PostgreSQL has ended', async () => !isAlive(postgres) || null)
-  await waitFor('the signer has ended', async () => {
+  await until('PostgreSQL has ended', async () => !isAlive(postgres))
+  await until('the signer has ended', async () => {
     try {
       lockDirectory(join(elsewhere, 'signer'), 'tool').release()
       return true
     } catch (error) {
       assert.ok(error instanceof DirectoryInUse, String(error))
-      return null
+      return false
     }
   })
 })
@@ -179,7 +179,7 @@ test('SIGTERM ends what runs first: every payment that was made was answered', a
       assert.ok(error instanceof ConnectionError, String(error))
     }
   })
-  await waitFor('payments under way', async () => answered >= 20 || null)
+  await until('payments under way', async () => answered >= 20)
   await running.stop()
   await Promise.all(askers)
   assert.equal(isAlive(postgres), false)

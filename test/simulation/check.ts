@@ -143,8 +143,6 @@ export class Checker {
     const { entries, deposits, coins, signed, withdrawals, payouts } = this.#tables
     const books = new Map<Asset, bigint>()
     const blocks = new Map<Asset, bigint>()
-    const add = (sums: Map<Asset, bigint>, asset: Asset, atoms: bigint) =>
-      sums.set(asset, (sums.get(asset) ?? 0n) + atoms)
     for (const { transfers } of entries.values())
       for (const { asset, debit, credit, atoms } of transfers)
         add(books, asset, debit === 'wallet' ? atoms : credit === 'wallet' ? -atoms : 0n)
@@ -179,8 +177,6 @@ export class Checker {
   /** Capital that came in blocks, and what our own transactions took in theirs, before and after they are booked. */
   #accounts(books: Map<Asset, bigint>, blocks: Map<Asset, bigint>): void {
     const { receipts, signed, withdrawals, entries } = this.#tables
-    const add = (sums: Map<Asset, bigint>, asset: Asset, atoms: bigint) =>
-      sums.set(asset, (sums.get(asset) ?? 0n) + atoms)
     for (const { txKey, index, asset, atoms, blockHeight } of receipts.values()) {
       const isBooked = entries.has(`${GATEWAY} capital:${this.#chain}:${txKey}:${index}`)
       if (isBooked === (blockHeight === null)) add(books, asset, isBooked ? -atoms : atoms)
@@ -334,4 +330,8 @@ export class Checker {
     if (entries.size === 0 && deposits.size > 0) wrong.push('nothing was booked')
     return wrong
   }
+}
+
+function add(sums: Map<Asset, bigint>, asset: Asset, atoms: bigint): void {
+  sums.set(asset, (sums.get(asset) ?? 0n) + atoms)
 }

@@ -1,10 +1,10 @@
 /** The adapter on real nodes: litecoind, and bitcoind too where one is installed. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { Address, OutScript } from '@scure/btc-signer'
 import { installedChains, type Node, startNode } from '../../../test/litecoind.ts'
 import { suspend } from '../../../test/suspend.ts'
+import { until } from '../../../test/wait-for.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
 import { type ChainPort, type ChainTransaction, type Mempool, WrongChain } from '../chain.ts'
@@ -297,20 +297,15 @@ for (const node of nodes) {
   test(`${chain}: a block hints where the node publishes, and the absence of hints is no trouble`, async () => {
     // Debian's litecoind is built without ZeroMQ and does not know the method.
     const publishers = await node.call<unknown[]>('getzmqnotifications').catch(() => [])
-    const hinted = Promise.withResolvers<void>()
-    const stop = port.onHint(hinted.resolve)
-    if (publishers.length === 0) hinted.resolve()
-    let mining = true
-    const mined = (async () => {
-      // The subscription takes its time, and what was published before is lost.
-      while (mining) {
-        await node.mine()
-        await setTimeout(100)
-      }
-    })()
-    await hinted.promise
-    mining = false
-    await mined
+    let isHinted = publishers.length === 0
+    const stop = port.onHint(() => {
+      isHinted = true
+    })
+    // The subscription takes its time, and what was published before is lost.
+    await until('a block hints', async () => {
+      await node.mine()
+      return isHinted
+    })
     stop()
   })
 

@@ -2,12 +2,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
-import type { SessionId } from '../../core/ids.ts'
 
-const { story, open, get, post, pick, show } = await testHosted()
+const { story, open, get, post, pick, show, stateOf } = await testHosted()
 const { gateway } = story
-
-const stateOf = async (id: SessionId) => (await show(id)).state
 
 test('a form sent twice makes one payment', async () => {
   const id = await open()

@@ -2,23 +2,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
-import type { SessionId } from '../../core/ids.ts'
 import { newPublicId, showId } from '../../core/ids.ts'
-import type { Payment } from '../../payments/payment.ts'
 
 const COIN = 100_000_000n
 
 const hosted = await testHosted()
-const { story, open, get, post, pick, show } = hosted
+const { story, open, get, post, pick, show, stateOf, expire } = hosted
 const { gateway } = story
 
 const look = () => story.look()
-const stateOf = async (id: SessionId) => (await show(id)).state
-
-async function expire(payment: Payment): Promise<void> {
-  await story.endWindow(payment)
-  while ((await story.read(payment)).status === 'pending') await look()
-}
 
 test('a buyer picks a coin, pays, and sees each step; the receipt leads on to success_url', async () => {
   const id = await open({ successUrl: 'https://shop.example/thanks?o=7&x=1' })

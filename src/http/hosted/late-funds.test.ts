@@ -3,20 +3,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
 import { showId } from '../../core/ids.ts'
-import type { Payment } from '../../payments/payment.ts'
 
 const COIN = 100_000_000n
 
 const hosted = await testHosted()
-const { story, open, get, post, pick, show } = hosted
+const { story, open, get, post, pick, show, stateOf, expire } = hosted
 
 const look = () => story.look()
-const stateOf = async (id: Parameters<typeof show>[0]) => (await show(id)).state
-
-async function expire(payment: Payment): Promise<void> {
-  await story.endWindow(payment)
-  while ((await story.read(payment)).status === 'pending') await look()
-}
 
 test('"I already paid": the buyer names a transaction and learns what happened', async () => {
   const id = await open()
@@ -124,9 +117,7 @@ test('what was refunded is said to be on its way back, and nobody is told to ask
   const id = await open()
   const payment = await pick(id)
   await expire(payment)
-  await story.pay(payment, COIN)
-  await story.mine(6)
-  await look()
+  await story.payAndConfirm(payment, COIN)
   assert.equal(await stateOf(id), 'late')
   await hosted.refund(payment)
   const page = await show(id)

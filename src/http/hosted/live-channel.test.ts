@@ -205,17 +205,17 @@ test('what a browser says on the connection of a stream is thrown away', async (
 
 test('a browser that asked for something else before, not answered yet, is let go', async () => {
   const id = await open()
-  const path = `${pathOf(id)}/events`
-  const headers = 'HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.12\r\n\r\n'
   for (let time = 0; time < 4; time++) {
     const { held, release } = holdFirstLook()
-    const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1' })
-    socket.write(`GET ${path} ${headers}GET ${path} ${headers}`)
+    const again = `GET ${pathOf(id)}/events HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.12\r\n\r\n`
+    const socket = ask(id, `\r\n${again}`, 12)
     await held
     await once(socket.resume(), 'close')
     release()
   }
-  await heard(ask(id, '\r\n', 12))
+  const stream = ask(id, '\r\n', 12)
+  await heard(stream)
+  stream.destroy()
 })
 
 for (const [what, rest] of [
