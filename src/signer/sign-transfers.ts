@@ -43,6 +43,10 @@ export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<bo
   const { chain } = keys
   const look = beginLook(signer, keys)
   let requests = await listRequested(signer.db, chain, look.after, REQUESTS_READ)
+  if (requests.length === 0) {
+    look.end(null)
+    return false
+  }
   let hasSigned = false
   const rates = await readRates(signer.db, chain)
   const chainId = await chainIdOf(signer, keys)
