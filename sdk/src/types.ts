@@ -8,7 +8,7 @@ export interface CreatePaymentBody {
   fiat_currency?: 'USD' | 'EUR' | 'GBP'
   /** your own reference, echoed back */
   reference?: string
-  /** at most 254 characters */
+  /** an email address */
   customer_email?: string
   /** at most 50 keys of 40 characters, texts of at most 500, 16 kB in all */
   metadata?: Record<string, unknown>
@@ -307,7 +307,7 @@ export interface CreateCheckoutSessionBody {
   label?: string
   /** your own reference, echoed back */
   reference?: string
-  /** at most 254 characters */
+  /** an email address */
   customer_email?: string
   /** http(s); where the buyer goes after success */
   success_url?: string

@@ -203,7 +203,8 @@ nav a { display: inline-block; padding: .15rem 0; min-height: 24px; }
 main { padding: 1rem 2rem 4rem; max-width: 60rem; }
 article { border-top: 1px solid var(--line); padding: 1rem 0; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); }
+td code, td small, p.route { overflow-wrap: anywhere; }
 code, pre { font-family: ui-monospace, monospace; font-size: .9em; }
 code { background: var(--soft); padding: 0 .2em; border-radius: 3px; }
 pre { background: var(--soft); padding: 1rem; overflow: auto; border-radius: 6px; }

@@ -44,7 +44,7 @@ export const Timestamp = (description?: string) =>
 export const FiatAmount = (description: string) => Type.Number({ description })
 
 export const Email = Type.String({
-  description: 'at most 254 characters',
+  description: 'an email address',
   maxLength: 254,
   pattern: '^[^\\s@]+@[^\\s@]+$',
 })
