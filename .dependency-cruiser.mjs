@@ -1,5 +1,8 @@
 // Who may import whom. The table stands in words in ARCHITECTURE.md; this file enforces it.
-const rooms = 'accounts|rates|wallets|payments|deposits|ledger|events|withdrawals|checkout'
+const rooms = 'accounts|rates|wallets|payments|deposits|ledger|events|withdrawals|treasury|checkout'
+
+/** The port to the chains and how far each was seen: what lies in `chains/` beside the adapters. */
+const port = 'chains/[^/]+\\.ts$'
 
 /** A rule that lets files under `from` import, inside this repository, only what `allowed` matches. */
 const only = (name, from, allowed, comment) => ({
@@ -55,18 +58,18 @@ export default {
     only(
       'flows-join-rooms',
       '^src/flows/(?!sandbox\\.ts$)',
-      `^src/(core|db|flows|${rooms})/|^src/chains/chain\\.ts`,
+      `^src/(core|db|flows|proof|${rooms})/|^src/${port}`,
     ),
     only(
       'the-sandbox-moves-the-simulated-chain',
       '^src/flows/sandbox\\.ts$',
-      `^src/(core|db|flows|${rooms})/|^src/chains/(chain\\.ts|simulated/)`,
+      `^src/(core|db|flows|${rooms})/|^src/${port}|^src/chains/simulated/`,
       'the only flow that reaches behind the port, for test accounts',
     ),
     only(
       'signer-is-alone',
       '^src/signer/',
-      '^src/(core|db|signer)/|^src/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|fees|limits)\\.ts$',
+      '^src/(core|db|signer)/|^src/process/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|limits)\\.ts$|^src/treasury/fees\\.ts$',
       'beside signing it shares what must be the same on both sides: derivation, the request, its destination',
     ),
     {
@@ -75,12 +78,14 @@ export default {
       from: { path: '^(src|web|sdk)/', pathNot: '^src/signer/|\\.test\\.ts$' },
       to: { path: '^src/signer/' },
     },
-    only('http-calls-flows', '^src/http/', `^src/(core|db|flows|http|${rooms})/`),
     only(
-      'workers-call-flows',
-      '^src/workers/',
-      `^src/(core|db|flows|workers|${rooms})/|^src/chains/chain\\.ts`,
+      'proof-reads-the-rooms',
+      '^src/proof/',
+      `^src/(core|db|proof|${rooms})/|^src/flows/[^/]+\\.ts$|^src/${port}`,
+      'it proves what flows did, and calls none of their stories',
     ),
+    only('http-calls-flows', '^src/http/', `^src/(core|db|flows|http|${rooms})/|^src/${port}`),
+    only('workers-call-flows', '^src/workers/', `^src/(core|db|flows|proof|workers|${rooms})/|^src/${port}`),
     only('sdk-is-a-leaf', '^sdk/', '^sdk/'),
     only('web-is-a-leaf', '^web/', '^web/'),
   ],

@@ -15,10 +15,10 @@ import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { newId } from '../src/core/ids.ts'
 import { SILENT } from '../src/core/log.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
-import { startCluster } from '../src/db/embedded.ts'
+import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { closeNextDay, recordRates } from '../src/flows/close-day.ts'
-import { readBalance } from '../src/flows/read-balance.ts'
+import { closeNextDay, recordRates } from '../src/flows/balance/close-day.ts'
+import { readBalance } from '../src/flows/balance/read-balance.ts'
 import { sandboxRates } from '../src/rates/sandbox.ts'
 
 const RATIO_MAX = 2

@@ -15,8 +15,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { COMPILE_CACHE } from '../src/compile-cache.ts'
-import { freePort, startCluster } from '../src/db/embedded.ts'
+import { freePort, startCluster } from '../src/db/embedded/embedded.ts'
+import { COMPILE_CACHE } from '../src/process/compile-cache.ts'
 import { TEST_SECRET_KEY } from '../test/wallet.ts'
 
 const MB_MAX = 130

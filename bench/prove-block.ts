@@ -17,9 +17,9 @@ import { simulatedPort } from '../src/chains/simulated/simulated-chain.ts'
 import { newId } from '../src/core/ids.ts'
 import { SILENT } from '../src/core/log.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
-import { startCluster } from '../src/db/embedded.ts'
+import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { type ProverMemory, proveBlock } from '../src/flows/prove-block.ts'
+import { type ProverMemory, proveBlock } from '../src/proof/prove-block.ts'
 
 const RATIO_MAX = 2
 const MANY = Number(process.argv[2] ?? 100_000)

@@ -6,22 +6,22 @@
 import { hasLiveAccount } from './accounts/accounts.sql.ts'
 import type { ChainPort } from './chains/chain.ts'
 import { SIMULATED_CHAINS } from './chains/simulated/network.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
+import { openStore, type Store } from './config/store.ts'
 import { type ChainName, isSimulated, NETWORKS, type Network } from './core/assets.ts'
 import { InvariantBroken, Refusal } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import type { Database } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
-import { type FirstAccount, openFirstAccount } from './flows/first-account.ts'
+import { type FirstAccount, openFirstAccount } from './flows/accounts/first-account.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
-import { readHealth } from './flows/health.ts'
+import { readHealth } from './flows/operation/health.ts'
+import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { fixedRates } from './rates/fixed.ts'
 import { startMarket } from './rates/market.ts'
 import type { Rates } from './rates/rates.ts'
 import { sandboxRates } from './rates/sandbox.ts'
 import { allSources } from './rates/sources/all.ts'
-import { hasSigner, superviseSigner } from './signer-process.ts'
-import { openStore, type Store } from './store.ts'
 import { openAddressPool } from './wallets/address-pool.sql.ts'
 import { currentWallets } from './wallets/wallets.sql.ts'
 import { startDayCloser } from './workers/close-day.ts'
@@ -83,7 +83,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       wake: (queue) => loops.get(queue)?.wake(),
     }
     if (runs('watcher') || runs('worker')) {
-      const { openPorts } = await import('./ports.ts')
+      const { openPorts } = await import('./config/ports.ts')
       const ports = openPorts(config, store.db, log)
       closers.push(async () => {
         await Promise.all(ports.map((port) => port.close()))

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { type Abi, encodeDeployData, encodeFunctionData, parseAbi } from 'viem'
-import { freePort } from '../src/db/embedded.ts'
+import { freePort } from '../src/db/embedded/embedded.ts'
 import { type Artifacts, compileFolder } from './solidity.ts'
 
 type Hex = `0x${string}`

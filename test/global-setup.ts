@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../src/db/database.ts'
-import { type Cluster, startCluster } from '../src/db/embedded.ts'
+import { type Cluster, startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { TEMPLATE_DATABASE, TEST_CLUSTER_VARIABLE } from './database.ts'
 

@@ -11,7 +11,7 @@ import { after } from 'node:test'
 import { promisify } from 'node:util'
 import { type BitcoinLike, bitcoinNetwork } from '../src/chains/bitcoin/networks.ts'
 import { openRpc } from '../src/chains/bitcoin/rpc.ts'
-import { freePort } from '../src/db/embedded.ts'
+import { freePort } from '../src/db/embedded/embedded.ts'
 import { type NodeWallet, nodeWallet } from './node-wallet.ts'
 
 const exec = promisify(execFile)

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { after } from 'node:test'
-import { freePort } from '../src/db/embedded.ts'
+import { freePort } from '../src/db/embedded/embedded.ts'
 
 export interface TestRedis {
   readonly url: string

@@ -10,7 +10,7 @@ import { glob, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { COMPILE_CACHE } from '../src/compile-cache.ts'
+import { COMPILE_CACHE } from '../src/process/compile-cache.ts'
 import { ensurePrerequisites } from './prerequisites.ts'
 import { endStuckFiles, RUNNING_FILES_VARIABLE } from './stuck-files.ts'
 
@@ -40,7 +40,7 @@ const runningFiles = await mkdtemp(join(tmpdir(), 'beck-test-files-'))
 const child = spawn(
   process.execPath,
   [
-    // As src/orderly-exit.ts does: background compilers can deadlock with a process that exits.
+    // As src/process/orderly-exit.ts does: background compilers can deadlock with a process that exits.
     '--no-maglev',
     '--no-concurrent-sparkplug',
     '--import=./test/running-file.ts',

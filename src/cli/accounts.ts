@@ -3,7 +3,7 @@ import { type Account, readAccountDraft } from '../accounts/account.ts'
 import { insertAccount, listAccounts } from '../accounts/accounts.sql.ts'
 import { Refusal } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
-import { type AccountChanges, changeAccount } from '../flows/change-account.ts'
+import { type AccountChanges, changeAccount } from '../flows/accounts/change-account.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 

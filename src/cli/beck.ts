@@ -4,9 +4,9 @@
  * read only when they are called, so that the others answer at once.
  */
 import { Command, CommanderError } from 'commander'
-import { keepCompiled } from '../compile-cache.ts'
 import { Refusal } from '../core/errors.ts'
-import { compileInForeground } from '../orderly-exit.ts'
+import { keepCompiled } from '../process/compile-cache.ts'
+import { compileInForeground } from '../process/orderly-exit.ts'
 import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
 import { createKey, revokeKey, showKeys } from './keys.ts'
 import { migrateDatabase } from './migrate.ts'

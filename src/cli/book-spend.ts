@@ -1,10 +1,10 @@
+import { openPorts } from '../config/ports.ts'
 import { ASSET_FACTS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { formatDecimal } from '../core/money.ts'
-import { bookSpend } from '../flows/book-spend.ts'
-import { openLog } from '../log.ts'
-import { openPorts } from '../ports.ts'
+import { bookSpend } from '../flows/recovery/book-spend.ts'
+import { openLog } from '../process/log.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
 

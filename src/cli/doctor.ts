@@ -1,9 +1,9 @@
 /** `beck doctor`: looks at everything Beck stands on; each finding that is not fine says what to do. */
 import { hasLiveAccount } from '../accounts/accounts.sql.ts'
-import { type Config, readConfig } from '../config.ts'
-import { openLog } from '../log.ts'
-import { checkSigner } from '../signer-process.ts'
-import { openStore, type Store } from '../store.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { openStore, type Store } from '../config/store.ts'
+import { openLog } from '../process/log.ts'
+import { checkSigner } from '../process/signer-process.ts'
 import { clock } from './doctor/clock.ts'
 import { type Finding, messageOf, wrong } from './doctor/finding.ts'
 import { disk, keystore, nodeVersion, privateFiles, settings } from './doctor/host.ts'

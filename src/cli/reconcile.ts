@@ -1,8 +1,8 @@
+import { openPorts } from '../config/ports.ts'
 import { ASSET_FACTS, type Asset } from '../core/assets.ts'
 import { formatDecimal } from '../core/money.ts'
-import { type Proof, reconcile, unfreeze } from '../flows/reconcile.ts'
-import { openLog } from '../log.ts'
-import { openPorts } from '../ports.ts'
+import { openLog } from '../process/log.ts'
+import { type Proof, reconcile, unfreeze } from '../proof/reconcile.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 

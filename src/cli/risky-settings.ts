@@ -1,5 +1,5 @@
 /** Settings that are fine on a closed network and dangerous where real money is: told at every start, and by the doctor. */
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 
 interface Risk {
   readonly message: string

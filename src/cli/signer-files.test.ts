@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
-import { lockDirectory } from '../db/directory-lock.ts'
+import { lockDirectory } from '../db/embedded/directory-lock.ts'
 import { putBackSignerFiles, saveSignerFiles } from './signer-files.ts'
 
 const root = await mkdtemp(join(tmpdir(), 'beck-signer-files-'))

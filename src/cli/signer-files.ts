@@ -3,7 +3,7 @@ import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
-import { lockDirectory } from '../db/directory-lock.ts'
+import { lockDirectory } from '../db/embedded/directory-lock.ts'
 
 const JOURNAL = 'journal'
 const ALLOWLIST = 'allowlist.json'

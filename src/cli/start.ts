@@ -1,9 +1,9 @@
-import { readConfig } from '../config.ts'
+import { readConfig } from '../config/config.ts'
 import { Refusal } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
-import { openLog } from '../log.ts'
 import { type Beck, ROLES, startBeck } from '../main.ts'
-import { compileInForeground } from '../orderly-exit.ts'
+import { openLog } from '../process/log.ts'
+import { compileInForeground } from '../process/orderly-exit.ts'
 import { riskySettings } from './risky-settings.ts'
 import type { Terminal } from './terminal.ts'
 

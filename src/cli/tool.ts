@@ -1,8 +1,8 @@
 /** What commands beside the server share: the settings, and the database for as long as they need it. */
-import { type Config, readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { openStore, type Store } from '../config/store.ts'
 import { migrate } from '../db/migrate.ts'
-import { openLog } from '../log.ts'
-import { openStore, type Store } from '../store.ts'
+import { openLog } from '../process/log.ts'
 
 /** Works beside a running server; without one, the embedded database is started for this command. */
 export async function withStore<Result>(

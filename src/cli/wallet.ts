@@ -1,5 +1,5 @@
 import { Refusal } from '../core/errors.ts'
-import { hasSigner, runSigner } from '../signer-process.ts'
+import { hasSigner, runSigner } from '../process/signer-process.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
 

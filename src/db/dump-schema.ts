@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Database, openDatabase } from './database.ts'
-import { startCluster } from './embedded.ts'
+import { startCluster } from './embedded/embedded.ts'
 import { migrate } from './migrate.ts'
 
 const FILE = new URL('./schema.sql', import.meta.url)

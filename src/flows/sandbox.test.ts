@@ -8,7 +8,6 @@ import { newId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { findHotWallet } from '../wallets/hot-wallet.sql.ts'
 import { startMiner } from '../workers/mine.ts'
-import { meetChain } from './observe-chain.ts'
 import {
   expireInSandbox,
   mineDueBlocks,
@@ -17,6 +16,7 @@ import {
   reorganiseInSandbox,
   replaceInSandbox,
 } from './sandbox.ts'
+import { meetChain } from './watching/observe-chain.ts'
 
 const gateway = await testGateway({ freshPerChain: 20 })
 const account = await testAccount(gateway)

@@ -5,6 +5,7 @@
  */
 import type { Account } from '../accounts/account.ts'
 import type { BlockRef } from '../chains/chain.ts'
+import { findBlockHash, findChainView } from '../chains/chain-view.sql.ts'
 import { hintAt } from '../chains/simulated/hints.ts'
 import { type ChainStore, holdingKey, mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
 import { lookupOf, SIMULATED_CHAINS, type SimulatedChainName } from '../chains/simulated/network.ts'
@@ -14,12 +15,11 @@ import { invalidField, invariant, Refusal } from '../core/errors.ts'
 import type { PaymentId } from '../core/ids.ts'
 import { parseDecimal, pow10 } from '../core/money.ts'
 import type { Database, Tx } from '../db/database.ts'
-import { findBlockHash, findChainView } from '../deposits/chain-view.sql.ts'
 import { endWindow } from '../payments/end-window.sql.ts'
 import { type Payment, paymentNotFound } from '../payments/payment.ts'
 import { findPayment } from '../payments/payments.sql.ts'
 import { findHotWallet } from '../wallets/hot-wallet.sql.ts'
-import { REORGANISATION_DEPTH_MAX } from './observe-chain.ts'
+import { REORGANISATION_DEPTH_MAX } from './watching/observe-chain.ts'
 
 /** Blocks mined by one request. */
 export const SANDBOX_BLOCKS_MAX = 1_000

@@ -5,7 +5,7 @@ import { ASSET_FACTS, type ChainName } from '../core/assets.ts'
 import { formatDecimal } from '../core/money.ts'
 import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
 import type { Gateway } from '../flows/gateway.ts'
-import { type Health, readHealth } from '../flows/health.ts'
+import { type Health, readHealth } from '../flows/operation/health.ts'
 import { failure, success } from './envelope.ts'
 
 /** Monitoring of any number of probes costs one look a second. */

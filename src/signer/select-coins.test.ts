@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { vbytesOf } from '../chains/bitcoin/sign.ts'
-import { RATE_BOUNDS } from '../withdrawals/fees.ts'
+import { RATE_BOUNDS } from '../treasury/fees.ts'
 import { balance, selectCoins } from './select-coins.ts'
 
 const coinsOf = (atoms: readonly bigint[]) =>

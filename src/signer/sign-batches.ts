@@ -9,8 +9,8 @@ import {
   signDelegateCreation,
   signSweepBatch,
 } from '../chains/ethereum/sign.ts'
+import { FIRST_GAS_COST_MAX_WEI } from '../treasury/fees.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
-import { FIRST_GAS_COST_MAX_WEI } from '../withdrawals/fees.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'

@@ -2,8 +2,9 @@
  * Sweeps of Ethereum deposits to the hot wallet, and to nowhere else. Ether pays its own gas; tokens go in batches, or are
  * given the gas first. What is planned comes from the worker, but every address is derived here again.
  */
+
+import { quotedGasPrice, RATE_BOUNDS, sweepFunding, TOKEN_SWEEP_GAS_MAX } from '../treasury/fees.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
-import { quotedGasPrice, RATE_BOUNDS, sweepFunding, TOKEN_SWEEP_GAS_MAX } from '../withdrawals/fees.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'

@@ -1,6 +1,6 @@
 /** Notes rates through the day and closes days that ended. */
 import { MINUTE_MS } from '../core/time.ts'
-import { closeNextDay, recordRates } from '../flows/close-day.ts'
+import { closeNextDay, recordRates } from '../flows/balance/close-day.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { type Loop, startLoop } from './loop.ts'
 

@@ -1,7 +1,7 @@
 /** One prover a chain: after every block the books are compared with it. Any number may run; they prove the same. */
 import type { ChainPort } from '../chains/chain.ts'
 import type { Gateway } from '../flows/gateway.ts'
-import { type ProverMemory, proveBlock } from '../flows/prove-block.ts'
+import { type ProverMemory, proveBlock } from '../proof/prove-block.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 export function startProver(gateway: Gateway, port: ChainPort, options: { idleMs?: number } = {}): Loop {

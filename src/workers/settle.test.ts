@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testPayment } from '../../test/gateway.ts'
 import { tellStory } from '../../test/story.ts'
-import { refundPayment } from '../flows/request-withdrawal.ts'
-import { storeFeeRates } from '../withdrawals/fee-rates.sql.ts'
+import { refundPayment } from '../flows/withdrawals/request-withdrawal.ts'
+import { storeFeeRates } from '../treasury/fee-rates.sql.ts'
 import { type SetAside, settleNext } from './settle.ts'
 
 const COIN = 100_000_000n

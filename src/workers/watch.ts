@@ -1,9 +1,9 @@
 /** One watcher a chain: takes the lead when nobody has it, looks again and again, and steps back when another leads. */
 import { hostname } from 'node:os'
 import type { ChainPort } from '../chains/chain.ts'
-import { type Lease, releaseLease, StaleLease, takeLease } from '../deposits/chain-view.sql.ts'
+import { type Lease, releaseLease, StaleLease, takeLease } from '../chains/chain-view.sql.ts'
 import type { Gateway } from '../flows/gateway.ts'
-import { meetChain, observeChain } from '../flows/observe-chain.ts'
+import { meetChain, observeChain } from '../flows/watching/observe-chain.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 /** @param options.idleMs - Pause between two looks at a chain that brought nothing new. */

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import test from 'node:test'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 
 const PAGES = [...(await Array.fromAsync(glob(['*.md', 'docs/**/*.{md,txt}', 'sdk/*.md']))).sort()]
 const texts = new Map<string, string>()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { wishBump } from '../../src/withdrawals/signed-transactions.sql.ts'
+import { wishBump } from '../../src/treasury/signed-transactions.sql.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
 import { payoutRoad } from './payout-road.ts'
 

@@ -1,7 +1,7 @@
 /** What sweeps leave of the gas that their addresses were given, on a chain without EIP-7702; the books proven after every turn. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { reconcile } from '../../src/flows/reconcile.ts'
+import { reconcile } from '../../src/proof/reconcile.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 
 const GWEI = 10n ** 9n

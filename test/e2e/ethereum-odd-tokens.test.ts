@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { proveBlock } from '../../src/flows/prove-block.ts'
+import { proveBlock } from '../../src/proof/prove-block.ts'
 import { payOnce, signAll } from '../payouts.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 

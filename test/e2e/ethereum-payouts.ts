@@ -1,7 +1,7 @@
 /** Withdrawals on a real Anvil with the real signer: each turn signs, sends, follows and looks, so nothing waits. */
 import assert from 'node:assert/strict'
 import type { Asset } from '../../src/core/assets.ts'
-import { requestWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import { requestWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import type { Signer } from '../../src/signer/signer.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'

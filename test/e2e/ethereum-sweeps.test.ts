@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Asset } from '../../src/core/assets.ts'
-import { reconcile } from '../../src/flows/reconcile.ts'
+import { reconcile } from '../../src/proof/reconcile.ts'
 import { testApp } from '../api.ts'
 import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { quoteWithdrawal } from '../../src/flows/request-withdrawal.ts'
+import { quoteWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
 import { withdrawalView } from '../../src/withdrawals/withdrawal-view.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 

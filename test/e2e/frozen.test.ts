@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createSimulatedChain } from '../../src/chains/simulated/simulated-chain.ts'
-import { reconcile } from '../../src/flows/reconcile.ts'
+import { reconcile } from '../../src/proof/reconcile.ts'
 import { startReceiver, testInstallation } from '../installation.ts'
 import { standsStill } from '../suspend.ts'
 import { until } from '../wait-for.ts'

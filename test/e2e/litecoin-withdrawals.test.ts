@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { bech32, bech32m } from '@scure/base'
 import { formatDecimal } from '../../src/core/money.ts'
-import { quoteWithdrawal, refundPayment } from '../../src/flows/request-withdrawal.ts'
-import { wishBump } from '../../src/withdrawals/signed-transactions.sql.ts'
+import { quoteWithdrawal, refundPayment } from '../../src/flows/withdrawals/request-withdrawal.ts'
+import { wishBump } from '../../src/treasury/signed-transactions.sql.ts'
 import { payoutRoad } from './payout-road.ts'
 
 const road = await payoutRoad('litecoin')

@@ -1,6 +1,6 @@
 /** A node that is away for longer than a view may be old, and back later. */
 import assert from 'node:assert/strict'
-import { VIEW_AGE_MS_MAX } from '../../src/deposits/view-age.ts'
+import { VIEW_AGE_MS_MAX } from '../../src/chains/view-age.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import { markWindowsOver } from '../../src/payments/payments.sql.ts'
 import { call, testApp, testMerchant } from '../api.ts'

@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { riskySettings } from '../risky-settings.ts'
 import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
 

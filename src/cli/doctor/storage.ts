@@ -1,8 +1,8 @@
 /** The database, its schema and clock, and whether the secret key is the one that it was made with. */
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
+import { secretKeyFile } from '../../config/secret-key.ts'
+import type { Store } from '../../config/store.ts'
 import { findUnfinishedRestore, readMigrations } from '../../db/migrate.ts'
-import { secretKeyFile } from '../../secret-key.ts'
-import type { Store } from '../../store.ts'
 import { currentWallets } from '../../wallets/wallets.sql.ts'
 import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
 

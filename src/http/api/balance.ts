@@ -1,6 +1,6 @@
 /** What the merchant has. */
 import { Type } from 'typebox'
-import { readBalance } from '../../flows/read-balance.ts'
+import { readBalance } from '../../flows/balance/read-balance.ts'
 import { type Route, read } from '../route.ts'
 import { AssetName, FiatAmount, FiatName, Fields } from '../schemas.ts'
 

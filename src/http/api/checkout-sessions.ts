@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { FIAT_CURRENCIES } from '../../core/assets.ts'
 import { showId } from '../../core/ids.ts'
-import { checkoutUrl, createSession } from '../../flows/checkout.ts'
+import { checkoutUrl, createSession } from '../../flows/checkout/checkout.ts'
 import { readPrice } from '../price.ts'
 import { type Route, write } from '../route.ts'
 import { Email, Fields, Id, OneOf, Reference } from '../schemas.ts'

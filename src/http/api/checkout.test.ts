@@ -3,7 +3,7 @@ import test from 'node:test'
 import { call, testApp, testKey, testMerchant } from '../../../test/api.ts'
 import { testGateway } from '../../../test/gateway.ts'
 import { newPublicId, readId, showId } from '../../core/ids.ts'
-import { openPaymentLink, readCheckout } from '../../flows/checkout.ts'
+import { openPaymentLink, readCheckout } from '../../flows/checkout/checkout.ts'
 
 const gateway = await testGateway()
 const { db } = gateway

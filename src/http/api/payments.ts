@@ -4,10 +4,10 @@ import { FIAT_CURRENCIES } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
-import { cancelPayment } from '../../flows/cancel-payment.ts'
-import { createPayment } from '../../flows/create-payment.ts'
-import { drawPayment, readPayment } from '../../flows/read-payment.ts'
-import { acceptPayment } from '../../flows/resolve-payment.ts'
+import { cancelPayment } from '../../flows/payments/cancel-payment.ts'
+import { createPayment } from '../../flows/payments/create-payment.ts'
+import { drawPayment, readPayment } from '../../flows/payments/read-payment.ts'
+import { acceptPayment } from '../../flows/payments/resolve-payment.ts'
 import {
   type ListedPayment as ListedRow,
   listPayments,

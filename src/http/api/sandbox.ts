@@ -1,7 +1,7 @@
 /** What test accounts can make happen on the simulated chain. */
 import { Type } from 'typebox'
 import { NETWORKS } from '../../core/assets.ts'
-import { drawPayment } from '../../flows/read-payment.ts'
+import { drawPayment } from '../../flows/payments/read-payment.ts'
 import {
   expireInSandbox,
   mineInSandbox,

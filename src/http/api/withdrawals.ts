@@ -4,9 +4,13 @@ import type { Account } from '../../accounts/account.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
 import { readId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
-import { awaitBroadcast } from '../../flows/await-broadcast.ts'
 import type { Gateway } from '../../flows/gateway.ts'
-import { quoteWithdrawal, refundPayment, requestWithdrawal } from '../../flows/request-withdrawal.ts'
+import { awaitBroadcast } from '../../flows/withdrawals/await-broadcast.ts'
+import {
+  quoteWithdrawal,
+  refundPayment,
+  requestWithdrawal,
+} from '../../flows/withdrawals/request-withdrawal.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
 import { listRecentWithdrawals } from '../../withdrawals/withdrawals.sql.ts'

@@ -3,16 +3,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isAsset } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { readId, type SessionId } from '../../core/ids.ts'
-import { cancelCheckout, pickCoin } from '../../flows/checkout.ts'
-import { requireFiatAmount } from '../../flows/fiat-amount.ts'
+import { cancelCheckout, pickCoin } from '../../flows/checkout/checkout.ts'
 import {
   type BuyerTransaction,
   findBuyerTransaction,
   readTransactionId,
-} from '../../flows/find-buyer-transaction.sql.ts'
+} from '../../flows/checkout/find-buyer-transaction.sql.ts'
+import { offerCoins } from '../../flows/checkout/offer-coins.ts'
+import { readCheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Gateway } from '../../flows/gateway.ts'
-import { offerCoins } from '../../flows/offer-coins.ts'
-import { readCheckoutPage } from '../../flows/read-checkout-page.ts'
+import { requireFiatAmount } from '../../flows/payments/fiat-amount.ts'
 import { readAmount } from './amount.ts'
 import { type Form, queryValue, requireOwnPage } from './forms.ts'
 import { fillText } from './html.ts'

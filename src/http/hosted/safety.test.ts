@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
 import { showId } from '../../core/ids.ts'
-import { changeAccount } from '../../flows/change-account.ts'
+import { changeAccount } from '../../flows/accounts/change-account.ts'
 import { loadWebFiles } from './web-files.ts'
 
 const PAYLOADS = [

@@ -6,7 +6,7 @@ import { testApp } from '../../../test/api.ts'
 import { testAccount, testGateway } from '../../../test/gateway.ts'
 import { NO_LIMITS, pathOf, testHosted } from '../../../test/hosted.ts'
 import { OutsideFailure } from '../../core/errors.ts'
-import { createSession } from '../../flows/checkout.ts'
+import { createSession } from '../../flows/checkout/checkout.ts'
 
 const { story, open, get, post, app } = await testHosted()
 const { gateway } = story

@@ -1,5 +1,5 @@
+import type * as real from '../../../src/chains/chain-view.sql.ts'
 import { OutsideFailure } from '../../../src/core/errors.ts'
-import type * as real from '../../../src/deposits/chain-view.sql.ts'
 import { type ChainRow, existing, run, type Tables } from './tables.ts'
 
 const LEASE_MS = 6_000

@@ -1,4 +1,4 @@
-import type * as real from '../../../src/flows/check-ether.sql.ts'
+import type * as real from '../../../src/flows/watching/check-ether.sql.ts'
 
 /** The simulated chains show every coin's transaction: nothing is ever looked for besides. */
 const never = async (): Promise<never> => {

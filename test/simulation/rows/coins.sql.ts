@@ -1,4 +1,4 @@
-import type * as real from '../../../src/withdrawals/coins.sql.ts'
+import type * as real from '../../../src/treasury/coins.sql.ts'
 import { run } from './tables.ts'
 
 export const recordCoins: typeof real.recordCoins = (tx, chain, block, isOurs) =>

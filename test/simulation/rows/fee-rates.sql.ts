@@ -1,4 +1,4 @@
-import type * as real from '../../../src/withdrawals/fee-rates.sql.ts'
+import type * as real from '../../../src/treasury/fee-rates.sql.ts'
 import { run } from './tables.ts'
 
 export const findFeeRates: typeof real.findFeeRates = (db, chain) =>

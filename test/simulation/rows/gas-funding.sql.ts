@@ -1,4 +1,4 @@
-import type * as real from '../../../src/withdrawals/gas-funding.sql.ts'
+import type * as real from '../../../src/treasury/gas-funding.sql.ts'
 
 /** Simulated payouts leave from chains with outputs: nobody needs gas. */
 export const recordGasFunding: typeof real.recordGasFunding = async () => {}

@@ -1,4 +1,4 @@
-import type * as real from '../../../src/flows/own-addresses.sql.ts'
+import type * as real from '../../../src/flows/watching/own-addresses.sql.ts'
 import { existing, hex, run } from './tables.ts'
 
 export const matchOwnAddresses: typeof real.matchOwnAddresses = (db, _chain, transactions) =>

@@ -1,4 +1,4 @@
-import type * as real from '../../../src/flows/prove-block.sql.ts'
+import type * as real from '../../../src/proof/prove-block.sql.ts'
 import { existing, run } from './tables.ts'
 
 /** Nobody proves blocks in memory, where the checker compares everything after every step: each counts as proven. */

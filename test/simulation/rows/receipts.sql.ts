@@ -1,5 +1,5 @@
 import { GATEWAY } from '../../../src/ledger/journal.ts'
-import type * as real from '../../../src/withdrawals/receipts.sql.ts'
+import type * as real from '../../../src/treasury/receipts.sql.ts'
 import { existing, run } from './tables.ts'
 
 export const recordReceipts: typeof real.recordReceipts = (tx, _chain, txKey, outputs, blockHeight) =>

@@ -1,5 +1,5 @@
 import type { Asset } from '../../../src/core/assets.ts'
-import type * as real from '../../../src/withdrawals/senders.sql.ts'
+import type * as real from '../../../src/treasury/senders.sql.ts'
 import { run } from './tables.ts'
 
 export const raiseNonce: typeof real.raiseNonce = (db, _chain, sender, confirmed) =>

@@ -1,4 +1,4 @@
-import type * as real from '../../../src/withdrawals/signed-transactions.sql.ts'
+import type * as real from '../../../src/treasury/signed-transactions.sql.ts'
 import { existing, run, type SignedRow, type Tables } from './tables.ts'
 
 const change = (tables: Tables, txid: string, to: Partial<SignedRow>): void =>

@@ -1,4 +1,4 @@
-import type * as real from '../../../src/withdrawals/sweeps.sql.ts'
+import type * as real from '../../../src/treasury/sweeps.sql.ts'
 
 /** Nothing is swept in a story. */
 export const listSweepCandidates: typeof real.listSweepCandidates = async () => []

@@ -11,8 +11,8 @@ import type { Database, Queryable, Tx } from '../../../src/db/database.ts'
 import type { Deposit } from '../../../src/deposits/deposit.ts'
 import type { Transfer } from '../../../src/ledger/journal.ts'
 import type { Payment } from '../../../src/payments/payment.ts'
+import type { Settling } from '../../../src/treasury/signed-transactions.sql.ts'
 import type { Branch } from '../../../src/wallets/derivation.ts'
-import type { Settling } from '../../../src/withdrawals/signed-transactions.sql.ts'
 import type { Withdrawal } from '../../../src/withdrawals/withdrawal.ts'
 
 export interface AddressRow {

@@ -1,0 +1,75 @@
+/** The database that the settings name: an external one, or the embedded one of the data directory. */
+
+import { Refusal, withoutCredentials } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { openSecrets, type Secrets } from '../core/secrets.ts'
+import { type Database, openDatabase } from '../db/database.ts'
+import type { HolderKind } from '../db/embedded/directory-lock.ts'
+import { borrowCluster, startCluster } from '../db/embedded/embedded.ts'
+import type { Config } from './config.ts'
+import { keepSecretKey } from './secret-key.ts'
+
+export interface Store {
+  readonly db: Database
+  readonly secrets: Secrets
+  /** For the signer, a process of its own. */
+  readonly url: string
+  readonly secretKey: Buffer
+  /** How people call this database. */
+  readonly name: string
+  close(): Promise<void>
+}
+
+const DATABASE = 'postgres'
+const CONNECTIONS_MAX = 20
+
+/** What disks say of a folder that cannot be worked in; SQLite, which locks it, in words of its own. */
+const UNUSABLE =
+  /EACCES|EPERM|EROFS|ENOSPC|EDQUOT|ENOTDIR|No space left|unable to open database|readonly database|is full/
+
+/**
+ * @param kind - A server owns the embedded database; a tool uses the running server's or starts it for a moment.
+ * @throws {Refusal} `data_directory_unusable`, and whatever keeps PostgreSQL from running.
+ */
+export async function openStore(config: Config, log: Log, kind: HolderKind): Promise<Store> {
+  try {
+    return await open(config, log, kind)
+  } catch (error) {
+    if (error instanceof Refusal || !(error instanceof Error) || !UNUSABLE.test(error.message)) throw error
+    throw new Refusal(
+      'unavailable',
+      'data_directory_unusable',
+      `the data directory ${config.dataDir} cannot be used by this user (${error.message}); make room or give it to him (chown -R), run Beck as its owner, or set BECK_DATA_DIR`,
+    )
+  }
+}
+
+async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> {
+  const place = { dataDir: config.dataDir, log }
+  const cluster = config.databaseUrl
+    ? null
+    : await (kind === 'server' ? startCluster(place) : borrowCluster(place))
+  try {
+    const url = config.databaseUrl ?? cluster?.url(DATABASE) ?? ''
+    const secretKey = config.secretKey ?? (await keepSecretKey(config.dataDir))
+    const db = openDatabase(
+      kind === 'server'
+        ? { url, connectionsMax: CONNECTIONS_MAX }
+        : { url, connectionsMax: 2, applicationName: 'beck-tool' },
+    )
+    return {
+      db,
+      secrets: openSecrets(secretKey),
+      url,
+      secretKey,
+      name: config.databaseUrl ? withoutCredentials(config.databaseUrl) : `embedded in ${config.dataDir}`,
+      async close() {
+        await db.close()
+        await cluster?.stop()
+      },
+    }
+  } catch (error) {
+    await cluster?.stop()
+    throw error
+  }
+}

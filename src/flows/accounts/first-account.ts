@@ -1,0 +1,32 @@
+/** The very first start leaves something to try Beck with: a test account and a key to it. */
+import type { Account } from '../../accounts/account.ts'
+import { insertAccount, lockAccounts } from '../../accounts/accounts.sql.ts'
+import { SCOPES } from '../../accounts/api-key.ts'
+import { createApiKey } from '../../accounts/api-keys.sql.ts'
+import type { Gateway } from '../gateway.ts'
+
+export interface FirstAccount {
+  readonly account: Account
+  /** Shown once; only its hash is kept. */
+  readonly key: string
+}
+
+/** Null when there is any account already. Of several processes that start at once, one makes it. */
+export function openFirstAccount(gateway: Pick<Gateway, 'db'>): Promise<FirstAccount | null> {
+  return gateway.db.transaction(async (tx) => {
+    if (await lockAccounts(tx)) return null
+    const account = await insertAccount(tx, {
+      name: 'Test',
+      email: 'test@example.com',
+      mode: 'test',
+      currency: 'USD',
+    })
+    const { key } = await createApiKey(tx, {
+      accountId: account.id,
+      mode: account.mode,
+      name: 'First key',
+      scopes: SCOPES,
+    })
+    return { account, key }
+  })
+}

@@ -1,0 +1,91 @@
+/**
+ * The end of a UTC day: what every merchant had then, valued at the day's last rates, is kept for the balance series.
+ * What is kept never changes. A day that ended while nobody was there to close it is closed later, as exactly.
+ */
+import { ASSETS, FIAT_CURRENCIES, type Fiat, MODES, type Mode } from '../../core/assets.ts'
+import { Refusal } from '../../core/errors.ts'
+import type { AccountId } from '../../core/ids.ts'
+import type { Queryable } from '../../db/database.ts'
+import {
+  type DailyBalance,
+  insertDailyBalances,
+  listDaysToClose,
+  markDayClosed,
+} from '../../ledger/daily-balances.sql.ts'
+import { type DailyRate, listClosingRates, recordDailyRates } from '../../rates/daily-rates.sql.ts'
+import { fiatValue } from '../../rates/quote.ts'
+import type { Rate } from '../../rates/rates.ts'
+import type { Gateway } from '../gateway.ts'
+import { listAccountIds, listBalancesAt } from './balance.sql.ts'
+
+const ACCOUNTS_AT_ONCE = 200
+
+/** Notes the present rates as the latest of today. A pair that has no rate now keeps the one it had. */
+export async function recordRates(gateway: Pick<Gateway, 'db' | 'rates'>): Promise<void> {
+  for (const mode of MODES) {
+    const rates = ASSETS.flatMap((asset) =>
+      FIAT_CURRENCIES.flatMap((fiat) => rateOrNone(() => gateway.rates[mode].rate(asset, fiat))),
+    )
+    await recordDailyRates(gateway.db, mode, rates)
+  }
+}
+
+function rateOrNone(read: () => Rate): Rate[] {
+  try {
+    return [read()]
+  } catch (error) {
+    if (error instanceof Refusal && error.kind === 'unavailable') return []
+    throw error
+  }
+}
+
+/**
+ * Closes the oldest day that waits for it. Two workers that close the same day keep the same rows.
+ *
+ * @returns Whether a day was closed, so that there may be another.
+ */
+export async function closeNextDay(gateway: Pick<Gateway, 'db' | 'log'>): Promise<boolean> {
+  const [day] = await listDaysToClose(gateway.db)
+  if (!day) return false
+  let after: AccountId | null = null
+  for (;;) {
+    const accountIds: AccountId[] = await listAccountIds(gateway.db, after, ACCOUNTS_AT_ONCE)
+    if (accountIds.length === 0) break
+    after = accountIds.at(-1) ?? null
+    await insertDailyBalances(gateway.db, day, await closesOf(gateway.db, day, accountIds))
+  }
+  await markDayClosed(gateway.db, day)
+  gateway.log.debug({ day }, 'the day is closed')
+  return true
+}
+
+/**
+ * What accounts had when a day ended, in every currency. Each coin's value rounds down, as everywhere that balances are
+ * shown; a coin that nobody could price in the month before counts nothing.
+ */
+export async function closesOf(
+  db: Queryable,
+  day: string,
+  accountIds: readonly AccountId[],
+): Promise<DailyBalance[]> {
+  const rates = await listClosingRates(db, day)
+  const closes = new Map<string, DailyBalance>()
+  for (const held of await listBalancesAt(db, day, accountIds)) {
+    for (const currency of FIAT_CURRENCIES) {
+      const rate = closingRate(rates, held.mode, held.asset, currency)
+      const value = (atoms: bigint) => (rate ? fiatValue(atoms, held.asset, rate.ratio) : 0n)
+      const key = `${held.accountId} ${currency}`
+      const sum = closes.get(key)
+      closes.set(key, {
+        accountId: held.accountId,
+        currency,
+        availableMinor: (sum?.availableMinor ?? 0n) + value(held.availableAtoms),
+        pendingMinor: (sum?.pendingMinor ?? 0n) + value(held.pendingAtoms),
+      })
+    }
+  }
+  return [...closes.values()]
+}
+
+const closingRate = (rates: readonly DailyRate[], mode: Mode, asset: string, fiat: Fiat) =>
+  rates.find((rate) => rate.mode === mode && rate.asset === asset && rate.fiat === fiat)

@@ -1,0 +1,134 @@
+/** What a merchant has: per coin to the atom, in fiat at live rates, and how that went over the last 30 days. */
+import type { Account } from '../../accounts/account.ts'
+import { ASSET_FACTS, ASSETS, type Asset, type Fiat } from '../../core/assets.ts'
+import { Refusal } from '../../core/errors.ts'
+import { fiatToNumber, formatDecimal } from '../../core/money.ts'
+import type { Ratio } from '../../core/ratio.ts'
+import type { Queryable } from '../../db/database.ts'
+import { listClosingRates } from '../../rates/daily-rates.sql.ts'
+import { fiatValue } from '../../rates/quote.ts'
+import type { Gateway } from '../gateway.ts'
+import { type BalanceNow, readBalanceNow } from './balance.sql.ts'
+import { type PastFigure, readPast } from './past-balance.ts'
+
+export interface Figure {
+  readonly value: number
+  /** 30 days ago. */
+  readonly previous: number
+  /** 30 days, oldest first, today last. */
+  readonly series: readonly { readonly date: string; readonly value: number }[]
+}
+
+export interface BalanceView {
+  readonly currency: Fiat
+  readonly total: Figure
+  readonly available: Figure
+  readonly pending: Figure
+  readonly pending_count: number
+  readonly assets: readonly AssetBalance[]
+}
+
+export interface AssetBalance {
+  readonly asset: Asset
+  readonly available_atoms: string
+  readonly available: string
+  readonly available_fiat: number
+  readonly pending_atoms: string
+  readonly pending: string
+  readonly pending_fiat: number
+  readonly unresolved_atoms: string
+  readonly unresolved: string
+}
+
+/**
+ * The account's balance. Fiat is an estimate: each coin's value at the live rate, rounded down, and the sums of these.
+ * `total` is available and pending; what is held for a withdrawal or unresolved is in neither.
+ *
+ * @throws {Refusal} `unavailable`, `no_rate`, when the account has a coin that has neither a live rate nor one of the last
+ *   month.
+ */
+export async function readBalance(
+  gateway: Pick<Gateway, 'rates'>,
+  db: Queryable,
+  account: Account,
+): Promise<BalanceView> {
+  const now = await readBalanceNow(db, account.id)
+  const past = await readPast(db, account, now.today)
+  const rateOf = await ratesFor(gateway, db, account, now)
+
+  let availableMinor = 0n
+  let pendingMinor = 0n
+  const assets = ASSETS.map((asset) => {
+    const amounts = amountsOf(now, asset)
+    const value = (atoms: bigint) => (atoms === 0n ? 0n : fiatValue(atoms, asset, rateOf(asset)))
+    const decimal = (atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[asset].decimals)
+    const values = { available: value(amounts.available), pending: value(amounts.pending) }
+    availableMinor += values.available
+    pendingMinor += values.pending
+    return {
+      asset,
+      available_atoms: amounts.available.toString(),
+      available: decimal(amounts.available),
+      available_fiat: fiatToNumber(values.available),
+      pending_atoms: amounts.pending.toString(),
+      pending: decimal(amounts.pending),
+      pending_fiat: fiatToNumber(values.pending),
+      unresolved_atoms: amounts.unresolved.toString(),
+      unresolved: decimal(amounts.unresolved),
+    }
+  })
+  const figure = ({ previous, series }: PastFigure, minor: bigint): Figure => {
+    const value = fiatToNumber(minor)
+    return { value, previous, series: [...series, { date: now.today, value }] }
+  }
+  return {
+    currency: account.currency,
+    total: figure(past.total, availableMinor + pendingMinor),
+    available: figure(past.available, availableMinor),
+    pending: figure(past.pending, pendingMinor),
+    pending_count: now.pending.reduce((count, row) => count + row.deposits, 0),
+    assets,
+  }
+}
+
+function amountsOf(now: BalanceNow, asset: Asset) {
+  const held = (kind: string) => now.held.find((row) => row.asset === asset && row.kind === kind)?.atoms ?? 0n
+  return {
+    available: held('available'),
+    pending: now.pending.find((row) => row.asset === asset)?.atoms ?? 0n,
+    unresolved: held('unresolved'),
+  }
+}
+
+/** Live rates of what the account has; where one is missing, the last one that was known. */
+async function ratesFor(
+  gateway: Pick<Gateway, 'rates'>,
+  db: Queryable,
+  account: Account,
+  now: BalanceNow,
+): Promise<(asset: Asset) => Ratio> {
+  const needed = new Set([
+    ...now.held.filter((row) => row.kind === 'available' && row.atoms > 0n).map((row) => row.asset),
+    ...now.pending.map((row) => row.asset),
+  ])
+  const live = new Map<Asset, Ratio>()
+  let refusal: Refusal | undefined
+  for (const asset of needed) {
+    try {
+      live.set(asset, gateway.rates[account.mode].rate(asset, account.currency).ratio)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      refusal = error
+    }
+  }
+  const last = refusal ? await listClosingRates(db, now.today) : []
+  return (asset) => {
+    const known =
+      live.get(asset) ??
+      last.find(
+        (rate) => rate.mode === account.mode && rate.asset === asset && rate.fiat === account.currency,
+      )?.ratio
+    if (!known) throw refusal
+    return known
+  }
+}

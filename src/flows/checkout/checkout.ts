@@ -1,0 +1,268 @@
+/**
+ * Checkout: from a session to a payment.
+ *
+ * A merchant's server creates a session ({@link createSession}), or a visitor opens a payment link
+ * ({@link openPaymentLink}); both lead to `/checkout/{cs_…}`. There the buyer picks a coin ({@link pickCoin}), which
+ * locks a rate and makes a payment. He may change the coin, or ask for a new quote after the window, as long as
+ * nothing was seen; the payment he leaves is cancelled and its address stays watched. Where a session stands is
+ * always read from its payment ({@link readCheckout}), so that it can never say another thing.
+ *
+ * A buyer brings the session's id alone: it is 128 random bits and lets him in. The flows that write run in the
+ * caller's transaction; after its commit the caller wakes `deliver` and `addresses`.
+ */
+import type { Account } from '../../accounts/account.ts'
+import { findAccount } from '../../accounts/accounts.sql.ts'
+import { countPaymentLinkUse, findPaymentLink } from '../../checkout/payment-links.sql.ts'
+import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
+import { type CheckoutSession, type SessionStatus, sessionStatus } from '../../checkout/session.ts'
+import {
+  findSession,
+  insertSession,
+  lockSession,
+  markSessionCancelled,
+  type SessionNow,
+  setSessionPayment,
+} from '../../checkout/sessions.sql.ts'
+import type { Asset, Fiat } from '../../core/assets.ts'
+import { invalidField, invariant, Refusal } from '../../core/errors.ts'
+import { type PaymentLinkId, type SessionId, showId } from '../../core/ids.ts'
+import type { Queryable, Tx } from '../../db/database.ts'
+import { listDeposits } from '../../deposits/deposits.sql.ts'
+import { upsertCustomer } from '../../payments/customers.sql.ts'
+import { hasFunds } from '../../payments/decide.ts'
+import type { Payment } from '../../payments/payment.ts'
+import { findPayment } from '../../payments/payments.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { cancelPayment } from '../payments/cancel-payment.ts'
+import { createPayment } from '../payments/create-payment.ts'
+import { requireFiatAmount } from '../payments/fiat-amount.ts'
+
+export interface SessionRequest {
+  /** Null: the buyer is asked for an amount. */
+  readonly amountMinor: bigint | null
+  /** Null: the account's settlement currency. */
+  readonly currency: Fiat | null
+  readonly label: string | null
+  readonly reference: string | null
+  readonly customerEmail: string | null
+  readonly successUrl: string | null
+  readonly cancelUrl: string | null
+}
+
+/**
+ * Makes a session for a merchant's server, and the customer of its email.
+ *
+ * @throws {Refusal} `invalid` for a redirect that is not an http(s) URL; `unprocessable` for a price that this gateway
+ *   does not take.
+ */
+export async function createSession(
+  gateway: Pick<Gateway, 'settings'>,
+  tx: Tx,
+  account: Account,
+  request: SessionRequest,
+): Promise<CheckoutSession> {
+  const currency = request.currency ?? account.currency
+  if (request.amountMinor !== null) {
+    requireFiatAmount(gateway.settings, { fiatMinor: request.amountMinor, currency }, 'amount')
+  }
+  const redirect = (field: string, url: string | null) => (url === null ? null : parseRedirectUrl(field, url))
+  const draft = {
+    ...request,
+    accountId: account.id,
+    currency,
+    successUrl: redirect('success_url', request.successUrl),
+    cancelUrl: redirect('cancel_url', request.cancelUrl),
+    paymentLinkId: null,
+  }
+  if (request.customerEmail !== null) await upsertCustomer(tx, account.id, request.customerEmail)
+  return insertSession(tx, draft)
+}
+
+/** Where the buyer is sent: `{checkout_url}/{cs_…}` of the contract. */
+export const checkoutUrl = (gateway: Pick<Gateway, 'settings'>, id: SessionId): string =>
+  `${gateway.settings.publicUrl}/checkout/${showId('cs', id)}`
+
+/** The hosted page of a link: `{pay_url}/{plink_…}` of the contract. */
+export const paymentLinkUrl = (gateway: Pick<Gateway, 'settings'>, id: PaymentLinkId): string =>
+  `${gateway.settings.publicUrl}/pay/${showId('plink', id)}`
+
+/**
+ * A visit to a payment link: counts a use and starts a session.
+ *
+ * @throws {Refusal} `not_found`, `payment_link_not_found`; `conflict`, `payment_link_disabled`.
+ */
+export async function openPaymentLink(tx: Tx, id: PaymentLinkId): Promise<CheckoutSession> {
+  const link = await findPaymentLink(tx, id)
+  if (!link) throw new Refusal('not_found', 'payment_link_not_found', 'there is no such payment link')
+  if (!(await countPaymentLinkUse(tx, link))) throw linkDisabled()
+  return insertSession(tx, {
+    accountId: link.accountId,
+    amountMinor: link.amountMinor,
+    currency: link.currency,
+    label: link.label,
+    reference: null,
+    customerEmail: null,
+    successUrl: null,
+    cancelUrl: null,
+    paymentLinkId: link.id,
+  })
+}
+
+export interface Checkout {
+  readonly account: Account
+  readonly session: CheckoutSession
+  readonly status: SessionStatus
+  /** Of the coin picked last; null while none was. */
+  readonly payment: Payment | null
+  /** Where to send the buyer: the session's own, else the account's, else nowhere. */
+  readonly successUrl: string | null
+  readonly cancelUrl: string | null
+  /** The database's clock: what countdowns run on. */
+  readonly now: Date
+}
+
+/** All that the hosted page is drawn from; null when there is no such session. */
+export async function readCheckout(db: Queryable, id: SessionId): Promise<Checkout | null> {
+  const found = await findSession(db, id)
+  return found && complete(db, found)
+}
+
+async function complete(db: Queryable, { session, now }: SessionNow): Promise<Checkout> {
+  const account = await findAccount(db, session.accountId)
+  invariant(account, `session ${session.id} belongs to no account`)
+  const payment = session.paymentId && (await findPayment(db, session.accountId, session.paymentId))
+  return {
+    account,
+    session,
+    status: sessionStatus(session, payment?.status ?? null, now),
+    payment,
+    successUrl: session.successUrl ?? account.successUrl,
+    cancelUrl: session.cancelUrl ?? account.cancelUrl,
+    now,
+  }
+}
+
+export interface CoinChoice {
+  readonly asset: Asset
+  /** What the buyer typed, where the session leaves the amount open; null to keep what he typed before. */
+  readonly amountMinor: bigint | null
+  /** What the buyer typed, where the session has no email of its own. */
+  readonly email: string | null
+}
+
+/**
+ * The buyer picks a coin, changes it, or asks for a new quote. Picking what is already quoted changes nothing, so a
+ * form sent twice makes one payment.
+ *
+ * @returns The session's payment, `pending`.
+ * @throws {Refusal} `not_found`, `session_not_found`; `conflict`: `session_ended`, `payment_in_progress` once funds were
+ *   seen, late ones too, `payment_link_disabled`; `invalid`, `amount_required`; and all that creating a payment refuses.
+ */
+export async function pickCoin(
+  gateway: Gateway,
+  tx: Tx,
+  id: SessionId,
+  choice: CoinChoice,
+): Promise<Payment> {
+  const { account, session, payment, now } = await lockOpenCheckout(tx, id)
+  const request = {
+    asset: choice.asset,
+    fiatMinor: amountOf(session, payment, choice),
+    fiatCurrency: session.currency,
+    reference: session.reference,
+    customerEmail: session.customerEmail ?? choice.email ?? payment?.customerEmail ?? null,
+    metadata: null,
+    checkoutSessionId: session.id,
+  }
+  const { fiatMinor, fiatCurrency: currency } = request
+  requireFiatAmount(gateway.settings, { fiatMinor, currency }, 'amount')
+  if (payment && isSameQuote(payment, request) && payment.expiresAt > now) return payment
+  await requireActiveLink(tx, session)
+  await leavePayment(tx, payment)
+  const made = await createPayment(gateway, tx, account, request)
+  await setSessionPayment(tx, session, made.id)
+  return made
+}
+
+/**
+ * The buyer gives up. His pending payment is cancelled, its address stays watched.
+ *
+ * @throws {Refusal} `not_found`, `session_not_found`; `conflict`: `session_ended`, `payment_in_progress`.
+ */
+export async function cancelCheckout(tx: Tx, id: SessionId): Promise<void> {
+  const { session, payment } = await lockOpenCheckout(tx, id)
+  await leavePayment(tx, payment)
+  await markSessionCancelled(tx, session)
+}
+
+async function lockOpenCheckout(tx: Tx, id: SessionId): Promise<Checkout> {
+  const found = await lockSession(tx, id)
+  if (!found) throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
+  const checkout = await complete(tx, found)
+  if (checkout.status !== 'open') {
+    throw new Refusal('conflict', 'session_ended', `this checkout is ${checkout.status}; start a new one`)
+  }
+  return checkout
+}
+
+function amountOf(session: CheckoutSession, payment: Payment | null, choice: CoinChoice): bigint {
+  const amount = session.amountMinor ?? choice.amountMinor ?? payment?.fiatMinor
+  if (amount !== undefined) return amount
+  throw invalidField(
+    'amount',
+    'amount_required',
+    'this checkout has no price of its own: an amount is needed',
+  )
+}
+
+const isSameQuote = (
+  payment: Payment,
+  request: Pick<Payment, 'asset' | 'fiatMinor' | 'customerEmail'>,
+): boolean =>
+  payment.status === 'pending' &&
+  payment.asset === request.asset &&
+  payment.fiatMinor === request.fiatMinor &&
+  payment.customerEmail === request.customerEmail
+
+/**
+ * Nothing that was seen is ever left: a payment with funds goes its own way to the end. One that ended with funds that
+ * came late is not left either: whoever paid would be asked to pay again, and not be told of what he paid.
+ */
+async function leavePayment(tx: Tx, payment: Payment | null): Promise<void> {
+  if (!payment) return
+  switch (payment.status) {
+    case 'expired':
+    case 'failed':
+    case 'cancelled': {
+      const deposits = await listDeposits(tx, payment.accountId, payment.id)
+      if (hasFunds(payment, deposits)) throw paymentInProgress()
+      return
+    }
+  }
+  try {
+    await cancelPayment(tx, payment.accountId, payment.id)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.reason !== 'payment_not_cancellable') throw error
+    throw paymentInProgress()
+  }
+}
+
+async function requireActiveLink(tx: Tx, session: CheckoutSession): Promise<void> {
+  if (session.paymentLinkId === null) return
+  const link = await findPaymentLink(tx, session.paymentLinkId)
+  if (!link?.isActive) throw linkDisabled()
+}
+
+const paymentInProgress = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'payment_in_progress',
+    'funds were already seen for this checkout; its page says what becomes of them',
+  )
+
+const linkDisabled = (): Refusal =>
+  new Refusal(
+    'conflict',
+    'payment_link_disabled',
+    'this payment link is disabled; ask the merchant for another',
+  )

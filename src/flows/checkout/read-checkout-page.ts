@@ -1,0 +1,65 @@
+/** All that a page of the checkout is drawn from, and nothing else. */
+
+import { findChainView } from '../../chains/chain-view.sql.ts'
+import { ASSET_FACTS } from '../../core/assets.ts'
+import { invariant } from '../../core/errors.ts'
+import type { SessionId } from '../../core/ids.ts'
+import type { Queryable } from '../../db/database.ts'
+import type { PaymentView } from '../../payments/payment-view.ts'
+import type { Gateway } from '../gateway.ts'
+import { drawPayment } from '../payments/read-payment.ts'
+import { type Checkout, readCheckout } from './checkout.ts'
+import {
+  type CheckoutMoment,
+  changedMoments,
+  type EarlierFunds,
+  readEarlierFunds,
+} from './checkout-moments.sql.ts'
+import { type CheckoutState, checkoutState } from './checkout-state.ts'
+
+export interface CheckoutPage {
+  readonly state: CheckoutState
+  readonly moment: CheckoutMoment
+  readonly checkout: Checkout
+  readonly view: PaymentView | null
+  readonly earlier: readonly EarlierFunds[]
+  /** Of the payment's chain, where it is an Ethereum that wallets know; null elsewhere. */
+  readonly evmChainId: number | null
+}
+
+/**
+ * Null when there is no such session. The moment is read first: a page drawn from what came after it hears of the
+ * difference at once.
+ *
+ * @throws {InvariantBroken} when the address is not the one that this gateway derived: it is never shown then.
+ */
+export async function readCheckoutPage(
+  gateway: Pick<Gateway, 'addresses'>,
+  db: Queryable,
+  id: SessionId,
+): Promise<CheckoutPage | null> {
+  const [moment] = await changedMoments(db, [{ id, version: null }])
+  const checkout = moment && (await readCheckout(db, id))
+  if (!checkout) return null
+  const { payment } = checkout
+  const earlier = moment.hasEarlierFunds ? await readEarlierFunds(db, id) : []
+  const page = { state: checkoutState(moment), moment, checkout, earlier }
+  if (!payment) return { ...page, view: null, evmChainId: null }
+
+  invariant(
+    await gateway.addresses.isAuthentic(db, payment.chain, payment.address),
+    `the address of payment ${payment.id} was not derived by this gateway: its row was tampered with`,
+  )
+  return {
+    ...page,
+    view: await drawPayment(db, payment),
+    evmChainId: await evmChainIdOf(db, checkout),
+  }
+}
+
+/** The identity of an Ethereum is `<chain id>:<hash of block 0>`; no wallet knows the simulated one. */
+async function evmChainIdOf(db: Queryable, { account, payment }: Checkout): Promise<number | null> {
+  if (!payment || account.mode === 'test' || ASSET_FACTS[payment.asset].network !== 'ethereum') return null
+  const id = /^(\d{1,15}):/.exec((await findChainView(db, payment.chain))?.identity ?? '')?.[1]
+  return id === undefined ? null : Number(id)
+}

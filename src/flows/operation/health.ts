@@ -1,0 +1,90 @@
+/** How Beck is doing: what readiness, metrics and `beck doctor` tell. */
+
+import { listChainViews } from '../../chains/chain-view.sql.ts'
+import { VIEW_AGE_MS_MAX } from '../../chains/view-age.ts'
+import { CHAINS, type ChainName } from '../../core/assets.ts'
+import type { Queryable } from '../../db/database.ts'
+import type { Gateway } from '../gateway.ts'
+import { type Backlog, readBacklog } from './health.sql.ts'
+
+export interface ChainHealth {
+  readonly chain: ChainName
+  readonly ok: boolean
+  /** What is wrong, in a sentence; null when nothing is. */
+  readonly problem: string | null
+  readonly tipHeight: number | null
+  /** How long ago the newest block known was made. */
+  readonly tipAgeMs: number | null
+  /** How long ago the last complete look at the chain began: what happened since is not known yet. */
+  readonly viewAgeMs: number | null
+}
+
+export interface Health {
+  /** The database answers, so the API can. Chains and rates may be ill without it: then only their coins are refused. */
+  readonly ready: boolean
+  /** Nothing at all is wrong. */
+  readonly ok: boolean
+  readonly database: { readonly ok: boolean; readonly problem: string | null; readonly answerMs: number }
+  readonly chains: readonly ChainHealth[]
+  readonly rates: { readonly ok: boolean; readonly problem: string | null; readonly ageMs: number | null }
+  readonly backlog: Backlog | null
+}
+
+/** @param expected - The chains that the settings connect; others are shown when the database knows them. */
+export async function readHealth(
+  gateway: Pick<Gateway, 'db' | 'rates' | 'log'>,
+  expected: readonly ChainName[],
+): Promise<Health> {
+  const startedAtMs = performance.now()
+  const rates = rateHealth(gateway)
+  try {
+    const [chains, backlog] = await Promise.all([chainHealth(gateway.db, expected), readBacklog(gateway.db)])
+    const database = { ok: true, problem: null, answerMs: Math.round(performance.now() - startedAtMs) }
+    const ok = rates.ok && chains.every((chain) => chain.ok) && backlog.frozen.length === 0
+    return { ready: true, ok, database, chains, rates, backlog }
+  } catch (error) {
+    gateway.log.error({ err: error }, 'the database does not answer')
+    const answerMs = Math.round(performance.now() - startedAtMs)
+    const database = { ok: false, problem: 'PostgreSQL does not answer', answerMs }
+    return { ready: false, ok: false, database, chains: [], rates, backlog: null }
+  }
+}
+
+function rateHealth({ rates }: Pick<Gateway, 'rates'>): Health['rates'] {
+  const ageMs = rates.live.ageMs()
+  const problem = ageMs === null ? 'a live rate has no quorum of exchanges; its coin is refused' : null
+  return { ok: problem === null, problem, ageMs }
+}
+
+async function chainHealth(db: Queryable, expected: readonly ChainName[]): Promise<ChainHealth[]> {
+  const views = new Map((await listChainViews(db)).map((view) => [view.chain, view]))
+  const now = Date.now()
+  return CHAINS.filter((chain) => expected.includes(chain) || views.has(chain)).map((chain) => {
+    const view = views.get(chain)
+    const viewAgeMs = view?.viewedAt ? Math.max(0, now - view.viewedAt.getTime()) : null
+    const problem = problemOf(chain, expected, view?.haltedReason ?? null, viewAgeMs)
+    return {
+      chain,
+      ok: problem === null,
+      problem,
+      tipHeight: view?.tipHeight ?? null,
+      tipAgeMs: view ? Math.max(0, now - view.tipTime.getTime()) : null,
+      viewAgeMs,
+    }
+  })
+}
+
+function problemOf(
+  chain: ChainName,
+  expected: readonly ChainName[],
+  halted: string | null,
+  viewAgeMs: number | null,
+): string | null {
+  if (!expected.includes(chain)) return 'it was followed once, and no node is set for it now'
+  if (halted !== null) return `its watcher stopped: ${halted}`
+  if (viewAgeMs === null)
+    return 'it was never seen whole: its node does not answer, still syncs, or no watcher runs'
+  if (viewAgeMs > VIEW_AGE_MS_MAX)
+    return `it was last seen ${Math.round(viewAgeMs / 1_000)} s ago: its node does not answer, or no watcher runs`
+  return null
+}

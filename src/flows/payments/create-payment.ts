@@ -1,0 +1,138 @@
+/** A price becomes a payment: the rate locked, a fresh address, the exact amount, one event; all or nothing. */
+import type { Account } from '../../accounts/account.ts'
+import { findChainView } from '../../chains/chain-view.sql.ts'
+import { VIEW_AGE_MS_MAX } from '../../chains/view-age.ts'
+import { ASSET_FACTS, type Asset, chainFor, type Fiat } from '../../core/assets.ts'
+import { crashPoint } from '../../core/crash-point.ts'
+import { Refusal } from '../../core/errors.ts'
+import { newId, type SessionId } from '../../core/ids.ts'
+import { compareRatios, ratio } from '../../core/ratio.ts'
+import { QUOTE_WINDOW_MS } from '../../core/time.ts'
+import type { Queryable, Tx } from '../../db/database.ts'
+import { announce } from '../../events/announce.sql.ts'
+import { upsertCustomer } from '../../payments/customers.sql.ts'
+import type { Payment } from '../../payments/payment.ts'
+import { paymentView } from '../../payments/payment-view.ts'
+import { insertPayment } from '../../payments/payments.sql.ts'
+import { convertFiat, crossRate, dueAtoms, feeMinor } from '../../rates/quote.ts'
+import { confirmationsOf, type Gateway } from '../gateway.ts'
+import { requireFiatAmount } from './fiat-amount.ts'
+
+export interface PaymentRequest {
+  readonly asset: Asset
+  readonly fiatMinor: bigint
+  readonly fiatCurrency: Fiat
+  readonly reference: string | null
+  readonly customerEmail: string | null
+  /** JSON text, kept as it was given. */
+  readonly metadata: string | null
+  readonly checkoutSessionId?: SessionId
+}
+
+/**
+ * Creates a payment in the caller's transaction and announces `payment.created`.
+ *
+ * @throws {Refusal} `unprocessable` outside the gateway's amounts; `unavailable` without a rate, a chain in sight or a
+ *   fresh address.
+ */
+export async function createPayment(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  request: PaymentRequest,
+): Promise<Payment> {
+  const { asset, fiatCurrency, fiatMinor } = request
+  requireFiatAmount(gateway.settings, { fiatMinor, currency: fiatCurrency }, 'fiat_amount')
+  const chain = chainFor(account.mode, ASSET_FACTS[asset].network)
+  if (account.mode === 'live') await requireChainInSight(tx, asset, chain)
+
+  const rates = gateway.rates[account.mode]
+  const rate = rates.rate(asset, fiatCurrency)
+  const settlementRate =
+    account.currency === fiatCurrency
+      ? ratio(1n, 1n)
+      : crossRate(rate.ratio, rates.rate(asset, account.currency).ratio)
+  const fee = feeMinor(fiatMinor, gateway.settings.feeBps)
+
+  const id = newId('pay')
+  const email = request.customerEmail
+  const customerId = email === null ? null : await upsertCustomer(tx, account.id, email)
+  const address = await gateway.addresses.issue(tx, chain, account.id, id)
+  const payment = await insertPayment(tx, {
+    accountId: account.id,
+    id,
+    chain,
+    asset,
+    fiatCurrency,
+    fiatMinor,
+    feeMinor: fee,
+    netMinor: fiatMinor - fee,
+    rate: rate.ratio,
+    rateSource: rate.source,
+    rateAt: rate.at,
+    settlementRate,
+    dueAtoms: dueAtoms(fiatMinor, rate.ratio, asset),
+    address,
+    requiredConfirmations: requiredConfirmations(gateway, account, request, settlementRate),
+    customerId,
+    customerEmail: email,
+    reference: request.reference,
+    metadata: request.metadata,
+    checkoutSessionId: request.checkoutSessionId ?? null,
+    windowMs: QUOTE_WINDOW_MS,
+  })
+  await announce(tx, {
+    accountId: account.id,
+    type: 'payment.created',
+    cause: `payment:${id}:created`,
+    data: paymentView(payment, [], 0),
+  })
+  crashPoint('create:announced')
+  return payment
+}
+
+/**
+ * A coin whose chain nobody watches now is refused: its payment might go unseen.
+ *
+ * @throws {Refusal} `unavailable`, `chain_unavailable`, that says why.
+ */
+export async function requireChainInSight(
+  db: Queryable,
+  asset: Asset,
+  chain: Payment['chain'],
+): Promise<void> {
+  const view = await findChainView(db, chain)
+  const reason =
+    view === null
+      ? 'no node is connected for it'
+      : view.haltedReason !== null
+        ? 'its chain is halted until the operator looks at it'
+        : view.viewedAt === null || Date.now() - view.viewedAt.getTime() > VIEW_AGE_MS_MAX
+          ? 'its node is down, behind or out of reach'
+          : null
+  if (reason) {
+    throw new Refusal(
+      'unavailable',
+      'chain_unavailable',
+      `${asset} cannot be taken now: ${reason}; try another coin, or again later`,
+    )
+  }
+}
+
+/** The asset's own, or the operator's, raised by the account's rules for large amounts; never lowered by them. */
+function requiredConfirmations(
+  gateway: Gateway,
+  account: Account,
+  request: PaymentRequest,
+  settlementRate: Payment['settlementRate'],
+): number {
+  const ordinary = confirmationsOf(gateway.settings, request.asset)
+  const price =
+    compareRatios(settlementRate, ratio(1n, 1n)) === 0
+      ? request.fiatMinor
+      : convertFiat(request.fiatMinor, settlementRate)
+  const raised = account.confirmationRules
+    .filter((rule) => rule.asset === request.asset && price >= rule.fromMinor)
+    .map((rule) => rule.confirmations)
+  return Math.max(ordinary, ...raised)
+}

@@ -1,0 +1,25 @@
+/** A payment with all its deposits and the chain's height: what retrieval, events and pages are drawn from. */
+
+import { findChainView } from '../../chains/chain-view.sql.ts'
+import type { AccountId, PaymentId } from '../../core/ids.ts'
+import type { Queryable } from '../../db/database.ts'
+import { listDeposits } from '../../deposits/deposits.sql.ts'
+import type { Payment } from '../../payments/payment.ts'
+import { type PaymentView, paymentView } from '../../payments/payment-view.ts'
+import { findPayment } from '../../payments/payments.sql.ts'
+
+/** Null when this account has no such payment. */
+export async function readPayment(
+  db: Queryable,
+  accountId: AccountId,
+  id: PaymentId,
+): Promise<PaymentView | null> {
+  const payment = await findPayment(db, accountId, id)
+  return payment && drawPayment(db, payment)
+}
+
+export async function drawPayment(db: Queryable, payment: Payment): Promise<PaymentView> {
+  const deposits = await listDeposits(db, payment.accountId, payment.id)
+  const chain = await findChainView(db, payment.chain)
+  return paymentView(payment, deposits, chain?.tipHeight ?? 0)
+}

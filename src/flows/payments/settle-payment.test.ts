@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import test, { describe } from 'node:test'
+import { testPayment } from '../../../test/gateway.ts'
+import { TEST_RATES } from '../../../test/rates.ts'
+import { type Story, tellStory } from '../../../test/story.ts'
+import { post } from '../../ledger/post.sql.ts'
+import type { Payment } from '../../payments/payment.ts'
+import { markWindowsOver } from '../../payments/payments.sql.ts'
+import { fixedRates } from '../../rates/fixed.ts'
+import { acceptPayment } from './resolve-payment.ts'
+
+/** Litecoin at 100 dollars: a payment of 100 dollars is exactly one coin, its fee one hundredth of it. */
+const COIN = 100_000_000n
+const NET = 99_000_000n
+
+const statuses = async (story: Story, ...payments: Payment[]) =>
+  Promise.all(payments.map(async (payment) => (await story.read(payment)).status))
+
+const accept = ({ gateway, account }: Story, payment: Payment) =>
+  gateway.db.transaction((tx) => acceptPayment(gateway, tx, account, payment.id))
+
+describe('a payment on a chain with six confirmations', () => {
+  test('the exact amount: seen, confirmed, credited less the fee, told once', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.pay(payment, COIN)
+    await story.look()
+    const seen = await story.read(payment)
+    assert.equal(seen.status, 'detected')
+    assert.equal(seen.confirmations, 0)
+    assert.ok(seen.detected_at)
+    await story.mine(5)
+    await story.look()
+    assert.equal((await story.read(payment)).confirmations, 5)
+    assert.equal(await story.balance('available'), 0n)
+    await story.mine(1)
+    await story.look()
+    const paid = await story.read(payment)
+    assert.equal(paid.status, 'completed')
+    assert.ok(paid.completed_at)
+    assert.equal(await story.balance('available'), NET)
+    assert.equal(await story.balance('unresolved'), 0n)
+    assert.deepEqual(await story.events(), ['payment.created', 'payment.confirming', 'payment.completed'])
+    await story.look()
+    await story.proveBooks()
+  })
+
+  test('a lower amount is held, and a top-up within the window completes it at the locked rate', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.payAndConfirm(payment, 60_000_000n)
+    assert.deepEqual(await statuses(story, payment), ['underpaid'])
+    assert.equal(await story.balance('unresolved'), 60_000_000n)
+    await story.proveBooks()
+    await story.pay(payment, 40_000_000n)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['detected'])
+    await story.mine(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['completed'])
+    assert.equal(await story.balance('available'), NET)
+    await story.proveBooks()
+  })
+
+  test('a higher amount credits the quote and holds the excess until it is accepted', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.payAndConfirm(payment, COIN + 50_000_000n)
+    assert.deepEqual(await statuses(story, payment), ['overpaid'])
+    assert.equal(await story.balance('available'), NET)
+    assert.equal(await story.balance('unresolved'), 50_000_000n)
+    await accept(story, payment)
+    const accepted = await story.read(payment)
+    assert.equal(accepted.status, 'completed')
+    assert.equal(accepted.net_fiat, 148.5)
+    assert.equal(await story.balance('available'), NET + 49_500_000n)
+    assert.deepEqual((await story.events()).filter((type) => type === 'payment.completed').length, 1)
+    await story.proveBooks()
+    await assert.rejects(accept(story, payment), { reason: 'nothing_to_accept' })
+  })
+
+  test('a further deposit to a completed payment makes it overpaid and tells nobody twice', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.payAndConfirm(payment, COIN)
+    await story.pay(payment, 1_000_000n)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['completed'])
+    await story.mine(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['overpaid'])
+    assert.equal(await story.balance('unresolved'), 1_000_000n)
+    assert.equal((await story.events()).filter((type) => type === 'payment.completed').length, 1)
+    await story.proveBooks()
+  })
+
+  test('a replaced deposit gives the quote back, and fails the payment once the window is over', async () => {
+    const story = await tellStory()
+    const [early, last] = [
+      await testPayment(story.gateway, story.account),
+      await testPayment(story.gateway, story.account),
+    ]
+    const [first, second] = [await story.pay(early, COIN), await story.pay(last, COIN)]
+    await story.look()
+    await story.replace(first)
+    await story.look()
+    assert.deepEqual(await statuses(story, early, last), ['pending', 'detected'])
+    assert.equal((await story.read(early)).detected_at, null)
+    await story.endWindow(last)
+    await story.replace(second)
+    await story.look()
+    await story.look()
+    assert.deepEqual(await statuses(story, early, last), ['pending', 'failed'])
+    assert.equal((await story.events()).at(-1), 'payment.expired')
+    await story.proveBooks()
+  })
+
+  test('a reorganisation before completion waits for the chain to show the deposit again', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.pay(payment, COIN)
+    await story.mine(3)
+    await story.look()
+    await story.reorganise(3)
+    await story.look()
+    const shown = await story.read(payment)
+    assert.equal(shown.status, 'detected')
+    assert.equal(shown.confirmations, 0)
+    await story.mine(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['completed'])
+    await story.proveBooks()
+  })
+
+  test('a reorganisation after completion takes the credit back and settles again without a second event', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account, { customerEmail: 'buyer@example.com' })
+    const txid = await story.payAndConfirm(payment, COIN)
+    await story.reorganise(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['detected'])
+    assert.equal(await story.balance('available'), 0n)
+    await story.proveBooks()
+    await story.mine(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['completed'])
+    assert.equal(await story.balance('available'), NET)
+    assert.deepEqual(await story.events(), ['payment.created', 'payment.confirming', 'payment.completed'])
+    const { rows } = await story.gateway.db.query<{ order_count: number; total_spent_minor: bigint }>(
+      'select order_count, total_spent_minor from customers',
+    )
+    assert.deepEqual(rows, [{ order_count: 1, total_spent_minor: 9_900n }])
+    await story.proveBooks()
+    await story.reorganise(6)
+    await story.look()
+    assert.equal(await story.replace(txid), true)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['failed'])
+    await story.proveBooks()
+  })
+
+  test('a reversal that finds the money withdrawn is a loss, paid back when the payment settles again', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.payAndConfirm(payment, COIN)
+    const withdraw = { asset: 'LTC', debit: 'available', credit: 'held', atoms: 90_000_000n } as const
+    await story.gateway.db.transaction((tx) =>
+      post(tx, {
+        accountId: story.account.id,
+        chain: 'sim-litecoin',
+        cause: 'test:withdraw',
+        transfers: [withdraw],
+      }),
+    )
+    await story.reorganise(6)
+    await story.look()
+    assert.equal(await story.balance('available'), 0n)
+    const { rows: alerts } = await story.gateway.db.query<{ kind: string }>('select kind from alerts')
+    assert.deepEqual(alerts, [{ kind: 'settlement_reversed_with_loss' }])
+    await story.proveBooks()
+    await story.mine(6)
+    await story.look()
+    assert.equal(await story.balance('available'), 9_000_000n)
+    assert.equal(await story.balance('held'), 90_000_000n)
+    await story.proveBooks()
+  })
+
+  test('nothing expires while the chain is out of sight', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.look()
+    await story.endWindow(payment)
+    assert.equal(await story.gateway.db.transaction((tx) => markWindowsOver(tx, 10)), 0)
+    assert.deepEqual(await statuses(story, payment), ['pending'])
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['expired'])
+    assert.deepEqual(await story.events(), ['payment.created', 'payment.expired'])
+  })
+
+  test('late funds are recorded, held and shown; accepting them credits the rate of that moment', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.endWindow(payment)
+    await story.look()
+    await story.payAndConfirm(payment, 50_000_000n)
+    const late = await story.read(payment)
+    assert.equal(late.status, 'expired')
+    assert.deepEqual(
+      late.deposits.map((deposit) => [deposit.late, deposit.status]),
+      [[true, 'confirmed']],
+    )
+    assert.equal(await story.balance('unresolved'), 50_000_000n)
+    await accept(story, payment)
+    const accepted = await story.read(payment)
+    assert.deepEqual([accepted.status, accepted.net_fiat, accepted.fee_fiat], ['completed', 49.5, 0.5])
+    assert.equal(await story.balance('available'), 49_500_000n)
+    await story.proveBooks()
+  })
+
+  test('of what is accepted, coins of the window count at the quote and late ones at the rate of that moment', async () => {
+    const story = await tellStory()
+    const [under, over] = [
+      await testPayment(story.gateway, story.account),
+      await testPayment(story.gateway, story.account),
+    ]
+    await story.pay(under, 60_000_000n)
+    await story.payAndConfirm(over, COIN + 20_000_000n)
+    for (const payment of [under, over]) await story.endWindow(payment)
+    await story.look()
+    for (const payment of [under, over]) await story.pay(payment, 40_000_000n)
+    await story.mine(6)
+    await story.look()
+    assert.deepEqual(await statuses(story, under, over), ['underpaid', 'overpaid'])
+
+    const half = fixedRates(TEST_RATES.replace('LTC/USD=100', 'LTC/USD=50'))
+    const later = { ...story, gateway: { ...story.gateway, rates: { live: half, test: half } } }
+    for (const payment of [under, over]) await accept(later, payment)
+    const [first, second] = [await story.read(under), await story.read(over)]
+    // 0.6 coins at 100 dollars and 0.4 at 50; the quote, 0.2 at 100 and 0.4 at 50.
+    assert.deepEqual([first.status, first.net_fiat, first.fee_fiat], ['completed', 79.2, 0.8])
+    assert.deepEqual([second.status, second.net_fiat, second.fee_fiat], ['completed', 138.6, 1.4])
+    assert.equal(await story.balance('available'), NET + NET + 59_400_000n)
+    assert.equal(await story.balance('unresolved'), 0n)
+    await story.proveBooks()
+
+    // All that came in time was credited: what comes now is late, whatever the payment was.
+    await story.payAndConfirm(over, 20_000_000n)
+    await accept(later, over)
+    const third = await story.read(over)
+    assert.deepEqual([third.status, third.net_fiat, third.fee_fiat], ['completed', 148.5, 1.5])
+    await story.proveBooks()
+  })
+
+  test('an account that accepts late funds worth the price need not ask', async () => {
+    const story = await tellStory()
+    await story.gateway.db.query('update accounts set accepts_late_funds = true')
+    const [enough, little] = [
+      await testPayment(story.gateway, story.account),
+      await testPayment(story.gateway, story.account),
+    ]
+    for (const payment of [enough, little]) await story.endWindow(payment)
+    await story.look()
+    await story.pay(enough, COIN)
+    await story.payAndConfirm(little, COIN - 1_000_000n)
+    assert.deepEqual(await statuses(story, enough, little), ['completed', 'expired'])
+    await story.proveBooks()
+  })
+
+  test('dust is recorded and moves nothing', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    await story.payAndConfirm(payment, 2_939n)
+    const shown = await story.read(payment)
+    assert.equal(shown.status, 'pending')
+    assert.equal(shown.deposits.length, 1)
+    await story.proveBooks()
+  })
+})
+
+test('a coin that reaches the address of a payment in another coin is held and shown', async () => {
+  const story = await tellStory({ chain: 'sim-ethereum' })
+  const payment = await testPayment(story.gateway, story.account, { asset: 'ETH' })
+  await story.payAndConfirm(payment, 5_000_000n, 'USDC')
+  const shown = await story.read(payment)
+  assert.equal(shown.status, 'pending')
+  assert.deepEqual(
+    shown.deposits.map((deposit) => [deposit.asset, deposit.amount, deposit.status]),
+    [['USDC', '5', 'confirmed']],
+  )
+  assert.equal(await story.balance('unresolved'), 5_000_000n)
+  await story.proveBooks()
+})

@@ -1,0 +1,225 @@
+/**
+ * What the chain showed becomes what the merchant has. Under the payment's lock, in one transaction: deposits that
+ * reached their confirmations are booked, the payment takes every step that `decide` names, and what a
+ * reorganisation took is given back; postings, event and deliveries with it.
+ */
+import { findAccount } from '../../accounts/accounts.sql.ts'
+import { findChainView } from '../../chains/chain-view.sql.ts'
+import { crashPoint } from '../../core/crash-point.ts'
+import { invariant } from '../../core/errors.ts'
+import type { AccountId, PaymentId } from '../../core/ids.ts'
+import { DAY_MS } from '../../core/time.ts'
+import type { Tx } from '../../db/database.ts'
+import type { Deposit } from '../../deposits/deposit.ts'
+import { listDeposits, markBooked, markConfirmed } from '../../deposits/deposits.sql.ts'
+import { announce } from '../../events/announce.sql.ts'
+import type { EventType } from '../../events/event.ts'
+import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import { adjustCustomer } from '../../payments/customers.sql.ts'
+import { decide, type Step } from '../../payments/decide.ts'
+import type { Payment } from '../../payments/payment.ts'
+import { paymentView } from '../../payments/payment-view.ts'
+import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
+import { convertFiat, splitCredit } from '../../rates/quote.ts'
+import { sumRefunded } from '../../withdrawals/withdrawals.sql.ts'
+import { readDatabaseTime } from '../database-time.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { bookDeposit, creditFunds, reverseDeposit, reverseSettlement } from './book-payment.ts'
+import { acceptLateFunds } from './resolve-payment.ts'
+
+/** More steps than any story of one payment takes at once. */
+const STEPS_MAX = 8
+
+/**
+ * Looks at a payment once more. Running it again changes nothing.
+ *
+ * @returns The payment as it is now; null when there is none.
+ */
+export async function settlePayment(
+  gateway: Gateway,
+  tx: Tx,
+  accountId: AccountId,
+  paymentId: PaymentId,
+): Promise<Payment | null> {
+  let payment = await lockPayment(tx, accountId, paymentId)
+  if (!payment) return null
+  const chain = await findChainView(tx, payment.chain)
+  const moment = { now: await readDatabaseTime(tx), viewedAt: chain?.viewedAt ?? null }
+  const tipHeight = chain?.tipHeight ?? 0
+
+  const deposits = await confirmDeposits(tx, await listDeposits(tx, accountId, paymentId), tipHeight)
+  for (const deposit of deposits) {
+    if (!isToBook(deposit)) continue
+    await bookDeposit(tx, deposit, deposits)
+    crashPoint('settle:booked')
+  }
+
+  const refundedAtoms = await sumRefunded(tx, payment)
+  for (let count = 0; ; count++) {
+    const settledAtoms =
+      payment.creditedAtoms === null ? null : payment.creditedAtoms + (payment.gatewayFeeAtoms ?? 0n)
+    const step = decide({ ...payment, settledAtoms, refundedAtoms }, deposits, moment)
+    if (!step) break
+    invariant(count < STEPS_MAX, `payment ${paymentId} steps in a circle: ${payment.status} to ${step.to}`)
+    payment = await take(tx, payment, step, deposits)
+    crashPoint(`settle:${step.to}`)
+    const event = eventOf(payment, step)
+    if (event) {
+      await announce(tx, {
+        accountId,
+        type: event,
+        cause: `payment:${paymentId}:${event === 'payment.expired' ? payment.status : event.slice('payment.'.length)}`,
+        data: paymentView(payment, deposits, tipHeight),
+      })
+    }
+  }
+
+  for (const deposit of deposits) {
+    if (deposit.booked && deposit.status !== 'confirmed') payment = await unbook(tx, payment, deposit)
+  }
+  await updatePayment(tx, payment)
+  crashPoint(`settle:${payment.status}-written`)
+  if (payment.status === 'expired') payment = await maybeAcceptLate(gateway, tx, payment, deposits)
+  return payment
+}
+
+/** A deposit counts for good once its confirmations are there, until its block is taken away. */
+async function confirmDeposits(tx: Tx, deposits: readonly Deposit[], tipHeight: number): Promise<Deposit[]> {
+  const confirmed: Deposit[] = []
+  for (const deposit of deposits) {
+    const reached =
+      deposit.status === 'seen' &&
+      deposit.blockHeight !== null &&
+      tipHeight - deposit.blockHeight + 1 >= deposit.requiredConfirmations
+    if (reached) await markConfirmed(tx, deposit)
+    confirmed.push(reached ? { ...deposit, status: 'confirmed' } : deposit)
+  }
+  return confirmed
+}
+
+const isToBook = (deposit: Deposit): boolean =>
+  deposit.status === 'confirmed' && !deposit.dust && !deposit.booked
+
+/** Applies one step: its postings, its times, its customer; what it returns is written at the end. */
+async function take(tx: Tx, payment: Payment, step: Step, deposits: readonly Deposit[]): Promise<Payment> {
+  switch (step.to) {
+    case 'detected':
+      if (step.because === 'funds_seen')
+        return { ...payment, status: 'detected', detectedAt: step.detectedAt }
+      if (step.because === 'settlement_lost') return { ...(await unsettle(tx, payment)), status: 'detected' }
+      return { ...payment, status: 'detected' }
+    case 'pending':
+      return { ...payment, status: 'pending', detectedAt: null }
+    case 'completed':
+    case 'overpaid':
+      if (step.because !== 'covered') return { ...payment, status: step.to }
+      return { ...(await settle(tx, payment, deposits)), status: step.to }
+    case 'underpaid':
+    case 'expired':
+    case 'failed':
+      return { ...payment, status: step.to }
+  }
+}
+
+/** Credits the quote: its net to the merchant, its fee to the gateway, from the funds held for the payment. */
+async function settle(tx: Tx, payment: Payment, deposits: readonly Deposit[]): Promise<Payment> {
+  const { netAtoms, feeAtoms } = splitCredit(payment.dueAtoms, payment.fiatMinor, payment.netMinor)
+  const settlements = payment.settlements + 1
+  const recoveredAtoms = await creditFunds(tx, payment, `payment:${payment.id}:settle:${settlements}`, {
+    asset: payment.asset,
+    netAtoms,
+    feeAtoms,
+  })
+  const spentMinor = convertFiat(payment.netMinor, payment.settlementRate)
+  await countOrder(tx, payment, 1, spentMinor)
+  return {
+    ...payment,
+    settlements,
+    creditedAtoms: netAtoms,
+    gatewayFeeAtoms: feeAtoms,
+    shortfallAtoms: payment.shortfallAtoms - recoveredAtoms,
+    recoveredAtoms,
+    spentMinor,
+    detectedAt: payment.detectedAt ?? deposits[0]?.seenAt ?? null,
+    completedAt: await readDatabaseTime(tx),
+    completionAnnounced: true,
+  }
+}
+
+/** Takes a settlement back; what the merchant has withdrawn already is the gateway's loss, and the operator hears of it. */
+async function unsettle(tx: Tx, payment: Payment): Promise<Payment> {
+  const shortfall = await reverseSettlement(tx, payment)
+  await countOrder(tx, payment, -1, payment.spentMinor ?? 0n)
+  await raiseAlert(tx, {
+    kind: shortfall > 0n ? 'settlement_reversed_with_loss' : 'settlement_reversed',
+    accountId: payment.accountId,
+    subject: `payment:${payment.id}:settle:${payment.settlements}`,
+    message:
+      `a reorganisation took the block that settled payment ${payment.id}` +
+      (shortfall > 0n
+        ? `; ${shortfall} atoms of ${payment.asset} were withdrawn already and are booked to loss`
+        : ''),
+  })
+  return {
+    ...payment,
+    feeMinor: payment.quotedFeeMinor,
+    netMinor: payment.fiatMinor - payment.quotedFeeMinor,
+    creditedAtoms: null,
+    gatewayFeeAtoms: null,
+    shortfallAtoms: payment.shortfallAtoms + payment.recoveredAtoms + shortfall,
+    recoveredAtoms: 0n,
+    spentMinor: null,
+    completedAt: null,
+  }
+}
+
+/** Gives a booked deposit back to the chain that took it. */
+async function unbook(tx: Tx, payment: Payment, deposit: Deposit): Promise<Payment> {
+  const shortfall = await reverseDeposit(tx, deposit)
+  await markBooked(tx, deposit, false)
+  if (shortfall === 0n) return payment
+  await raiseAlert(tx, {
+    kind: 'deposit_lost',
+    accountId: payment.accountId,
+    subject: `deposit:${deposit.id}:book:${deposit.bookings}`,
+    message: `a reorganisation took deposit ${deposit.id}; ${shortfall} atoms of ${deposit.asset} were paid out already and are booked to loss`,
+  })
+  return payment
+}
+
+async function countOrder(tx: Tx, payment: Payment, orders: 1 | -1, spentMinor: bigint): Promise<void> {
+  if (payment.customerId === null) return
+  await adjustCustomer(tx, {
+    accountId: payment.accountId,
+    customerId: payment.customerId,
+    orders,
+    spentMinor: orders === 1 ? spentMinor : -spentMinor,
+  })
+}
+
+function eventOf(payment: Payment, step: Step): EventType | null {
+  if (step.to === 'detected') return step.because === 'funds_seen' ? 'payment.confirming' : null
+  // Settling again after a reorganisation is told by the same cause, which is announced once.
+  if (step.because === 'covered') return 'payment.completed'
+  return payment.status === 'expired' || payment.status === 'failed' ? 'payment.expired' : null
+}
+
+/** Late funds worth the price when they were first seen, within a day of the window's end, where the account wants it so. */
+async function maybeAcceptLate(
+  gateway: Gateway,
+  tx: Tx,
+  payment: Payment,
+  deposits: readonly Deposit[],
+): Promise<Payment> {
+  const late = deposits.filter(
+    (deposit) =>
+      deposit.late && deposit.asset === payment.asset && !deposit.dust && deposit.status === 'confirmed',
+  )
+  const worth = late.reduce((sum, deposit) => sum + (deposit.sightedMinor ?? 0n), 0n)
+  const lastSeen = Math.max(...late.map((deposit) => deposit.seenAt.getTime()))
+  if (late.length === 0 || worth < payment.fiatMinor) return payment
+  if (lastSeen > payment.expiresAt.getTime() + DAY_MS) return payment
+  const account = await findAccount(tx, payment.accountId)
+  if (!account?.acceptsLateFunds) return payment
+  return acceptLateFunds(gateway, tx, account, payment)
+}

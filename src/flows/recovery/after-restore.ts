@@ -1,0 +1,36 @@
+/**
+ * What a restored database must not do before somebody has looked: it knows nothing of what happened after its backup.
+ * Nothing live is paid out, for it may have been paid; no address is handed out that may have been handed out.
+ */
+import { ASSETS, CHAINS, type ChainName, isSimulated, networkOf, networkOfChain } from '../../core/assets.ts'
+import type { Secrets } from '../../core/secrets.ts'
+import type { Database } from '../../db/database.ts'
+import { freeze } from '../../ledger/freezes.sql.ts'
+import { forgetSenders } from '../../treasury/senders.sql.ts'
+import { withholdFresh } from '../../wallets/address-pool.sql.ts'
+
+/** Addresses beyond the pool of the backup that may have been handed out since. */
+const ADDRESSES_AHEAD = 2_000
+
+/**
+ * @param madeAt - When the backup was made; null where that is not known.
+ * @param chains - Whose coins are frozen; the simulated ones were restored together with their books.
+ * @returns The coins that pay nothing out until `beck reconcile --unfreeze`.
+ */
+export async function afterRestore(
+  gateway: { readonly db: Database; readonly secrets: Secrets },
+  madeAt: Date | null,
+  options: { chains?: readonly ChainName[]; addressesAhead?: number } = {},
+): Promise<string[]> {
+  const chains = options.chains ?? CHAINS.filter((chain) => !isSimulated(chain))
+  const source = madeAt ? `restored from the backup of ${madeAt.toISOString()}` : 'restored by other means'
+  const frozen: string[] = []
+  for (const chain of chains)
+    for (const asset of ASSETS.filter((each) => networkOf(each) === networkOfChain(chain))) {
+      await freeze(gateway.db, chain, asset, `${source}: what was paid out since is not known here`)
+      frozen.push(asset)
+    }
+  await forgetSenders(gateway.db, chains)
+  await withholdFresh(gateway.db, gateway.secrets, options.addressesAhead ?? ADDRESSES_AHEAD)
+  return frozen
+}

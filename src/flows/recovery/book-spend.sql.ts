@@ -1,0 +1,161 @@
+/** What a transaction that nobody remembers took of our coins, and the withdrawals that it may have paid. */
+import type { Asset, ChainName } from '../../core/assets.ts'
+import type { AccountId, WithdrawalId } from '../../core/ids.ts'
+import type { Queryable, Tx } from '../../db/database.ts'
+
+export interface SpentCoins {
+  readonly count: number
+  readonly atoms: bigint
+  readonly height: number
+  /** Blocks from the one that holds it to our tip. */
+  readonly depth: number
+  /** The open lines that some of these coins were chosen for: a bump may have taken coins that another line gave back. */
+  readonly lines: readonly string[]
+}
+
+/** Coins of ours that a transaction spends in our blocks; null when it spends none. */
+export async function findSpentCoins(
+  db: Queryable,
+  chain: ChainName,
+  txid: string,
+): Promise<SpentCoins | null> {
+  const { rows } = await db.query<{
+    count: bigint
+    atoms: bigint
+    height: bigint
+    depth: bigint
+    lines: string[]
+  }>(
+    `select count(*) as count, sum(c.atoms) as atoms, min(c.spent_height) as height,
+       min(v.tip_height - c.spent_height + 1) as depth,
+       coalesce(array_agg(distinct t.txid) filter (where t.txid is not null), '{}') as lines
+     from coins c join chains v on v.chain = c.chain
+     left join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and t.outcome is null
+     where c.chain = $1 and c.spent_by = $2 having count(*) > 0`,
+    [chain, txid],
+  )
+  const [row] = rows
+  return row
+    ? { ...row, count: Number(row.count), height: Number(row.height), depth: Number(row.depth) }
+    : null
+}
+
+export interface OpenWithdrawal {
+  readonly accountId: AccountId
+  readonly id: WithdrawalId
+  readonly netAtoms: bigint
+  readonly destination: string
+}
+
+/**
+ * Withdrawals that a transaction found in the chain may have paid, the oldest first, locked in that order: those that
+ * nothing was signed for; or those of a line whose coins it took.
+ */
+export async function lockPayable(tx: Tx, chain: ChainName, line: string | null): Promise<OpenWithdrawal[]> {
+  const { rows } = await tx.query<OpenWithdrawal>(
+    `select w.account_id as "accountId", w.id, w.net_atoms as "netAtoms", w.destination from withdrawals w
+     left join signed_payouts p on p.account_id = w.account_id and p.withdrawal_id = w.id
+     where w.chain = $1 and w.status in ('requested', 'broadcast')
+       and (p.line = $2 or $2::text is null and p.line is null and w.refused_reason is null)
+     order by w.created_at, w.id for update of w`,
+    [chain, line],
+  )
+  return rows
+}
+
+export interface FoundPayout {
+  readonly chain: ChainName
+  readonly txid: string
+  /** The line that it belongs to; its own txid when it opens one. */
+  readonly line: string
+  readonly asset: Asset
+  /** What it pays to others. */
+  readonly valueAtoms: bigint
+  readonly feeAtoms: bigint
+  readonly height: number
+}
+
+/** Writes down a transaction as if the signer had, but for its bytes: it is followed and never sent. */
+export async function insertFound(
+  tx: Tx,
+  found: FoundPayout,
+  paid: readonly OpenWithdrawal[],
+): Promise<void> {
+  await tx.query(
+    `insert into signed_transactions (chain, txid, line, kind, asset, value_atoms, fee_atoms, fee_rate, created_at, send_at,
+       since_height)
+     values ($1, $2, $3, $4, $5, $6, $7, 1, clock_timestamp(), 'infinity', $8)`,
+    [
+      found.chain,
+      found.txid,
+      found.line,
+      found.line === found.txid ? 'payout' : 'replacement',
+      found.asset,
+      found.valueAtoms,
+      found.feeAtoms,
+      found.height,
+    ],
+  )
+  if (found.line !== found.txid) return
+  await tx.query(
+    `insert into signed_payouts (account_id, withdrawal_id, chain, line)
+     select account_id, id, $3, $4 from unnest($1::uuid[], $2::uuid[]) as paid (account_id, id)`,
+    [paid.map(({ accountId }) => accountId), paid.map(({ id }) => id), found.chain, found.txid],
+  )
+}
+
+export interface KnownPayout {
+  readonly txid: string
+  readonly line: string
+  readonly asset: Asset
+  readonly valueAtoms: bigint
+  readonly feeAtoms: bigint
+  /** Settled as deep enough in the chain by the operator's settings. */
+  readonly isFinal: boolean
+  /** Blocks from the one in which it paid to our tip; 0 when there is none, or it reverted. */
+  readonly depth: number
+  /** What the withdrawals that it is known to pay receive. */
+  readonly paidAtoms: bigint
+}
+
+/** A signed payout or its replacement by its id, with what of its value is known to be whose; null for anything else. */
+export async function findKnownPayout(
+  db: Queryable,
+  chain: ChainName,
+  txid: string,
+): Promise<KnownPayout | null> {
+  const { rows } = await db.query<{
+    line: string
+    asset: Asset
+    value_atoms: bigint
+    fee_atoms: bigint
+    is_final: boolean
+    depth: bigint
+    paid_atoms: bigint
+  }>(
+    `select t.line, t.asset, t.value_atoms, t.fee_atoms,
+       t.outcome is not distinct from 'confirmed' as is_final,
+       case when t.reverted or t.block_height is null then 0 else v.tip_height - t.block_height + 1 end as depth,
+       (select coalesce(sum(w.net_atoms), 0) from signed_payouts p
+        join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id
+        where p.chain = t.chain and p.line = t.line) as paid_atoms
+     from signed_transactions t
+     join signed_transactions o on o.chain = t.chain and o.txid = t.line and o.kind = 'payout'
+     join chains v on v.chain = t.chain
+     where t.chain = $1 and t.txid = $2 and t.kind <> 'child'`,
+    [chain, txid],
+  )
+  const [row] = rows
+  return row
+    ? {
+        txid,
+        line: row.line,
+        asset: row.asset,
+        valueAtoms: row.value_atoms,
+        feeAtoms: row.fee_atoms,
+        isFinal: row.is_final,
+        depth: Number(row.depth),
+        paidAtoms: row.paid_atoms,
+      }
+    : null
+}

@@ -1,0 +1,180 @@
+/**
+ * A payout in the chain that a restored database has forgotten, or forgotten in part. The operator names its transaction.
+ * What it paid to open withdrawals completes them; the rest, whose withdrawals were requested after the backup, is the
+ * gateway's loss until the operator settles it with the merchants. Nothing is paid by this, and nothing can be sent by it.
+ */
+import type { ChainPort } from '../../chains/chain.ts'
+import { ASSET_FACTS, type Asset, type ChainName, hasAccounts, nativeAsset } from '../../core/assets.ts'
+import { invariant, Refusal } from '../../core/errors.ts'
+import type { WithdrawalId } from '../../core/ids.ts'
+import { formatDecimal } from '../../core/money.ts'
+import type { Tx } from '../../db/database.ts'
+import { GATEWAY } from '../../ledger/journal.ts'
+import { post } from '../../ledger/post.sql.ts'
+import { currentWallets } from '../../wallets/wallets.sql.ts'
+import { readDestination } from '../../withdrawals/destination.ts'
+import type { Gateway } from '../gateway.ts'
+import { listOwnTransactions, matchOwnAddresses } from '../watching/own-addresses.sql.ts'
+import {
+  findKnownPayout,
+  findSpentCoins,
+  insertFound,
+  type KnownPayout,
+  lockPayable,
+  type OpenWithdrawal,
+  type SpentCoins,
+} from './book-spend.sql.ts'
+
+export interface BookedSpend {
+  readonly asset: Asset
+  /** Withdrawals that it paid; they complete once the worker has followed it. */
+  readonly paid: readonly WithdrawalId[]
+  readonly feeAtoms: bigint
+  readonly lossAtoms: bigint
+}
+
+/** As deep as any deposit has to be, whatever the operator's settings. */
+const DEPTH_MIN = 6
+
+/** The ledger's cause for what a payout took that no known withdrawal asked for. */
+const spendCause = (chain: ChainName, line: string): string => `spend:${chain}:${line}`
+
+/**
+ * Books a forgotten payout.
+ *
+ * @param options.loss - Takes what no open withdrawal asked for as the gateway's loss; without it such a payout is refused,
+ *   and the refusal says how much that is.
+ * @throws {Refusal} `not_found` when no block that was read holds it; `conflict` when it is not deep enough, known already,
+ *   or spends coins of others too.
+ */
+export async function bookSpend(
+  gateway: Pick<Gateway, 'db' | 'secrets'>,
+  port: ChainPort,
+  txid: string,
+  options: { readonly loss: boolean },
+): Promise<BookedSpend> {
+  const { chain } = port
+  const found = hasAccounts(chain) ? null : await readSpend(gateway, port, txid)
+  return gateway.db.transaction(async (tx) => {
+    const paid = found ? await adopt(gateway, tx, chain, txid, found) : []
+    const known = await findKnownPayout(tx, chain, txid)
+    if (!known || (!found && known.depth <= 0)) throw unknown(chain, txid)
+    // What the journal gave back is followed like any payout; a loss is booked only of what is hardly taken back any more.
+    if (!found && !(known.isFinal && known.depth >= DEPTH_MIN)) throw tooFresh(txid, known.depth)
+    const lossAtoms = known.valueAtoms - known.paidAtoms
+    invariant(lossAtoms >= 0n, `transaction ${txid} pays less than its withdrawals asked for`)
+    if (lossAtoms > 0n) await bookLoss(tx, chain, known, lossAtoms, options.loss)
+    else if (!found)
+      throw new Refusal('conflict', 'spend_known', `transaction ${txid} is in the books already, to the atom`)
+    return { asset: known.asset, paid: paid.map(({ id }) => id), feeAtoms: known.feeAtoms, lossAtoms }
+  })
+}
+
+interface FoundSpend {
+  readonly coins: SpentCoins
+  readonly foreign: readonly { readonly lookup: Uint8Array; readonly atoms: bigint }[]
+  readonly feeAtoms: bigint
+}
+
+/** What the chain shows of a transaction that spends coins of ours; null when it is no stranger. */
+async function readSpend(
+  { db }: Pick<Gateway, 'db'>,
+  port: ChainPort,
+  txid: string,
+): Promise<FoundSpend | null> {
+  const { chain } = port
+  if ((await listOwnTransactions(db, chain, [txid])).has(txid)) return null
+  const coins = await findSpentCoins(db, chain, txid)
+  const hash = coins && (await port.blockHash(coins.height))
+  const block = hash ? await port.readBlock(hash) : null
+  const transaction = block?.transactions.find(({ key }) => key === txid)
+  if (!coins || !transaction) throw unknown(chain, txid)
+  if (coins.depth < DEPTH_MIN) throw tooFresh(txid, coins.depth)
+  if (transaction.inputs.length !== coins.count)
+    throw new Refusal(
+      'conflict',
+      'spend_not_ours',
+      `transaction ${txid} spends ${coins.count} coins of ours and ${transaction.inputs.length - coins.count} of others; Beck signs none such`,
+    )
+  const { outputs } = transaction
+  const own = await matchOwnAddresses(db, chain, [transaction])
+  return {
+    coins,
+    foreign: outputs.filter(({ lookup }) => own.find(lookup) === undefined),
+    feeAtoms: coins.atoms - outputs.reduce((sum, { atoms }) => sum + atoms, 0n),
+  }
+}
+
+/** Makes it one of our transactions, and finds what it paid. */
+async function adopt(
+  gateway: Pick<Gateway, 'secrets'>,
+  tx: Tx,
+  chain: ChainName,
+  txid: string,
+  { coins, foreign, feeAtoms }: FoundSpend,
+): Promise<readonly OpenWithdrawal[]> {
+  const asset = nativeAsset(chain)
+  const wallet = (await currentWallets(tx, gateway.secrets)).find((each) => each.chain === chain)
+  if (!wallet) throw unknown(chain, txid)
+  const match = (open: readonly OpenWithdrawal[]) => {
+    const left = [...foreign]
+    return open.filter(({ destination, netAtoms }) => {
+      const script = Buffer.from(readDestination(asset, wallet.mode, destination).lookup)
+      const at = left.findIndex(({ lookup, atoms }) => atoms === netAtoms && script.equals(lookup))
+      if (at >= 0) left.splice(at, 1)
+      return at >= 0
+    })
+  }
+  let [line, paid]: [string, readonly OpenWithdrawal[] | null] = [txid, null]
+  for (const each of coins.lines) {
+    const ofLine = await lockPayable(tx, chain, each)
+    if (ofLine.length === 0 || match(ofLine).length < ofLine.length) continue
+    line = each
+    paid = ofLine
+    break
+  }
+  paid ??= match(await lockPayable(tx, chain, null))
+  const valueAtoms = foreign.reduce((sum, { atoms }) => sum + atoms, 0n)
+  await insertFound(tx, { chain, txid, line, asset, valueAtoms, feeAtoms, height: coins.height }, paid)
+  return paid
+}
+
+async function bookLoss(
+  tx: Tx,
+  chain: ChainName,
+  { txid, line, asset }: KnownPayout,
+  atoms: bigint,
+  isAllowed: boolean,
+): Promise<void> {
+  const amount = `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`
+  if (!isAllowed)
+    throw new Refusal(
+      'conflict',
+      'spend_not_asked_for',
+      `transaction ${txid} paid ${amount} that no open withdrawal asked for: it was requested after the backup, or is none of Beck's. Look at where it went; --loss takes it as the gateway's loss`,
+    )
+  const isNew = await post(tx, {
+    accountId: GATEWAY,
+    chain,
+    cause: spendCause(chain, line),
+    transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms }],
+  })
+  if (!isNew)
+    throw new Refusal('conflict', 'spend_known', `transaction ${txid} is in the books already, as a loss`)
+}
+
+const tooFresh = (txid: string, depth: number): Refusal =>
+  new Refusal(
+    'conflict',
+    'spend_too_fresh',
+    `transaction ${txid} is ${depth} blocks deep; book it once it is ${DEPTH_MIN} deep and Beck has settled it`,
+  )
+
+const unknown = (chain: ChainName, txid: string): Refusal =>
+  new Refusal(
+    'not_found',
+    'spend_not_found',
+    hasAccounts(chain)
+      ? `${txid} is no payout of ${chain} that the signer's journal gave back and a block holds`
+      : `no block of ${chain} that Beck has read holds a transaction ${txid} that spends coins of ours`,
+  )

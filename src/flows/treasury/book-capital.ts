@@ -1,0 +1,26 @@
+/** Coins that the operator sent to the hot wallet from outside: wallet to capital, once they are deep enough. */
+import { type ChainName, nativeAsset } from '../../core/assets.ts'
+import { GATEWAY } from '../../ledger/journal.ts'
+import { post } from '../../ledger/post.sql.ts'
+import { listUnbookedCapital } from '../../treasury/receipts.sql.ts'
+import { confirmationsOf, type Gateway } from '../gateway.ts'
+
+/** @returns How many receipts were booked. */
+export async function bookCapital(gateway: Gateway, chain: ChainName): Promise<number> {
+  const native = nativeAsset(chain)
+  const coin = native === 'ETH' ? null : native
+  const depth = confirmationsOf(gateway.settings, native)
+  const unbooked = await listUnbookedCapital(gateway.db, chain, coin, depth)
+  for (const { cause, asset, atoms } of unbooked) {
+    await gateway.db.transaction((tx) =>
+      post(tx, {
+        accountId: GATEWAY,
+        chain,
+        cause,
+        transfers: [{ asset, debit: 'wallet', credit: 'capital', atoms }],
+      }),
+    )
+    gateway.log.info({ chain, asset, atoms: String(atoms) }, 'capital of the operator is booked')
+  }
+  return unbooked.length
+}

@@ -1,0 +1,128 @@
+/**
+ * Which deposits move to the hot wallet, and how: those that are worth their gas, tokens together where the chain has
+ * EIP-7702; and with them what earlier sweeps left of their gas. The signer does the rest.
+ */
+import type { BatchSweeping, ChainPort } from '../../chains/chain.ts'
+import { ASSET_FACTS, isSimulated, type Mode } from '../../core/assets.ts'
+import { Refusal } from '../../core/errors.ts'
+import { divideUp, pow10 } from '../../core/money.ts'
+import { type NetworkRates, quotedGasPrice } from '../../treasury/fees.ts'
+import { setNonce } from '../../treasury/senders.sql.ts'
+import {
+  listSweepCandidates,
+  markSwept,
+  planSweep,
+  type SweepPlan,
+  wantDelegate,
+} from '../../treasury/sweeps.sql.ts'
+import { isAskedFor } from '../../withdrawals/withdrawals.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { hotWalletOf } from './tend-senders.ts'
+
+const PLANNED_PER_TURN = 40
+const SWEPT_ASSETS = ['ETH', 'USDC', 'USDT'] as const
+type SweptAsset = (typeof SWEPT_ASSETS)[number]
+/** Gas of a sweep: ether alone; tokens with what funds them. In a batch it is less (bench/sweep-gas.ts). */
+const SWEEP_GAS = { ETH: 21_000n, token: 100_000n } as const
+/** What a sweep moves is worth at least this many times its gas; the rest is left until prices fall. */
+const WORTH_GAS_TIMES = 20n
+/** The same while a withdrawal waits for the coin: what a merchant owns has to be payable. */
+const WORTH_GAS_TIMES_ASKED = 2n
+/** So many tokens that wait at once are worth the contract, which pays for itself within a dozen sweeps. */
+const DEPLOY_FROM = 2
+
+/** @returns How many sweeps were planned. */
+export async function planSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<number> {
+  const { chain } = port
+  const found = await findSweeps(gateway, port, rates)
+  if (found.length === 0) return 0
+  const tokens = found.filter((plan) => plan.asset !== 'ETH')
+  const batching = await readBatching(gateway, port, tokens)
+  if (batching && !batching.isDeployed && tokens.length >= DEPLOY_FROM)
+    await wantDelegate(gateway.db, chain, batching.delegate)
+
+  // All at once, so that the signer finds them together.
+  return gateway.db.transaction(async (tx) => {
+    let planned = 0
+    for (const plan of found) {
+      const account = batching?.isDeployed ? batching.accounts[tokens.indexOf(plan)] : undefined
+      const delegates = account?.delegates ?? false
+      // Cheaper even for one, and an address that delegates runs code when ether comes: no plain transfer funds its gas.
+      const way = account ? 'batch' : 'alone'
+      if (!(await planSweep(tx, chain, { ...plan, way, delegates }))) continue
+      if (account) await setNonce(tx, chain, plan.address, account.nonce)
+      planned += 1
+    }
+    return planned
+  })
+}
+
+type FoundSweep = Omit<SweepPlan, 'way' | 'delegates'>
+
+async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<FoundSweep[]> {
+  const { chain } = port
+  const found: FoundSweep[] = []
+  const { hash: at } = await port.tip()
+  for (const asset of SWEPT_ASSETS) {
+    const times = (await isAskedFor(gateway.db, chain, asset)) ? WORTH_GAS_TIMES_ASKED : WORTH_GAS_TIMES
+    const mode = isSimulated(chain) ? 'test' : 'live'
+    const atomsMin = worthOf(gateway, mode, asset, times * gasOf(asset, rates))
+    if (atomsMin === null) continue
+    // Nobody asks for what is left of gas: it can always wait until it is worth the most.
+    const gasLeftMin = WORTH_GAS_TIMES * gasOf('ETH', rates)
+    const of = { asset, atomsMin, gasLeftMin, limit: PLANNED_PER_TURN }
+    for (const candidate of await listSweepCandidates(gateway.db, chain, of)) {
+      const { address, series, position, bookedAtoms, etherAtoms } = candidate
+      const { [asset]: held = 0n, ETH: ether = 0n } = await port.holdings({
+        outpoints: [],
+        addresses: [address],
+        at,
+      })
+      if (held === 0n && candidate.wasSwept) await markSwept(gateway.db, chain, candidate)
+      // What is not confirmed yet stays: a sweep that counts on it could not be sent after a reorganisation.
+      const atoms = least(held, asset === 'ETH' ? etherAtoms : bookedAtoms)
+      if (atoms < (bookedAtoms > 0n ? atomsMin : gasLeftMin)) continue
+      found.push({ address, series, position, asset, atoms, etherAtoms: least(ether, etherAtoms) })
+    }
+  }
+  return found
+}
+
+/** Never below zero. */
+const least = (one: bigint, other: bigint): bigint => {
+  const atoms = one < other ? one : other
+  return atoms < 0n ? 0n : atoms
+}
+
+async function readBatching(
+  gateway: Gateway,
+  port: ChainPort,
+  tokens: readonly FoundSweep[],
+): Promise<BatchSweeping | null> {
+  if (tokens.length === 0 || !port.batchSweeping) return null
+  const hot = await hotWalletOf(gateway, port.chain)
+  if (hot === null) return null
+  return port.batchSweeping(
+    hot,
+    tokens.map((plan) => plan.address),
+  )
+}
+
+const gasOf = (asset: SweptAsset, rates: NetworkRates): bigint =>
+  quotedGasPrice(rates) * (asset === 'ETH' ? SWEEP_GAS.ETH : SWEEP_GAS.token)
+
+/** Atoms of a coin that are worth so much ether at the present prices, rounded up; null for a token without a rate. */
+function worthOf(gateway: Pick<Gateway, 'rates'>, mode: Mode, asset: SweptAsset, wei: bigint): bigint | null {
+  if (asset === 'ETH') return wei
+  try {
+    const ether = gateway.rates[mode].rate('ETH', 'USD').ratio
+    const token = gateway.rates[mode].rate(asset, 'USD').ratio
+    return divideUp(
+      wei * ether.numerator * token.denominator,
+      ether.denominator * token.numerator * pow10(ASSET_FACTS.ETH.decimals - ASSET_FACTS[asset].decimals),
+    )
+  } catch (error) {
+    if (error instanceof Refusal) return null
+    throw error
+  }
+}

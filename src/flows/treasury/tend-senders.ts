@@ -1,0 +1,66 @@
+/**
+ * What the signer cannot ask a node itself: what the network charges now and, on chains with accounts, where the nonces
+ * of our senders stand and what these hold. The signer takes them as hints within bounds of its own.
+ */
+import type { ChainPort, FeeRates } from '../../chains/chain.ts'
+import { type ChainName, networkOfChain } from '../../core/assets.ts'
+import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
+import { boundedRate, type NetworkRates, RATE_BOUNDS } from '../../treasury/fees.ts'
+import { raiseNonce, storeBalances } from '../../treasury/senders.sql.ts'
+import { listSweptAddresses } from '../../treasury/sweeps.sql.ts'
+import { HOT_WALLET_POSITION, OWN_BRANCH, readAccountKey } from '../../wallets/derivation.ts'
+import { currentWallets } from '../../wallets/wallets.sql.ts'
+import type { Gateway } from '../gateway.ts'
+
+/** @returns The rates now. */
+export async function refreshFeeRates(gateway: Gateway, port: ChainPort): Promise<NetworkRates> {
+  const rates = ratesOf(port, await port.feeRates())
+  await storeFeeRates(gateway.db, port.chain, rates)
+  return rates
+}
+
+/** A node of a private network has no estimate: then the fallback, never below what its mempool takes. */
+function ratesOf(port: ChainPort, seen: FeeRates): NetworkRates {
+  const network = networkOfChain(port.chain)
+  if (seen.kind === 'gas')
+    return {
+      rate: boundedRate(network, seen.baseFeeWei),
+      priorityRate: seen.priorityFeeWei < 0n ? 0n : seen.priorityFeeWei,
+    }
+  const estimate = seen.atomsPerKvb ?? RATE_BOUNDS[network].fallback
+  const rate = estimate > seen.floorAtomsPerKvb ? estimate : seen.floorAtomsPerKvb
+  return { rate: boundedRate(network, rate), priorityRate: 0n }
+}
+
+/** Nonces and balances of the hot wallet and of the addresses under a sweep. Chains with outputs have neither. */
+export async function refreshSenders(gateway: Gateway, port: ChainPort): Promise<void> {
+  const { chain } = port
+  if (!port.nextNonce) return
+  const hot = await hotWalletOf(gateway, chain)
+  if (hot === null) return
+  for (const address of [hot, ...(await listSweptAddresses(gateway.db, chain))]) {
+    const { height, hash } = await port.tip()
+    await raiseNonce(gateway.db, chain, address, await port.nextNonce(address))
+    const held = await port.holdings({ outpoints: [], addresses: [address], at: hash })
+    await storeBalances(gateway.db, chain, address, held, height)
+  }
+}
+
+/** The address that payouts leave from on a chain with accounts; null without a wallet. */
+export async function hotWalletOf(
+  gateway: Pick<Gateway, 'db' | 'secrets'>,
+  chain: ChainName,
+): Promise<string | null> {
+  const wallets = await currentWallets(gateway.db, gateway.secrets)
+  const wallet = wallets.find((each) => each.chain === chain)
+  if (!wallet) return null
+  const name = `${chain} ${wallet.mode} ${wallet.xpub}`
+  const known = hotWallets.get(name)
+  if (known !== undefined) return known
+  const { address } = readAccountKey(chain, wallet.mode, wallet.xpub).derive(OWN_BRANCH, HOT_WALLET_POSITION)
+  hotWallets.set(name, address)
+  return address
+}
+
+/** Derived once: it is asked for after every block. */
+const hotWallets = new Map<string, string>()

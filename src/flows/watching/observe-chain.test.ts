@@ -1,0 +1,44 @@
+/** Nodes that are late: nothing is un-confirmed because one shows a block that we passed. */
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { testGateway } from '../../../test/gateway.ts'
+import type { BlockRef, ChainPort } from '../../chains/chain.ts'
+import { findChainView, takeLease } from '../../chains/chain-view.sql.ts'
+import { mine } from '../../chains/simulated/ledger.ts'
+import { createMemoryStorage } from '../../chains/simulated/memory.ts'
+import { simulatedPort } from '../../chains/simulated/simulated-chain.ts'
+import { meetChain, observeChain } from './observe-chain.ts'
+
+test('a node that is late for a moment, and late again an hour after, takes no block away', async (t) => {
+  const gateway = await testGateway()
+  const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'late', now: () => 0 })
+  await storage.change((store) => mine(store, 3))
+  const simulated = simulatedPort(storage)
+  let shown: BlockRef | null = null
+  const port: ChainPort = {
+    ...simulated,
+    chain: 'litecoin',
+    tip: async () => shown ?? simulated.tip(),
+    blockHash: async (height) => (shown && height > shown.height ? null : simulated.blockHash(height)),
+    lookAtMempool: async () => null,
+  }
+  await meetChain(gateway, port)
+  const lease = await takeLease(gateway.db, 'litecoin', 'late')
+  assert.ok(lease)
+  const passed = await simulated.tip()
+  await storage.change((store) => mine(store, 2))
+  const newest = await simulated.tip()
+  await observeChain(gateway, port, lease)
+
+  for (const hours of [0, 1, 2]) {
+    const now = Date.now() + hours * 3_600_000
+    const clock = mock.method(Date, 'now', () => now)
+    t.after(() => clock.mock.restore())
+    shown = passed
+    await assert.rejects(observeChain(gateway, port, lease), /waiting for it/)
+    shown = null
+    await observeChain(gateway, port, lease)
+    assert.equal((await findChainView(gateway.db, 'litecoin'))?.tipHash, newest.hash)
+    clock.mock.restore()
+  }
+})

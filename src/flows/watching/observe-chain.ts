@@ -1,0 +1,272 @@
+/**
+ * One look at a chain by the watcher that leads it: follow blocks by their hashes from our tip to the node's, walk back
+ * where they do not match, then read the mempool; each block and each batch in a transaction of its own that carries
+ * the leader's epoch. Looking twice changes nothing; a crash anywhere is continued by the next look.
+ */
+import { type Block, type BlockRef, type ChainPort, WrongChain } from '../../chains/chain.ts'
+import {
+  advanceTip,
+  type ChainView,
+  dropBlocksAbove,
+  fence,
+  findBlockHash,
+  findChainView,
+  haltChain,
+  type Lease,
+  markViewed,
+  openChainView,
+} from '../../chains/chain-view.sql.ts'
+import { isSimulated } from '../../core/assets.ts'
+import { crashPoint } from '../../core/crash-point.ts'
+import { OutsideFailure } from '../../core/errors.ts'
+import {
+  forgetBuriedInputs,
+  listDepositsInNoBlock,
+  listPaymentsReachingConfirmations,
+  markMempoolPresence,
+  markReorganised,
+  markReplaced,
+} from '../../deposits/deposits.sql.ts'
+import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import { markDecisionDue } from '../../payments/payments.sql.ts'
+import { forgetCoins, markCoinsSpent } from '../../treasury/coins.sql.ts'
+import { forgetGasFunding } from '../../treasury/gas-funding.sql.ts'
+import { forgetReceipts } from '../../treasury/receipts.sql.ts'
+import { readDatabaseTime } from '../database-time.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { markEtherUnchecked } from './check-ether.sql.ts'
+import { checkEther } from './check-ether.ts'
+import { listWatchedEtherAddresses, matchOwnAddresses, matchOwnSpends } from './own-addresses.sql.ts'
+import { recordDeposits } from './record-deposits.ts'
+
+/** A reorganisation deeper than this stops the watcher until the operator looks at it. */
+export const REORGANISATION_DEPTH_MAX = 100
+/** Blocks followed before the caller hears of it: keeps one turn short during catch-up. */
+const BLOCKS_PER_LOOK = 50
+/** How long a node may show a shorter chain before that is believed: one that restarted connects its blocks meanwhile. */
+const SHORTER_CHAIN_PATIENCE_MS = 3_000
+/** Since when each node has shown one. */
+const shorterSinceMs = new WeakMap<ChainPort, number>()
+
+export interface Look {
+  readonly blocks: number
+  /** The node's tip is not reached yet: look again at once. */
+  readonly behind: boolean
+}
+
+/** First contact pins the chain's identity and begins at its tip; later contacts compare. @throws {WrongChain} */
+export async function meetChain(gateway: Gateway, port: ChainPort): Promise<void> {
+  const identity = await port.identity()
+  const known = await findChainView(gateway.db, port.chain)
+  if (known) {
+    if (known.identity !== identity) throw new WrongChain(port.chain, known.identity, identity)
+    return
+  }
+  const tip = await port.tip()
+  const block = await port.readBlock(tip.hash)
+  const first = { identity, ...block, time: new Date(block.timeMs) }
+  const below = await hashesBelow(port, tip.height)
+  await gateway.db.transaction((tx) => openChainView(tx, port.chain, first, below))
+}
+
+/** Hashes of the blocks under the one Beck begins at, newest first, so that a fork below it is found too. */
+async function hashesBelow(port: ChainPort, height: number): Promise<BlockRef[]> {
+  const below: BlockRef[] = []
+  while (below.length < REORGANISATION_DEPTH_MAX && height - below.length > 0) {
+    const wanted = height - below.length - 1
+    const hash = await port.blockHash(wanted)
+    if (hash === null) break
+    below.push({ height: wanted, hash })
+  }
+  return below
+}
+
+/**
+ * Brings our view up to the node's.
+ *
+ * @throws {StaleLease} when another watcher leads now; nothing of this look is written then.
+ * @throws {OutsideFailure} when the node fails; what was followed so far is kept.
+ */
+export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lease): Promise<Look> {
+  const startedAt = await readDatabaseTime(gateway.db)
+  const tip = await port.tip()
+  let view = await gateway.db.transaction((tx) => fence(tx, lease))
+  if (view.haltedReason)
+    throw new OutsideFailure(`${port.chain} is halted: ${view.haltedReason}`, { retryable: false })
+
+  // The patience of an earlier time must not be used up when the node is late once more.
+  if (tip.height >= view.tipHeight) shorterSinceMs.delete(port)
+  else if (!isSimulated(port.chain) && (await isNodeCatchingUp(gateway, port, tip))) {
+    throw new OutsideFailure(
+      `the node for ${port.chain} is at block ${tip.height}, below ours at ${view.tipHeight}; waiting for it`,
+      { retryable: true },
+    )
+  }
+  const fork = await findFork(gateway, port, lease, view, tip)
+  if (fork !== null) view = await rollBack(gateway, lease, fork)
+
+  let blocks = 0
+  while (view.tipHeight < tip.height && blocks < BLOCKS_PER_LOOK) {
+    const hash = await port.blockHash(view.tipHeight + 1)
+    if (hash === null) break
+    const accounts = port.etherAt ? await listWatchedEtherAddresses(gateway.db, port.chain) : []
+    const block = await port.readBlock(hash, { accounts })
+    // The chain moved under us: the next look finds the fork.
+    if (block.parentHash !== view.tipHash) return { blocks, behind: true }
+    crashPoint('observe:block-read')
+    view = await applyBlock(gateway, lease, block)
+    crashPoint('observe:block-committed')
+    blocks += 1
+  }
+  const behind = view.tipHeight < tip.height
+  if (!behind) {
+    await observeMempool(gateway, port, lease)
+    await gateway.db.transaction(async (tx) => {
+      await fence(tx, lease)
+      await markViewed(tx, port.chain, startedAt)
+    })
+    await checkEther(gateway, port, lease)
+  }
+  gateway.wake('settle')
+  return { blocks, behind }
+}
+
+/** Writes one block: its deposits, what its spends replace, and whose confirmations it completes. */
+export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainView> {
+  const at: BlockRef = { height: block.height, hash: block.hash }
+  const time = new Date(block.timeMs)
+  const own = await matchOwnAddresses(gateway.db, lease.chain, block.transactions)
+  return gateway.db.transaction(async (tx) => {
+    const view = await fence(tx, lease)
+    // A sibling that took the lead and gave it back may have written this block already.
+    if (view.tipHash !== block.parentHash) return view
+    const touched = await recordDeposits(gateway, tx, lease.chain, block.transactions, own, {
+      block: at,
+      time,
+    })
+    const spends = await matchOwnSpends(tx, lease.chain, block.transactions)
+    await markCoinsSpent(tx, lease.chain, block.height, spends)
+    const replaced = await markReplaced(tx, lease.chain, spends, block.height)
+    await advanceTip(tx, lease.chain, { ...at, parentHash: block.parentHash, time })
+    const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
+    await markDecisionDue(tx, [...touched, ...replaced, ...confirmed])
+    await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
+    if (block.missedAccounts?.length) await markEtherUnchecked(tx, lease.chain)
+    if (touched.length > 0) crashPoint('observe:block-written')
+    return { ...view, tipHeight: block.height, tipHash: block.hash, tipTime: time }
+  })
+}
+
+/**
+ * A node whose tip is a block we passed has restarted and still connects its blocks, most likely: nothing is
+ * un-confirmed for the first seconds of that. A chain that stays shorter was reorganised.
+ */
+async function isNodeCatchingUp(gateway: Gateway, port: ChainPort, tip: BlockRef): Promise<boolean> {
+  if ((await findBlockHash(gateway.db, port.chain, tip.height)) !== tip.hash) return false
+  const since = shorterSinceMs.get(port) ?? Date.now()
+  shorterSinceMs.set(port, since)
+  if (Date.now() - since < SHORTER_CHAIN_PATIENCE_MS) return true
+  shorterSinceMs.delete(port)
+  return false
+}
+
+/**
+ * The height of the last block we share with the node; null when our tip is on its chain.
+ *
+ * @throws {OutsideFailure} when the node does not have a block that is not above its tip. Behind the URLs of providers
+ *   stand many nodes, and the one that answers may be behind the one that told the tip: that is no reorganisation.
+ */
+async function findFork(
+  gateway: Gateway,
+  port: ChainPort,
+  lease: Lease,
+  view: ChainView,
+  tip: BlockRef,
+): Promise<number | null> {
+  const hashAt = async (height: number): Promise<string | null> => {
+    const hash = await port.blockHash(height)
+    if (hash !== null || height > tip.height) return hash
+    throw new OutsideFailure(
+      `the node for ${port.chain} is at block ${tip.height} and does not have block ${height}; are several nodes behind its URL?`,
+      { retryable: true },
+    )
+  }
+  if ((await hashAt(view.tipHeight)) === view.tipHash) return null
+  for (let depth = 1; depth <= REORGANISATION_DEPTH_MAX; depth++) {
+    const height = view.tipHeight - depth
+    const ours = await findBlockHash(gateway.db, port.chain, height)
+    if (ours === null) break
+    if ((await hashAt(height)) === ours) return height
+  }
+  const reason = `the node's chain does not meet ours within ${REORGANISATION_DEPTH_MAX} blocks below ${view.tipHeight}`
+  await gateway.db.transaction(async (tx) => {
+    await fence(tx, lease)
+    await haltChain(tx, port.chain, reason)
+    await raiseAlert(tx, {
+      kind: 'chain_halted',
+      accountId: null,
+      subject: `${port.chain}:${view.tipHash}`,
+      message: reason,
+    })
+  })
+  throw new OutsideFailure(`${port.chain}: ${reason}`, { retryable: false })
+}
+
+/** Forgets our blocks above the fork; their deposits are in no block until the chain shows them again. */
+function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<ChainView> {
+  return gateway.db.transaction(async (tx) => {
+    const before = await fence(tx, lease)
+    await markDecisionDue(tx, await markReorganised(tx, lease.chain, forkHeight))
+    await forgetCoins(tx, lease.chain, forkHeight)
+    await forgetReceipts(tx, lease.chain, forkHeight)
+    await forgetGasFunding(tx, lease.chain, forkHeight)
+    await markEtherUnchecked(tx, lease.chain)
+    const dropped = await dropBlocksAbove(tx, lease.chain, forkHeight)
+    gateway.log.warn(
+      { chain: lease.chain, fork: forkHeight, blocks: dropped, from: before.tipHash },
+      'a reorganisation took blocks',
+    )
+    return fence(tx, lease)
+  })
+}
+
+/** Sightings before any block, replacements, and what vanished. */
+async function observeMempool(gateway: Gateway, port: ChainPort, lease: Lease): Promise<void> {
+  const mempool = await port.lookAtMempool()
+  if (mempool) {
+    for await (const transactions of mempool.added) {
+      const own = await matchOwnAddresses(gateway.db, port.chain, transactions)
+      await gateway.db.transaction(async (tx) => {
+        await fence(tx, lease)
+        const touched = await recordDeposits(gateway, tx, port.chain, transactions, own, {
+          block: null,
+          time: await readDatabaseTime(tx),
+        })
+        const replaced = await markReplaced(
+          tx,
+          port.chain,
+          await matchOwnSpends(tx, port.chain, transactions),
+          null,
+        )
+        await markDecisionDue(tx, [...touched, ...replaced])
+        if (touched.length > 0) crashPoint('observe:sighting-written')
+      })
+      crashPoint('observe:sighting-committed')
+    }
+  }
+  const waiting = await listDepositsInNoBlock(gateway.db, port.chain)
+  if (waiting.length === 0) return
+  const isThere = (txKey: string): boolean => mempool?.has(txKey) ?? false
+  await gateway.db.transaction(async (tx) => {
+    await fence(tx, lease)
+    await markDecisionDue(
+      tx,
+      await markMempoolPresence(
+        tx,
+        port.chain,
+        waiting.filter(({ txKey }) => isThere(txKey)).map(({ txKey }) => txKey),
+        waiting.filter(({ txKey }) => !isThere(txKey)).map(({ txKey }) => txKey),
+      ),
+    )
+  })
+}

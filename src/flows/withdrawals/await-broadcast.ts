@@ -1,0 +1,24 @@
+/** Most payouts are signed and sent within a second: whoever asked for one hears of it at once. */
+import { setTimeout } from 'node:timers/promises'
+import { crashPoint } from '../../core/crash-point.ts'
+import type { AccountId, WithdrawalId } from '../../core/ids.ts'
+import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
+import type { Gateway } from '../gateway.ts'
+
+const LOOK_MS = 50
+
+/** Waits until a withdrawal is no longer `requested`, or for as long as the settings say. @returns It, as it is then. */
+export async function awaitBroadcast(
+  gateway: Gateway,
+  accountId: AccountId,
+  id: WithdrawalId,
+): Promise<Withdrawal | null> {
+  crashPoint('request:committed')
+  const deadlineMs = performance.now() + gateway.settings.broadcastWaitMs
+  for (;;) {
+    const withdrawal = await findWithdrawal(gateway.db, accountId, id)
+    if (withdrawal?.status !== 'requested' || performance.now() >= deadlineMs) return withdrawal
+    await setTimeout(LOOK_MS)
+  }
+}

@@ -1,0 +1,246 @@
+/** Withdrawals on the simulated chain, from request to confirmation. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PAYOUT_CONFIRMATIONS, tellPayouts } from '../../../test/payout-story.ts'
+import { OutsideFailure } from '../../core/errors.ts'
+import { freeze } from '../../ledger/freezes.sql.ts'
+import { confirmSigned } from './confirm-withdrawal.ts'
+
+for (const [chain, asset, amount] of [
+  ['sim-bitcoin', 'BTC', '0.005'],
+  ['sim-litecoin', 'LTC', '0.5'],
+] as const) {
+  test(`${asset}: a withdrawal arrives to the atom, is announced once, and the books balance`, async () => {
+    const story = await tellPayouts(chain)
+    await story.earn(asset, 65_000n)
+    const withdrawal = await story.request(asset, amount)
+    await story.proveBooks()
+    await story.turn()
+    const broadcast = await story.now(withdrawal)
+    assert.equal(broadcast.status, 'broadcast')
+    assert.ok(broadcast.txHash)
+    await story.proveBooks()
+    await story.mineAndTurn(1)
+    assert.equal((await story.now(withdrawal)).status, 'broadcast')
+    await story.proveBooks()
+    await story.mineAndTurn(PAYOUT_CONFIRMATIONS[chain])
+    const completed = await story.now(withdrawal)
+    assert.equal(completed.status, 'completed')
+    assert.ok(completed.completedAt)
+    const outputs = await story.outputsOf(broadcast.txHash)
+    assert.equal(outputs.filter((output) => output.atoms === withdrawal.netAtoms).length, 1)
+    assert.deepEqual(
+      (await story.events()).filter((type) => type.startsWith('payout')),
+      ['payout.completed'],
+    )
+    await story.proveBooks()
+    await story.mineAndTurn(1)
+    assert.equal((await story.events()).filter((type) => type.startsWith('payout')).length, 1)
+  })
+}
+
+test('withdrawals that wait together go out in one transaction', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 650_000n)
+  const asked = []
+  for (let count = 0; count < 10; count++) asked.push(await story.request('BTC', `0.00${count + 1}`))
+  await story.turn()
+  const hashes = await Promise.all(asked.map(async (each) => (await story.now(each)).txHash))
+  assert.equal(new Set(hashes).size, 1)
+  await story.mineAndTurn(2)
+  for (const each of asked) assert.equal((await story.now(each)).status, 'completed')
+  await story.proveBooks()
+})
+
+test('a replacement pays the same destinations once, and its id takes the place of the first', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  const { withdrawal, txHash: first } = await story.send('BTC', '0.005')
+  const second = await story.bump(withdrawal)
+  assert.ok(second && second !== first)
+  await story.mineAndTurn(2)
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+  assert.equal(await story.port.findTransaction(first), null)
+  const outputs = await story.outputsOf(second)
+  assert.equal(outputs.filter((output) => output.atoms === withdrawal.netAtoms).length, 1)
+  await story.proveBooks()
+})
+
+test('Litecoin: a child pays for its parent, whose id stays', async () => {
+  const story = await tellPayouts('sim-litecoin')
+  await story.earn('LTC', 65_000n)
+  const { withdrawal, txHash: first } = await story.send('LTC', '2')
+  await story.bump(withdrawal)
+  assert.equal(await story.bump(withdrawal), first)
+  const { rows } = await story.gateway.db.query<{ kind: string }>(
+    'select kind from signed_transactions where sent_at is not null order by created_at',
+  )
+  assert.deepEqual(
+    rows.map((row) => row.kind),
+    ['payout', 'child', 'child'],
+  )
+  await story.mineAndTurn(6)
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+  await story.proveBooks()
+  const second = await story.request('LTC', '1')
+  await story.turn()
+  assert.equal((await story.now(second)).status, 'broadcast', 'the change of the last child pays the next')
+})
+
+for (const depth of [1, 3]) {
+  test(`a reorganisation of ${depth} takes the payout's block: it is sent again and completes once`, async () => {
+    const story = await tellPayouts('sim-bitcoin')
+    await story.earn('BTC', 65_000n)
+    const { withdrawal } = await story.send('BTC', '0.005')
+    await story.mineAndTurn(1)
+    if (depth === 3) {
+      await story.mineAndTurn(2)
+      assert.equal((await story.now(withdrawal)).status, 'completed')
+    }
+    await story.reorganise(depth)
+    await story.look()
+    await story.turn()
+    await story.proveBooks()
+    await story.mineAndTurn(3)
+    assert.equal((await story.now(withdrawal)).status, 'completed')
+    assert.equal((await story.events()).filter((type) => type === 'payout.completed').length, 1)
+    await story.proveBooks()
+  })
+}
+
+test('Ethereum: deposits are swept, then ether and tokens are paid from the hot wallet', async () => {
+  const story = await tellPayouts('sim-ethereum')
+  await story.earn('ETH', 500_000n)
+  await story.earn('USDC', 50_000n)
+  const ether = await story.request('ETH', '0.5')
+  const token = await story.request('USDC', '100')
+  for (let round = 0; round < 6; round++) {
+    await story.turn()
+    await story.mineAndTurn(1)
+    await story.proveBooks()
+  }
+  assert.equal((await story.now(ether)).status, 'broadcast')
+  await story.mineAndTurn(12)
+  await story.mineAndTurn(12)
+  await story.mineAndTurn(12)
+  for (const each of [ether, token]) {
+    const now = await story.now(each)
+    assert.equal(now.status, 'completed')
+    assert.ok(now.txHash)
+    const outputs = await story.outputsOf(now.txHash)
+    assert.deepEqual(
+      outputs.map((output) => output.atoms),
+      [each.netAtoms],
+    )
+  }
+  await story.proveBooks()
+  const { rows } = await story.gateway.db.query('select status from sweeps')
+  assert.deepEqual(
+    rows.map((row) => row),
+    [{ status: 'done' }, { status: 'done' }],
+  )
+})
+
+test('Ethereum: a stuck nonce is replaced at a higher fee, and pays once', async () => {
+  const story = await tellPayouts('sim-ethereum')
+  await story.earn('ETH', 500_000n)
+  for (let round = 0; round < 3; round++) {
+    await story.turn()
+    await story.mineAndTurn(6)
+  }
+  const later = await story.request('ETH', '0.2')
+  const { withdrawal, txHash: first } = await story.send('ETH', '0.1')
+  const second = await story.bump(withdrawal)
+  assert.ok(second && second !== first)
+  await story.mineAndTurn(12)
+  for (const each of [withdrawal, later]) assert.equal((await story.now(each)).status, 'completed')
+  await story.proveBooks()
+})
+
+/** Transactions that were sent before any other and that nobody will ever find. */
+const LOST = `insert into signed_transactions (chain, txid, line, kind, asset, value_atoms, fee_atoms, fee_rate, created_at,
+    send_at, since_height)
+  select 'sim-bitcoin', 'lost-' || n, 'lost-' || n, 'payout', 'BTC', 1, 1, 1000, now() - interval '1 day', 'infinity', 1
+  from generate_series(1, 1100) n`
+
+test('however many transactions are under way, each is looked at', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  await story.gateway.db.query(LOST)
+  const { withdrawal } = await story.send('BTC', '0.005')
+  await story.mineAndTurn(PAYOUT_CONFIRMATIONS['sim-bitcoin'])
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+})
+
+test('what the node refuses, however much it is, holds up nothing that is sent for the first time', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  await story.gateway.db.query(LOST)
+  await story.gateway.db.query(
+    `update signed_transactions set raw = '00', refusal = 'it is refused', send_at = now() - interval '1 hour'`,
+  )
+  const { withdrawal } = await story.send('BTC', '0.005')
+  assert.equal((await story.now(withdrawal)).status, 'broadcast')
+})
+
+test('a transaction that the node can not tell of holds up no other; a node that does not answer holds up all', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  await story.gateway.db.query(`${LOST} limit 1`)
+  const { withdrawal, txHash } = await story.send('BTC', '0.005')
+  await story.mine(PAYOUT_CONFIRMATIONS['sim-bitcoin'])
+  await story.look()
+  const asked: string[] = []
+  const fail = () => Promise.reject(new OutsideFailure('the block is pruned', { retryable: true }))
+  const port = {
+    ...story.port,
+    findTransaction: (txid: string) => {
+      asked.push(txid)
+      return txid === txHash ? story.port.findTransaction(txid) : fail()
+    },
+  }
+  let isDown = false
+  const dying = { ...port, tip: () => (isDown ? fail() : story.port.tip()) }
+  dying.findTransaction = (txid) => {
+    isDown = true
+    return port.findTransaction(txid)
+  }
+  await assert.rejects(confirmSigned(story.gateway, dying), { message: 'the block is pruned' })
+  assert.deepEqual(asked, ['lost-1'])
+  assert.equal((await story.now(withdrawal)).status, 'broadcast')
+  await assert.rejects(confirmSigned(story.gateway, port), { message: 'the block is pruned' })
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+})
+
+test('while a coin is frozen no hold is given back for coins that somebody else seems to have spent', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  const { withdrawal } = await story.send('BTC', '0.005')
+  await story.gateway.db.query(
+    `update coins set spent_by = 'unknown', spent_height = 0 where reserved_by is not null`,
+  )
+  await story.turnPayer()
+  assert.equal((await story.now(withdrawal)).status, 'broadcast', 'nor before the block is proven')
+  await story.gateway.db.query(
+    `insert into proven_blocks (chain, height, hash, slice_after) select chain, tip_height, tip_hash, '' from chains
+     where chain = 'sim-bitcoin' on conflict (chain) do update set height = excluded.height, hash = excluded.hash`,
+  )
+  await freeze(story.gateway.db, 'sim-bitcoin', 'BTC', 'restored')
+  await story.turnPayer()
+  assert.equal((await story.now(withdrawal)).status, 'broadcast')
+  await story.gateway.db.query('delete from freezes')
+  // Nor when it freezes after it was looked for.
+  const { db } = story.gateway
+  const freezing: typeof db = {
+    ...db,
+    transaction: async (work) => {
+      await freeze(db, 'sim-bitcoin', 'BTC', 'restored')
+      return db.transaction(work)
+    },
+  }
+  await confirmSigned({ ...story.gateway, db: freezing }, story.port)
+  assert.equal((await story.now(withdrawal)).status, 'broadcast')
+  await story.gateway.db.query('delete from freezes')
+  await story.turnPayer()
+  assert.equal((await story.now(withdrawal)).status, 'failed')
+})

@@ -1,0 +1,274 @@
+/**
+ * Following what was sent until a block holds it deep enough: then it is booked, once, and announced. A reorganisation
+ * sends it again; what can never enter the chain any more gives its hold back.
+ */
+import type { BlockRef, ChainPort, FoundTransaction } from '../../chains/chain.ts'
+import { findBlockHash } from '../../chains/chain-view.sql.ts'
+import { ASSET_FACTS, hasAccounts, nativeAsset } from '../../core/assets.ts'
+import { crashPoint } from '../../core/crash-point.ts'
+import { InvariantBroken, invariant, OutsideFailure } from '../../core/errors.ts'
+import { showId } from '../../core/ids.ts'
+import { formatDecimal } from '../../core/money.ts'
+import type { Tx } from '../../db/database.ts'
+import { markOwn } from '../../deposits/deposits.sql.ts'
+import { announce } from '../../events/announce.sql.ts'
+import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import { GATEWAY } from '../../ledger/journal.ts'
+import { post } from '../../ledger/post.sql.ts'
+import { findPayment, markDecisionDue } from '../../payments/payments.sql.ts'
+import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
+import { forgetReceiptsOf } from '../../treasury/receipts.sql.ts'
+import {
+  listTakenBack,
+  listUnderWay,
+  lockLine,
+  markBlock,
+  markFeeBooked,
+  releaseAddedCoins,
+  reopen,
+  type Settling,
+  type SignedTransaction,
+  setOutcome,
+} from '../../treasury/signed-transactions.sql.ts'
+import { finishSweeps, markFunded, recordSwept } from '../../treasury/sweeps.sql.ts'
+import { completionCause, statusAfter, type Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
+import { lockPaidBy, updateWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
+import { confirmationsOf, type Gateway } from '../gateway.ts'
+import { drawPayment } from '../payments/read-payment.ts'
+import { recordSent } from './broadcast-withdrawal.ts'
+import { fail, giveUpImpossible, raiseUnsettled } from './fail-withdrawal.ts'
+import { giveUpDisplaced } from './give-up-displaced.ts'
+
+/** Looks where every transaction under way is, and settles those that are deep enough. @returns How many settled. */
+export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<number> {
+  const { chain } = port
+  for (const { txid, line } of await listTakenBack(gateway.db, chain)) {
+    gateway.log.warn({ chain, txid }, 'a reorganisation took a settled transaction of ours; it is sent again')
+    await reopen(gateway.db, chain, line)
+  }
+  let underWay = await listUnderWay(gateway.db, chain, null)
+  if (underWay.length === 0) return 0
+  const tip = await port.tip()
+  let settled = 0
+  const failures: unknown[] = []
+  while (underWay.length > 0) {
+    for (const transaction of underWay) {
+      try {
+        if (await follow(gateway, port, transaction, tip.height)) settled += 1
+      } catch (error) {
+        if (error instanceof InvariantBroken)
+          await raiseUnsettled(
+            gateway,
+            `${chain}:${transaction.txid}`,
+            `transaction ${transaction.txid} of ${chain}`,
+            error,
+          )
+        // A node that answers and can not tell of this one may well tell of the others.
+        else if (error instanceof OutsideFailure && (await port.tip())) failures.push(error)
+        else throw error
+      }
+    }
+    underWay = await listUnderWay(gateway.db, chain, underWay.at(-1)?.txid ?? null)
+  }
+  if (failures.length > 0) {
+    if (settled > 0) gateway.wake('deliver')
+    throw failures[0]
+  }
+  if (hasAccounts(chain)) settled += await giveUpDisplaced(gateway, port)
+  else {
+    const depth = Math.max(6, confirmationsOf(gateway.settings, nativeAsset(chain)))
+    settled += await giveUpImpossible(gateway, chain, depth)
+  }
+  if (settled > 0) gateway.wake('deliver')
+  return settled
+}
+
+/** @returns Whether it settled now. */
+async function follow(
+  gateway: Gateway,
+  port: ChainPort,
+  transaction: SignedTransaction,
+  tipHeight: number,
+): Promise<boolean> {
+  const found = await port.findTransaction(transaction.txid, transaction.sinceHeight ?? undefined)
+  await followTo(gateway, transaction, found)
+  const depth = found?.block ? tipHeight - found.block.height + 1 : 0
+  if (!found?.block || depth < confirmationsOf(gateway.settings, transaction.asset)) return false
+  // Of several nodes behind one URL, one may follow another chain than the watcher does.
+  const ours = await findBlockHash(gateway.db, transaction.chain, found.block.height)
+  if (ours !== null && ours !== found.block.hash) return false
+  const settled = await settle(gateway, transaction)
+  if (settled) crashPoint('confirm:committed')
+  return settled
+}
+
+/** Writes where the chain shows it now. */
+async function followTo(
+  gateway: Gateway,
+  transaction: SignedTransaction,
+  found: FoundTransaction | null,
+): Promise<void> {
+  const { chain, txid, feeAtoms } = transaction
+  // The worker may have died between sending and writing so.
+  if (found && transaction.sentAt === null) await gateway.db.transaction((tx) => recordSent(tx, transaction))
+  if (found?.block) {
+    const { block, reverted = false, feeAtoms: paidFeeAtoms = feeAtoms } = found
+    if (block.hash === transaction.blockHash) return
+    await gateway.db.transaction(async (tx) => {
+      await markBlock(tx, chain, txid, { ...block, reverted, paidFeeAtoms })
+      await markFunded(tx, chain, transaction.line)
+      await recordSwept(tx, chain, transaction, found.tokensMoved ?? [])
+      if (hasAccounts(chain)) await disown(tx, transaction, block)
+    })
+  } else if (transaction.blockHash !== null) {
+    gateway.log.warn({ chain, txid }, 'a reorganisation took the block of a transaction of ours')
+    await markBlock(gateway.db, chain, txid, null)
+  }
+}
+
+/**
+ * The watcher took it for a stranger's when it read the block: after a restore it may be quicker than the signer, whose
+ * journal gives back what was signed since the backup. What it moved is then neither anybody's deposit nor capital.
+ */
+async function disown(tx: Tx, { chain, txid }: SignedTransaction, block: BlockRef): Promise<void> {
+  await forgetReceiptsOf(tx, chain, txid)
+  const taken = await markOwn(tx, chain, txid, block.height)
+  for (const { address, atoms } of taken)
+    await recordGasFunding(tx, { chain, txid, address, atoms, blockHeight: block.height })
+  await markDecisionDue(tx, taken)
+}
+
+/** Books a transaction that is deep enough, and everything it decides, in one transaction of the database. */
+function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Promise<boolean> {
+  crashPoint('confirm:deep')
+  return gateway.db.transaction(async (tx) => {
+    // Withdrawals before their line: the signer's placing locks in the same order.
+    const withdrawals = await lockPaidBy(tx, chain, line)
+    const members = await lockLine(tx, chain, line)
+    const mined = members.find((member) => member.txid === txid)
+    if (!mined?.isOpen || mined.blockHeight === null) return false
+    await setOutcome(tx, chain, txid, mined.reverted ? 'reverted' : 'confirmed')
+    await bookFee(tx, mined, mined.paidFeeAtoms ?? mined.feeAtoms)
+    if (mined.kind !== 'child') {
+      for (const rival of members.filter((member) => member.txid !== txid && excludes(mined, member))) {
+        await setOutcome(tx, chain, rival.txid, 'displaced')
+        // It had settled before a deep reorganisation.
+        await bookFee(tx, rival, 0n)
+      }
+      await releaseAddedCoins(tx, chain, mined)
+      for (const withdrawal of withdrawals) {
+        if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
+        else if (mined.reverted) await failReverted(gateway, tx, withdrawal, mined)
+        else await complete(tx, withdrawal, txid)
+      }
+      await finishSweeps(tx, chain, mined)
+    }
+    crashPoint('confirm:booked')
+    return true
+  })
+}
+
+/** A replacement excludes what it replaces; a child lives beside its parent, unless that was displaced itself. */
+const excludes = (mined: Settling, other: Settling): boolean =>
+  other.isOpen && (other.kind !== 'child' || mined.kind === 'replacement')
+
+/**
+ * What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. Brings what
+ * is booked to `atoms`: after a reorganisation the same bytes may cost something else, or nothing.
+ */
+async function bookFee(tx: Tx, of: Settling, atoms: bigint): Promise<void> {
+  const { chain, txid, bookedFeeAtoms, feeBookings } = of
+  const more = atoms - bookedFeeAtoms
+  if (more === 0n) return
+  const asset = nativeAsset(chain)
+  await post(tx, {
+    accountId: GATEWAY,
+    chain,
+    cause: `transaction:${chain}:${txid}:fee:${feeBookings + 1}`,
+    transfers: [
+      more > 0n
+        ? { asset, debit: 'network_fees', credit: 'wallet', atoms: more }
+        : { asset, debit: 'wallet', credit: 'network_fees', atoms: -more },
+    ],
+  })
+  await markFeeBooked(tx, chain, txid, atoms)
+}
+
+/**
+ * A call that reverted, whose hold was given back, runs again after a reorganisation deeper than the confirmations: its
+ * nonce has to be used, or nothing after it could be. When it succeeds this time, the loss is the gateway's.
+ */
+async function notePaidAfterFailure(
+  gateway: Gateway,
+  tx: Tx,
+  withdrawal: Withdrawal,
+  { reverted, txid }: Settling,
+): Promise<void> {
+  if (reverted) return
+  const { accountId, id, chain, asset, netAtoms } = withdrawal
+  const isNew = await post(tx, {
+    accountId,
+    chain,
+    cause: `withdrawal:${id}:paid-after-failure`,
+    transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms: netAtoms }],
+  })
+  if (!isNew) return
+  await updateWithdrawal(tx, withdrawal, { status: 'failed', txHash: txid, reason: 'paid_after_failure' })
+  const message = `withdrawal ${id} had failed and its hold was given back; a deep reorganisation paid it by ${txid}`
+  await raiseAlert(tx, { kind: 'payout_after_failure', accountId, subject: id, message })
+  gateway.log.error({ chain, withdrawal: id, account: accountId, txid }, message)
+}
+
+async function complete(tx: Tx, withdrawal: Withdrawal, txid: string): Promise<void> {
+  const { accountId, id, chain, asset, kind, paymentId } = withdrawal
+  const status = statusAfter(withdrawal.status, 'confirmed')
+  invariant(status === 'completed', `withdrawal ${id} confirmed and is ${withdrawal.status}`)
+  const completed = await updateWithdrawal(tx, withdrawal, { status, txHash: txid })
+  const isNew = await post(tx, {
+    accountId,
+    chain,
+    cause: completionCause(id),
+    transfers: [
+      { asset, debit: 'held', credit: 'wallet', atoms: withdrawal.netAtoms },
+      { asset, debit: 'held', credit: 'fees', atoms: withdrawal.feeAtoms },
+      { asset, debit: 'held', credit: 'network_fees', atoms: withdrawal.networkFeeAtoms },
+    ],
+  })
+  if (!isNew) return
+  if (kind === 'refund' && paymentId) {
+    const payment = await findPayment(tx, accountId, paymentId)
+    invariant(payment, `refund ${id} names a payment that is not there`)
+    await announce(tx, {
+      accountId,
+      type: 'payment.refunded',
+      cause: `payment:${paymentId}:refunded:${id}`,
+      data: await drawPayment(tx, payment),
+    })
+    return
+  }
+  await announce(tx, {
+    accountId,
+    type: 'payout.completed',
+    cause: `withdrawal:${id}:completed`,
+    data: withdrawalView(completed),
+  })
+}
+
+/** The receiver, or the token, does not take the coins: a blocked address, a contract without a way to be paid. */
+async function failReverted(
+  gateway: Gateway,
+  tx: Tx,
+  withdrawal: Withdrawal,
+  { txid, chain, paidFeeAtoms, feeAtoms }: Settling,
+): Promise<void> {
+  const { accountId, id, asset, destination } = withdrawal
+  await fail(gateway, tx, withdrawal, 'impossible', 'reverted')
+  const cost = formatDecimal(paidFeeAtoms ?? feeAtoms, ASSET_FACTS.ETH.decimals)
+  await raiseAlert(tx, {
+    kind: 'payout_reverted',
+    accountId,
+    subject: `${chain}:${txid}`,
+    message: `withdrawal ${showId('wd', id)} of ${asset} to ${destination} reverted in ${txid} of ${chain}: its hold is given back, and its gas of ${cost} ETH is the gateway's cost`,
+  })
+}

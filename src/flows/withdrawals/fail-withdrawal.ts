@@ -1,0 +1,173 @@
+/**
+ * Withdrawals that will not arrive: the signer refuses them, or nothing that was signed for them can enter the chain. Each
+ * gives its hold back once.
+ */
+
+import { findChainView } from '../../chains/chain-view.sql.ts'
+import { type ChainName, nativeAsset } from '../../core/assets.ts'
+import { crashPoint } from '../../core/crash-point.ts'
+import { InvariantBroken, invariant } from '../../core/errors.ts'
+import type { AccountId, WithdrawalId } from '../../core/ids.ts'
+import type { Tx } from '../../db/database.ts'
+import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import { isFrozen } from '../../ledger/freezes.sql.ts'
+import { listTransfers, post } from '../../ledger/post.sql.ts'
+import { lockPayment, markDecisionDue } from '../../payments/payments.sql.ts'
+import { addUnresolved } from '../../payments/unresolved-funds.sql.ts'
+import { findProvenBlock } from '../../proof/prove-block.sql.ts'
+import { listImpossible, lockLine, releaseCoins, setOutcome } from '../../treasury/signed-transactions.sql.ts'
+import {
+  completionCause,
+  holdCause,
+  releaseCause,
+  statusAfter,
+  type Withdrawal,
+} from '../../withdrawals/withdrawal.ts'
+import {
+  isSigned,
+  listRefused,
+  lockPaidBy,
+  lockWithdrawal,
+  updateWithdrawal,
+} from '../../withdrawals/withdrawals.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { returnLoss } from '../payments/book-payment.ts'
+
+const REFUSED_PER_TURN = 100
+
+/** Gives back what the ledger holds, to where it was taken from; what the row says may have been tampered with. */
+export async function fail(
+  gateway: Gateway,
+  tx: Tx,
+  withdrawal: Withdrawal,
+  trigger: 'refused' | 'impossible',
+  reason: string,
+): Promise<void> {
+  const { accountId, id, chain, paymentId } = withdrawal
+  const status = statusAfter(withdrawal.status, trigger)
+  invariant(status === 'failed', `withdrawal ${id} is ${withdrawal.status} and can not fail as ${reason}`)
+  // Before any balance, as everywhere.
+  const payment = paymentId && (await lockPayment(tx, accountId, paymentId))
+  await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
+  // Only after a deep reorganisation, in which its call reverted.
+  if (withdrawal.status === 'completed') await uncomplete(tx, withdrawal)
+  const held = await listTransfers(tx, accountId, holdCause(id))
+  const given = await post(tx, {
+    accountId,
+    chain,
+    cause: releaseCause(id),
+    transfers: held.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
+  })
+  invariant(given, `the hold of withdrawal ${id} was given back before`)
+  for (const { debit, asset, atoms } of held) {
+    if (debit !== 'unresolved' || !payment) continue
+    await addUnresolved(tx, { accountId, paymentId: payment.id, asset }, atoms)
+    await returnLoss(tx, payment, id, { asset, atoms })
+  }
+  // With what comes back the payment may be covered after all.
+  if (paymentId) await markDecisionDue(tx, [{ accountId, paymentId }])
+  gateway.log.warn(
+    { chain, withdrawal: id, account: accountId, reason },
+    'a withdrawal failed; its hold is given back',
+  )
+}
+
+async function uncomplete(tx: Tx, { accountId, id, chain }: Withdrawal): Promise<void> {
+  const booked = await listTransfers(tx, accountId, completionCause(id))
+  await post(tx, {
+    accountId,
+    chain,
+    cause: `${completionCause(id)}:back`,
+    transfers: booked.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
+  })
+}
+
+/** Gives back the holds of withdrawals that the signer will never sign. @returns How many. */
+export async function failRefused(gateway: Gateway): Promise<number> {
+  const refused = await listRefused(gateway.db, REFUSED_PER_TURN)
+  for (const { accountId, id } of refused) {
+    try {
+      await gateway.db.transaction((tx) => failOne(gateway, tx, accountId, id))
+    } catch (error) {
+      await raiseUnsettled(gateway, id, `the refused withdrawal ${id}`, error)
+    }
+    crashPoint('refuse:committed')
+  }
+  return refused.length
+}
+
+async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: WithdrawalId): Promise<void> {
+  const withdrawal = await lockWithdrawal(tx, accountId, id)
+  if (withdrawal?.status !== 'requested' || withdrawal.refusedReason === null) return
+  if (await isSigned(tx, accountId, id)) return
+  await fail(gateway, tx, withdrawal, 'refused', withdrawal.refusedReason)
+  crashPoint('refuse:given-back')
+  await raiseAlert(tx, {
+    kind: 'withdrawal_refused',
+    accountId,
+    subject: id,
+    message: `the signer refused withdrawal ${id}: ${withdrawal.refusedReason}`,
+  })
+}
+
+/**
+ * Gives back the holds of lines that can never enter a chain with outputs any more; see {@link listImpossible}.
+ *
+ * Not while its coin is frozen: what spends our own coins is signed with our own keys, and where the books do not know it
+ * (a database that was restored) it may be just what pays these withdrawals. Nor before the block that the watcher stands
+ * at is proven: what freezes the coin may be in it.
+ *
+ * @returns How many lines.
+ */
+export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth: number): Promise<number> {
+  const asset = nativeAsset(chain)
+  if (await isFrozen(gateway.db, chain, asset)) return 0
+  const lines = await listImpossible(gateway.db, chain, depth)
+  if (lines.length === 0) return 0
+  const view = await findChainView(gateway.db, chain)
+  const proven = await findProvenBlock(gateway.db, chain)
+  if (!view || proven?.hash !== view.tipHash) return 0
+  for (const line of lines) {
+    try {
+      await gateway.db.transaction(async (tx) => {
+        // The prover may have frozen it since.
+        if (!(await isFrozen(tx, chain, asset))) await giveUp(gateway, tx, chain, line)
+      })
+    } catch (error) {
+      await raiseUnsettled(gateway, `${chain}:${line}`, `transaction ${line} of ${chain}`, error)
+    }
+  }
+  return lines.length
+}
+
+async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, line: string): Promise<void> {
+  const withdrawals = await lockPaidBy(tx, chain, line)
+  const members = await lockLine(tx, chain, line)
+  if (members.some((member) => !member.isOpen || member.blockHeight !== null)) return
+  for (const { txid } of members) await setOutcome(tx, chain, txid, 'impossible')
+  await releaseCoins(tx, chain, line)
+  for (const withdrawal of withdrawals) await fail(gateway, tx, withdrawal, 'impossible', 'coins_spent')
+  await raiseAlert(tx, {
+    kind: 'payout_impossible',
+    accountId: null,
+    subject: `${chain}:${line}`,
+    message: `a coin that transaction ${line} spends was spent by another one; what it paid failed`,
+  })
+}
+
+/** What must never be stops what it befalls, and nothing else. Any other error goes on. */
+export async function raiseUnsettled(
+  gateway: Gateway,
+  subject: string,
+  what: string,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof InvariantBroken)) throw error
+  gateway.log.error({ subject, err: error }, 'what leaves us can not be settled')
+  await raiseAlert(gateway.db, {
+    kind: 'payout_unsettled',
+    accountId: null,
+    subject,
+    message: `${what} can not be settled: ${error.message}`,
+  })
+}

@@ -1,0 +1,100 @@
+/**
+ * Chains with accounts: somebody else who has the keys used a nonce that a transaction of ours was signed with. The operator
+ * sent something from the hot wallet by another program; or the database and the journal were restored, and something that
+ * was sent before is mined. What we signed under that nonce can never enter the chain: it ends, so that nothing waits for it.
+ */
+import type { ChainPort, NonceUse, Output } from '../../chains/chain.ts'
+import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import {
+  listOverdue,
+  lockLine,
+  type OverdueLine,
+  setOutcome,
+} from '../../treasury/signed-transactions.sql.ts'
+import { finishSweeps, wantDelegateAgain } from '../../treasury/sweeps.sql.ts'
+import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { lockPaidBy } from '../../withdrawals/withdrawals.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { fail, raiseUnsettled } from './fail-withdrawal.ts'
+
+/** Two epochs: what Ethereum's finality is made of. Nothing is given back before that. */
+const FINAL_DEPTH = 64
+
+/** @returns How many lines ended. */
+export async function giveUpDisplaced(gateway: Gateway, port: ChainPort): Promise<number> {
+  if (!port.findNonceUse) return 0
+  const overdue = await listOverdue(gateway.db, port.chain)
+  if (overdue.length === 0) return 0
+  const { height } = await port.tip()
+  let ended = 0
+  const waiting = new Set<string>()
+  for (const line of overdue) {
+    // Nonces are used in their order: after one that is not, none is.
+    if (waiting.has(line.sender)) continue
+    const use = await port.findNonceUse(line.sender, line.nonce, height - FINAL_DEPTH + 1)
+    if (use.kind === 'unused') waiting.add(line.sender)
+    if (use.kind === 'unclear') await raiseUnclear(gateway, port, line)
+    if (use.kind !== 'used') continue
+    try {
+      if (await giveUp(gateway, port, line, use)) ended += 1
+    } catch (error) {
+      const { chain } = port
+      await raiseUnsettled(gateway, `${chain}:${line.line}`, `transaction ${line.line} of ${chain}`, error)
+    }
+  }
+  return ended
+}
+
+async function giveUp(
+  gateway: Gateway,
+  port: ChainPort,
+  { line, sender, nonce }: OverdueLine,
+  { txid, block }: Extract<NonceUse, { kind: 'used' }>,
+): Promise<boolean> {
+  const { chain } = port
+  const { transactions } = await port.readBlock(block.hash)
+  const outputs = transactions.find(({ key }) => key === txid)?.outputs ?? []
+  return gateway.db.transaction(async (tx) => {
+    const withdrawals = await lockPaidBy(tx, chain, line)
+    const members = await lockLine(tx, chain, line)
+    // It is one of ours after all, and will be found.
+    if (members.some((member) => !member.isOpen || member.blockHeight !== null || member.txid === txid))
+      return false
+    const said = `nonce ${nonce} of ${sender} was used by ${txid}, which this database did not sign`
+    if (withdrawals.some((withdrawal) => isPaidBy(withdrawal, outputs))) {
+      const message = `${said} and which pays the same as ${line}: the withdrawal is neither paid again nor given back; look into it`
+      await raiseAlert(tx, { kind: 'payout_doubtful', accountId: null, subject: `${chain}:${line}`, message })
+      return false
+    }
+    for (const member of members) await setOutcome(tx, chain, member.txid, 'impossible')
+    for (const withdrawal of withdrawals) {
+      // It reverted before a deep reorganisation took its block.
+      if (withdrawal.status === 'failed') continue
+      await fail(gateway, tx, withdrawal, 'impossible', 'nonce_used')
+    }
+    await finishSweeps(tx, chain, { txid: line, line, reverted: true })
+    await wantDelegateAgain(tx, chain, line)
+    const message = `${said}: transaction ${line} can never enter the chain, and what it was to do is done anew or failed`
+    await raiseAlert(tx, { kind: 'nonce_taken', accountId: null, subject: `${chain}:${line}`, message })
+    gateway.log.error({ chain, line, txid, sender, nonce: String(nonce) }, message)
+    return true
+  })
+}
+
+/** Signed by a journal that is lost, most likely: whoever gave the hold back would pay twice. */
+const isPaidBy = ({ destination, asset, netAtoms }: Withdrawal, outputs: readonly Output[]): boolean =>
+  outputs.some(
+    (output) =>
+      output.asset === asset &&
+      output.atoms === netAtoms &&
+      Buffer.from(output.lookup).toString('hex') === destination.slice(2).toLowerCase(),
+  )
+
+async function raiseUnclear(gateway: Gateway, { chain }: ChainPort, of: OverdueLine): Promise<void> {
+  await raiseAlert(gateway.db, {
+    kind: 'nonce_unclear',
+    accountId: null,
+    subject: `${chain}:${of.line}`,
+    message: `nonce ${of.nonce} of ${of.sender} was used, not by ${of.line}, and the node can not tell any more by what; ask an archive node or an explorer`,
+  })
+}

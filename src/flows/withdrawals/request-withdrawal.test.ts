@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type TestGateway, testAccount, testGateway } from '../../../test/gateway.ts'
+import type { Account } from '../../accounts/account.ts'
+import { SIMULATED_TOKENS } from '../../chains/simulated/network.ts'
+import { type Asset, chainFor, networkOf } from '../../core/assets.ts'
+import { post } from '../../ledger/post.sql.ts'
+import { reconcile } from '../../proof/reconcile.ts'
+import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
+import { requestMacParts } from '../../withdrawals/withdrawal.ts'
+import { quoteWithdrawal, requestWithdrawal } from './request-withdrawal.ts'
+
+const DESTINATION = {
+  BTC: 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx',
+  USDC: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+}
+
+async function fund(gateway: TestGateway, account: Account, asset: Asset, atoms: bigint): Promise<void> {
+  const chain = chainFor(account.mode, networkOf(asset))
+  await gateway.db.transaction((tx) =>
+    post(tx, {
+      accountId: account.id,
+      chain,
+      cause: `test:${asset}`,
+      transfers: [{ asset, debit: 'wallet', credit: 'available', atoms }],
+    }),
+  )
+  await storeFeeRates(gateway.db, chain, {
+    rate: asset === 'BTC' ? 10_000n : 10n ** 9n,
+    priorityRate: asset === 'BTC' ? 0n : 10n ** 8n,
+  })
+}
+
+const balances = async (gateway: TestGateway) => {
+  const { rows } = await gateway.db.query<{ kind: string; atoms: bigint }>(
+    'select kind, atoms from balances order by kind',
+  )
+  return Object.fromEntries(rows.map(({ kind, atoms }) => [kind, atoms]))
+}
+
+test('a request holds the gross amount and costs what its quote said', async () => {
+  const gateway = await testGateway()
+  const account = await testAccount(gateway)
+  await fund(gateway, account, 'BTC', 1_000_000n)
+  const order = { asset: 'BTC', amount: '0.009', destination: DESTINATION.BTC } as const
+  const quote = await quoteWithdrawal(gateway, gateway.db, account, order)
+  const withdrawal = await gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, order))
+  assert.deepEqual(quote, {
+    amountAtoms: 900_000n,
+    feeAtoms: 900n,
+    networkFeeAtoms: 2_210n,
+    netAtoms: 896_890n,
+  })
+  assert.equal(withdrawal.netAtoms, quote.netAtoms)
+  assert.equal(withdrawal.status, 'requested')
+  assert.deepEqual(await balances(gateway), { available: 100_000n, held: 900_000n })
+  const { rows } = await gateway.db.query<{ mac: Buffer }>('select mac from withdrawals')
+  assert.ok(rows[0] && gateway.secrets.isMac(rows[0].mac, 'withdrawal', requestMacParts(withdrawal)))
+})
+
+test('100 parallel requests for the whole balance: one succeeds', async () => {
+  const gateway = await testGateway({ connectionsMax: 20 })
+  const account = await testAccount(gateway)
+  await fund(gateway, account, 'USDC', 50_000_000n)
+  const order = { asset: 'USDC', amount: '50', destination: DESTINATION.USDC } as const
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 100 }, () =>
+      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, order)),
+    ),
+  )
+  const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
+  assert.equal(refused.length, 99)
+  for (const { reason } of refused) assert.equal(reason.reason, 'insufficient_balance')
+  assert.deepEqual(await balances(gateway), { available: 0n, held: 50_000_000n })
+  const { differences } = await reconcile(gateway.db, [])
+  assert.deepEqual(
+    differences.map(({ subject }) => subject),
+    ['entry test:USDC'],
+    'nothing but what this test funded the account with',
+  )
+})
+
+test('what cannot be paid is refused with its reason and leaves no trace', async () => {
+  const gateway = await testGateway()
+  const account = await testAccount(gateway)
+  await fund(gateway, account, 'BTC', 1_000_000n)
+  await fund(gateway, account, 'USDC', 1_000_000n)
+  const { rows } = await gateway.db.query<{ chain: string; address: string }>(
+    `select chain, min(address) as address from addresses where chain in ('sim-bitcoin', 'sim-ethereum') group by chain order by chain`,
+  )
+  const [bitcoin, ethereum] = rows.map((row) => row.address)
+  assert.ok(bitcoin && ethereum)
+  const cases: [Asset, string, string, string][] = [
+    ['BTC', '0.02', DESTINATION.BTC, 'insufficient_balance'],
+    ['BTC', '0', DESTINATION.BTC, 'invalid_amount'],
+    ['BTC', '0.000000001', DESTINATION.BTC, 'invalid_amount'],
+    ['BTC', '0.00002', DESTINATION.BTC, 'fee_exceeds_amount'],
+    ['BTC', '0.001', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', 'invalid_address'],
+    ['BTC', '0.001', bitcoin, 'invalid_address'],
+    ['USDC', '1', ethereum, 'invalid_address'],
+    ['USDC', '1', ethereum.toLowerCase(), 'invalid_address'],
+    ['USDC', '1', SIMULATED_TOKENS.USDT, 'invalid_address'],
+    ['USDC', '1', `0x${'0'.repeat(40)}`, 'invalid_address'],
+    ['LTC', '1', DESTINATION.BTC, 'invalid_address'],
+    ['LTC', '1', 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0', 'no_fee_estimate'],
+  ]
+  for (const [asset, amount, destination, reason] of cases) {
+    await assert.rejects(
+      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination })),
+      { reason },
+      `${asset} ${amount} ${destination}`,
+    )
+  }
+  await gateway.db.query(`insert into freezes (chain, asset, reason) values ('sim-bitcoin', 'BTC', 'test')`)
+  await assert.rejects(
+    gateway.db.transaction((tx) =>
+      requestWithdrawal(gateway, tx, account, {
+        asset: 'BTC',
+        amount: '0.001',
+        destination: DESTINATION.BTC,
+      }),
+    ),
+    { reason: 'withdrawals_frozen' },
+  )
+  const { rows: left } = await gateway.db.query('select from withdrawals')
+  assert.equal(left.length, 0)
+})

@@ -1,0 +1,267 @@
+/**
+ * A balance on its way out: validated, priced, held in the ledger and authenticated, in one transaction. From here the
+ * signer takes over; nothing that is written later changes what was requested.
+ */
+import type { Account } from '../../accounts/account.ts'
+import { ASSET_FACTS, type Asset, type ChainName, chainFor, networkOf } from '../../core/assets.ts'
+import { crashPoint } from '../../core/crash-point.ts'
+import { invariant, Refusal } from '../../core/errors.ts'
+import { newId, type PaymentId } from '../../core/ids.ts'
+import { formatDecimal } from '../../core/money.ts'
+import type { Queryable, Tx } from '../../db/database.ts'
+import { isFrozen } from '../../ledger/freezes.sql.ts'
+import { lockBalance, post } from '../../ledger/post.sql.ts'
+import { lockPayment } from '../../payments/payments.sql.ts'
+import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
+import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
+import { costOf, networkFeeAtoms, type TokenPrices, type WithdrawalCost } from '../../treasury/fees.ts'
+import { isSweepDelegate } from '../../treasury/sweeps.sql.ts'
+import { isOwnAddress } from '../../wallets/address-pool.sql.ts'
+import { currentWallets } from '../../wallets/wallets.sql.ts'
+import { readAmount } from '../../withdrawals/amount.ts'
+import { type Destination, invalidAddress, readDestination } from '../../withdrawals/destination.ts'
+import {
+  holdCause,
+  requestMacParts,
+  type Withdrawal,
+  type WithdrawalRequest,
+} from '../../withdrawals/withdrawal.ts'
+import { findRefund, hasReverted, insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
+import type { Gateway } from '../gateway.ts'
+
+export interface WithdrawalOrder {
+  readonly asset: Asset
+  /** A decimal of the coin. Gross: the fees are taken from it. */
+  readonly amount: string
+  readonly destination: string
+}
+
+/**
+ * What an order would cost now; moves nothing and looks at no balance.
+ *
+ * @throws {Refusal} `invalid` for an amount or an address that can not be paid; `unprocessable` when the fees take it
+ *   all; `unavailable` without a wallet, a fee estimate or a rate.
+ */
+export async function quoteWithdrawal(
+  gateway: Gateway,
+  db: Queryable,
+  account: Account,
+  order: WithdrawalOrder,
+): Promise<WithdrawalCost> {
+  return (await price(gateway, db, account, order, gateway.settings.payoutFeeBps)).cost
+}
+
+/**
+ * Holds the gross amount and requests its payout, in the caller's transaction.
+ *
+ * @throws {Refusal} as {@link quoteWithdrawal}; `unprocessable`, reason `insufficient_balance`; `unavailable` while the
+ *   asset is frozen.
+ */
+export async function requestWithdrawal(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  order: WithdrawalOrder,
+): Promise<Withdrawal> {
+  const { asset } = order
+  const { cost, chain, destination } = await price(gateway, tx, account, order, gateway.settings.payoutFeeBps)
+  await requireThawed(tx, chain, asset)
+  const available = await lockBalance(tx, { accountId: account.id, asset, kind: 'available' })
+  if (available < cost.amountAtoms)
+    throw new Refusal(
+      'unprocessable',
+      'insufficient_balance',
+      `${shown(cost.amountAtoms, asset)} was asked for and ${shown(available, asset)} is available; deposits count once they are confirmed`,
+      [{ field: 'amount', message: `exceeds the available ${shown(available, asset)}` }],
+    )
+  return hold(gateway, tx, {
+    ...cost,
+    accountId: account.id,
+    id: newId('wd'),
+    kind: 'payout',
+    paymentId: null,
+    chain,
+    asset,
+    destination: destination.address,
+  })
+}
+
+/**
+ * Returns what is held for a payment to an address that the buyer gave; costs the network fee alone.
+ *
+ * @param order.amount - A decimal of the held coin; null for all that is held.
+ * @throws {Refusal} `not_found`; `conflict` while the payment runs, when nothing is held, or after a first refund;
+ *   otherwise as {@link quoteWithdrawal}.
+ */
+export async function refundPayment(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  id: PaymentId,
+  order: { readonly destination: string; readonly amount: string | null },
+): Promise<Withdrawal> {
+  const payment = await lockPayment(tx, account.id, id)
+  if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
+  if (payment.status === 'pending' || payment.status === 'detected')
+    throw new Refusal(
+      'conflict',
+      'payment_in_progress',
+      `the payment is ${payment.status}; refund it once its deposits are confirmed`,
+    )
+  if (await findRefund(tx, account.id, id))
+    throw new Refusal(
+      'conflict',
+      'already_refunded',
+      'this payment has a refund already; see GET /withdrawals',
+    )
+  const held = await lockUnresolved(tx, account.id, id)
+  const funds = held.find((row) => row.asset === payment.asset) ?? held[0]
+  if (!funds)
+    throw new Refusal(
+      'conflict',
+      'nothing_to_refund',
+      `nothing is held for this payment: it is ${payment.status} and what it received was credited`,
+    )
+  const { asset, atoms } = funds
+  const { decimals } = ASSET_FACTS[asset]
+  const { cost, chain, destination } = await price(
+    gateway,
+    tx,
+    account,
+    { asset, amount: order.amount ?? formatDecimal(atoms, decimals), destination: order.destination },
+    0n,
+  )
+  await requireThawed(tx, chain, asset)
+  const { amountAtoms } = cost
+  if (amountAtoms > atoms)
+    throw new Refusal(
+      'unprocessable',
+      'insufficient_balance',
+      `${shown(amountAtoms, asset)} was asked for and ${shown(atoms, asset)} is held for this payment`,
+      [{ field: 'amount', message: `exceeds the held ${shown(atoms, asset)}` }],
+    )
+  await takeUnresolved(tx, { accountId: account.id, paymentId: id, asset }, amountAtoms)
+  return hold(gateway, tx, {
+    ...cost,
+    accountId: account.id,
+    id: newId('wd'),
+    kind: 'refund',
+    paymentId: id,
+    chain,
+    asset,
+    destination: destination.address,
+  })
+}
+
+/** Moves the gross amount to `held` and writes the request with its MAC. */
+async function hold(gateway: Gateway, tx: Tx, request: WithdrawalRequest): Promise<Withdrawal> {
+  const booked = await post(tx, {
+    accountId: request.accountId,
+    chain: request.chain,
+    cause: holdCause(request.id),
+    transfers: [
+      {
+        asset: request.asset,
+        debit: request.kind === 'payout' ? 'available' : 'unresolved',
+        credit: 'held',
+        atoms: request.amountAtoms,
+      },
+    ],
+  })
+  invariant(booked, `withdrawal ${request.id} was held before`)
+  crashPoint('request:held')
+  const mac = gateway.secrets.mac('withdrawal', requestMacParts(request))
+  const withdrawal = await insertWithdrawal(tx, request, mac)
+  crashPoint('request:written')
+  return withdrawal
+}
+
+interface Priced {
+  readonly cost: WithdrawalCost
+  readonly chain: ChainName
+  readonly destination: Destination
+}
+
+async function price(
+  gateway: Gateway,
+  db: Queryable,
+  account: Account,
+  order: WithdrawalOrder,
+  feeBps: bigint,
+): Promise<Priced> {
+  const { asset } = order
+  const chain = chainFor(account.mode, networkOf(asset))
+  const amountAtoms = readAmount(asset, order.amount)
+  const destination = await requirePayable(gateway, db, asset, chain, order.destination)
+  await requireNoRevert(db, account, asset, destination.address)
+  const rates = await findFeeRates(db, chain)
+  if (!rates)
+    throw new Refusal(
+      'unavailable',
+      'no_fee_estimate',
+      `the network fee of ${asset} is not known now: no worker has reached its node for a while; try again later`,
+    )
+  const networkFee = networkFeeAtoms(asset, rates, tokenPrices(gateway, account, asset))
+  return { cost: costOf(asset, amountAtoms, feeBps, networkFee), chain, destination }
+}
+
+/** Valid on this network in this mode, and not a place that money would not come back from. */
+async function requirePayable(
+  gateway: Gateway,
+  db: Queryable,
+  asset: Asset,
+  chain: ChainName,
+  address: string,
+): Promise<Destination> {
+  const wallet = (await currentWallets(db, gateway.secrets)).find((each) => each.chain === chain)
+  if (!wallet)
+    throw new Refusal(
+      'unavailable',
+      'no_wallet',
+      `${asset} cannot be paid out yet: the operator runs \`beck wallet init\` once`,
+    )
+  const destination = readDestination(asset, wallet.mode, address)
+  if (gateway.settings.tokenContracts.some((contract) => contract.toLowerCase() === address.toLowerCase()))
+    throw invalidAddress(
+      `${address} is a token's contract; what is sent there is lost. Give the wallet's own address`,
+    )
+  if (await isSweepDelegate(db, chain, address))
+    throw invalidAddress(`${address} is the contract that sweeps run at; what is sent there is lost`)
+  if (await isOwnAddress(db, chain, destination.lookup))
+    throw invalidAddress(`${address} is an address of this gateway itself; give a wallet of your own`)
+  return destination
+}
+
+/** Each payout that reverts costs the gateway its gas, and the merchant nothing. */
+async function requireNoRevert(
+  db: Queryable,
+  account: Account,
+  asset: Asset,
+  address: string,
+): Promise<void> {
+  if (networkOf(asset) !== 'ethereum' || !(await hasReverted(db, account.id, asset, address))) return
+  throw new Refusal(
+    'unprocessable',
+    'destination_reverts',
+    `a payout of ${asset} to ${address} reverted within the last day: the address, or the token, does not take it. Use another address, or try again tomorrow`,
+    [{ field: 'destination_address', message: `did not take ${asset}` }],
+  )
+}
+
+function tokenPrices(gateway: Gateway, account: Account, asset: Asset): TokenPrices | null {
+  if (asset !== 'USDC' && asset !== 'USDT') return null
+  const rates = gateway.rates[account.mode]
+  return { ether: rates.rate('ETH', 'USD').ratio, token: rates.rate(asset, 'USD').ratio }
+}
+
+async function requireThawed(db: Queryable, chain: ChainName, asset: Asset): Promise<void> {
+  if (await isFrozen(db, chain, asset))
+    throw new Refusal(
+      'unavailable',
+      'withdrawals_frozen',
+      `withdrawals of ${asset} are frozen until the operator has looked at a difference in the books`,
+    )
+}
+
+const shown = (atoms: bigint, asset: Asset): string =>
+  `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`

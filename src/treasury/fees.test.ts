@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { ASSETS } from '../core/assets.ts'
+import { ratio } from '../core/ratio.ts'
+import { readAmount } from '../withdrawals/amount.ts'
+import { costOf, networkFeeAtoms } from './fees.ts'
+
+test('the four parts of a withdrawal always sum up, and the payout fee never rounds down', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...ASSETS),
+      fc.bigInt(1n, 10n ** 24n),
+      fc.bigInt(0n, 10_000n),
+      fc.bigInt(0n, 10n ** 20n),
+      (asset, amount, bps, networkFee) => {
+        try {
+          const cost = costOf(asset, amount, bps, networkFee)
+          assert.equal(cost.feeAtoms + cost.networkFeeAtoms + cost.netAtoms, amount)
+          assert.ok(cost.netAtoms > 0n)
+          assert.ok(cost.feeAtoms * 10_000n >= amount * bps && (cost.feeAtoms - 1n) * 10_000n < amount * bps)
+        } catch (error) {
+          assert.ok(error instanceof Error && 'kind' in error && error.kind === 'unprocessable')
+        }
+      },
+    ),
+  )
+})
+
+test('the network fee: virtual bytes on Bitcoin, gas on Ethereum, gas priced in the token for tokens', () => {
+  assert.equal(networkFeeAtoms('BTC', { rate: 10_001n, priorityRate: 0n }, null), 2_211n)
+  const rates = { rate: 20_000_000_000n, priorityRate: 1_000_000_000n }
+  assert.equal(networkFeeAtoms('ETH', rates, null), 26_000_000_000n * 21_000n)
+  // 65,000 gas at 26 gwei are 0.00169 ether; at 2,500 dollars and one dollar a token that is 4.225.
+  const prices = { ether: ratio(250_000n, 1n), token: ratio(100n, 1n) }
+  assert.equal(networkFeeAtoms('USDC', rates, prices), 4_225_000n)
+  assert.throws(() => networkFeeAtoms('USDT', rates, null), RangeError)
+})
+
+test('what does not cover its fees, or leaves dust, is refused', () => {
+  assert.throws(() => costOf('BTC', 2_000n, 10n, 2_000n), { reason: 'fee_exceeds_amount' })
+  assert.throws(() => costOf('BTC', 2_547n, 10n, 2_000n), { reason: 'below_minimum' })
+  assert.equal(costOf('BTC', 2_549n, 10n, 2_000n).netAtoms, 546n)
+})
+
+test('amounts are read exactly', () => {
+  assert.equal(readAmount('BTC', '0.00000001'), 1n)
+  assert.equal(readAmount('ETH', '1'), 10n ** 18n)
+  for (const text of ['0', '0.0', '-1', '1e3', '', ' 1', '0.000000001', '1,5', '01', 'NaN', '9'.repeat(79)])
+    assert.throws(() => readAmount('BTC', text), { reason: 'invalid_amount' }, text)
+})
