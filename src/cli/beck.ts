@@ -117,6 +117,19 @@ program
   .description('look for what is wrong and say what to do')
   .action(async () => (await import('./doctor.ts')).diagnose(terminal))
 
+const alerts = program.command('alerts').description('what Beck wants you to look at')
+alerts
+  .command('list')
+  .option('--all', 'those too that were acknowledged')
+  .action(async (options: { all?: true }) => (await import('./alerts.ts')).showAlerts(terminal, options))
+alerts
+  .command('ack [id...]')
+  .description('note that you have looked at alerts')
+  .option('--all', 'at all that are open')
+  .action(async (ids: string[], options: { all?: true }) =>
+    (await import('./alerts.ts')).acknowledge(terminal, ids, options),
+  )
+
 program
   .command('reconcile')
   .description('prove the books and name what disagrees; ends with 1 when they do not balance')

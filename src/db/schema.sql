@@ -79,10 +79,14 @@ create table alerts (
   subject text not null,
   message text not null,
   created_at timestamp with time zone not null default now(),
+  acknowledged_at timestamp with time zone,
+  acknowledged_by text,
+  constraint alerts_check CHECK (((acknowledged_at IS NULL) = (acknowledged_by IS NULL))),
   constraint alerts_pkey PRIMARY KEY (id),
   constraint alerts_kind_subject_key UNIQUE (kind, subject)
 );
-CREATE INDEX alerts_created ON public.alerts USING btree (created_at DESC);
+CREATE INDEX alerts_created ON public.alerts USING btree (created_at DESC, id DESC);
+CREATE INDEX alerts_open ON public.alerts USING btree (created_at DESC, id DESC) WHERE (acknowledged_at IS NULL);
 
 create table api_keys (
   account_id uuid not null,

@@ -172,7 +172,7 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
         to.set({ chain }, ageMs / 1_000)
     },
   )
-  gauge('alerts', 'alerts raised for the operator', [], (to, { backlog }) => {
+  gauge('alerts', 'alerts that the operator has not acknowledged', [], (to, { backlog }) => {
     if (backlog) to.set(backlog.alerts)
   })
 }

@@ -1,4 +1,7 @@
-/** What the operator must look at. One alert per subject: saying it again changes nothing. */
+/**
+ * What the operator must look at. One alert per subject: saying it again changes nothing. An acknowledged one opens again
+ * when something else is said of its subject.
+ */
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 
@@ -10,10 +13,79 @@ export interface Alert {
   readonly message: string
 }
 
+export interface RaisedAlert extends Alert {
+  /** A UUID. */
+  readonly id: string
+  readonly createdAt: Date
+  /** Null while nobody has said that he has seen it. */
+  readonly acknowledged: { readonly at: Date; readonly by: string } | null
+}
+
 export async function raiseAlert(db: Queryable, alert: Alert): Promise<void> {
   await db.query(
     `insert into alerts (id, kind, account_id, subject, message) values ($1, $2, $3, $4, $5)
-     on conflict (kind, subject) do nothing`,
+     on conflict (kind, subject) do update set message = excluded.message, created_at = now(), acknowledged_at = null,
+       acknowledged_by = null
+     where alerts.acknowledged_at is not null and alerts.message <> excluded.message`,
     [newRowId(), alert.kind, alert.accountId, alert.subject, alert.message],
   )
+}
+
+interface AlertRow {
+  id: string
+  kind: string
+  account_id: AccountId | null
+  subject: string
+  message: string
+  created_at: Date
+  acknowledged_at: Date | null
+  acknowledged_by: string | null
+}
+
+const COLUMNS = 'id, kind, account_id, subject, message, created_at, acknowledged_at, acknowledged_by'
+
+const fromRow = (row: AlertRow): RaisedAlert => ({
+  id: row.id,
+  kind: row.kind,
+  accountId: row.account_id,
+  subject: row.subject,
+  message: row.message,
+  createdAt: row.created_at,
+  acknowledged:
+    row.acknowledged_at === null || row.acknowledged_by === null
+      ? null
+      : { at: row.acknowledged_at, by: row.acknowledged_by },
+})
+
+/** The newest first. @param of.all - Those too that somebody has acknowledged. */
+export async function listAlerts(
+  db: Queryable,
+  of: { readonly all: boolean; readonly limit: number },
+): Promise<RaisedAlert[]> {
+  const { rows } = await db.query<AlertRow>(
+    `select ${COLUMNS} from alerts ${of.all ? '' : 'where acknowledged_at is null'}
+     order by created_at desc, id desc limit $1`,
+    [of.limit],
+  )
+  return rows.map(fromRow)
+}
+
+/**
+ * Notes that somebody has seen alerts; who did so first stays.
+ *
+ * @param ids - UUIDs; null for all that are open.
+ * @param by - Who: a person or `command line`.
+ * @returns Those that this call acknowledged.
+ */
+export async function acknowledgeAlerts(
+  db: Queryable,
+  ids: readonly string[] | null,
+  by: string,
+): Promise<RaisedAlert[]> {
+  const { rows } = await db.query<AlertRow>(
+    `update alerts set acknowledged_at = now(), acknowledged_by = $2
+     where acknowledged_at is null and ($1::uuid[] is null or id = any($1)) returning ${COLUMNS}`,
+    [ids, by],
+  )
+  return rows.map(fromRow)
 }

@@ -49,7 +49,17 @@ test('a database without its tables is sent to be migrated, and is well after th
   assert.equal(await startBeckProcess(['migrate'], settings).ended, 0)
   const { code, about } = await diagnose({ BECK_PUBLIC_URI: 'https://pay.example.com' })
   assert.equal(code, 0)
-  for (const name of ['node', 'disk', 'database', 'clock', 'migrations', 'secret key', 'keystore', 'rates'])
+  for (const name of [
+    'node',
+    'disk',
+    'database',
+    'clock',
+    'migrations',
+    'secret key',
+    'keystore',
+    'rates',
+    'alerts',
+  ])
     assert.equal(about(name).state, 'fine', name)
   assert.match(about('settings').message, /BECK_PUBLIC_URI means nothing/)
 })

@@ -3,10 +3,12 @@ import type { Config } from '../../config/config.ts'
 import { secretKeyFile } from '../../config/secret-key.ts'
 import type { Store } from '../../config/store.ts'
 import { findUnfinishedRestore, readMigrations } from '../../db/migrate.ts'
+import { listAlerts } from '../../ledger/alerts.sql.ts'
 import { currentWallets } from '../../wallets/wallets.sql.ts'
 import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
 
 const POSTGRES_MIN = 150_000
+const ALERTS_MAX = 100
 /** Logs and webhooks carry this machine's clock, deadlines the database's. */
 const CLOCKS_APART_MS_MAX = 2_000
 
@@ -84,4 +86,22 @@ export async function signers({ db }: Store): Promise<Finding[]> {
       'end all but one; docs/operators.md says which',
     ),
   ]
+}
+
+/** What was raised and nobody has looked at. */
+export async function alerts({ db }: Store): Promise<Finding> {
+  const open = await listAlerts(db, { all: false, limit: ALERTS_MAX })
+  const [newest] = open
+  if (!newest) return fine('alerts', 'none is open')
+  const count =
+    open.length === ALERTS_MAX
+      ? `${ALERTS_MAX} or more are`
+      : open.length === 1
+        ? 'one is'
+        : `${open.length} are`
+  return warning(
+    'alerts',
+    `${count} open; the newest: ${newest.message}`,
+    'npx beck alerts list shows them; npx beck alerts ack notes that you have looked',
+  )
 }

@@ -59,6 +59,11 @@ create table alerts (
   subject text not null,
   message text not null,
   created_at timestamptz not null default now(),
-  unique (kind, subject)
+  -- Who of the operator's people has looked at it, and when; the row stays, so that the same is not raised twice.
+  acknowledged_at timestamptz,
+  acknowledged_by text,
+  unique (kind, subject),
+  check ((acknowledged_at is null) = (acknowledged_by is null))
 );
-create index alerts_created on alerts (created_at desc);
+create index alerts_created on alerts (created_at desc, id desc);
+create index alerts_open on alerts (created_at desc, id desc) where acknowledged_at is null;

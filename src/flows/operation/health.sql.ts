@@ -5,6 +5,7 @@ import type { DeliveryTotal } from '../../events/delivery-totals.sql.ts'
 export interface Backlog {
   /** Chain and asset of every coin that pays nothing out until its books agree with its chain again. */
   readonly frozen: readonly { readonly chain: ChainName; readonly asset: string; readonly reason: string }[]
+  /** Alerts that nobody acknowledged. */
   readonly alerts: number
   /** Payments whose chain news nobody has looked at yet. */
   readonly decisionsDue: number
@@ -65,7 +66,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
      select
       (select coalesce(json_agg(json_build_object('chain', chain, 'asset', asset, 'reason', reason)
         order by chain, asset), '[]') from freezes) as frozen,
-      (select count(*) from (select from alerts limit $1) as counted) as alerts,
+      (select count(*) from (select from alerts where acknowledged_at is null limit $1) as counted) as alerts,
       (select count(*) from (select from payments where decision_due limit $1) as counted) as decisions_due,
       (select coalesce(greatest(0, extract(epoch from now() - min(due_at)) * 1000), 0)::int8 from queues)
         as delivery_due_age_ms,
