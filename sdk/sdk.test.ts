@@ -9,6 +9,7 @@ import test, { after, before, describe } from 'node:test'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
+import { signatureHeaders } from '../src/events/signature.ts'
 import { type Merchant, testApp, testMerchant } from '../test/api.ts'
 import { testGateway } from '../test/gateway.ts'
 import {
@@ -18,6 +19,7 @@ import {
   ConnectionError,
   InvalidRequestError,
   NotFoundError,
+  WebhookSecretError,
   webhooks,
 } from './src/index.ts'
 
@@ -231,6 +233,37 @@ describe('webhooks.verify', () => {
       /no signature/,
     )
     await assert.rejects(webhooks.verify(body, {}, secret), /missing/)
+  })
+
+  test('a secret that does not decode stops the program: it is no key that anybody can sign with', async () => {
+    const forged = (key: Uint8Array) => ({
+      ...headers,
+      'webhook-signature': signatureHeaders({ id: 'evt_1', at, body }, [key])['webhook-signature'],
+    })
+    const guesses = [new Uint8Array(), new Uint8Array(1), new Uint8Array(24), new Uint8Array(32)]
+    const unusable = [
+      'undefined',
+      '',
+      'whsec_',
+      'whsec_...',
+      'whsec_your_secret_here',
+      `whsec_${Buffer.alloc(23, 1).toString('base64')}`,
+      secret.slice(6),
+      secret.replace('=', ''),
+      secret.slice(0, -16),
+      ` ${secret}`,
+      `${secret}\n`,
+      undefined as unknown as string,
+    ]
+    for (const bad of unusable) {
+      for (const sent of [headers, ...guesses.map(forged)]) {
+        for (const secrets of [[bad], [secret, bad], [bad, secret]]) {
+          await assert.rejects(webhooks.verify(body, sent, secrets), WebhookSecretError, JSON.stringify(bad))
+        }
+      }
+    }
+    await assert.rejects(webhooks.verify(body, headers, []), WebhookSecretError)
+    await assert.rejects(webhooks.verify(body, headers, undefined as unknown as string), WebhookSecretError)
   })
 })
 

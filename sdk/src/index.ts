@@ -14,7 +14,7 @@ export * from './errors.ts'
 export type { Events, List, Page, Replay } from './list.ts'
 export type { BeckOptions, CallOptions } from './request.ts'
 export type * from './types.ts'
-export { type VerifyOptions, WebhookVerificationError } from './webhooks.ts'
+export { type VerifyOptions, WebhookSecretError, WebhookVerificationError } from './webhooks.ts'
 
 /** Checks webhooks; needs no key: `webhooks.verify(rawBody, headers, 'whsec_…')`. */
 export const webhooks = { verify }

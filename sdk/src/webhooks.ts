@@ -5,6 +5,11 @@ export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError'
 }
 
+/** The secret itself is unusable: a mistake in the receiver's settings, never the sender's. Let it stop the program. */
+export class WebhookSecretError extends Error {
+  override readonly name = 'WebhookSecretError'
+}
+
 export interface VerifyOptions {
   /** How far the sender's clock may be off, in seconds; 300 unless set. */
   readonly toleranceSeconds?: number
@@ -19,6 +24,7 @@ export interface VerifyOptions {
  * @param headers - The request's headers, as an object or as `Headers`.
  * @param secrets - The endpoint's `whsec_…`, or several while one is rotated out.
  * @throws {WebhookVerificationError} when it is not from Beck, or too old.
+ * @throws {WebhookSecretError} at once, whatever was signed, when a secret is not one that Beck gave out.
  */
 export async function verify(
   body: string | Uint8Array,
@@ -26,6 +32,9 @@ export async function verify(
   secrets: string | readonly string[],
   options: VerifyOptions = {},
 ): Promise<WebhookEvent> {
+  const keys = (typeof secrets === 'string' ? [secrets] : (secrets ?? [])).map(keyOf)
+  if (keys.length === 0)
+    throw new WebhookSecretError('no webhook secret was given, expected one or more whsec_…')
   const header = (name: string): string => {
     const value =
       headers instanceof Headers
@@ -46,18 +55,15 @@ export async function verify(
   }
   const text = typeof body === 'string' ? body : new TextDecoder('utf-8', { ignoreBOM: true }).decode(body)
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`)
-  const given = signatures.split(' ').flatMap((entry) => (entry.startsWith('v1,') ? [entry.slice(3)] : []))
-  for (const secret of typeof secrets === 'string' ? [secrets] : secrets) {
-    const key = await crypto.subtle.importKey(
-      'raw',
-      bytes(secret.replace(/^whsec_/, '')),
-      { name: 'HMAC', hash: 'SHA-256' },
-      false,
-      ['verify'],
-    )
+  const given = signatures
+    .split(' ')
+    .flatMap((entry) => (entry.startsWith('v1,') ? (bytesOf(entry.slice(3)) ?? []) : []))
+  for (const secret of keys) {
+    const hmac = { name: 'HMAC', hash: 'SHA-256' }
+    const key = await crypto.subtle.importKey('raw', secret, hmac, false, ['verify'])
     for (const signature of given) {
       // `verify` compares in constant time.
-      if (await crypto.subtle.verify('HMAC', key, bytes(signature), signed)) return JSON.parse(text)
+      if (await crypto.subtle.verify('HMAC', key, signature, signed)) return JSON.parse(text)
     }
   }
   throw new WebhookVerificationError(
@@ -65,10 +71,20 @@ export async function verify(
   )
 }
 
-function bytes(base64: string): Uint8Array<ArrayBuffer> {
-  try {
-    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
-  } catch {
-    return new Uint8Array(1)
-  }
+/** Standard Webhooks asks for 24 bytes at least; Beck's have 32. */
+const SECRET_BYTES_MIN = 24
+
+/** A secret that does not decode must never become a key that others can guess. */
+function keyOf(secret: unknown, index: number): Uint8Array<ArrayBuffer> {
+  const key = typeof secret === 'string' && secret.startsWith('whsec_') ? bytesOf(secret.slice(6)) : null
+  if (key && key.length >= SECRET_BYTES_MIN) return key
+  throw new WebhookSecretError(
+    `webhook secret ${index + 1} is not one of Beck's: expected whsec_ and base64 of ${SECRET_BYTES_MIN} bytes or more, as POST /webhooks answered it; is its variable set?`,
+  )
 }
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+/** Strictly: the alphabet and the padding of RFC 4648 and nothing else; null for any other text. */
+const bytesOf = (base64: string): Uint8Array<ArrayBuffer> | null =>
+  BASE64.test(base64) ? Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)) : null

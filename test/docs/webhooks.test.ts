@@ -117,6 +117,45 @@ async function deliveredStatus(endpoint: string): Promise<number | null> {
   return attempt.response_status
 }
 
+/** What stands in the variable when nobody set it, or nobody replaced what a guide said. */
+const NO_SECRETS = ['', 'undefined', 'whsec_', 'whsec_...', 'whsec_your_secret_here', 'whsec_c2hvcnQ=']
+
+/** With a secret that is none, a receiver does not start (PHP: answers 500), or it takes what anybody can sign. */
+async function refusesSecret(unusable: string, start: Receiver['start'], path: string): Promise<void> {
+  const port = await freePort()
+  const [command, ...args] = start(path, port)
+  const child = spawn(command, args, {
+    env: { ...process.env, PORT: String(port), BECK_WEBHOOK_SECRET: unusable },
+    stdio: 'ignore',
+  })
+  children.push(child)
+  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  const listening = listensOn(port, child).then(
+    () => null,
+    () => ended,
+  )
+  const code = await Promise.race([ended, listening])
+  if (code !== null) return assert.notEqual(code, 0)
+  const body = JSON.stringify({
+    id: 'evt_1',
+    type: 'payment.completed',
+    created: new Date(),
+    data: { id: 'x' },
+  })
+  for (const key of [new Uint8Array(), new Uint8Array(1), Buffer.from(unusable.slice(6), 'base64')]) {
+    const headers = signatureHeaders({ id: 'evt_1', at: new Date(), body }, [key])
+    const response = await fetch(`http://127.0.0.1:${port}/`, {
+      method: 'POST',
+      headers: { ...headers, connection: 'close' },
+      body,
+    })
+    await response.arrayBuffer()
+    assert.equal(response.status, 500, `an event signed with a guessed key, secret "${unusable}"`)
+  }
+  child.kill('SIGTERM')
+  await ended
+}
+
 for (const [language, { file, start, version }] of Object.entries(RECEIVERS)) {
   const program = programOf(language)
   test(`the receiver in ${language} takes what Beck sends and nothing else`, async (t) => {
@@ -189,5 +228,11 @@ for (const [language, { file, start, version }] of Object.entries(RECEIVERS)) {
     for (const [name, headers, sent] of refused) assert.equal(await send(headers, sent), 400, name)
     child.kill('SIGTERM')
     await once(child, 'exit')
+  })
+
+  test(`the receiver in ${language} does not run on a secret that is none`, async () => {
+    const path = join(folder, `secret-${file}`)
+    await writeFile(path, program)
+    for (const unusable of NO_SECRETS) await refusesSecret(unusable, start, path)
   })
 }
