@@ -16,6 +16,7 @@ import { migrate } from './db/migrate.ts'
 import { type FirstAccount, openFirstAccount } from './flows/accounts/first-account.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
 import { readHealth } from './flows/operation/health.ts'
+import { portRefusal, requirePort } from './http/port.ts'
 import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { fixedRates } from './rates/fixed.ts'
 import { startMarket } from './rates/market.ts'
@@ -59,6 +60,8 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     }
   }
   try {
+    // Before anything is made: a first start that ends here would have shown its key to nobody.
+    if (runs('api')) await requirePort(config.port)
     const store = await openStore(config, log, 'server')
     closers.push(() => store.close())
     const applied = await migrate(store.db)
@@ -91,13 +94,13 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       if (runs('watcher')) startWatchers(config, gateway, ports, closers)
       if (runs('worker')) startWorkers(gateway, ports, loops, closers)
     }
-    const firstAccount = runs('api') ? await openFirstAccount(gateway) : null
     if (runs('api')) {
       const server = await listen(config, gateway)
       closers.push(() => server.close())
     }
     if (role === 'all') await untilReady(gateway, config)
-    return { firstAccount, stop }
+    // Last of all, since its key is shown only when the start succeeds.
+    return { firstAccount: runs('api') ? await openFirstAccount(gateway) : null, stop }
   } catch (error) {
     await stop()
     throw error
@@ -190,21 +193,7 @@ async function listen(config: Config, gateway: Gateway) {
       ...(config.trustProxy === null ? {} : { trustProxy: config.trustProxy }),
     })
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-      throw new Refusal(
-        'conflict',
-        'port_in_use',
-        `port ${config.port} is in use by another program; end it, or set PORT to another one`,
-      )
-    }
-    if (error instanceof Error && 'code' in error && error.code === 'EACCES') {
-      throw new Refusal(
-        'unavailable',
-        'port_not_permitted',
-        `this user may not listen on port ${config.port}; set PORT to one above 1023 and put a proxy before it`,
-      )
-    }
-    throw error
+    throw portRefusal(error, config.port) ?? error
   }
 }
 

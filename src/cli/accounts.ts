@@ -15,7 +15,7 @@ export async function createAccount(
   const account = shown(await withStore(({ db }) => insertAccount(db, draft)))
   terminal.answer(account, [
     `${account.id}  ${account.name} (${account.mode}, ${account.currency})`,
-    `A key for it: beck keys create --account ${account.id} --name server --scopes all`,
+    `A key for it: npx beck keys create --account ${account.id} --name server --scopes payments:write,payments:read`,
   ])
 }
 
@@ -83,7 +83,7 @@ export async function showAccounts(terminal: Terminal): Promise<void> {
   terminal.answer(
     { accounts },
     accounts.length === 0
-      ? ['There is no account yet: beck accounts create --name Shop --email shop@example.com --mode test']
+      ? ['There is no account yet: npx beck accounts create --name Shop --email shop@example.com --mode test']
       : table(accounts.map(({ id, mode, currency, name, email }) => [id, mode, currency, name, email])),
   )
 }

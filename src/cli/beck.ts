@@ -7,8 +7,9 @@ import { Command, CommanderError } from 'commander'
 import { Refusal } from '../core/errors.ts'
 import { keepCompiled } from '../process/compile-cache.ts'
 import { compileInForeground } from '../process/orderly-exit.ts'
+import { VERSION } from '../process/version.ts'
 import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
-import { createKey, revokeKey, showKeys } from './keys.ts'
+import { createKey, type KeyOptions, revokeKey, showKeys } from './keys.ts'
 import { migrateDatabase } from './migrate.ts'
 import { openTerminal, tellFailure } from './terminal.ts'
 import { runWallet } from './wallet.ts'
@@ -20,6 +21,7 @@ const terminal = openTerminal(process.argv.includes('--json'))
 
 const program = new Command('beck')
   .description('A self-hosted crypto payment gateway')
+  .version(VERSION, '-V, --version', 'print the version')
   .option('--json', 'print one JSON object on standard output and nothing else')
   .exitOverride()
   .configureOutput({ writeOut: (text) => process.stdout.write(text), writeErr: () => {} })
@@ -64,10 +66,10 @@ accounts.command('list').action(() => showAccounts(terminal))
 const keys = program.command('keys').description('API keys of an account')
 keys
   .command('create')
-  .requiredOption('--account <id>')
-  .requiredOption('--name <name>')
-  .requiredOption('--scopes <scopes>', 'all, or scopes separated by commas')
-  .action((options: { account: string; name: string; scopes: string }) => createKey(terminal, options))
+  .option('--account <id>', 'may be left out where there is one account')
+  .option('--name <name>', 'how lists call it', 'key')
+  .option('--scopes <scopes>', 'scopes separated by commas, or all; a test account gets all when left out')
+  .action((options: KeyOptions) => createKey(terminal, options))
 keys
   .command('list')
   .requiredOption('--account <id>')

@@ -37,7 +37,7 @@ export async function bookForgottenSpend(
     [
       ...withdrawals.map((id) => `${id} was paid by it and completes once it is followed.`),
       ...(lossAtoms > 0n ? [`${loss} are booked as the gateway's loss.`] : []),
-      'Now: beck reconcile, and where the books agree: beck reconcile --unfreeze.',
+      'Now: npx beck reconcile, and where the books agree: npx beck reconcile --unfreeze.',
     ],
   )
 }

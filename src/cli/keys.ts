@@ -1,5 +1,6 @@
-import { findAccount } from '../accounts/accounts.sql.ts'
-import { readScopes } from '../accounts/api-key.ts'
+import type { Account } from '../accounts/account.ts'
+import { findAccount, listAccounts } from '../accounts/accounts.sql.ts'
+import { readScopes, SCOPES } from '../accounts/api-key.ts'
 import {
   type ApiKey,
   createApiKey,
@@ -14,16 +15,21 @@ import type { Queryable } from '../db/database.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
-export async function createKey(
-  terminal: Terminal,
-  given: { account: string; name: string; scopes: string },
-): Promise<void> {
-  const scopes = readScopes(given.scopes)
+export interface KeyOptions {
+  /** Of a database with one account may be left out. */
+  readonly account?: string
+  readonly name: string
+  /** Of a test account may be left out: its key gets all, for it moves no money. */
+  readonly scopes?: string
+}
+
+export async function createKey(terminal: Terminal, given: KeyOptions): Promise<void> {
   const name = given.name.trim()
   if (name.length < 1 || name.length > 255)
     throw new Refusal('invalid', 'invalid_name', `a key's name has 1 to 255 characters, got ${name.length}`)
   const made = await withStore(async ({ db }) => {
-    const account = await accountOf(db, given.account)
+    const account = given.account === undefined ? await onlyAccount(db) : await accountOf(db, given.account)
+    const scopes = readScopes(given.scopes ?? defaultScopes(account))
     return createApiKey(db, { accountId: account.id, mode: account.mode, name, scopes })
   })
   terminal.answer({ ...shown(made), key: made.key }, [
@@ -61,9 +67,32 @@ export async function revokeKey(terminal: Terminal, id: string): Promise<void> {
     throw new Refusal(
       'not_found',
       'key_not_found',
-      `there is no key ${id}; \`beck keys list --account ID\` names them (key_…)`,
+      `there is no key ${id}; \`npx beck keys list --account ID\` names them (key_…)`,
     )
   terminal.answer(shown(revoked), [`${id} is revoked; within five seconds nobody gets in with it.`])
+}
+
+/** @throws {Refusal} where there is none, or more than one to choose from. */
+async function onlyAccount(db: Queryable): Promise<Account> {
+  const accounts = await listAccounts(db)
+  const [only] = accounts
+  if (only && accounts.length === 1) return only
+  throw new Refusal(
+    'invalid',
+    'missing_account',
+    accounts.length === 0
+      ? 'there is no account yet: npx beck accounts create --name Shop --email shop@example.com --mode test'
+      : `name the account with --account, one of: ${accounts.map(({ id, name }) => `${showId('acct', id)} (${name})`).join(', ')}`,
+  )
+}
+
+function defaultScopes({ mode }: Account): string {
+  if (mode === 'test') return 'all'
+  throw new Refusal(
+    'invalid',
+    'missing_scopes',
+    `give the scopes a server needs with --scopes, such as payments:write,payments:read; there are: ${SCOPES.join(', ')}`,
+  )
 }
 
 async function accountOf(db: Queryable, id: string) {
@@ -73,7 +102,7 @@ async function accountOf(db: Queryable, id: string) {
     throw new Refusal(
       'not_found',
       'account_not_found',
-      `there is no account ${id}; \`beck accounts list\` names them (acct_…)`,
+      `there is no account ${id}; \`npx beck accounts list\` names them (acct_…)`,
     )
   return account
 }

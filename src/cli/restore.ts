@@ -43,10 +43,10 @@ export async function declareRestored(terminal: Terminal): Promise<void> {
 
 const nextSteps = (frozen: readonly string[]): string[] => [
   `Nothing of ${frozen.join(', ')} is paid out yet: what was paid after the backup is not known here.`,
-  '  1. If the keystore is lost too: beck wallet init --restore, with the 24 words.',
+  '  1. If the keystore is lost too: npx beck wallet init --restore, with the 24 words.',
   '  2. Start Beck. It catches up with every chain.',
-  '  3. Wait until whatever was sent before the loss is confirmed; then: beck reconcile.',
-  '  4. Where the books agree: beck reconcile --unfreeze. Where they do not, it names what left or arrived.',
+  '  3. Wait until whatever was sent before the loss is confirmed; then: npx beck reconcile.',
+  '  4. Where the books agree: npx beck reconcile --unfreeze. Where they do not, it names what left or arrived.',
 ]
 
 /** Servers and signers show by their connections, unless a pooler stands between. */
@@ -58,7 +58,7 @@ async function requireNoServer(db: Database): Promise<void> {
     throw new Refusal(
       'conflict',
       'server_running',
-      'Beck runs on this database; stop every server, worker and signer, and then: beck restored',
+      'Beck runs on this database; stop every server, worker and signer, and then: npx beck restored',
     )
 }
 

@@ -42,7 +42,7 @@ export async function migrate(db: Database, migrations?: readonly Migration[]): 
     throw new Refusal(
       'conflict',
       'unfinished_restore',
-      `the restore of the backup of ${madeAt} into this database was cut off before its coins were frozen; run beck restore with that folder again`,
+      `the restore of the backup of ${madeAt} into this database was cut off before its coins were frozen; run npx beck restore with that folder again`,
     )
   }
   return ran

@@ -44,7 +44,7 @@ export function parseWebhookUrl(text: string, policy: WebhookUrlPolicy): string 
     throw invalidField(
       'url',
       'url_not_public',
-      'the host of url is not on the public internet; use a public host name (test locally with `beck listen`)',
+      'the host of url is not on the public internet; use a public host name (test locally with `npx beck listen`)',
     )
   }
   return text

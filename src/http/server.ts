@@ -1,8 +1,8 @@
 /** Listens, and says where. */
-import { networkInterfaces } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Gateway } from '../flows/gateway.ts'
 import { type AppOptions, buildApp } from './app.ts'
+import { allAddresses } from './port.ts'
 
 export interface ServerOptions extends AppOptions {
   readonly port: number
@@ -34,10 +34,4 @@ export async function startServer(gateway: Gateway, options: ServerOptions): Pro
     port,
     close: () => app.close(),
   }
-}
-
-/** Of IPv4 alone where the machine has no IPv6, as many containers have none. */
-function allAddresses(): string {
-  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
-  return interfaces.some(({ family }) => family === 'IPv6') ? '::' : '0.0.0.0'
 }

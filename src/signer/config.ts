@@ -44,7 +44,7 @@ export async function readSignerConfig(environment: Environment): Promise<Signer
     if (value) return value
     throw unusable(
       name,
-      'is not set; the signer is started by `beck start`, or with the server’s environment',
+      'is not set; the signer is started by `npx beck start`, or with the server’s environment',
     )
   }
   const dataDir = resolve(env.BECK_DATA_DIR ?? './data')

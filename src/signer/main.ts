@@ -131,7 +131,7 @@ async function show(db: Database, config: SignerConfig, { json }: Options): Prom
   if (json) return print(JSON.stringify({ wallets: shown }))
   printWallets(shown)
   if (!shown.some(({ chain }) => !isSimulated(chain)))
-    print('There is no live wallet yet; make one with `beck wallet init`.')
+    print('There is no live wallet yet; make one with `npx beck wallet init`.')
 }
 
 function printWallets(wallets: readonly ShownWallet[]): void {

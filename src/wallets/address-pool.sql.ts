@@ -36,7 +36,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
         throw new Refusal(
           'unavailable',
           'no_address',
-          `there is no fresh ${chain} address to hand out: the operator runs \`beck wallet init\` once; after that, try again in a second`,
+          `there is no fresh ${chain} address to hand out: the operator runs \`npx beck wallet init\` once; after that, try again in a second`,
         )
       if (!isDerived(secrets, row))
         throw new InvariantBroken(

@@ -115,7 +115,7 @@ test('a second start on the same folder says who has it and ends with 1; the fir
   assert.equal(await countPayments(client((await running.hears(isAnswer)).url)), ASSETS.length + 1)
 })
 
-test('a port in use is said, and what was started is closed again', async () => {
+test('a port in use is said before anything is made, and the next start still shows its key', async () => {
   const { port } = new URL(String((await running.hears(isAnswer)).url))
   const elsewhere = await folder()
   const second = startBeckProcess(['start'], {
@@ -126,6 +126,9 @@ test('a port in use is said, and what was started is closed again', async () => 
   assert.equal(await second.ended, 1)
   await second.complains(`port ${port} is in use`)
   await assert.rejects(postgresPid(elsewhere), { code: 'ENOENT' })
+  const third = startBeckProcess(['start'], { ...(await settings()), BECK_DATA_DIR: elsewhere })
+  assert.match(String((await third.hears(isAnswer)).key), /^bk_test_/)
+  await third.stop()
 })
 
 test('a Beck that cannot go on ends at once, and takes signer and PostgreSQL along', async () => {

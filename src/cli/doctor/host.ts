@@ -95,7 +95,7 @@ export async function keystore(
         ? warning(
             'keystore',
             'there is none in this data directory',
-            'run: beck wallet init (unless the signer runs elsewhere)',
+            'run: npx beck wallet init (unless the signer runs elsewhere)',
           )
         : fine('keystore', 'none yet; test accounts need none'),
     ]

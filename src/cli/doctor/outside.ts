@@ -42,7 +42,7 @@ export async function chains(config: Config, { db, secrets }: Store): Promise<Fi
           : warning(chain, problem, 'is a server with role all or watcher running?'),
       ),
       ...(backlog?.frozen ?? []).map(({ chain, asset, reason }) =>
-        wrong(`${asset} on ${chain}`, `withdrawals are frozen: ${reason}`, 'run: beck reconcile'),
+        wrong(`${asset} on ${chain}`, `withdrawals are frozen: ${reason}`, 'run: npx beck reconcile'),
       ),
     ]
   } finally {

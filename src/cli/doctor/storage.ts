@@ -50,7 +50,7 @@ async function migrations(db: Store['db']): Promise<Finding> {
     return wrong(
       'migrations',
       `the restore of the backup of ${madeAt} was cut off`,
-      'run beck restore with that folder again; until then no Beck starts here',
+      'run npx beck restore with that folder again; until then no Beck starts here',
     )
   const applied = await db
     .query<{ name: string }>('select name from schema_migrations')
@@ -59,7 +59,7 @@ async function migrations(db: Store['db']): Promise<Finding> {
   const missing = (await readMigrations()).filter((migration) => !applied.has(migration.name))
   return missing.length === 0
     ? fine('migrations', `${applied.size} of ${applied.size} ran`)
-    : wrong('migrations', `${missing.length} have not run`, 'run: beck migrate')
+    : wrong('migrations', `${missing.length} have not run`, 'run: npx beck migrate')
 }
 
 export async function secretKey(config: Config, { db, secrets }: Store): Promise<Finding> {

@@ -218,7 +218,7 @@ async function requirePayable(
     throw new Refusal(
       'unavailable',
       'no_wallet',
-      `${asset} cannot be paid out yet: the operator runs \`beck wallet init\` once`,
+      `${asset} cannot be paid out yet: the operator runs \`npx beck wallet init\` once`,
     )
   const destination = readDestination(asset, wallet.mode, address)
   if (gateway.settings.tokenContracts.some((contract) => contract.toLowerCase() === address.toLowerCase()))

@@ -1,0 +1,46 @@
+/** The port that Beck listens on: whether it can be had, asked before anything is made that a failed start would waste. */
+import { createServer } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { Refusal } from '../core/errors.ts'
+
+/** Of IPv4 alone where the machine has no IPv6, as many containers have none. */
+export function allAddresses(): string {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  return interfaces.some(({ family }) => family === 'IPv6') ? '::' : '0.0.0.0'
+}
+
+/**
+ * Takes the port for a moment and gives it back.
+ *
+ * @throws {Refusal} `port_in_use` or `port_not_permitted`, saying what to set.
+ */
+export async function requirePort(port: number, host: string = allAddresses()): Promise<void> {
+  const server = createServer()
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen({ port, host }, resolve)
+    })
+  } catch (error) {
+    throw portRefusal(error, port) ?? error
+  } finally {
+    await new Promise((resolve) => server.close(resolve))
+  }
+}
+
+/** What a failure to listen means for whoever started Beck; null for one of another kind. */
+export function portRefusal(error: unknown, port: number): Refusal | null {
+  if (!(error instanceof Error && 'code' in error)) return null
+  if (error.code === 'EADDRINUSE')
+    return new Refusal(
+      'conflict',
+      'port_in_use',
+      `port ${port} is in use by another program, perhaps another Beck; end it, or set PORT to another one (PORT=8081 npm start)`,
+    )
+  if (error.code === 'EACCES')
+    return new Refusal(
+      'unavailable',
+      'port_not_permitted',
+      `this user may not listen on port ${port}; set PORT to one above 1023 and put a proxy before it`,
+    )
+  return null
+}
