@@ -6,14 +6,24 @@ import { type Database, openDatabase } from '../src/db/database.ts'
 export const TEMPLATE_DATABASE = 'beck_template'
 export const TEST_CLUSTER_VARIABLE = 'BECK_TEST_POSTGRES'
 
-/** Connection string of the run's PostgreSQL, set by the global setup. */
-function clusterUrl(): string {
-  const url = process.env[TEST_CLUSTER_VARIABLE]
-  if (!url)
+let cluster: Promise<string> | undefined
+
+/** Connection string of the run's PostgreSQL, which the first to ask for starts. */
+function clusterUrl(): Promise<string> {
+  cluster ??= askForCluster()
+  return cluster
+}
+
+async function askForCluster(): Promise<string> {
+  const door = process.env[TEST_CLUSTER_VARIABLE]
+  if (!door)
     throw new Error(
       'tests run through `npm test`, or `npm test -- path/to/file.test.ts` for a part: it starts PostgreSQL',
     )
-  return url
+  const answer = await fetch(door)
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`the PostgreSQL of this test run did not start: ${text}`)
+  return text
 }
 
 /** Creates a database and returns its URL; dropped when the test file ends. `template: false` gives an empty one. */
@@ -23,7 +33,7 @@ export async function testDatabaseUrl(options: { template?: boolean } = {}): Pro
     `create database ${name}${options.template === false ? '' : ` template ${TEMPLATE_DATABASE}`}`,
   )
   after(() => asAdmin(`drop database if exists ${name} with (force)`))
-  const url = new URL(clusterUrl())
+  const url = new URL(await clusterUrl())
   url.pathname = `/${name}`
   return url.toString()
 }
@@ -39,7 +49,7 @@ export async function testDatabase(
 }
 
 async function asAdmin(statement: string): Promise<void> {
-  const admin = openDatabase({ url: clusterUrl(), connectionsMax: 1 })
+  const admin = openDatabase({ url: await clusterUrl(), connectionsMax: 1 })
   try {
     await admin.query(statement)
   } finally {

@@ -1,17 +1,48 @@
-/** One real PostgreSQL for the whole test run, with a migrated template that each test file clones. */
+/**
+ * One real PostgreSQL for the whole test run, with a migrated template that each test file clones. It is started when
+ * the first test asks for it, so that a test of pure code waits for none.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../src/db/database.ts'
-import { type Cluster, startCluster } from '../src/db/embedded/embedded.ts'
-import { migrate } from '../src/db/migrate.ts'
 import { TEMPLATE_DATABASE, TEST_CLUSTER_VARIABLE } from './database.ts'
 
-let cluster: Cluster | undefined
-let folder: string | undefined
+interface Running {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+let server: Server | undefined
+let starting: Promise<Running> | undefined
 
 export async function globalSetup(): Promise<void> {
-  folder = await mkdtemp(join(tmpdir(), 'beck-test-'))
+  server = createServer((_, response) => {
+    starting ??= startCluster()
+    starting.then(
+      ({ url }) => response.end(url),
+      (error) => response.writeHead(500).end(String(error)),
+    )
+  })
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
+  server.unref()
+  process.env[TEST_CLUSTER_VARIABLE] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+export async function globalTeardown(): Promise<void> {
+  server?.close()
+  await (await starting)?.stop()
+}
+
+async function startCluster(): Promise<Running> {
+  // Read here, for a run of pure tests needs none of it.
+  const [{ startCluster: start }, { openDatabase }, { migrate }] = await Promise.all([
+    import('../src/db/embedded/embedded.ts'),
+    import('../src/db/database.ts'),
+    import('../src/db/migrate.ts'),
+  ])
+  const folder = await mkdtemp(join(tmpdir(), 'beck-test-'))
   // Crash safety of the server itself is not under test here; durability is switched off for speed.
   const settings = [
     'fsync=off',
@@ -20,17 +51,18 @@ export async function globalSetup(): Promise<void> {
     'max_connections=400',
     'shared_buffers=256MB',
   ]
-  cluster = await startCluster({ dataDir: folder, settings })
+  const cluster = await start({ dataDir: folder, settings })
   const admin = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })
   await admin.query(`create database ${TEMPLATE_DATABASE}`)
   await admin.close()
   const template = openDatabase({ url: cluster.url(TEMPLATE_DATABASE), connectionsMax: 2 })
   await migrate(template)
   await template.close()
-  process.env[TEST_CLUSTER_VARIABLE] = cluster.url('postgres')
-}
-
-export async function globalTeardown(): Promise<void> {
-  await cluster?.stop()
-  if (folder) await rm(folder, { recursive: true, force: true })
+  return {
+    url: cluster.url('postgres'),
+    async stop() {
+      await cluster.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
 }
