@@ -25,6 +25,7 @@ import { sandboxRates } from './rates/sandbox.ts'
 import { allSources } from './rates/sources/all.ts'
 import { openAddressPool } from './wallets/address-pool.sql.ts'
 import { currentWallets } from './wallets/wallets.sql.ts'
+import { startActChainer } from './workers/chain-acts.ts'
 import { startDayCloser } from './workers/close-day.ts'
 import { startDeliverer } from './workers/deliver.ts'
 import { startAddressFiller } from './workers/derive-addresses.ts'
@@ -172,6 +173,7 @@ function startWorkers(
     startExpirer(gateway),
     startDayCloser(gateway),
     startForgetter(gateway),
+    startActChainer(gateway),
   ])
 }
 

@@ -62,6 +62,15 @@ export async function findAccount(db: Queryable, accountId: AccountId): Promise<
   return rows.map(fromRow)[0] ?? null
 }
 
+/** The account, locked until the transaction ends: of two changes at once the second starts from the first. */
+export async function lockAccount(tx: Tx, accountId: AccountId): Promise<Account | null> {
+  const { rows } = await tx.query<AccountRow>(
+    `select ${COLUMNS} from accounts where id = $1::uuid for no key update`,
+    [accountId],
+  )
+  return rows.map(fromRow)[0] ?? null
+}
+
 /** What the account has set, all of it. The logo is kept or taken away here, see {@link keepLogo}. */
 export async function updateAccountSettings(tx: Tx, account: Account): Promise<void> {
   await tx.query(

@@ -55,6 +55,7 @@ test('only the hash of a key is stored, and it finds account, mode and scopes', 
   assert.deepEqual(await findApiKey(db, hash), {
     accountId: account.id,
     keyId: made.id,
+    name: made.name,
     mode: 'test',
     scopes: ['payments:read', 'balance:read'],
     revokedAt: null,

@@ -60,6 +60,7 @@ export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<A
 export interface FoundApiKey {
   readonly accountId: AccountId
   readonly keyId: ApiKeyId
+  readonly name: string
   readonly mode: Mode
   readonly scopes: readonly Scope[]
   readonly revokedAt: Date | null
@@ -71,7 +72,7 @@ export interface FoundApiKey {
  */
 export async function findApiKey(db: Queryable, hash: Uint8Array): Promise<FoundApiKey | null> {
   const { rows } = await db.query<ApiKeyRow & { key_hash: Buffer; mode: Mode }>(
-    `select k.account_id, k.id, k.scopes, k.revoked_at, k.key_hash, a.mode
+    `select k.account_id, k.id, k.name, k.scopes, k.revoked_at, k.key_hash, a.mode
     from api_keys k join accounts a on a.id = k.account_id
     where k.key_hash = $1::bytea`,
     [Buffer.from(hash)],
@@ -81,6 +82,7 @@ export async function findApiKey(db: Queryable, hash: Uint8Array): Promise<Found
   return {
     accountId: row.account_id,
     keyId: row.id,
+    name: row.name,
     mode: row.mode,
     scopes: row.scopes,
     revokedAt: row.revoked_at,

@@ -76,15 +76,17 @@ export async function insertPaymentLink(
   return rows[0]
 }
 
-/** Enables or disables a link; null when the account has no such link. */
+/** Enables or disables a link, which is locked, and says how it was; null when the account has no such link. */
 export async function setPaymentLinkActive(
   tx: Tx,
   accountId: AccountId,
   id: PaymentLinkId,
   isActive: boolean,
-): Promise<PaymentLink | null> {
-  const { rows } = await tx.query<PaymentLink>(
-    `update payment_links l set is_active = $3 where account_id = $1 and id = $2 returning ${COLUMNS}`,
+): Promise<(PaymentLink & { readonly wasActive: boolean }) | null> {
+  const { rows } = await tx.query<PaymentLink & { wasActive: boolean }>(
+    `update payment_links l set is_active = $3
+     from (select is_active from payment_links where account_id = $1 and id = $2 for update) was
+     where l.account_id = $1 and l.id = $2 returning ${COLUMNS}, was.is_active as "wasActive"`,
     [accountId, id, isActive],
   )
   return rows[0] ?? null

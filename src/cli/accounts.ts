@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { type Account, readAccountDraft } from '../accounts/account.ts'
-import { insertAccount, listAccounts } from '../accounts/accounts.sql.ts'
+import { insertAccount, listAccounts, lockAccount } from '../accounts/accounts.sql.ts'
 import { Refusal } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
+import type { Tx } from '../db/database.ts'
 import { type AccountChanges, changeAccount } from '../flows/accounts/change-account.ts'
+import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
@@ -12,7 +14,16 @@ export async function createAccount(
   given: { name: string; email: string; mode: string; currency: string },
 ): Promise<void> {
   const draft = readAccountDraft(given)
-  const account = shown(await withStore(({ db }) => insertAccount(db, draft)))
+  const account = shown(
+    await withStore(({ db }) =>
+      db.transaction(async (tx) => {
+        const made = await insertAccount(tx, draft)
+        const { id: subject, created_at: _at, ...after } = shown(made)
+        await recordCommand(tx, { accountId: made.id, action: 'account.create', subject, after })
+        return made
+      }),
+    ),
+  )
   terminal.answer(account, [
     `${account.id}  ${account.name} (${account.mode}, ${account.currency})`,
     `A key for it: npx beck keys create --account ${account.id} --name server --scopes payments:write,payments:read`,
@@ -44,7 +55,14 @@ export async function setAccount(terminal: Terminal, given: AccountOptions): Pro
     acceptsLateFunds: given.lateFunds === undefined ? undefined : acceptsLateFunds(given.lateFunds),
   }
   const id = readId('acct', given.account)
-  const account = await withStore(({ db }) => db.transaction((tx) => changeAccount(tx, id, changes)))
+  const account = await withStore(({ db }) =>
+    db.transaction(async (tx) => {
+      const was = id && (await lockAccount(tx, id))
+      const changed = await changeAccount(tx, id, changes)
+      if (was) await recordChange(tx, was, changed)
+      return changed
+    }),
+  )
   const shown = settings(account)
   terminal.answer(
     shown,
@@ -52,6 +70,22 @@ export async function setAccount(terminal: Terminal, given: AccountOptions): Pro
       ([name, value]) => `${name.padEnd(18)}${value === null ? 'none' : String(value) || 'none'}`,
     ),
   )
+}
+
+/** Records only what differs. */
+async function recordChange(tx: Tx, was: Account, is: Account): Promise<void> {
+  const [old, next] = [settings(was), settings(is)]
+  const differs = Object.keys(next).filter(
+    (name) => JSON.stringify(Reflect.get(old, name)) !== JSON.stringify(Reflect.get(next, name)),
+  )
+  const only = (of: object) => Object.fromEntries(differs.map((name) => [name, Reflect.get(of, name)]))
+  await recordCommand(tx, {
+    accountId: is.id,
+    action: 'account.change',
+    subject: next.id,
+    before: only(old),
+    after: only(next),
+  })
 }
 
 function acceptsLateFunds(text: string): boolean {

@@ -3,6 +3,7 @@ import { Refusal } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { isoOrNull } from '../core/time.ts'
 import { acknowledgeAlerts, listAlerts, type RaisedAlert } from '../ledger/alerts.sql.ts'
+import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
@@ -39,7 +40,19 @@ export async function acknowledge(
   const strange = ids.find((id) => !ALERT_ID.test(id))
   if (strange !== undefined)
     throw new Refusal('invalid', 'invalid_alert', `"${strange}" is no alert; beck alerts list names them`)
-  const alerts = await withStore(({ db }) => acknowledgeAlerts(db, options.all ? null : ids, 'command line'))
+  const alerts = await withStore(({ db }) =>
+    db.transaction(async (tx) => {
+      const acknowledged = await acknowledgeAlerts(tx, options.all ? null : ids, 'command line')
+      for (const { id, accountId, kind, subject } of acknowledged)
+        await recordCommand(tx, {
+          accountId,
+          action: 'alert.acknowledge',
+          subject: id,
+          after: { kind, subject },
+        })
+      return acknowledged
+    }),
+  )
   terminal.answer({ acknowledged: alerts.map(shown) }, [
     `${alerts.length === 1 ? 'One alert is' : `${alerts.length} alerts are`} acknowledged.`,
   ])

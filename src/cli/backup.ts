@@ -12,6 +12,7 @@ import { OutsideFailure, Refusal } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
 import type { Database } from '../db/database.ts'
 import { dumpDatabase } from '../db/dump.ts'
+import { recordCommand } from './record-command.ts'
 import { saveSignerFiles } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
@@ -20,7 +21,11 @@ export const DATABASE_FILE = 'database.jsonl.gz'
 
 /** Works beside a running server. */
 export async function backUp(terminal: Terminal, folder: string): Promise<void> {
-  const copied = await withStore(async ({ db }, config) => writeBackup(db, config.dataDir, folder))
+  const copied = await withStore(async ({ db }, config) => {
+    // Before it is made, so that the backup tells of itself.
+    await db.transaction((tx) => recordCommand(tx, { action: 'backup.make', subject: resolve(folder) }))
+    return writeBackup(db, config.dataDir, folder)
+  })
   const hasJournal = copied.includes('journal')
   terminal.answer({ folder, files: [DATABASE_FILE, ...copied] }, [
     `The database${hasJournal ? " and the signer's journal are" : ' is'} in ${folder}.`,

@@ -9,6 +9,7 @@ import { keepCompiled } from '../process/compile-cache.ts'
 import { compileInForeground } from '../process/orderly-exit.ts'
 import { VERSION } from '../process/version.ts'
 import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
+import { LISTED_BY_DEFAULT, listAudit, verifyAudit } from './audit.ts'
 import { createKey, type KeyOptions, revokeKey, showKeys } from './keys.ts'
 import { migrateDatabase } from './migrate.ts'
 import { openTerminal, tellFailure } from './terminal.ts'
@@ -100,6 +101,19 @@ wallet
   .command('allow <network> <address>')
   .description('put an address on the allowlist of payouts')
   .action((network: string, address: string) => runWallet(terminal, ['allow', network, address]))
+
+const audit = program.command('audit').description('who did what: commands, people, and writes by keys')
+audit
+  .command('list')
+  .description('the newest acts')
+  .option('--account <id>', 'of one account')
+  .option('--limit <count>', 'how many', LISTED_BY_DEFAULT)
+  .action((options: { account?: string; limit: string }) => listAudit(terminal, options))
+audit
+  .command('verify')
+  .description('prove that no act was changed or removed; ends with 1 when one was')
+  .option('--head <place:mac>', 'where the log ended when it was noted: proves its end too')
+  .action((options: { head?: string }) => verifyAudit(terminal, options))
 
 program
   .command('backup <folder>')

@@ -5,6 +5,7 @@ import { showId } from '../core/ids.ts'
 import { formatDecimal } from '../core/money.ts'
 import { bookSpend } from '../flows/recovery/book-spend.ts'
 import { openLog } from '../process/log.ts'
+import { recordCommand } from './record-command.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
 
@@ -25,6 +26,14 @@ export async function bookForgottenSpend(
           'unknown_network',
           `no node is set for "${network}"; expected one of ${ports.map(({ chain }) => chain).join(', ')}`,
         )
+      // Before it is done, for it takes transactions of its own: one that then fails was tried.
+      await db.transaction((tx) =>
+        recordCommand(tx, {
+          action: 'spend.book',
+          subject: txid,
+          after: { network, loss: given.loss ?? false },
+        }),
+      )
       return await bookSpend({ db, secrets }, port, txid.toLowerCase(), { loss: given.loss ?? false })
     } finally {
       await Promise.all(ports.map((port) => port.close()))

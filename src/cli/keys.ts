@@ -12,6 +12,7 @@ import { Refusal } from '../core/errors.ts'
 import { type AccountId, readId, showId } from '../core/ids.ts'
 import { isoOrNull } from '../core/time.ts'
 import type { Queryable } from '../db/database.ts'
+import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
@@ -30,7 +31,17 @@ export async function createKey(terminal: Terminal, given: KeyOptions): Promise<
   const made = await withStore(async ({ db }) => {
     const account = given.account === undefined ? await onlyAccount(db) : await accountOf(db, given.account)
     const scopes = readScopes(given.scopes ?? defaultScopes(account))
-    return createApiKey(db, { accountId: account.id, mode: account.mode, name, scopes })
+    return db.transaction(async (tx) => {
+      const key = await createApiKey(tx, { accountId: account.id, mode: account.mode, name, scopes })
+      const subject = showId('key', key.id)
+      await recordCommand(tx, {
+        accountId: account.id,
+        action: 'key.create',
+        subject,
+        after: { name, scopes },
+      })
+      return key
+    })
   })
   terminal.answer({ ...shown(made), key: made.key }, [
     made.key,
@@ -61,7 +72,11 @@ export async function revokeKey(terminal: Terminal, id: string): Promise<void> {
   const keyId = readId('key', id)
   const revoked = await withStore(async ({ db }) => {
     const owner = keyId && (await findApiKeyOwner(db, keyId))
-    return keyId && owner ? revokeApiKey(db, owner, keyId) : null
+    if (!keyId || !owner) return null
+    return db.transaction(async (tx) => {
+      await recordCommand(tx, { accountId: owner, action: 'key.revoke', subject: id })
+      return revokeApiKey(tx, owner, keyId)
+    })
   })
   if (!revoked)
     throw new Refusal(

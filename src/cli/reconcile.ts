@@ -1,8 +1,10 @@
 import { openPorts } from '../config/ports.ts'
 import { ASSET_FACTS, type Asset } from '../core/assets.ts'
 import { formatDecimal } from '../core/money.ts'
+import type { Database } from '../db/database.ts'
 import { openLog } from '../process/log.ts'
 import { type Proof, reconcile, unfreeze } from '../proof/reconcile.ts'
+import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
@@ -16,7 +18,7 @@ export async function proveBooks(terminal: Terminal, options: { unfreeze?: true 
     const ports = openPorts(config, db, openLog('warn'))
     try {
       const proof = await reconcile(db, ports)
-      return { proof, lifted: options.unfreeze ? await unfreeze(db, proof) : [] }
+      return { proof, lifted: options.unfreeze ? await liftFreezes(db, proof) : [] }
     } finally {
       await Promise.all(ports.map((port) => port.close()))
     }
@@ -36,6 +38,14 @@ export async function proveBooks(terminal: Terminal, options: { unfreeze?: true 
   )
   if (!balances) process.exitCode = 1
 }
+
+const liftFreezes = (db: Database, proof: Proof) =>
+  db.transaction(async (tx) => {
+    const lifted = await unfreeze(tx, proof)
+    for (const { chain, asset } of lifted)
+      await recordCommand(tx, { action: 'freeze.lift', subject: `${chain} ${asset}` })
+    return lifted
+  })
 
 const coins = (atoms: bigint, asset: Asset): string =>
   `${atoms < 0n ? '-' : ''}${formatDecimal(atoms < 0n ? -atoms : atoms, ASSET_FACTS[asset].decimals)}`

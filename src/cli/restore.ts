@@ -13,13 +13,21 @@ import { migrate } from '../db/migrate.ts'
 import { afterRestore } from '../flows/recovery/after-restore.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
 import { DATABASE_FILE } from './backup.ts'
+import { recordCommand } from './record-command.ts'
 import { putBackSignerFiles } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
 
 /** Into an empty database, on a machine that has the secret key and may have the keystore already. */
 export async function restore(terminal: Terminal, folder: string): Promise<void> {
-  const frozen = await withStore((store, config) => readBackup(store, config, folder), { migrated: false })
+  const frozen = await withStore(
+    async (store, config) => {
+      const coins = await readBackup(store, config, folder)
+      await store.db.transaction((tx) => recordCommand(tx, { action: 'backup.restore', subject: folder }))
+      return coins
+    },
+    { migrated: false },
+  )
   terminal.answer({ folder, frozen }, [`Restored from ${folder}.`, '', ...nextSteps(frozen)])
 }
 
@@ -34,6 +42,7 @@ export async function declareRestored(terminal: Terminal): Promise<void> {
     async (store) => {
       await requireNoServer(store.db)
       await migrate(store.db)
+      await store.db.transaction((tx) => recordCommand(tx, { action: 'database.restored' }))
       return afterRestore(store, null)
     },
     { migrated: false },

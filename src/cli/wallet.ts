@@ -1,5 +1,6 @@
 import { Refusal } from '../core/errors.ts'
 import { hasSigner, runSigner } from '../process/signer-process.ts'
+import { recordCommand } from './record-command.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
 
@@ -7,5 +8,13 @@ import { withStore } from './tool.ts'
 export async function runWallet(terminal: Terminal, command: readonly string[]): Promise<void> {
   if (!hasSigner()) throw new Refusal('unavailable', 'no_signer', 'this copy of Beck has no signer')
   const args = terminal.isJson ? [...command, '--json'] : command
-  process.exitCode = await withStore((store, config) => runSigner(args, config, store))
+  const [verb = '', ...rest] = command
+  process.exitCode = await withStore(async (store, config) => {
+    // Before it is done, for the signer does it: one that then fails was tried.
+    if (verb !== 'show')
+      await store.db.transaction((tx) =>
+        recordCommand(tx, { action: `wallet.${verb}`, subject: rest.join(' ') || null }),
+      )
+    return runSigner(args, config, store)
+  })
 }

@@ -106,6 +106,33 @@ create table api_keys (
 );
 CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (key_hash);
 
+create table audit_log (
+  id uuid not null,
+  at timestamp(3) with time zone not null default clock_timestamp(),
+  account_id uuid,
+  actor_kind text not null,
+  actor_id text,
+  actor_name text,
+  address text,
+  action text not null,
+  subject text,
+  before json,
+  after json,
+  place bigint,
+  mac bytea,
+  constraint audit_log_action_check CHECK ((action ~ '^[a-z_]+[.][a-z_]+$'::text)),
+  constraint audit_log_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'user'::text, 'cli'::text, 'system'::text]))),
+  constraint audit_log_check CHECK (((place IS NULL) = (mac IS NULL))),
+  constraint audit_log_mac_check CHECK ((length(mac) = 32)),
+  constraint audit_log_place_check CHECK ((place >= 1)),
+  constraint audit_log_pkey PRIMARY KEY (id),
+  constraint audit_log_place_key UNIQUE (place)
+);
+CREATE INDEX audit_log_by_account ON public.audit_log USING btree (account_id, at, id);
+CREATE INDEX audit_log_unchained ON public.audit_log USING btree (id) WHERE (place IS NULL);
+CREATE TRIGGER audit_log_is_kept BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
+CREATE TRIGGER audit_log_stays BEFORE DELETE OR UPDATE ON public.audit_log FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
+
 create table balances (
   account_id uuid not null,
   asset text not null,
@@ -902,5 +929,25 @@ begin
   order by each.asset, each.status
   on conflict (account_id, asset, status, slot) do update set payments = counted.payments + excluded.payments;
   return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.refuse_audit_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  chained audit_log;
+begin
+  if tg_op = 'UPDATE' and old.place is null then
+    chained := old;
+    chained.place := new.place;
+    chained.mac := new.mac;
+    -- Byte by byte, for JSON knows no equality.
+    if chained *= new then
+      return new;
+    end if;
+  end if;
+  raise exception 'the audit log is added to, never changed';
 end
 $function$;

@@ -77,22 +77,23 @@ export async function findWebhookEndpoint(
 /**
  * Removes an endpoint. What is still waiting for it is cancelled, so it receives nothing from now on.
  *
- * @returns False when the account has no such endpoint.
+ * @returns What it was; null when the account has no such endpoint.
  */
 export async function deleteWebhookEndpoint(
   tx: Tx,
   accountId: AccountId,
   id: WebhookEndpointId,
-): Promise<boolean> {
-  const { rowCount } = await tx.query(
+): Promise<WebhookEndpoint | null> {
+  const { rows } = await tx.query<WebhookEndpoint>(
     `update webhook_endpoints
      set deleted_at = now(), is_active = false, previous_secret_sealed = null, previous_secret_until = null
-     where account_id = $1 and id = $2 and deleted_at is null`,
+     where account_id = $1 and id = $2 and deleted_at is null returning ${COLUMNS}`,
     [accountId, id],
   )
-  if (rowCount === 0) return false
+  const [deleted] = rows
+  if (!deleted) return null
   await cancelPendingDeliveries(tx, accountId, id)
-  return true
+  return deleted
 }
 
 /**

@@ -30,6 +30,7 @@ const echo = write({
   path: '/echo',
   scope: 'payments:write',
   summary: 'echoes',
+  recordedByRow: true,
   body: Fields({
     name: Type.String({ maxLength: 3 }),
     count: Type.Optional(Type.Integer({ minimum: 0 })),

@@ -10,6 +10,7 @@ import type { Queryable } from '../db/database.ts'
 export interface Caller {
   readonly account: Account
   readonly keyId: ApiKeyId
+  readonly keyName: string
   readonly scopes: readonly Scope[]
 }
 
@@ -59,7 +60,7 @@ export function openAuthenticator(db: Queryable, now: () => number = Date.now): 
     }
     const account = await findAccount(db, found.accountId)
     invariant(account, `the API key ${found.keyId} belongs to no account`)
-    return { account, keyId: found.keyId, scopes: found.scopes }
+    return { account, keyId: found.keyId, keyName: found.name, scopes: found.scopes }
   }
 
   return {

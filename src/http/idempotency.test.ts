@@ -17,6 +17,7 @@ const planned = write({
   path: '/planned',
   scope: 'payments:write',
   summary: 'does what the test says',
+  recordedByRow: true,
   body: Fields({ n: Type.Optional(Type.Number()) }),
   data: Fields({ run: Type.Number() }),
   async write({ tx, account }) {

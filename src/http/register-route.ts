@@ -1,17 +1,20 @@
 /** Turns one row of the API into a route: guard, validation, transaction, serialisation. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import { recordAct } from '../audit/audit-log.sql.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant, Refusal } from '../core/errors.ts'
+import { showId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { requireTestAccount } from '../flows/sandbox.ts'
+import type { Caller } from './authenticate.ts'
 import { failure, success } from './envelope.ts'
 import { answerTo } from './errors.ts'
 import type { Guard } from './guard.ts'
 import { answerOnce, hashRequest, type Reply, readIdempotencyKey } from './idempotency.ts'
 import { isStorable, textProblem } from './json-body.ts'
-import { type Route, scopesOf } from './route.ts'
+import { type Done, type Route, scopesOf, type WriteRoute } from './route.ts'
 import { Envelope, Fields } from './schemas.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -51,7 +54,8 @@ async function handle(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   invariant(request.caller, 'an API route ran before its guard')
-  const { account, scopes } = request.caller
+  const { caller } = request
+  const { account, scopes } = caller
   const call = {
     gateway,
     account,
@@ -67,7 +71,7 @@ async function handle(
   const work = async (db: Queryable | Tx): Promise<Reply> => {
     if ('read' in route) return serialize(await route.read({ ...call, db }))
     invariant('inTransaction' in db, 'a change ran outside of a transaction')
-    written = await route.write({ ...call, tx: db })
+    written = await writeRecorded(route, { ...call, tx: db }, caller, request.ip)
     return serialize(written)
   }
   const settle = async (first: Reply): Promise<Reply> => {
@@ -98,6 +102,22 @@ async function handle(
   }
   if ('read' in route) return reply.send((await work(gateway.db)).body)
   return reply.send((await settle(await gateway.db.transaction(work))).body)
+}
+
+/** Runs a change and records it in its transaction, which may run again. */
+async function writeRecorded(
+  route: WriteRoute,
+  call: Omit<Parameters<WriteRoute['write']>[0], 'record'>,
+  { keyId, keyName }: Caller,
+  address: string,
+): Promise<unknown> {
+  const acts: Done[] = []
+  const data = await route.write({ ...call, record: (done) => void acts.push(done) })
+  invariant(acts.length > 0 || route.recordedByRow, `${route.method} ${route.path} left no record`)
+  const actor = { kind: 'key', id: showId('key', keyId), name: keyName } as const
+  for (const { action, subject, before = null, after = null } of acts)
+    await recordAct(call.tx, { accountId: call.account.id, actor, address, action, subject, before, after })
+  return data
 }
 
 function refused(refusal: Refusal, requestId: string): Reply {

@@ -5,6 +5,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Account } from '../accounts/account.ts'
 import type { Scope } from '../accounts/api-key.ts'
+import type { Act } from '../audit/act.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
 
@@ -30,7 +31,12 @@ export interface ReadCall<P extends TSchema, Q extends TSchema, B extends TSchem
 /** A call that changes something runs in one transaction, which also holds the request's idempotency key. */
 export interface WriteCall<P extends TSchema, Q extends TSchema, B extends TSchema> extends Call<P, Q, B> {
   readonly tx: Tx
+  /** What the audit log keeps of it, written in the same transaction; without secrets. Who and where from is added. */
+  record(done: Done): void
 }
+
+/** `before` and `after` are left out where the action and its subject say everything. */
+export type Done = Pick<Act, 'action' | 'subject'> & Partial<Pick<Act, 'before' | 'after'>>
 
 interface Row<P extends TSchema, Q extends TSchema, B extends TSchema, D extends TSchema> {
   readonly method: Method
@@ -72,7 +78,10 @@ export interface WriteRoute<
   B extends TSchema = TSchema,
   D extends TSchema = TSchema,
 > extends Row<P, Q, B, D> {
+  /** Calls `record` before it ends, unless it is {@link recordedByRow}: otherwise nothing of it is committed. */
   write(call: WriteCall<P, Q, B>): Promise<Static<D>>
+  /** The row that it writes is the record: a busy route that writes no second one (docs/decisions/0060-audit-log.md). */
+  readonly recordedByRow?: true
   /** Runs after the commit: hints only (waking a loop), for nothing of it is repeated on a replay. */
   committed?(call: Call<P, Q, B>): void
   /** Waits a little for what the commit leads to. @returns The answer as it is then. */

@@ -7,7 +7,7 @@ import type { ChainPort } from '../chains/chain.ts'
 import { type ChainView, findChainView, listChainViews } from '../chains/chain-view.sql.ts'
 import { type ChainName, hasAccounts } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
-import type { Database, Tx } from '../db/database.ts'
+import type { Database, Queryable, Tx } from '../db/database.ts'
 import { listFreezes, thaw } from '../ledger/freezes.sql.ts'
 import { sumGasLeft, sumUnswept, type Unswept } from '../treasury/sweeps.sql.ts'
 import {
@@ -154,7 +154,7 @@ async function findAllStrays(tx: Tx, port: ChainPort, view: ChainView): Promise<
  * @returns What was lifted. A coin with a difference, or on a chain that could not be asked, stays frozen.
  */
 export async function unfreeze(
-  db: Database,
+  db: Queryable,
   proof: Proof,
 ): Promise<{ readonly chain: ChainName; readonly asset: string }[]> {
   const lifted = []

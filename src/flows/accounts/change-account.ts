@@ -1,6 +1,6 @@
 /** A merchant's settings for the hosted pages and for late funds, changed as a whole or not at all. */
 import type { Account } from '../../accounts/account.ts'
-import { findAccount, keepLogo, updateAccountSettings } from '../../accounts/accounts.sql.ts'
+import { keepLogo, lockAccount, updateAccountSettings } from '../../accounts/accounts.sql.ts'
 import { readBrandColor, readBrandName, readFrameOrigins, readLogo } from '../../accounts/brand.ts'
 import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
 import { Refusal } from '../../core/errors.ts'
@@ -21,7 +21,7 @@ export interface AccountChanges {
 
 /** @throws {Refusal} `not_found`, `account_not_found`; `invalid`, naming the setting. */
 export async function changeAccount(tx: Tx, id: AccountId | null, changes: AccountChanges): Promise<Account> {
-  const account = id && (await findAccount(tx, id))
+  const account = id && (await lockAccount(tx, id))
   if (!account) throw new Refusal('not_found', 'account_not_found', 'there is no such account')
   const url = (field: string) => (text: string) => parseRedirectUrl(field, text)
   const logo = changed(changes.logo, undefined, readLogo)

@@ -34,6 +34,7 @@ export const checkoutSessions: readonly Route[] = [
       success_url: Type.Optional(RedirectUrl('where the buyer goes after success')),
       cancel_url: Type.Optional(RedirectUrl('where the buyer goes when he cancels')),
     }),
+    recordedByRow: true,
     status: 201,
     data: Fields({
       id: Id('cs'),

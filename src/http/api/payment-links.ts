@@ -63,10 +63,10 @@ export const paymentLinks: readonly Route[] = [
     data: PaymentLink,
     refusals: { 400: ['invalid_amount'], 422: ['amount_below_minimum', 'amount_above_maximum'] },
     example: { body: { label: EXAMPLE.label, amount: EXAMPLE.amount, currency: 'EUR' }, data: EXAMPLE },
-    async write({ gateway, tx, account, body }) {
+    async write({ gateway, tx, account, body, record }) {
       const price = { fiatMinor: readPrice('amount', body.amount), currency: body.currency ?? 'USD' }
       requireFiatAmount(gateway.settings, price, 'amount')
-      return showLink(
+      const link = showLink(
         await insertPaymentLink(tx, {
           accountId: account.id,
           label: body.label,
@@ -74,6 +74,9 @@ export const paymentLinks: readonly Route[] = [
           currency: price.currency,
         }),
       )
+      const { label, amount, currency } = link
+      record({ action: 'payment_link.create', subject: link.id, after: { label, amount, currency } })
+      return link
     },
   }),
   read({
@@ -107,10 +110,16 @@ export const paymentLinks: readonly Route[] = [
     data: PaymentLink,
     refusals: { 404: ['payment_link_not_found'] },
     example: { body: { is_active: false }, data: { ...EXAMPLE, is_active: false } },
-    async write({ tx, account, params, body }) {
+    async write({ tx, account, params, body, record }) {
       const id = readId('plink', params.id)
       const link = id && (await setPaymentLinkActive(tx, account.id, id, body.is_active))
       if (!link) throw new Refusal('not_found', 'payment_link_not_found', 'there is no such payment link')
+      record({
+        action: 'payment_link.change',
+        subject: params.id,
+        before: { is_active: link.wasActive },
+        after: { is_active: link.isActive },
+      })
       return showLink(link)
     },
   }),

@@ -64,6 +64,7 @@ export const payments: readonly Route[] = [
         }),
       ),
     }),
+    recordedByRow: true,
     status: 201,
     data: CreatedPayment,
     refusals: {
@@ -156,8 +157,9 @@ export const payments: readonly Route[] = [
         status: 'cancelled',
       },
     },
-    async write({ tx, account, params }) {
+    async write({ tx, account, params, record }) {
       const payment = await cancelPayment(tx, account.id, paymentId(params.id))
+      record({ action: 'payment.cancel', subject: params.id })
       return showPayment(await drawPayment(tx, payment))
     },
   }),
@@ -177,8 +179,13 @@ export const payments: readonly Route[] = [
       503: ['no_rate'],
     },
     example: { data: RETRIEVED },
-    async write({ gateway, tx, account, params }) {
+    async write({ gateway, tx, account, params, record }) {
       const payment = await acceptPayment(gateway, tx, account, paymentId(params.id))
+      record({
+        action: 'payment.accept',
+        subject: params.id,
+        after: { credited: String(payment.creditedAtoms) },
+      })
       return showPayment(await drawPayment(tx, payment))
     },
     committed: ({ gateway }) => gateway.wake('deliver'),

@@ -60,8 +60,9 @@ export const sandbox: readonly Route[] = [
     data: Payment,
     refusals: { ...TEST_ONLY, 400: ['invalid_amount'], 404: ['payment_not_found'] },
     example: { body: { confirmations: 6 }, data: WAITING },
-    async write({ tx, account, params, body }) {
+    async write({ tx, account, params, body, record }) {
       const payment = await payInSandbox(tx, account, paymentId(params.id), body)
+      record({ action: 'sandbox.pay', subject: params.id })
       return showPayment(await drawPayment(tx, payment))
     },
   }),
@@ -75,8 +76,9 @@ export const sandbox: readonly Route[] = [
     data: Payment,
     refusals: { ...TEST_ONLY, 404: ['payment_not_found'], 409: ['window_over'] },
     example: { data: WAITING },
-    async write({ tx, account, params }) {
+    async write({ tx, account, params, record }) {
       const payment = await expireInSandbox(tx, account, paymentId(params.id))
+      record({ action: 'sandbox.expire', subject: params.id })
       return showPayment(await drawPayment(tx, payment))
     },
   }),
@@ -90,8 +92,9 @@ export const sandbox: readonly Route[] = [
     data: Payment,
     refusals: { ...TEST_ONLY, 404: ['payment_not_found'], 409: ['nothing_unconfirmed'] },
     example: { data: WAITING },
-    async write({ tx, account, params }) {
+    async write({ tx, account, params, record }) {
       const payment = await replaceInSandbox(tx, account, paymentId(params.id))
+      record({ action: 'sandbox.replace', subject: params.id })
       return showPayment(await drawPayment(tx, payment))
     },
   }),
@@ -110,8 +113,9 @@ export const sandbox: readonly Route[] = [
     data: Tip,
     refusals: TEST_ONLY,
     example: { body: { network: 'litecoin', count: 6 }, data: { network: 'litecoin', height: 106 } },
-    async write({ tx, account, body }) {
+    async write({ tx, account, body, record }) {
       const { height } = await mineInSandbox(tx, account, body.network, body.count ?? 1)
+      record({ action: 'sandbox.mine', subject: null, after: { ...body } })
       return { network: body.network, height }
     },
   }),
@@ -131,8 +135,9 @@ export const sandbox: readonly Route[] = [
     data: Tip,
     refusals: { ...TEST_ONLY, 409: ['chain_too_short'] },
     example: { body: { network: 'litecoin', depth: 2 }, data: { network: 'litecoin', height: 107 } },
-    async write({ tx, account, body }) {
+    async write({ tx, account, body, record }) {
       const { height } = await reorganiseInSandbox(tx, account, body.network, body.depth ?? 1)
+      record({ action: 'sandbox.reorganise', subject: null, after: { ...body } })
       return { network: body.network, height }
     },
   }),

@@ -139,8 +139,10 @@ export const webhookDeliveries: readonly Route[] = [
     data: Endpoint,
     refusals: NOT_FOUND,
     example: { data: { ...ENDPOINT_EXAMPLE, disabled_reason: null, failing_since: null } },
-    async write({ tx, account, params }) {
-      return showOne(await onEndpoint(params.id, (id) => enableWebhookEndpoint(tx, account.id, id)))
+    async write({ tx, account, params, record }) {
+      const enabled = await onEndpoint(params.id, (id) => enableWebhookEndpoint(tx, account.id, id))
+      record({ action: 'webhook.enable', subject: params.id })
+      return showOne(enabled)
     },
   }),
   write({
@@ -164,10 +166,11 @@ export const webhookDeliveries: readonly Route[] = [
         previous_secret_until: '2026-02-04T10:15:00.000Z',
       },
     },
-    async write({ gateway, tx, account, params }) {
+    async write({ gateway, tx, account, params, record }) {
       const rotated = await onEndpoint(params.id, (id) =>
         rotateWebhookSecret(tx, gateway.secrets, account.id, id),
       )
+      record({ action: 'webhook.rotate', subject: params.id })
       return {
         ...showEndpoint(rotated.endpoint),
         secret: rotated.secret,
@@ -221,9 +224,10 @@ export const webhookDeliveries: readonly Route[] = [
         finished_at: null,
       },
     },
-    async write({ tx, account, params }) {
+    async write({ tx, account, params, record }) {
       const delivery = readId('dlv', params.delivery)
       const sent = await onEndpoint(params.id, (id) => redeliver(tx, account.id, id, delivery))
+      record({ action: 'delivery.redeliver', subject: params.delivery, after: { endpoint: params.id } })
       return showDelivery(sent)
     },
     committed: ({ gateway }) => gateway.wake('deliver'),

@@ -65,12 +65,17 @@ export const webhooks: readonly Route[] = [
       body: { url: ENDPOINT_EXAMPLE.url, events: ENDPOINT_EXAMPLE.events },
       data: { ...ENDPOINT_EXAMPLE, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=' },
     },
-    async write({ gateway, tx, account, body }) {
+    async write({ gateway, tx, account, body, record }) {
       const url = parseWebhookUrl(body.url, { allowPrivate: gateway.settings.webhookAllowPrivate })
       const { endpoint, secret } = await createWebhookEndpoint(tx, gateway.secrets, {
         accountId: account.id,
         url,
         events: body.events,
+      })
+      record({
+        action: 'webhook.create',
+        subject: showId('whk', endpoint.id),
+        after: { url: endpoint.url, events: endpoint.events },
       })
       return { ...showEndpoint(endpoint), secret }
     },
@@ -103,11 +108,14 @@ export const webhooks: readonly Route[] = [
     data: Fields({ id: Id('whk'), deleted: Type.Literal(true) }),
     refusals: { 404: ['webhook_endpoint_not_found'] },
     example: { data: { id: ENDPOINT_EXAMPLE.id, deleted: true } },
-    async write({ tx, account, params }) {
+    async write({ tx, account, params, record }) {
       const id = readId('whk', params.id)
-      if (!id || !(await deleteWebhookEndpoint(tx, account.id, id))) {
+      const deleted = id && (await deleteWebhookEndpoint(tx, account.id, id))
+      if (!deleted) {
         throw new Refusal('not_found', 'webhook_endpoint_not_found', 'there is no such webhook endpoint')
       }
+      const { url, events } = deleted
+      record({ action: 'webhook.delete', subject: params.id, before: { url, events } })
       return { id: params.id, deleted: true as const }
     },
   }),

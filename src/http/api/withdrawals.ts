@@ -94,6 +94,12 @@ function showCreated(withdrawal: Withdrawal) {
   return shown
 }
 
+const orderOf = ({ asset, amount_atoms, destination_address }: Static<typeof CreatedWithdrawal>) => ({
+  asset,
+  amount_atoms,
+  destination_address,
+})
+
 /** `broadcast` when the signer and a node are quick, else as it was requested. */
 async function whenBroadcast(
   { gateway, account }: { readonly gateway: Gateway; readonly account: Account },
@@ -121,14 +127,16 @@ export const withdrawals: readonly Route[] = [
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },
     example: { body: ORDER, data: CREATED },
-    async write({ gateway, tx, account, body }) {
-      return showCreated(
+    async write({ gateway, tx, account, body, record }) {
+      const requested = showCreated(
         await requestWithdrawal(gateway, tx, account, {
           asset: body.asset,
           amount: body.amount,
           destination: body.destination_address,
         }),
       )
+      record({ action: 'withdrawal.request', subject: requested.id, after: orderOf(requested) })
+      return requested
     },
     committed: ({ gateway }) => gateway.wake('pay-out'),
     settled: whenBroadcast,
@@ -200,13 +208,19 @@ export const withdrawals: readonly Route[] = [
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },
     example: { body: { destination_address: ORDER.destination_address }, data: CREATED },
-    async write({ gateway, tx, account, params, body }) {
-      return showCreated(
+    async write({ gateway, tx, account, params, body, record }) {
+      const requested = showCreated(
         await refundPayment(gateway, tx, account, paymentId(params.id), {
           destination: body.destination_address,
           amount: body.amount ?? null,
         }),
       )
+      record({
+        action: 'payment.refund',
+        subject: params.id,
+        after: { withdrawal: requested.id, ...orderOf(requested) },
+      })
+      return requested
     },
     committed: ({ gateway }) => gateway.wake('pay-out'),
     settled: whenBroadcast,

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testDatabase } from '../../test/database.ts'
+import { TEST_SECRETS } from '../../test/wallet.ts'
+import { openSecrets } from '../core/secrets.ts'
+import type { Database } from '../db/database.ts'
+import type { Act } from './act.ts'
+import { chainActs, listActs, recordAct, verifyAuditLog } from './audit-log.sql.ts'
+
+const ACT: Act = {
+  accountId: null,
+  actor: { kind: 'cli', id: 'root', name: null },
+  address: '192.0.2.7',
+  action: 'key.revoke',
+  subject: 'key_1',
+  before: null,
+  after: { scopes: ['payments:read'], big: '0.10' },
+}
+
+const recordMany = async (db: Database, count: number) => {
+  for (let number = 1; number <= count; number++)
+    await db.transaction((tx) => recordAct(tx, { ...ACT, subject: `key_${number}` }))
+}
+const verify = (db: Database, noted: Parameters<typeof verifyAuditLog>[2] = null) =>
+  verifyAuditLog(db, TEST_SECRETS, noted)
+
+async function chained(count: number): Promise<Database> {
+  const db = await testDatabase()
+  await recordMany(db, count)
+  await chainActs(db, TEST_SECRETS, 100)
+  return db
+}
+
+/** As its owner could who takes the guard away first. */
+const tamper = (db: Database, statement: string) =>
+  db.transaction(async (tx) => {
+    await tx.query('alter table audit_log disable trigger user')
+    await tx.query(statement)
+    await tx.query('alter table audit_log enable trigger user')
+  })
+
+test('an act comes back as it was recorded, the newest first', async () => {
+  const db = await chained(3)
+  const acts = await listActs(db, { limit: 2 })
+  assert.deepEqual(
+    acts.map(({ subject, place }) => [subject, place]),
+    [
+      ['key_3', 3n],
+      ['key_2', 2n],
+    ],
+  )
+  const { id, at, place, ...act } = acts[1] ?? assert.fail()
+  assert.deepEqual(act, { ...ACT, subject: 'key_2' })
+  assert.deepEqual(
+    (await listActs(db, { limit: 9, before: id })).map(({ subject }) => subject),
+    ['key_1'],
+  )
+  assert.ok(at instanceof Date && place === 2n)
+})
+
+test('an act that is rolled back leaves no record', async () => {
+  const db = await chained(1)
+  await assert.rejects(
+    db.transaction(async (tx) => {
+      await recordAct(tx, ACT)
+      throw new Error('after all not')
+    }),
+  )
+  assert.equal((await listActs(db, { limit: 9 })).length, 1)
+})
+
+test('an act can not be changed, moved or removed by whoever may write the table', async () => {
+  const db = await chained(2)
+  await recordMany(db, 1)
+  for (const statement of [
+    `update audit_log set actor_id = 'nobody'`,
+    `update audit_log set place = place + 10 where place is not null`,
+    `update audit_log set place = null, mac = null`,
+    `update audit_log set actor_id = 'nobody' where place is null`,
+    'delete from audit_log',
+    'truncate audit_log',
+  ])
+    await assert.rejects(db.query(statement), /never changed/, statement)
+  const { broken, entries, unchained } = await verify(db)
+  assert.deepEqual({ broken, entries, unchained }, { broken: null, entries: 2n, unchained: 1n })
+})
+
+const TAMPERINGS: Readonly<Record<string, readonly [string, { place: bigint; problem: string }]>> = {
+  'another actor': [
+    `update audit_log set actor_id = 'nobody' where place = 2`,
+    { place: 2n, problem: 'changed' },
+  ],
+  'another time': [
+    `update audit_log set at = at - interval '1 hour' where place = 3`,
+    { place: 3n, problem: 'changed' },
+  ],
+  'the same facts in other characters': [
+    `update audit_log set after = after::jsonb::json where place = 1`,
+    { place: 1n, problem: 'changed' },
+  ],
+  'an absent address': [
+    'update audit_log set address = null where place = 4',
+    { place: 4n, problem: 'changed' },
+  ],
+  'one act less': ['delete from audit_log where place = 3', { place: 3n, problem: 'missing' }],
+  'one act less, the others moved up': [
+    `delete from audit_log where place = 3; update audit_log set place = place - 1 where place = 4;
+     update audit_log set place = place - 1 where place = 5`,
+    { place: 3n, problem: 'changed' },
+  ],
+  'two acts that change places': [
+    `update audit_log set place = place + 100 where place in (2, 3);
+     update audit_log set place = 105 - place where place > 100`,
+    { place: 2n, problem: 'changed' },
+  ],
+  'a chain begun anew without the key': [
+    `update audit_log set actor_id = 'nobody', mac = sha256(id::text::bytea)`,
+    { place: 1n, problem: 'changed' },
+  ],
+}
+
+for (const [what, [statement, broken]] of Object.entries(TAMPERINGS))
+  test(`${what} shows when the log is verified`, async () => {
+    const db = await chained(5)
+    await tamper(db, statement)
+    assert.deepEqual((await verify(db)).broken, broken)
+  })
+
+test('an end that was cut off shows by the end that was noted before', async () => {
+  const db = await chained(5)
+  const { head } = await verify(db)
+  await recordMany(db, 2)
+  await chainActs(db, TEST_SECRETS, 100)
+  assert.equal((await verify(db, head)).broken, null)
+  await tamper(db, 'delete from audit_log where place >= 5')
+  assert.equal((await verify(db)).broken, null, 'of itself the chain is whole')
+  assert.deepEqual((await verify(db, head)).broken, { place: 5n, problem: 'missing' })
+  await recordMany(db, 1)
+  await chainActs(db, TEST_SECRETS, 100)
+  assert.deepEqual((await verify(db, head)).broken, { place: 5n, problem: 'changed' })
+})
+
+test('two workers at once make one chain, and nothing waits for an act that is being written', async () => {
+  const db = await chained(1)
+  await db.transaction(async (slow) => {
+    await recordAct(slow, { ...ACT, subject: 'slow' })
+    await recordMany(db, 20)
+    await Promise.all([1, 2, 3, 4].map(() => chainActs(db, TEST_SECRETS, 7)))
+  })
+  for (let added = 1; added > 0; ) ({ added } = await chainActs(db, TEST_SECRETS, 7))
+  const { broken, entries, unchained } = await verify(db)
+  assert.deepEqual({ broken, entries, unchained }, { broken: null, entries: 22n, unchained: 0n })
+})
+
+test('another secret key verifies nothing', async () => {
+  const db = await chained(1)
+  const { broken } = await verifyAuditLog(db, openSecrets(Buffer.alloc(32, 9)), null)
+  assert.equal(broken?.problem, 'changed')
+})
