@@ -129,8 +129,8 @@ async function addBlocks(db: Database, from: number, to: number, perBlock: numbe
     // One entry of many lines stands for as many entries: the sums read lines alone.
     for (let start = from; start <= to; start += 600)
       await tx.query(
-        `with entry as (insert into journal_entries (account_id, id, cause)
-           select account_id, gen_random_uuid(), 'bench:' || $1::bigint || ':' || $2::bigint || ':' || clock_timestamp()
+        `with entry as (insert into journal_entries (account_id, id, kind, subject_id, number)
+           select account_id, gen_random_uuid(), 'settlement', 'bench:' || $1::bigint || ':' || $2::bigint || ':' || clock_timestamp(), 1
            from payments returning account_id, id)
          insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms, created_at)
          select account_id, id, (row_number() over ())::smallint, 'sim-bitcoin', 'BTC', 'wallet', 'unresolved', $4,

@@ -7,6 +7,7 @@ import type { Database } from '../src/db/database.ts'
 import { createSession, type SessionRequest } from '../src/flows/checkout/checkout.ts'
 import type { Gateway, Queue } from '../src/flows/gateway.ts'
 import { createPayment, type PaymentRequest } from '../src/flows/payments/create-payment.ts'
+import type { Cause } from '../src/ledger/journal.ts'
 import type { Payment } from '../src/payments/payment.ts'
 import { testDatabase } from './database.ts'
 import { gatewayOn } from './gateway-on.ts'
@@ -32,6 +33,13 @@ export async function testGateway(
 
 export const testAccount = ({ db }: Pick<Gateway, 'db'>, mode: Mode = 'test'): Promise<Account> =>
   insertAccount(db, { name: 'Shop', email: 'shop@example.com', mode, currency: 'USD' })
+
+/** The cause of an entry that moves balances for a test: no row of Beck asks for it. */
+export const testCause = (subject: string, number = 1): Cause => ({
+  kind: 'settlement',
+  subjectId: `test:${subject}`,
+  number,
+})
 
 /** A payment of 100 dollars in litecoin, exactly one coin, unless told otherwise. */
 export const testPayment = (

@@ -11,7 +11,7 @@ import type { SignedEntry } from '../src/signer/journal.ts'
 import type { Signer } from '../src/signer/signer.ts'
 import { holdCause, requestMacParts, type Withdrawal } from '../src/withdrawals/withdrawal.ts'
 import { findWithdrawal, insertWithdrawal } from '../src/withdrawals/withdrawals.sql.ts'
-import { type TestGateway, testAccount, testGateway } from './gateway.ts'
+import { type TestGateway, testAccount, testCause, testGateway } from './gateway.ts'
 import { testSigner } from './payouts.ts'
 
 /** Where an honest merchant is paid. */
@@ -73,7 +73,7 @@ export async function openScene(config: Partial<Signer['config']> = {}): Promise
     post(tx, {
       accountId: account.id,
       chain: 'bitcoin',
-      cause: 'deposits',
+      cause: testCause('deposits'),
       transfers: [{ asset: 'BTC', debit: 'wallet', credit: 'available', atoms: 100n * COIN }],
     }),
   )
@@ -106,7 +106,7 @@ export async function openScene(config: Partial<Signer['config']> = {}): Promise
       await db.transaction(async (tx) => {
         const take = { asset, debit: 'available', credit: 'held', atoms: request.amountAtoms } as const
         const give = { asset, debit: 'wallet', credit: 'available', atoms: request.amountAtoms } as const
-        await post(tx, { accountId: account.id, chain, cause: `invented:${request.id}`, transfers: [give] })
+        await post(tx, { accountId: account.id, chain, cause: testCause(request.id), transfers: [give] })
         await post(tx, { accountId: account.id, chain, cause: holdCause(request.id), transfers: [take] })
         await insertWithdrawal(tx, request, gateway.secrets.mac('withdrawal', requestMacParts(request)))
       })

@@ -109,7 +109,7 @@ export async function tellStory(
       const { differences } = await reconcile(gateway.db, [port])
       // Stories move balances by entries of their own, with causes that no part of Beck writes.
       assert.deepEqual(
-        differences.filter(({ subject }) => !subject?.startsWith('entry test:')),
+        differences.filter(({ subject }) => !subject?.startsWith('entry settlement test:')),
         [],
       )
       // What runs after every block sees nothing either: healthy books never freeze.

@@ -459,10 +459,14 @@ CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (create
 create table journal_entries (
   account_id uuid not null,
   id uuid not null,
-  cause text not null,
+  kind text not null,
+  subject_id text not null,
+  number integer not null,
   created_at timestamp with time zone not null default now(),
+  constraint journal_entries_check CHECK (((kind <> ALL (ARRAY['network_fee'::text, 'spend'::text, 'capital'::text])) OR (account_id = '00000000-0000-0000-0000-000000000000'::uuid))),
+  constraint journal_entries_kind_check CHECK ((kind = ANY (ARRAY['deposit'::text, 'deposit_reversal'::text, 'settlement'::text, 'settlement_reversal'::text, 'acceptance'::text, 'hold'::text, 'release'::text, 'completion'::text, 'completion_reversal'::text, 'paid_after_failure'::text, 'loss_return'::text, 'network_fee'::text, 'spend'::text, 'capital'::text]))),
   constraint journal_entries_pkey PRIMARY KEY (account_id, id),
-  constraint journal_entries_account_id_cause_key UNIQUE (account_id, cause)
+  constraint journal_entries_account_id_kind_subject_id_number_key UNIQUE (account_id, kind, subject_id, number)
 );
 
 create table nonces (
@@ -536,7 +540,6 @@ create table payments (
   recovered_atoms numeric(78,0) not null default 0,
   spent_minor bigint,
   settlements integer not null default 0,
-  completion_announced boolean not null default false,
   decision_due boolean not null default false,
   constraint payments_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint payments_check CHECK (((quoted_fee_minor >= 0) AND (quoted_fee_minor <= fiat_minor))),

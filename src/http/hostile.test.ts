@@ -10,7 +10,7 @@ import test, { after, describe } from 'node:test'
 import fc from 'fast-check'
 import { Compile } from 'typebox/schema'
 import { testMerchant, UNLIMITED } from '../../test/api.ts'
-import { testGateway } from '../../test/gateway.ts'
+import { testCause, testGateway } from '../../test/gateway.ts'
 import { post } from '../ledger/post.sql.ts'
 import { reconcile } from '../proof/reconcile.ts'
 import { storeFeeRates } from '../treasury/fee-rates.sql.ts'
@@ -96,7 +96,7 @@ await gateway.db.transaction((tx) =>
   post(tx, {
     accountId: merchant.account.id,
     chain: 'sim-litecoin',
-    cause: 'test:funds',
+    cause: testCause('funds'),
     transfers: [{ asset: 'LTC', debit: 'wallet', credit: 'available', atoms: 10_000_000_000n }],
   }),
 )

@@ -23,12 +23,32 @@ export interface Transfer {
   readonly atoms: bigint
 }
 
+/** What an entry books, by the word for the row that it belongs to. */
+export const ENTRY_KINDS = {
+  deposit: ['deposit', 'deposit_reversal'],
+  payment: ['settlement', 'settlement_reversal', 'acceptance'],
+  withdrawal: ['hold', 'release', 'completion', 'completion_reversal', 'paid_after_failure', 'loss_return'],
+  /** `spend`: what a payout took that no known withdrawal asked for. */
+  transaction: ['network_fee', 'spend', 'capital'],
+} as const
+export type EntryKind = (typeof ENTRY_KINDS)[keyof typeof ENTRY_KINDS][number]
+
+/** Why there is an entry. Booked once: the same cause again changes nothing. */
+export interface Cause {
+  readonly kind: EntryKind
+  /** Of the deposit, payment or withdrawal; of a transaction its id on the chain. */
+  readonly subjectId: string
+  /** Counts up from 1; of `capital` the index of the output. */
+  readonly number: number
+}
+
+export const showCause = ({ kind, subjectId, number }: Cause): string => `${kind} ${subjectId} ${number}`
+
 export interface JournalEntry {
   /** The merchant concerned, or {@link GATEWAY} for what concerns the gateway alone. */
   readonly accountId: AccountId
   readonly chain: ChainName
-  /** Booked once: the same cause again changes nothing. */
-  readonly cause: string
+  readonly cause: Cause
   readonly transfers: readonly Transfer[]
 }
 

@@ -4,17 +4,21 @@ import { invariant } from '../core/errors.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import {
+  type Cause,
+  type EntryKind,
   GATEWAY,
   type JournalEntry,
   type LedgerAccount,
   MERCHANT_ACCOUNTS,
   type MerchantAccount,
+  showCause,
   type Transfer,
 } from './journal.ts'
 
 /**
  * Books an entry once. The rows locked are the balances it changes, in the order of their keys, so that two entries of one
- * merchant wait for each other and never deadlock; the gateway's accounts are only appended to.
+ * merchant wait for each other and never deadlock; the gateway's accounts are only appended to. Transfers are dated under
+ * these locks: in the order of time no balance was ever negative, whichever transaction began first.
  *
  * @returns Whether it was booked now; false when its cause was booked before, which changes nothing.
  * @throws PostgreSQL's check violation (23514) when a balance would become negative: the whole transaction fails.
@@ -22,22 +26,26 @@ import {
 export async function post(tx: Tx, entry: JournalEntry): Promise<boolean> {
   const transfers = entry.transfers.filter((transfer) => transfer.atoms !== 0n)
   for (const transfer of transfers) {
-    invariant(transfer.atoms > 0n, `a transfer of ${entry.cause} is negative: ${transfer.atoms}`)
+    invariant(transfer.atoms > 0n, `a transfer of ${showCause(entry.cause)} is negative: ${transfer.atoms}`)
     invariant(
       entry.accountId !== GATEWAY || !(isMerchant(transfer.debit) || isMerchant(transfer.credit)),
-      `entry ${entry.cause} moves a merchant's balance without a merchant`,
+      `entry ${showCause(entry.cause)} moves a merchant's balance without a merchant`,
     )
   }
+  const { kind, subjectId, number } = entry.cause
   const { rowCount, rows } = await tx.query<{ id: string }>(
-    `insert into journal_entries (account_id, id, cause) values ($1, $2, $3)
-     on conflict (account_id, cause) do nothing returning id`,
-    [entry.accountId, newRowId(), entry.cause],
+    `insert into journal_entries (account_id, id, kind, subject_id, number) values ($1, $2, $3, $4, $5)
+     on conflict (account_id, kind, subject_id, number) do nothing returning id`,
+    [entry.accountId, newRowId(), kind, subjectId, number],
   )
   if (rowCount === 0) return false
   if (transfers.length === 0) return true
+  for (const change of balanceChanges(transfers)) {
+    await changeBalance(tx, entry, change)
+  }
   await tx.query(
-    `insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms)
-     select $1, $2, t.line - 1, $3, t.asset, t.debit, t.credit, t.atoms
+    `insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms, created_at)
+     select $1, $2, t.line - 1, $3, t.asset, t.debit, t.credit, t.atoms, statement_timestamp()
      from unnest($4::text[], $5::text[], $6::text[], $7::numeric[]) with ordinality as t (asset, debit, credit, atoms, line)`,
     [
       entry.accountId,
@@ -49,9 +57,6 @@ export async function post(tx: Tx, entry: JournalEntry): Promise<boolean> {
       transfers.map((transfer) => transfer.atoms),
     ],
   )
-  for (const change of balanceChanges(transfers)) {
-    await changeBalance(tx, entry, change)
-  }
   return true
 }
 
@@ -72,33 +77,34 @@ async function changeBalance(tx: Tx, entry: JournalEntry, change: BalanceChange)
   )
   invariant(
     rowCount === 1,
-    `${entry.cause} takes ${-change.atoms} of ${change.asset} from an empty ${change.kind} balance`,
+    `${showCause(entry.cause)} takes ${-change.atoms} of ${change.asset} from an empty ${change.kind} balance`,
   )
 }
 
 /** The transfers of an entry, by its cause; empty when it was never booked. */
-export async function listTransfers(db: Queryable, accountId: AccountId, cause: string): Promise<Transfer[]> {
+export async function listTransfers(db: Queryable, accountId: AccountId, cause: Cause): Promise<Transfer[]> {
   const { rows } = await db.query<Transfer>(
     `select t.asset, t.debit, t.credit, t.amount_atoms as atoms
      from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
-     where j.account_id = $1 and j.cause = $2 order by t.line`,
-    [accountId, cause],
+     where j.account_id = $1 and j.kind = $2 and j.subject_id = $3 and j.number = $4 order by t.line`,
+    [accountId, cause.kind, cause.subjectId, cause.number],
   )
   return rows
 }
 
-/** What entries booked to `loss` in one asset, less what they paid back. */
+/** What all entries of these kinds and subjects booked to `loss` in one asset, less what they paid back. */
 export async function sumLoss(
   db: Queryable,
   accountId: AccountId,
   asset: Asset,
-  causes: readonly string[],
+  kinds: readonly EntryKind[],
+  subjectIds: readonly string[],
 ): Promise<bigint> {
   const { rows } = await db.query<{ atoms: bigint }>(
     `select coalesce(sum(case when t.debit = 'loss' then t.amount_atoms else -t.amount_atoms end), 0) as atoms
      from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
-     where j.account_id = $1 and j.cause = any($2) and t.asset = $3 and 'loss' in (t.debit, t.credit)`,
-    [accountId, causes, asset],
+     where j.account_id = $1 and j.kind = any($2) and j.subject_id = any($3) and t.asset = $4 and 'loss' in (t.debit, t.credit)`,
+    [accountId, kinds, subjectIds, asset],
   )
   return rows[0]?.atoms ?? 0n
 }

@@ -60,8 +60,6 @@ export interface Payment {
   readonly spentMinor: bigint | null
   /** Settlements so far, reversed ones included: numbers the causes of their entries. */
   readonly settlements: number
-  /** `payment.completed` is announced once, however often the payment settles. */
-  readonly completionAnnounced: boolean
 }
 
 /** Also for a payment of another account: nobody learns that it exists. */

@@ -40,7 +40,6 @@ interface PaymentRow {
   recovered_atoms: bigint
   spent_minor: bigint | null
   settlements: number
-  completion_announced: boolean
 }
 
 /** `metadata::text`, so that numbers come back with the digits they were given. */
@@ -48,7 +47,7 @@ const COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor
   quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator,
   due_atoms, address, required_confirmations, customer_id, customer_email, reference, metadata::text as metadata,
   checkout_session_id, created_at, expires_at, detected_at, completed_at, credited_atoms, gateway_fee_atoms,
-  shortfall_atoms, recovered_atoms, spent_minor, settlements, completion_announced`
+  shortfall_atoms, recovered_atoms, spent_minor, settlements`
 
 const fromRow = (row: PaymentRow): Payment => ({
   accountId: row.account_id,
@@ -83,7 +82,6 @@ const fromRow = (row: PaymentRow): Payment => ({
   recoveredAtoms: row.recovered_atoms,
   spentMinor: row.spent_minor,
   settlements: row.settlements,
-  completionAnnounced: row.completion_announced,
 })
 
 /** What a new payment is made of; everything else starts empty. */
@@ -177,8 +175,7 @@ export async function lockPayment(tx: Tx, accountId: AccountId, id: PaymentId): 
 export async function updatePayment(tx: Tx, payment: Payment): Promise<void> {
   await tx.query(
     `update payments set status = $3, fee_minor = $4, net_minor = $5, detected_at = $6, completed_at = $7, credited_atoms = $8,
-       gateway_fee_atoms = $9, shortfall_atoms = $10, recovered_atoms = $11, spent_minor = $12, settlements = $13,
-       completion_announced = $14
+       gateway_fee_atoms = $9, shortfall_atoms = $10, recovered_atoms = $11, spent_minor = $12, settlements = $13
      where account_id = $1 and id = $2`,
     [
       payment.accountId,
@@ -194,7 +191,6 @@ export async function updatePayment(tx: Tx, payment: Payment): Promise<void> {
       payment.recoveredAtoms,
       payment.spentMinor,
       payment.settlements,
-      payment.completionAnnounced,
     ],
   )
 }

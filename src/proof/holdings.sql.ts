@@ -113,7 +113,7 @@ export async function sumUnlikeBooks(
        select asset, case when block_height is null then 'capital reorganised' else 'capital' end,
          case when block_height is null then -atoms else atoms end
        from capital where (block_height is null) = exists (select from journal_entries j
-         where j.account_id = $2 and j.cause = 'capital:' || $1 || ':' || capital.txid || ':' || capital.output_index)
+         where j.account_id = $2 and j.kind = 'capital' and j.subject_id = capital.txid and j.number = capital.output_index)
        union all
        select asset, 'paying', paid - shown from (
          select case when $4 then 'ETH' when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset,
@@ -122,15 +122,14 @@ export async function sumUnlikeBooks(
          select asset, 0, case when in_block and pays then value else 0 end from own
          union all
          select t.asset, case when t.credit = 'wallet' then t.amount_atoms else -t.amount_atoms end, 0 from signed_payouts p
-         join journal_entries j on j.account_id = p.account_id
-           and j.cause in (select 'withdrawal:' || p.withdrawal_id || word
-             from (values (':complete'), (':complete:back'), (':paid-after-failure')) c (word))
+         join journal_entries j on j.account_id = p.account_id and j.subject_id = p.withdrawal_id::text
+           and j.kind in ('completion', 'completion_reversal', 'paid_after_failure')
          join transfers t on t.account_id = j.account_id and t.entry_id = j.id and 'wallet' in (t.debit, t.credit)
          where p.chain = $1 and p.line in (select line from own)
          union all
          select t.asset, t.amount_atoms, 0 from journal_entries j
          join transfers t on t.account_id = j.account_id and t.entry_id = j.id
-         where j.account_id = $2 and j.cause in (select 'spend:' || $1 || ':' || line from own)
+         where j.account_id = $2 and j.kind = 'spend' and j.subject_id in (select line from own) and t.chain = $1
        ) o
      ) unlike group by asset, reason having sum(atoms) <> 0`,
     [chain, GATEWAY, capitalAbove, accounts],
@@ -157,7 +156,7 @@ const OWN_UNSETTLED = `
     t.kind <> 'child' and not t.reverted
       and (exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line)
         or exists (select from journal_entries j where j.account_id = $2
-          and j.cause = 'spend:' || t.chain || ':' || t.line)) as pays,
+          and j.kind = 'spend' and j.subject_id = t.line)) as pays,
     case when $4 then t.block_height is not null else exists (select from coins c
       where c.chain = t.chain and c.spent_by = t.txid) end as in_block
   from signed_transactions t

@@ -5,7 +5,7 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import { type AccountId, type DepositId, type PaymentId, showId, type WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { GATEWAY } from '../ledger/journal.ts'
+import { ENTRY_KINDS, GATEWAY } from '../ledger/journal.ts'
 import type { Difference } from './compare-chain.ts'
 
 interface DifferenceRow {
@@ -32,6 +32,8 @@ function shown(subject: string): string {
             : id
   return [word, name, ...rest].join(' ')
 }
+
+const kinds = (of: readonly string[]): string => of.map((kind) => `'${kind}'`).join(', ')
 
 type Prove = (db: Queryable) => Promise<Difference[]>
 
@@ -86,9 +88,8 @@ const bookingsFollowDeposits = proof(
      select d.account_id, d.id, d.chain, d.asset,
        coalesce(sum(case when t.debit = 'wallet' then t.amount_atoms when t.credit = 'wallet' then -t.amount_atoms end), 0) as atoms
      from deposits d
-     left join journal_entries j on j.account_id = d.account_id
-       and j.cause in (select format('deposit:%s:%s:%s', d.id, w.word, n)
-         from (values ('book'), ('reverse')) w (word), generate_series(1, d.bookings) n)
+     left join journal_entries j on j.account_id = d.account_id and j.subject_id = d.id::text
+       and j.kind in (${kinds(ENTRY_KINDS.deposit)})
      left join transfers t on t.account_id = j.account_id and t.entry_id = j.id
      group by d.account_id, d.id, d.chain, d.asset
    )
@@ -104,10 +105,8 @@ const settlementsFollowPayments = proof(
      select p.account_id, p.id, p.chain, p.asset,
        coalesce(sum(case when t.debit = 'unresolved' then t.amount_atoms when t.credit = 'unresolved' then -t.amount_atoms end), 0) as atoms
      from payments p
-     left join journal_entries j on j.account_id = p.account_id
-       and j.cause in (select format('payment:%s:%s:%s', p.id, w.word, n)
-         from (values ('settle'), ('reverse'), ('accept')) w (word), generate_series(1, p.settlements) m,
-           lateral (select case when w.word = 'accept' then m || ':' || p.asset else m::text end as n) x)
+     left join journal_entries j on j.account_id = p.account_id and j.subject_id = p.id::text
+       and j.kind in (${kinds(ENTRY_KINDS.payment)})
      left join transfers t on t.account_id = j.account_id and t.entry_id = j.id and t.asset = p.asset
      where p.settlements > 0
      group by p.account_id, p.id, p.chain, p.asset
@@ -126,9 +125,8 @@ const postingsFollowWithdrawals = proof(
        coalesce(sum(case when t.credit = 'held' then t.amount_atoms when t.debit = 'held' then -t.amount_atoms end), 0) as held,
        coalesce(sum(case when t.credit = 'wallet' then t.amount_atoms when t.debit = 'wallet' then -t.amount_atoms end), 0) as left_us
      from withdrawals w
-     left join journal_entries j on j.account_id = w.account_id
-       and j.cause in (select format('withdrawal:%s:%s', w.id, word) from (values ('hold'), ('release'), ('complete'),
-         ('complete:back'), ('paid-after-failure')) c (word))
+     left join journal_entries j on j.account_id = w.account_id and j.subject_id = w.id::text
+       and j.kind in (${kinds(ENTRY_KINDS.withdrawal)})
      left join transfers t on t.account_id = j.account_id and t.entry_id = j.id and t.asset = w.asset and t.chain = w.chain
      group by w.account_id, w.id
    ), checked as (
@@ -167,7 +165,7 @@ const valuesFollowPayouts = proof(
         where p.chain = t.chain and p.line = t.line)
        + (select coalesce(sum(f.amount_atoms), 0) from journal_entries j
           join transfers f on f.account_id = j.account_id and f.entry_id = j.id
-          where j.account_id = '${GATEWAY}' and j.cause = 'spend:' || t.chain || ':' || t.line) as expected
+          where j.account_id = '${GATEWAY}' and j.kind = 'spend' and j.subject_id = t.line and f.chain = t.chain) as expected
      from signed_transactions t
      join signed_transactions o on o.chain = t.chain and o.txid = t.line and o.kind = 'payout'
      where t.kind <> 'child'
@@ -194,9 +192,8 @@ const feesFollowTransactions = proof(
      select t.chain, t.txid,
        coalesce(sum(case when f.debit = 'network_fees' then f.amount_atoms when f.credit = 'network_fees' then -f.amount_atoms end), 0) as atoms
      from signed_transactions t
-     left join journal_entries j on j.account_id = '${GATEWAY}'
-       and j.cause in (select format('transaction:%s:%s:fee:%s', t.chain, t.txid, n) from generate_series(1, t.fee_bookings) n)
-     left join transfers f on f.account_id = j.account_id and f.entry_id = j.id
+     left join journal_entries j on j.account_id = '${GATEWAY}' and j.kind = 'network_fee' and j.subject_id = t.txid
+     left join transfers f on f.account_id = j.account_id and f.entry_id = j.id and f.chain = t.chain
      group by t.chain, t.txid
    ), checked as (
      select b.chain, case when t.chain like '%bitcoin' then 'BTC' when t.chain like '%litecoin' then 'LTC' else 'ETH' end as asset,
@@ -233,33 +230,24 @@ const coinsFollowDeposits = proof(
 /** Every entry has something that it books, under a number that was given out. */
 const entriesHaveCauses = proof(
   'entries = what they book',
-  `with named as (
-     select j.account_id, j.id, j.cause, split_part(j.cause, ':', 1) as kind,
-       case when j.cause ~ '^(deposit|payment|withdrawal):[0-9a-f]{8}-[0-9a-f-]{27}:' then split_part(j.cause, ':', 2)::uuid end as row_id,
-       case when split_part(j.cause, ':', 4) ~ '^[0-9]{1,9}$' then split_part(j.cause, ':', 4)::integer end as number
-     from journal_entries j
-   )
-   select t.chain, t.asset, 'entry ' || n.cause as subject, 0::numeric as expected, sum(t.amount_atoms) as found
-   from named n join transfers t on t.account_id = n.account_id and t.entry_id = n.id
-   where not case n.kind
-     when 'deposit' then exists (select from deposits d
-       where d.account_id = n.account_id and d.id = n.row_id and n.number between 1 and d.bookings)
-     when 'payment' then exists (select from payments p
-       where p.account_id = n.account_id and p.id = n.row_id and n.number between 1 and p.settlements)
-     when 'withdrawal' then exists (select from withdrawals w where w.account_id = n.account_id and w.id = n.row_id)
-     when 'transaction' then exists (select from signed_transactions s
-       where s.chain = split_part(n.cause, ':', 2) and s.txid = split_part(n.cause, ':', 3)
-         and split_part(n.cause, ':', 4) = 'fee' and split_part(n.cause, ':', 5) ~ '^[0-9]{1,9}$'
-         and split_part(n.cause, ':', 5)::integer between 1 and s.fee_bookings)
-     when 'spend' then exists (select from signed_transactions s
-       where s.chain = split_part(n.cause, ':', 2) and s.txid = split_part(n.cause, ':', 3) and s.kind = 'payout')
-     when 'capital' then coalesce(
-       (select r.atoms = t.amount_atoms from receipts r where n.cause = format('capital:%s:%s:%s', r.chain, r.tx_key, r.output_index)
-         and r.chain = t.chain and r.tx_key = substr(n.cause, length('capital:' || t.chain) + 2, length(r.tx_key))),
-       (select c.atoms = t.amount_atoms from coins c where c.chain = t.chain and c.txid = split_part(n.cause, ':', 3)
-         and c.output_index::text = split_part(n.cause, ':', 4)), false)
-     else false end
-   group by t.chain, t.asset, n.cause`,
+  `select t.chain, t.asset, 'entry ' || j.kind || ' ' || j.subject_id || ' ' || j.number as subject,
+     0::numeric as expected, sum(t.amount_atoms) as found
+   from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
+   left join deposits d on j.kind in (${kinds(ENTRY_KINDS.deposit)})
+     and d.account_id = j.account_id and d.id::text = j.subject_id and j.number between 1 and d.bookings
+   left join payments p on j.kind in (${kinds(ENTRY_KINDS.payment)})
+     and p.account_id = j.account_id and p.id::text = j.subject_id and j.number between 1 and p.settlements
+   left join withdrawals w on j.kind in (${kinds(ENTRY_KINDS.withdrawal)})
+     and w.account_id = j.account_id and w.id::text = j.subject_id and j.number = 1
+   left join signed_transactions s on s.chain = t.chain and s.txid = j.subject_id
+     and (j.kind = 'network_fee' and j.number between 1 and s.fee_bookings
+       or j.kind = 'spend' and j.number = 1 and s.kind = 'payout')
+   left join receipts r on j.kind = 'capital' and r.chain = t.chain and r.tx_key = j.subject_id
+     and r.output_index = j.number and (r.asset, r.atoms) = (t.asset, t.amount_atoms)
+   left join coins c on j.kind = 'capital' and c.chain = t.chain and c.txid = j.subject_id
+     and c.output_index = j.number and c.atoms = t.amount_atoms
+   where coalesce(d.id, p.id, w.id) is null and coalesce(s.txid, r.tx_key, c.txid) is null
+   group by t.chain, t.asset, j.kind, j.subject_id, j.number`,
 )
 
 /** All of them, in the order of a withdrawal's way back to the coins it came from. */

@@ -53,21 +53,21 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, subject: string
   [
     'a transfer',
     `update transfers set amount_atoms = amount_atoms + 1
-     where entry_id = (select id from journal_entries where cause = 'deposit:${deposit}:book:1')`,
+     where entry_id = (select id from journal_entries where kind = 'deposit' and subject_id = '${deposit}')`,
     name('dep', deposit),
   ],
   [
     'a posting under another cause',
-    `update journal_entries set cause = 'deposit:${deposit}:book:9' where cause = 'deposit:${deposit}:book:1'`,
-    `entry deposit:${deposit}:book:9`,
+    `update journal_entries set number = 9 where kind = 'deposit' and subject_id = '${deposit}'`,
+    `entry deposit ${deposit} 9`,
   ],
   [
     'an invented posting',
-    `with entry as (insert into journal_entries (account_id, id, cause)
-       values ('${story.account.id}', gen_random_uuid(), 'gift') returning account_id, id)
+    `with entry as (insert into journal_entries (account_id, id, kind, subject_id, number)
+       values ('${story.account.id}', gen_random_uuid(), 'settlement', 'gift', 1) returning account_id, id)
      insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms)
      select account_id, id, 0, 'sim-bitcoin', 'BTC', 'wallet', 'fees', 1000 from entry`,
-    'entry gift',
+    'entry settlement gift 1',
   ],
   [
     'a withdrawal called completed',

@@ -93,18 +93,22 @@ export async function listRequested(
 
 /** Atoms that the ledger holds for a request, taken from the account its kind names; 0 once they were given back. */
 export async function heldFor(db: Queryable, request: WithdrawalRequest): Promise<bigint> {
+  const hold = holdCause(request.id)
   const { rows } = await db.query<{ atoms: bigint | null }>(
     `select sum(t.amount_atoms) as atoms
      from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
-     where j.account_id = $1 and j.cause = $2 and t.asset = $3 and t.chain = $4 and t.debit = $5 and t.credit = 'held'
-       and not exists (select from journal_entries r where r.account_id = $1 and r.cause = $6)`,
+     where j.account_id = $1 and j.kind = $2 and j.subject_id = $3 and j.number = $4
+       and t.asset = $5 and t.chain = $6 and t.debit = $7 and t.credit = 'held'
+       and not exists (select from journal_entries r where r.account_id = $1 and r.kind = $8 and r.subject_id = $3)`,
     [
       request.accountId,
-      holdCause(request.id),
+      hold.kind,
+      hold.subjectId,
+      hold.number,
       request.asset,
       request.chain,
       request.kind === 'payout' ? 'available' : 'unresolved',
-      releaseCause(request.id),
+      releaseCause(request.id).kind,
     ],
   )
   return rows[0]?.atoms ?? 0n

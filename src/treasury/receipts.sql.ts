@@ -43,7 +43,8 @@ export async function forgetReceiptsOf(tx: Tx, chain: ChainName, txKey: string):
 }
 
 export interface Capital {
-  readonly cause: string
+  readonly txKey: string
+  readonly index: number
   readonly asset: Asset
   readonly atoms: bigint
 }
@@ -60,13 +61,13 @@ export async function listUnbookedCapital(
 ): Promise<Capital[]> {
   const { rows } = await db.query<Capital>(
     coin === null
-      ? `select 'capital:' || r.chain || ':' || r.tx_key || ':' || r.output_index as cause, r.asset, r.atoms
+      ? `select r.tx_key as "txKey", r.output_index as index, r.asset, r.atoms
          from receipts r join chains v on v.chain = r.chain
          where r.chain = $1 and $2::text is null and v.tip_height - r.block_height + 1 >= $3
            and not exists (select from journal_entries j where j.account_id = $4
-             and j.cause = 'capital:' || r.chain || ':' || r.tx_key || ':' || r.output_index)
+             and j.kind = 'capital' and j.subject_id = r.tx_key and j.number = r.output_index)
          limit 100`
-      : `select 'capital:' || c.chain || ':' || c.txid || ':' || c.output_index as cause, $2 as asset, c.atoms
+      : `select c.txid as "txKey", c.output_index as index, $2 as asset, c.atoms
          from coins c
          join addresses a on a.chain = c.chain and a.lookup = c.lookup
          join chains v on v.chain = c.chain
@@ -75,7 +76,7 @@ export async function listUnbookedCapital(
            and not exists (select from coins s where s.chain = c.chain and s.spent_by = c.txid)
            and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)
            and not exists (select from journal_entries j where j.account_id = $4
-             and j.cause = 'capital:' || c.chain || ':' || c.txid || ':' || c.output_index)
+             and j.kind = 'capital' and j.subject_id = c.txid and j.number = c.output_index)
          limit 100`,
     [chain, coin, depth, '00000000-0000-0000-0000-000000000000'],
   )

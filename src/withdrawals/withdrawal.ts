@@ -39,8 +39,6 @@ export const WITHDRAWAL_TRIGGERS = [
   'sent',
   /** A block took its transaction, deep enough. */
   'confirmed',
-  /** A reorganisation took the block of its transaction, which waits again. */
-  'reorganised',
   /** The signer will never sign it, and has not. */
   'refused',
   /** No transaction that was signed for it can enter the chain any more, or the one that did moved nothing. */
@@ -51,10 +49,10 @@ export type WithdrawalTrigger = (typeof WITHDRAWAL_TRIGGERS)[number]
 const TRANSITIONS: Readonly<Record<WithdrawalStatus, Partial<Record<WithdrawalTrigger, WithdrawalStatus>>>> =
   {
     requested: { sent: 'broadcast', confirmed: 'completed', refused: 'failed', impossible: 'failed' },
-    broadcast: { sent: 'broadcast', confirmed: 'completed', reorganised: 'broadcast', impossible: 'failed' },
+    broadcast: { sent: 'broadcast', confirmed: 'completed', impossible: 'failed' },
     // What is completed is sent again after a deep reorganisation; only we hold the keys, so it stays what it is, unless
     // its call reverts this time.
-    completed: { sent: 'completed', confirmed: 'completed', reorganised: 'completed', impossible: 'failed' },
+    completed: { sent: 'completed', confirmed: 'completed', impossible: 'failed' },
     // The hold was given back: nothing may pay it any more.
     failed: {},
   }
@@ -81,6 +79,8 @@ export function requestMacParts(request: WithdrawalRequest): string[] {
 }
 
 /** Cause of the ledger entry that holds the gross amount; the signer looks for it. */
-export const holdCause = (id: WithdrawalId): string => `withdrawal:${id}:hold`
-export const releaseCause = (id: WithdrawalId): string => `withdrawal:${id}:release`
-export const completionCause = (id: WithdrawalId): string => `withdrawal:${id}:complete`
+export const holdCause = (id: WithdrawalId) => causeOf('hold', id)
+export const releaseCause = (id: WithdrawalId) => causeOf('release', id)
+export const completionCause = (id: WithdrawalId) => causeOf('completion', id)
+
+const causeOf = <Kind extends string>(kind: Kind, subjectId: WithdrawalId) => ({ kind, subjectId, number: 1 })

@@ -8,7 +8,7 @@ import { routes } from '../../src/http/api/routes.ts'
 import { post } from '../../src/ledger/post.sql.ts'
 import { storeFeeRates } from '../../src/treasury/fee-rates.sql.ts'
 import { call, type Merchant, testApp, testKey, testMerchant } from '../api.ts'
-import { testGateway } from '../gateway.ts'
+import { testCause, testGateway } from '../gateway.ts'
 import { ENOUGH, OPERATIONS, type Operation, SCOPES } from './contract.ts'
 import { misfits, type Shape } from './shapes.ts'
 
@@ -86,7 +86,7 @@ before(async () => {
     post(tx, {
       accountId: owner.account.id,
       chain: 'sim-litecoin',
-      cause: 'test:funds',
+      cause: testCause('funds'),
       transfers: [{ asset: 'LTC', debit: 'wallet', credit: 'available', atoms: 1_000_00000000n }],
     }),
   )

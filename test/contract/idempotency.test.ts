@@ -9,7 +9,7 @@ import { startServer } from '../../src/http/server.ts'
 import { post } from '../../src/ledger/post.sql.ts'
 import { storeFeeRates } from '../../src/treasury/fee-rates.sql.ts'
 import { type ApiAnswer, readAnswer, testMerchant, UNLIMITED } from '../api.ts'
-import { testGateway } from '../gateway.ts'
+import { testCause, testGateway } from '../gateway.ts'
 import { gatewayOn } from '../gateway-on.ts'
 import { until } from '../wait-for.ts'
 import { ENOUGH } from './contract.ts'
@@ -21,7 +21,7 @@ await gateway.db.transaction((tx) =>
   post(tx, {
     accountId: account.id,
     chain: 'sim-litecoin',
-    cause: 'test:funds',
+    cause: testCause('funds'),
     transfers: [{ asset: 'LTC', debit: 'wallet', credit: 'available', atoms: 10_00000000n }],
   }),
 )

@@ -61,7 +61,7 @@ for (const [hardfork, how] of [
           await restored.look()
           // What it took for capital, and gas for deposits.
           const { rows } = await restored.db.query<{ capital: bigint; deposits: bigint }>(
-            `select (select count(*) from journal_entries where cause like 'capital:%') as capital,
+            `select (select count(*) from journal_entries where kind = 'capital') as capital,
                (select count(*) from deposits where asset = 'ETH' and booked) as deposits`,
           )
           const [taken] = rows

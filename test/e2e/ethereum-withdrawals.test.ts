@@ -99,7 +99,7 @@ describe('withdrawals on a real Ethereum node', () => {
       )
       assert.match(alerts[0]?.message ?? '', new RegExp(`${view.id} of ${asset} to ${destination} reverted`))
       const { rowCount: released } = await gateway.db.query(
-        "select from journal_entries where cause = 'withdrawal:' || $1 || ':release'",
+        "select from journal_entries where kind = 'release' and subject_id = $1::text",
         [refused.id],
       )
       assert.equal(released, 1)

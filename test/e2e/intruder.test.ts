@@ -32,7 +32,7 @@ const TAMPERINGS: Readonly<Record<string, string>> = {
     update withdrawals set account_id = other.id from other`,
   'a new id': 'update withdrawals set id = gen_random_uuid()',
   'a MAC of its own': `update withdrawals set mac = sha256('guess')`,
-  'no hold': `update journal_entries set cause = 'gone' where cause like 'withdrawal:%:hold'`,
+  'no hold': `update journal_entries set subject_id = 'gone' where kind = 'hold'`,
   'a hold of another amount': `update transfers set amount_atoms = amount_atoms - 1 where credit = 'held'`,
 }
 
@@ -61,8 +61,8 @@ test('a paid withdrawal that is copied under a new id, with a hold, is refused',
        select account_id, gen_random_uuid(), kind, 'requested', chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
          net_atoms, destination, mac from withdrawals returning account_id, id, amount_atoms
      ), entry as (
-       insert into journal_entries (account_id, id, cause)
-       select account_id, gen_random_uuid(), 'withdrawal:' || id || ':hold' from copied returning account_id, id
+       insert into journal_entries (account_id, id, kind, subject_id, number)
+       select account_id, gen_random_uuid(), 'hold', id::text, 1 from copied returning account_id, id
      )
      insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms)
      select e.account_id, e.id, 0, 'bitcoin', 'BTC', 'available', 'held', c.amount_atoms from entry e, copied c`,

@@ -1,4 +1,5 @@
 /** A gateway's rows in words that two worlds share: ids become numbers in the order of their making, times are left out. */
+import { showCause } from '../../src/ledger/journal.ts'
 import type { Tables } from './rows/tables.ts'
 
 export interface Dump {
@@ -57,7 +58,6 @@ export function dumpTables(tables: Tables): string {
           each.settlements,
           each.shortfallAtoms,
           each.recoveredAtoms,
-          each.completionAnnounced,
           tables.decisionsDue.has(each.id),
         ),
       ),
@@ -126,7 +126,7 @@ export function dumpTables(tables: Tables): string {
       ),
       entries: [...tables.entries.values()].map((each) =>
         row(
-          each.cause,
+          showCause(each.cause),
           ...each.transfers.map(({ asset, debit, credit, atoms }) => row(asset, debit, credit, atoms)),
         ),
       ),

@@ -96,11 +96,11 @@ async function live(
     if (view.status === 'pending' || view.status === 'expired') assert.equal(onTime, 0n, shown)
     if (view.status !== 'failed' && onTime >= payment.dueAtoms)
       assert.ok(['completed', 'overpaid'].includes(view.status), shown)
-    const { rows } = await story.gateway.db.query<{ announced: boolean }>(
-      'select completion_announced as announced from payments where account_id = $1 and id = $2',
+    const { rows } = await story.gateway.db.query<{ settled: boolean }>(
+      'select settlements > 0 as settled from payments where account_id = $1 and id = $2',
       [story.account.id, payment.id],
     )
-    if (rows[0]?.announced) completed += 1
+    if (rows[0]?.settled) completed += 1
   }
   assert.equal(
     (await completions(story)) - completedBefore,

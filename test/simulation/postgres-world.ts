@@ -84,7 +84,7 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
 /** Each line is made by PostgreSQL as `dump.ts` makes it of the tables in memory. */
 const LINES: Readonly<Record<Exclude<keyof Dump, 'tip'>, string>> = {
   payments: `concat_ws(' ', id, status, asset, due_atoms, coalesce(credited_atoms::text, '-'), coalesce(gateway_fee_atoms::text, '-'),
-    settlements, shortfall_atoms, recovered_atoms, b(completion_announced), b(decision_due)) from payments`,
+    settlements, shortfall_atoms, recovered_atoms, b(decision_due)) from payments`,
   deposits: `concat_ws(' ', payment_id, tx_key, output_index, asset, amount_atoms, status, coalesce(block_height::text, '-'),
     b(late), b(dust), b(booked), bookings, coalesce(replaced_by, '-'), coalesce(replaced_height::text, '-'),
     b(missing_since is not null)) from deposits`,
@@ -96,7 +96,7 @@ const LINES: Readonly<Record<Exclude<keyof Dump, 'tip'>, string>> = {
     booked_fee_atoms, fee_bookings, b(bump_wanted), b(sent_at is not null), coalesce(refusal, '-')) from signed_transactions`,
   coins: `concat_ws(' ', txid, output_index, atoms, coalesce(block_height::text, '-'), coalesce(spent_by, '-'),
     coalesce(spent_height::text, '-'), coalesce(reserved_by, '-'), coalesce(reserved_first_by, '-')) from coins`,
-  entries: `concat_ws(' ', j.cause, (select string_agg(concat_ws(' ', asset, debit, credit, amount_atoms), ' ' order by line)
+  entries: `concat_ws(' ', j.kind, j.subject_id, j.number, (select string_agg(concat_ws(' ', asset, debit, credit, amount_atoms), ' ' order by line)
     from transfers t where t.account_id = j.account_id and t.entry_id = j.id)) from journal_entries j`,
   events: `concat_ws(' ', type, cause) from events`,
 }

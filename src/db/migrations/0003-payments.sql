@@ -63,8 +63,6 @@ create table payments (
   spent_minor bigint check (spent_minor >= 0),
   -- Counts settlements, so that each has a cause of its own after a reorganisation took one back.
   settlements integer not null default 0 check (settlements >= 0),
-  -- `payment.completed` went out once already.
-  completion_announced boolean not null default false,
   -- Something happened on the chain that `decide` has not looked at yet. The settle worker's queue.
   decision_due boolean not null default false,
   primary key (account_id, id),

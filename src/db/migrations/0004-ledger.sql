@@ -7,11 +7,17 @@ create table journal_entries (
   -- The merchant concerned; the nil UUID for what concerns the gateway alone.
   account_id uuid not null,
   id uuid not null,
-  -- `deposit:<id>:book:<n>`, `payment:<id>:settle:<n>`, `withdrawal:<id>:hold`, …: one cause is booked once.
-  cause text not null,
+  -- What is booked, of which row, and the how-manieth time (of `capital` the output's index): one cause is booked once.
+  kind text not null check (kind in ('deposit', 'deposit_reversal', 'settlement', 'settlement_reversal', 'acceptance',
+    'hold', 'release', 'completion', 'completion_reversal', 'paid_after_failure', 'loss_return',
+    'network_fee', 'spend', 'capital')),
+  -- The id of a deposit, payment or withdrawal, or of a transaction.
+  subject_id text not null,
+  number integer not null,
   created_at timestamptz not null default now(),
   primary key (account_id, id),
-  unique (account_id, cause)
+  check (kind not in ('network_fee', 'spend', 'capital') or account_id = '00000000-0000-0000-0000-000000000000'),
+  unique (account_id, kind, subject_id, number)
 );
 
 create table transfers (

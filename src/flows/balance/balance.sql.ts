@@ -93,9 +93,9 @@ export async function listBalancesAt(
        union all
        select d.account_id, d.asset, 0, case when l.debit = 'wallet' then l.amount_atoms else -l.amount_atoms end
          from moment, later l
-         join journal_entries e on e.account_id = l.account_id and e.id = l.entry_id and e.cause like 'deposit:%'
+         join journal_entries e on e.account_id = l.account_id and e.id = l.entry_id and e.kind in ('deposit', 'deposit_reversal')
          join deposits d on d.account_id = e.account_id
-           and d.id = case when e.cause like 'deposit:%' then split_part(e.cause, ':', 2)::uuid end
+           and d.id = case when e.kind in ('deposit', 'deposit_reversal') then e.subject_id::uuid end
          where 'wallet' in (l.debit, l.credit) and d.seen_at < moment.ended and d.status in ('seen', 'confirmed')
      )
      select asked.account_id, asked.mode, asked.asset, sum(available)::numeric as available, sum(pending)::numeric as pending

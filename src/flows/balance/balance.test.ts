@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { testGateway, testPayment } from '../../../test/gateway.ts'
+import { testCause, testGateway, testPayment } from '../../../test/gateway.ts'
 import { type Account, readAccountDraft } from '../../accounts/account.ts'
 import { findAccount, insertAccount } from '../../accounts/accounts.sql.ts'
 import { ASSETS, type Asset, FIAT_CURRENCIES } from '../../core/assets.ts'
@@ -9,6 +9,7 @@ import { invariant, Refusal } from '../../core/errors.ts'
 import { newId, newRowId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
 import { DAY_MS, HOUR_MS, utcDay } from '../../core/time.ts'
+import type { Cause } from '../../ledger/journal.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { recordDailyRates } from '../../rates/daily-rates.sql.ts'
 import { fixedRates } from '../../rates/fixed.ts'
@@ -45,17 +46,15 @@ async function bookAt(
   account: Account,
   at: Date,
   asset: Asset,
-  cause: string,
+  cause: Cause,
   [debit, credit]: readonly [string, string],
   atoms: bigint,
 ) {
   const entry = newRowId()
-  await db.query('insert into journal_entries (account_id, id, cause, created_at) values ($1, $2, $3, $4)', [
-    account.id,
-    entry,
-    cause,
-    at,
-  ])
+  await db.query(
+    'insert into journal_entries (account_id, id, kind, subject_id, number, created_at) values ($1, $2, $3, $4, $5, $6)',
+    [account.id, entry, cause.kind, cause.subjectId, cause.number, at],
+  )
   await db.query(
     `insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms, created_at)
      values ($1, $2, 0, 'bitcoin', $3, $4, $5, $6, $7)`,
@@ -115,7 +114,7 @@ async function depositOf(account: Account, deposit: PastDeposit) {
       account,
       deposit.bookedAt,
       deposit.asset,
-      `deposit:${id}:book:1`,
+      { kind: 'deposit', subjectId: id, number: 1 },
       ['wallet', 'unresolved'],
       deposit.atoms,
     )
@@ -154,7 +153,7 @@ test('available, pending and unresolved are told apart, and the total is the fir
   const confirmed = { asset: 'BTC', seenAt: now, bookedAt: now, status: 'confirmed' } as const
   const seen = { asset: 'USDC', seenAt: now, bookedAt: null, status: 'seen' } as const
   await depositOf(account, { ...confirmed, atoms: 3_000_000n })
-  await bookAt(account, now, 'BTC', 'payment:x:settle:1', ['unresolved', 'available'], 2_000_000n)
+  await bookAt(account, now, 'BTC', testCause('x'), ['unresolved', 'available'], 2_000_000n)
   await depositOf(account, { ...seen, atoms: 12_345_678n })
   await depositOf(account, { ...seen, atoms: 1n })
   await depositOf(account, { ...seen, atoms: 5_000_000n, status: 'replaced' })
@@ -186,7 +185,7 @@ test('another account sees nothing of it', async () => {
 test('a coin without a live rate is estimated at the last one known, and refused when there never was one', async () => {
   const blind = { ...gateway, rates: { ...gateway.rates, test: fixedRates('BTC/USD=1') } }
   const account = await newAccount(3)
-  await bookAt(account, new Date(), 'LTC', 'payment:x:settle:1', ['wallet', 'available'], 100_000_000n)
+  await bookAt(account, new Date(), 'LTC', testCause('x'), ['wallet', 'available'], 100_000_000n)
   await assert.rejects(
     readBalance(blind, db, account),
     (error) => error instanceof Refusal && error.kind === 'unavailable' && error.reason === 'no_rate',
@@ -238,10 +237,10 @@ test('days closed late are exact, and a balance reads the same before and after 
       const status = end === 'replaced' ? 'replaced' : bookedAt ? 'confirmed' : 'seen'
       await depositOf(account, { asset, atoms, seenAt, bookedAt, status })
       if (!bookedAt || end === 'booked') continue
-      await bookAt(account, bookedAt, asset, `payment:${index}:settle:1`, ['unresolved', 'available'], atoms)
+      await bookAt(account, bookedAt, asset, testCause(`${index}`), ['unresolved', 'available'], atoms)
       if (end === 'withdrawn') {
         const at = new Date(bookedAt.getTime() + HOUR_MS)
-        await bookAt(account, at, asset, `withdrawal:${index}:hold`, ['available', 'held'], atoms)
+        await bookAt(account, at, asset, testCause(`${index}`, 2), ['available', 'held'], atoms)
       }
     }
   }

@@ -9,11 +9,10 @@ import type { WithdrawalId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Deposit } from '../../deposits/deposit.ts'
 import { listDeposits, markBooked } from '../../deposits/deposits.sql.ts'
-import type { Transfer } from '../../ledger/journal.ts'
+import { type Cause, showCause, type Transfer } from '../../ledger/journal.ts'
 import { lockBalance, post, sumLoss } from '../../ledger/post.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { addUnresolved, lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
-import { releaseCause } from '../../withdrawals/withdrawal.ts'
 import { listRefundIds } from '../../withdrawals/withdrawals.sql.ts'
 
 /**
@@ -26,7 +25,7 @@ export async function bookDeposit(tx: Tx, deposit: Deposit, deposits: readonly D
   const { accountId, paymentId, chain, asset, amountAtoms } = deposit
   const owed = await outstandingLoss(tx, deposit, deposits)
   const recovered = owed < amountAtoms ? owed : amountAtoms
-  await postOnce(tx, deposit, `deposit:${deposit.id}:book:${deposit.bookings + 1}`, chain, [
+  await postOnce(tx, deposit, causeOf('deposit', deposit.id, deposit.bookings + 1), chain, [
     { asset, debit: 'wallet', credit: 'unresolved', atoms: amountAtoms - recovered },
     { asset, debit: 'wallet', credit: 'loss', atoms: recovered },
   ])
@@ -49,13 +48,11 @@ export async function returnLoss(
   const owed = await outstandingLoss(tx, { accountId, paymentId, asset }, deposits)
   const returned = owed < atoms ? owed : atoms
   if (returned === 0n) return
-  await postOnce(tx, payment, lossCause(refund), chain, [
+  await postOnce(tx, payment, causeOf('loss_return', refund, 1), chain, [
     { asset, debit: 'unresolved', credit: 'loss', atoms: returned },
   ])
   await takeUnresolved(tx, { accountId, paymentId, asset }, returned)
 }
-
-const lossCause = (refund: WithdrawalId): string => `${releaseCause(refund)}:loss`
 
 /** What reversals of a payment's deposits booked to `loss` and nothing has paid back yet. */
 async function outstandingLoss(
@@ -64,15 +61,8 @@ async function outstandingLoss(
   deposits: readonly Deposit[],
 ): Promise<bigint> {
   if (deposits.every(({ bookings }) => bookings === 0)) return 0n
-  // One more than each was booked when it was read: others of this turn may just have paid some of it back.
-  const causes = deposits.flatMap(({ id, bookings }) =>
-    Array.from({ length: bookings + 1 }, (_, index) => [
-      `deposit:${id}:book:${index + 1}`,
-      `deposit:${id}:reverse:${index + 1}`,
-    ]).flat(),
-  )
-  const refunds = await listRefundIds(tx, accountId, paymentId)
-  return sumLoss(tx, accountId, asset, [...causes, ...refunds.map(lossCause)])
+  const subjects = [...deposits.map(({ id }) => id), ...(await listRefundIds(tx, accountId, paymentId))]
+  return sumLoss(tx, accountId, asset, ['deposit', 'deposit_reversal', 'loss_return'], subjects)
 }
 
 /**
@@ -86,7 +76,7 @@ export async function reverseDeposit(tx: Tx, deposit: Deposit): Promise<bigint> 
     (await lockUnresolved(tx, accountId, paymentId)).find((row) => row.asset === asset)?.atoms ?? 0n
   const taken = held < amountAtoms ? held : amountAtoms
   const shortfall = amountAtoms - taken
-  await postOnce(tx, deposit, `deposit:${deposit.id}:reverse:${deposit.bookings}`, chain, [
+  await postOnce(tx, deposit, causeOf('deposit_reversal', deposit.id, deposit.bookings), chain, [
     { asset, debit: 'unresolved', credit: 'wallet', atoms: taken },
     { asset, debit: 'loss', credit: 'wallet', atoms: shortfall },
   ])
@@ -97,28 +87,29 @@ export async function reverseDeposit(tx: Tx, deposit: Deposit): Promise<bigint> 
 /**
  * Held funds become the merchant's net and the gateway's fee.
  *
- * @param cause - `payment:<id>:settle:<n>` at the quote, `payment:<id>:accept:<n>:<asset>` when support accepts.
+ * @param kind - `settlement` at the quote, `acceptance` when support accepts.
  * @returns Atoms of the net that pay back an earlier shortfall instead of reaching the merchant a second time.
  */
 export async function creditFunds(
   tx: Tx,
   payment: Payment,
-  cause: string,
-  credit: { asset: Asset; netAtoms: bigint; feeAtoms: bigint },
+  kind: 'settlement' | 'acceptance',
+  credits: readonly { asset: Asset; netAtoms: bigint; feeAtoms: bigint }[],
 ): Promise<bigint> {
-  const { asset, netAtoms, feeAtoms } = credit
-  const owed = asset === payment.asset ? payment.shortfallAtoms : 0n
-  const recovered = owed < netAtoms ? owed : netAtoms
-  await postOnce(tx, payment, cause, payment.chain, [
-    { asset, debit: 'unresolved', credit: 'available', atoms: netAtoms - recovered },
-    { asset, debit: 'unresolved', credit: 'loss', atoms: recovered },
-    { asset, debit: 'unresolved', credit: 'fees', atoms: feeAtoms },
-  ])
-  await takeUnresolved(
-    tx,
-    { accountId: payment.accountId, paymentId: payment.id, asset },
-    netAtoms + feeAtoms,
-  )
+  const { accountId, id: paymentId, chain, settlements } = payment
+  const net = credits.find(({ asset }) => asset === payment.asset)?.netAtoms ?? 0n
+  const recovered = payment.shortfallAtoms < net ? payment.shortfallAtoms : net
+  const transfers = credits.flatMap(({ asset, netAtoms, feeAtoms }): Transfer[] => {
+    const loss = asset === payment.asset ? recovered : 0n
+    return [
+      { asset, debit: 'unresolved', credit: 'available', atoms: netAtoms - loss },
+      { asset, debit: 'unresolved', credit: 'loss', atoms: loss },
+      { asset, debit: 'unresolved', credit: 'fees', atoms: feeAtoms },
+    ]
+  })
+  await postOnce(tx, payment, causeOf(kind, paymentId, settlements + 1), chain, transfers)
+  for (const { asset, netAtoms, feeAtoms } of credits)
+    await takeUnresolved(tx, { accountId, paymentId, asset }, netAtoms + feeAtoms)
   return recovered
 }
 
@@ -137,7 +128,7 @@ export async function reverseSettlement(tx: Tx, payment: Payment): Promise<bigin
   const available = await lockBalance(tx, { accountId, asset, kind: 'available' })
   const taken = available < credited ? available : credited
   const shortfall = credited - taken
-  await postOnce(tx, payment, `payment:${payment.id}:reverse:${payment.settlements}`, chain, [
+  await postOnce(tx, payment, causeOf('settlement_reversal', payment.id, payment.settlements), chain, [
     { asset, debit: 'available', credit: 'unresolved', atoms: taken },
     { asset, debit: 'loss', credit: 'unresolved', atoms: shortfall + recoveredAtoms },
     { asset, debit: 'fees', credit: 'unresolved', atoms: gatewayFeeAtoms },
@@ -146,14 +137,20 @@ export async function reverseSettlement(tx: Tx, payment: Payment): Promise<bigin
   return shortfall
 }
 
+const causeOf = (kind: Cause['kind'], subjectId: string, number: number): Cause => ({
+  kind,
+  subjectId,
+  number,
+})
+
 /** The payment's lock and its counters make each cause new; meeting one again means that they and the journal part. */
 async function postOnce(
   tx: Tx,
   of: Pick<Payment, 'accountId'>,
-  cause: string,
+  cause: Cause,
   chain: Payment['chain'],
   transfers: readonly Transfer[],
 ): Promise<void> {
   const booked = await post(tx, { accountId: of.accountId, chain, cause, transfers })
-  invariant(booked, `${cause} was booked before`)
+  invariant(booked, `${showCause(cause)} was booked before`)
 }

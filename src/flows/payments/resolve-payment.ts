@@ -74,15 +74,7 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
   // A rate that is missing refuses before anything is posted.
   const shares = held.map((funds) => share(gateway, account, payment, inTime, funds))
   const settlements = payment.settlements + 1
-  let recovered = 0n
-  for (const accepted of shares) {
-    recovered += await creditFunds(
-      tx,
-      payment,
-      `payment:${payment.id}:accept:${settlements}:${accepted.asset}`,
-      accepted,
-    )
-  }
+  const recovered = await creditFunds(tx, payment, 'acceptance', shares)
 
   const settledBefore = payment.creditedAtoms !== null
   const sum = (pick: (accepted: Share) => bigint): bigint =>
@@ -104,7 +96,6 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
     recoveredAtoms: payment.recoveredAtoms + recovered,
     spentMinor,
     completedAt: payment.completedAt ?? (await readDatabaseTime(tx)),
-    completionAnnounced: true,
   }
   await updatePayment(tx, completed)
   await announce(tx, {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { describe } from 'node:test'
-import { testPayment } from '../../../test/gateway.ts'
+import { testCause, testPayment } from '../../../test/gateway.ts'
 import { TEST_RATES } from '../../../test/rates.ts'
 import { type Story, tellStory } from '../../../test/story.ts'
 import { post } from '../../ledger/post.sql.ts'
@@ -168,7 +168,7 @@ describe('a payment on a chain with six confirmations', () => {
       post(tx, {
         accountId: story.account.id,
         chain: 'sim-litecoin',
-        cause: 'test:withdraw',
+        cause: testCause('withdraw'),
         transfers: [withdraw],
       }),
     )

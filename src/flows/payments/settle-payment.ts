@@ -125,11 +125,8 @@ async function take(tx: Tx, payment: Payment, step: Step, deposits: readonly Dep
 async function settle(tx: Tx, payment: Payment, deposits: readonly Deposit[]): Promise<Payment> {
   const { netAtoms, feeAtoms } = splitCredit(payment.dueAtoms, payment.fiatMinor, payment.netMinor)
   const settlements = payment.settlements + 1
-  const recoveredAtoms = await creditFunds(tx, payment, `payment:${payment.id}:settle:${settlements}`, {
-    asset: payment.asset,
-    netAtoms,
-    feeAtoms,
-  })
+  const credit = { asset: payment.asset, netAtoms, feeAtoms }
+  const recoveredAtoms = await creditFunds(tx, payment, 'settlement', [credit])
   const spentMinor = convertFiat(payment.netMinor, payment.settlementRate)
   await countOrder(tx, payment, 1, spentMinor)
   return {
@@ -142,7 +139,6 @@ async function settle(tx: Tx, payment: Payment, deposits: readonly Deposit[]): P
     spentMinor,
     detectedAt: payment.detectedAt ?? deposits[0]?.seenAt ?? null,
     completedAt: await readDatabaseTime(tx),
-    completionAnnounced: true,
   }
 }
 

@@ -15,8 +15,8 @@ const DEEP = 12
 async function forgetRequest({ gateway }: PayoutStory, { id, amountAtoms }: Withdrawal): Promise<void> {
   for (const statement of [
     `delete from transfers t using journal_entries j where j.id = t.entry_id and j.account_id = t.account_id
-       and j.cause like 'withdrawal:${id}:%'`,
-    `delete from journal_entries where cause like 'withdrawal:${id}:%'`,
+       and j.subject_id = '${id}'`,
+    `delete from journal_entries where subject_id = '${id}'`,
     `update balances set atoms = atoms + case kind when 'available' then ${amountAtoms} else -${amountAtoms} end
      where kind in ('available', 'held') and asset = (select asset from withdrawals where id = '${id}')`,
     `delete from withdrawals where id = '${id}'`,

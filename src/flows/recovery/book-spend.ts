@@ -36,9 +36,6 @@ export interface BookedSpend {
 /** As deep as any deposit has to be, whatever the operator's settings. */
 const DEPTH_MIN = 6
 
-/** The ledger's cause for what a payout took that no known withdrawal asked for. */
-const spendCause = (chain: ChainName, line: string): string => `spend:${chain}:${line}`
-
 /**
  * Books a forgotten payout.
  *
@@ -156,7 +153,7 @@ async function bookLoss(
   const isNew = await post(tx, {
     accountId: GATEWAY,
     chain,
-    cause: spendCause(chain, line),
+    cause: { kind: 'spend', subjectId: line, number: 1 },
     transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms }],
   })
   if (!isNew)

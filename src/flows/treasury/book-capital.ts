@@ -11,12 +11,12 @@ export async function bookCapital(gateway: Gateway, chain: ChainName): Promise<n
   const coin = native === 'ETH' ? null : native
   const depth = confirmationsOf(gateway.settings, native)
   const unbooked = await listUnbookedCapital(gateway.db, chain, coin, depth)
-  for (const { cause, asset, atoms } of unbooked) {
+  for (const { txKey, index, asset, atoms } of unbooked) {
     await gateway.db.transaction((tx) =>
       post(tx, {
         accountId: GATEWAY,
         chain,
-        cause,
+        cause: { kind: 'capital', subjectId: txKey, number: index },
         transfers: [{ asset, debit: 'wallet', credit: 'capital', atoms }],
       }),
     )

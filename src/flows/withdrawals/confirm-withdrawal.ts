@@ -185,7 +185,7 @@ async function bookFee(tx: Tx, of: Settling, atoms: bigint): Promise<void> {
   await post(tx, {
     accountId: GATEWAY,
     chain,
-    cause: `transaction:${chain}:${txid}:fee:${feeBookings + 1}`,
+    cause: { kind: 'network_fee', subjectId: txid, number: feeBookings + 1 },
     transfers: [
       more > 0n
         ? { asset, debit: 'network_fees', credit: 'wallet', atoms: more }
@@ -210,7 +210,7 @@ async function notePaidAfterFailure(
   const isNew = await post(tx, {
     accountId,
     chain,
-    cause: `withdrawal:${id}:paid-after-failure`,
+    cause: { kind: 'paid_after_failure', subjectId: id, number: 1 },
     transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms: netAtoms }],
   })
   if (!isNew) return

@@ -77,7 +77,7 @@ async function uncomplete(tx: Tx, { accountId, id, chain }: Withdrawal): Promise
   await post(tx, {
     accountId,
     chain,
-    cause: `${completionCause(id)}:back`,
+    cause: { kind: 'completion_reversal', subjectId: id, number: 1 },
     transfers: booked.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
   })
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type TestGateway, testAccount, testGateway } from '../../../test/gateway.ts'
+import { type TestGateway, testAccount, testCause, testGateway } from '../../../test/gateway.ts'
 import type { Account } from '../../accounts/account.ts'
 import { SIMULATED_TOKENS } from '../../chains/simulated/network.ts'
 import { type Asset, chainFor, networkOf } from '../../core/assets.ts'
@@ -21,7 +21,7 @@ async function fund(gateway: TestGateway, account: Account, asset: Asset, atoms:
     post(tx, {
       accountId: account.id,
       chain,
-      cause: `test:${asset}`,
+      cause: testCause(asset),
       transfers: [{ asset, debit: 'wallet', credit: 'available', atoms }],
     }),
   )

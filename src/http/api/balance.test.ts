@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { call, testApp, testKey, testMerchant } from '../../../test/api.ts'
-import { testGateway } from '../../../test/gateway.ts'
+import { testCause, testGateway } from '../../../test/gateway.ts'
 import { ASSETS } from '../../core/assets.ts'
 import { DAY_MS, utcDay } from '../../core/time.ts'
 import { post } from '../../ledger/post.sql.ts'
@@ -27,7 +27,7 @@ test('the balance shows every coin, and figures of 30 days in the settlement cur
     post(tx, {
       accountId: account.id,
       chain: 'sim-bitcoin',
-      cause: 'payment:x:settle:1',
+      cause: testCause('x'),
       transfers: [
         { asset: 'BTC', debit: 'wallet', credit: 'available', atoms: 1_234_567n },
         { asset: 'BTC', debit: 'wallet', credit: 'unresolved', atoms: 1n },

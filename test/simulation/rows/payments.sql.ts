@@ -19,7 +19,6 @@ export const insertPayment: typeof real.insertPayment = (tx, draft) =>
       recoveredAtoms: 0n,
       spentMinor: null,
       settlements: 0,
-      completionAnnounced: false,
     }
     tables.payments.set(payment.id, payment)
     return payment

@@ -29,9 +29,10 @@ export const listUnbookedCapital: typeof real.listUnbookedCapital = (db, chain, 
     return [...tables.receipts.values()]
       .filter(({ blockHeight }) => blockHeight !== null && tipHeight - blockHeight + 1 >= depth)
       .map(({ txKey, index, asset, atoms }) => ({
-        cause: `capital:${chain}:${txKey}:${index}`,
+        txKey,
+        index,
         asset,
         atoms,
       }))
-      .filter(({ cause }) => !tables.entries.has(`${GATEWAY} ${cause}`))
+      .filter(({ txKey, index }) => !tables.entries.has(`${GATEWAY} capital ${txKey} ${index}`))
   })

@@ -1,4 +1,5 @@
 import type { Asset } from '../../../src/core/assets.ts'
+import { showCause } from '../../../src/ledger/journal.ts'
 import type * as real from '../../../src/signer/requests.sql.ts'
 import { holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
 import { type CoinRow, existing, hex, run, type Tables } from './tables.ts'
@@ -28,9 +29,9 @@ export const listRequested: typeof real.listRequested = (db, _chain, after, limi
 
 export const heldFor: typeof real.heldFor = (db, { accountId, id, asset, kind }) =>
   run(db, (tables) => {
-    if (tables.entries.has(`${accountId} ${releaseCause(id)}`)) return 0n
+    if (tables.entries.has(`${accountId} ${showCause(releaseCause(id))}`)) return 0n
     const from = kind === 'payout' ? 'available' : 'unresolved'
-    return (tables.entries.get(`${accountId} ${holdCause(id)}`)?.transfers ?? [])
+    return (tables.entries.get(`${accountId} ${showCause(holdCause(id))}`)?.transfers ?? [])
       .filter((each) => each.asset === asset && each.debit === from && each.credit === 'held')
       .reduce((sum, { atoms }) => sum + atoms, 0n)
   })

@@ -9,7 +9,7 @@ import type { Asset, ChainName } from '../../../src/core/assets.ts'
 import type { AccountId, PaymentId } from '../../../src/core/ids.ts'
 import type { Database, Queryable, Tx } from '../../../src/db/database.ts'
 import type { Deposit } from '../../../src/deposits/deposit.ts'
-import type { Transfer } from '../../../src/ledger/journal.ts'
+import type { Cause, Transfer } from '../../../src/ledger/journal.ts'
 import type { Payment } from '../../../src/payments/payment.ts'
 import type { Settling } from '../../../src/treasury/signed-transactions.sql.ts'
 import type { Branch } from '../../../src/wallets/derivation.ts'
@@ -73,7 +73,7 @@ export interface SignedRow extends Settling {
 export interface EntryRow {
   readonly accountId: AccountId
   readonly chain: ChainName
-  readonly cause: string
+  readonly cause: Cause
   readonly transfers: readonly Transfer[]
 }
 
