@@ -6,6 +6,7 @@ import { ASSETS, FIAT_CURRENCIES, type Fiat, MODES, type Mode } from '../../core
 import { Refusal } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import {
   type DailyBalance,
   insertDailyBalances,
@@ -52,39 +53,60 @@ export async function closeNextDay(gateway: Pick<Gateway, 'db' | 'log'>): Promis
     const accountIds: AccountId[] = await listAccountIds(gateway.db, after, ACCOUNTS_AT_ONCE)
     if (accountIds.length === 0) break
     after = accountIds.at(-1) ?? null
-    await insertDailyBalances(gateway.db, day, await closesOf(gateway.db, day, accountIds))
+    const { closes, unsound } = await closesOf(gateway.db, day, accountIds)
+    for (const accountId of unsound) await raiseUnsound(gateway, day, accountId)
+    await insertDailyBalances(gateway.db, day, closes)
   }
   await markDayClosed(gateway.db, day)
   gateway.log.debug({ day }, 'the day is closed')
   return true
 }
 
+async function raiseUnsound(
+  { db, log }: Pick<Gateway, 'db' | 'log'>,
+  day: string,
+  accountId: AccountId,
+): Promise<void> {
+  const message = `what account ${accountId} had at the end of ${day} is below zero or beyond counting; its balance series leaves the day out`
+  await raiseAlert(db, { kind: 'day_not_closed', accountId, subject: `${accountId}:${day}`, message })
+  log.error({ account: accountId, day }, message)
+}
+
+/** `daily_balances` keeps minor units in eight bytes. */
+const MINOR_MAX = 2n ** 63n - 1n
+
 /**
  * What accounts had when a day ended, in every currency. Each coin's value rounds down, as everywhere that balances are
  * shown; a coin that nobody could price in the month before counts nothing.
+ *
+ * @returns The closes, and apart from them accounts of which the ledger gives no sum that could be one: they stop nobody
+ *   else's.
  */
 export async function closesOf(
   db: Queryable,
   day: string,
   accountIds: readonly AccountId[],
-): Promise<DailyBalance[]> {
+): Promise<{ closes: DailyBalance[]; unsound: ReadonlySet<AccountId> }> {
   const rates = await listClosingRates(db, day)
   const closes = new Map<string, DailyBalance>()
+  const unsound = new Set<AccountId>()
   for (const held of await listBalancesAt(db, day, accountIds)) {
+    if (held.availableAtoms < 0n || held.pendingAtoms < 0n) {
+      unsound.add(held.accountId)
+      continue
+    }
     for (const currency of FIAT_CURRENCIES) {
       const rate = closingRate(rates, held.mode, held.asset, currency)
       const value = (atoms: bigint) => (rate ? fiatValue(atoms, held.asset, rate.ratio) : 0n)
       const key = `${held.accountId} ${currency}`
       const sum = closes.get(key)
-      closes.set(key, {
-        accountId: held.accountId,
-        currency,
-        availableMinor: (sum?.availableMinor ?? 0n) + value(held.availableAtoms),
-        pendingMinor: (sum?.pendingMinor ?? 0n) + value(held.pendingAtoms),
-      })
+      const availableMinor = (sum?.availableMinor ?? 0n) + value(held.availableAtoms)
+      const pendingMinor = (sum?.pendingMinor ?? 0n) + value(held.pendingAtoms)
+      if (availableMinor > MINOR_MAX || pendingMinor > MINOR_MAX) unsound.add(held.accountId)
+      closes.set(key, { accountId: held.accountId, currency, availableMinor, pendingMinor })
     }
   }
-  return [...closes.values()]
+  return { closes: [...closes.values()].filter(({ accountId }) => !unsound.has(accountId)), unsound }
 }
 
 const closingRate = (rates: readonly DailyRate[], mode: Mode, asset: string, fiat: Fiat) =>

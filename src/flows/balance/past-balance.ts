@@ -40,7 +40,8 @@ export async function readPast(db: Queryable, account: Account, today: string): 
     closes.set(close.day, close)
   }
   for (const day of openDays(account, today, lastClosed)) {
-    const [close] = (await closesOf(db, day, [account.id])).filter((of) => of.currency === account.currency)
+    const found = await closesOf(db, day, [account.id])
+    const close = found.closes.find(({ currency }) => currency === account.currency)
     closes.set(day, { day, availableMinor: 0n, pendingMinor: 0n, ...close })
   }
   const past = {
