@@ -69,8 +69,8 @@ export default {
     only(
       'signer-is-alone',
       '^src/signer/',
-      '^src/(core|db|signer)/|^src/process/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|limits)\\.ts$|^src/treasury/fees\\.ts$',
-      'beside signing it shares what must be the same on both sides: derivation, the request, its destination',
+      '^src/(core|db|signer)/|^src/process/log\\.ts$|^src/chains/[^/]+/sign\\.ts$|^src/wallets/(derivation|wallets\\.sql)\\.ts$|^src/withdrawals/(withdrawal|destination|limits)\\.ts$|^src/treasury/(fees|signed-(entry|transaction)|(place|restore)-signed\\.sql)\\.ts$|^src/withdrawals/withdrawals\\.sql\\.ts$|^src/ledger/alerts\\.sql\\.ts$',
+      'beside signing it shares what must be the same on both sides: derivation, the request, its destination, and the rows of what it signs',
     ),
     {
       name: 'nobody-imports-signer',

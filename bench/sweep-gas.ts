@@ -79,7 +79,7 @@ async function gasBeside(
   kind: string | null = null,
 ) {
   const { rows } = await gateway.db.query<{ txid: string }>(
-    `select txid from signed_transactions where txid <> all($1) and outcome = 'confirmed' and ($2::text is null or kind = $2)`,
+    `select txid from signed_transactions where txid <> all($1) and status = 'confirmed' and ($2::text is null or kind = $2)`,
     [before, kind],
   )
   let [gas, feeWei] = [0n, 0n]

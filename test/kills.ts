@@ -182,7 +182,8 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
   const bumpOne = async (random: Random) => {
     const { rows } = await db.query<{ line: string }>(
       `select distinct line from signed_transactions
-       where chain = $1 and outcome is null and block_height is null and sent_at is not null order by line`,
+       where chain = $1 and status not in ('confirmed', 'reverted', 'displaced', 'impossible')
+         and block_height is null and sent_at is not null order by line`,
       [chain],
     )
     if (rows.length > 0) await wishBump(db, chain, random.pick(rows).line)
@@ -200,9 +201,7 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
       } else {
         await server?.end()
         // The half minute for which the killed one had claimed what it was sending is over.
-        await db.query(
-          `update signed_transactions set send_at = now() where send_at > now() and send_at < 'infinity'`,
-        )
+        await db.query(`update signed_transactions set send_at = now() where send_at > now()`)
         server = await startServer(`${step}#${pass}`)
       }
       const victim = inSigner ? signer : server
@@ -235,7 +234,7 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
           await mine(1)
           await fillAddressPool(db, TEST_SECRETS, { fresh: 2, change: 20 })
           const { rowCount: unsettled } = await db.query(
-            `select from signed_transactions where outcome is null union all
+            `select from signed_transactions where status not in ('confirmed', 'reverted', 'displaced', 'impossible') union all
            select from sweeps where status not in ('done', 'failed')`,
           )
           return unsettled === 0 && (await openCount()) === 0

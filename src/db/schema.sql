@@ -645,6 +645,7 @@ create table signed_transactions (
   txid text not null,
   line text not null,
   kind text not null,
+  status text not null,
   raw text,
   asset text not null,
   value_atoms numeric(78,0) not null,
@@ -659,21 +660,23 @@ create table signed_transactions (
   refusal text,
   block_height bigint,
   block_hash text,
-  reverted boolean not null default false,
   paid_fee_atoms numeric(78,0),
   booked_fee_atoms numeric(78,0) not null default 0,
   fee_bookings integer not null default 0,
   bump_wanted boolean not null default false,
-  outcome text,
   constraint signed_transactions_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint signed_transactions_check CHECK (((sender IS NULL) = (nonce IS NULL))),
-  constraint signed_transactions_check1 CHECK (((block_height IS NULL) = (block_hash IS NULL))),
-  constraint signed_transactions_check2 CHECK (((raw IS NOT NULL) OR (send_at = 'infinity'::timestamp with time zone))),
+  constraint signed_transactions_check1 CHECK (((status = ANY (ARRAY['mined'::text, 'mined_reverted'::text, 'confirmed'::text, 'reverted'::text])) = (block_height IS NOT NULL))),
+  constraint signed_transactions_check2 CHECK (((block_height IS NULL) = (block_hash IS NULL))),
+  constraint signed_transactions_check3 CHECK (((block_height IS NULL) OR (paid_fee_atoms IS NOT NULL))),
+  constraint signed_transactions_check4 CHECK (((status <> ALL (ARRAY['placed'::text, 'recovered'::text])) OR (raw IS NULL))),
+  constraint signed_transactions_check5 CHECK (((status <> ALL (ARRAY['released'::text, 'sent'::text, 'refused'::text])) OR (raw IS NOT NULL))),
+  constraint signed_transactions_check6 CHECK (((status = 'refused'::text) = (refusal IS NOT NULL))),
   constraint signed_transactions_fee_atoms_check CHECK ((fee_atoms > (0)::numeric)),
   constraint signed_transactions_fee_rate_check CHECK ((fee_rate > (0)::numeric)),
   constraint signed_transactions_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'replacement'::text, 'child'::text, 'gas'::text, 'sweep'::text, 'batch'::text, 'deploy'::text]))),
   constraint signed_transactions_nonce_check CHECK ((nonce >= 0)),
-  constraint signed_transactions_outcome_check CHECK ((outcome = ANY (ARRAY['confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]))),
+  constraint signed_transactions_status_check CHECK ((status = ANY (ARRAY['placed'::text, 'released'::text, 'sent'::text, 'refused'::text, 'recovered'::text, 'mined'::text, 'mined_reverted'::text, 'confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]))),
   constraint signed_transactions_value_atoms_check CHECK ((value_atoms >= (0)::numeric)),
   constraint signed_transactions_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
   constraint signed_transactions_pkey PRIMARY KEY (chain, txid)
@@ -681,10 +684,10 @@ create table signed_transactions (
 CREATE INDEX signed_transactions_by_block ON public.signed_transactions USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
 CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree (chain, line);
 CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
-CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (outcome IS NULL);
+CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (status <> ALL (ARRAY['confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]));
 CREATE INDEX signed_transactions_recent ON public.signed_transactions USING btree (chain, created_at);
 CREATE INDEX signed_transactions_sender ON public.signed_transactions USING btree (chain, sender) WHERE (sender IS NOT NULL);
-CREATE INDEX signed_transactions_unreleased ON public.signed_transactions USING btree (chain) WHERE (send_at = 'infinity'::timestamp with time zone);
+CREATE INDEX signed_transactions_unreleased ON public.signed_transactions USING btree (chain) WHERE (status = ANY (ARRAY['placed'::text, 'recovered'::text]));
 
 create table sim_balances (
   chain text not null,

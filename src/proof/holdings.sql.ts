@@ -5,6 +5,7 @@
 import { type Asset, type ChainName, hasAccounts } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { GATEWAY } from '../ledger/journal.ts'
+import { openSql, revertedSql } from '../treasury/signed-transaction.ts'
 
 export type Sums = Map<Asset, bigint>
 
@@ -30,8 +31,8 @@ const SHOWN_COINS = `
 
 /** Rows of our own transactions in blocks, with what each takes from its sender and what of it leaves us for good. */
 const OWN_IN_BLOCKS = `
-  select t.txid, t.sender, t.asset, t.block_height, t.outcome,
-    case when t.reverted then 0 else t.value_atoms end as value,
+  select t.txid, t.sender, t.asset, t.block_height,
+    case when ${revertedSql('t')} then 0 else t.value_atoms end as value,
     coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
     -- A payout whose withdrawal a restored database does not know left us all the same.
     exists (select from signed_transactions o where o.chain = t.chain and o.txid = t.line and o.kind = 'payout') as pays,
@@ -153,7 +154,7 @@ const CAPITAL_OF_OUTPUTS = `
 const OWN_UNSETTLED = `
   select t.line, t.asset, t.value_atoms as value, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
     t.booked_fee_atoms as booked_fee,
-    t.kind <> 'child' and not t.reverted
+    t.kind <> 'child' and not ${revertedSql('t')}
       and (exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line)
         or exists (select from journal_entries j where j.account_id = $2
           and j.kind = 'spend' and j.subject_id = t.line)) as pays,
@@ -161,7 +162,7 @@ const OWN_UNSETTLED = `
       where c.chain = t.chain and c.spent_by = t.txid) end as in_block
   from signed_transactions t
   where t.chain = $1 and t.line in (
-    select line from signed_transactions where chain = $1 and outcome is null
+    select o.line from signed_transactions o where o.chain = $1 and ${openSql('o')}
     union
     select s.line from signed_transactions s join chains v on v.chain = s.chain
     where s.chain = $1 and s.block_height > v.tip_height - 200)`
@@ -244,7 +245,7 @@ export async function sumAddresses(
        union all
        select 'ETH', g.atoms from gas_funding g where g.chain = $1 and g.address = a.address
        union all
-       select s.asset, case when s.reverted then 0 else -s.value_atoms end from signed_transactions s
+       select s.asset, case when ${revertedSql('s')} then 0 else -s.value_atoms end from signed_transactions s
        where s.chain = $1 and s.sender = a.address and s.block_height is not null and s.txid <> all($3::text[])
        union all
        select 'ETH', -coalesce(s.paid_fee_atoms, s.fee_atoms) from signed_transactions s
@@ -288,14 +289,14 @@ export async function listUncertain(db: Queryable, chain: ChainName): Promise<Un
     reverted: boolean
     swept: { asset: Asset; atoms: string }[]
   }>(
-    `select t.txid, t.sender, t.asset, t.value_atoms, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee, t.block_height, t.reverted,
+    `select t.txid, t.sender, t.asset, t.value_atoms, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee, t.block_height, ${revertedSql('t')} as reverted,
        (select coalesce(json_agg(json_build_object('asset', w.asset, 'atoms', w.atoms::text)), '[]') from swept_tokens w
         where w.chain = t.chain and w.txid = t.txid) as swept,
        exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_own
      from signed_transactions t join chains v on v.chain = t.chain
      left join chain_blocks b on b.chain = t.chain and b.height = t.block_height
      where t.chain = $1 and t.sender is not null
-       and (t.outcome is null or t.block_height > v.tip_height - 200 and b.hash is distinct from t.block_hash)`,
+       and (${openSql('t')} or t.block_height > v.tip_height - 200 and b.hash is distinct from t.block_hash)`,
     [chain],
   )
   return rows.map((row) => ({

@@ -6,6 +6,7 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { type AccountId, type DepositId, type PaymentId, showId, type WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { ENTRY_KINDS, GATEWAY } from '../ledger/journal.ts'
+import { openSql } from '../treasury/signed-transaction.ts'
 import type { Difference } from './compare-chain.ts'
 
 interface DifferenceRow {
@@ -138,7 +139,7 @@ const postingsFollowWithdrawals = proof(
        -- What failed by a call that reverted may be paid by the same call after a deep reorganisation.
        case when w.status = 'completed' or w.status = 'failed' and exists (select from signed_payouts p
          join signed_transactions t on t.chain = p.chain and t.line = p.line
-         where p.account_id = w.account_id and p.withdrawal_id = w.id and t.outcome = 'confirmed' and t.kind <> 'child')
+         where p.account_id = w.account_id and p.withdrawal_id = w.id and t.status = 'confirmed' and t.kind <> 'child')
          then w.net_atoms else 0 end
      from booked b join withdrawals w using (account_id, id)
    )
@@ -198,8 +199,8 @@ const feesFollowTransactions = proof(
    ), checked as (
      select b.chain, case when t.chain like '%bitcoin' then 'BTC' when t.chain like '%litecoin' then 'LTC' else 'ETH' end as asset,
        'transaction ' || b.txid as subject, b.atoms as found,
-       case when t.outcome in ('confirmed', 'reverted') then coalesce(t.paid_fee_atoms, t.fee_atoms)
-         when t.outcome is null then t.booked_fee_atoms else 0 end as expected
+       case when t.status in ('confirmed', 'reverted') then t.paid_fee_atoms
+         when ${openSql('t')} then t.booked_fee_atoms else 0 end as expected
      from booked b join signed_transactions t using (chain, txid)
    )
    select * from checked where expected <> found`,
@@ -212,7 +213,7 @@ const coinsFollowTransactions = proof(
      select t.chain, t.txid, t.value_atoms + t.fee_atoms as expected,
        (select coalesce(sum(atoms), 0) from coins c where c.chain = t.chain and c.spent_by = t.txid)
        - (select coalesce(sum(atoms), 0) from coins c where c.chain = t.chain and c.txid = t.txid) as found
-     from signed_transactions t where t.sender is null and t.outcome = 'confirmed' and t.block_height is not null
+     from signed_transactions t where t.sender is null and t.status = 'confirmed'
    )
    select chain, case when chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, 'transaction ' || txid as subject,
      expected, found from moved where expected <> found`,

@@ -91,12 +91,12 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, subject: string
   ],
   [
     'a signed transaction of another fee',
-    'update signed_transactions set fee_atoms = fee_atoms + 1, paid_fee_atoms = null',
+    'update signed_transactions set fee_atoms = fee_atoms + 1, paid_fee_atoms = paid_fee_atoms + 1',
     `transaction ${txHash}`,
   ],
   [
     'a signed transaction that is said to be displaced',
-    "update signed_transactions set outcome = 'displaced'",
+    "update signed_transactions set status = 'displaced', block_height = null, block_hash = null",
     `transaction ${txHash}`,
   ],
   ['the line of a withdrawal', 'delete from signed_payouts', `${name('wd', paid.id)} completed`],

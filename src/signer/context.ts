@@ -4,14 +4,16 @@ import { crashPoint } from '../core/crash-point.ts'
 import type { Log } from '../core/log.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
+import { listUnreleased, release } from '../treasury/place-signed.sql.ts'
+import { paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
+import { markRefused } from '../withdrawals/withdrawals.sql.ts'
 import type { SignerConfig } from './config.ts'
-import type { Journal, SignedEntry } from './journal.ts'
+import type { Journal } from './journal.ts'
 import { forgetWaiting, logWaiting } from './log-waiting.ts'
-import { type ChangePlace, listUnreleased, type Placing, place, release } from './place.sql.ts'
+import { type ChangePlace, type Placing, place, restoreSet } from './place.ts'
 import { spanTooShort } from './policy.ts'
-import { markRefused, nextNonce, type Requested } from './requests.sql.ts'
-import { restoreLine } from './restore-line.sql.ts'
+import { nextNonce, type Requested } from './requests.sql.ts'
 import type { Vault } from './vault.ts'
 
 export interface Signer {
@@ -49,13 +51,13 @@ export async function commit(signer: Signer, entry: SignedEntry): Promise<Placin
 export async function settle(signer: Signer, entry: SignedEntry): Promise<Placing> {
   const placing = await place(signer.db, entry, changePlace(signer, entry))
   crashPoint('signer:placed')
-  const fields = { chain: entry.chain, txid: entry.txid, kind: entry.kind, pays: entry.withdrawals.length }
+  const fields = { chain: entry.chain, txid: entry.txid, kind: entry.kind, pays: paidBy(entry).length }
   if (placing === 'placed') {
     await signer.journal.placed(entry)
     crashPoint('signer:placing-journaled')
     await release(signer.db, entry)
     crashPoint('signer:released')
-    for (const name of entry.withdrawals) forgetWaiting(entry.chain, name.slice(name.indexOf('/') + 1))
+    for (const name of paidBy(entry)) forgetWaiting(entry.chain, name.slice(name.indexOf('/') + 1))
     signer.log.info(fields, 'signed')
   } else {
     await signer.journal.void(entry)
@@ -72,11 +74,10 @@ export async function releasePlaced(signer: Signer): Promise<void> {
   }
 }
 
-function changePlace(signer: Signer, { chain, change }: SignedEntry): ChangePlace | null {
-  const keys = signer.vault.get(chain)
-  return keys && change
-    ? { series: keys.series, script: keys.address(OWN_BRANCH, BigInt(change.position)).lookup }
-    : null
+function changePlace(signer: Signer, entry: SignedEntry): ChangePlace | null {
+  const keys = signer.vault.get(entry.chain)
+  if (!keys || entry.purpose !== 'outputs' || !entry.change) return null
+  return { series: keys.series, script: keys.address(OWN_BRANCH, BigInt(entry.change.position)).lookup }
 }
 
 /**
@@ -87,9 +88,9 @@ function changePlace(signer: Signer, { chain, change }: SignedEntry): ChangePlac
 export async function restorePaid(
   signer: Signer,
   request: Requested,
-  line: readonly SignedEntry[],
+  set: readonly SignedEntry[],
 ): Promise<void> {
-  if (await putBackLine(signer, line)) return
+  if (await putBackSet(signer, set)) return
   logWaiting(signer, request.chain, request.id, 'its signed transaction cannot be put back; look into it')
 }
 
@@ -103,21 +104,21 @@ export async function unusedNonce(signer: Signer, chain: ChainName, sender: stri
   for (;;) {
     const nonce = await nextNonce(signer.db, chain, sender)
     if (nonce === null) return null
-    const line = await signer.journal.lineAt(chain, sender, nonce)
-    if (line.length === 0) return nonce
-    if (await putBackLine(signer, line)) continue
+    const set = await signer.journal.lineAt(chain, sender, nonce)
+    if (set.length === 0) return nonce
+    if (await putBackSet(signer, set)) continue
     logWaiting(signer, chain, `nonce ${nonce}`, 'what was signed under it cannot be put back; look into it')
     return null
   }
 }
 
-/** Puts back what the database does not know of a line that may have been sent. @returns False when it cannot be. */
-export async function putBackLine(signer: Signer, line: readonly SignedEntry[]): Promise<boolean> {
-  if (!(await restoreLine(signer.db, line, (entry) => changePlace(signer, entry)))) return false
-  for (const entry of line) await release(signer.db, entry)
-  const [opening] = line
+/** Puts back what the database does not know of a set that may have been sent. @returns False when it cannot be. */
+export async function putBackSet(signer: Signer, set: readonly SignedEntry[]): Promise<boolean> {
+  if (!(await restoreSet(signer.db, set, (entry) => changePlace(signer, entry)))) return false
+  for (const entry of set) await release(signer.db, entry)
+  const [opening] = set
   signer.log.error(
-    { chain: opening?.chain, line: opening?.txid, pays: opening?.withdrawals },
+    { chain: opening?.chain, txid: opening?.txid, pays: opening && paidBy(opening) },
     'the database had lost a signed transaction; the journal gave it back',
   )
   return true

@@ -11,51 +11,10 @@ import { type Asset, type ChainName, isSimulated } from '../core/assets.ts'
 import { InvariantBroken } from '../core/errors.ts'
 import { syncPath } from '../core/files.ts'
 import { DAY_MS } from '../core/time.ts'
-import type { Branch } from '../wallets/derivation.ts'
+import { paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
 import { makeFolder } from './folder.ts'
 
-/** A signed transaction with all that its rows in the database need. */
-export interface SignedEntry {
-  readonly chain: ChainName
-  readonly txid: string
-  /** The first transaction of its line; its own txid when it is that one. */
-  readonly line: string
-  readonly kind: 'payout' | 'replacement' | 'child' | 'gas' | 'sweep' | 'batch' | 'deploy'
-  readonly raw: string
-  readonly asset: Asset
-  /** What it pays besides its fee. */
-  readonly valueAtoms: string
-  readonly sender: string | null
-  readonly nonce: string | null
-  /** Chains with accounts: where it goes and from where, so that a replacement goes nowhere else. */
-  readonly transfer: {
-    readonly to: string
-    readonly atoms: string
-    readonly gasLimit: string
-    readonly priorityFeeWei: string
-    readonly branch: Branch
-    readonly position: string
-  } | null
-  readonly feeAtoms: string
-  readonly feeRate: string
-  /** Withdrawals that it pays, each as `account/id`; empty for what pays nobody. */
-  readonly withdrawals: readonly string[]
-  /** The sweep that it funds or carries out. */
-  readonly sweep: string | null
-  /** Many sweeps in one (EIP-7702): which, and whose authorisations it carries under which nonces. */
-  readonly batch?: {
-    readonly sweeps: readonly string[]
-    readonly authorities: readonly { readonly address: string; readonly nonce: string }[]
-  }
-  /** The sweep delegate that it deploys. */
-  readonly deploys?: string
-  /** Coins it spends. */
-  readonly spends: readonly { readonly txid: string; readonly index: number }[]
-  /** Change: position under branch 1, and where it is in the transaction. */
-  readonly change: { readonly position: string; readonly index: number; readonly atoms: string } | null
-  /** What leaves our wallets by it, in addition to what its line took before; the policy counts these. */
-  readonly leaves: readonly { readonly asset: Asset; readonly atoms: string }[]
-}
+export type { SignedEntry } from '../treasury/signed-entry.ts'
 
 type Line =
   | { readonly fact: 'signed'; readonly at: number; readonly entry: SignedEntry }
@@ -227,7 +186,7 @@ class JournalState {
     const entry = this.unsettled.get(key)
     this.unsettled.delete(key)
     if (line.fact === 'void' && entry) this.#void(entry, key)
-    if (line.fact === 'placed' && entry?.nonce && entry.line === entry.txid) {
+    if (line.fact === 'placed' && entry && entry.purpose !== 'outputs' && entry.line === entry.txid) {
       const lines = this.placedLines.get(entry.chain) ?? []
       lines.push(entry.txid)
       this.placedLines.set(entry.chain, lines)
@@ -241,9 +200,8 @@ class JournalState {
     this.entries.set(key, place)
     this.#lines.set(opening, [...(this.#lines.get(opening) ?? []), key])
     if (key === opening) {
-      for (const withdrawal of entry.withdrawals) this.#paying.set(withdrawal, key)
-      const { chain, sender, nonce } = entry
-      if (sender !== null && nonce !== null) this.#nonces.set(nonceKey(chain, sender, nonce), key)
+      for (const withdrawal of paidBy(entry)) this.#paying.set(withdrawal, key)
+      if (entry.purpose !== 'outputs') this.#nonces.set(nonceKey(entry.chain, entry.sender, entry.nonce), key)
     }
     const live = !isSimulated(entry.chain)
     this.#left = this.#left.filter((left) => left.at > at - DAY_MS)
@@ -258,9 +216,10 @@ class JournalState {
       (this.#lines.get(opening) ?? []).filter((each) => each !== key),
     )
     if (key !== opening) return
-    for (const withdrawal of entry.withdrawals)
+    for (const withdrawal of paidBy(entry))
       if (this.#paying.get(withdrawal) === key) this.#paying.delete(withdrawal)
-    const used = nonceKey(entry.chain, entry.sender ?? '', entry.nonce ?? '')
+    if (entry.purpose === 'outputs') return
+    const used = nonceKey(entry.chain, entry.sender, entry.nonce)
     if (this.#nonces.get(used) === key) this.#nonces.delete(used)
   }
 

@@ -5,9 +5,9 @@
  * nonce.
  */
 import type { ChainName } from '../core/assets.ts'
-import { putBackLine, type Signer } from './context.ts'
+import { listForgotten, listUnknown } from '../treasury/restore-signed.sql.ts'
+import { putBackSet, type Signer } from './context.ts'
 import { logWaiting } from './log-waiting.ts'
-import { listForgotten, listUnknown } from './restore-line.sql.ts'
 
 const BUMPS_PER_QUERY = 1_000
 
@@ -20,7 +20,7 @@ export async function putBackBumps(signer: Signer): Promise<number> {
     for (const line of await listForgotten(signer.db, some)) {
       const entries = await Promise.all(line.map(([chain, txid]) => signer.journal.entryOf(chain, txid)))
       if (
-        await putBackLine(
+        await putBackSet(
           signer,
           entries.filter((entry) => entry !== null),
         )
@@ -53,7 +53,7 @@ export async function putBackLines(signer: Signer, chain: ChainName): Promise<vo
     const entries = (await signer.journal.lineOf(chain, line)).filter(({ txid }) =>
       signer.journal.isPlaced(chain, txid),
     )
-    if (await putBackLine(signer, entries)) continue
+    if (await putBackSet(signer, entries)) continue
     logWaiting(signer, chain, line, 'the database forgot it, and it cannot be put back; look into it')
   }
 }

@@ -2,6 +2,7 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
+import { openSql } from '../treasury/signed-transaction.ts'
 import type { Branch } from '../wallets/derivation.ts'
 import {
   holdCause,
@@ -22,7 +23,7 @@ export async function listChainsWithWork(db: Queryable): Promise<Set<ChainName>>
     `select chain from withdrawals w where status = 'requested' and refused_reason is null
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
      union
-     select chain from signed_transactions where outcome is null and bump_wanted
+     select chain from signed_transactions t where ${openSql('t')} and bump_wanted
      union
      select chain from sweeps where status in ('planned', 'funded')
      union
@@ -114,16 +115,6 @@ export async function heldFor(db: Queryable, request: WithdrawalRequest): Promis
   return rows[0]?.atoms ?? 0n
 }
 
-/** The signer will never sign it; the worker gives the hold back. Changes nothing once something was signed. */
-export async function markRefused(db: Queryable, request: WithdrawalRequest, reason: string): Promise<void> {
-  await db.query(
-    `update withdrawals w set refused_reason = $3
-     where account_id = $1 and id = $2 and status = 'requested' and refused_reason is null
-       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)`,
-    [request.accountId, request.id, reason],
-  )
-}
-
 export interface OwnedCoin {
   readonly txid: string
   readonly index: number
@@ -177,7 +168,7 @@ export async function listSpendable(
   return rows.map(coinFromRow)
 }
 
-/** Coins that a line may still spend, by their places; fewer when some are unknown, spent or another line's. */
+/** Coins that a replacement set may still spend, by their places; fewer when some are unknown, spent or another set's. */
 export async function listCoins(
   db: Queryable,
   of: { chain: ChainName; series: string; line: string },
@@ -232,8 +223,8 @@ export async function nextNonce(db: Queryable, chain: ChainName, sender: string)
 
 /**
  * What a sender on a chain with accounts holds and has not signed away yet, fees at their highest included. What a block
- * took after the balance was seen is taken off too: at worst twice for a moment, never too little. Of a line, which one
- * nonce allows to enter once, the dearest counts.
+ * took after the balance was seen is taken off too: at worst twice for a moment, never too little. Of a replacement set, which
+ * one nonce allows to enter once, the dearest counts.
  */
 export async function spendableBalances(
   db: Queryable,
@@ -247,10 +238,10 @@ export async function spendableBalances(
              + case when b.asset = 'ETH' then t.fee_atoms else 0 end) as taken
            from signed_transactions t
            where t.chain = $1 and t.sender = $2
-             and (t.outcome is null and t.block_height is null or t.block_height > b.seen_height)
+             and (${openSql('t')} and t.block_height is null or t.block_height > b.seen_height)
              and not exists (select from signed_transactions m where m.chain = $1 and m.line = t.line
                and m.block_height <= b.seen_height)
-           group by t.line) lines), 0) as atoms
+           group by t.line) sets), 0) as atoms
      from account_balances b where b.chain = $1 and b.address = $2`,
     [chain, sender],
   )
@@ -266,17 +257,17 @@ export async function pinnedChainId(db: Queryable, chain: ChainName): Promise<nu
   return id === undefined ? null : Number(id)
 }
 
-/** Lines that should pay more: the newest transaction of each. */
+/** Replacement sets that should pay more: the newest transaction of each. */
 export async function listBumpsWanted(
   db: Queryable,
   chain: ChainName,
 ): Promise<{ line: string; txid: string; feeAtoms: bigint; feeRate: bigint }[]> {
   const { rows } = await db.query<{ line: string; txid: string; fee_atoms: bigint; fee_rate: bigint }>(
     `select distinct on (line) line, txid, fee_atoms, fee_rate from signed_transactions t
-     where chain = $1 and outcome is null and block_height is null
+     where chain = $1 and ${openSql('t')} and block_height is null
        and exists (select from signed_transactions w where w.chain = $1 and w.line = t.line and w.bump_wanted)
        and not exists (select from signed_transactions w where w.chain = $1 and w.line = t.line
-         and (w.outcome is not null or w.block_height is not null))
+         and (w.status in ('confirmed', 'reverted', 'displaced', 'impossible') or w.block_height is not null))
      order by line, created_at desc, fee_rate desc`,
     [chain],
   )

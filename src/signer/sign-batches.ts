@@ -10,9 +10,9 @@ import {
   signSweepBatch,
 } from '../chains/ethereum/sign.ts'
 import { FIRST_GAS_COST_MAX_WEI } from '../treasury/fees.ts'
+import type { BatchEntry, SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
-import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { isDeploymentWanted, nextNonce, type PlannedSweep, spendableBalances } from './requests.sql.ts'
@@ -74,7 +74,9 @@ async function signBatch(
     account.authorization ? [{ address: sweep.address, nonce: String(account.authorization.nonce) }] : [],
   )
   return {
-    ...callEntry(keys, { ...signed, kind: 'batch', to: delegateAddress(treasury), nonce, gasLimit, price }),
+    ...callEntry(keys, { ...signed, to: delegateAddress(treasury), nonce, gasLimit, price }),
+    kind: 'batch',
+    purpose: 'batch',
     batch: { sweeps: parts.map(({ sweep }) => sweep.id), authorities },
   }
 }
@@ -131,8 +133,9 @@ export async function signDeployment(
     { chainId, nonce, gasLimit, ...price, treasury },
     keys.privateKey(HOT_WALLET.branch, HOT_WALLET.position),
   )
-  const entry = callEntry(keys, { ...signed, kind: 'deploy', to: delegate, nonce, gasLimit, price })
-  return (await commit(signer, { ...entry, deploys: delegate })) === 'placed'
+  const call = callEntry(keys, { ...signed, to: delegate, nonce, gasLimit, price })
+  const entry = { ...call, kind: 'deploy', purpose: 'deploy', deploys: delegate } as const
+  return (await commit(signer, entry)) === 'placed'
 }
 
 /** A call of the hot wallet that moves nothing of its own. */
@@ -141,20 +144,18 @@ function callEntry(
   call: {
     readonly raw: string
     readonly txid: string
-    readonly kind: 'batch' | 'deploy'
     readonly to: string
     readonly nonce: bigint
     readonly gasLimit: bigint
     readonly price: GasPrice
   },
-): SignedEntry {
-  const { raw, txid, kind, to, nonce, gasLimit, price } = call
+): Omit<BatchEntry, 'kind' | 'purpose' | 'batch'> {
+  const { raw, txid, to, nonce, gasLimit, price } = call
   const feeAtoms = String(gasLimit * price.maxFeeWei)
   return {
     chain: keys.chain,
     txid,
     line: txid,
-    kind,
     raw,
     asset: 'ETH',
     valueAtoms: '0',
@@ -170,10 +171,6 @@ function callEntry(
     },
     feeAtoms,
     feeRate: String(price.maxFeeWei),
-    withdrawals: [],
-    sweep: null,
-    spends: [],
-    change: null,
     leaves: [{ asset: 'ETH', atoms: feeAtoms }],
   }
 }

@@ -7,9 +7,9 @@ import { outputsOfRaw, signOutputs, vbytesOf, vbytesOfRaw } from '../chains/bitc
 import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { boundedRate, GAS_COST_MAX_WEI, RATE_BOUNDS } from '../treasury/fees.ts'
+import type { AccountEntry, OutputsEntry, SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer } from './context.ts'
-import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import {
@@ -41,11 +41,10 @@ export async function signBumps(signer: Signer, keys: ChainKeys): Promise<void> 
       logWaiting(signer, chain, txid, 'a bump is wanted of what this signer did not sign')
       continue
     }
-    const network = networkOfChain(chain)
     const bump =
-      network === 'ethereum'
+      entry.purpose !== 'outputs'
         ? await replaceTransfer(signer, keys, entry, rates)
-        : network === 'litecoin'
+        : networkOfChain(chain) === 'litecoin'
           ? await addChild(signer, keys, entry, rates.rate)
           : await replaceOutputs(signer, keys, entry, rates.rate)
     if (typeof bump === 'string') logWaiting(signer, chain, txid, bump)
@@ -59,7 +58,7 @@ type Bump = SignedEntry | string
 async function replaceOutputs(
   signer: Signer,
   keys: ChainKeys,
-  before: SignedEntry,
+  before: OutputsEntry,
   marketRate: bigint,
 ): Promise<Bump> {
   const { chain } = before
@@ -122,7 +121,7 @@ const CHILD_VBYTES = BigInt(vbytesOf(1, [22]))
 async function addChild(
   signer: Signer,
   keys: ChainKeys,
-  parent: SignedEntry,
+  parent: OutputsEntry,
   marketRate: bigint,
 ): Promise<Bump> {
   const { chain, change, line } = parent
@@ -131,7 +130,7 @@ async function addChild(
   const spends = [{ txid: parent.txid, index: change.index }]
   if ((await listCoins(signer.db, { chain, series: keys.series, line }, spends)).length === 0)
     return 'its change is spent, or not known'
-  const ancestors = await unconfirmedLine(signer, parent)
+  const ancestors = await unconfirmedSet(signer, parent)
   const vbytes = ancestors.reduce((sum, entry) => sum + BigInt(vbytesOfRaw(entry.raw)), 0n)
   const paidFee = ancestors.reduce((sum, entry) => sum + BigInt(entry.feeAtoms), 0n)
   const least = raised((paidFee * 1_000n) / vbytes)
@@ -173,21 +172,21 @@ async function addChild(
 }
 
 /** A payout and its children so far, the newest first. */
-async function unconfirmedLine(signer: Signer, newest: SignedEntry): Promise<SignedEntry[]> {
+async function unconfirmedSet(signer: Signer, newest: OutputsEntry): Promise<OutputsEntry[]> {
   const parent = newest.kind === 'child' ? newest.spends[0] : undefined
   const entry = parent ? await signer.journal.entryOf(newest.chain, parent.txid) : null
-  return entry ? [newest, ...(await unconfirmedLine(signer, entry))] : [newest]
+  return entry?.purpose === 'outputs' ? [newest, ...(await unconfirmedSet(signer, entry))] : [newest]
 }
 
 async function replaceTransfer(
   signer: Signer,
   keys: ChainKeys,
-  before: SignedEntry,
+  before: AccountEntry,
   rates: { rate: bigint; priorityRate: bigint },
 ): Promise<Bump> {
   const { chain, transfer, nonce } = before
   const chainId = await chainIdOf(signer, keys)
-  if (!transfer || nonce === null || chainId === null) return 'its transfer is not known'
+  if (chainId === null) return 'its chain id is not known yet'
   const market = gasPrice(rates)
   const least = raised(BigInt(before.feeRate))
   const leastPriority = raised(BigInt(transfer.priorityFeeWei))
@@ -202,7 +201,7 @@ async function replaceTransfer(
   if (!(await allowsFee(signer, chain, added, 0n))) return 'the policy allows no higher fee now'
   // A sweep of ether sends all there is: what the fee takes more, the hot wallet receives less.
   const from = { branch: transfer.branch, position: BigInt(transfer.position) }
-  const sendsAll = before.sweep !== null && before.asset === 'ETH' && from.branch === DEPOSIT_BRANCH
+  const sendsAll = before.purpose === 'sweep' && before.asset === 'ETH' && from.branch === DEPOSIT_BRANCH
   const spendable = await spendableBalances(
     signer.db,
     chain,
@@ -210,7 +209,7 @@ async function replaceTransfer(
   )
   // Refused by every node, it would only keep what it replaces from being sent again.
   if (!sendsAll && (spendable.get('ETH') ?? 0n) < added) return 'its sender holds too little ether'
-  if (before.batch || before.deploys) {
+  if (before.purpose === 'batch' || before.purpose === 'deploy') {
     const key = keys.privateKey(from.branch, from.position)
     const signed = await signAgain(before.raw, { maxFeeWei, priorityFeeWei }, key)
     return {
@@ -227,6 +226,10 @@ async function replaceTransfer(
   if (atoms <= 0n) return 'what it sweeps does not suffice for a higher fee'
   const entry = await transferEntry(keys, {
     kind: 'replacement',
+    act:
+      before.purpose === 'transfer'
+        ? { purpose: before.purpose, withdrawals: before.withdrawals }
+        : { purpose: before.purpose, sweep: before.sweep },
     line: before.line,
     chainId,
     nonce: BigInt(nonce),
@@ -238,8 +241,6 @@ async function replaceTransfer(
     gasLimit,
     price: { maxFeeWei, priorityFeeWei: sendsAll ? maxFeeWei : priorityFeeWei },
     from,
-    withdrawals: before.withdrawals,
-    sweep: before.sweep,
     feeBefore,
   })
   return entry

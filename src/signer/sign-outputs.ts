@@ -4,9 +4,9 @@ import { ASSET_FACTS, type Asset, type ChainName, nativeAsset, networkOfChain } 
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant } from '../core/errors.ts'
 import { boundedRate, QUOTED_VBYTES } from '../treasury/fees.ts'
+import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
 import { commit, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
-import type { SignedEntry } from './journal.ts'
 import { allowsFee, type Judgement, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { type Look, rememberLooks } from './look.ts'
@@ -229,13 +229,10 @@ function signPayout(
     txid: signed.txid,
     line: signed.txid,
     kind: 'payout',
+    purpose: 'outputs',
     raw: signed.raw,
     asset,
     valueAtoms: String(value),
-    sender: null,
-    nonce: null,
-    transfer: null,
-    sweep: null,
     feeAtoms: String(selection.feeAtoms),
     feeRate: String(rate),
     withdrawals: paid.map(({ request }) => nameOf(request)),

@@ -4,9 +4,9 @@
  */
 
 import { quotedGasPrice, RATE_BOUNDS, sweepFunding, TOKEN_SWEEP_GAS_MAX } from '../treasury/fees.ts'
+import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
-import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { rememberLooks } from './look.ts'
@@ -61,7 +61,7 @@ async function signSweep(
   const from = { branch: DEPOSIT_BRANCH, position: sweep.position } as const
   const address = keys.address(from.branch, from.position).address
   if (address !== sweep.address) return 'its address is not the one at its position'
-  const common = { line: null, chainId, withdrawals: [], sweep: sweep.id, feeBefore: 0n } as const
+  const common = { line: null, chainId, feeBefore: 0n, act: { purpose: 'sweep', sweep: sweep.id } } as const
 
   // What an earlier sweep left there is used first.
   if (
@@ -82,7 +82,16 @@ async function signSweep(
     const nonce = await unusedNonce(signer, chain, hot)
     if (nonce === null) return 'the nonce of the hot wallet is not known yet'
     const order = { kind: 'gas', nonce, asset: 'ETH', contract: null, to: address, atoms } as const
-    return transferEntry(keys, { ...common, ...order, valueAtoms: atoms, gasLimit, price, from: HOT_WALLET })
+    const act = { purpose: 'gas', sweep: sweep.id } as const
+    return transferEntry(keys, {
+      ...common,
+      ...order,
+      act,
+      valueAtoms: atoms,
+      gasLimit,
+      price,
+      from: HOT_WALLET,
+    })
   }
 
   const nonce = await nextNonce(signer.db, chain, address)

@@ -4,9 +4,9 @@ import { SIMULATED_CHAIN_ID, SIMULATED_TOKEN_CONTRACTS } from '../chains/simulat
 import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { PAYOUT_GAS_MAX, RATE_BOUNDS } from '../treasury/fees.ts'
+import type { SignedEntry, SweepEntry, TransferEntry } from '../treasury/signed-entry.ts'
 import { type Branch, HOT_WALLET_POSITION, OWN_BRANCH } from '../wallets/derivation.ts'
 import { commit, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer, unusedNonce } from './context.ts'
-import type { SignedEntry } from './journal.ts'
 import { allowsFee, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { rememberLooks } from './look.ts'
@@ -118,6 +118,7 @@ async function signRequest(
   crashPoint('signer:planned')
   const entry = await transferEntry(keys, {
     kind: 'payout',
+    act: { purpose: 'transfer', withdrawals: [nameOf(request)] },
     line: null,
     chainId,
     nonce,
@@ -129,8 +130,6 @@ async function signRequest(
     gasLimit,
     price,
     from: HOT_WALLET,
-    withdrawals: [nameOf(request)],
-    sweep: null,
     feeBefore: 0n,
   })
   return commit(signer, entry)
@@ -138,7 +137,9 @@ async function signRequest(
 
 export interface TransferOrder {
   readonly kind: SignedEntry['kind']
-  /** Null when it opens its line. */
+  /** What it is for. */
+  readonly act: Pick<TransferEntry, 'purpose' | 'withdrawals'> | Pick<SweepEntry, 'purpose' | 'sweep'>
+  /** Null when it opens its replacement set. */
   readonly line: string | null
   readonly chainId: number
   readonly nonce: bigint
@@ -152,22 +153,21 @@ export interface TransferOrder {
   readonly price: GasPrice
   /** Whose key signs. */
   readonly from: { readonly branch: Branch; readonly position: bigint }
-  readonly withdrawals: readonly string[]
-  readonly sweep: string | null
   /** The most that what it replaces could cost, which the policy counted already. */
   readonly feeBefore: bigint
 }
 
 /** Signs a transfer into a journal entry. */
 export async function transferEntry(keys: ChainKeys, order: TransferOrder): Promise<SignedEntry> {
-  const { asset, gasLimit, price, withdrawals } = order
+  const { act, asset, gasLimit, price } = order
   const { raw, txid } = await signTransfer(
     { ...order, maxFeeWei: price.maxFeeWei, priorityFeeWei: price.priorityFeeWei },
     keys.privateKey(order.from.branch, order.from.position),
   )
   const feeAtoms = gasLimit * price.maxFeeWei
-  const pays = withdrawals.length > 0 && order.line === null
+  const pays = act.purpose === 'transfer' && order.line === null
   return {
+    ...act,
     chain: keys.chain,
     txid,
     line: order.line ?? txid,
@@ -187,10 +187,6 @@ export async function transferEntry(keys: ChainKeys, order: TransferOrder): Prom
     },
     feeAtoms: String(feeAtoms),
     feeRate: String(price.maxFeeWei),
-    withdrawals,
-    sweep: order.sweep,
-    spends: [],
-    change: null,
     leaves: [
       ...(pays ? [{ asset, atoms: String(order.atoms) }] : []),
       { asset: 'ETH', atoms: String(feeAtoms - order.feeBefore) },

@@ -5,6 +5,7 @@ import { COIN, OURS, openScene, TOKENS } from '../../test/live-scene.ts'
 import { tellPayouts } from '../../test/payout-story.ts'
 import { signAll, testSigner } from '../../test/payouts.ts'
 import { HOUR_MS } from '../core/time.ts'
+import { paidBy } from '../treasury/signed-entry.ts'
 import { fillAddressPool } from '../wallets/address-pool.sql.ts'
 import { readLimits } from '../withdrawals/limits.ts'
 import { nameOf } from './context.ts'
@@ -29,13 +30,13 @@ test('withdrawals that wait for the allowlist hold up none behind them', async (
   await signAll(scene.signer)
   const [entry, ...others] = await scene.signed()
   assert.deepEqual(others, [])
-  assert.deepEqual(entry?.withdrawals, paid.map(nameOf))
+  assert.deepEqual(entry && paidBy(entry), paid.map(nameOf))
   await fillAddressPool(scene.gateway.db, scene.gateway.secrets, { fresh: 8, change: 20 })
   // When their time is over they are paid, the oldest first, and each once.
   t.mock.timers.tick(HOUR_MS + 1)
   await scene.sql('update fee_rates set seen_at = now()')
   await signAll(scene.signer)
-  const named = (await scene.signed()).slice(1).flatMap(({ withdrawals }) => withdrawals)
+  const named = (await scene.signed()).slice(1).flatMap(paidBy)
   const expected = waiting.map(nameOf)
   assert.deepEqual([named.length, named.join() === expected.join()], [MANY, true])
 })
@@ -51,13 +52,13 @@ test('a look that is out of time goes on behind what it looked at, and ends at t
   assert.equal((await scene.signed()).length, 1)
   await signerTurn(hurried)
   const [, entry, ...others] = await scene.signed()
-  assert.deepEqual([entry?.withdrawals, others], [[nameOf(paid)], []])
+  assert.deepEqual([entry && paidBy(entry), others], [[nameOf(paid)], []])
   // When the limit leaves room, the first of them is looked at again.
   await fillAddressPool(scene.gateway.db, scene.gateway.secrets, { fresh: 8, change: 20 })
   const roomy = { ...hurried, config: { ...hurried.config, limits: {} } }
   await signAll(roomy)
   for (let turn = 0; turn < 4; turn++) await signerTurn(roomy)
-  const named = (await scene.signed()).flatMap(({ withdrawals }) => withdrawals)
+  const named = (await scene.signed()).flatMap(paidBy)
   for (const each of waiting) assert.ok(named.includes(nameOf(each)))
   // One that is to end looks at nothing.
   await scene.request('0.01')

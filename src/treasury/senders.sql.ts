@@ -1,6 +1,7 @@
 /** Chains with accounts: where our senders' nonces stand and what they hold, as the worker with a node saw it last. */
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { openSql } from './signed-transaction.ts'
 
 /**
  * Never goes back: what the chain has used is used, and what is signed is counted already, also where nothing but the
@@ -29,7 +30,7 @@ export async function setNonce(tx: Tx, chain: ChainName, address: string, confir
   await tx.query(
     `insert into nonces (chain, sender, next) values ($1, $2, $3)
      on conflict (chain, sender) do update set next = excluded.next where not exists (select from signed_transactions s
-       where s.chain = $1 and s.sender = $2 and s.outcome is null)`,
+       where s.chain = $1 and s.sender = $2 and ${openSql('s')})`,
     [chain, address, confirmed],
   )
 }

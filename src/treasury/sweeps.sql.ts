@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { revertedSql } from './signed-transaction.ts'
 
 export interface SweepCandidate {
   readonly address: string
@@ -22,7 +23,7 @@ const ETHER_OF_ADDRESS = `
     where e.chain = $1 and e.address = x.address and e.asset = 'ETH' and e.booked), 0)
   + coalesce((select sum(atoms) from gas_funding g where g.chain = $1 and g.address = x.address), 0)
   - coalesce((select sum(coalesce(s.paid_fee_atoms, s.fee_atoms)
-      + case when s.asset = 'ETH' and not s.reverted then s.value_atoms else 0 end)
+      + case when s.asset = 'ETH' and not ${revertedSql('s')} then s.value_atoms else 0 end)
     from signed_transactions s where s.chain = $1 and s.sender = x.address and s.block_height is not null), 0)`
 
 /** No sweep of address `x.address` is under way. After one that failed the next waits a day for each failure. */

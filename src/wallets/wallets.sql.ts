@@ -89,3 +89,11 @@ export async function publishWallet(
     [chain, series, mode, xpub, secrets.mac('wallet', macParts(chain, series, mode, xpub))],
   )
 }
+
+/** Positions of change below this one are given away; it never goes back. */
+export async function raiseNextChange(tx: Tx, chain: ChainName, series: string, next: bigint): Promise<void> {
+  await tx.query(
+    'update wallets set next_change = greatest(next_change, $3::bigint) where chain = $1 and series = $2',
+    [chain, series, next],
+  )
+}

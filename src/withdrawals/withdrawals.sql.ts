@@ -112,6 +112,20 @@ export async function lockWithdrawal(
   return rows[0] ? fromRow(rows[0]) : null
 }
 
+/** Those of the withdrawals that are there, locked in the order of the primary key. */
+export async function lockByIds(
+  tx: Tx,
+  wanted: readonly Pick<Withdrawal, 'accountId' | 'id'>[],
+): Promise<Withdrawal[]> {
+  if (wanted.length === 0) return []
+  const { rows } = await tx.query<WithdrawalRow>(
+    `select ${COLUMNS} from withdrawals
+     where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) order by account_id, id for update`,
+    [wanted.map(({ accountId }) => accountId), wanted.map(({ id }) => id)],
+  )
+  return rows.map(fromRow)
+}
+
 /** The refund of a payment that is under way or done. */
 export async function findRefund(
   db: Queryable,
@@ -151,7 +165,7 @@ export async function sumRefunded(
   return rows[0]?.atoms ?? 0n
 }
 
-/** What a line of signed transactions pays, locked in the order of the primary key. */
+/** What a replacement set of signed transactions pays, locked in the order of the primary key. */
 export async function lockPaidBy(tx: Tx, chain: ChainName, line: string): Promise<Withdrawal[]> {
   const { rows } = await tx.query<WithdrawalRow>(
     `select ${COLUMNS} from withdrawals w
@@ -161,6 +175,20 @@ export async function lockPaidBy(tx: Tx, chain: ChainName, line: string): Promis
     [chain, line],
   )
   return rows.map(fromRow)
+}
+
+/** The signer will never sign it; the worker gives the hold back. Changes nothing once something was signed. */
+export async function markRefused(
+  db: Queryable,
+  request: Pick<Withdrawal, 'accountId' | 'id'>,
+  reason: string,
+): Promise<void> {
+  await db.query(
+    `update withdrawals w set refused_reason = $3
+     where account_id = $1 and id = $2 and status = 'requested' and refused_reason is null
+       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)`,
+    [request.accountId, request.id, reason],
+  )
 }
 
 /** Withdrawals that the signer refused and nothing was signed for. */

@@ -132,7 +132,7 @@ describe('a withdrawal on a real Bitcoin node', () => {
     await road.mine(1)
     await completedOnce(withdrawal, second)
     assert.deepEqual(
-      (await road.line(withdrawal)).map(({ outcome }) => outcome),
+      (await road.line(withdrawal)).map(({ status }) => status),
       ['displaced', 'confirmed'],
     )
   })
@@ -146,7 +146,7 @@ describe('a withdrawal on a real Bitcoin node', () => {
     await road.send()
     assert.equal((await road.now(withdrawal)).status, 'requested')
     await gateway.db.query(
-      "update signed_transactions set created_at = created_at - interval '31 minutes' where outcome is null",
+      "update signed_transactions set created_at = created_at - interval '31 minutes' where status not in ('confirmed', 'reverted', 'displaced', 'impossible')",
     )
     await road.turn()
     await road.turn()
@@ -158,7 +158,7 @@ describe('a withdrawal on a real Bitcoin node', () => {
     await road.mine(2)
     await completedOnce(withdrawal, txHash ?? '')
     assert.deepEqual(
-      (await road.line(withdrawal)).map(({ kind, outcome }) => [kind, outcome]),
+      (await road.line(withdrawal)).map(({ kind, status }) => [kind, status]),
       [
         ['payout', 'displaced'],
         ['replacement', 'confirmed'],
@@ -174,7 +174,7 @@ describe('a withdrawal on a real Bitcoin node', () => {
     await road.mine(1)
     await completedOnce(withdrawal, first)
     assert.deepEqual(
-      (await road.line(withdrawal)).map(({ outcome }) => outcome),
+      (await road.line(withdrawal)).map(({ status }) => status),
       ['confirmed', 'displaced'],
     )
   })

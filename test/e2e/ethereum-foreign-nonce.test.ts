@@ -105,7 +105,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     )
     const { rows: open } = await gateway.db.query<{ withdrawal_id: string }>(
       `select p.withdrawal_id from signed_transactions t join signed_payouts p on p.chain = t.chain and p.line = t.line
-       where t.outcome is null`,
+       where t.status not in ('confirmed', 'reverted', 'displaced', 'impossible')`,
     )
     assert.deepEqual(open, [{ withdrawal_id: broken.id }])
     assert.deepEqual(await alertsAbout(newer), ['nonce_taken', 'payout_unsettled'])
@@ -119,7 +119,7 @@ async function useNonceOf(
   { asset, to, atoms }: { asset: Asset; to: string; atoms: bigint },
 ): Promise<void> {
   const { rows } = await payouts.gateway.db.query<{ nonce: bigint }>(
-    `select nonce from signed_transactions t where sender = $1 and outcome is null and (kind = $2 or exists (
+    `select nonce from signed_transactions t where sender = $1 and status not in ('confirmed', 'reverted', 'displaced', 'impossible') and (kind = $2 or exists (
        select from signed_payouts p where p.line = t.line and p.withdrawal_id::text = $2)) order by nonce desc limit 1`,
     [payouts.hotWallet, of],
   )

@@ -94,12 +94,13 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
         const { rows } = await gateway.db.query<{ open: bigint }>(
           `select (select count(*) from withdrawals where status in ('requested', 'broadcast'))
              + (select count(*) from sweeps where status not in ('done', 'failed'))
-             + (select count(*) from signed_transactions where outcome is null) as open`,
+             + (select count(*) from signed_transactions where status not in ('confirmed', 'reverted', 'displaced', 'impossible')) as open`,
         )
         if (rows[0]?.open === 0n) return
       }
       const { rows } = await gateway.db.query(
-        'select txid, kind, refusal, block_height from signed_transactions where outcome is null',
+        `select txid, kind, refusal, block_height from signed_transactions
+         where status not in ('confirmed', 'reverted', 'displaced', 'impossible')`,
       )
       assert.fail(`something is still under way: ${JSON.stringify(rows, (_key, value) => String(value))}`)
     },

@@ -117,8 +117,9 @@ describe('an old address that was swept', () => {
     })
     const hash = await anvil.rpc<string>('eth_sendRawTransaction', [raw])
     await gateway.db.query(
-      `insert into signed_transactions (chain, txid, line, kind, raw, asset, value_atoms, sender, nonce, fee_atoms, fee_rate)
-       values ('ethereum', $1, $1, 'sweep', $2, 'ETH', $3, $4, 0, 1, 1)`,
+      `insert into signed_transactions (chain, txid, line, kind, status, raw, asset, value_atoms, sender, nonce, fee_atoms,
+         fee_rate)
+       values ('ethereum', $1, $1, 'sweep', 'released', $2, 'ETH', $3, $4, 0, 1, 1)`,
       [hash, raw, value, payment.address],
     )
     await anvil.mine()
@@ -135,7 +136,7 @@ describe('an old address that was swept', () => {
       blockHash: string
     }>('eth_getTransactionReceipt', [hash])
     await gateway.db.query(
-      `update signed_transactions set outcome = 'confirmed', paid_fee_atoms = $2, block_height = $3, block_hash = $4
+      `update signed_transactions set status = 'confirmed', paid_fee_atoms = $2, block_height = $3, block_hash = $4
        where txid = $1`,
       [
         hash,

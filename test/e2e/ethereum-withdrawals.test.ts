@@ -83,8 +83,8 @@ describe('withdrawals on a real Ethereum node', () => {
       const view = withdrawalView(now)
       assert.deepEqual([view.failure_reason, view.completed_at], ['reverted', null])
       const { rows } = await gateway.db.query<{ fee: bigint; kind: string }>(
-        `select t.paid_fee_atoms as fee, t.outcome as kind from signed_transactions t join signed_payouts p using (chain, line)
-         where t.txid = $1 or p.withdrawal_id = $2 order by t.outcome desc`,
+        `select t.paid_fee_atoms as fee, t.status as kind from signed_transactions t join signed_payouts p using (chain, line)
+         where t.txid = $1 or p.withdrawal_id = $2 order by t.status desc`,
         [view.tx_hash, good.id],
       )
       assert.deepEqual(

@@ -31,7 +31,7 @@ async function completedOnce({ withdrawal, txid }: { withdrawal: Withdrawal; txi
 /** What half a minute without an answer of the node leads to. */
 async function halfAMinuteLater(): Promise<void> {
   await gateway.db.query(
-    "update signed_transactions set send_at = send_at - interval '31 seconds' where outcome is null",
+    "update signed_transactions set send_at = send_at - interval '31 seconds' where status not in ('confirmed', 'reverted', 'displaced', 'impossible')",
   )
 }
 

@@ -49,7 +49,7 @@ export interface PayoutRoad extends Road {
   waiting(): Promise<string[]>
   raw(txid: string): Promise<string>
   /** Signed transactions of the line that a withdrawal is paid by, the oldest first. */
-  line(withdrawal: Withdrawal): Promise<{ txid: string; kind: string; outcome: string | null }[]>
+  line(withdrawal: Withdrawal): Promise<{ txid: string; kind: string; status: string }[]>
   /** How much a transaction in a block pays an address, output by output. */
   paid(txid: string, address: string): Promise<bigint[]>
   /** Types of the events about a withdrawal. */
@@ -123,8 +123,8 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
       return rows[0].raw
     },
     async line({ accountId, id }) {
-      const { rows } = await gateway.db.query<{ txid: string; kind: string; outcome: string | null }>(
-        `select t.txid, t.kind, t.outcome from signed_transactions t
+      const { rows } = await gateway.db.query<{ txid: string; kind: string; status: string }>(
+        `select t.txid, t.kind, t.status from signed_transactions t
          join signed_payouts p on p.chain = t.chain and p.line = t.line
          where p.account_id = $1 and p.withdrawal_id = $2 order by t.created_at`,
         [accountId, id],

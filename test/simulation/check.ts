@@ -4,6 +4,7 @@ import { lookupOf, type SimulatedChainName } from '../../src/chains/simulated/ne
 import type { Asset } from '../../src/core/assets.ts'
 import { GATEWAY, showCause } from '../../src/ledger/journal.ts'
 import type { PaymentStatus } from '../../src/payments/payment.ts'
+import { isOpen } from '../../src/treasury/signed-transaction.ts'
 import type { WithdrawalStatus } from '../../src/withdrawals/withdrawal.ts'
 import { hex, type Tables } from './rows/tables.ts'
 
@@ -289,8 +290,7 @@ export class Checker {
             deposit.txKey === txid && deposit.outputIndex === index && deposit.status === 'dropped',
         ) ||
           [...signed.values()].some(
-            (parent) =>
-              parent.txid === txid && parent.outcome === null && this.#waitsForVanished(parent.line),
+            (parent) => parent.txid === txid && isOpen(parent.status) && this.#waitsForVanished(parent.line),
           )),
     )
   }

@@ -104,7 +104,7 @@ export function dumpTables(tables: Tables): string {
           each.valueAtoms,
           each.feeAtoms,
           each.blockHeight,
-          each.outcome,
+          each.status,
           each.bookedFeeAtoms,
           each.feeBookings,
           each.bumpWanted,

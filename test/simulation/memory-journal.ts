@@ -1,5 +1,6 @@
 /** A signer's journal in memory. */
 import type { Journal, SignedEntry } from '../../src/signer/journal.ts'
+import { paidBy } from '../../src/treasury/signed-entry.ts'
 
 /** A journal that survives the end of its process, as the one on disk does; a process may end around each fact. */
 export function memoryJournal(tick: () => Promise<void>): Journal {
@@ -24,13 +25,14 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
     unsettled: () => [...unsettled.values()],
     async payingFor(withdrawal) {
       const opening = [...entries.values()].find(
-        (entry) => entry.line === entry.txid && entry.withdrawals.includes(withdrawal),
+        (entry) => entry.line === entry.txid && paidBy(entry).includes(withdrawal),
       )
       return opening ? lineOf(opening.line) : []
     },
     lineAt: async (chain, sender, nonce) => {
       const opening = [...entries.values()].find(
         (entry) =>
+          entry.purpose !== 'outputs' &&
           entry.chain === chain &&
           entry.sender === sender &&
           entry.nonce === String(nonce) &&
@@ -40,7 +42,7 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
     },
     placedLines: (chain) =>
       [...entries.values()]
-        .filter((entry) => entry.chain === chain && entry.nonce !== null && entry.line === entry.txid)
+        .filter((entry) => entry.chain === chain && entry.purpose !== 'outputs' && entry.line === entry.txid)
         .map(({ txid }) => txid)
         .filter((txid) => !unsettled.has(txid)),
     lineOf: async (_chain, line) => lineOf(line),

@@ -165,8 +165,7 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
           })
     },
     async makeDue() {
-      for (const [key, row] of tables.signed)
-        if (row.sendAt !== null) tables.signed.set(key, { ...row, sendAt: 0 })
+      for (const [key, row] of tables.signed) tables.signed.set(key, { ...row, sendAt: 0 })
     },
     dump: async () => dumpTables(tables),
     check: () => checker.check(),

@@ -70,7 +70,7 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
       await db.query("update deposits set missing_since = missing_since - interval '2 hours'")
     },
     async makeDue() {
-      await db.query("update signed_transactions set send_at = to_timestamp(0) where send_at <> 'infinity'")
+      await db.query('update signed_transactions set send_at = to_timestamp(0)')
     },
     dump: () => dumpDatabase(db),
     async check() {
@@ -92,7 +92,7 @@ const LINES: Readonly<Record<Exclude<keyof Dump, 'tip'>, string>> = {
   withdrawals: `concat_ws(' ', w.id, w.kind, w.status, amount_atoms, fee_atoms, net_atoms, destination, coalesce(tx_hash, '-'),
     coalesce(refused_reason, '-'), coalesce(p.line, '-')) from withdrawals w
     left join signed_payouts p on p.account_id = w.account_id and p.withdrawal_id = w.id`,
-  signed: `concat_ws(' ', txid, line, kind, value_atoms, fee_atoms, coalesce(block_height::text, '-'), coalesce(outcome, '-'),
+  signed: `concat_ws(' ', txid, line, kind, value_atoms, fee_atoms, coalesce(block_height::text, '-'), status,
     booked_fee_atoms, fee_bookings, b(bump_wanted), b(sent_at is not null), coalesce(refusal, '-')) from signed_transactions`,
   coins: `concat_ws(' ', txid, output_index, atoms, coalesce(block_height::text, '-'), coalesce(spent_by, '-'),
     coalesce(spent_height::text, '-'), coalesce(reserved_by, '-'), coalesce(reserved_first_by, '-')) from coins`,

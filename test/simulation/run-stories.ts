@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { SIMULATED_CHAINS } from '../../src/chains/simulated/network.ts'
+import { isOpen } from '../../src/treasury/signed-transaction.ts'
 import { memoryWorld } from './memory-world.ts'
 import { seeded } from './random.ts'
 import { MUTATIONS, type Mutation } from './rows/tables.ts'
@@ -58,7 +59,8 @@ async function tellStory(
     count(`${asset} ${kind} ${status}`)
   }
   for (const { status } of world.tables.deposits.values()) count(`deposit ${status}`)
-  for (const { kind, outcome } of world.tables.signed.values()) count(`${kind} ${outcome ?? 'open'}`)
+  for (const { kind, status } of world.tables.signed.values())
+    count(`${kind} ${isOpen(status) ? 'open' : status}`)
   for (const key of world.tables.alerts.keys()) count(`alert ${key.split(' ')[0]}`)
   return { steps: STEPS_PER_STORY, finding: null }
 }

@@ -41,9 +41,12 @@ create index withdrawals_requested on withdrawals (chain, created_at, id) where 
 create table signed_transactions (
   chain text not null,
   txid text not null,
-  -- The first transaction of its line: a fee bump carries the line of what it replaces, or whose child it is.
+  -- The transaction that opened its replacement set: its own id, or that of what it replaces or whose child it is.
   line text not null,
   kind text not null check (kind in ('payout', 'replacement', 'child', 'gas', 'sweep', 'batch', 'deploy')),
+  -- Where it is (src/treasury/signed-transaction.ts); what follows only says where exactly, and when.
+  status text not null check (status in ('placed', 'released', 'sent', 'refused', 'recovered', 'mined',
+    'mined_reverted', 'confirmed', 'reverted', 'displaced', 'impossible')),
   -- The bytes, once it is released: those of one that was given up are never shown.
   raw text,
   -- What it pays besides its fee, to destinations or between addresses of ours.
@@ -59,39 +62,41 @@ create table signed_transactions (
   created_at timestamptz not null default now(),
   -- The tip when it was first sent: no block below can hold it.
   since_height bigint,
-  -- When the worker sends it next; a lease while a worker does.
+  -- When a worker may send it next; a lease while one does.
   send_at timestamptz not null default now(),
   sent_at timestamptz,
-  -- What the node said when it last refused it.
+  -- What the node said when it refused it last.
   refusal text,
-  -- Null while no block holds it.
+  -- The block that holds it.
   block_height bigint,
   block_hash text,
-  reverted boolean not null default false,
-  -- What it cost, once that is known.
+  -- What it cost there.
   paid_fee_atoms numeric(78, 0),
   -- What of it the ledger has booked, in how many entries: in another block the same bytes may cost something else.
   booked_fee_atoms numeric(78, 0) not null default 0,
   fee_bookings integer not null default 0,
   -- A bump was asked for; the signer clears it.
   bump_wanted boolean not null default false,
-  -- Deep enough in the chain and booked, or made impossible by another transaction that is.
-  outcome text check (outcome in ('confirmed', 'reverted', 'displaced', 'impossible')),
   primary key (chain, txid),
   foreign key (chain, line) references signed_transactions (chain, txid),
   check ((sender is null) = (nonce is null)),
+  check ((status in ('mined', 'mined_reverted', 'confirmed', 'reverted')) = (block_height is not null)),
   check ((block_height is null) = (block_hash is null)),
-  check (raw is not null or send_at = 'infinity')
+  check (block_height is null or paid_fee_atoms is not null),
+  check (status not in ('placed', 'recovered') or raw is null),
+  check (status not in ('released', 'sent', 'refused') or raw is not null),
+  check ((status = 'refused') = (refusal is not null))
 );
 create unique index signed_transactions_nonce on signed_transactions (chain, sender, nonce) where txid = line;
-create index signed_transactions_open on signed_transactions (chain, created_at) where outcome is null;
+create index signed_transactions_open on signed_transactions (chain, created_at)
+  where status not in ('confirmed', 'reverted', 'displaced', 'impossible');
 create index signed_transactions_recent on signed_transactions (chain, created_at);
 create index signed_transactions_by_block on signed_transactions (chain, block_height) where block_height is not null;
 create index signed_transactions_line on signed_transactions (chain, line);
--- Placed by the signer and not released for sending yet: send_at is infinity until its journal knows of the placing.
-create index signed_transactions_unreleased on signed_transactions (chain) where send_at = 'infinity';
+-- Without their bytes: placed by the signer whose journal does not know of the placing yet, or forgotten by a database.
+create index signed_transactions_unreleased on signed_transactions (chain) where status in ('placed', 'recovered');
 
--- Which line of transactions pays a withdrawal. One at most: this key is why nobody is paid twice.
+-- Which replacement set pays a withdrawal. One at most: this key is why nobody is paid twice.
 create table signed_payouts (
   account_id uuid not null,
   withdrawal_id uuid not null,
@@ -117,7 +122,7 @@ create table coins (
   -- The block's transaction that spends it; both null while none does.
   spent_by text,
   spent_height bigint,
-  -- The line of signed transactions that it was chosen for, and the first of them to spend it: a replacement may add
+  -- The replacement set that it was chosen for, and the first of them to spend it: a replacement may add
   -- coins of its own.
   reserved_by text,
   reserved_first_by text,

@@ -2,6 +2,7 @@
 import type { Asset, ChainName } from '../../core/assets.ts'
 import type { AccountId, WithdrawalId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
+import { openSql } from '../../treasury/signed-transaction.ts'
 
 export interface SpentCoins {
   readonly count: number
@@ -30,7 +31,7 @@ export async function findSpentCoins(
        min(v.tip_height - c.spent_height + 1) as depth,
        coalesce(array_agg(distinct t.txid) filter (where t.txid is not null), '{}') as lines
      from coins c join chains v on v.chain = c.chain
-     left join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and t.outcome is null
+     left join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and ${openSql('t')}
      where c.chain = $1 and c.spent_by = $2 having count(*) > 0`,
     [chain, txid],
   )
@@ -82,9 +83,9 @@ export async function insertFound(
   paid: readonly OpenWithdrawal[],
 ): Promise<void> {
   await tx.query(
-    `insert into signed_transactions (chain, txid, line, kind, asset, value_atoms, fee_atoms, fee_rate, created_at, send_at,
+    `insert into signed_transactions (chain, txid, line, kind, status, asset, value_atoms, fee_atoms, fee_rate, created_at,
        since_height)
-     values ($1, $2, $3, $4, $5, $6, $7, 1, clock_timestamp(), 'infinity', $8)`,
+     values ($1, $2, $3, $4, 'recovered', $5, $6, $7, 1, clock_timestamp(), $8)`,
     [
       found.chain,
       found.txid,
@@ -134,8 +135,8 @@ export async function findKnownPayout(
     paid_atoms: bigint
   }>(
     `select t.line, t.asset, t.value_atoms, t.fee_atoms,
-       t.outcome is not distinct from 'confirmed' as is_final,
-       case when t.reverted or t.block_height is null then 0 else v.tip_height - t.block_height + 1 end as depth,
+       t.status = 'confirmed' as is_final,
+       case when t.status not in ('mined', 'confirmed') then 0 else v.tip_height - t.block_height + 1 end as depth,
        (select coalesce(sum(w.net_atoms), 0) from signed_payouts p
         join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id
         where p.chain = t.chain and p.line = t.line) as paid_atoms

@@ -1,6 +1,7 @@
 /** What is recorded about the ether of our addresses, to be compared with what they hold. */
 import type { ChainName } from '../../core/assets.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
+import { openSql } from '../../treasury/signed-transaction.ts'
 
 /** Whether a comparison of all addresses is due. */
 export async function isEtherCheckDue(db: Queryable, chain: ChainName): Promise<boolean> {
@@ -47,10 +48,10 @@ export async function listRecordedEther(
        - coalesce(sent.atoms, 0) as atoms
      from addresses a join chains c on c.chain = a.chain
      left join lateral (
-       select sum(s.paid_fee_atoms + case when s.outcome = 'confirmed' and s.asset = 'ETH' then s.value_atoms else 0 end) as atoms,
-         bool_or(s.outcome is null or s.outcome in ('confirmed', 'reverted') and (s.paid_fee_atoms is null or s.block_height > c.tip_height)) as open
+       select sum(s.paid_fee_atoms + case when s.status = 'confirmed' and s.asset = 'ETH' then s.value_atoms else 0 end) as atoms,
+         bool_or(${openSql('s')} or s.status in ('confirmed', 'reverted') and (s.paid_fee_atoms is null or s.block_height > c.tip_height)) as open
        from signed_transactions s
-       where s.chain = a.chain and s.sender = a.address and (s.outcome is null or s.outcome in ('confirmed', 'reverted'))
+       where s.chain = a.chain and s.sender = a.address and s.status not in ('displaced', 'impossible')
      ) sent on true
      where a.chain = $1 and a.lookup > $2 and a.payment_id is not null and sent.open is not true
      order by a.lookup limit $3`,

@@ -158,9 +158,9 @@ test('Ethereum: a stuck nonce is replaced at a higher fee, and pays once', async
 })
 
 /** Transactions that were sent before any other and that nobody will ever find. */
-const LOST = `insert into signed_transactions (chain, txid, line, kind, asset, value_atoms, fee_atoms, fee_rate, created_at,
-    send_at, since_height)
-  select 'sim-bitcoin', 'lost-' || n, 'lost-' || n, 'payout', 'BTC', 1, 1, 1000, now() - interval '1 day', 'infinity', 1
+const LOST = `insert into signed_transactions (chain, txid, line, kind, status, asset, value_atoms, fee_atoms, fee_rate,
+    created_at, since_height)
+  select 'sim-bitcoin', 'lost-' || n, 'lost-' || n, 'payout', 'recovered', 'BTC', 1, 1, 1000, now() - interval '1 day', 1
   from generate_series(1, 1100) n`
 
 test('however many transactions are under way, each is looked at', async () => {
@@ -177,7 +177,8 @@ test('what the node refuses, however much it is, holds up nothing that is sent f
   await story.earn('BTC', 65_000n)
   await story.gateway.db.query(LOST)
   await story.gateway.db.query(
-    `update signed_transactions set raw = '00', refusal = 'it is refused', send_at = now() - interval '1 hour'`,
+    `update signed_transactions set status = 'refused', raw = '00', refusal = 'it is refused',
+       send_at = now() - interval '1 hour'`,
   )
   const { withdrawal } = await story.send('BTC', '0.005')
   assert.equal((await story.now(withdrawal)).status, 'broadcast')

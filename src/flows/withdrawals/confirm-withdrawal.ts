@@ -17,18 +17,20 @@ import { GATEWAY } from '../../ledger/journal.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { findPayment, markDecisionDue } from '../../payments/payments.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
+import { releaseAddedCoins } from '../../treasury/impossible.sql.ts'
 import { forgetReceiptsOf } from '../../treasury/receipts.sql.ts'
+import { hasReverted, isOpen } from '../../treasury/signed-transaction.ts'
 import {
+  end,
   listTakenBack,
   listUnderWay,
-  lockLine,
-  markBlock,
+  lockReplacementSet,
   markFeeBooked,
-  releaseAddedCoins,
+  markMined,
+  markUnmined,
   reopen,
   type Settling,
   type SignedTransaction,
-  setOutcome,
 } from '../../treasury/signed-transactions.sql.ts'
 import { finishSweeps, markFunded, recordSwept } from '../../treasury/sweeps.sql.ts'
 import { completionCause, statusAfter, type Withdrawal } from '../../withdrawals/withdrawal.ts'
@@ -116,14 +118,14 @@ async function followTo(
     const { block, reverted = false, feeAtoms: paidFeeAtoms = feeAtoms } = found
     if (block.hash === transaction.blockHash) return
     await gateway.db.transaction(async (tx) => {
-      await markBlock(tx, chain, txid, { ...block, reverted, paidFeeAtoms })
+      await markMined(tx, chain, txid, { ...block, reverted, paidFeeAtoms })
       await markFunded(tx, chain, transaction.line)
       await recordSwept(tx, chain, transaction, found.tokensMoved ?? [])
       if (hasAccounts(chain)) await disown(tx, transaction, block)
     })
   } else if (transaction.blockHash !== null) {
     gateway.log.warn({ chain, txid }, 'a reorganisation took the block of a transaction of ours')
-    await markBlock(gateway.db, chain, txid, null)
+    await markUnmined(gateway.db, chain, txid)
   }
 }
 
@@ -145,24 +147,24 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
   return gateway.db.transaction(async (tx) => {
     // Withdrawals before their line: the signer's placing locks in the same order.
     const withdrawals = await lockPaidBy(tx, chain, line)
-    const members = await lockLine(tx, chain, line)
+    const members = await lockReplacementSet(tx, chain, line)
     const mined = members.find((member) => member.txid === txid)
-    if (!mined?.isOpen || mined.blockHeight === null) return false
-    await setOutcome(tx, chain, txid, mined.reverted ? 'reverted' : 'confirmed')
+    if (!mined || !isOpen(mined.status) || mined.blockHeight === null) return false
+    await end(tx, mined, 'settled')
     await bookFee(tx, mined, mined.paidFeeAtoms ?? mined.feeAtoms)
     if (mined.kind !== 'child') {
       for (const rival of members.filter((member) => member.txid !== txid && excludes(mined, member))) {
-        await setOutcome(tx, chain, rival.txid, 'displaced')
+        await end(tx, rival, 'displaced')
         // It had settled before a deep reorganisation.
         await bookFee(tx, rival, 0n)
       }
       await releaseAddedCoins(tx, chain, mined)
       for (const withdrawal of withdrawals) {
         if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
-        else if (mined.reverted) await failReverted(gateway, tx, withdrawal, mined)
+        else if (hasReverted(mined.status)) await failReverted(gateway, tx, withdrawal, mined)
         else await complete(tx, withdrawal, txid)
       }
-      await finishSweeps(tx, chain, mined)
+      await finishSweeps(tx, chain, { txid, line, reverted: hasReverted(mined.status) })
     }
     crashPoint('confirm:booked')
     return true
@@ -171,7 +173,7 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
 
 /** A replacement excludes what it replaces; a child lives beside its parent, unless that was displaced itself. */
 const excludes = (mined: Settling, other: Settling): boolean =>
-  other.isOpen && (other.kind !== 'child' || mined.kind === 'replacement')
+  isOpen(other.status) && (other.kind !== 'child' || mined.kind === 'replacement')
 
 /**
  * What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. Brings what
@@ -203,9 +205,9 @@ async function notePaidAfterFailure(
   gateway: Gateway,
   tx: Tx,
   withdrawal: Withdrawal,
-  { reverted, txid }: Settling,
+  { status, txid }: Settling,
 ): Promise<void> {
-  if (reverted) return
+  if (hasReverted(status)) return
   const { accountId, id, chain, asset, netAtoms } = withdrawal
   const isNew = await post(tx, {
     accountId,

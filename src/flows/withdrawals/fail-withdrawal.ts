@@ -15,7 +15,9 @@ import { listTransfers, post } from '../../ledger/post.sql.ts'
 import { lockPayment, markDecisionDue } from '../../payments/payments.sql.ts'
 import { addUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { findProvenBlock } from '../../proof/prove-block.sql.ts'
-import { listImpossible, lockLine, releaseCoins, setOutcome } from '../../treasury/signed-transactions.sql.ts'
+import { listImpossible, releaseCoins } from '../../treasury/impossible.sql.ts'
+import { isOpen } from '../../treasury/signed-transaction.ts'
+import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
 import {
   completionCause,
   holdCause,
@@ -111,13 +113,13 @@ async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: Withd
 }
 
 /**
- * Gives back the holds of lines that can never enter a chain with outputs any more; see {@link listImpossible}.
+ * Gives back the holds of replacement sets that can never enter a chain with outputs any more; see {@link listImpossible}.
  *
  * Not while its coin is frozen: what spends our own coins is signed with our own keys, and where the books do not know it
  * (a database that was restored) it may be just what pays these withdrawals. Nor before the block that the watcher stands
  * at is proven: what freezes the coin may be in it.
  *
- * @returns How many lines.
+ * @returns How many sets.
  */
 export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth: number): Promise<number> {
   const asset = nativeAsset(chain)
@@ -142,9 +144,9 @@ export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth
 
 async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, line: string): Promise<void> {
   const withdrawals = await lockPaidBy(tx, chain, line)
-  const members = await lockLine(tx, chain, line)
-  if (members.some((member) => !member.isOpen || member.blockHeight !== null)) return
-  for (const { txid } of members) await setOutcome(tx, chain, txid, 'impossible')
+  const members = await lockReplacementSet(tx, chain, line)
+  if (members.some((member) => !isOpen(member.status) || member.blockHeight !== null)) return
+  for (const member of members) await end(tx, member, 'impossible')
   await releaseCoins(tx, chain, line)
   for (const withdrawal of withdrawals) await fail(gateway, tx, withdrawal, 'impossible', 'coins_spent')
   await raiseAlert(tx, {

@@ -5,12 +5,9 @@
  */
 import type { ChainPort, NonceUse, Output } from '../../chains/chain.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
-import {
-  listOverdue,
-  lockLine,
-  type OverdueLine,
-  setOutcome,
-} from '../../treasury/signed-transactions.sql.ts'
+import { listOverdue, type OverdueSet } from '../../treasury/impossible.sql.ts'
+import { isOpen } from '../../treasury/signed-transaction.ts'
+import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
 import { finishSweeps, wantDelegateAgain } from '../../treasury/sweeps.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { lockPaidBy } from '../../withdrawals/withdrawals.sql.ts'
@@ -20,7 +17,7 @@ import { fail, raiseUnsettled } from './fail-withdrawal.ts'
 /** Two epochs: what Ethereum's finality is made of. Nothing is given back before that. */
 const FINAL_DEPTH = 64
 
-/** @returns How many lines ended. */
+/** @returns How many replacement sets ended. */
 export async function giveUpDisplaced(gateway: Gateway, port: ChainPort): Promise<number> {
   if (!port.findNonceUse) return 0
   const overdue = await listOverdue(gateway.db, port.chain)
@@ -48,7 +45,7 @@ export async function giveUpDisplaced(gateway: Gateway, port: ChainPort): Promis
 async function giveUp(
   gateway: Gateway,
   port: ChainPort,
-  { line, sender, nonce }: OverdueLine,
+  { line, sender, nonce }: OverdueSet,
   { txid, block }: Extract<NonceUse, { kind: 'used' }>,
 ): Promise<boolean> {
   const { chain } = port
@@ -56,17 +53,19 @@ async function giveUp(
   const outputs = transactions.find(({ key }) => key === txid)?.outputs ?? []
   return gateway.db.transaction(async (tx) => {
     const withdrawals = await lockPaidBy(tx, chain, line)
-    const members = await lockLine(tx, chain, line)
+    const members = await lockReplacementSet(tx, chain, line)
     // It is one of ours after all, and will be found.
-    if (members.some((member) => !member.isOpen || member.blockHeight !== null || member.txid === txid))
-      return false
+    const isOurs = members.some(
+      (member) => !isOpen(member.status) || member.blockHeight !== null || member.txid === txid,
+    )
+    if (isOurs) return false
     const said = `nonce ${nonce} of ${sender} was used by ${txid}, which this database did not sign`
     if (withdrawals.some((withdrawal) => isPaidBy(withdrawal, outputs))) {
       const message = `${said} and which pays the same as ${line}: the withdrawal is neither paid again nor given back; look into it`
       await raiseAlert(tx, { kind: 'payout_doubtful', accountId: null, subject: `${chain}:${line}`, message })
       return false
     }
-    for (const member of members) await setOutcome(tx, chain, member.txid, 'impossible')
+    for (const member of members) await end(tx, member, 'impossible')
     for (const withdrawal of withdrawals) {
       // It reverted before a deep reorganisation took its block.
       if (withdrawal.status === 'failed') continue
@@ -90,7 +89,7 @@ const isPaidBy = ({ destination, asset, netAtoms }: Withdrawal, outputs: readonl
       Buffer.from(output.lookup).toString('hex') === destination.slice(2).toLowerCase(),
   )
 
-async function raiseUnclear(gateway: Gateway, { chain }: ChainPort, of: OverdueLine): Promise<void> {
+async function raiseUnclear(gateway: Gateway, { chain }: ChainPort, of: OverdueSet): Promise<void> {
   await raiseAlert(gateway.db, {
     kind: 'nonce_unclear',
     accountId: null,

@@ -1,20 +1,15 @@
 import type { Asset } from '../../../src/core/assets.ts'
 import { showCause } from '../../../src/ledger/journal.ts'
 import type * as real from '../../../src/signer/requests.sql.ts'
+import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
-import { type CoinRow, existing, hex, run, type Tables } from './tables.ts'
-
-const isWaiting = (tables: Tables, id: string): boolean => {
-  const row = tables.withdrawals.get(id)
-  return row?.status === 'requested' && row.refusedReason === null && !tables.payouts.has(id)
-}
+import { type CoinRow, existing, hex, isWaiting, run, type Tables } from './tables.ts'
 
 export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
   run(db, (tables) => {
     const chains = new Set<CoinRow['chain']>()
     for (const row of tables.withdrawals.values()) if (isWaiting(tables, row.id)) chains.add(row.chain)
-    for (const row of tables.signed.values())
-      if (row.outcome === null && row.bumpWanted) chains.add(row.chain)
+    for (const row of tables.signed.values()) if (isOpen(row.status) && row.bumpWanted) chains.add(row.chain)
     return chains
   })
 
@@ -34,12 +29,6 @@ export const heldFor: typeof real.heldFor = (db, { accountId, id, asset, kind })
     return (tables.entries.get(`${accountId} ${showCause(holdCause(id))}`)?.transfers ?? [])
       .filter((each) => each.asset === asset && each.debit === from && each.credit === 'held')
       .reduce((sum, { atoms }) => sum + atoms, 0n)
-  })
-
-export const markRefused: typeof real.markRefused = (db, { id }, reason) =>
-  run(db, (tables) => {
-    if (isWaiting(tables, id))
-      tables.withdrawals.set(id, { ...existing(tables.withdrawals, id), refusedReason: reason })
   })
 
 function owned(tables: Tables, coin: CoinRow): real.OwnedCoin {
@@ -95,7 +84,7 @@ export const listBumpsWanted: typeof real.listBumpsWanted = (db) =>
     for (const row of tables.signed.values()) {
       const members = [...tables.signed.values()].filter((each) => each.line === row.line)
       if (!members.some((each) => each.bumpWanted)) continue
-      if (members.some((each) => each.outcome !== null || each.blockHeight !== null)) continue
+      if (members.some((each) => !isOpen(each.status) || each.blockHeight !== null)) continue
       // Later rows come later: the newest of each line stays.
       lines.set(row.line, row)
     }
@@ -120,7 +109,7 @@ export const spendableBalances: typeof real.spendableBalances = (db, _chain, sen
           .map((row) => row.line),
       )
       for (const row of rows) {
-        const counts = row.blockHeight === null ? row.outcome === null : row.blockHeight > seenHeight
+        const counts = row.blockHeight === null ? isOpen(row.status) : row.blockHeight > seenHeight
         if (!counts || settled.has(row.line)) continue
         const most = (row.asset === asset ? row.valueAtoms : 0n) + (asset === 'ETH' ? row.feeAtoms : 0n)
         if (most > (taken.get(row.line) ?? 0n)) taken.set(row.line, most)

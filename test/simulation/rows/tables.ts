@@ -63,11 +63,9 @@ export interface SignedRow extends Settling {
   readonly valueAtoms: bigint
   readonly feeRate: bigint
   readonly createdAt: number
-  /** Null for never: it is not released yet. */
-  readonly sendAt: number | null
+  readonly sendAt: number
   readonly refusal: string | null
   readonly bumpWanted: boolean
-  readonly outcome: 'confirmed' | 'reverted' | 'displaced' | 'impossible' | null
 }
 
 export interface EntryRow {
@@ -196,7 +194,7 @@ export class Tables {
   readonly events = this.#table<EventRow>()
   readonly withdrawals = this.#table<Withdrawal & { mac: Uint8Array }>()
   readonly signed = this.#table<SignedRow>()
-  /** The line that pays a withdrawal. */
+  /** The replacement set that pays a withdrawal. */
   readonly payouts = this.#table<string>()
   readonly coins = this.#table<CoinRow>()
   readonly feeRates = this.#table<{ rate: bigint; priorityRate: bigint }>()
@@ -308,6 +306,10 @@ export async function run<Result>(db: Queryable, statement: (tables: Tables) => 
   return (db as Database).transaction(async () => statement(tables))
 }
 
+/** A replacement set. */
+export const membersOf = (tables: Tables, line: string): SignedRow[] =>
+  [...tables.signed.values()].filter((row) => row.line === line)
+
 export const hex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 
@@ -316,4 +318,10 @@ export function existing<Row>(table: Table<Row>, key: string): Row {
   const row = table.get(key)
   if (row === undefined) throw new Error(`no row ${key}`)
   return row
+}
+
+/** Asked for, not refused, and nothing is signed for it. */
+export const isWaiting = (tables: Tables, id: string): boolean => {
+  const row = tables.withdrawals.get(id)
+  return row?.status === 'requested' && row.refusedReason === null && !tables.payouts.has(id)
 }

@@ -32,3 +32,9 @@ export const currentWallets: typeof real.currentWallets = (db) =>
 export const publishWallet: typeof real.publishWallet = async () => {
   throw new Error('a simulated gateway has its wallets from the beginning')
 }
+
+export const raiseNextChange: typeof real.raiseNextChange = (tx, _chain, series, next) =>
+  run(tx, (tables) => {
+    const before = tables.nextChange.get(series) ?? 1n
+    tables.nextChange.set(series, next > before ? next : before)
+  })

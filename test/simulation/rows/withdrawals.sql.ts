@@ -1,6 +1,6 @@
 import type { Withdrawal } from '../../../src/withdrawals/withdrawal.ts'
 import type * as real from '../../../src/withdrawals/withdrawals.sql.ts'
-import { existing, run, Violation } from './tables.ts'
+import { existing, isWaiting, run, Violation } from './tables.ts'
 
 export const insertWithdrawal: typeof real.insertWithdrawal = (tx, request, mac) =>
   run(tx, (tables) => {
@@ -82,3 +82,17 @@ export const updateWithdrawal: typeof real.updateWithdrawal = (tx, of, { status,
 
 /** No call reverts on the simulated chain. */
 export const hasReverted: typeof real.hasReverted = async () => false
+
+export const markRefused: typeof real.markRefused = (db, { id }, reason) =>
+  run(db, (tables) => {
+    if (isWaiting(tables, id))
+      tables.withdrawals.set(id, { ...existing(tables.withdrawals, id), refusedReason: reason })
+  })
+
+export const lockByIds: typeof real.lockByIds = (tx, wanted) =>
+  run(tx, (tables) =>
+    wanted.flatMap(({ id }) => {
+      const row = tables.withdrawals.get(id)
+      return row ? [row] : []
+    }),
+  )

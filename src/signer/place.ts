@@ -1,0 +1,158 @@
+/**
+ * Placing: the rows of a journaled transaction enter the database in one transaction, or never. Its bytes follow when it
+ * is released, and it is released once the journal says that it was placed: so what the journal does not know as placed
+ * was never sent, and nobody, not even the database's owner, has seen the bytes of what is void. All of it can be repeated
+ * after any crash and any lost answer.
+ */
+import { crashPoint } from '../core/crash-point.ts'
+import { invariant } from '../core/errors.ts'
+import type { AccountId, WithdrawalId } from '../core/ids.ts'
+import { type Database, sqlState, type Tx } from '../db/database.ts'
+import { raiseAlert } from '../ledger/alerts.sql.ts'
+import {
+  advanceBatch,
+  advanceSweep,
+  expectChange,
+  insertPayouts,
+  insertSigned,
+  isKnown,
+  lockOpenSet,
+  type PaidWithdrawal,
+  reserveCoins,
+  Taken,
+  takeDeployment,
+  takeNonce,
+} from '../treasury/place-signed.sql.ts'
+import {
+  listNotKnownAsPaid,
+  raiseUsedNonce,
+  restoreBatch,
+  restoreDeployment,
+  restoreSweep,
+  searchFromView,
+  takeCoinsBack,
+} from '../treasury/restore-signed.sql.ts'
+import { opensSet, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
+import { raiseNextChange } from '../wallets/wallets.sql.ts'
+import { lockByIds } from '../withdrawals/withdrawals.sql.ts'
+
+/** `taken`: what it needs was given to another transaction, or what it pays is no longer payable. */
+export type Placing = 'placed' | 'taken'
+
+/** Where change of a placed transaction goes. */
+export interface ChangePlace {
+  readonly series: string
+  readonly script: Uint8Array
+}
+
+/**
+ * Locks, in this order: the withdrawals it pays by their keys, its replacement set, its nonce, its coins. Whoever signs for
+ * the same withdrawals waits at the first of them and finds them taken.
+ */
+export async function place(db: Database, entry: SignedEntry, change: ChangePlace | null): Promise<Placing> {
+  try {
+    return await db.transaction((tx) => placeIn(tx, entry, change), {
+      ifCommitted: async (after) => ((await isKnown(after, entry.chain, entry.txid)) ? 'placed' : undefined),
+    })
+  } catch (error) {
+    if (isTaken(error)) return 'taken'
+    throw error
+  }
+}
+
+/** Whether an error says that what a replacement set needs is another one's. */
+const isTaken = (error: unknown): boolean => error instanceof Taken || sqlState(error) === UNIQUE_VIOLATION
+
+const UNIQUE_VIOLATION = '23505'
+
+const paidOf = (entry: SignedEntry): PaidWithdrawal[] =>
+  paidBy(entry).map((name) => {
+    const [accountId, id] = name.split('/')
+    return { accountId: accountId as AccountId, id: id as WithdrawalId }
+  })
+
+async function placeIn(tx: Tx, entry: SignedEntry, change: ChangePlace | null): Promise<Placing> {
+  const paid = paidOf(entry)
+  const found = await lockByIds(tx, paid)
+  if (await isKnown(tx, entry.chain, entry.txid)) return 'placed'
+  if (opensSet(entry)) {
+    const payable = found.filter(
+      ({ status, refusedReason }) => status === 'requested' && refusedReason === null,
+    )
+    if (payable.length !== paid.length) throw new Taken()
+    if (entry.purpose !== 'outputs') await takeNonce(tx, entry)
+  }
+  // A bump pays what its set pays, in a restored database too that has forgotten some of it.
+  else await lockOpenSet(tx, entry)
+  await insertSigned(tx, entry, 'placed')
+  if (opensSet(entry)) await insertPayouts(tx, entry, paid)
+  if (entry.purpose === 'outputs') await reserveCoins(tx, entry)
+  else if (opensSet(entry)) await advance(tx, entry)
+  await noteChange(tx, entry, change)
+  crashPoint('signer:placing')
+  return 'placed'
+}
+
+async function advance(tx: Tx, entry: SignedEntry): Promise<void> {
+  if (entry.purpose === 'gas' || entry.purpose === 'sweep') await advanceSweep(tx, entry)
+  if (entry.purpose === 'batch') await advanceBatch(tx, entry)
+  if (entry.purpose === 'deploy') await takeDeployment(tx, entry)
+}
+
+async function noteChange(tx: Tx, entry: SignedEntry, place: ChangePlace | null): Promise<void> {
+  if (entry.purpose !== 'outputs' || !entry.change || !place) return
+  await expectChange(tx, entry, entry.change, place.script)
+  await raiseNextChange(tx, entry.chain, place.series, BigInt(entry.change.position) + 1n)
+}
+
+/**
+ * Puts back a replacement set, or what is missing of one, that the journal knows as sent and the database does not: it was
+ * restored from a backup, or tampered with. The chain may have taken it long ago, so neither spent coins nor used nonces
+ * speak against it; something else that was signed for the same withdrawals, coins or nonce does.
+ *
+ * @returns False when it cannot be put back.
+ */
+export async function restoreSet(
+  db: Database,
+  entries: readonly SignedEntry[],
+  changeOf: (entry: SignedEntry) => ChangePlace | null,
+): Promise<boolean> {
+  const [opening] = entries
+  invariant(opening && opensSet(opening), 'a replacement set begins with the transaction that names it')
+  try {
+    await db.transaction((tx) => restoreIn(tx, opening, entries, changeOf))
+    return true
+  } catch (error) {
+    if (isTaken(error)) return false
+    throw error
+  }
+}
+
+async function restoreIn(
+  tx: Tx,
+  opening: SignedEntry,
+  entries: readonly SignedEntry[],
+  changeOf: (entry: SignedEntry) => ChangePlace | null,
+): Promise<void> {
+  // Withdrawals of its batch that were requested after the backup are gone: the proof of the books shows what they took.
+  const paid = (await lockByIds(tx, paidOf(opening))).filter(({ status }) => status === 'requested')
+  if (opening.purpose !== 'outputs') await raiseUsedNonce(tx, opening)
+  for (const entry of entries) {
+    await insertSigned(tx, entry, 'recovered')
+    if (entry.purpose === 'outputs') await takeCoinsBack(tx, entry)
+    await searchFromView(tx, entry.chain, entry.txid)
+    await noteChange(tx, entry, changeOf(entry))
+  }
+  await insertPayouts(tx, opening, await listNotKnownAsPaid(tx, opening, paid))
+  if (opening.purpose === 'gas' || opening.purpose === 'sweep') await restoreSweep(tx, opening)
+  if (opening.purpose === 'batch') await restoreBatch(tx, opening)
+  if (opening.purpose === 'deploy') await restoreDeployment(tx, opening)
+  // What was sent and forgotten is for the operator to look at, whatever becomes of it.
+  const { chain, line } = opening
+  await raiseAlert(tx, {
+    kind: 'signed_transaction_restored',
+    accountId: null,
+    subject: `${chain}:${line}`,
+    message: `the database had lost the signed transaction ${line} of ${chain}; the signer put it back from its journal`,
+  })
+}

@@ -1,0 +1,188 @@
+/** Rows of what the signer signed: written before anything is sent, given their bytes when the journal knows of it. */
+import type { ChainName } from '../core/assets.ts'
+import type { AccountId, WithdrawalId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import type {
+  BatchEntry,
+  Change,
+  DeployEntry,
+  OutputsEntry,
+  SignedEntry,
+  SweepEntry,
+} from './signed-entry.ts'
+import { openSql } from './signed-transaction.ts'
+
+/** What a replacement set needs is another one's. */
+export class Taken extends Error {
+  override readonly name = 'Taken'
+}
+
+export interface PaidWithdrawal {
+  readonly accountId: AccountId
+  readonly id: WithdrawalId
+}
+
+export async function isKnown(db: Queryable, chain: ChainName, txid: string): Promise<boolean> {
+  const { rowCount } = await db.query('select from signed_transactions where chain = $1 and txid = $2', [
+    chain,
+    txid,
+  ])
+  return rowCount > 0
+}
+
+/** Without its bytes, and not to be sent yet. What is there already stays as it is. */
+export async function insertSigned(
+  tx: Tx,
+  entry: SignedEntry,
+  status: 'placed' | 'recovered',
+): Promise<void> {
+  const { sender, nonce } = entry.purpose === 'outputs' ? { sender: null, nonce: null } : entry
+  await tx.query(
+    `insert into signed_transactions (chain, txid, line, kind, status, asset, value_atoms, sender, nonce, fee_atoms, fee_rate,
+       created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp())
+     on conflict (chain, txid) do nothing`,
+    [
+      entry.chain,
+      entry.txid,
+      entry.line,
+      entry.kind,
+      status,
+      entry.asset,
+      entry.valueAtoms,
+      sender,
+      nonce,
+      entry.feeAtoms,
+      entry.feeRate,
+    ],
+  )
+}
+
+/** Gives the bytes of a placed transaction to the worker. To be called only when the journal knows it as placed. */
+export async function release(
+  db: Queryable,
+  { chain, txid, raw }: Pick<SignedEntry, 'chain' | 'txid' | 'raw'>,
+): Promise<void> {
+  await db.query(
+    `update signed_transactions set status = 'released', raw = $3, send_at = now()
+     where chain = $1 and txid = $2 and status in ('placed', 'recovered')`,
+    [chain, txid, raw],
+  )
+}
+
+/** Not given to the worker: by a signer that died before it did, by another one at this moment, or forgotten. */
+export async function listUnreleased(db: Queryable): Promise<{ chain: ChainName; txid: string }[]> {
+  const { rows } = await db.query<{ chain: ChainName; txid: string }>(
+    `select chain, txid from signed_transactions where status in ('placed', 'recovered')`,
+  )
+  return rows
+}
+
+/**
+ * A bump joins a replacement set of which no transaction is in a block, and ends the wish for it. Locks the set in the order
+ * of its txids.
+ */
+export async function lockOpenSet(tx: Tx, { chain, line }: SignedEntry): Promise<void> {
+  const { rows } = await tx.query<{ is_open: boolean }>(
+    `select ${openSql('t')} and block_height is null as is_open from signed_transactions t
+     where chain = $1 and line = $2 order by txid for update`,
+    [chain, line],
+  )
+  if (rows.length === 0 || rows.some((row) => !row.is_open)) throw new Taken()
+  await tx.query('update signed_transactions set bump_wanted = false where chain = $1 and line = $2', [
+    chain,
+    line,
+  ])
+}
+
+/** Nonces are used in their order, each by one replacement set. */
+export async function takeNonce(
+  tx: Tx,
+  { chain, sender, nonce }: { readonly chain: ChainName; readonly sender: string; readonly nonce: string },
+): Promise<void> {
+  const { rowCount } = await tx.query(
+    'update nonces set next = next + 1 where chain = $1 and sender = $2 and next = $3',
+    [chain, sender, nonce],
+  )
+  if (rowCount !== 1) throw new Taken()
+}
+
+/** From now on this set pays them, and no other ever does. */
+export async function insertPayouts(
+  tx: Tx,
+  { chain, line }: Pick<SignedEntry, 'chain' | 'line'>,
+  paid: readonly PaidWithdrawal[],
+): Promise<void> {
+  if (paid.length === 0) return
+  await tx.query(
+    `insert into signed_payouts (account_id, withdrawal_id, chain, line)
+     select account_id, id, $3, $4 from unnest($1::uuid[], $2::uuid[]) as paid (account_id, id)`,
+    [paid.map(({ accountId }) => accountId), paid.map(({ id }) => id), chain, line],
+  )
+}
+
+/** Coins are free, or belong to this set already; spent ones are gone. Locks them in the order of their places. */
+export async function reserveCoins(tx: Tx, { chain, txid, line, spends }: OutputsEntry): Promise<void> {
+  if (spends.length === 0) return
+  const { rowCount } = await tx.query(
+    `with wanted as (
+       select c.chain, c.txid, c.output_index from coins c
+       join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
+       where c.chain = $1 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $2)
+       order by c.txid, c.output_index for update of c
+     )
+     update coins set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5) from wanted
+     where coins.chain = wanted.chain and coins.txid = wanted.txid and coins.output_index = wanted.output_index`,
+    [chain, line, spends.map((coin) => coin.txid), spends.map((coin) => coin.index), txid],
+  )
+  if (rowCount !== spends.length) throw new Taken()
+}
+
+/** The change is known before any block shows it; it is spendable once one does. */
+export async function expectChange(
+  tx: Tx,
+  { chain, txid }: OutputsEntry,
+  change: Change,
+  script: Uint8Array,
+): Promise<void> {
+  await tx.query(
+    `insert into coins (chain, txid, output_index, lookup, atoms) values ($1, $2, $3, $4, $5)
+     on conflict do nothing`,
+    [chain, txid, change.index, script, change.atoms],
+  )
+}
+
+/** A sweep is funded once, and swept once. */
+export async function advanceSweep(tx: Tx, { chain, kind, line, sweep }: SweepEntry): Promise<void> {
+  const { rowCount } = await tx.query(
+    kind === 'gas'
+      ? `update sweeps set status = 'funding', gas_line = $3 where chain = $1 and id = $2 and status = 'planned'`
+      : `update sweeps set status = 'sweeping', line = $3 where chain = $1 and id = $2 and status in ('planned', 'funded')`,
+    [chain, sweep, line],
+  )
+  if (rowCount !== 1) throw new Taken()
+}
+
+/** Each of its sweeps is swept once, and each authorisation uses the nonce of its address, as the chain will. */
+export async function advanceBatch(tx: Tx, { chain, line, batch }: BatchEntry): Promise<void> {
+  const { sweeps, authorities } = batch
+  const { rowCount: advanced } = await tx.query(
+    `update sweeps set status = 'sweeping', line = $3
+     where chain = $1 and id = any($2::uuid[]) and status = 'planned' and way = 'batch'`,
+    [chain, sweeps, line],
+  )
+  const { rowCount: used } = await tx.query(
+    `update nonces n set next = n.next + 1 from unnest($2::text[], $3::bigint[]) as authority (address, nonce)
+     where n.chain = $1 and n.sender = authority.address and n.next = authority.nonce`,
+    [chain, authorities.map(({ address }) => address), authorities.map(({ nonce }) => nonce)],
+  )
+  if (advanced !== sweeps.length || used !== authorities.length) throw new Taken()
+}
+
+export async function takeDeployment(tx: Tx, { chain, line, deploys }: DeployEntry): Promise<void> {
+  const { rowCount } = await tx.query(
+    'update sweep_delegates set line = $3 where chain = $1 and address = $2 and line is null',
+    [chain, deploys, line],
+  )
+  if (rowCount !== 1) throw new Taken()
+}

@@ -1,0 +1,151 @@
+/** What the signer's journal knows as sent and the database has forgotten, put back. */
+import type { ChainName } from '../core/assets.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import { Taken } from './place-signed.sql.ts'
+import type { BatchEntry, DeployEntry, OutputsEntry, SignedEntry, SweepEntry } from './signed-entry.ts'
+
+/** Those of the transactions that the database does not know. */
+export async function listUnknown(
+  db: Queryable,
+  chain: ChainName,
+  txids: readonly string[],
+): Promise<string[]> {
+  const { rows } = await db.query<{ txid: string }>(
+    `select txid from unnest($2::text[]) with ordinality as wanted (txid, number)
+     where not exists (select from signed_transactions s where s.chain = $1 and s.txid = wanted.txid) order by number`,
+    [chain, txids],
+  )
+  return rows.map((row) => row.txid)
+}
+
+/** Of replacement sets as the journal knows them, those whose first transaction the database knows and not all others. */
+export async function listForgotten<Members extends readonly (readonly [ChainName, string])[]>(
+  db: Queryable,
+  sets: readonly Members[],
+): Promise<Members[]> {
+  const members = sets.flatMap((set, index) =>
+    set.map(([chain, txid], place) => ({ index, place, chain, txid })),
+  )
+  const { rows } = await db.query<{ index: number }>(
+    `select m.index from unnest($1::integer[], $2::integer[], $3::text[], $4::text[]) as m (index, place, chain, txid)
+     left join signed_transactions t on t.chain = m.chain and t.txid = m.txid
+     group by m.index
+     having bool_or(t.txid is null) and bool_or(t.txid is not null and m.place = 0)`,
+    [
+      members.map(({ index }) => index),
+      members.map(({ place }) => place),
+      members.map(({ chain }) => chain),
+      members.map(({ txid }) => txid),
+    ],
+  )
+  return rows.flatMap(({ index }) => sets.slice(index, index + 1))
+}
+
+/** Where no row is, the chain has to be asked what else was sent before anything new is signed. */
+export async function raiseUsedNonce(
+  tx: Tx,
+  { chain, sender, nonce }: { readonly chain: ChainName; readonly sender: string; readonly nonce: string },
+): Promise<void> {
+  await tx.query('update nonces set next = greatest(next, $3::bigint + 1) where chain = $1 and sender = $2', [
+    chain,
+    sender,
+    nonce,
+  ])
+}
+
+/** Its coins, spent ones too: the chain may have taken it long ago. Another set's are not given to it. */
+export async function takeCoinsBack(tx: Tx, { chain, txid, line, spends }: OutputsEntry): Promise<void> {
+  const places = [spends.map((coin) => coin.txid), spends.map((coin) => coin.index)] as const
+  const { rowCount: taken } = await tx.query(
+    `select from coins c join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
+     where c.chain = $1 and c.reserved_by <> $2 limit 1`,
+    [chain, line, ...places],
+  )
+  if (taken > 0) throw new Taken()
+  await tx.query(
+    `update coins c set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5)
+     from unnest($3::text[], $4::integer[]) as spent (txid, output_index)
+     where c.chain = $1 and c.txid = spent.txid and c.output_index = spent.output_index`,
+    [chain, line, ...places, txid],
+  )
+}
+
+/** Blocks up to our view hold it where they spend its coins, or do not hold it. */
+export async function searchFromView(tx: Tx, chain: ChainName, txid: string): Promise<void> {
+  await tx.query(
+    `update signed_transactions t set since_height = coalesce(
+       (select min(c.spent_height) from coins c where c.chain = $1 and c.spent_by = $2), v.tip_height)
+     from chains v where v.chain = $1 and t.chain = $1 and t.txid = $2`,
+    [chain, txid],
+  )
+}
+
+/** Those of the withdrawals that the set is not known to pay yet. */
+export async function listNotKnownAsPaid<Paid extends { accountId: string; id: string }>(
+  tx: Tx,
+  { chain, line }: Pick<SignedEntry, 'chain' | 'line'>,
+  paid: readonly Paid[],
+): Promise<Paid[]> {
+  const { rows } = await tx.query<{ id: string }>(
+    `select withdrawal_id as id from signed_payouts where chain = $1 and line = $2`,
+    [chain, line],
+  )
+  const known = new Set(rows.map(({ id }) => id))
+  return paid.filter(({ id }) => !known.has(id))
+}
+
+/**
+ * What the set was signed for besides payouts. A sweep that was planned after the backup is known by its own transaction; of
+ * a batch or of gas nothing more is needed than that they are ours: what they moved is read from their blocks.
+ */
+export async function restoreSweep(tx: Tx, opening: SweepEntry): Promise<void> {
+  const { chain, line, sweep, sender, asset, valueAtoms } = opening
+  if (opening.purpose === 'gas') {
+    await tx.query(
+      `update sweeps set status = 'funding', gas_line = $3 where chain = $1 and id = $2 and status = 'planned'`,
+      [chain, sweep, line],
+    )
+    return
+  }
+  // The worker may have planned another already. What that was to take is free again: the set may have moved less.
+  await tx.query(
+    `with gone as (
+       delete from sweeps where chain = $1 and address = $2 and id <> $3 and status = 'planned' returning address, asset
+     ), gas as (
+       update gas_funding g set collected = false from gone
+       where g.chain = $1 and g.address = gone.address and gone.asset = 'ETH' and g.collected
+     )
+     update deposits d set swept = false from gone
+     where d.chain = $1 and d.address = gone.address and d.asset = gone.asset and d.swept`,
+    [chain, sender, sweep],
+  )
+  await tx.query(
+    `insert into sweeps (chain, id, address, series, position, asset, atoms, status, line)
+     select a.chain, $3, a.address, a.series, a.position, $4, $5, 'sweeping', $6
+     from addresses a where a.chain = $1 and a.lookup = decode(substr($2, 3), 'hex')
+     on conflict (chain, id) do update set status = 'sweeping', line = excluded.line
+       where sweeps.status in ('planned', 'funding', 'funded')`,
+    [chain, sender, sweep, asset, valueAtoms, line],
+  )
+}
+
+export async function restoreBatch(tx: Tx, { chain, line, batch }: BatchEntry): Promise<void> {
+  await tx.query(
+    `update sweeps set status = 'sweeping', line = $3 where chain = $1 and id = any($2::uuid[]) and status = 'planned'`,
+    [chain, batch.sweeps, line],
+  )
+  await tx.query(
+    `insert into nonces as n (chain, sender, next)
+     select $1, address, nonce + 1 from unnest($2::text[], $3::bigint[]) as authority (address, nonce)
+     on conflict (chain, sender) do update set next = greatest(n.next, excluded.next)`,
+    [chain, batch.authorities.map(({ address }) => address), batch.authorities.map((of) => of.nonce)],
+  )
+}
+
+export async function restoreDeployment(tx: Tx, { chain, line, deploys }: DeployEntry): Promise<void> {
+  await tx.query(
+    `insert into sweep_delegates (chain, address, line) values ($1, $2, $3)
+     on conflict (chain, address) do update set line = excluded.line`,
+    [chain, deploys, line],
+  )
+}

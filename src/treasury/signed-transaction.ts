@@ -1,0 +1,120 @@
+/**
+ * A signed transaction of ours: where it is, and what can befall it there. One that opens a replacement set is joined by its
+ * fee bumps; of a set only one can ever enter the chain, its children aside.
+ */
+
+export const SIGNED_KINDS = ['payout', 'replacement', 'child', 'gas', 'sweep', 'batch', 'deploy'] as const
+export type SignedKind = (typeof SIGNED_KINDS)[number]
+
+export const SIGNED_STATUSES = [
+  /** Its rows are there, its bytes are not: the signer's journal is to know of it first. Never sent. */
+  'placed',
+  /** Its bytes may go out. Whether a node has it is not known. */
+  'released',
+  /** A node took it. */
+  'sent',
+  /** The node refused it when it was sent last. */
+  'refused',
+  /** Sent before the database lost it, or found in the chain; followed, and sent only when the signer releases its bytes. */
+  'recovered',
+  /** A block holds it, not deep enough yet. */
+  'mined',
+  /** The same, and its call reverted: it cost its fee and moved nothing. */
+  'mined_reverted',
+  /** Deep enough in the chain, and booked. */
+  'confirmed',
+  /** Deep enough in the chain with its call reverted, and booked. */
+  'reverted',
+  /** Another one of its replacement set settled. */
+  'displaced',
+  /** What it spends is gone, or its nonce is used: it can never enter the chain. */
+  'impossible',
+] as const
+export type SignedStatus = (typeof SIGNED_STATUSES)[number]
+
+export const SIGNED_TRIGGERS = [
+  /** The journal knows it as placed: here are its bytes. */
+  'released',
+  /** A node, or a block, has it. */
+  'sent',
+  /** A node said no. */
+  'refused',
+  /** A block holds it. */
+  'mined',
+  /** A block holds it, and its call reverted. */
+  'mined_reverted',
+  /** Its block is deep enough. */
+  'settled',
+  /** A reorganisation took its block, or that of what had displaced it: it is sent again. */
+  'reorganised',
+  /** The same, where its bytes are not here. */
+  'reorganised_without_bytes',
+  /** Another one of its replacement set settled. */
+  'displaced',
+  /** What it spends was spent by others, or its nonce was used. */
+  'impossible',
+] as const
+export type SignedTrigger = (typeof SIGNED_TRIGGERS)[number]
+
+type Transitions = Readonly<Record<SignedStatus, Partial<Record<SignedTrigger, SignedStatus>>>>
+
+const MAY_BE_MINED = {
+  mined: 'mined',
+  mined_reverted: 'mined_reverted',
+  displaced: 'displaced',
+  impossible: 'impossible',
+} as const
+/** What a node answered is heard late: it changes nothing about what the chain told since. */
+const heardLate = <Status extends SignedStatus>(status: Status) =>
+  ({ sent: status, refused: status }) as const
+const TAKEN_BACK = { reorganised: 'released', reorganised_without_bytes: 'recovered' } as const
+
+const TRANSITIONS: Transitions = {
+  placed: { released: 'released', displaced: 'displaced', impossible: 'impossible' },
+  released: { ...MAY_BE_MINED, sent: 'sent', refused: 'refused' },
+  sent: { ...MAY_BE_MINED, sent: 'sent', refused: 'refused' },
+  refused: { ...MAY_BE_MINED, sent: 'sent', refused: 'refused' },
+  recovered: { ...MAY_BE_MINED, ...heardLate('recovered'), released: 'released' },
+  mined: {
+    ...heardLate('mined'),
+    ...TAKEN_BACK,
+    mined: 'mined',
+    mined_reverted: 'mined_reverted',
+    settled: 'confirmed',
+    // Its block went with a reorganisation that nobody looked at before its rival settled.
+    displaced: 'displaced',
+  },
+  mined_reverted: {
+    ...heardLate('mined_reverted'),
+    ...TAKEN_BACK,
+    mined: 'mined',
+    mined_reverted: 'mined_reverted',
+    settled: 'reverted',
+    displaced: 'displaced',
+  },
+  confirmed: { ...heardLate('confirmed'), ...TAKEN_BACK },
+  reverted: { ...heardLate('reverted'), ...TAKEN_BACK },
+  displaced: { ...heardLate('displaced'), ...TAKEN_BACK },
+  impossible: heardLate('impossible'),
+}
+
+/** What a signed transaction becomes; null when the trigger can not befall it in this state. */
+export const signedStatusAfter = (status: SignedStatus, trigger: SignedTrigger): SignedStatus | null =>
+  TRANSITIONS[status][trigger] ?? null
+
+/** Nothing can be done about these any more, unless a reorganisation does it. */
+const ENDS: readonly SignedStatus[] = ['confirmed', 'reverted', 'displaced', 'impossible']
+
+/** It may still enter the chain, or its block may still go. */
+export const isOpen = (status: SignedStatus): boolean => !ENDS.includes(status)
+
+/** SQL for {@link isOpen} of an alias. The index of open ones stands on these very words. */
+export const openSql = (alias: string): string =>
+  `${alias}.status not in (${ENDS.map((status) => `'${status}'`).join(', ')})`
+
+/** It is in a block, and moved nothing. */
+export const hasReverted = (status: SignedStatus): boolean =>
+  status === 'mined_reverted' || status === 'reverted'
+
+/** SQL for {@link hasReverted} of an alias. */
+export const revertedSql = (alias: string): string => `${alias}.status in ('mined_reverted', 'reverted')`

@@ -1,0 +1,62 @@
+import type * as real from '../../../src/treasury/impossible.sql.ts'
+import { isOpen } from '../../../src/treasury/signed-transaction.ts'
+import { existing, membersOf, run } from './tables.ts'
+
+export const listImpossible: typeof real.listImpossible = (db, chain, depth) =>
+  run(db, (tables) => {
+    const height = existing(tables.chains, chain).tipHeight - depth + 1
+    const lines = new Set<string>()
+    for (const coin of tables.coins.values()) {
+      const { reservedBy, spentBy, spentHeight, txid, index, blockHeight } = coin
+      if (reservedBy === null || reservedBy !== coin.reservedFirstBy) continue
+      const chosenFor = tables.signed.get(reservedBy)
+      if (!chosenFor || !isOpen(chosenFor.status)) continue
+      const isSpent =
+        spentBy !== null &&
+        spentHeight !== null &&
+        spentHeight <= height &&
+        tables.signed.get(spentBy)?.line !== reservedBy
+      const deposit = tables.deposits.get(`${txid}:${index}`)
+      const isReplaced =
+        blockHeight === null &&
+        deposit?.replacedHeight !== null &&
+        deposit?.replacedHeight !== undefined &&
+        deposit.replacedHeight <= height
+      const maker = tables.signed.get(txid)
+      const isUnmade =
+        blockHeight === null &&
+        (maker?.status === 'impossible' ||
+          (maker?.status === 'displaced' &&
+            membersOf(tables, maker.line).some(
+              (member) =>
+                member.status === 'confirmed' && member.blockHeight !== null && member.blockHeight <= height,
+            )))
+      if (isSpent || isReplaced || isUnmade) lines.add(reservedBy)
+    }
+    return [...lines]
+  })
+
+export const releaseCoins: typeof real.releaseCoins = (tx, _chain, line) =>
+  run(tx, (tables) => {
+    for (const coin of [...tables.coins.values()])
+      if (coin.reservedBy === line)
+        tables.coins.set(`${coin.txid}:${coin.index}`, { ...coin, reservedBy: null, reservedFirstBy: null })
+  })
+
+export const releaseAddedCoins: typeof real.releaseAddedCoins = (tx, _chain, mined) =>
+  run(tx, (tables) => {
+    const { createdAt } = existing(tables.signed, mined.txid)
+    const later = new Set(
+      membersOf(tables, mined.line)
+        .filter((row) => row.createdAt > createdAt && row.status === 'displaced')
+        .map(({ txid }) => txid),
+    )
+    for (const coin of [...tables.coins.values()])
+      if (
+        coin.reservedBy === mined.line &&
+        coin.reservedFirstBy !== null &&
+        later.has(coin.reservedFirstBy) &&
+        coin.spentBy === null
+      )
+        tables.coins.set(`${coin.txid}:${coin.index}`, { ...coin, reservedBy: null, reservedFirstBy: null })
+  })

@@ -1,0 +1,114 @@
+import type * as real from '../../../src/treasury/place-signed.sql.ts'
+import { isOpen } from '../../../src/treasury/signed-transaction.ts'
+import { existing, membersOf, run, Violation } from './tables.ts'
+
+export class Taken extends Error {
+  override readonly name = 'Taken'
+}
+
+export const isKnown: typeof real.isKnown = (db, _chain, txid) => run(db, (tables) => tables.signed.has(txid))
+
+export const insertSigned: typeof real.insertSigned = (tx, entry, status) =>
+  run(tx, (tables) => {
+    const { chain, txid, line, kind, asset } = entry
+    if (tables.signed.has(txid)) return
+    const { sender, nonce } = entry.purpose === 'outputs' ? { sender: null, nonce: null } : entry
+    if (line === txid && sender !== null)
+      for (const row of tables.signed.values())
+        if (row.txid === row.line && row.sender === sender && row.nonce === BigInt(nonce))
+          throw new Violation('23505', `${row.txid} uses nonce ${nonce}`)
+    tables.signed.set(txid, {
+      chain,
+      txid,
+      line,
+      kind,
+      status,
+      raw: '',
+      sender,
+      nonce: nonce === null ? null : BigInt(nonce),
+      asset,
+      valueAtoms: BigInt(entry.valueAtoms),
+      feeAtoms: BigInt(entry.feeAtoms),
+      feeRate: BigInt(entry.feeRate),
+      createdAt: tables.nowMs(),
+      sendAt: tables.nowMs(),
+      sentAt: null,
+      sinceHeight: null,
+      refusal: null,
+      blockHeight: null,
+      blockHash: null,
+      paidFeeAtoms: null,
+      bookedFeeAtoms: 0n,
+      feeBookings: 0,
+      bumpWanted: false,
+    })
+  })
+
+export const release: typeof real.release = (db, { txid, raw }) =>
+  run(db, (tables) => {
+    const row = existing(tables.signed, txid)
+    if (row.status === 'placed' || row.status === 'recovered')
+      tables.signed.set(txid, { ...row, raw, status: 'released', sendAt: tables.nowMs() })
+  })
+
+export const listUnreleased: typeof real.listUnreleased = (db) =>
+  run(db, (tables) =>
+    [...tables.signed.values()]
+      .filter(({ status }) => status === 'placed' || status === 'recovered')
+      .map(({ chain, txid }) => ({ chain, txid })),
+  )
+
+export const lockOpenSet: typeof real.lockOpenSet = (tx, { line }) =>
+  run(tx, (tables) => {
+    const members = membersOf(tables, line)
+    if (members.length === 0 || members.some((row) => !isOpen(row.status) || row.blockHeight !== null))
+      throw new Taken()
+    for (const row of members) tables.signed.set(row.txid, { ...row, bumpWanted: false })
+  })
+
+export const takeNonce: typeof real.takeNonce = (tx, { sender, nonce }) =>
+  run(tx, (tables) => {
+    if (tables.nonces.get(sender) !== BigInt(nonce)) throw new Taken()
+    tables.nonces.set(sender, BigInt(nonce) + 1n)
+  })
+
+export const insertPayouts: typeof real.insertPayouts = (tx, { line }, paid) =>
+  run(tx, (tables) => {
+    for (const { id } of paid) {
+      if (tables.payouts.has(id) && tables.mutation !== 'payout-key-not-unique')
+        throw new Violation('23505', `${id} is paid by ${tables.payouts.get(id)}`)
+      tables.payouts.set(id, line)
+    }
+  })
+
+export const reserveCoins: typeof real.reserveCoins = (tx, { txid, line, spends }) =>
+  run(tx, (tables) => {
+    for (const { txid: spent, index } of spends) {
+      const coin = tables.coins.get(`${spent}:${index}`)
+      const isFree = coin && coin.spentBy === null && (coin.reservedBy === null || coin.reservedBy === line)
+      if (!isFree) throw new Taken()
+      tables.coins.set(`${spent}:${index}`, {
+        ...coin,
+        reservedBy: line,
+        reservedFirstBy: coin.reservedFirstBy ?? txid,
+      })
+    }
+  })
+
+export const expectChange: typeof real.expectChange = (tx, { chain, txid }, change, script) =>
+  run(tx, (tables) => {
+    const key = `${txid}:${change.index}`
+    if (tables.coins.has(key)) return
+    tables.coins.set(key, {
+      chain,
+      txid,
+      index: change.index,
+      lookup: script,
+      atoms: BigInt(change.atoms),
+      blockHeight: null,
+      spentBy: null,
+      spentHeight: null,
+      reservedBy: null,
+      reservedFirstBy: null,
+    })
+  })
