@@ -46,6 +46,8 @@ interface Send {
   readonly to?: string
   readonly value?: bigint
   readonly data?: Hex
+  /** The account's next one unless told. */
+  readonly nonce?: number
 }
 
 export interface Anvil {
@@ -160,9 +162,10 @@ async function launchAnvil(options: AnvilOptions = {}): Promise<Anvil> {
     async tipHash() {
       return (await rpc<{ hash: Hex }>('eth_getBlockByNumber', ['latest', false])).hash
     },
-    send({ from = accounts[0], to, value = 0n, data }) {
+    send({ from = accounts[0], to, value = 0n, data, nonce }) {
+      const number = nonce === undefined ? {} : { nonce: `0x${nonce.toString(16)}` }
       return rpc('eth_sendTransaction', [
-        { from, to, data, value: `0x${value.toString(16)}`, gas: `0x${GAS.toString(16)}` },
+        { from, to, data, value: `0x${value.toString(16)}`, gas: `0x${GAS.toString(16)}`, ...number },
       ])
     },
     call(to, functionName, callArgs, transaction = {}) {

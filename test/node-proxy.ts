@@ -9,6 +9,8 @@ export interface NodeProxy {
   /** From now on the node receives calls of this method, and its answers reach nobody: the connection breaks off. */
   loseAnswersTo(method: string): void
   answerAgain(): void
+  /** From now on the node is slow: its answers to calls of this method come so much later. */
+  delayAnswersTo(method: string, ms: number): void
   /** How many answers were lost so far. */
   readonly lost: number
 }
@@ -27,6 +29,7 @@ export async function startNodeProxy(
   const node = new URL(nodeUrl)
   let losing: string | null = null
   let lost = 0
+  const delaysMs = new Map<string, number>()
   const agent = new http.Agent({ keepAlive: false })
 
   const server = http.createServer((request, response) => {
@@ -42,8 +45,11 @@ export async function startNodeProxy(
               request.socket.destroy()
               return
             }
-            response.writeHead(answer.statusCode ?? 500, { 'content-type': 'application/json' })
-            response.end(rewritten(text, calls, change))
+            const delayMs = Math.max(0, ...calls.map(({ method }) => delaysMs.get(method) ?? 0))
+            setTimeout(() => {
+              response.writeHead(answer.statusCode ?? 500, { 'content-type': 'application/json' })
+              response.end(rewritten(text, calls, change))
+            }, delayMs)
           }),
       )
       forwarded.on('error', () => request.socket.destroy())
@@ -63,6 +69,9 @@ export async function startNodeProxy(
     },
     answerAgain() {
       losing = null
+    },
+    delayAnswersTo(method, ms) {
+      delaysMs.set(method, ms)
     },
     get lost() {
       return lost

@@ -17,8 +17,8 @@ export interface NodeWallet {
   pay(outputs: Outputs, options?: { fee?: string }): Promise<string>
   /** The same, signed but not sent. */
   sign(outputs: Outputs, options?: { fee?: string }): Promise<string>
-  /** Spends what an unconfirmed transaction spends, at a much higher fee, to one of the wallet's own addresses. */
-  replace(txid: string): Promise<string>
+  /** Spends what an unconfirmed transaction spends, at a much higher fee: pays these outputs, the rest to the wallet itself. */
+  replace(txid: string, outputs?: Outputs): Promise<string>
   /** Splits coins of the wallet into many of one size, and mines them. */
   fanOut(count: number, amount: string): Promise<void>
   /** Asks the node anew what it can spend, before the next payment. */
@@ -104,7 +104,7 @@ export function nodeWallet(call: Call): NodeWallet {
       forget()
       return (await call<{ hash: string }>('generateblock', await address(), [])).hash
     },
-    async replace(txid) {
+    async replace(txid, outputs = []) {
       forget()
       const { vin } = await call<{ vin: { txid: string; vout: number }[] }>('getrawtransaction', txid, 1)
       const inputs: Coin[] = []
@@ -118,7 +118,8 @@ export function nodeWallet(call: Call): NodeWallet {
         inputs.push({ txid: spent, vout, amount: decoded.vout[vout]?.value ?? 0, confirmations: 0 })
       }
       const total = inputs.reduce((sum, { amount }) => sum + atoms(amount), 0)
-      const hex = await signed(inputs, [[await address(), coin(total - atoms('0.01'))]])
+      const paid = outputs.reduce((sum, [, amount]) => sum + atoms(amount), atoms('0.01'))
+      const hex = await signed(inputs, [...outputs, [await address(), coin(total - paid)]])
       return call<string>('sendrawtransaction', hex)
     },
     async fanOut(count, amount) {

@@ -9,6 +9,7 @@ import { lookupOf, type SimulatedChainName } from '../src/chains/simulated/netwo
 import { simulatedPort } from '../src/chains/simulated/simulated-chain.ts'
 import { ASSET_FACTS, type Asset } from '../src/core/assets.ts'
 import { readPayment } from '../src/flows/payments/read-payment.ts'
+import { checkEther } from '../src/flows/watching/check-ether.ts'
 import { meetChain, observeChain } from '../src/flows/watching/observe-chain.ts'
 import type { Payment } from '../src/payments/payment.ts'
 import type { PaymentView } from '../src/payments/payment-view.ts'
@@ -121,6 +122,7 @@ export async function tellStory(
 
 async function lookAndDecide(gateway: TestGateway, port: ChainPort, lease: Lease): Promise<void> {
   while ((await observeChain(gateway, port, lease)).behind);
+  while (await checkEther(gateway, port, lease));
   while (await settleNext(gateway));
   await gateway.db.transaction((tx) => markWindowsOver(tx, 100))
   while (await settleNext(gateway));

@@ -29,6 +29,8 @@ export interface ChainView {
   readonly viewedAt: Date | null
   /** Why the watcher stopped until the operator looks; null while it goes on. */
   readonly haltedReason: string | null
+  /** Since when the leader's node shows less of the same chain than was followed; null while it does not. */
+  readonly shorterSince: Date | null
 }
 
 interface ChainRow {
@@ -39,9 +41,10 @@ interface ChainRow {
   tip_time: Date
   viewed_at: Date | null
   halted_reason: string | null
+  shorter_since: Date | null
 }
 
-const COLUMNS = 'chain, identity, tip_height, tip_hash, tip_time, viewed_at, halted_reason'
+const COLUMNS = 'chain, identity, tip_height, tip_hash, tip_time, viewed_at, halted_reason, shorter_since'
 
 /** Another watcher leads now: what this one read is not to be written. */
 export class StaleLease extends OutsideFailure {
@@ -96,12 +99,21 @@ export async function openChainView(
 /** Takes the lead when nobody holds it, with a new epoch; null while another watcher's lease lasts. */
 export async function takeLease(db: Queryable, chain: ChainName, holder: string): Promise<Lease | null> {
   const { rows } = await db.query<{ lease_epoch: bigint }>(
-    `update chains set lease_holder = $2, lease_epoch = lease_epoch + 1, lease_until = now() + ${LEASE}
+    `update chains set lease_holder = $2, lease_epoch = lease_epoch + 1, lease_until = now() + ${LEASE},
+       shorter_since = null
      where chain = $1 and (lease_until is null or lease_until < now())
      returning lease_epoch`,
     [chain, holder],
   )
   return rows[0] ? { chain, epoch: rows[0].lease_epoch } : null
+}
+
+/** A leader that reads from a slow node is still there. Writes nothing once another watcher leads. */
+export async function renewLease(db: Queryable, lease: Lease): Promise<void> {
+  await db.query(
+    `update chains set lease_until = now() + ${LEASE} where chain = $1 and lease_epoch = $2 and lease_until is not null`,
+    [lease.chain, lease.epoch],
+  )
 }
 
 /** Gives the lead back at an orderly stop, so that the next watcher need not wait. */
@@ -116,12 +128,14 @@ export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
  * The first statement of every transaction of a watcher. Locks the chain's row until the transaction ends, so a
  * newer leader's epoch and this write can not interleave, and prolongs the lease.
  *
+ * @param options.prolongs - False for what runs beside the polls: it is no sign that they go on.
  * @throws {StaleLease} when the epoch is no longer the chain's.
  */
-export async function fence(tx: Tx, lease: Lease): Promise<ChainView> {
+export async function fence(tx: Tx, lease: Lease, options: { prolongs?: boolean } = {}): Promise<ChainView> {
   const { rows } = await tx.query<ChainRow>(
-    `update chains set lease_until = now() + ${LEASE} where chain = $1 and lease_epoch = $2 returning ${COLUMNS}`,
-    [lease.chain, lease.epoch],
+    `update chains set lease_until = case when $3 then now() + ${LEASE} else lease_until end
+     where chain = $1 and lease_epoch = $2 returning ${COLUMNS}`,
+    [lease.chain, lease.epoch, options.prolongs ?? true],
   )
   if (!rows[0]) throw new StaleLease(lease)
   return fromRow(rows[0])
@@ -178,7 +192,21 @@ export async function markViewed(tx: Tx, chain: ChainName, since: Date): Promise
   await tx.query('update chains set viewed_at = greatest(viewed_at, $2) where chain = $1', [chain, since])
 }
 
-/** Stops the watcher: every later look at the chain is refused. */
+/**
+ * Notes whether the leader's node shows less of our chain than was followed.
+ *
+ * @returns For how long it has, in milliseconds of the database's clock; 0 when it does not.
+ */
+export async function markShorter(tx: Tx, chain: ChainName, isShorter: boolean): Promise<number> {
+  const { rows } = await tx.query<{ ms: number | null }>(
+    `update chains set shorter_since = case when $2 then coalesce(shorter_since, clock_timestamp()) end where chain = $1
+     returning (extract(epoch from clock_timestamp() - shorter_since) * 1000)::float8 as ms`,
+    [chain, isShorter],
+  )
+  return rows[0]?.ms ?? 0
+}
+
+/** Stops the watcher: every later poll at the chain is refused. */
 export async function haltChain(tx: Tx, chain: ChainName, reason: string): Promise<void> {
   await tx.query('update chains set halted_reason = $2 where chain = $1', [chain, reason])
 }
@@ -191,4 +219,5 @@ const fromRow = (row: ChainRow): ChainView => ({
   tipTime: row.tip_time,
   viewedAt: row.viewed_at,
   haltedReason: row.halted_reason,
+  shorterSince: row.shorter_since,
 })

@@ -39,14 +39,23 @@ export interface ChainTransaction {
    */
   readonly hash: string | null
   readonly outputs: readonly Output[]
-  /** What it spends; empty where the chain has accounts instead of outputs. */
+  /**
+   * What it alone may spend: outputs; on chains with accounts its sender's nonce ({@link nonceAsOutpoint}). Two transactions
+   * that spend the same exclude each other. Empty for what mints, and for ether that contracts sent.
+   */
   readonly inputs: readonly Outpoint[]
 }
+
+/** An account's nonce in the form of an output: the account as a word of 32 bytes, as long as every transaction's id. */
+export const nonceAsOutpoint = (account: string, nonce: bigint | number): Outpoint => ({
+  txid: account.replace(/^0x/, '').toLowerCase().padStart(64, '0'),
+  index: Number(nonce),
+})
 
 export interface Block extends BlockRef {
   readonly parentHash: string
   readonly timeMs: number
-  /** Only transactions that paid or spent something that this port can show; reverted ones are left out. */
+  /** Only transactions that paid or spent something that this port can show; reverted ones pay nothing, and spend their nonce. */
   readonly transactions: readonly ChainTransaction[]
   /**
    * Accounts that were asked for and whose ether could not be compared, because the node has the state of this block

@@ -168,8 +168,15 @@ create table chains (
   lease_holder text,
   lease_epoch bigint not null default 0,
   lease_until timestamp with time zone,
+  shorter_since timestamp with time zone,
   ether_checked_at timestamp with time zone,
+  ether_asked_at timestamp with time zone,
+  ether_begun_at timestamp with time zone,
+  ether_after_issued_at timestamp with time zone,
+  ether_after_lookup bytea,
   constraint chains_chain_check CHECK ((chain = ANY (ARRAY['bitcoin'::text, 'litecoin'::text, 'ethereum'::text, 'sim-bitcoin'::text, 'sim-litecoin'::text, 'sim-ethereum'::text]))),
+  constraint chains_check CHECK (((ether_after_issued_at IS NULL) = (ether_after_lookup IS NULL))),
+  constraint chains_check1 CHECK (((ether_begun_at IS NOT NULL) OR (ether_after_lookup IS NULL))),
   constraint chains_tip_height_check CHECK ((tip_height >= 0)),
   constraint chains_pkey PRIMARY KEY (chain)
 );

@@ -100,6 +100,10 @@ export interface Sighting
  * Records what the chain shows, a block or a batch at a time. A block's word beats the mempool's; seeing the same again
  * changes nothing. A deposit that was replaced, dropped or reorganised and is shown again is `seen` again.
  *
+ * A transaction that spends what a deposit of the same payment spends is that deposit with another fee: it was seen when
+ * that one was, and so is in time when that one was. To be called when what the transactions spend is recorded. A payment
+ * that ended meanwhile was told to its merchant, so that nothing is in time for it any more.
+ *
  * @returns The payments of which anything changed.
  */
 export async function recordSightings(
@@ -121,18 +125,27 @@ export async function recordSightings(
     block_height: sighting.block?.height ?? null,
     block_hash: sighting.block?.hash ?? null,
     required_confirmations: sighting.requiredConfirmations,
-    seen_at: sighting.seenAt,
+    sighted_at: sighting.seenAt,
     window_ends_at: sighting.windowEndsAt,
     is_over: sighting.paymentIsOver,
     sighted_minor: sighting.sightedMinor === null ? null : String(sighting.sightedMinor),
     dust: sighting.dust,
   }))
   const { rows } = await tx.query<PaymentKey>(
-    `with shown as (
+    `with sighted as (
        select * from jsonb_to_recordset($2::jsonb) as s (account_id uuid, id uuid, payment_id uuid, asset text, tx_key text,
          tx_hash text, output_index integer, address text, amount_atoms numeric, block_height bigint, block_hash text,
-         required_confirmations integer, seen_at timestamptz, window_ends_at timestamptz, is_over boolean,
+         required_confirmations integer, sighted_at timestamptz, window_ends_at timestamptz, is_over boolean,
          sighted_minor bigint, dust boolean)
+     ), shown as (
+       select s.*, least(s.sighted_at, bumped.seen_at) as seen_at from sighted s left join lateral (
+         select min(d.seen_at) as seen_at from deposit_inputs own
+         join deposit_inputs other on other.chain = $1 and other.spent_tx = own.spent_tx
+           and other.spent_index = own.spent_index and other.tx_key <> own.tx_key
+         join deposits d on d.chain = $1 and d.tx_key = other.tx_key
+         where own.chain = $1 and own.tx_key = s.tx_key
+           and d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
+       ) bumped on not s.is_over
      ), shown_again as (
        update deposits d set
          status = 'seen',
@@ -154,7 +167,7 @@ export async function recordSightings(
          status, block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust)
        select account_id, id, payment_id, $1, asset, tx_key, tx_hash, output_index, address, amount_atoms,
          'seen', block_height, block_hash, required_confirmations, seen_at, seen_at > window_ends_at or is_over,
-         sighted_minor, dust
+         case when seen_at > window_ends_at then sighted_minor end, dust
        from shown
        on conflict (chain, tx_key, output_index) do nothing
        returning account_id, payment_id

@@ -12,6 +12,7 @@ import { writeBackup } from '../../src/cli/backup.ts'
 import { readBackup } from '../../src/cli/restore.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import { checkEther } from '../../src/flows/watching/check-ether.ts'
 import { observeChain } from '../../src/flows/watching/observe-chain.ts'
 import { requestWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
 import { reconcile, unfreeze } from '../../src/proof/reconcile.ts'
@@ -158,6 +159,7 @@ async function restore(
     db,
     async look() {
       while ((await observeChain(gateway, port, lease)).behind);
+      while (await checkEther(gateway, port, lease));
       while (await settleNext(gateway));
     },
     sign: () => signAll(signer),

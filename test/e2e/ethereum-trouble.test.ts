@@ -44,6 +44,47 @@ describe('a reorganisation on a real Ethereum node', () => {
     assert.deepEqual(await road.statusOf(payment), ['completed', ['confirmed']])
   })
 
+  it('in which the buyer uses its nonce elsewhere gives the quote back at once, as on Bitcoin', async () => {
+    const payment = await road.create('ETH')
+    const token = await road.create('USDC')
+    const nonce = Number(await anvil.rpc<string>('eth_getTransactionCount', [buyer, 'latest']))
+    await anvil.send({ from: buyer, to: payment.address, value: payment.dueAtoms })
+    await anvil.call(road.usdc, 'transfer', [token.address, token.dueAtoms], { from: buyer })
+    await anvil.mine(2)
+    await road.follow()
+    assert.deepEqual(await road.statusOf(payment), ['detected', ['seen']])
+    await anvil.reorganise(2)
+    await anvil.send({ from: buyer, to: rival, value: 1n, nonce })
+    // Reverts, and uses the nonce all the same.
+    await anvil.send({ from: buyer, to: road.usdc, data: '0xdeadbeef', nonce: nonce + 1 })
+    await anvil.mine(1)
+    await road.follow()
+    assert.deepEqual(await road.statusOf(payment), ['pending', ['replaced']])
+    assert.deepEqual(await road.statusOf(token), ['pending', ['replaced']])
+    assert.equal((await road.show(payment)).detected_at, null)
+
+    await anvil.send({ from: buyer, to: payment.address, value: payment.dueAtoms })
+    await road.confirm()
+    // The times of the node's blocks decide which of them was seen first.
+    const [status, deposits] = await road.statusOf(payment)
+    assert.deepEqual([status, deposits.toSorted()], ['completed', ['confirmed', 'replaced']])
+  })
+
+  it('in which the buyer pays again with the same nonce counts from when it was first seen', async () => {
+    const payment = await road.create('ETH')
+    const nonce = Number(await anvil.rpc<string>('eth_getTransactionCount', [buyer, 'latest']))
+    await anvil.send({ from: buyer, to: payment.address, value: payment.dueAtoms })
+    await anvil.mine()
+    await road.follow()
+    await road.endWindow(payment)
+    await anvil.reorganise(1)
+    await anvil.send({ from: buyer, to: payment.address, value: payment.dueAtoms, data: '0xbb', nonce })
+    await road.confirm()
+    // The times of the node's blocks decide which of them was seen first.
+    const [status, deposits] = await road.statusOf(payment)
+    assert.deepEqual([status, deposits.toSorted()], ['completed', ['confirmed', 'replaced']])
+  })
+
   it('of ether that a contract sent ends the old deposit: it comes back as another, counted once', async () => {
     const payer = await anvil.deploy('Payer')
     const payment = await road.create('ETH')
@@ -95,10 +136,18 @@ describe('a reorganisation on a real Ethereum node', () => {
     await anvil.send({ from: buyer, to: rival, value: 1n })
     await road.confirm()
     await assert.rejects(sendAgain(), /nonce too low/i)
-    assert.deepEqual(await road.statusOf(payment), ['detected', ['reorganised']])
+    assert.deepEqual(await road.statusOf(payment), ['failed', ['replaced']])
     assert.equal(await road.balance('ETH', 'available'), before)
+    assert.equal((await road.events(payment)).at(-1), 'payment.expired')
+  })
 
-    // An hour later nobody has seen it again.
+  it('after which nobody sees a transaction again waits an hour for it, and ends the payment then', async () => {
+    const payment = await road.create('ETH')
+    await anvil.send({ from: buyer, to: payment.address, value: payment.dueAtoms })
+    await road.confirm()
+    await anvil.reorganise(12)
+    await road.follow()
+    assert.deepEqual(await road.statusOf(payment), ['detected', ['reorganised']])
     await gateway.db.query("update deposits set missing_since = missing_since - interval '61 minutes'")
     await gateway.db.query("update payments set expires_at = now() - interval '1 second' where id = $1", [
       payment.id,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { formatDecimal } from '../../src/core/money.ts'
 import { litecoinRoad } from './litecoin-road.ts'
 
 const road = await litecoinRoad()
@@ -47,6 +48,91 @@ describe('a replacement on a real Litecoin node', () => {
     await road.confirm()
     assert.deepEqual(await road.statusOf(payment), ['failed', ['replaced']])
     assert.deepEqual(await road.events(payment), ['payment.created', 'payment.confirming', 'payment.expired'])
+  })
+})
+
+describe('a fee that the buyer bumps on a real Litecoin node', () => {
+  const coins = (atoms: bigint) => formatDecimal(atoms, 8)
+  afterEach(() => road.prove())
+
+  it('before, at and after the end of the window leaves the payment in time: it completes at its quote', async () => {
+    const payment = await road.create('LTC')
+    const amount = coins(payment.dueAtoms)
+    let txid = await road.pay({ address: payment.address, atoms: payment.dueAtoms })
+    await road.follow()
+    const bump = async (): Promise<void> => {
+      txid = await node.replace(txid, [[payment.address, amount]])
+    }
+    await bump()
+    await road.follow()
+    assert.deepEqual(await road.statusOf(payment), ['detected', ['replaced', 'seen']])
+
+    await road.endWindow(payment)
+    await node.call('prioritisetransaction', txid, 0, -900_000)
+    await bump()
+    await road.follow()
+    assert.deepEqual(await road.statusOf(payment), ['detected', ['replaced', 'replaced', 'seen']])
+    await node.call('prioritisetransaction', txid, 0, -900_000)
+    await bump()
+    await road.confirm()
+    assert.deepEqual(await road.statusOf(payment), [
+      'completed',
+      ['replaced', 'replaced', 'replaced', 'confirmed'],
+    ])
+    const { deposits } = await road.show(payment)
+    assert.ok(deposits.every((deposit) => !deposit.late))
+    assert.deepEqual(await road.events(payment), LIFE)
+  })
+
+  it('and that is first seen in its block, after the window, counts all the same', async () => {
+    const payment = await road.create('LTC')
+    const txid = await road.pay({ address: payment.address, atoms: payment.dueAtoms })
+    await road.follow()
+    await road.endWindow(payment)
+    await node.replace(txid, [[payment.address, coins(payment.dueAtoms)]])
+    await road.confirm()
+    assert.deepEqual(await road.statusOf(payment), ['completed', ['replaced', 'confirmed']])
+  })
+
+  it('completes the payment too where the account takes late funds by itself', async () => {
+    await gateway.db.query('update accounts set accepts_late_funds = true where id = $1', [road.account.id])
+    const payment = await road.create('LTC')
+    const txid = await road.pay({ address: payment.address, atoms: payment.dueAtoms })
+    await road.follow()
+    await road.endWindow(payment)
+    await node.replace(txid, [[payment.address, coins(payment.dueAtoms)]])
+    await road.confirm()
+    assert.deepEqual(await road.statusOf(payment), ['completed', ['replaced', 'confirmed']])
+    assert.deepEqual(await road.events(payment), LIFE)
+    await gateway.db.query('update accounts set accepts_late_funds = false where id = $1', [road.account.id])
+  })
+
+  it('makes nothing else that the same coins pay a part of a payment that is in time', async () => {
+    const [payment, other] = [await road.create('LTC'), await road.create('LTC')]
+    const txid = await road.pay({ address: payment.address, atoms: payment.dueAtoms })
+    await road.follow()
+    await road.endWindow(payment)
+    await road.endWindow(other)
+    await node.replace(txid, [[other.address, coins(other.dueAtoms)]])
+    await road.confirm()
+    assert.deepEqual(await road.statusOf(payment), ['failed', ['replaced']])
+    const { status, deposits } = await road.show(other)
+    assert.deepEqual([status, deposits.map((deposit) => deposit.late)], ['expired', [true]])
+  })
+
+  it('and that pays elsewhere in between comes too late: the merchant was told that it failed', async () => {
+    const payment = await road.create('LTC')
+    const txid = await road.pay({ address: payment.address, atoms: payment.dueAtoms })
+    await road.follow()
+    await road.endWindow(payment)
+    const elsewhere = await node.replace(txid)
+    await road.follow()
+    assert.equal((await road.show(payment)).status, 'failed')
+    await node.call('prioritisetransaction', elsewhere, 0, -900_000)
+    await node.replace(elsewhere, [[payment.address, coins(payment.dueAtoms)]])
+    await road.confirm()
+    const { status, deposits } = await road.show(payment)
+    assert.deepEqual([status, deposits.map((deposit) => deposit.late)], ['failed', [false, true]])
   })
 })
 

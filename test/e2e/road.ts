@@ -6,6 +6,7 @@ import { findChainView, type Lease, releaseLease, takeLease } from '../../src/ch
 import type { Asset } from '../../src/core/assets.ts'
 import type { Gateway } from '../../src/flows/gateway.ts'
 import { readPayment } from '../../src/flows/payments/read-payment.ts'
+import { checkEther } from '../../src/flows/watching/check-ether.ts'
 import { meetChain, observeChain } from '../../src/flows/watching/observe-chain.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import type { PaymentView } from '../../src/payments/payment-view.ts'
@@ -62,6 +63,7 @@ export async function openRoad(
     },
     async follow() {
       while ((await observeChain(gateway, port, lease)).behind);
+      while (await checkEther(gateway, port, lease));
       while (await settleNext(gateway));
     },
     lease,

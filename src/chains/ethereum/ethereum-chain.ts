@@ -5,7 +5,7 @@
 import { OutsideFailure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { MINUTE_MS } from '../../core/time.ts'
-import { type Block, type ChainPort, type ChainTransaction, WrongChain } from '../chain.ts'
+import { type Block, type ChainPort, WrongChain } from '../chain.ts'
 import { balanceCalls, readBalances } from './balances.ts'
 import { broadcastRaw } from './broadcast.ts'
 import { type ContractCredit, clearSource, creditFromContracts, creditTransaction } from './contract-ether.ts'
@@ -18,7 +18,7 @@ import { createTracing } from './traces.ts'
 import {
   type ExecutedTransaction,
   joinReceipts,
-  paidBy,
+  shownOf,
   type TokenContracts,
   tokenTransferOf,
   toLookup,
@@ -132,9 +132,7 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
 
     async readBlock(hash, { accounts = [] } = {}) {
       const { block, executed } = await readExecuted(hash)
-      const transactions = executed
-        .map((one) => paidBy(one, tokens))
-        .filter((paid): paid is ChainTransaction => paid !== null)
+      const transactions = executed.map((one) => shownOf(one, tokens))
       const read: Block = { ...block, transactions }
       // The genesis block has no state before it.
       if (accounts.length === 0 || block.height === 0) return read

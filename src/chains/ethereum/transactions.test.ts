@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { OutsideFailure } from '../../core/errors.ts'
 import { clearSource, creditFromContracts } from './contract-ether.ts'
 import { readCallTraces, readFlatTraces } from './traces.ts'
-import { type ExecutedTransaction, paidBy, tokenTransferOf } from './transactions.ts'
+import { type ExecutedTransaction, shownOf, tokenTransferOf } from './transactions.ts'
 import { type Hex, readReceipt, readWireBlock, type WireLog } from './wire.ts'
 
 const USDC: Hex = '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48'
@@ -87,7 +87,7 @@ describe('ether that contracts sent', () => {
         assert.equal(creditFromContracts(ACCOUNT, before, after, executed), sent)
         // The top-level part is shown as outputs of their own, and only what others sent.
         const shown = executed
-          .flatMap((one) => paidBy(one, TOKENS)?.outputs ?? [])
+          .flatMap((one) => shownOf(one, TOKENS).outputs)
           .filter((output) => Buffer.from(output.lookup).toString('hex') === 'aa'.repeat(20))
           .reduce((sum, output) => sum + output.atoms, 0n)
         const received = given
@@ -209,7 +209,7 @@ function executedOf(
 ): ExecutedTransaction {
   const hash: Hex = `0x${'0a'.repeat(32)}`
   return {
-    transaction: { hash, from: one.from, to: one.to, wei: one.wei },
+    transaction: { hash, nonce: 0n, from: one.from, to: one.to, wei: one.wei },
     receipt: {
       transactionHash: hash,
       blockHash: `0x${'0b'.repeat(32)}`,

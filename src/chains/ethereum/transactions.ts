@@ -1,7 +1,7 @@
 /** What the transactions of a block pay, read from the block and its receipts. Pure: asks no node. */
 import type { Asset } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
-import type { ChainTransaction, Output } from '../chain.ts'
+import { type ChainTransaction, nonceAsOutpoint, type Output } from '../chain.ts'
 import type { Hex, WireBlock, WireLog, WireReceipt, WireTransaction } from './wire.ts'
 
 /** keccak256 of `Transfer(address,address,uint256)` (ERC-20). */
@@ -42,9 +42,10 @@ export function joinReceipts(block: WireBlock, receipts: readonly WireReceipt[])
 
 /**
  * What one transaction pays: its own ether when it succeeded, and the tokens its logs move. An address that pays
- * itself gains nothing, so that is no output. Null when it pays nothing that Beck takes.
+ * itself gains nothing, so that is no output. What pays nothing that Beck takes still spends its sender's nonce, and so
+ * ends every other transaction that would have.
  */
-export function paidBy(executed: ExecutedTransaction, tokens: TokenContracts): ChainTransaction | null {
+export function shownOf(executed: ExecutedTransaction, tokens: TokenContracts): ChainTransaction {
   const { transaction, receipt } = executed
   const outputs: Output[] = []
   if (movesEther(executed) && transaction.to !== null) {
@@ -61,8 +62,8 @@ export function paidBy(executed: ExecutedTransaction, tokens: TokenContracts): C
     const { lookup, asset, atoms } = transfer
     outputs.push({ lookup, index, asset, atoms })
   })
-  if (outputs.length === 0) return null
-  return { key: transaction.hash, hash: transaction.hash, outputs, inputs: [] }
+  const inputs = [nonceAsOutpoint(transaction.from, transaction.nonce)]
+  return { key: transaction.hash, hash: transaction.hash, outputs, inputs }
 }
 
 /** Whether the transaction's own value left its sender: a reverted call moves nothing. */

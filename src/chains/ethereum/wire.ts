@@ -15,6 +15,7 @@ export interface WireBlock {
 export interface WireTransaction {
   readonly hash: Hex
   readonly from: Hex
+  readonly nonce: bigint
   /** Null when it creates a contract. */
   readonly to: Hex | null
   readonly wei: bigint
@@ -65,6 +66,7 @@ function readTransaction(value: unknown): WireTransaction {
   return {
     hash: hex(transaction.hash, 'transaction.hash', 32),
     from: hex(transaction.from, 'transaction.from', 20),
+    nonce: quantity(transaction.nonce, 'transaction.nonce'),
     to: isAbsent(transaction.to) ? null : hex(transaction.to, 'transaction.to', 20),
     wei: quantity(transaction.value, 'transaction.value'),
   }

@@ -2,7 +2,13 @@
 import { type Asset, hasAccounts, nativeAsset } from '../../core/assets.ts'
 import { invariant, OutsideFailure } from '../../core/errors.ts'
 import type { Database } from '../../db/database.ts'
-import type { ChainPort, ChainTransaction, Mempool, Outpoint } from '../chain.ts'
+import {
+  type ChainPort,
+  type ChainTransaction,
+  type Mempool,
+  nonceAsOutpoint,
+  type Outpoint,
+} from '../chain.ts'
 import { accept } from './accept.ts'
 import { hints } from './hints.ts'
 import {
@@ -37,7 +43,7 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
     key: txid,
     hash: txid,
     outputs,
-    inputs: accounts ? [] : claims,
+    inputs: accounts ? claims.map(({ txid: sender, index }) => nonceAsOutpoint(sender, index)) : claims,
   })
   const handedOver = new Set<string>()
 

@@ -1,7 +1,17 @@
 -- Ether that arrives without a transaction of its own: sent by contracts, by validators, by block rewards.
 
--- When every address ever issued was last compared with what is recorded for it; null when that is due at once.
-alter table chains add column ether_checked_at timestamptz;
+-- The comparison of what every address holds with what is recorded for it: page by page, the newest address first.
+alter table chains
+  -- When the last whole comparison began; null before the first.
+  add column ether_checked_at timestamptz,
+  -- Blocks were read without their state, or taken away: a comparison that began before may have missed what they hid.
+  add column ether_asked_at timestamptz,
+  -- The comparison under way: when it began, and the address it went up to. Null between two.
+  add column ether_begun_at timestamptz,
+  add column ether_after_issued_at timestamptz,
+  add column ether_after_lookup bytea,
+  add check ((ether_after_issued_at is null) = (ether_after_lookup is null)),
+  add check (ether_begun_at is not null or ether_after_lookup is null);
 
 -- Whose ether is compared in every block: addresses issued lately.
 create index addresses_recent on addresses (chain, issued_at) where issued_at is not null;

@@ -1,7 +1,7 @@
 /**
- * One look at a chain by the watcher that leads it: follow blocks by their hashes from our tip to the node's, walk back
+ * One poll of a chain by the watcher that leads it: follow blocks by their hashes from our tip to the node's, walk back
  * where they do not match, then read the mempool; each block and each batch in a transaction of its own that carries
- * the leader's epoch. Looking twice changes nothing; a crash anywhere is continued by the next look.
+ * the leader's epoch. Polling twice changes nothing; a crash anywhere is continued by the next poll.
  */
 import { type Block, type BlockRef, type ChainPort, WrongChain } from '../../chains/chain.ts'
 import {
@@ -13,6 +13,7 @@ import {
   findChainView,
   haltChain,
   type Lease,
+  markShorter,
   markViewed,
   openChainView,
 } from '../../chains/chain-view.sql.ts'
@@ -34,23 +35,21 @@ import { forgetGasFunding } from '../../treasury/gas-funding.sql.ts'
 import { forgetReceipts } from '../../treasury/receipts.sql.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { markEtherUnchecked } from './check-ether.sql.ts'
-import { checkEther } from './check-ether.ts'
+import { askEtherCheck } from './check-ether.sql.ts'
+import { whileRenewing } from './keep-lease.ts'
 import { listWatchedEtherAddresses, matchOwnAddresses, matchOwnSpends } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
 
 /** A reorganisation deeper than this stops the watcher until the operator looks at it. */
 export const REORGANISATION_DEPTH_MAX = 100
 /** Blocks followed before the caller hears of it: keeps one turn short during catch-up. */
-const BLOCKS_PER_LOOK = 50
+const BLOCKS_PER_POLL = 50
 /** How long a node may show a shorter chain before that is believed: one that restarted connects its blocks meanwhile. */
 const SHORTER_CHAIN_PATIENCE_MS = 3_000
-/** Since when each node has shown one. */
-const shorterSinceMs = new WeakMap<ChainPort, number>()
 
-export interface Look {
+export interface Poll {
   readonly blocks: number
-  /** The node's tip is not reached yet: look again at once. */
+  /** The node's tip is not reached yet: poll again at once. */
   readonly behind: boolean
 }
 
@@ -84,34 +83,39 @@ async function hashesBelow(port: ChainPort, height: number): Promise<BlockRef[]>
 /**
  * Brings our view up to the node's.
  *
- * @throws {StaleLease} when another watcher leads now; nothing of this look is written then.
+ * @throws {StaleLease} when another watcher leads now; nothing of this poll is written then.
  * @throws {OutsideFailure} when the node fails; what was followed so far is kept.
  */
-export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lease): Promise<Look> {
+export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lease): Promise<Poll> {
   const startedAt = await readDatabaseTime(gateway.db)
   const tip = await port.tip()
-  let view = await gateway.db.transaction((tx) => fence(tx, lease))
+  const view = await gateway.db.transaction((tx) => fence(tx, lease))
   if (view.haltedReason)
     throw new OutsideFailure(`${port.chain} is halted: ${view.haltedReason}`, { retryable: false })
 
-  // The patience of an earlier time must not be used up when the node is late once more.
-  if (tip.height >= view.tipHeight) shorterSinceMs.delete(port)
-  else if (!isSimulated(port.chain) && (await isNodeCatchingUp(gateway, port, tip))) {
-    throw new OutsideFailure(
-      `the node for ${port.chain} is at block ${tip.height}, below ours at ${view.tipHeight}; waiting for it`,
-      { retryable: true },
-    )
-  }
+  await waitForNode(gateway, lease, view, tip)
+  return whileRenewing(gateway, lease, () => follow(gateway, port, lease, { view, tip, startedAt }))
+}
+
+/** From our tip to the node's, then what waits. */
+async function follow(
+  gateway: Gateway,
+  port: ChainPort,
+  lease: Lease,
+  from: { readonly view: ChainView; readonly tip: BlockRef; readonly startedAt: Date },
+): Promise<Poll> {
+  const { tip, startedAt } = from
+  let { view } = from
   const fork = await findFork(gateway, port, lease, view, tip)
   if (fork !== null) view = await rollBack(gateway, lease, fork)
 
   let blocks = 0
-  while (view.tipHeight < tip.height && blocks < BLOCKS_PER_LOOK) {
+  while (view.tipHeight < tip.height && blocks < BLOCKS_PER_POLL) {
     const hash = await port.blockHash(view.tipHeight + 1)
     if (hash === null) break
     const accounts = port.etherAt ? await listWatchedEtherAddresses(gateway.db, port.chain) : []
     const block = await port.readBlock(hash, { accounts })
-    // The chain moved under us: the next look finds the fork.
+    // The chain moved under us: the next poll finds the fork.
     if (block.parentHash !== view.tipHash) return { blocks, behind: true }
     crashPoint('observe:block-read')
     view = await applyBlock(gateway, lease, block)
@@ -125,7 +129,6 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
       await fence(tx, lease)
       await markViewed(tx, port.chain, startedAt)
     })
-    await checkEther(gateway, port, lease)
   }
   gateway.wake('settle')
   return { blocks, behind }
@@ -151,7 +154,7 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
     const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
     await markDecisionDue(tx, [...touched, ...replaced, ...confirmed])
     await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
-    if (block.missedAccounts?.length) await markEtherUnchecked(tx, lease.chain)
+    if (block.missedAccounts?.length) await askEtherCheck(tx, lease.chain)
     if (touched.length > 0) crashPoint('observe:block-written')
     return { ...view, tipHeight: block.height, tipHash: block.hash, tipTime: time }
   })
@@ -160,14 +163,26 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
 /**
  * A node whose tip is a block we passed has restarted and still connects its blocks, most likely: nothing is
  * un-confirmed for the first seconds of that. A chain that stays shorter was reorganised.
+ *
+ * @throws {OutsideFailure} while the node may still catch up.
  */
-async function isNodeCatchingUp(gateway: Gateway, port: ChainPort, tip: BlockRef): Promise<boolean> {
-  if ((await findBlockHash(gateway.db, port.chain, tip.height)) !== tip.hash) return false
-  const since = shorterSinceMs.get(port) ?? Date.now()
-  shorterSinceMs.set(port, since)
-  if (Date.now() - since < SHORTER_CHAIN_PATIENCE_MS) return true
-  shorterSinceMs.delete(port)
-  return false
+async function waitForNode(gateway: Gateway, lease: Lease, view: ChainView, tip: BlockRef): Promise<void> {
+  const { chain } = lease
+  const isShorter =
+    !isSimulated(chain) &&
+    tip.height < view.tipHeight &&
+    (await findBlockHash(gateway.db, chain, tip.height)) === tip.hash
+  // The patience of an earlier time must not be used up when the node is late once more.
+  if (!isShorter && view.shorterSince === null) return
+  const shorterForMs = await gateway.db.transaction(async (tx) => {
+    await fence(tx, lease)
+    return markShorter(tx, chain, isShorter)
+  })
+  if (isShorter && shorterForMs < SHORTER_CHAIN_PATIENCE_MS)
+    throw new OutsideFailure(
+      `the node for ${chain} is at block ${tip.height}, below ours at ${view.tipHeight}; waiting for it`,
+      { retryable: true },
+    )
 }
 
 /**
@@ -220,7 +235,7 @@ function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<C
     await forgetCoins(tx, lease.chain, forkHeight)
     await forgetReceipts(tx, lease.chain, forkHeight)
     await forgetGasFunding(tx, lease.chain, forkHeight)
-    await markEtherUnchecked(tx, lease.chain)
+    await askEtherCheck(tx, lease.chain)
     const dropped = await dropBlocksAbove(tx, lease.chain, forkHeight)
     gateway.log.warn(
       { chain: lease.chain, fork: forkHeight, blocks: dropped, from: before.tipHash },

@@ -31,6 +31,7 @@ export const openChainView: typeof real.openChainView = (tx, chain, first, below
         tipTime: first.time,
         viewedAt: null,
         haltedReason: null,
+        shorterSince: null,
         epoch: 0n,
         leaseUntil: null,
       })
@@ -46,6 +47,9 @@ export const takeLease: typeof real.takeLease = (db, chain) =>
     patch(tables, chain, { epoch: epoch + 1n, leaseUntil: new Date(now.getTime() + LEASE_MS) })
     return { chain, epoch: epoch + 1n }
   })
+
+/** A turn of a simulated process takes no time. */
+export const renewLease: typeof real.renewLease = async () => {}
 
 export const releaseLease: typeof real.releaseLease = (db, lease) =>
   run(db, (tables) => {

@@ -29,7 +29,8 @@ export const listDeposits: typeof real.listDeposits = (db, accountId, paymentId)
 export const recordSightings: typeof real.recordSightings = (tx, chain, sightings) =>
   run(tx, (tables) => {
     const touched: real.PaymentKey[] = []
-    for (const shown of sightings) {
+    for (const sighting of sightings) {
+      const shown = { ...sighting, seenAt: seenAsBumped(tables, sighting) }
       const key = keyOf(shown)
       const known = tables.deposits.get(key)
       const { accountId, paymentId, block } = shown
@@ -69,7 +70,7 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
           requiredConfirmations: shown.requiredConfirmations,
           seenAt: shown.seenAt,
           late: shown.seenAt > shown.windowEndsAt || shown.paymentIsOver,
-          sightedMinor: shown.sightedMinor,
+          sightedMinor: shown.seenAt > shown.windowEndsAt ? shown.sightedMinor : null,
           dust: shown.dust,
           bookings: 0,
           booked: false,
@@ -82,6 +83,23 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
     }
     return touched
   })
+
+/** What spends the same as a deposit of the payment that came in time was seen with it. */
+function seenAsBumped(tables: Tables, shown: real.Sighting): Date {
+  if (shown.paymentIsOver) return shown.seenAt
+  const spends = (txKey: string) => [...tables.inputs.values()].filter((input) => input.txKey === txKey)
+  const spent = new Set(spends(shown.txKey).map((input) => input.spent))
+  const earlier = [...tables.deposits.values()].filter(
+    (row) =>
+      row.paymentId === shown.paymentId &&
+      row.asset === shown.asset &&
+      row.txKey !== shown.txKey &&
+      !row.late &&
+      !row.dust &&
+      spends(row.txKey).some((input) => spent.has(input.spent)),
+  )
+  return earlier.reduce((first, row) => (row.seenAt < first ? row.seenAt : first), shown.seenAt)
+}
 
 export const recordInputs: typeof real.recordInputs = (tx, _chain, spends) =>
   run(tx, (tables) => {

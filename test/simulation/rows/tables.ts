@@ -34,6 +34,7 @@ export interface ChainRow {
   readonly tipTime: Date
   readonly viewedAt: Date | null
   readonly haltedReason: string | null
+  readonly shorterSince: Date | null
   readonly epoch: bigint
   readonly leaseUntil: Date | null
 }

@@ -1,0 +1,34 @@
+/** Keeps the lead of a chain while its node is read: a slow node is no reason to change the leader. */
+import { type Lease, renewLease } from '../../chains/chain-view.sql.ts'
+import { withoutCredentials } from '../../core/errors.ts'
+import { MINUTE_MS, SECOND_MS } from '../../core/time.ts'
+import type { Gateway } from '../gateway.ts'
+
+/** A third of the lease: one renewal may fail without anybody else taking the lead. */
+const RENEWAL_MS = 2 * SECOND_MS
+/** A leader that hangs is followed all the same: nothing that is read between two writes takes this long. */
+const RENEWED_MS_MAX = 2 * MINUTE_MS
+
+/** Renews the lease until the work ends. A lease that was lost is not renewed; the next write of the work is refused. */
+export async function whileRenewing<Result>(
+  gateway: Gateway,
+  lease: Lease,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  let renewing = Promise.resolve()
+  const beat = setInterval(() => {
+    renewing = renewLease(gateway.db, lease).catch((error: unknown) => {
+      const reason = withoutCredentials(error instanceof Error ? error.message : String(error))
+      gateway.log.warn({ chain: lease.chain, reason }, 'the lead of a chain could not be renewed')
+    })
+  }, RENEWAL_MS)
+  const limit = setTimeout(() => clearInterval(beat), RENEWED_MS_MAX)
+  try {
+    return await work()
+  } finally {
+    clearInterval(beat)
+    clearTimeout(limit)
+    // Nothing of it may reach the database after the lead was given back.
+    await renewing
+  }
+}
