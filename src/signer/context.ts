@@ -69,7 +69,8 @@ export async function settle(signer: Signer, entry: SignedEntry): Promise<Placin
 /** What was placed by this signer and, for a crash in between, not released. */
 export async function releasePlaced(signer: Signer): Promise<void> {
   for (const { chain, txid } of await listUnreleased(signer.db)) {
-    const entry = signer.journal.isPlaced(chain, txid) ? await signer.journal.entryOf(chain, txid) : null
+    if (!(await signer.journal.isPlaced(chain, txid))) continue
+    const entry = await signer.journal.entryOf(chain, txid)
     if (entry) await release(signer.db, entry)
   }
 }

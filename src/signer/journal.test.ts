@@ -33,6 +33,20 @@ const entry = (
   leaves: [{ asset: 'BTC', atoms }],
 })
 
+const byAccount = (
+  { txid, line, raw, asset, valueAtoms, feeAtoms, feeRate, leaves }: SignedEntry,
+  nonce: string,
+): SignedEntry => ({
+  chain: 'ethereum',
+  purpose: 'transfer',
+  kind: 'payout',
+  sender: '0x1',
+  nonce,
+  transfer: { to: '0x2', atoms: '5', gasLimit: '21000', priorityFeeWei: '1', branch: 1, position: '0' },
+  withdrawals: [txid.replace('t', 'w')],
+  ...{ txid, line, raw, asset, valueAtoms, feeAtoms, feeRate, leaves },
+})
+
 test('what was signed is known after a restart: what pays whom, what is open, what left', async () => {
   const path = join(folder, 'restart', 'journal')
   const first = await openJournal(path)
@@ -50,10 +64,14 @@ test('what was signed is known after a restart: what pays whom, what is open, wh
 
   const second = await openJournal(path)
   assert.equal((await second.payingFor('w2')).map(({ txid }) => txid).join(), 'a,a2')
-  assert.ok(second.isPlaced('bitcoin', 'a') && second.isPlaced('bitcoin', 'a2'))
-  assert.ok(
-    !second.isPlaced('bitcoin', 'a3') && !second.isPlaced('bitcoin', 'b') && !second.isPlaced('bitcoin', 'c'),
-  )
+  const placed = (txid: string) => second.isPlaced('bitcoin', txid)
+  assert.deepEqual(await Promise.all(['a', 'a2', 'a3', 'b', 'c'].map(placed)), [
+    true,
+    true,
+    false,
+    false,
+    false,
+  ])
   assert.deepEqual(await second.payingFor('w3'), [])
   assert.equal((await second.payingFor('w4'))[0]?.txid, 'c')
   assert.deepEqual(
@@ -70,9 +88,9 @@ test('what was signed is known after a restart: what pays whom, what is open, wh
 
 test('which line uses a nonce is known after a restart', async () => {
   const path = join(folder, 'deep', 'er', 'journal')
-  const sent = { ...entry('a', ['w1'], '5'), chain: 'ethereum', sender: '0x1', nonce: '7' } as const
-  const bump = { ...sent, txid: 'a2', line: 'a', kind: 'replacement' } as const
-  const given = { ...sent, txid: 'b', line: 'b', nonce: '8' }
+  const sent = byAccount(entry('a', ['w1']), '7')
+  const bump = { ...sent, txid: 'a2', line: 'a', kind: 'replacement' as const }
+  const given = byAccount(entry('b', ['w1']), '8')
   const first = await openJournal(path)
   for (const each of [sent, bump, given]) await first.signed(each)
   await first.placed(sent)
@@ -94,7 +112,7 @@ test('a copied journal takes all that was signed for sent: its signer went on', 
   for (let opening = 0; opening < 2; opening++) {
     const copy = await openJournal(`${path}-copy`)
     assert.deepEqual(copy.unsettled(), [])
-    assert.ok(copy.isPlaced('bitcoin', 'a'))
+    assert.ok(await copy.isPlaced('bitcoin', 'a'))
     assert.equal((await copy.payingFor('w1'))[0]?.txid, 'a')
     await copy.close()
   }
@@ -109,16 +127,13 @@ test('the bumps of a line are those that may have been sent', async () => {
   await journal.signed(entry('b', ['w2']))
   await journal.placed(entry('b', []))
   await journal.signed(bump('a2'))
-  assert.deepEqual(journal.bumpedLines(), [])
+  const bumped = async () =>
+    (await Array.fromAsync(journal.bumpedLines())).map((line) => line.map(({ txid }) => txid))
+  assert.deepEqual(await bumped(), [])
   await journal.void(bump('a2'))
   await journal.signed(bump('a3'))
   await journal.placed(bump('a3'))
-  assert.deepEqual(journal.bumpedLines(), [
-    [
-      ['bitcoin', 'a'],
-      ['bitcoin', 'a3'],
-    ],
-  ])
+  assert.deepEqual(await bumped(), [['a', 'a3']])
   await journal.close()
 })
 
@@ -165,4 +180,100 @@ test('a journal that was edited, or lost a line in the middle, is refused', asyn
   await assert.rejects(openJournal(path), { name: 'InvariantBroken', message: /line 2/ })
   await writeFile(path, [lines[0], lines[2], ''].join('\n'))
   await assert.rejects(openJournal(path), { name: 'InvariantBroken', message: /line 2/ })
+})
+
+const STORIES = 40
+
+/** As a story of a year: payouts with bumps and void ones, on two kinds of chain. */
+async function writeStories(path: string, rowsPerIndex: number): Promise<void> {
+  for (let number = 0; number < STORIES; number++) {
+    // Opened anew again and again, so that what one opening wrote is read by the next.
+    const journal = await openJournal(path, rowsPerIndex)
+    const payout = entry(`t${number}`, [`w${number}`], String(number + 1))
+    const first: SignedEntry = number % 2 ? byAccount(payout, String(number)) : payout
+    const bump = { ...first, txid: `t${number}b`, line: first.txid, kind: 'replacement' as const }
+    await journal.signed(first)
+    if (number % 5 === 4) await journal.void(first)
+    else await journal.placed(first)
+    if (number % 5 === 1) {
+      await journal.signed(bump)
+      await (number % 2 ? journal.placed(bump) : journal.void(bump))
+    }
+    await journal.close()
+  }
+}
+
+/** What a journal says of them all. */
+async function askAll(path: string, rowsPerIndex: number): Promise<unknown> {
+  const journal = await openJournal(path, rowsPerIndex)
+  const ids = (entries: readonly SignedEntry[]) => entries.map(({ txid }) => txid)
+  const said = {
+    paying: await Promise.all(
+      Array.from({ length: STORIES }, async (_, number) => ids(await journal.payingFor(`w${number}`))),
+    ),
+    nonces: await Promise.all(
+      Array.from({ length: STORIES }, async (_, number) =>
+        ids(await journal.lineAt('ethereum', '0x1', BigInt(number))),
+      ),
+    ),
+    lines: await Array.fromAsync(journal.placedLines('ethereum')),
+    bumped: (await Array.fromAsync(journal.bumpedLines())).map(ids),
+    left: journal.leftSince('BTC', true, Date.now() - 60_000),
+    unsettled: ids(journal.unsettled()),
+  }
+  await journal.close()
+  return said
+}
+
+test('a table beside the journal changes nothing of what it says, nor does losing it', async () => {
+  const bare = join(folder, 'without-table')
+  await writeStories(bare, 1_000_000)
+  const whole = await askAll(bare, 1_000_000)
+  assert.ok(!(await readdir(folder)).includes('without-table.index'))
+  const path = join(folder, 'with-table')
+  await writeStories(path, 3)
+  assert.deepEqual(await askAll(path, 3), whole)
+  const table = await readFile(`${path}.index`)
+  table[9] = (table[9] ?? 0) ^ 1
+  await writeFile(`${path}.index`, table)
+  assert.deepEqual(await askAll(path, 3), whole, 'a damaged table is made again')
+  assert.notDeepEqual(await readFile(`${path}.index`), table)
+  await rm(`${path}.index`)
+  assert.deepEqual(await askAll(path, 3), whole, 'and so is a missing one')
+})
+
+test('a journal that lost its last rows, or all of them, is refused: they may have paid somebody', async () => {
+  const path = join(folder, 'cut')
+  const journal = await openJournal(path, 2)
+  for (const txid of ['a', 'b', 'c']) {
+    await journal.signed(entry(txid, [txid]))
+    await journal.placed(entry(txid, []))
+  }
+  await journal.close()
+  const whole = await readFile(path, 'utf8')
+  const refused = { name: 'InvariantBroken', message: /held 6 lines before/ }
+  await writeFile(path, `${whole.split('\n').slice(0, 4).join('\n')}\n`)
+  await assert.rejects(openJournal(path), refused)
+  await rm(path)
+  await assert.rejects(openJournal(path), refused)
+  await writeFile(path, whole)
+  const again = await openJournal(path)
+  assert.equal((await again.payingFor('c')).length, 1)
+  await again.close()
+})
+
+test('a row that was edited after it entered the table is refused when it is asked for', async () => {
+  const path = join(folder, 'edited-later')
+  const journal = await openJournal(path, 2)
+  for (const txid of ['a', 'b']) {
+    await journal.signed(entry(txid, [txid]))
+    await journal.placed(entry(txid, []))
+  }
+  await journal.close()
+  const whole = await readFile(path, 'utf8')
+  await writeFile(path, whole.replace('"withdrawals":["a"]', '"withdrawals":["x"]'))
+  const edited = await openJournal(path)
+  await assert.rejects(edited.payingFor('a'), { name: 'InvariantBroken', message: /damaged at byte 0/ })
+  assert.equal((await edited.payingFor('b')).length, 1)
+  await edited.close()
 })

@@ -19,12 +19,9 @@ export async function listUnknown(
 }
 
 /** Of replacement sets as the journal knows them, those whose first transaction the database knows and not all others. */
-export async function listForgotten<Members extends readonly (readonly [ChainName, string])[]>(
-  db: Queryable,
-  sets: readonly Members[],
-): Promise<Members[]> {
+export async function listForgotten(db: Queryable, sets: readonly SignedEntry[][]): Promise<SignedEntry[][]> {
   const members = sets.flatMap((set, index) =>
-    set.map(([chain, txid], place) => ({ index, place, chain, txid })),
+    set.map(({ chain, txid }, place) => ({ index, place, chain, txid })),
   )
   const { rows } = await db.query<{ index: number }>(
     `select m.index from unnest($1::integer[], $2::integer[], $3::text[], $4::text[]) as m (index, place, chain, txid)

@@ -40,15 +40,14 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
       )
       return opening ? lineOf(opening.line) : []
     },
-    placedLines: (chain) =>
-      [...entries.values()]
-        .filter((entry) => entry.chain === chain && entry.purpose !== 'outputs' && entry.line === entry.txid)
-        .map(({ txid }) => txid)
-        .filter((txid) => !unsettled.has(txid)),
-    lineOf: async (_chain, line) => lineOf(line),
+    async *placedLines(chain) {
+      for (const { chain: at, txid, line, purpose } of [...entries.values()].reverse())
+        if (at === chain && purpose !== 'outputs' && line === txid && !unsettled.has(txid)) yield txid
+    },
+    placedOf: async (_chain, line) => lineOf(line).filter(({ txid }) => !unsettled.has(txid)),
     entryOf: async (_chain, txid) => entries.get(txid) ?? null,
-    isPlaced: (_chain, txid) => entries.has(txid) && !unsettled.has(txid),
-    bumpedLines: () => [],
+    isPlaced: async (_chain, txid) => entries.has(txid) && !unsettled.has(txid),
+    async *bumpedLines() {},
     isBroken: () => false,
     leftSince: () => 0n,
     close: async () => {},

@@ -1,0 +1,142 @@
+/** What the rows of the journal say together that are not in its table yet; of the past only a day's amounts are kept. */
+import { type Asset, type ChainName, isSimulated } from '../core/assets.ts'
+import { DAY_MS, MINUTE_MS } from '../core/time.ts'
+import { paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
+import { type IndexFoot, type Place, sequenceKey } from './journal-index.ts'
+
+/** A row of the file. */
+export type JournalRow =
+  | { readonly fact: 'signed'; readonly at: number; readonly entry: SignedEntry }
+  /** Its rows are committed, and only after this fact is it released for sending. */
+  | { readonly fact: 'placed'; readonly chain: ChainName; readonly txid: string }
+  /** Its rows can never be committed, and it was never released. */
+  | { readonly fact: 'void'; readonly chain: ChainName; readonly txid: string }
+
+/** The keys under which rows are found: by transaction and its line, by withdrawal, by sender and nonce. */
+export const keyOf = {
+  transaction: (chain: ChainName, txid: string): string => `t ${chain} ${txid}`,
+  withdrawal: (name: string): string => `p ${name}`,
+  nonce: (chain: ChainName, sender: string, nonce: string): string => `n ${chain} ${sender} ${nonce}`,
+} as const
+
+/** Rows in the order they were placed: first transactions with a nonce, and bumps. */
+export const SEQUENCES = { lines: (chain: ChainName): string => `o ${chain}`, bumps: 'b' } as const
+
+interface Unsettled {
+  readonly entry: SignedEntry
+  readonly place: Place
+}
+
+export class JournalTail {
+  /** Signed, and neither placed nor void. */
+  readonly unsettled = new Map<string, Unsettled>()
+  readonly #places = new Map<string, Place[]>()
+  readonly #sequences: Map<string, number>
+  /** By side (asset, live or not) and minute: the latest instant in it, and what left. */
+  readonly #left = new Map<string, Map<number, { at: number; atoms: bigint }>>()
+  #rows = 0
+
+  /** @param foot - Of the table that the rows follow. */
+  constructor(foot: IndexFoot | null) {
+    this.#sequences = new Map(Object.entries(foot?.sequences ?? {}))
+    for (const [side, minute, at, atoms] of foot?.left ?? []) this.#leave(side, minute, at, BigInt(atoms))
+  }
+
+  /** How many rows it knows. */
+  get rows(): number {
+    return this.#rows
+  }
+
+  apply(row: JournalRow, place: Place): void {
+    this.#rows += 1
+    if (row.fact === 'signed') {
+      this.#sign(row.entry, row.at, place)
+      return
+    }
+    const key = keyOf.transaction(row.chain, row.txid)
+    const signed = this.unsettled.get(key)
+    this.unsettled.delete(key)
+    if (!signed) return
+    if (row.fact === 'placed') this.#place(signed)
+    else for (const each of keysOf(signed.entry)) this.#forget(each, signed.place)
+  }
+
+  find(key: string): readonly Place[] {
+    return this.#places.get(key) ?? []
+  }
+
+  lengthOf(sequence: string): number {
+    return this.#sequences.get(sequence) ?? 0
+  }
+
+  leftSince(asset: Asset, live: boolean, sinceMs: number): bigint {
+    const minutes = this.#left.get(sideOf(asset, live))?.values() ?? []
+    return [...minutes].reduce((sum, { at, atoms }) => (at >= sinceMs ? sum + atoms : sum), 0n)
+  }
+
+  /** What goes into the table; only while nothing is unsettled. */
+  added(): ReadonlyMap<string, readonly Place[]> {
+    return this.#places
+  }
+
+  summary(): Pick<IndexFoot, 'sequences' | 'left'> {
+    return {
+      sequences: Object.fromEntries(this.#sequences),
+      left: [...this.#left].flatMap(([side, minutes]) =>
+        [...minutes].map(([minute, { at, atoms }]) => [side, minute, at, String(atoms)] as const),
+      ),
+    }
+  }
+
+  #sign(entry: SignedEntry, at: number, place: Place): void {
+    this.unsettled.set(keyOf.transaction(entry.chain, entry.txid), { entry, place })
+    for (const key of keysOf(entry)) this.#remember(key, place)
+    const live = !isSimulated(entry.chain)
+    for (const { asset, atoms } of entry.leaves)
+      this.#leave(sideOf(asset, live), Math.floor(at / MINUTE_MS), at, BigInt(atoms))
+  }
+
+  #place({ entry, place }: Unsettled): void {
+    if (entry.line !== entry.txid) this.#next(SEQUENCES.bumps, place)
+    else if (entry.purpose !== 'outputs') this.#next(SEQUENCES.lines(entry.chain), place)
+  }
+
+  #next(sequence: string, place: Place): void {
+    const number = this.lengthOf(sequence)
+    this.#remember(sequenceKey(sequence, number), place)
+    this.#sequences.set(sequence, number + 1)
+  }
+
+  #remember(key: string, place: Place): void {
+    const places = this.#places.get(key)
+    if (places) places.push(place)
+    else this.#places.set(key, [place])
+  }
+
+  #forget(key: string, place: Place): void {
+    const places = this.#places.get(key)?.filter(({ start }) => start !== place.start) ?? []
+    if (places.length > 0) this.#places.set(key, places)
+    else this.#places.delete(key)
+  }
+
+  /** Counted by minutes, each as if all of it left at its last instant: never too little, and never more than a day of them. */
+  #leave(side: string, minute: number, at: number, atoms: bigint): void {
+    const minutes = this.#left.get(side) ?? new Map<number, { at: number; atoms: bigint }>()
+    this.#left.set(side, minutes)
+    const before = minutes.get(minute)
+    minutes.set(minute, { at: Math.max(at, before?.at ?? at), atoms: (before?.atoms ?? 0n) + atoms })
+    if (before) return
+    for (const [old, left] of minutes) if (left.at <= at - DAY_MS) minutes.delete(old)
+  }
+}
+
+/** A line's transactions stand under its first one; what it pays and its nonce are the first one's. */
+function keysOf(entry: SignedEntry): string[] {
+  const { chain, txid, line } = entry
+  const opening = keyOf.transaction(chain, line)
+  if (txid !== line) return [opening, keyOf.transaction(chain, txid)]
+  const nonce = entry.purpose === 'outputs' ? [] : [keyOf.nonce(chain, entry.sender, entry.nonce)]
+  return [opening, ...paidBy(entry).map(keyOf.withdrawal), ...nonce]
+}
+
+const sideOf = (asset: Asset, live: boolean): string => `${asset} ${live ? 'live' : 'simulated'}`

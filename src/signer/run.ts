@@ -1,0 +1,196 @@
+/**
+ * The signer at work: what is live and what is simulated each in a loop and with a journal of its own, so that nothing a
+ * test account does, however much, holds up a payout of a live one.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { ASSETS, CHAINS, isSimulated } from '../core/assets.ts'
+import { Refusal } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { openSecrets } from '../core/secrets.ts'
+import type { Database } from '../db/database.ts'
+import { lockDirectory } from '../db/embedded/directory-lock.ts'
+import { currentWallets, publishWallet } from '../wallets/wallets.sql.ts'
+import type { SignerConfig } from './config.ts'
+import { makeFolder } from './folder.ts'
+import { type Journal, openJournal } from './journal.ts'
+import { putBackBumps } from './put-back.ts'
+import { type Signer, signerTurn } from './signer.ts'
+import { type ChainKeys, openVault, type Vault } from './vault.ts'
+
+const IDLE_MS = 250
+const FAILURE_PAUSE_MS_MAX = 10_000
+/** How often a signer without live keys looks whether a keystore was made meanwhile. */
+const KEYSTORE_LOOK_MS = 2_000
+
+/** Signs what is requested until SIGTERM, or until its journal cannot be written: only opening it again tells its end. */
+export async function runSigner(config: SignerConfig, db: Database, log: Log): Promise<void> {
+  await makeFolder(config.folder)
+  const lock = lockDirectory(config.folder, 'server')
+  const stopping = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
+  const secrets = openSecrets(config.secretKey)
+  const scene = { db, secrets, config, log, stopping: stopping.signal, keys: liveKeys(config, db, log) }
+  try {
+    const simulated = keepSimulated(scene)
+    const isWhole = await runSide(scene, 'live').finally(() => stopping.abort())
+    await simulated
+    if (isWhole) return log.info({}, 'the signer has ended')
+    log.error(
+      {},
+      "the signer's journal could not be written; it ends, to read it anew when it is started again",
+    )
+    process.exitCode = 1
+  } finally {
+    lock.release()
+  }
+}
+
+interface Scene extends Omit<Signer, 'journal' | 'vault' | 'stopping'> {
+  readonly config: SignerConfig
+  readonly stopping: AbortSignal
+  keys(): Promise<Vault>
+}
+
+const JOURNALS = { live: 'journal', simulated: 'journal-simulated' } as const
+type Side = keyof typeof JOURNALS
+
+/** Whatever happens to the journal of coins that are worth nothing, live ones are paid. */
+async function keepSimulated(scene: Scene): Promise<void> {
+  while (!scene.stopping.aborted) {
+    try {
+      if (await runSide(scene, 'simulated')) return
+      scene.log.error({}, 'the journal of simulated chains could not be written; it is opened again')
+    } catch (error) {
+      scene.log.error({ err: error }, 'simulated chains cannot be signed for; live ones go on')
+    }
+    await pause(FAILURE_PAUSE_MS_MAX, scene.stopping)
+  }
+}
+
+/** @returns False when its journal could not be written. */
+async function runSide(scene: Scene, side: Side): Promise<boolean> {
+  const journal = await openJournal(join(scene.config.folder, JOURNALS[side]))
+  try {
+    scene.log.info({ side, unsettled: journal.unsettled().length }, 'the signer runs')
+    await signUntilEnd(scene, side, journal)
+  } finally {
+    await journal.close()
+  }
+  return !journal.isBroken()
+}
+
+async function signUntilEnd(scene: Scene, side: Side, journal: Journal): Promise<void> {
+  const { log, stopping } = scene
+  const keysOf = keysOfSide(scene, side)
+  let failures = 0
+  let putBackFor: Vault | null = null
+  while (!stopping.aborted && !journal.isBroken()) {
+    const startedAtMs = Date.now()
+    try {
+      const vault = await keysOf()
+      const signer = { ...scene, journal, vault }
+      if (vault !== putBackFor) await putBackBumps(signer)
+      putBackFor = vault
+      const more = vault.size > 0 && (await signerTurn(signer))
+      failures = 0
+      // It rests as long as it looked: with many that wait a look is long.
+      if (!more) await pause(Math.max(IDLE_MS, Date.now() - startedAtMs), stopping)
+    } catch (error) {
+      failures += 1
+      log.error({ side, err: error, failures }, 'a turn of the signer failed; it goes on')
+      await pause(Math.min(FAILURE_PAUSE_MS_MAX, 250 * 2 ** Math.min(failures, 6)), stopping)
+    }
+  }
+}
+
+/** The same vault as long as nothing in it changed. */
+function keysOfSide({ keys }: Scene, side: Side): () => Promise<Vault> {
+  let whole: Vault | null = null
+  let own: Vault = new Map()
+  return async () => {
+    const vault = await keys()
+    if (vault !== whole)
+      own = new Map([...vault].filter(([chain]) => isSimulated(chain) === (side === 'simulated')))
+    whole = vault
+    return own
+  }
+}
+
+/** The vault, opened at the first call; opened again when a keystore appears beside a signer that had none. */
+function liveKeys(config: SignerConfig, db: Database, log: Log): () => Promise<Vault> {
+  let vault: Vault | null = null
+  let lookedAt = 0
+  let usable = config
+  const open = () => openVault(usable, db, openSecrets(config.secretKey))
+  const look = async (): Promise<Vault> => {
+    const isWhole = vault !== null && vault.size === CHAINS.length
+    if (vault !== null && (isWhole || Date.now() - lookedAt < KEYSTORE_LOOK_MS)) return vault
+    lookedAt = Date.now()
+    const opened = await open().catch((error: unknown) => {
+      if (!(error instanceof Refusal && error.reason === 'wrong_passphrase')) throw error
+      // Test accounts go on; asking a keystore costs too much to be done again and again.
+      log.error({}, `${error.message}; correct it and start the signer again`)
+      usable = { ...config, passphrase: null }
+      return open()
+    })
+    if (opened.size === vault?.size) return vault
+    vault = opened
+    await announceWallets(config, db, vault, log)
+    return vault
+  }
+  let looking: Promise<Vault> | null = null
+  return () => {
+    looking ??= look().finally(() => {
+      looking = null
+    })
+    return looking
+  }
+}
+
+/** Publishes what is not published; a wallet of other keys stays, and is not this signer's to pay from. */
+async function announceWallets(config: SignerConfig, db: Database, vault: Vault, log: Log): Promise<void> {
+  const published = await currentWallets(db, openSecrets(config.secretKey))
+  for (const keys of vault.values()) {
+    const current = published.find((wallet) => wallet.chain === keys.chain)
+    if (current?.xpub === keys.xpub && current.mode === keys.mode) continue
+    const isOurs = !current || keys.mode !== current.mode || isSimulated(keys.chain)
+    if (isOurs) await publishKeys(config, db, [keys])
+    else
+      log.error(
+        { chain: keys.chain, published: current.series, ours: keys.series },
+        'the current wallet belongs to another keystore: its coins cannot be paid out from here',
+      )
+  }
+  const live = [...vault.keys()].filter((chain) => !isSimulated(chain))
+  log.info(
+    { chains: [...vault.keys()] },
+    live.length > 0 ? 'keys are loaded' : 'no live keys: test accounts only',
+  )
+  const unlimited = ASSETS.filter((asset) => !config.limits[asset]?.hour && !config.limits[asset]?.day)
+  if (live.length > 0 && unlimited.length > 0)
+    log.warn(
+      { unlimited },
+      'BECK_SIGNER_LIMITS gives these coins no limit per hour or day: whoever takes over the server can have all of them paid out',
+    )
+  if (live.length === 0 && config.passphrase === null && existsSync(config.keystorePath))
+    log.warn(
+      {},
+      'there is a keystore, and BECK_KEYSTORE_PASSPHRASE is not set: withdrawals of live accounts wait',
+    )
+}
+
+export async function publishKeys(
+  config: SignerConfig,
+  db: Database,
+  keys: readonly ChainKeys[],
+): Promise<void> {
+  const secrets = openSecrets(config.secretKey)
+  await db.transaction(async (tx) => {
+    for (const { chain, mode, xpub } of keys) await publishWallet(tx, secrets, { chain, mode, xpub })
+  })
+}
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  setTimeout(ms, undefined, { signal }).catch(() => {})
