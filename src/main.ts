@@ -189,6 +189,7 @@ async function listen(config: Config, gateway: Gateway) {
     return await startServer(gateway, {
       port: config.port,
       rateLimit: config.rateLimit,
+      addressRateLimit: config.addressRateLimit,
       chains: connectedChains(config),
       hosted: { networks: networkNames(config), tokens: config.tokens },
       ...(config.redisUrl === null ? {} : { redisUrl: config.redisUrl }),

@@ -1,5 +1,4 @@
 /** The operator's settings, read from the environment once and checked as a whole. docs/operators.md explains each. */
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { getAddress, isAddress } from 'viem/utils'
 import { BITCOIN_NETWORKS } from '../chains/bitcoin/networks.ts'
@@ -8,6 +7,7 @@ import { SIMULATED_TOKENS } from '../chains/simulated/network.ts'
 import { ASSETS, type Asset, isAsset } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { FIAT_DECIMALS, parseDecimal } from '../core/money.ts'
+import { readNetworks } from '../core/networks.ts'
 import { readSecretKey } from '../core/secrets.ts'
 import type { GatewaySettings } from '../flows/gateway.ts'
 import { fixedRates } from '../rates/fixed.ts'
@@ -42,7 +42,10 @@ export interface Config {
   /** The text after `fixed:`; null for the market. */
   readonly fixedRates: string | null
   readonly settings: GatewaySettings
+  /** Of a key. */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number }
+  /** Of an address, for requests without a good key. */
+  readonly addressRateLimit: { readonly perSecond: number; readonly burst: number }
   /** Addresses and networks whose forwarded headers are believed, comma-separated. */
   readonly trustProxy: string | null
   /** Milliseconds from one simulated block to the next; 0 mines by hand only. */
@@ -125,6 +128,20 @@ export function readConfig(env: Environment): Config {
       'requests at once per key, from 1 to 1000000',
     ),
   }
+  const addressRateLimit = {
+    perSecond: read(
+      'BECK_ADDRESS_RATE_LIMIT',
+      100,
+      wholeNumber(1, 1_000_000),
+      'requests a second per address without a good key, from 1 to 1000000',
+    ),
+    burst: read(
+      'BECK_ADDRESS_RATE_BURST',
+      400,
+      wholeNumber(1, 1_000_000),
+      'requests at once per address without a good key, from 1 to 1000000',
+    ),
+  }
   const bps = 'hundredths of a percent, from 0 to 9999'
   const token =
     'the address of a token contract: 0x and 40 hexadecimal digits, its EIP-55 checksum right if it has one'
@@ -184,6 +201,7 @@ export function readConfig(env: Environment): Config {
       ),
     },
     rateLimit,
+    addressRateLimit,
     trustProxy: read(
       'BECK_TRUST_PROXY',
       null,
@@ -352,19 +370,7 @@ function confirmationsOf(text: string): Partial<Record<Asset, number>> | null {
   return counts
 }
 
-/** Names that stand for networks in the HTTP server (proxy-addr). */
-const NAMED_PROXIES = ['loopback', 'linklocal', 'uniquelocal']
-
 function proxiesOf(text: string): string | null {
   const parts = text.split(',').map((part) => part.trim())
-  const isProxy = (part: string) => {
-    const [address = '', prefix, ...rest] = part.split('/')
-    const bits = isIP(address) === 4 ? 32 : 128
-    return (
-      isIP(address) > 0 &&
-      rest.length === 0 &&
-      (prefix === undefined || wholeNumber(0, bits)(prefix) !== null)
-    )
-  }
-  return parts.every((part) => NAMED_PROXIES.includes(part) || isProxy(part)) ? parts.join(',') : null
+  return readNetworks(parts) ? parts.join(',') : null
 }

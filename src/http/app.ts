@@ -8,9 +8,12 @@ import {
 } from 'fastify'
 import type { ChainName } from '../core/assets.ts'
 import { showId } from '../core/ids.ts'
+import { readNetworks } from '../core/networks.ts'
 import type { Gateway } from '../flows/gateway.ts'
+import { ADDRESS_RATE_LIMIT, clientAddress, isThisMachine, openAddressLimit } from './address-limit.ts'
 import { routes } from './api/routes.ts'
 import { type Caller, openAuthenticator } from './authenticate.ts'
+import { CONNECTION_LIMITS, type ConnectionLimits, createLimitedServer, type Door } from './connections.ts'
 import { failure } from './envelope.ts'
 import { answerTo } from './errors.ts'
 import { guardRoutes } from './guard.ts'
@@ -18,7 +21,7 @@ import { registerHealth } from './health.ts'
 import { type HostedPagesOptions, registerHostedPages } from './hosted/hosted.ts'
 import { closeIdleConnections } from './idle-connections.ts'
 import { readJsonBody } from './json-body.ts'
-import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
+import { type BucketSize, hostOf, openLocalBuckets } from './rate-limit.ts'
 import { registerReference } from './reference.ts'
 import { registerRoute } from './register-route.ts'
 import { newRequestId } from './request-id.ts'
@@ -38,6 +41,10 @@ declare module 'fastify' {
 export interface AppOptions {
   /** Requests per key; 100 a second with bursts of 200 when absent. */
   readonly rateLimit?: BucketSize
+  /** Requests without a good key per address; {@link ADDRESS_RATE_LIMIT} when absent. */
+  readonly addressRateLimit?: BucketSize
+  /** What one connection may do, where it differs from {@link CONNECTION_LIMITS}. */
+  readonly connectionLimits?: Partial<ConnectionLimits>
   /** REDIS_URL: shares the buckets between processes; without it each process has its own. */
   readonly redisUrl?: string
   /** Whose forwarded headers to believe: addresses or networks, comma-separated; nobody's when absent. */
@@ -58,15 +65,20 @@ const UNREADABLE_MS = 1_000
 
 /** Not ready yet: the caller may register health checks and hosted pages before it listens. */
 export async function buildApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {
+  const proxies = options.trustProxy === undefined ? null : readNetworks(options.trustProxy.split(','))
+  const addresses = openAddressLimit(options.addressRateLimit ?? ADDRESS_RATE_LIMIT, gateway.log)
+  const door: Door = {
+    hostOf: (address) => (isThisMachine(address) || proxies?.has(address) ? null : hostOf(address)),
+    isShut: addresses.isShut,
+    admit: (request) => addresses.take(clientAddress(request, proxies)),
+  }
   const app = fastify({
     bodyLimit: BODY_BYTES_MAX,
-    // From the first byte to the last of a request, and between two requests of a connection. The latter is above the
-    // minute that load balancers keep connections for, so that they close first.
-    requestTimeout: 30_000,
-    keepAliveTimeout: 72_000,
+    serverFactory: (handle) =>
+      createLimitedServer(handle, door, { ...CONNECTION_LIMITS, ...options.connectionLimits }),
     logger: false,
     genReqId: newRequestId,
-    trustProxy: options.trustProxy ?? false,
+    trustProxy: proxies ? (address) => proxies.has(address) : false,
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1_000 },
     ajv: {
@@ -156,7 +168,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     ? await openSharedBuckets(options.redisUrl, size, gateway.log)
     : openLocalBuckets(size)
   app.addHook('onClose', () => limiter.close())
-  const guard = guardRoutes(openAuthenticator(gateway.db), limiter)
+  const guard = guardRoutes(openAuthenticator(gateway.db), limiter, addresses)
   for (const route of [...routes, ...(options.routes ?? [])]) registerRoute(app, gateway, route, guard)
   registerReference(app, routes)
   registerHealth(app, gateway, options.chains ?? [])

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Scope } from '../accounts/api-key.ts'
 import { Refusal } from '../core/errors.ts'
 import { MINUTE_MS } from '../core/time.ts'
+import type { AddressLimit } from './address-limit.ts'
 import { type Authenticator, type Caller, missingKey, presentedKey, requireScope } from './authenticate.ts'
 import { RateLimited } from './errors.ts'
 import { hostOf, openCounter, type RateLimiter } from './rate-limit.ts'
@@ -14,7 +15,11 @@ export type Guard = (
   scopes: readonly Scope[],
 ) => (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-export function guardRoutes(authenticator: Authenticator, limiter: RateLimiter): Guard {
+export function guardRoutes(
+  authenticator: Authenticator,
+  limiter: RateLimiter,
+  addresses: Pick<AddressLimit, 'giveBack'>,
+): Guard {
   const failures = openCounter(FAILED_ATTEMPTS_MAX, MINUTE_MS)
 
   const authenticate = async (request: FastifyRequest): Promise<Caller> => {
@@ -49,6 +54,7 @@ export function guardRoutes(authenticator: Authenticator, limiter: RateLimiter):
         take.retryAfterSeconds,
       )
     }
+    addresses.giveBack(request.ip)
     for (const scope of scopes) requireScope(caller, scope)
   }
 }

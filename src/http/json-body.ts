@@ -3,6 +3,8 @@ import { type FieldProblem, Refusal } from '../core/errors.ts'
 
 /** Deeper nesting is nobody's data, and would cost everything that walks it recursively its stack. */
 const DEPTH_MAX = 32
+/** Everything that looks at a body costs by its values: 64 KiB hold 32,000 of them, and nobody's data has so many. */
+const VALUES_MAX = 1_000
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -12,11 +14,13 @@ export interface JsonBody {
   readonly value: unknown
 }
 
-/** @throws {Refusal} `invalid`: `malformed_json`, `nested_too_deep` or `invalid_text`. */
+/** @throws {Refusal} `invalid`: `malformed_json`, `nested_too_deep`, `too_many_values` or `invalid_text`. */
 export function readJsonBody(bytes: Uint8Array): JsonBody {
   const text = decode(bytes)
+  requireModest(text)
   const value = parse(text)
-  const problem = findProblem(value)
+  // What the bytes cannot hold, only an escape can bring in.
+  const problem = text.includes('\\u') ? findProblem(value) : null
   if (problem) throw new Refusal('invalid', 'invalid_text', `${problem.field}: ${problem.message}`, [problem])
   return { text, value }
 }
@@ -38,21 +42,41 @@ function parse(text: string): unknown {
   }
 }
 
-/** Walks without recursion, so that no nesting of the body can cost us the stack. */
-function findProblem(root: unknown): FieldProblem | null {
-  const open: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }]
-  for (let next = open.pop(); next; next = open.pop()) {
-    const { value, path, depth } = next
-    if (typeof value === 'string' && !isStorable(value)) return textProblem(path || 'body')
-    if (typeof value !== 'object' || value === null) continue
-    if (depth >= DEPTH_MAX) {
+const [QUOTE, BACKSLASH, COMMA] = ['"', '\\', ','].map((character) => character.charCodeAt(0))
+const OPENING = ['[', '{'].map((character) => character.charCodeAt(0))
+const CLOSING = [']', '}'].map((character) => character.charCodeAt(0))
+
+/** One look at each character, before anything is made of them. Of what is no JSON it says nothing: the parser will. */
+function requireModest(text: string): void {
+  let depth = 0
+  let values = 1
+  let isQuoted = false
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (isQuoted && code === BACKSLASH) at += 1
+    else if (code === QUOTE) isQuoted = !isQuoted
+    else if (isQuoted) continue
+    else if (code === COMMA) values += 1
+    else if (code === OPENING[0] || code === OPENING[1]) {
+      depth += 1
+      values += 1
+    } else if (code === CLOSING[0] || code === CLOSING[1]) depth -= 1
+    if (depth > DEPTH_MAX) {
       throw new Refusal('invalid', 'nested_too_deep', `the body is nested more than ${DEPTH_MAX} levels deep`)
     }
-    for (const [key, inner] of Object.entries(value)) {
-      const inside = path === '' ? key : `${path}.${key}`
-      if (!isStorable(key)) return textProblem(path || 'body')
-      open.push({ value: inner, path: inside, depth: depth + 1 })
+    if (values > VALUES_MAX) {
+      throw new Refusal('invalid', 'too_many_values', `the body holds more than ${VALUES_MAX} values`)
     }
+  }
+}
+
+function findProblem(value: unknown, path = ''): FieldProblem | null {
+  if (typeof value === 'string' && !isStorable(value)) return textProblem(path || 'body')
+  if (typeof value !== 'object' || value === null) return null
+  for (const [key, inner] of Object.entries(value)) {
+    if (!isStorable(key)) return textProblem(path || 'body')
+    const problem = findProblem(inner, path === '' ? key : `${path}.${key}`)
+    if (problem) return problem
   }
   return null
 }

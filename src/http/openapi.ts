@@ -41,6 +41,7 @@ const COMMON_REFUSALS: Readonly<
       'malformed_json',
       'invalid_text',
       'nested_too_deep',
+      'too_many_values',
       'malformed_url',
       'malformed_request',
     ],

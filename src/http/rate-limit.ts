@@ -3,6 +3,8 @@
  * it on by the time one token takes to refill; a request that would move it further ahead than the whole bucket
  * takes is refused.
  */
+import { plainAddress } from '../core/networks.ts'
+
 export interface BucketSize {
   /** Tokens that flow in each second. */
   readonly perSecond: number
@@ -30,8 +32,14 @@ const SWEEP_MS = 60_000
 /** A hundredth of a token: what adding up fractions of milliseconds may be off by. */
 export const TOLERANCE = 0.01
 
+export interface LocalBuckets extends RateLimiter {
+  take(name: string): Take
+  /** Puts a token back that was taken. */
+  giveBack(name: string): void
+}
+
 /** Buckets of this process alone. */
-export function openLocalBuckets(size: BucketSize, now: () => number = Date.now): RateLimiter {
+export function openLocalBuckets(size: BucketSize, now: () => number = Date.now): LocalBuckets {
   const fullAt = new Map<string, number>()
   const refillMs = 1_000 / size.perSecond
   let sweptAt = now()
@@ -47,6 +55,10 @@ export function openLocalBuckets(size: BucketSize, now: () => number = Date.now)
       const allowed = full + refillMs - at <= (size.burst + TOLERANCE) * refillMs
       if (allowed) fullAt.set(name, full + refillMs)
       return describeTake(size, allowed, (allowed ? full + refillMs : full) - at)
+    },
+    giveBack(name) {
+      const full = fullAt.get(name)
+      if (full !== undefined) fullAt.set(name, full - refillMs)
     },
     close: async () => {},
   }
@@ -91,8 +103,15 @@ export function openCounter(limit: number, windowMs: number, now: () => number =
 }
 
 /** One name for all addresses of a host: an IPv6 host has a whole /64. */
-export function hostOf(address: string): string {
-  if (!address.includes(':') || address.startsWith('::ffff:')) return address
+export const hostOf = (address: string): string => prefixOf(address, 4)
+
+/** One name for all hosts of a site: who rents one machine can have a whole /48 of IPv6. */
+export const siteOf = (address: string): string => prefixOf(address, 3)
+
+/** @param groups - Of sixteen bits, of an address of IPv6. */
+function prefixOf(given: string, length: number): string {
+  const address = plainAddress(given)
+  if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')
   const groups = head === '' ? [] : head.split(':')
   if (tail !== undefined) {
@@ -100,5 +119,5 @@ export function hostOf(address: string): string {
     while (groups.length + rest.length < 8) groups.push('0')
     groups.push(...rest)
   }
-  return `${groups.slice(0, 4).join(':')}::/64`
+  return `${groups.slice(0, length).join(':')}::/${16 * length}`
 }

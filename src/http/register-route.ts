@@ -40,7 +40,9 @@ export function registerRoute(app: FastifyInstance, gateway: Gateway, route: Rou
     },
     preValidation: async (request) => {
       request.query = readQuery(query, request.query)
+      cutShort(query, request.query)
       if (takesBody && request.body === undefined && isAllOptional(body)) request.body = {}
+      if (takesBody) cutShort(body, request.body)
     },
     handler: (request, reply) => handle(gateway, route, status, request, reply),
   })
@@ -127,6 +129,25 @@ function refused(refusal: Refusal, requestId: string): Reply {
 
 const isAllOptional = (schema: TSchema): boolean =>
   !('required' in schema && Array.isArray(schema.required) && schema.required.length > 0)
+
+/** Of an unknown field, the one behind the others is as good as a thousand. */
+const UNKNOWN_FIELDS_MAX = 20
+
+/**
+ * The validator reports all that is wrong, so that a merchant can mend it at once, and looks at every value for that.
+ * Lists that are too long, and objects with more fields than there are, keep just enough to be refused.
+ */
+function cutShort(schema: TSchema, body: unknown): void {
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || !('properties' in schema)) return
+  const fields = body as Record<string, unknown>
+  const properties = schema.properties as Record<string, { maxItems?: number }>
+  const unknown = Object.keys(fields).filter((name) => !Object.hasOwn(properties, name))
+  for (const name of unknown.slice(UNKNOWN_FIELDS_MAX)) delete fields[name]
+  for (const [name, { maxItems }] of Object.entries(properties)) {
+    const given = Object.hasOwn(fields, name) ? fields[name] : null
+    if (Array.isArray(given) && maxItems !== undefined) given.length = Math.min(given.length, maxItems + 1)
+  }
+}
 
 const INTEGER = /^-?\d{1,16}$/
 const NUMBER = /^-?\d{1,16}(\.\d{1,20})?$/

@@ -51,6 +51,16 @@ export const Email = Type.String({
 
 export const Reference = Type.String({ description: 'your own reference, echoed back', maxLength: 255 })
 
+/** Longer ones find nothing: no id and no list of statuses has so many characters. */
+const FILTER_LENGTH_MAX = 255
+/** Every text of a query has a length: a pattern costs the database by its characters, for every row. */
+const Filter = (description: string) =>
+  Type.Optional(Type.String({ description, maxLength: FILTER_LENGTH_MAX }))
+
+export const FilterId = Filter('exact id')
+export const FilterText = Filter
+export const FilterList = (values: string) => Filter(`comma-separated ${values}`)
+
 const DATE = 'a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp'
 
 /** Paging and order, which every paged list has; its own filters stand beside these. */
@@ -63,8 +73,8 @@ export const paging = <const S extends readonly string[]>(sorts: S) => ({
   order: Type.Optional(
     Type.Unsafe<'asc' | 'desc'>({ type: 'string', enum: ['asc', 'desc'], default: 'desc' }),
   ),
-  start_date: Type.Optional(Type.String({ description: `created on or after: ${DATE}` })),
-  end_date: Type.Optional(Type.String({ description: `created before: ${DATE}` })),
+  start_date: Filter(`created on or after: ${DATE}`),
+  end_date: Filter(`created before: ${DATE}`),
 })
 
 /** A page of a list (contract, Pagination). */

@@ -5,10 +5,15 @@ import { newRequestId } from './request-id.ts'
 
 const WORDS: Readonly<Record<string, readonly [status: number, reason: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'headers_too_large', 'the headers are larger than 16 kB; send smaller ones'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request_timeout', 'the request did not arrive whole within 30 seconds'],
+  NO_HOST: [400, 'malformed_request', 'a request of HTTP/1.1 must have a header Host'],
+  ERR_HTTP_REQUEST_TIMEOUT: [
+    408,
+    'request_timeout',
+    'the request did not arrive in time: its head within 15 seconds, the whole within 30',
+  ],
 }
 
-/** @param code - Of the error that Node's HTTP parser raised. */
+/** @param code - Of the error that Node's HTTP parser raised, or `NO_HOST`. */
 export function answerToUnreadable(code: string): string {
   const [status, reason, message] = WORDS[code] ?? [
     400,

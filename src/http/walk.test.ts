@@ -44,6 +44,33 @@ async function makeOneOfEach(merchant: Merchant): Promise<Partial<Record<IdPrefi
 }
 const made = await makeOneOfEach(owner)
 
+interface Schema {
+  readonly type?: string | readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: unknown
+  readonly items?: Schema
+  readonly maxItems?: number
+  readonly maxLength?: number
+  readonly enum?: readonly unknown[]
+}
+
+/** Fields of what comes in whose size nothing bounds but that of the whole request. */
+function unbounded(schema: Schema | undefined, path = ''): [field: string, bounds: string][] {
+  if (!schema) return []
+  const types = [schema.type].flat()
+  // What a merchant keeps with a payment is open, and measured by a rule of its own (`metadata_too_large`).
+  if (path === '.metadata') return []
+  const found: [string, string][] = []
+  if (types.includes('string') && !schema.enum && schema.maxLength === undefined)
+    found.push([path, 'maxLength'])
+  if (types.includes('array') && schema.maxItems === undefined) found.push([path, 'maxItems'])
+  if (types.includes('object') && schema.additionalProperties !== false)
+    found.push([path, 'end of its fields'])
+  for (const [name, inner] of Object.entries(schema.properties ?? {}))
+    found.push(...unbounded(inner, `${path}.${name}`))
+  return [...found, ...unbounded(schema.items, `${path}[]`)]
+}
+
 for (const route of routes) {
   const name = `${route.method} ${route.path}`
 
@@ -70,7 +97,24 @@ for (const route of routes) {
     assert.deepEqual([answer.status, answer.error.details[0]?.field], [400, 'colour'])
   })
 
+  test(`${name} costs no more than its bounds: texts have a length, lists a number of items, objects their fields`, () => {
+    for (const schema of [route.query, route.method === 'GET' ? undefined : route.body]) {
+      for (const [field, bounds] of unbounded(schema)) assert.fail(`${field} has no ${bounds}`)
+    }
+  })
+
   if (route.method !== 'GET') {
+    test(`${name} refuses 32,000 values before it looks at them`, async () => {
+      const many = `[${'1,'.repeat(31_999)}1]`
+      const known = Object.keys((route.body as { properties?: object } | undefined)?.properties ?? {})
+      for (const field of [...known, 'unknown']) {
+        const answer = await call(app, owner.key, route.method, pathOf(route), {
+          text: `{"${field}":${many}}`,
+        })
+        assert.deepEqual([answer.status, answer.error.reason], [400, 'too_many_values'], field)
+      }
+    })
+
     test(`${name} refuses a body that is no JSON object, has an unknown field, is too long or of another type`, async () => {
       const send = async (text: string, headers: Record<string, string> = {}) =>
         (await call(app, owner.key, route.method, pathOf(route), { text, headers })).status

@@ -50,6 +50,7 @@ export const events: readonly Route[] = [
     query: Fields({
       after: Type.Optional(
         Type.String({
+          maxLength: 100,
           description:
             "an event's id; `latest` for the newest event's cursor alone; the oldest event when left out",
         }),

@@ -15,7 +15,20 @@ import { requireFiatAmount } from '../../flows/payments/fiat-amount.ts'
 import { showPage } from '../page.ts'
 import { readPrice } from '../price.ts'
 import { type Route, read, write } from '../route.ts'
-import { FiatAmount, FiatName, Fields, Id, OneOf, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
+import {
+  FiatAmount,
+  FiatName,
+  Fields,
+  FilterId,
+  FilterList,
+  FilterText,
+  Id,
+  OneOf,
+  PageOf,
+  PathId,
+  paging,
+  Timestamp,
+} from '../schemas.ts'
 
 const PaymentLink = Fields({
   id: Id('plink'),
@@ -86,9 +99,9 @@ export const paymentLinks: readonly Route[] = [
     summary: 'List payment links',
     query: Fields({
       ...paging(PAYMENT_LINK_SORTS),
-      filter_id: Type.Optional(Type.String({ description: 'exact id' })),
-      filter_label: Type.Optional(Type.String({ description: 'part of the label, in any case' })),
-      filter_status: Type.Optional(Type.String({ description: 'comma-separated `active`, `inactive`' })),
+      filter_id: FilterId,
+      filter_label: FilterText('part of the label, in any case'),
+      filter_status: FilterList('`active`, `inactive`'),
       amount_min: Type.Optional(Type.Number({ minimum: 0 })),
       amount_max: Type.Optional(Type.Number({ minimum: 0 })),
     }),

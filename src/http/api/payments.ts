@@ -18,7 +18,19 @@ import { readMetadata } from '../metadata.ts'
 import { showPage } from '../page.ts'
 import { readPrice } from '../price.ts'
 import { type Route, read, write } from '../route.ts'
-import { AssetName, Email, Fields, OneOf, PageOf, PathId, paging, Reference } from '../schemas.ts'
+import {
+  AssetName,
+  Email,
+  Fields,
+  FilterId,
+  FilterList,
+  FilterText,
+  OneOf,
+  PageOf,
+  PathId,
+  paging,
+  Reference,
+} from '../schemas.ts'
 import { CREATED, CreatedPayment, LISTED, ListedPayment, Payment, RETRIEVED } from './payment-schemas.ts'
 
 const showListed = (row: ListedRow) => ({
@@ -106,11 +118,11 @@ export const payments: readonly Route[] = [
     description: 'Newest first unless sorted otherwise; `sort=total` means the net fiat amount.',
     query: Fields({
       ...paging(PAYMENT_SORTS),
-      filter_id: Type.Optional(Type.String({ description: 'exact id' })),
-      filter_email: Type.Optional(Type.String({ description: "part of the customer's email, in any case" })),
-      filter_asset: Type.Optional(Type.String({ description: 'comma-separated coins' })),
+      filter_id: FilterId,
+      filter_email: FilterText("part of the customer's email, in any case"),
+      filter_asset: FilterList('coins'),
       filter_asset_op: Type.Optional(OneOf(['is', 'is_not'], { default: 'is' })),
-      filter_status: Type.Optional(Type.String({ description: 'comma-separated statuses' })),
+      filter_status: FilterList('statuses'),
       filter_status_op: Type.Optional(OneOf(['is', 'is_not'], { default: 'is' })),
       total_min: Type.Optional(Type.Number({ description: 'least net fiat amount' })),
       total_max: Type.Optional(Type.Number({ description: 'largest net fiat amount' })),

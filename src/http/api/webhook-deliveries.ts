@@ -20,7 +20,7 @@ import {
 } from '../../events/webhook-endpoints.sql.ts'
 import { showPage } from '../page.ts'
 import { type Route, read, write } from '../route.ts'
-import { Fields, Id, Nullable, OneOf, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
+import { Fields, FilterList, Id, Nullable, OneOf, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
 import { ENDPOINT_EXAMPLE, endpointFields, showEndpoint } from './webhooks.ts'
 
 const Endpoint = Fields({
@@ -188,9 +188,7 @@ export const webhookDeliveries: readonly Route[] = [
     params: PathId('whk'),
     query: Fields({
       ...paging(DELIVERY_SORTS),
-      filter_status: Type.Optional(
-        Type.String({ description: 'comma-separated `pending`, `delivered`, `failed`, `cancelled`' }),
-      ),
+      filter_status: FilterList('`pending`, `delivered`, `failed`, `cancelled`'),
     }),
     data: PageOf(Delivery),
     refusals: { 400: ['invalid_parameter'], ...NOT_FOUND },

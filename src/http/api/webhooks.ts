@@ -12,7 +12,18 @@ import {
 import { parseWebhookUrl } from '../../events/webhook-url.ts'
 import { showPage } from '../page.ts'
 import { type Route, read, write } from '../route.ts'
-import { Fields, Id, OneOf, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
+import {
+  Fields,
+  FilterId,
+  FilterList,
+  FilterText,
+  Id,
+  OneOf,
+  PageOf,
+  PathId,
+  paging,
+  Timestamp,
+} from '../schemas.ts'
 
 export const endpointFields = {
   id: Id('whk'),
@@ -87,9 +98,9 @@ export const webhooks: readonly Route[] = [
     summary: 'List webhook endpoints',
     query: Fields({
       ...paging(WEBHOOK_ENDPOINT_SORTS),
-      filter_id: Type.Optional(Type.String({ description: 'exact id' })),
-      filter_url: Type.Optional(Type.String({ description: 'part of the URL, in any case' })),
-      filter_status: Type.Optional(Type.String({ description: 'comma-separated `active`, `inactive`' })),
+      filter_id: FilterId,
+      filter_url: FilterText('part of the URL, in any case'),
+      filter_status: FilterList('`active`, `inactive`'),
     }),
     data: PageOf(WebhookEndpoint),
     refusals: { 400: ['invalid_parameter'] },

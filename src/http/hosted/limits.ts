@@ -3,6 +3,7 @@
  * nobody told Beck to trust would be all buyers at once. What takes a deposit address is limited for everybody.
  */
 import type { SessionId } from '../../core/ids.ts'
+import { isThisMachine } from '../address-limit.ts'
 import { RateLimited } from '../errors.ts'
 import { type BucketSize, hostOf, openLocalBuckets, type RateLimiter } from '../rate-limit.ts'
 
@@ -64,8 +65,6 @@ export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
     },
   }
 }
-
-const isThisMachine = (address: string): boolean => /^(::ffff:)?127\.|^::1$/.test(address)
 
 async function take(limiter: RateLimiter, name: string): Promise<void> {
   const { allowed, retryAfterSeconds } = await limiter.take(name)

@@ -6,6 +6,7 @@ import { Refusal } from '../../core/errors.ts'
 import { readId } from '../../core/ids.ts'
 import { changedMoments, readTips } from '../../flows/checkout/checkout-moments.sql.ts'
 import type { Gateway } from '../../flows/gateway.ts'
+import { isAskedFurther } from '../connections.ts'
 import { queryValue } from './forms.ts'
 import { openHub } from './hub.ts'
 import type { Limits } from './limits.ts'
@@ -84,11 +85,11 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
 
 /**
  * Not one who left meanwhile, who is not seen leaving any more and would keep his place for ever; nor one who asked for
- * something before this that is not answered yet, asked for much behind it, or sent what cannot be read: browsers do none
- * of that.
+ * something behind this, or sent what cannot be read: browsers do neither.
  */
 function canStream(request: IncomingMessage, response: ServerResponse): boolean {
-  return response.socket?.writable === true && !request.socket.isPaused()
+  const { socket } = request
+  return response.socket?.writable === true && !socket.isPaused() && !isAskedFurther(socket)
 }
 
 /** Begins the answer, which has no end but the connection's: it is no message of the HTTP server any more. */

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { readNetworks } from './networks.ts'
+
+test('addresses, networks and names are read, and IPv4 is found in the clothes of IPv6', () => {
+  const networks = readNetworks(['192.0.2.7', '10.0.0.0/8', '2001:db8::/32', 'loopback'])
+  for (const inside of ['192.0.2.7', '::ffff:192.0.2.7', '10.255.0.1', '2001:db8:1::1', '127.0.0.9', '::1'])
+    assert.equal(networks?.has(inside), true, inside)
+  for (const outside of ['192.0.2.8', '11.0.0.1', '2001:db9::1', '::2', '', 'unknown', '10.0.0.1:80'])
+    assert.equal(networks?.has(outside), false, outside)
+})
+
+test('what is no network is refused, not guessed', () => {
+  for (const text of [
+    '',
+    'localhost',
+    '10.0.0.0/33',
+    '::/129',
+    '10.0.0.0/',
+    '10.0.0.0/8/8',
+    '10.0/8',
+    ' 10.0.0.1',
+  ])
+    assert.equal(readNetworks([text]), null, text)
+})

@@ -1,0 +1,203 @@
+/** What strangers do to a server: floods, answers nobody takes, heads that never end. 127.0.0.2 and on are strangers. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import test, { after } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { testMerchant, UNLIMITED } from '../../test/api.ts'
+import { testGateway } from '../../test/gateway.ts'
+import { waitFor } from '../../test/wait-for.ts'
+import { type AppOptions, buildApp } from './app.ts'
+
+const gateway = await testGateway()
+const merchant = await testMerchant(gateway.db)
+
+interface Served {
+  readonly app: FastifyInstance
+  readonly port: number
+  /** Paths that reached a route. */
+  readonly seen: string[]
+}
+
+async function serve(options: AppOptions = {}, prepare = (_app: FastifyInstance) => {}): Promise<Served> {
+  const app = await buildApp(gateway, { rateLimit: UNLIMITED, ...options })
+  const seen: string[] = []
+  app.addHook('onRequest', async ({ url }) => {
+    seen.push(url)
+  })
+  prepare(app)
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  after(() => app.close())
+  const address = app.server.address()
+  assert.ok(address && typeof address === 'object')
+  return { app, port: address.port, seen }
+}
+
+/** A connection from an address of this machine. */
+async function open(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+async function readToEnd(socket: Socket): Promise<string> {
+  let text = ''
+  for await (const chunk of socket.setEncoding('latin1')) text += chunk
+  return text
+}
+
+const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
+
+/** Asks once, on a connection of its own. @returns The status; null when the connection was refused. */
+async function ask(port: number, from: string, path = '/livez', headers = ''): Promise<number | null> {
+  const socket = await open(port, from)
+  socket.write(get(path, `Connection: close\r\n${headers}`))
+  const answer = await readToEnd(socket).catch(() => '')
+  return answer === '' ? null : Number(answer.slice(9, 12))
+}
+
+test('320 kB of requests sent at once and reset: next to nothing of it is done, and the next request is answered', async () => {
+  const { port, seen } = await serve()
+  const flood = get('/openapi.json').repeat(Math.ceil(320_000 / get('/openapi.json').length))
+  for (let time = 0; time < 5; time++) {
+    const stranger = await open(port, '127.0.0.2')
+    await new Promise<void>((resolve) => stranger.write(flood, () => resolve()))
+    stranger.resetAndDestroy()
+  }
+  assert.equal(await ask(port, '127.0.0.1'), 200)
+  assert.ok(seen.length <= 5 * 17 + 1, `${seen.length} requests of a flood were served`)
+})
+
+test('requests behind one another are answered in order, one at a time', async () => {
+  let running = 0
+  const { port } = await serve({}, (app) => {
+    app.get('/slow/:id', async (request) => {
+      running += 1
+      assert.equal(running, 1)
+      await new Promise(setImmediate)
+      running -= 1
+      return (request.params as { id: string }).id
+    })
+  })
+  const socket = await open(port)
+  const ids = Array.from({ length: 16 }, (_, id) => `slow-${id}`)
+  const last = ids.length - 1
+  socket.write(ids.map((id, n) => get(`/slow/${id}`, n === last ? 'Connection: close\r\n' : '')).join(''))
+  assert.deepEqual((await readToEnd(socket)).match(/slow-\d+/g), ids)
+})
+
+test('what somebody asked for who has gone is not begun', async () => {
+  const first = Promise.withResolvers<void>()
+  const { app, port, seen } = await serve({}, (app) => {
+    app.get('/held', async () => first.promise)
+  })
+  const socket = await open(port)
+  socket.write(get('/held') + get('/livez').repeat(5))
+  await waitFor('the first is being served', async () => seen.length === 1 || null)
+  socket.resetAndDestroy()
+  await waitFor('the server saw him go', async () => (await connectionsOf(app)) === 0 || null)
+  first.resolve()
+  assert.equal(await ask(port, '127.0.0.1'), 200)
+  assert.deepEqual(seen, ['/held', '/livez'])
+})
+
+const connectionsOf = (app: FastifyInstance): Promise<number> =>
+  new Promise((resolve, reject) =>
+    app.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  )
+
+test('who does not take his answer is cut off', async () => {
+  const { app, port } = await serve({ connectionLimits: { unreadMs: 100 } }, (app) => {
+    app.get('/large', async () => Buffer.alloc(64 * 1024 * 1024))
+  })
+  const socket = await open(port)
+  socket.pause()
+  socket.write(get('/large'))
+  await waitFor('his connection is gone', async () => (await connectionsOf(app)) === 0 || null)
+})
+
+test('a head that never ends is not waited for', async () => {
+  const { port } = await serve({ connectionLimits: { headMs: 100, requestMs: 200 } })
+  const socket = await open(port)
+  socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n')
+  assert.match(await readToEnd(socket), /^HTTP\/1.1 408 /)
+  const silent = await open(port)
+  assert.match(await readToEnd(silent), /^HTTP\/1.1 408 /)
+})
+
+test('a request without a host is refused, and those behind it', async () => {
+  const { port, seen } = await serve()
+  const socket = await open(port)
+  socket.write('GET /livez HTTP/1.1\r\n\r\n'.repeat(10_000))
+  assert.match(await readToEnd(socket).catch(() => 'HTTP/1.1 400 '), /^HTTP\/1.1 400 /)
+  assert.equal(seen.length, 0)
+})
+
+test('a connection serves so many requests and is then made anew', async () => {
+  const { port } = await serve({ connectionLimits: { requests: 3 } })
+  const socket = await open(port)
+  for (let i = 0; i < 2; i++) {
+    socket.write(get('/livez'))
+    const [answer] = await once(socket, 'data')
+    assert.doesNotMatch(String(answer), /connection: close/i)
+  }
+  socket.write(get('/livez'))
+  assert.match(await readToEnd(socket), /connection: close/i)
+})
+
+test('a stranger who floods is refused, then not listened to; everybody else is served', async () => {
+  const { port, seen } = await serve({ addressRateLimit: { perSecond: 1 / 3_600, burst: 10 } })
+  const statuses: (number | null)[] = []
+  for (let i = 0; i < 25; i++) statuses.push(await ask(port, '127.0.0.2'))
+  assert.deepEqual(statuses, [...Array(10).fill(200), ...Array(10).fill(429), ...Array(5).fill(null)])
+  assert.equal(await ask(port, '127.0.0.3'), 200)
+  assert.equal(await ask(port, '127.0.0.1'), 200)
+  assert.equal(seen.length, 12)
+})
+
+test('merchants who share an address are limited by their keys alone', async () => {
+  const { port } = await serve({ addressRateLimit: { perSecond: 1 / 3_600, burst: 5 } })
+  const key = `X-API-Key: ${merchant.key}\r\n`
+  for (let i = 0; i < 30; i++) assert.equal(await ask(port, '127.0.0.4', '/v1/payments', key), 200)
+  const wrong = 'X-API-Key: bk_test_wrong\r\n'
+  for (let i = 0; i < 5; i++) assert.equal(await ask(port, '127.0.0.4', '/v1/payments', wrong), 401)
+  assert.equal(await ask(port, '127.0.0.4', '/v1/payments', wrong), 429)
+})
+
+test('a key beyond its own limit costs its address, so nobody floods with a good one', async () => {
+  const { port } = await serve({
+    rateLimit: { perSecond: 1 / 3_600, burst: 1 },
+    addressRateLimit: { perSecond: 1 / 3_600, burst: 5 },
+  })
+  const other = await testMerchant(gateway.db)
+  const key = `X-API-Key: ${other.key}\r\n`
+  const statuses: (number | null)[] = []
+  for (let i = 0; i < 12; i++) statuses.push(await ask(port, '127.0.0.5', '/v1/payments', key))
+  assert.deepEqual(statuses, [200, ...Array(10).fill(429), null])
+})
+
+test('behind a trusted proxy every buyer has an address; what others forward means nothing', async () => {
+  const addressRateLimit = { perSecond: 1 / 3_600, burst: 2 }
+  const { port } = await serve({ addressRateLimit, trustProxy: '127.0.0.6' })
+  const from = (proxy: string, forwarded: string) =>
+    ask(port, proxy, '/livez', `X-Forwarded-For: ${forwarded}\r\n`)
+  const both = ['203.0.113.1', '198.51.100.9, 203.0.113.1', 'nonsense, 203.0.113.1, 127.0.0.6']
+  assert.deepEqual(
+    await Promise.all(both.map((header) => from('127.0.0.6', header))).then((all) => all.sort()),
+    [200, 200, 429],
+  )
+  assert.equal(await from('127.0.0.6', '203.0.113.2'), 200)
+  const spoofed: (number | null)[] = []
+  for (const host of [3, 4, 5]) spoofed.push(await from('127.0.0.7', `203.0.113.${host}`))
+  assert.deepEqual(spoofed, [200, 200, 429])
+})
+
+test('one host holds so many connections and no more', async () => {
+  const { port } = await serve({ connectionLimits: { perHost: 3 } })
+  const held = [await open(port, '127.0.0.8'), await open(port, '127.0.0.8'), await open(port, '127.0.0.8')]
+  assert.equal(await ask(port, '127.0.0.8'), null)
+  assert.equal(await ask(port, '127.0.0.9'), 200)
+  held[0]?.destroy()
+  await waitFor('room', async () => ((await ask(port, '127.0.0.8')) === 200 ? true : null))
+})

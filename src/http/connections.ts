@@ -1,0 +1,169 @@
+/**
+ * What a connection may ask of this process before anything of the house sees it. Requests that come behind an unanswered
+ * one wait for their turn and are not begun for somebody who has gone; who sends many that way, keeps his answers
+ * unread, or floods, is cut off. Browsers and clients of APIs do none of that.
+ */
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { Socket } from 'node:net'
+import { failure } from './envelope.ts'
+import { newRequestId } from './request-id.ts'
+import { answerToUnreadable } from './unreadable.ts'
+
+type Exchange = Parameters<RequestListener>
+
+interface Connection {
+  readonly socket: Socket
+  begun: number
+  answering: ServerResponse | null
+  /** When an answer was first seen lying unread. */
+  unreadSinceMs: number | null
+  readonly waiting: Exchange[]
+}
+
+export interface ConnectionLimits {
+  /** Requests behind one that is not answered yet. */
+  readonly waiting: number
+  /** After so many requests a connection has to be made anew. */
+  readonly requests: number
+  /** Connections of all, and of one host that is no trusted proxy. */
+  readonly connections: number
+  readonly perHost: number
+  /** For the head of a request, and for the whole of it. */
+  readonly headMs: number
+  readonly requestMs: number
+  /** For a finished answer to be taken. */
+  readonly unreadMs: number
+}
+
+export const CONNECTION_LIMITS: ConnectionLimits = {
+  waiting: 16,
+  requests: 1_000,
+  connections: 20_000,
+  perHost: 1_000,
+  headMs: 15_000,
+  requestMs: 30_000,
+  unreadMs: 30_000,
+}
+
+/** Above the minute that load balancers keep connections for, so that they close first. */
+const KEEP_ALIVE_MS = 72_000
+
+const connections = new WeakMap<Socket, Connection>()
+
+/** Whether something was asked for behind the request that runs. */
+export const isAskedFurther = (socket: Socket): boolean => (connections.get(socket)?.waiting.length ?? 0) > 0
+
+export interface Door {
+  /** One name for all addresses of a host; null for whom no number of connections is too many. */
+  hostOf(address: string): string | null
+  /** Whether nothing of that host is to be heard for now. */
+  isShut(host: string): boolean
+  /** Seconds to wait; 0 for a request that may come in. */
+  admit(request: IncomingMessage): number
+}
+
+export function createLimitedServer(
+  handle: RequestListener,
+  door: Door,
+  limits: ConnectionLimits = CONNECTION_LIMITS,
+): Server {
+  const open = new Set<Connection>()
+  const perHost = new Map<string, number>()
+  const server = createServer(
+    {
+      headersTimeout: limits.headMs,
+      requestTimeout: limits.requestMs,
+      connectionsCheckingInterval: Math.min(limits.headMs, 5_000),
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      // Node would answer those by itself, as fast as they come.
+      requireHostHeader: false,
+    },
+    inTurn(handle, door, limits),
+  )
+  server.maxConnections = limits.connections
+  server.prependListener('connection', (socket: Socket) => {
+    const host = door.hostOf(socket.remoteAddress ?? '')
+    const count = host === null ? 0 : (perHost.get(host) ?? 0)
+    if (host !== null && (count >= limits.perHost || door.isShut(host))) return socket.destroy()
+    const connection = { socket, begun: 0, answering: null, unreadSinceMs: null, waiting: [] }
+    open.add(connection)
+    connections.set(socket, connection)
+    if (host !== null) perHost.set(host, count + 1)
+    socket.once('close', () => {
+      open.delete(connection)
+      connections.delete(socket)
+      connection.waiting.length = 0
+      if (host === null) return
+      const left = (perHost.get(host) ?? 1) - 1
+      if (left > 0) perHost.set(host, left)
+      else perHost.delete(host)
+    })
+  })
+  const sweep = setInterval(() => cutUnread(open, limits.unreadMs), Math.min(limits.unreadMs, 5_000))
+  sweep.unref()
+  server.once('close', () => clearInterval(sweep))
+  return server
+}
+
+function inTurn(handle: RequestListener, door: Door, limits: ConnectionLimits): RequestListener {
+  const begin = (connection: Connection, [request, response]: Exchange) => {
+    connection.answering = response
+    connection.begun += 1
+    // Node's own maxRequestsPerSocket says so too, but leaves the connection open.
+    if (connection.begun >= limits.requests) response.shouldKeepAlive = false
+    response.once('close', () => {
+      connection.answering = null
+      connection.unreadSinceMs = null
+      if (connection.waiting.length > 0) setImmediate(next, connection)
+    })
+    const waitSeconds = door.admit(request)
+    if (waitSeconds > 0) refuse(response, waitSeconds)
+    else if (request.headers.host === undefined && request.httpVersion === '1.1')
+      connection.socket.end(answerToUnreadable('NO_HOST'))
+    else handle(request, response)
+  }
+  const next = (connection: Connection) => {
+    const exchange = connection.socket.destroyed ? undefined : connection.waiting.shift()
+    if (exchange) begin(connection, exchange)
+  }
+  return (request, response) => {
+    const connection = connections.get(request.socket)
+    // Of one who was cut off, the rest of what he sent at once.
+    if (!connection || request.socket.destroyed) return
+    if (connection.answering === null && connection.waiting.length === 0)
+      begin(connection, [request, response])
+    else if (connection.waiting.length >= limits.waiting) request.socket.destroy()
+    else connection.waiting.push([request, response])
+  }
+}
+
+/** In as few steps as can be. Whoever goes on has to make another connection. */
+function refuse(response: ServerResponse, waitSeconds: number): void {
+  const requestId = newRequestId()
+  const message = `too many requests from this address; wait ${waitSeconds} s`
+  response.shouldKeepAlive = false
+  response
+    .writeHead(429, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Retry-After': waitSeconds,
+      'X-Request-Id': requestId,
+    })
+    .end(JSON.stringify(failure(429, { reason: 'rate_limit_exceeded', message, requestId })))
+}
+
+/** Ends connections whose finished answer nobody takes: it would lie in memory for as long as they like. */
+function cutUnread(open: ReadonlySet<Connection>, unreadMs: number): void {
+  const nowMs = performance.now()
+  for (const connection of open) {
+    const { answering, unreadSinceMs, socket } = connection
+    if (!answering?.writableEnded || answering.writableFinished) continue
+    if (unreadSinceMs === null) connection.unreadSinceMs = nowMs
+    else if (nowMs - unreadSinceMs >= unreadMs) socket.destroy()
+  }
+}
