@@ -94,16 +94,16 @@ async function fillDeposits(db: Database, account: Account): Promise<void> {
   await db.query(
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
        quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
-       settlement_denominator, due_atoms, address, required_confirmations, expires_at)
+       settlement_denominator, due_atoms, address, required_confirmations, terms_mac, expires_at)
      select $1, md5(n::text)::uuid, 'detected', 'sim-bitcoin', 'BTC', 'EUR', 100, 1, 99, 1, 1, 1, 'bench', now(), 1, 1, 1, 'a', 2,
-       now() from generate_series(1, 100000) as n`,
+       sha256('bench'), now() from generate_series(1, 100000) as n`,
     [account.id],
   )
   await db.query(
     `insert into deposits (account_id, id, payment_id, chain, asset, tx_key, output_index, address, amount_atoms, status,
-       block_height, block_hash, required_confirmations, seen_at, late, dust, booked)
+       block_height, block_hash, required_confirmations, seen_at, late, dust, mac, booked)
      select $1, md5(n::text)::uuid, md5(n::text)::uuid, 'sim-bitcoin', 'BTC', n::text, 0, 'a', 1000,
-       case when n <= 50 then 'seen' else 'confirmed' end, n, n::text, 2, now(), false, false, n > 50
+       case when n <= 50 then 'seen' else 'confirmed' end, n, n::text, 2, now(), false, false, sha256('bench'), n > 50
      from generate_series(1, 100000) as n`,
     [account.id],
   )

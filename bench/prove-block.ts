@@ -97,8 +97,8 @@ async function fill(db: Database, deposits: number): Promise<number> {
   await db.query(
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor, quoted_fee_minor,
        rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator, due_atoms, address,
-       required_confirmations, expires_at)
-     values ($1, $2, 'underpaid', 'sim-bitcoin', 'BTC', 'USD', 100, 0, 100, 0, 1, 1, 'bench', now(), 1, 1, 1, 'bench', 1, now())`,
+       required_confirmations, terms_mac, expires_at)
+     values ($1, $2, 'underpaid', 'sim-bitcoin', 'BTC', 'USD', 100, 0, 100, 0, 1, 1, 'bench', now(), 1, 1, 1, 'bench', 1, sha256('bench'), now())`,
     [account, payment],
   )
   await db.query(
@@ -114,9 +114,9 @@ async function addBlocks(db: Database, from: number, to: number, perBlock: numbe
   await db.transaction(async (tx) => {
     await tx.query(
       `insert into deposits (account_id, id, payment_id, chain, asset, tx_key, output_index, address, amount_atoms, status,
-         block_height, block_hash, required_confirmations, seen_at, late, dust, bookings, booked)
+         block_height, block_hash, required_confirmations, seen_at, late, dust, mac, bookings, booked)
        select p.account_id, gen_random_uuid(), p.id, p.chain, 'BTC', height || ':' || n, 0, 'bench', $4, 'confirmed',
-         height, 'block ' || height, 1, now(), false, false, 1, true
+         height, 'block ' || height, 1, now(), false, false, sha256('bench'), 1, true
        from payments p, generate_series($1::bigint, $2) height, generate_series(1, $3::integer) n`,
       [from, to, perBlock, ATOMS],
     )

@@ -88,7 +88,7 @@ export async function tellStory(
       )
     },
     read: async (payment) => {
-      const view = await readPayment(gateway.db, account.id, payment.id)
+      const view = await readPayment(gateway, gateway.db, account.id, payment.id)
       assert(view)
       return view
     },

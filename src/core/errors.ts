@@ -58,6 +58,9 @@ export class InvariantBroken extends Error {
   override readonly name = 'InvariantBroken'
 }
 
+/** A row's MAC does not hold: somebody wrote the database who should not. Nothing is done with it, and the operator is told. */
+export class TamperedRow extends InvariantBroken {}
+
 /** A URL fit for a message or a log line: user and password replaced. */
 export function withoutCredentials(url: string): string {
   return url.replace(/\/\/[^/@\s]*@/g, '//***@')

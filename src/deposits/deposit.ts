@@ -31,6 +31,8 @@ export interface Deposit {
   readonly sightedMinor: bigint | null
   /** Below the asset's dust threshold: recorded, moves nothing. */
   readonly dust: boolean
+  /** Of {@link macOfDeposit}. */
+  readonly mac: Uint8Array
   /** How often the ledger took it in: numbers the causes of its entries. */
   readonly bookings: number
   /** The ledger holds it now. */

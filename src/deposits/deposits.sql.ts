@@ -23,12 +23,13 @@ interface DepositRow {
   late: boolean
   sighted_minor: bigint | null
   dust: boolean
+  mac: Buffer
   bookings: number
   booked: boolean
 }
 
 const COLUMNS = `account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms, status,
-  block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust, bookings, booked`
+  block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust, mac, bookings, booked`
 
 /** Whose deposits changed: its decision is due. */
 export interface PaymentKey {
@@ -55,6 +56,7 @@ const fromRow = (row: DepositRow): Deposit => ({
   late: row.late,
   sightedMinor: row.sighted_minor,
   dust: row.dust,
+  mac: row.mac,
   bookings: row.bookings,
   booked: row.booked,
 })
@@ -87,6 +89,7 @@ export interface Sighting
     | 'seenAt'
     | 'sightedMinor'
     | 'dust'
+    | 'mac'
   > {
   /** Null in the mempool. */
   readonly block: { readonly height: number; readonly hash: string } | null
@@ -130,13 +133,14 @@ export async function recordSightings(
     is_over: sighting.paymentIsOver,
     sighted_minor: sighting.sightedMinor === null ? null : String(sighting.sightedMinor),
     dust: sighting.dust,
+    mac: Buffer.from(sighting.mac).toString('hex'),
   }))
   const { rows } = await tx.query<PaymentKey>(
     `with sighted as (
        select * from jsonb_to_recordset($2::jsonb) as s (account_id uuid, id uuid, payment_id uuid, asset text, tx_key text,
          tx_hash text, output_index integer, address text, amount_atoms numeric, block_height bigint, block_hash text,
          required_confirmations integer, sighted_at timestamptz, window_ends_at timestamptz, is_over boolean,
-         sighted_minor bigint, dust boolean)
+         sighted_minor bigint, dust boolean, mac text)
      ), shown as (
        select s.*, least(s.sighted_at, bumped.seen_at) as seen_at from sighted s left join lateral (
          select min(d.seen_at) as seen_at from deposit_inputs own
@@ -164,10 +168,10 @@ export async function recordSightings(
        returning d.account_id, d.payment_id
      ), shown_first as (
        insert into deposits (account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms,
-         status, block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust)
+         status, block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust, mac)
        select account_id, id, payment_id, $1, asset, tx_key, tx_hash, output_index, address, amount_atoms,
          'seen', block_height, block_hash, required_confirmations, seen_at, seen_at > window_ends_at or is_over,
-         case when seen_at > window_ends_at then sighted_minor end, dust
+         case when seen_at > window_ends_at then sighted_minor end, dust, decode(mac, 'hex')
        from shown
        on conflict (chain, tx_key, output_index) do nothing
        returning account_id, payment_id

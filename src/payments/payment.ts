@@ -39,6 +39,8 @@ export interface Payment {
   readonly dueAtoms: bigint
   readonly address: string
   readonly requiredConfirmations: number
+  /** Of {@link macOfTerms}. */
+  readonly termsMac: Uint8Array
   readonly customerId: CustomerId | null
   readonly customerEmail: string | null
   readonly reference: string | null

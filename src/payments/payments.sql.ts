@@ -25,6 +25,7 @@ interface PaymentRow {
   due_atoms: bigint
   address: string
   required_confirmations: number
+  terms_mac: Buffer
   customer_id: CustomerId | null
   customer_email: string | null
   reference: string | null
@@ -45,7 +46,7 @@ interface PaymentRow {
 /** `metadata::text`, so that numbers come back with the digits they were given. */
 const COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
   quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator,
-  due_atoms, address, required_confirmations, customer_id, customer_email, reference, metadata::text as metadata,
+  due_atoms, address, required_confirmations, terms_mac, customer_id, customer_email, reference, metadata::text as metadata,
   checkout_session_id, created_at, expires_at, detected_at, completed_at, credited_atoms, gateway_fee_atoms,
   shortfall_atoms, recovered_atoms, spent_minor, settlements`
 
@@ -67,6 +68,7 @@ const fromRow = (row: PaymentRow): Payment => ({
   dueAtoms: row.due_atoms,
   address: row.address,
   requiredConfirmations: row.required_confirmations,
+  termsMac: row.terms_mac,
   customerId: row.customer_id,
   customerEmail: row.customer_email,
   reference: row.reference,
@@ -102,6 +104,7 @@ export type PaymentDraft = Pick<
   | 'dueAtoms'
   | 'address'
   | 'requiredConfirmations'
+  | 'termsMac'
   | 'customerId'
   | 'customerEmail'
   | 'reference'
@@ -115,10 +118,10 @@ export async function insertPayment(tx: Tx, draft: PaymentDraft): Promise<Paymen
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
        quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
        settlement_denominator, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
-       metadata, checkout_session_id, created_at, expires_at)
-     values ($1, $2, 'pending', $3, $4, $5, $6, $7, $8, $7, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+       metadata, checkout_session_id, terms_mac, created_at, expires_at)
+     values ($1, $2, 'pending', $3, $4, $5, $6, $7, $8, $7, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
        date_trunc('milliseconds', clock_timestamp()),
-       date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
+       date_trunc('milliseconds', clock_timestamp()) + $24::bigint * interval '1 millisecond')
      returning ${COLUMNS}`,
     [
       draft.accountId,
@@ -143,6 +146,7 @@ export async function insertPayment(tx: Tx, draft: PaymentDraft): Promise<Paymen
       draft.reference,
       draft.metadata,
       draft.checkoutSessionId,
+      draft.termsMac,
       draft.windowMs,
     ],
   )

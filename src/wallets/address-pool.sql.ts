@@ -10,10 +10,11 @@ import {
   DEPOSIT_BRANCH,
   type DerivedAddress,
   lookupOfOwn,
+  type NetworkMode,
   OWN_BRANCH,
   readAccountKey,
 } from './derivation.ts'
-import { currentWallets, type Wallet } from './wallets.sql.ts'
+import { currentWallets, requireCurrent, type Wallet, type WalletRow } from './wallets.sql.ts'
 
 export interface AddressPool {
   /**
@@ -38,6 +39,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
           'no_address',
           `there is no fresh ${chain} address to hand out: the operator runs \`npx beck wallet init\` once; after that, try again in a second`,
         )
+      requireCurrent(secrets, row.wallet)
       if (!isDerived(secrets, row))
         throw new InvariantBroken(
           `address ${row.address} of ${chain} was not derived by this gateway: its row in addresses was tampered with`,
@@ -81,20 +83,29 @@ async function takeFresh(
   chain: ChainName,
   accountId: AccountId,
   paymentId: PaymentId,
-): Promise<AddressRow | null> {
-  const { rows } = await tx.query<AddressRow>(
-    `with fresh as (
+): Promise<(AddressRow & { readonly wallet: WalletRow }) | null> {
+  const { rows } = await tx.query<AddressRow & { wallet_mac: Buffer; network: NetworkMode; xpub: string }>(
+    `with current as (
+       select series, network, xpub, mac from wallets where chain = $1 and retired_at is null
+     ), fresh as (
        select a.chain, a.lookup from addresses a
        where a.chain = $1 and a.branch = 0 and a.issued_at is null and not a.withheld
-         and a.series = (select w.series from wallets w where w.chain = $1 and w.retired_at is null)
+         and a.series = (select series from current)
        order by a.position limit 1 for update skip locked
      )
      update addresses a set account_id = $2, payment_id = $3, issued_at = now()
-     from fresh where a.chain = fresh.chain and a.lookup = fresh.lookup
-     returning a.chain, a.series, a.branch, a.position, a.address, a.mac`,
+     from fresh, current where a.chain = fresh.chain and a.lookup = fresh.lookup
+     returning a.chain, a.series, a.branch, a.position, a.address, a.mac, current.network, current.xpub,
+       current.mac as wallet_mac`,
     [chain, accountId, paymentId],
   )
-  return rows[0] ?? null
+  const [row] = rows
+  return row
+    ? {
+        ...row,
+        wallet: { chain, series: row.series, network: row.network, xpub: row.xpub, mac: row.wallet_mac },
+      }
+    : null
 }
 
 async function findAddress(db: Queryable, chain: ChainName, lookup: Uint8Array): Promise<AddressRow | null> {

@@ -15,21 +15,32 @@ export interface Wallet {
   readonly nextChange: bigint
 }
 
-interface WalletRow {
+/** A row that says to be the current wallet; {@link requireCurrent} says whether it is. */
+export interface WalletRow {
   readonly chain: ChainName
   readonly series: string
   readonly network: NetworkMode
   readonly xpub: string
-  readonly next_change: bigint
   readonly mac: Uint8Array
 }
 
-const macParts = (chain: ChainName, series: string, mode: NetworkMode, xpub: string): string[] => [
-  chain,
-  series,
-  mode,
-  xpub,
-]
+/** Whether it is the current one is among them: who writes the database can not make a retired one current again. */
+const macParts = (
+  chain: ChainName,
+  series: string,
+  mode: NetworkMode,
+  xpub: string,
+  state: 'current' | 'retired',
+): string[] => [chain, series, mode, xpub, state]
+
+/** @throws {InvariantBroken} when nobody who knows the secret key made this wallet the current one. */
+export function requireCurrent(secrets: Secrets, row: WalletRow): void {
+  if (secrets.isMac(row.mac, 'wallet', macParts(row.chain, row.series, row.network, row.xpub, 'current')))
+    return
+  throw new InvariantBroken(
+    `the xpub of ${row.chain} was not published under this BECK_SECRET_KEY: another key, or its row in wallets was tampered with`,
+  )
+}
 
 /**
  * The wallets that fresh addresses come from now.
@@ -37,14 +48,11 @@ const macParts = (chain: ChainName, series: string, mode: NetworkMode, xpub: str
  * @throws {InvariantBroken} when a row's MAC does not hold: its deposits would go to somebody else's keys.
  */
 export async function currentWallets(db: Queryable, secrets: Secrets): Promise<Wallet[]> {
-  const { rows } = await db.query<WalletRow>(
+  const { rows } = await db.query<WalletRow & { readonly next_change: bigint }>(
     'select chain, series, network, xpub, next_change, mac from wallets where retired_at is null order by chain',
   )
   return rows.map((row) => {
-    if (!secrets.isMac(row.mac, 'wallet', macParts(row.chain, row.series, row.network, row.xpub)))
-      throw new InvariantBroken(
-        `the xpub of ${row.chain} was not published under this BECK_SECRET_KEY: another key, or its row in wallets was tampered with`,
-      )
+    requireCurrent(secrets, row)
     return {
       chain: row.chain,
       series: row.series,
@@ -68,8 +76,8 @@ export async function publishWallet(
 ): Promise<void> {
   const { chain, mode, xpub } = wallet
   const series = readAccountKey(chain, mode, xpub).fingerprint
-  const { rows } = await tx.query<{ series: string; network: string }>(
-    'select series, network from wallets where chain = $1 for update',
+  const { rows } = await tx.query<WalletRow & { retired_at: Date | null }>(
+    'select chain, series, network, xpub, mac, retired_at from wallets where chain = $1 for update',
     [chain],
   )
   const known = rows.find((row) => row.series === series)
@@ -79,14 +87,18 @@ export async function publishWallet(
       'other_network',
       `the wallet of ${chain} was made for ${known.network} and this server is set to ${mode}: one database serves one network; use another database`,
     )
-  await tx.query(
-    'update wallets set retired_at = now() where chain = $1 and series <> $2 and retired_at is null',
-    [chain, series],
-  )
+  for (const row of rows) {
+    if (row.series === series || row.retired_at) continue
+    await tx.query('update wallets set retired_at = now(), mac = $3 where chain = $1 and series = $2', [
+      chain,
+      row.series,
+      secrets.mac('wallet', macParts(chain, row.series, row.network, row.xpub, 'retired')),
+    ])
+  }
   await tx.query(
     `insert into wallets (chain, series, network, xpub, mac) values ($1, $2, $3, $4, $5)
-     on conflict (chain, series) do update set retired_at = null`,
-    [chain, series, mode, xpub, secrets.mac('wallet', macParts(chain, series, mode, xpub))],
+     on conflict (chain, series) do update set retired_at = null, mac = excluded.mac`,
+    [chain, series, mode, xpub, secrets.mac('wallet', macParts(chain, series, mode, xpub, 'current'))],
   )
 }
 

@@ -1,6 +1,6 @@
 /** Decides about payments that the chain touched, one transaction each. Any number of these may run. */
 import { crashPoint } from '../core/crash-point.ts'
-import { OutsideFailure } from '../core/errors.ts'
+import { OutsideFailure, TamperedRow } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -61,10 +61,13 @@ async function tellStuck(
     { payment: paymentId, account: accountId, err: error },
     'a payment can not be decided about',
   )
+  const isTampered = error instanceof TamperedRow
   await raiseAlert(gateway.db, {
-    kind: 'payment_stuck',
+    kind: isTampered ? 'row_tampered' : 'payment_stuck',
     accountId,
     subject: paymentId,
-    message: `payment ${paymentId} can not be decided about; the log says why. It is tried again every minute`,
+    message: isTampered
+      ? `${error.message}. Nothing is credited for the payment; find out who writes the database`
+      : `payment ${paymentId} can not be decided about; the log says why. It is tried again every minute`,
   })
 }

@@ -69,7 +69,7 @@ export async function openRoad(
     lease,
     release: () => releaseLease(gateway.db, lease),
     async show(payment) {
-      const view = await readPayment(gateway.db, payment.accountId, payment.id)
+      const view = await readPayment(gateway, gateway.db, payment.accountId, payment.id)
       assert.ok(view)
       return view
     },

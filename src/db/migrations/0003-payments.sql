@@ -43,6 +43,9 @@ create table payments (
   due_atoms numeric(78, 0) not null check (due_atoms > 0),
   address text not null,
   required_confirmations integer not null check (required_confirmations >= 0),
+  -- HMAC over what never changes (account, id, coin, address, amounts, rates, confirmations) under a key the database does
+  -- not hold (src/payments/terms.ts).
+  terms_mac bytea not null check (length(terms_mac) = 32),
   customer_id uuid,
   customer_email text,
   reference text check (length(reference) <= 255),
@@ -162,6 +165,8 @@ create table deposits (
   replaced_height bigint,
   -- Since when neither a block nor the mempool holds it.
   missing_since timestamptz,
+  -- HMAC over whose it is and what the chain showed (src/deposits/deposit-mac.ts).
+  mac bytea not null check (length(mac) = 32),
   -- Counts bookings, so that each has a cause of its own after a reorganisation took one back.
   bookings integer not null default 0 check (bookings >= 0),
   -- The ledger holds it now.

@@ -95,8 +95,8 @@ async function depositOf(account: Account, deposit: PastDeposit) {
   const block = deposit.bookedAt ? { height: 1, hash: 'b' } : { height: null, hash: null }
   await db.query(
     `insert into deposits (account_id, id, payment_id, chain, asset, tx_key, output_index, address, amount_atoms, status,
-       block_height, block_hash, required_confirmations, seen_at, late, dust, bookings, booked)
-     values ($1, $2::uuid, $3, 'bitcoin', $4, $2::uuid::text, 0, 'a', $5, $6, $7, $8, 2, $9, false, false, 1, $7::bigint is not null)`,
+       block_height, block_hash, required_confirmations, seen_at, late, dust, mac, bookings, booked)
+     values ($1, $2::uuid, $3, 'bitcoin', $4, $2::uuid::text, 0, 'a', $5, $6, $7, $8, 2, $9, false, false, sha256('none'), 1, $7::bigint is not null)`,
     [
       account.id,
       id,

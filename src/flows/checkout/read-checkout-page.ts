@@ -2,7 +2,6 @@
 
 import { findChainView } from '../../chains/chain-view.sql.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
-import { invariant } from '../../core/errors.ts'
 import type { SessionId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import type { PaymentView } from '../../payments/payment-view.ts'
@@ -31,10 +30,10 @@ export interface CheckoutPage {
  * Null when there is no such session. The moment is read first: a page drawn from what came after it hears of the
  * difference at once.
  *
- * @throws {InvariantBroken} when the address is not the one that this gateway derived: it is never shown then.
+ * @throws {TamperedRow} when the payment is not as it was made: it is never shown then.
  */
 export async function readCheckoutPage(
-  gateway: Pick<Gateway, 'addresses'>,
+  gateway: Pick<Gateway, 'secrets'>,
   db: Queryable,
   id: SessionId,
 ): Promise<CheckoutPage | null> {
@@ -46,13 +45,9 @@ export async function readCheckoutPage(
   const page = { state: checkoutState(moment), moment, checkout, earlier }
   if (!payment) return { ...page, view: null, evmChainId: null }
 
-  invariant(
-    await gateway.addresses.isAuthentic(db, payment.chain, payment.address),
-    `the address of payment ${payment.id} was not derived by this gateway: its row was tampered with`,
-  )
   return {
     ...page,
-    view: await drawPayment(db, payment),
+    view: await drawPayment(gateway, db, payment),
     evmChainId: await evmChainIdOf(db, checkout),
   }
 }

@@ -14,6 +14,7 @@ import { upsertCustomer } from '../../payments/customers.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { paymentView } from '../../payments/payment-view.ts'
 import { insertPayment } from '../../payments/payments.sql.ts'
+import { macOfTerms, type Terms } from '../../payments/terms.ts'
 import { convertFiat, crossRate, dueAtoms, feeMinor } from '../../rates/quote.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 import { requireFiatAmount } from './fiat-amount.ts'
@@ -58,22 +59,27 @@ export async function createPayment(
   const email = request.customerEmail
   const customerId = email === null ? null : await upsertCustomer(tx, account.id, email)
   const address = await gateway.addresses.issue(tx, chain, account.id, id)
-  const payment = await insertPayment(tx, {
+  const terms: Terms = {
     accountId: account.id,
     id,
     chain,
     asset,
     fiatCurrency,
     fiatMinor,
-    feeMinor: fee,
-    netMinor: fiatMinor - fee,
+    quotedFeeMinor: fee,
     rate: rate.ratio,
-    rateSource: rate.source,
-    rateAt: rate.at,
     settlementRate,
     dueAtoms: dueAtoms(fiatMinor, rate.ratio, asset),
     address,
     requiredConfirmations: requiredConfirmations(gateway, account, request, settlementRate),
+  }
+  const payment = await insertPayment(tx, {
+    ...terms,
+    termsMac: macOfTerms(gateway.secrets, terms),
+    feeMinor: fee,
+    netMinor: fiatMinor - fee,
+    rateSource: rate.source,
+    rateAt: rate.at,
     customerId,
     customerEmail: email,
     reference: request.reference,

@@ -7,18 +7,27 @@ import { listDeposits } from '../../deposits/deposits.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { type PaymentView, paymentView } from '../../payments/payment-view.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
+import { requireOwnTerms } from '../../payments/terms.ts'
+import type { Gateway } from '../gateway.ts'
 
 /** Null when this account has no such payment. */
 export async function readPayment(
+  gateway: Pick<Gateway, 'secrets'>,
   db: Queryable,
   accountId: AccountId,
   id: PaymentId,
 ): Promise<PaymentView | null> {
   const payment = await findPayment(db, accountId, id)
-  return payment && drawPayment(db, payment)
+  return payment && drawPayment(gateway, db, payment)
 }
 
-export async function drawPayment(db: Queryable, payment: Payment): Promise<PaymentView> {
+/** @throws {TamperedRow} when the row says other terms than it was made with: nobody is shown another address or amount. */
+export async function drawPayment(
+  { secrets }: Pick<Gateway, 'secrets'>,
+  db: Queryable,
+  payment: Payment,
+): Promise<PaymentView> {
+  requireOwnTerms(secrets, payment)
   const deposits = await listDeposits(db, payment.accountId, payment.id)
   const chain = await findChainView(db, payment.chain)
   return paymentView(payment, deposits, chain?.tipHeight ?? 0)

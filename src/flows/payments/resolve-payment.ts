@@ -13,6 +13,7 @@ import { announce } from '../../events/announce.sql.ts'
 import { adjustCustomer } from '../../payments/customers.sql.ts'
 import { type Payment, paymentNotFound } from '../../payments/payment.ts'
 import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
+import { requireOwnTerms } from '../../payments/terms.ts'
 import { lockUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { convertFiat, feeMinor, fiatValue, splitCredit } from '../../rates/quote.ts'
 import { sumRefunded } from '../../withdrawals/withdrawals.sql.ts'
@@ -35,6 +36,7 @@ export async function acceptPayment(
 ): Promise<Payment> {
   const payment = await lockPayment(tx, account.id, id)
   if (!payment) throw paymentNotFound()
+  requireOwnTerms(gateway.secrets, payment)
   if (payment.status === 'pending' || payment.status === 'detected') {
     throw new Refusal(
       'conflict',
@@ -102,7 +104,7 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
     accountId: account.id,
     type: 'payment.completed',
     cause: `payment:${payment.id}:completed`,
-    data: await drawPayment(tx, completed),
+    data: await drawPayment(gateway, tx, completed),
   })
   gateway.wake('deliver')
   return completed

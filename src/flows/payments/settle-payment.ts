@@ -11,6 +11,7 @@ import type { AccountId, PaymentId } from '../../core/ids.ts'
 import { DAY_MS } from '../../core/time.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Deposit } from '../../deposits/deposit.ts'
+import { requireOwnDeposit } from '../../deposits/deposit-mac.ts'
 import { listDeposits, markBooked, markConfirmed } from '../../deposits/deposits.sql.ts'
 import { announce } from '../../events/announce.sql.ts'
 import type { EventType } from '../../events/event.ts'
@@ -20,6 +21,7 @@ import { decide, type Step } from '../../payments/decide.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { paymentView } from '../../payments/payment-view.ts'
 import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
+import { requireOwnTerms } from '../../payments/terms.ts'
 import { convertFiat, splitCredit } from '../../rates/quote.ts'
 import { sumRefunded } from '../../withdrawals/withdrawals.sql.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
@@ -43,6 +45,7 @@ export async function settlePayment(
 ): Promise<Payment | null> {
   let payment = await lockPayment(tx, accountId, paymentId)
   if (!payment) return null
+  requireOwnTerms(gateway.secrets, payment)
   const chain = await findChainView(tx, payment.chain)
   const moment = { now: await readDatabaseTime(tx), viewedAt: chain?.viewedAt ?? null }
   const tipHeight = chain?.tipHeight ?? 0
@@ -50,6 +53,7 @@ export async function settlePayment(
   const deposits = await confirmDeposits(tx, await listDeposits(tx, accountId, paymentId), tipHeight)
   for (const deposit of deposits) {
     if (!isToBook(deposit)) continue
+    requireOwnDeposit(gateway.secrets, deposit, payment.address)
     await bookDeposit(tx, deposit, deposits)
     crashPoint('settle:booked')
   }

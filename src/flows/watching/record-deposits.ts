@@ -4,6 +4,7 @@ import { ASSET_FACTS, type ChainName, hasAccounts } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
 import { SENT_BY_CONTRACT } from '../../deposits/deposit.ts'
+import { macOfDeposit } from '../../deposits/deposit-mac.ts'
 import {
   markRenamedByBlock,
   type PaymentKey,
@@ -76,13 +77,18 @@ export async function recordDeposits(
       if (!address) continue
       if (output.index === SENT_BY_CONTRACT)
         await markRenamedByBlock(tx, chain, address.address, transaction.key)
-      sightings.push({
+      const shown = {
         ...address,
+        chain,
         asset: output.asset,
         txKey: transaction.key,
-        txHash: transaction.hash,
         outputIndex: output.index,
         amountAtoms: output.atoms,
+      }
+      sightings.push({
+        ...shown,
+        mac: macOfDeposit(gateway.secrets, shown),
+        txHash: transaction.hash,
         block: where.block,
         seenAt: sightedAt,
         sightedMinor: sightedAt > address.windowEndsAt ? valueAtSight(gateway, address, output) : null,

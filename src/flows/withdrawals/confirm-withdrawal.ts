@@ -162,7 +162,7 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
       for (const withdrawal of withdrawals) {
         if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
         else if (hasReverted(mined.status)) await failReverted(gateway, tx, withdrawal, mined)
-        else await complete(tx, withdrawal, txid)
+        else await complete(gateway, tx, withdrawal, txid)
       }
       await finishSweeps(tx, chain, { txid, line, reverted: hasReverted(mined.status) })
     }
@@ -222,7 +222,7 @@ async function notePaidAfterFailure(
   gateway.log.error({ chain, withdrawal: id, account: accountId, txid }, message)
 }
 
-async function complete(tx: Tx, withdrawal: Withdrawal, txid: string): Promise<void> {
+async function complete(gateway: Gateway, tx: Tx, withdrawal: Withdrawal, txid: string): Promise<void> {
   const { accountId, id, chain, asset, kind, paymentId } = withdrawal
   const status = statusAfter(withdrawal.status, 'confirmed')
   invariant(status === 'completed', `withdrawal ${id} confirmed and is ${withdrawal.status}`)
@@ -245,7 +245,7 @@ async function complete(tx: Tx, withdrawal: Withdrawal, txid: string): Promise<v
       accountId,
       type: 'payment.refunded',
       cause: `payment:${paymentId}:refunded:${id}`,
-      data: await drawPayment(tx, payment),
+      data: await drawPayment(gateway, tx, payment),
     })
     return
   }

@@ -12,6 +12,7 @@ import type { Queryable, Tx } from '../../db/database.ts'
 import { isFrozen } from '../../ledger/freezes.sql.ts'
 import { lockBalance, post } from '../../ledger/post.sql.ts'
 import { lockPayment } from '../../payments/payments.sql.ts'
+import { requireOwnTerms } from '../../payments/terms.ts'
 import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { costOf, networkFeeAtoms, type TokenPrices, type WithdrawalCost } from '../../treasury/fees.ts'
@@ -102,6 +103,7 @@ export async function refundPayment(
 ): Promise<Withdrawal> {
   const payment = await lockPayment(tx, account.id, id)
   if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
+  requireOwnTerms(gateway.secrets, payment)
   if (payment.status === 'pending' || payment.status === 'detected')
     throw new Refusal(
       'conflict',

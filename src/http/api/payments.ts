@@ -143,8 +143,8 @@ export const payments: readonly Route[] = [
     data: Payment,
     refusals: { 404: ['payment_not_found'] },
     example: { data: RETRIEVED },
-    async read({ db, account, params }) {
-      const view = await readPayment(db, account.id, paymentId(params.id))
+    async read({ gateway, db, account, params }) {
+      const view = await readPayment(gateway, db, account.id, paymentId(params.id))
       if (!view) throw noPayment()
       return showPayment(view)
     },
@@ -169,10 +169,10 @@ export const payments: readonly Route[] = [
         status: 'cancelled',
       },
     },
-    async write({ tx, account, params, record }) {
+    async write({ gateway, tx, account, params, record }) {
       const payment = await cancelPayment(tx, account.id, paymentId(params.id))
       record({ action: 'payment.cancel', subject: params.id })
-      return showPayment(await drawPayment(tx, payment))
+      return showPayment(await drawPayment(gateway, tx, payment))
     },
   }),
   write({
@@ -198,7 +198,7 @@ export const payments: readonly Route[] = [
         subject: params.id,
         after: { credited: String(payment.creditedAtoms) },
       })
-      return showPayment(await drawPayment(tx, payment))
+      return showPayment(await drawPayment(gateway, tx, payment))
     },
     committed: ({ gateway }) => gateway.wake('deliver'),
   }),

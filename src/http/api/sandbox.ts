@@ -60,10 +60,10 @@ export const sandbox: readonly Route[] = [
     data: Payment,
     refusals: { ...TEST_ONLY, 400: ['invalid_amount'], 404: ['payment_not_found'] },
     example: { body: { confirmations: 6 }, data: WAITING },
-    async write({ tx, account, params, body, record }) {
+    async write({ gateway, tx, account, params, body, record }) {
       const payment = await payInSandbox(tx, account, paymentId(params.id), body)
       record({ action: 'sandbox.pay', subject: params.id })
-      return showPayment(await drawPayment(tx, payment))
+      return showPayment(await drawPayment(gateway, tx, payment))
     },
   }),
   write({
@@ -76,10 +76,10 @@ export const sandbox: readonly Route[] = [
     data: Payment,
     refusals: { ...TEST_ONLY, 404: ['payment_not_found'], 409: ['window_over'] },
     example: { data: WAITING },
-    async write({ tx, account, params, record }) {
+    async write({ gateway, tx, account, params, record }) {
       const payment = await expireInSandbox(tx, account, paymentId(params.id))
       record({ action: 'sandbox.expire', subject: params.id })
-      return showPayment(await drawPayment(tx, payment))
+      return showPayment(await drawPayment(gateway, tx, payment))
     },
   }),
   write({
@@ -92,10 +92,10 @@ export const sandbox: readonly Route[] = [
     data: Payment,
     refusals: { ...TEST_ONLY, 404: ['payment_not_found'], 409: ['nothing_unconfirmed'] },
     example: { data: WAITING },
-    async write({ tx, account, params, record }) {
+    async write({ gateway, tx, account, params, record }) {
       const payment = await replaceInSandbox(tx, account, paymentId(params.id))
       record({ action: 'sandbox.replace', subject: params.id })
-      return showPayment(await drawPayment(tx, payment))
+      return showPayment(await drawPayment(gateway, tx, payment))
     },
   }),
   write({

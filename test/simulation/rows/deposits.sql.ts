@@ -72,6 +72,7 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
           late: shown.seenAt > shown.windowEndsAt || shown.paymentIsOver,
           sightedMinor: shown.seenAt > shown.windowEndsAt ? shown.sightedMinor : null,
           dust: shown.dust,
+          mac: shown.mac,
           bookings: 0,
           booked: false,
           replacedBy: null,

@@ -1,0 +1,54 @@
+/**
+ * The terms of a payment never change after it was made: whose it is, what it asks for, where it is paid. A MAC over them
+ * under a key that the database does not hold shows whether somebody wrote the row who should not.
+ */
+import { TamperedRow } from '../core/errors.ts'
+import type { Secrets } from '../core/secrets.ts'
+import type { Payment } from './payment.ts'
+
+export type Terms = Pick<
+  Payment,
+  | 'accountId'
+  | 'id'
+  | 'chain'
+  | 'asset'
+  | 'address'
+  | 'dueAtoms'
+  | 'fiatCurrency'
+  | 'fiatMinor'
+  | 'quotedFeeMinor'
+  | 'rate'
+  | 'settlementRate'
+  | 'requiredConfirmations'
+>
+
+const PURPOSE = 'payment-terms'
+
+const partsOf = (terms: Terms): string[] => [
+  terms.accountId,
+  terms.id,
+  terms.chain,
+  terms.asset,
+  terms.address,
+  String(terms.dueAtoms),
+  terms.fiatCurrency,
+  String(terms.fiatMinor),
+  String(terms.quotedFeeMinor),
+  String(terms.rate.numerator),
+  String(terms.rate.denominator),
+  String(terms.settlementRate.numerator),
+  String(terms.settlementRate.denominator),
+  String(terms.requiredConfirmations),
+]
+
+export const macOfTerms = (secrets: Secrets, terms: Terms): Buffer => secrets.mac(PURPOSE, partsOf(terms))
+
+/**
+ * To be asked before a payment is shown to anybody, and before anything is credited or returned for it.
+ *
+ * @throws {TamperedRow} when a term is not what it was when the payment was made.
+ */
+export function requireOwnTerms(secrets: Secrets, payment: Terms & Pick<Payment, 'termsMac'>): void {
+  if (secrets.isMac(payment.termsMac, PURPOSE, partsOf(payment))) return
+  throw new TamperedRow(`payment ${payment.id} is not as it was made: its row in payments was tampered with`)
+}
