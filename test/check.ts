@@ -6,7 +6,15 @@ import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 
 /** The longest first, so that none is left running alone. */
-const CHECKS = ['check:openapi', 'check:imports', 'check:unused', 'check:schema', 'check:types', 'check:lint']
+const CHECKS = [
+  'check:openapi',
+  'check:imports',
+  'check:unused',
+  'check:schema',
+  'check:web',
+  'check:types',
+  'check:lint',
+]
 
 interface Outcome {
   readonly name: string

@@ -20,8 +20,7 @@ export interface Sheet {
 export function layout(frame: Frame, sheet: Sheet): Html {
   const { language, merchant, nonce, base } = frame
   const { words } = language
-  const files = loadWebFiles()
-  const [first, ...others] = files.modules
+  const { paths } = loadWebFiles()
   const script = (path: string) => html`<script type="module" src="${base}${path}" nonce="${nonce}"></script>`
   return html`<!doctype html>
 <html lang="${language.tag}" dir="${language.direction}">
@@ -33,10 +32,10 @@ export function layout(frame: Frame, sheet: Sheet): Html {
 <title>${sheet.title}</title>
 ${sheet.refreshSeconds !== null && html`<noscript><meta http-equiv="refresh" content="${sheet.refreshSeconds}"></noscript>`}
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${base}${files.style}" nonce="${nonce}">
+<link rel="stylesheet" href="${base}${paths['checkout.css']}" nonce="${nonce}">
 ${merchant && html`<style nonce="${nonce}">${accentStyle(merchant.accent)}</style>`}
-${frame.path && html`${others.map((path) => html`<link rel="modulepreload" href="${base}${path}" nonce="${nonce}">`)}${script(first)}`}
-${frame.path === null && sheet.refreshSeconds !== null && script(files.retry)}
+${frame.path && script(paths['checkout.js'])}
+${frame.path === null && sheet.refreshSeconds !== null && script(paths['retry.js'])}
 </head>
 <body${frame.path && html` data-path="${frame.path}" data-frame-origins="${merchant?.frameOrigins.join(' ')}"`}>
 ${
