@@ -14,6 +14,7 @@ import type { Log } from './core/log.ts'
 import type { Database } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
 import { type FirstAccount, openFirstAccount } from './flows/accounts/first-account.ts'
+import { openDatabaseClock } from './flows/database-clock.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
 import { readHealth } from './flows/operation/health.ts'
 import { portRefusal, requirePort } from './http/port.ts'
@@ -31,7 +32,7 @@ import { startDeliverer } from './workers/deliver.ts'
 import { startAddressFiller } from './workers/derive-addresses.ts'
 import { startExpirer } from './workers/expire.ts'
 import { startForgetter } from './workers/forget.ts'
-import type { Loop } from './workers/loop.ts'
+import { gatherWakes, type Loop } from './workers/loop.ts'
 import { startMiner } from './workers/mine.ts'
 import { startPayer } from './workers/pay-out.ts'
 import { startProver } from './workers/prove.ts'
@@ -82,9 +83,10 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       settings: config.settings,
       rates,
       addresses: openAddressPool(store.secrets),
+      databaseTime: openDatabaseClock(store.db),
       secrets: store.secrets,
       log,
-      wake: (queue) => loops.get(queue)?.wake(),
+      wake: gatherWakes((queue: Queue) => loops.get(queue)?.wake()),
     }
     if (runs('watcher') || runs('worker')) {
       const { openPorts } = await import('./config/ports.ts')

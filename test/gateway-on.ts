@@ -3,6 +3,7 @@ import { SIMULATED_TOKENS } from '../src/chains/simulated/network.ts'
 import { type Log, SILENT } from '../src/core/log.ts'
 import type { Secrets } from '../src/core/secrets.ts'
 import type { Database } from '../src/db/database.ts'
+import { openDatabaseClock } from '../src/flows/database-clock.ts'
 import type { Gateway } from '../src/flows/gateway.ts'
 import { fixedRates } from '../src/rates/fixed.ts'
 import { openAddressPool } from '../src/wallets/address-pool.sql.ts'
@@ -25,6 +26,7 @@ export function gatewayOn(db: Database, secrets: Secrets, log: Log = SILENT): Ga
     },
     rates: { live: rates, test: rates },
     addresses: openAddressPool(secrets),
+    databaseTime: openDatabaseClock(db),
     secrets,
     log,
     wake: () => {},

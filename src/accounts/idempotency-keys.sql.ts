@@ -14,6 +14,17 @@ export interface StoredAnswer {
   readonly isSettling: boolean
 }
 
+/** A key claimed together with its answer, sealed: for a statement that is the whole of a request's effect. */
+export interface KeyedAnswer {
+  readonly accountId: AccountId
+  readonly key: string
+  readonly requestHash: Uint8Array
+  readonly status: number
+  readonly sealedBody: Uint8Array
+  /** How long another request with this key is waited for; then PostgreSQL answers 55P03. */
+  readonly waitMs: number
+}
+
 /**
  * Claims a key for the running transaction. While another transaction holds the key's row, this waits on the unique
  * index for it to end: it then finds the key taken (that one committed) or free (that one rolled back).

@@ -2,6 +2,7 @@ import { openPorts } from '../config/ports.ts'
 import { ASSET_FACTS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { formatDecimal } from '../core/money.ts'
+import { openDatabaseClock } from '../flows/database-clock.ts'
 import { findFunds } from '../flows/recovery/find-funds.ts'
 import { openLog } from '../process/log.ts'
 import { sandboxRates } from '../rates/sandbox.ts'
@@ -27,6 +28,7 @@ export async function findWalletFunds(terminal: Terminal, given: { gap: string }
       settings: config.settings,
       rates: { live: rates, test: rates },
       addresses: openAddressPool(secrets),
+      databaseTime: openDatabaseClock(db),
       wake: () => {},
     }
     try {

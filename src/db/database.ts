@@ -1,9 +1,10 @@
 /**
  * The way to PostgreSQL: a pool, and transactions that survive what a database does to its clients.
- * Works behind a transaction pooler: no named statements, no session state, no LISTEN.
+ * Works behind a transaction pooler: no session state, no LISTEN, and prepared statements only where they hold.
  */
 import pg from 'pg'
-import { OutsideFailure, withoutCredentials } from '../core/errors.ts'
+import { invariant, OutsideFailure, withoutCredentials } from '../core/errors.ts'
+import { openStatementNames, type StatementNames } from './statement-names.ts'
 
 const NUMERIC_OID = 1700
 const INT8_OID = 20
@@ -18,7 +19,15 @@ const types: pg.CustomTypesConfig = {
 
 /** Anything that runs a statement: the pool for single reads, a transaction for everything else. */
 export interface Queryable {
-  query<Row>(text: string, values?: readonly unknown[]): Promise<{ rows: Row[]; rowCount: number }>
+  /**
+   * @param hot - `'prepared'` for a statement that runs all the time: each connection parses and plans it once. Its text
+   *   is a constant, for PostgreSQL keeps every text it ever saw so.
+   */
+  query<Row>(
+    text: string,
+    values?: readonly unknown[],
+    hot?: 'prepared',
+  ): Promise<{ rows: Row[]; rowCount: number }>
 }
 
 /** A running transaction. Functions that write take this type, so that nobody writes outside of one by accident. */
@@ -32,6 +41,11 @@ export interface TransactionOptions<Result> {
    * unique key and returns the result, or undefined when nothing was committed and the work may run again.
    */
   readonly ifCommitted?: (db: Queryable) => Promise<Result | undefined>
+  /**
+   * The work is one statement, which needs no BEGIN and no COMMIT: one round trip. What else it reads, it reads through
+   * the database. A second statement is refused.
+   */
+  readonly oneStatement?: true
 }
 
 export interface Database extends Queryable {
@@ -78,18 +92,28 @@ export function openDatabase(options: DatabaseOptions): Database {
   })
   // A client that breaks while idle is dropped by the pool; the next query opens another.
   pool.on('error', () => {})
+  const server: Server = { pool, url: options.url, names: openStatementNames(pool) }
 
   return {
-    query: async <Row>(text: string, values?: readonly unknown[]) => {
+    query: async <Row>(text: string, values?: readonly unknown[], hot?: 'prepared') => {
       try {
-        return await run<Row>(pool, text, values)
+        return await run<Row>(server, pool, text, values, hot)
       } catch (cause) {
+        // Nothing of it was executed: the connection it came to did not know the name.
+        if (hot && server.names.forgetsAfter(sqlState(cause)))
+          return await run<Row>(server, pool, text, values)
         throw failureOf(options.url, cause)
       }
     },
-    transaction: (work, transactionOptions) => transact(pool, options.url, work, transactionOptions ?? {}),
+    transaction: (work, transactionOptions) => transact(server, work, transactionOptions ?? {}),
     close: () => pool.end(),
   }
+}
+
+interface Server {
+  readonly pool: pg.Pool
+  readonly url: string
+  readonly names: StatementNames
 }
 
 const unreachable = (url: string, cause: unknown): OutsideFailure =>
@@ -109,22 +133,29 @@ function failureOf(url: string, cause: unknown): unknown {
   )
 }
 
-async function run<Row>(client: pg.Pool | pg.PoolClient, text: string, values?: readonly unknown[]) {
-  const result = await client.query(text, values ? [...values] : undefined)
+async function run<Row>(
+  { names }: Server,
+  client: pg.Pool | pg.PoolClient,
+  text: string,
+  values: readonly unknown[] = [],
+  hot?: 'prepared',
+) {
+  const name = hot && names.of(text)
+  const result = await client.query({ text, values: [...values], ...(name ? { name } : {}) })
   return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 }
 }
 
 async function transact<Result>(
-  pool: pg.Pool,
-  url: string,
+  server: Server,
   work: (tx: Tx) => Promise<Result>,
   options: TransactionOptions<Result>,
 ): Promise<Result> {
+  const { pool, url } = server
   for (let attempt = 1; ; attempt++) {
-    const outcome = await attemptOnce(pool, work)
+    const outcome = await (options.oneStatement ? attemptStatement(server, work) : attemptOnce(server, work))
     if (outcome.kind === 'done') return outcome.result
     if (outcome.kind === 'commit_unknown') {
-      const found = await options.ifCommitted?.({ query: (text, values) => run(pool, text, values) })
+      const found = await options.ifCommitted?.({ query: (text, values) => run(server, pool, text, values) })
       if (found !== undefined) return found
       if (!options.ifCommitted) {
         throw new OutsideFailure('the connection to PostgreSQL broke during COMMIT; its outcome is unknown', {
@@ -147,12 +178,12 @@ type Attempt<Result> =
   | { kind: 'commit_unknown'; cause: unknown }
 
 async function attemptOnce<Result>(
-  pool: pg.Pool,
+  server: Server,
   work: (tx: Tx) => Promise<Result>,
 ): Promise<Attempt<Result>> {
   let client: pg.PoolClient
   try {
-    client = await pool.connect()
+    client = await server.pool.connect()
   } catch (cause) {
     return { kind: 'retry', cause }
   }
@@ -166,7 +197,10 @@ async function attemptOnce<Result>(
   let lost = false
   try {
     await client.query(BEGIN)
-    const result = await work({ inTransaction: true, query: (text, values) => run(client, text, values) })
+    const result = await work({
+      inTransaction: true,
+      query: (text, values, hot) => run(server, client, text, values, hot),
+    })
     committing = true
     await client.query('commit')
     return { kind: 'done', result }
@@ -174,12 +208,40 @@ async function attemptOnce<Result>(
     lost = broken !== undefined || isConnectionLoss(cause)
     if (lost) return committing ? { kind: 'commit_unknown', cause } : { kind: 'retry', cause }
     await client.query('rollback').catch(() => {})
-    if (RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')) return { kind: 'retry', cause }
+    if (isRetryable(server, cause)) return { kind: 'retry', cause }
     throw cause
   } finally {
     client.off('error', onError)
     client.release(broken ?? lost)
   }
+}
+
+/** As {@link attemptOnce}, where the statement is the transaction: whether it was committed is unknown once it is sent. */
+async function attemptStatement<Result>(
+  server: Server,
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Attempt<Result>> {
+  let sent = false
+  try {
+    const result = await work({
+      inTransaction: true,
+      query: (text, values, hot) => {
+        invariant(!sent, 'a transaction of one statement has no second one')
+        sent = true
+        return run(server, server.pool, text, values, hot)
+      },
+    })
+    return { kind: 'done', result }
+  } catch (cause) {
+    if (isConnectionLoss(cause)) return { kind: sent ? 'commit_unknown' : 'retry', cause }
+    if (isRetryable(server, cause)) return { kind: 'retry', cause }
+    throw cause
+  }
+}
+
+function isRetryable({ names }: Server, cause: unknown): boolean {
+  const state = sqlState(cause)
+  return RETRYABLE_SQLSTATES.has(state ?? '') || names.forgetsAfter(state)
 }
 
 /** The SQLSTATE of a PostgreSQL error, null for everything else. */

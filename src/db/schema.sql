@@ -60,6 +60,7 @@ create table addresses (
   issued_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   withheld boolean not null default false,
+  reserved_until timestamp with time zone,
   constraint addresses_branch_check CHECK ((branch = ANY (ARRAY[0, 1]))),
   constraint addresses_check CHECK (((payment_id IS NULL) = (issued_at IS NULL))),
   constraint addresses_mac_check CHECK ((length(mac) = 32)),
@@ -916,6 +917,15 @@ CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, c
 CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));
 CREATE INDEX withdrawals_requested ON public.withdrawals USING btree (chain, created_at, id) WHERE (status = 'requested'::text);
 CREATE INDEX withdrawals_reverted ON public.withdrawals USING btree (account_id, failed_at) WHERE (refused_reason = 'reverted'::text);
+
+CREATE OR REPLACE FUNCTION public.begin_anew(why text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception using errcode = 'serialization_failure', message = why;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION public.count_customer()
  RETURNS trigger

@@ -1,45 +1,55 @@
 /** Writes an event and its deliveries into the transaction that causes them. */
-import { newId, showId } from '../core/ids.ts'
+import { type EventId, newId, showId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import type { Announcement } from './event.ts'
 
+/** An event about to be written: its id, and the exact body that is signed and sent. */
+export interface EventDraft extends Omit<Announcement, 'data'> {
+  readonly id: EventId
+  readonly body: string
+}
+
+export function draftEvent({ accountId, type, cause, data }: Announcement): EventDraft {
+  const id = newId('evt')
+  const body = JSON.stringify({ id: showId('evt', id), type, created: new Date().toISOString(), data })
+  return { accountId, id, type, cause, body }
+}
+
+/**
+ * A common table expression: one pending delivery of the row in `event` (account_id, id, type) for each active endpoint
+ * subscribed to its type. PostgreSQL makes their ids, since how many there will be is known only there; they are UUIDv7
+ * by hand, which it has of its own only from version 18 on.
+ */
+export const DELIVERIES_OF_EVENT = `
+  insert into deliveries (account_id, id, event_id, endpoint_id, status, due_at)
+  select e.account_id,
+         encode(
+           set_bit(set_bit(
+             overlay(uuid_send(gen_random_uuid())
+               placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+               from 1 for 6),
+           52, 1), 53, 1), 'hex')::uuid,
+         e.id, w.id, 'pending', now()
+  from event e
+  join webhook_endpoints w
+    on w.account_id = e.account_id and w.is_active and w.deleted_at is null and e.type = any (w.events)`
+
 /**
  * Records the event once per cause and one pending delivery for each active endpoint subscribed to its type.
- * One round trip: it stands in the way of every payment. PostgreSQL makes the ids of the deliveries, since how many
- * there will be is known only there; they are UUIDv7 by hand, which it has of its own only from version 18 on.
  *
  * @returns Whether the event is new; false when this cause was announced before, which changes nothing.
  */
 export async function announce(tx: Tx, announcement: Announcement): Promise<boolean> {
-  const { accountId, type, cause, data } = announcement
-  const id = newId('evt')
-  const body = JSON.stringify({
-    id: showId('evt', id),
-    type,
-    created: new Date().toISOString(),
-    data,
-  })
+  const { accountId, id, type, cause, body } = draftEvent(announcement)
   const { rowCount } = await tx.query(
     `with event as (
        insert into events (account_id, id, type, cause, body) values ($1, $2, $3, $4, $5)
        on conflict (account_id, cause) do nothing
        returning account_id, id, type
-     ), told as (
-       insert into deliveries (account_id, id, event_id, endpoint_id, status, due_at)
-       select e.account_id,
-              encode(
-                set_bit(set_bit(
-                  overlay(uuid_send(gen_random_uuid())
-                    placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
-                    from 1 for 6),
-                52, 1), 53, 1), 'hex')::uuid,
-              e.id, w.id, 'pending', now()
-       from event e
-       join webhook_endpoints w
-         on w.account_id = e.account_id and w.is_active and w.deleted_at is null and e.type = any (w.events)
-     )
+     ), told as (${DELIVERIES_OF_EVENT})
      select from event`,
     [accountId, id, type, cause, body],
+    'prepared',
   )
   return rowCount > 0
 }

@@ -38,5 +38,7 @@ export interface Gateway {
   readonly addresses: AddressPool
   readonly secrets: Secrets
   readonly log: Log
+  /** The database's clock as {@link openDatabaseClock} tells it: without asking each time, good to a few milliseconds. */
+  readonly databaseTime: () => Promise<Date>
   wake(queue: Queue): void
 }

@@ -13,6 +13,7 @@ import { setTimeout } from 'node:timers/promises'
 import {
   claimIdempotencyKey,
   findAnswer,
+  type KeyedAnswer,
   SETTLING_MS,
   type StoredAnswer,
   settleAnswer,
@@ -21,7 +22,7 @@ import {
 import { invalidField, Refusal, type RefusalKind } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
-import { type Database, sqlState, type Tx } from '../db/database.ts'
+import { type Database, type Queryable, sqlState, type Tx } from '../db/database.ts'
 
 const KEY_LENGTH_MAX = 255
 /** How long a request waits for another one with the same key to be answered. */
@@ -81,18 +82,8 @@ export async function answerOnce(
   settle: ((reply: Reply) => Promise<Reply>) | null = null,
 ): Promise<Reply & { replayed: boolean }> {
   const { accountId, key, requestHash } = request
-  const owner = `${accountId}:${key}`
-  const replay = (stored: StoredAnswer): Reply & { replayed: boolean } => {
-    if (!stored.requestHash.equals(requestHash)) {
-      throw new Refusal(
-        'conflict',
-        'idempotency_key_reused',
-        'this Idempotency-Key belongs to another request (method, path or body differ); use a new key',
-      )
-    }
-    const body = secrets.open('idempotency', owner, stored.sealedBody).toString('utf8')
-    return { status: stored.status, body, replayed: true }
-  }
+  const owner = ownerOf(request)
+  const replay = (stored: StoredAnswer) => replayOf(secrets, request, stored)
   const tryOnce = (produce: (tx: Tx) => Promise<Reply>, settlesMs: number) =>
     db.transaction<typeof SETTLING | (Reply & { replayed: boolean })>(
       async (tx) => {
@@ -144,6 +135,71 @@ export async function answerOnce(
     }
     throw error
   }
+}
+
+/**
+ * The same for an effect of one statement, which claims the key itself and brings its answer with it.
+ *
+ * @param work - Null when the statement found the key taken.
+ */
+export async function answerAtOnce(
+  db: Database,
+  secrets: Secrets,
+  request: KeyedRequest,
+  work: (tx: Tx, keyed: (reply: Reply) => KeyedAnswer) => Promise<Reply | null>,
+  refused: (refusal: Refusal) => Reply,
+): Promise<Reply & { replayed: boolean }> {
+  const { accountId, key, requestHash } = request
+  const keyed = ({ status, body }: Reply): KeyedAnswer => ({
+    accountId,
+    key,
+    requestHash,
+    status,
+    sealedBody: secrets.seal('idempotency', ownerOf(request), Buffer.from(body)),
+    waitMs: WAIT_MS,
+  })
+  const stored = async (after: Queryable) => {
+    const answer = await findAnswer(after, accountId, key)
+    return answer && replayOf(secrets, request, answer)
+  }
+  try {
+    const reply = await db.transaction<Reply | null>((tx) => work(tx, keyed), {
+      oneStatement: true,
+      ifCommitted: async (after) => (await stored(after)) ?? undefined,
+    })
+    if (reply) return { ...reply, replayed: false }
+  } catch (error) {
+    if (sqlState(error) === LOCK_NOT_AVAILABLE) throw inFlight()
+    if (!(error instanceof Refusal)) throw error
+    if (STORED_REFUSALS.includes(error.kind)) {
+      return await answerOnce(db, secrets, request, async () => refused(error), refused)
+    }
+    // What cannot be done now may have been done before.
+    const earlier = await stored(db)
+    if (earlier) return earlier
+    throw error
+  }
+  const answer = await stored(db)
+  if (!answer) throw inFlight()
+  return answer
+}
+
+const ownerOf = ({ accountId, key }: KeyedRequest): string => `${accountId}:${key}`
+
+function replayOf(
+  secrets: Secrets,
+  request: KeyedRequest,
+  stored: StoredAnswer,
+): Reply & { replayed: boolean } {
+  if (!stored.requestHash.equals(request.requestHash)) {
+    throw new Refusal(
+      'conflict',
+      'idempotency_key_reused',
+      'this Idempotency-Key belongs to another request (method, path or body differ); use a new key',
+    )
+  }
+  const body = secrets.open('idempotency', ownerOf(request), stored.sealedBody).toString('utf8')
+  return { status: stored.status, body, replayed: true }
 }
 
 const inFlight = (): Refusal =>

@@ -1,10 +1,11 @@
 /** Turns one row of the API into a route: guard, validation, transaction, serialisation. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import type { KeyedAnswer } from '../accounts/idempotency-keys.sql.ts'
 import { recordAct } from '../audit/audit-log.sql.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant, Refusal } from '../core/errors.ts'
-import { showId } from '../core/ids.ts'
+import { type AccountId, showId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { requireTestAccount } from '../flows/sandbox.ts'
@@ -12,9 +13,24 @@ import type { Caller } from './authenticate.ts'
 import { failure, success } from './envelope.ts'
 import { answerTo } from './errors.ts'
 import type { Guard } from './guard.ts'
-import { answerOnce, hashRequest, type Reply, readIdempotencyKey } from './idempotency.ts'
+import {
+  answerAtOnce,
+  answerOnce,
+  hashRequest,
+  type KeyedRequest,
+  type Reply,
+  readIdempotencyKey,
+} from './idempotency.ts'
 import { isStorable, textProblem } from './json-body.ts'
-import { type Done, type Route, scopesOf, type WriteRoute } from './route.ts'
+import {
+  type Done,
+  type Drafted,
+  type ReadRoute,
+  type Route,
+  type StatementRoute,
+  scopesOf,
+  type WriteRoute,
+} from './route.ts'
 import { Envelope, Fields } from './schemas.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -69,11 +85,39 @@ async function handle(
   }
   reply.code(status).type(JSON_TYPE)
   const serialize = (data: unknown): Reply => ({ status, body: String(reply.serialize(success(data))) })
+  const key = route.method === 'POST' ? readIdempotencyKey(request.headers['idempotency-key']) : null
+  const keyed = key === null ? null : keyedRequest(account.id, key, request)
+  const answer =
+    'draft' in route
+      ? await changeAtOnce(route, call, serialize, keyed, request.id)
+      : await readOrChange(route, call, serialize, keyed, { caller, id: request.id, ip: request.ip })
+  if (answer.replayed) reply.header('Idempotent-Replayed', 'true')
+  return reply.code(answer.status).send(answer.body)
+}
+
+const keyedRequest = (accountId: AccountId, key: string, request: FastifyRequest): KeyedRequest => ({
+  accountId,
+  key,
+  requestHash: hashRequest(request.method, request.url, request.bodyText),
+})
+
+type Answer = Reply & { readonly replayed: boolean }
+type Serialize = (data: unknown) => Reply
+type AnyCall = Omit<Parameters<ReadRoute['read']>[0], 'db'>
+
+async function readOrChange(
+  route: ReadRoute | WriteRoute,
+  call: AnyCall,
+  serialize: Serialize,
+  keyed: KeyedRequest | null,
+  request: { readonly caller: Caller; readonly id: string; readonly ip: string },
+): Promise<Answer> {
+  const { gateway } = call
   let written: unknown
   const work = async (db: Queryable | Tx): Promise<Reply> => {
     if ('read' in route) return serialize(await route.read({ ...call, db }))
     invariant('inTransaction' in db, 'a change ran outside of a transaction')
-    written = await writeRecorded(route, { ...call, tx: db }, caller, request.ip)
+    written = await writeRecorded(route, { ...call, tx: db }, request.caller, request.ip)
     return serialize(written)
   }
   const settle = async (first: Reply): Promise<Reply> => {
@@ -84,11 +128,7 @@ async function handle(
     // The effect stands whatever happens now.
     return route.settled(call, written).then(serialize, () => first)
   }
-
-  const key = route.method === 'POST' ? readIdempotencyKey(request.headers['idempotency-key']) : null
-  if (key !== null) {
-    const requestHash = hashRequest(request.method, request.url, request.bodyText)
-    const keyed = { accountId: account.id, key, requestHash }
+  if (keyed !== null) {
     const answer = await answerOnce(
       gateway.db,
       gateway.secrets,
@@ -98,12 +138,40 @@ async function handle(
       'settled' in route ? settle : null,
     )
     crashPoint('http:committed')
-    if (answer.replayed) reply.header('Idempotent-Replayed', 'true')
-    else if (answer.status === status && 'write' in route && !route.settled) route.committed?.(call)
-    return reply.code(answer.status).send(answer.body)
+    const isFirst = !answer.replayed && answer.status < 300
+    if (isFirst && 'write' in route && !route.settled) route.committed?.(call)
+    return answer
   }
-  if ('read' in route) return reply.send((await work(gateway.db)).body)
-  return reply.send((await settle(await gateway.db.transaction(work))).body)
+  if ('read' in route) return { ...(await work(gateway.db)), replayed: false }
+  return { ...(await settle(await gateway.db.transaction(work))), replayed: false }
+}
+
+async function changeAtOnce(
+  route: StatementRoute,
+  call: AnyCall,
+  serialize: Serialize,
+  keyed: KeyedRequest | null,
+  requestId: string,
+): Promise<Answer> {
+  const { db, secrets } = call.gateway
+  let drafted: Drafted<unknown> | null = null
+  let reply: Reply | null = null
+  const work = async (tx: Tx, withKey: ((reply: Reply) => KeyedAnswer) | null): Promise<Reply | null> => {
+    drafted = await route.draft(call)
+    reply = serialize(drafted.data)
+    return (await drafted.record(tx, withKey?.(reply) ?? null)) ? reply : null
+  }
+  if (keyed !== null) {
+    const answer = await answerAtOnce(db, secrets, keyed, work, (refusal) => refused(refusal, requestId))
+    crashPoint('http:committed')
+    return answer
+  }
+  const answer = await db.transaction((tx) => work(tx, null), {
+    oneStatement: true,
+    ifCommitted: async (after) => ((await drafted?.isRecorded(after)) ? reply : undefined),
+  })
+  invariant(answer, 'a request without a key found its key taken')
+  return { ...answer, replayed: false }
 }
 
 /** Runs a change and records it in its transaction, which may run again. */

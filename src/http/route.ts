@@ -5,6 +5,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Account } from '../accounts/account.ts'
 import type { Scope } from '../accounts/api-key.ts'
+import type { KeyedAnswer } from '../accounts/idempotency-keys.sql.ts'
 import type { Act } from '../audit/act.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -88,7 +89,28 @@ export interface WriteRoute<
   settled?(call: Call<P, Q, B>, data: Static<D>): Promise<Static<D>>
 }
 
-export type Route = ReadRoute | WriteRoute
+/** A change of a {@link StatementRoute}, drawn up: everything is known of it but whether it happens. */
+export interface Drafted<Data> {
+  readonly data: Data
+  /** The one statement. @returns False when the key has an answer already: then nothing was done. */
+  record(tx: Tx, keyed: KeyedAnswer | null): Promise<boolean>
+  /** Whether it stands: asked when the connection broke before PostgreSQL answered. */
+  isRecorded(db: Queryable): Promise<boolean>
+}
+
+/** A row that changes something by one statement, which is its own transaction and holds the idempotency key. */
+export interface StatementRoute<
+  P extends TSchema = TSchema,
+  Q extends TSchema = TSchema,
+  B extends TSchema = TSchema,
+  D extends TSchema = TSchema,
+> extends Row<P, Q, B, D> {
+  draft(call: Call<P, Q, B>): Promise<Drafted<Static<D>>>
+  /** Its one statement has no room for a second record. */
+  readonly recordedByRow: true
+}
+
+export type Route = ReadRoute | WriteRoute | StatementRoute
 
 /** What a key needs to call it. */
 export const scopesOf = ({ scope, alsoScopes = [] }: Route): readonly Scope[] => [scope, ...alsoScopes]
@@ -114,3 +136,13 @@ export const write = <
 >(
   route: WriteRoute<P, Q, B, D>,
 ): WriteRoute<P, Q, B, D> => route
+
+/** A row that changes something by one statement. */
+export const writeAtOnce = <
+  D extends TSchema,
+  P extends TSchema = Nothing,
+  Q extends TSchema = Nothing,
+  B extends TSchema = Nothing,
+>(
+  route: StatementRoute<P, Q, B, D>,
+): StatementRoute<P, Q, B, D> => route

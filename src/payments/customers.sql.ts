@@ -1,7 +1,7 @@
 /** Customers: who paid, one per email and account whatever its case. */
 import { invariant } from '../core/errors.ts'
 import { type AccountId, type CustomerId, newId } from '../core/ids.ts'
-import type { Tx } from '../db/database.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 
 /**
  * The customer of an email, made on first sight. The first spelling of the email stays.
@@ -26,6 +26,20 @@ export async function upsertCustomer(tx: Tx, accountId: AccountId, email: string
     if (rows[0]) return rows[0].id
   }
   invariant(false, 'a customer that another transaction made is not there')
+}
+
+/** The customer of an email, whatever its case; null when no payment named it yet. */
+export async function findCustomerId(
+  db: Queryable,
+  accountId: AccountId,
+  email: string,
+): Promise<CustomerId | null> {
+  const { rows } = await db.query<{ id: CustomerId }>(
+    'select id from customers where account_id = $1 and lower(email) = lower($2)',
+    [accountId, email],
+    'prepared',
+  )
+  return rows[0]?.id ?? null
 }
 
 export interface CustomerChange {

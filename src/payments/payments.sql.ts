@@ -1,6 +1,5 @@
 /** Payments as rows. Every query is scoped by account; only the settle worker's claim crosses accounts. */
 import type { Asset, ChainName, Fiat } from '../core/assets.ts'
-import { invariant } from '../core/errors.ts'
 import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Payment, PaymentStatus } from './payment.ts'
@@ -85,74 +84,6 @@ const fromRow = (row: PaymentRow): Payment => ({
   spentMinor: row.spent_minor,
   settlements: row.settlements,
 })
-
-/** What a new payment is made of; everything else starts empty. */
-export type PaymentDraft = Pick<
-  Payment,
-  | 'accountId'
-  | 'id'
-  | 'chain'
-  | 'asset'
-  | 'fiatCurrency'
-  | 'fiatMinor'
-  | 'feeMinor'
-  | 'netMinor'
-  | 'rate'
-  | 'rateSource'
-  | 'rateAt'
-  | 'settlementRate'
-  | 'dueAtoms'
-  | 'address'
-  | 'requiredConfirmations'
-  | 'termsMac'
-  | 'customerId'
-  | 'customerEmail'
-  | 'reference'
-  | 'metadata'
-  | 'checkoutSessionId'
-> & { readonly windowMs: number }
-
-/** The window runs on the database's clock. */
-export async function insertPayment(tx: Tx, draft: PaymentDraft): Promise<Payment> {
-  const { rows } = await tx.query<PaymentRow>(
-    `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
-       quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
-       settlement_denominator, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
-       metadata, checkout_session_id, terms_mac, created_at, expires_at)
-     values ($1, $2, 'pending', $3, $4, $5, $6, $7, $8, $7, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-       date_trunc('milliseconds', clock_timestamp()),
-       date_trunc('milliseconds', clock_timestamp()) + $24::bigint * interval '1 millisecond')
-     returning ${COLUMNS}`,
-    [
-      draft.accountId,
-      draft.id,
-      draft.chain,
-      draft.asset,
-      draft.fiatCurrency,
-      draft.fiatMinor,
-      draft.feeMinor,
-      draft.netMinor,
-      draft.rate.numerator,
-      draft.rate.denominator,
-      draft.rateSource,
-      draft.rateAt,
-      draft.settlementRate.numerator,
-      draft.settlementRate.denominator,
-      draft.dueAtoms,
-      draft.address,
-      draft.requiredConfirmations,
-      draft.customerId,
-      draft.customerEmail,
-      draft.reference,
-      draft.metadata,
-      draft.checkoutSessionId,
-      draft.termsMac,
-      draft.windowMs,
-    ],
-  )
-  invariant(rows[0], 'an inserted payment comes back')
-  return fromRow(rows[0])
-}
 
 export async function findPayment(
   db: Queryable,

@@ -1,37 +1,57 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
-import { testAccount } from '../../test/gateway.ts'
+import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
 import { fillTestWallets, TEST_SECRETS, testMode, testXpub } from '../../test/wallet.ts'
-import { newId } from '../core/ids.ts'
 import { openSecrets } from '../core/secrets.ts'
+import type { Gateway } from '../flows/gateway.ts'
+import { createPayment } from '../flows/payments/create-payment.ts'
 import { fillAddressPool, openAddressPool } from './address-pool.sql.ts'
 import { DEPOSIT_BRANCH, readAccountKey } from './derivation.ts'
 import { publishWallet } from './wallets.sql.ts'
 
+const BITCOIN = {
+  asset: 'BTC',
+  fiatMinor: 10_000n,
+  fiatCurrency: 'USD',
+  reference: null,
+  customerEmail: null,
+  metadata: null,
+} as const
+
 test('concurrent payments never get one address twice, and a rolled-back one gives its address back', async () => {
-  const db = await testDatabase({ connectionsMax: 20 })
-  const { pool } = await fillTestWallets(db, { freshPerChain: 50, chains: ['bitcoin'] })
-  const { id: owner } = await testAccount({ db }, 'live')
-  const issue = () => db.transaction((tx) => pool.issue(tx, 'bitcoin', owner, newId('pay')))
-  await assert.rejects(
-    db.transaction(async (tx) => {
-      await pool.issue(tx, 'bitcoin', owner, newId('pay'))
-      throw new Error('the payment was refused')
-    }),
-  )
-  const issued = await Promise.all(Array.from({ length: 50 }, issue))
-  assert.equal(new Set(issued).size, 50)
-  const key = readAccountKey('bitcoin', testMode('bitcoin'), testXpub('bitcoin'))
+  const gateway = await testGateway({ freshPerChain: 50, connectionsMax: 20, chains: ['sim-bitcoin'] })
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  // Another process takes from the same pool.
+  const other = { ...gateway, addresses: openAddressPool(TEST_SECRETS) }
+  const pay = (at: Gateway) => testPayment(at, account, { asset: 'BTC' })
+  const rolledBack = db.transaction(async (tx) => {
+    await createPayment(gateway, tx, account, BITCOIN)
+    throw new Error('the payment was refused')
+  })
+  await assert.rejects(rolledBack, { message: 'the payment was refused' })
+  const issued = await Promise.all(Array.from({ length: 50 }, (_, i) => pay(i % 2 ? gateway : other)))
+  const key = readAccountKey('sim-bitcoin', testMode('sim-bitcoin'), testXpub('sim-bitcoin'))
   const derived = Array.from({ length: 50 }, (_, i) => key.derive(DEPOSIT_BRANCH, BigInt(i)).address)
-  assert.deepEqual(new Set(issued), new Set(derived))
-  await assert.rejects(issue(), { kind: 'unavailable', reason: 'no_address' })
+  assert.deepEqual(new Set(issued.map(({ address }) => address)), new Set(derived))
+  await assert.rejects(pay(gateway), { kind: 'unavailable', reason: 'no_address' })
 
   assert.equal(await fillAddressPool(db, TEST_SECRETS, { fresh: 10, change: 4 }), 10)
   assert.equal(await fillAddressPool(db, TEST_SECRETS, { fresh: 10, change: 4 }), 0)
-  const next = await issue()
-  assert.equal(next, key.derive(DEPOSIT_BRANCH, 50n).address)
-  assert.equal(await pool.isAuthentic(db, 'bitcoin', next), true)
+  const { address } = await pay(gateway)
+  assert.equal(address, key.derive(DEPOSIT_BRANCH, 50n).address)
+  assert.equal(await gateway.addresses.isAuthentic(db, 'sim-bitcoin', address), true)
+})
+
+test('what a process set aside and did not use is there for the others', async () => {
+  const gateway = await testGateway({ freshPerChain: 6, chains: ['sim-bitcoin'] })
+  const account = await testAccount(gateway)
+  const others = [1, 2, 3].map(() => ({ ...gateway, addresses: openAddressPool(TEST_SECRETS) }))
+  for (const each of others) await each.addresses.take(gateway.db, 'sim-bitcoin')
+  const payments = []
+  for (const at of [...others, ...others]) payments.push(await testPayment(at, account, { asset: 'BTC' }))
+  assert.equal(new Set(payments.map(({ address }) => address)).size, 6)
 })
 
 test('two fillers at once derive the same addresses once', async () => {
@@ -45,24 +65,24 @@ test('two fillers at once derive the same addresses once', async () => {
 })
 
 test('a tampered row is refused, whatever was changed in it', async () => {
-  const db = await testDatabase()
-  const { pool } = await fillTestWallets(db, { freshPerChain: 8, chains: ['bitcoin', 'ethereum'] })
-  const { id: owner } = await testAccount({ db }, 'live')
-  const issue = () => db.transaction((tx) => pool.issue(tx, 'ethereum', owner, newId('pay')))
+  const gateway = await testGateway({ freshPerChain: 8, chains: ['bitcoin', 'sim-ethereum'] })
+  const { db, addresses: pool } = gateway
+  const account = await testAccount(gateway)
+  const issue = async () => (await testPayment(gateway, account, { asset: 'ETH' })).address
   const first = await issue()
 
   await db.query(
-    `update addresses set address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed' where chain = 'ethereum' and branch = 0`,
+    `update addresses set address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed' where chain = 'sim-ethereum' and branch = 0`,
   )
   await assert.rejects(issue(), { name: 'InvariantBroken' })
-  assert.equal(await pool.isAuthentic(db, 'ethereum', first), false)
+  assert.equal(await pool.isAuthentic(db, 'sim-ethereum', first), false)
   assert.equal(
-    await pool.isAuthentic(db, 'ethereum', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'),
+    await pool.isAuthentic(db, 'sim-ethereum', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'),
     false,
     'an address of nobody we know',
   )
   assert.equal(
-    await openAddressPool(openSecrets(Buffer.alloc(32, 8))).isAuthentic(db, 'ethereum', first),
+    await openAddressPool(openSecrets(Buffer.alloc(32, 8))).isAuthentic(db, 'sim-ethereum', first),
     false,
   )
 })
@@ -77,15 +97,20 @@ test('an xpub that nobody published under our key derives nothing', async () => 
 })
 
 test('a new keystore retires the old wallet: fresh addresses come from the new one only', async () => {
-  const db = await testDatabase()
-  const { pool } = await fillTestWallets(db, { freshPerChain: 4, chains: ['bitcoin'] })
-  const { id: owner } = await testAccount({ db }, 'live')
-  const other = { chain: 'bitcoin', mode: 'regtest', xpub: testXpub('ethereum') } as const
+  const gateway = await testGateway({ freshPerChain: 4, chains: ['sim-bitcoin'] })
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  const other = { chain: 'sim-bitcoin', mode: 'testnet', xpub: testXpub('ethereum') } as const
+  // One of the old wallet's is set aside already.
+  await testPayment(gateway, account, { asset: 'BTC' })
   await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other))
   await db.transaction((tx) => publishWallet(tx, TEST_SECRETS, other))
   await fillAddressPool(db, TEST_SECRETS, { fresh: 4, change: 1 })
-  const address = await db.transaction((tx) => pool.issue(tx, 'bitcoin', owner, newId('pay')))
-  assert.equal(address, readAccountKey('bitcoin', 'regtest', other.xpub).derive(DEPOSIT_BRANCH, 0n).address)
+  const { address } = await testPayment(gateway, account, { asset: 'BTC' })
+  assert.equal(
+    address,
+    readAccountKey('sim-bitcoin', 'testnet', other.xpub).derive(DEPOSIT_BRANCH, 0n).address,
+  )
   await assert.rejects(
     db.transaction((tx) => publishWallet(tx, TEST_SECRETS, { ...other, mode: 'mainnet' })),
     { reason: 'other_network' },

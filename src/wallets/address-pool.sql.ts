@@ -1,38 +1,46 @@
 /** Fresh deposit addresses, derived ahead of time so that no request does curve arithmetic. */
 import { type ChainName, hasAccounts, networkOfChain } from '../core/assets.ts'
 import { InvariantBroken, Refusal } from '../core/errors.ts'
-import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
-import type { Database, Queryable, Tx } from '../db/database.ts'
+import type { Database, Queryable } from '../db/database.ts'
+import { type AddressRow, openAddressReserves, type ReservedAddress } from './address-reserves.sql.ts'
 import {
   type AccountKey,
   type Branch,
   DEPOSIT_BRANCH,
   type DerivedAddress,
   lookupOfOwn,
-  type NetworkMode,
   OWN_BRANCH,
   readAccountKey,
 } from './derivation.ts'
-import { currentWallets, requireCurrent, type Wallet, type WalletRow } from './wallets.sql.ts'
+import { currentWallets, requireCurrent, type Wallet } from './wallets.sql.ts'
+
+/** A fresh address that this process may give to a payment. The statement that writes the payment issues it. */
+export type FreshAddress = ReservedAddress
 
 export interface AddressPool {
   /**
-   * Takes the next fresh address for a payment, for good: an address is never issued twice.
+   * A fresh address out of those that this process has set aside. That is a hint that keeps processes out of each
+   * other's way: only the row says whether it is still fresh, and it is never issued twice.
    *
    * @throws {Refusal} `unavailable`, reason `no_address`, when the chain has no wallet yet (`beck wallet init`) or its
    *   pool ran dry.
    * @throws {InvariantBroken} when the row's MAC does not hold: somebody wrote it who should not.
    */
-  issue(tx: Tx, chain: ChainName, accountId: AccountId, paymentId: PaymentId): Promise<string>
+  take(db: Queryable, chain: ChainName): Promise<FreshAddress>
+  /** It was not needed after all. */
+  giveBack(fresh: FreshAddress): void
+  /** One of them was not what the database says: none that is set aside is believed any more. */
+  forget(chain: ChainName): void
   /** Whether an issued address is still the one we derived; checked before a page shows it. */
   isAuthentic(db: Queryable, chain: ChainName, address: string): Promise<boolean>
 }
 
 export function openAddressPool(secrets: Secrets): AddressPool {
+  const reserves = openAddressReserves()
   return {
-    async issue(tx, chain, accountId, paymentId) {
-      const row = await takeFresh(tx, chain, accountId, paymentId)
+    async take(db, chain) {
+      const row = await reserves.take(db, chain)
       if (!row)
         throw new Refusal(
           'unavailable',
@@ -40,12 +48,15 @@ export function openAddressPool(secrets: Secrets): AddressPool {
           `there is no fresh ${chain} address to hand out: the operator runs \`npx beck wallet init\` once; after that, try again in a second`,
         )
       requireCurrent(secrets, row.wallet)
+      requireCurrent(secrets, row.wallet)
       if (!isDerived(secrets, row))
         throw new InvariantBroken(
           `address ${row.address} of ${chain} was not derived by this gateway: its row in addresses was tampered with`,
         )
-      return row.address
+      return row
     },
+    giveBack: (fresh) => reserves.giveBack(fresh),
+    forget: (chain) => reserves.forget(chain),
     async isAuthentic(db, chain, address) {
       const lookup = lookupOfOwn(networkOfChain(chain), address)
       const row = lookup && (await findAddress(db, chain, lookup))
@@ -54,16 +65,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
   }
 }
 
-interface AddressRow {
-  readonly chain: ChainName
-  readonly series: string
-  readonly branch: Branch
-  readonly position: bigint
-  readonly address: string
-  readonly mac: Uint8Array
-}
-
-const macParts = (row: Omit<AddressRow, 'mac'>): string[] => [
+const macParts = (row: Omit<AddressRow, 'mac' | 'lookup'>): string[] => [
   row.chain,
   row.series,
   String(row.branch),
@@ -74,43 +76,9 @@ const macParts = (row: Omit<AddressRow, 'mac'>): string[] => [
 const isDerived = (secrets: Secrets, row: AddressRow): boolean =>
   secrets.isMac(row.mac, 'address', macParts(row))
 
-/**
- * Locks one fresh row, skipping those that other payments are taking at this moment, so that issues never wait for
- * each other; a rolled-back payment leaves its address fresh.
- */
-async function takeFresh(
-  tx: Tx,
-  chain: ChainName,
-  accountId: AccountId,
-  paymentId: PaymentId,
-): Promise<(AddressRow & { readonly wallet: WalletRow }) | null> {
-  const { rows } = await tx.query<AddressRow & { wallet_mac: Buffer; network: NetworkMode; xpub: string }>(
-    `with current as (
-       select series, network, xpub, mac from wallets where chain = $1 and retired_at is null
-     ), fresh as (
-       select a.chain, a.lookup from addresses a
-       where a.chain = $1 and a.branch = 0 and a.issued_at is null and not a.withheld
-         and a.series = (select series from current)
-       order by a.position limit 1 for update skip locked
-     )
-     update addresses a set account_id = $2, payment_id = $3, issued_at = now()
-     from fresh, current where a.chain = fresh.chain and a.lookup = fresh.lookup
-     returning a.chain, a.series, a.branch, a.position, a.address, a.mac, current.network, current.xpub,
-       current.mac as wallet_mac`,
-    [chain, accountId, paymentId],
-  )
-  const [row] = rows
-  return row
-    ? {
-        ...row,
-        wallet: { chain, series: row.series, network: row.network, xpub: row.xpub, mac: row.wallet_mac },
-      }
-    : null
-}
-
 async function findAddress(db: Queryable, chain: ChainName, lookup: Uint8Array): Promise<AddressRow | null> {
   const { rows } = await db.query<AddressRow>(
-    'select chain, series, branch, position, address, mac from addresses where chain = $1 and lookup = $2',
+    'select chain, lookup, series, branch, position, address, mac from addresses where chain = $1 and lookup = $2',
     [chain, lookup],
   )
   return rows[0] ?? null

@@ -18,6 +18,28 @@ export interface Loop {
   stop(): Promise<void>
 }
 
+/** Requests wake loops; a thousand of them a second are to cost no more turns than twenty. */
+const GATHER_MS = 50
+
+/** Wakes at once, and whatever else is asked for within 50 ms as one, at their end. */
+export function gatherWakes<Name>(wake: (name: Name) => void, gatherMs = GATHER_MS): (name: Name) => void {
+  const gathering = new Map<Name, { again: boolean }>()
+  return function gathered(name) {
+    const running = gathering.get(name)
+    if (running) {
+      running.again = true
+      return
+    }
+    const window = { again: false }
+    gathering.set(name, window)
+    setTimeout(() => {
+      gathering.delete(name)
+      if (window.again) gathered(name)
+    }, gatherMs).unref()
+    wake(name)
+  }
+}
+
 const FAILURE_PAUSE_MS_MAX = 10_000
 
 export function startLoop(options: LoopOptions): Loop {

@@ -48,6 +48,8 @@ create table addresses (
   created_at timestamptz not null default now(),
   -- May have been handed out after the backup that this database was restored from: watched, never handed out again.
   withheld boolean not null default false,
+  -- A process keeps it for its next payments; until then the others take other ones. A hint: `issued_at` decides.
+  reserved_until timestamptz,
   -- The lookup first: it tells two rows apart at once, where the chain seldom does. A block's worth of searches among ten
   -- million takes a fifth less.
   primary key (lookup, chain),

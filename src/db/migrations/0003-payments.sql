@@ -18,6 +18,14 @@ create index customers_created on customers (account_id, created_at desc, id des
 create index customers_orders on customers (account_id, order_count, created_at, id);
 create index customers_spent on customers (account_id, total_spent_minor, created_at, id);
 
+-- Ends a statement that met another transaction's work half-way, as a serialization failure does: nothing of it is kept,
+-- and Beck runs it anew on what there is now.
+create function begin_anew(why text) returns boolean language plpgsql as $$
+begin
+  raise exception using errcode = 'serialization_failure', message = why;
+end
+$$;
+
 create table payments (
   account_id uuid not null references accounts (id),
   id uuid not null,

@@ -1,23 +1,25 @@
 /** A price becomes a payment: the rate locked, a fresh address, the exact amount, one event; all or nothing. */
 import type { Account } from '../../accounts/account.ts'
+import type { KeyedAnswer } from '../../accounts/idempotency-keys.sql.ts'
 import { findChainView } from '../../chains/chain-view.sql.ts'
 import { VIEW_AGE_MS_MAX } from '../../chains/view-age.ts'
 import { ASSET_FACTS, type Asset, chainFor, type Fiat } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { Refusal } from '../../core/errors.ts'
-import { newId, type SessionId } from '../../core/ids.ts'
+import { type CustomerId, newId, type SessionId } from '../../core/ids.ts'
 import { compareRatios, ratio } from '../../core/ratio.ts'
 import { QUOTE_WINDOW_MS } from '../../core/time.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
-import { announce } from '../../events/announce.sql.ts'
-import { upsertCustomer } from '../../payments/customers.sql.ts'
+import { draftEvent } from '../../events/announce.sql.ts'
+import { findCustomerId, upsertCustomer } from '../../payments/customers.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
-import { paymentView } from '../../payments/payment-view.ts'
-import { insertPayment } from '../../payments/payments.sql.ts'
+import { type PaymentView, paymentView } from '../../payments/payment-view.ts'
 import { macOfTerms, type Terms } from '../../payments/terms.ts'
 import { convertFiat, crossRate, dueAtoms, feeMinor } from '../../rates/quote.ts'
+import { readDatabaseTime } from '../database-time.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 import { requireFiatAmount } from './fiat-amount.ts'
+import { insertPaymentRecord, type PaymentRecord } from './record-payment.sql.ts'
 
 export interface PaymentRequest {
   readonly asset: Asset
@@ -28,6 +30,11 @@ export interface PaymentRequest {
   /** JSON text, kept as it was given. */
   readonly metadata: string | null
   readonly checkoutSessionId?: SessionId
+}
+
+/** A payment that is made up, with its address and its event, but not written. */
+export interface PaymentDraft extends PaymentRecord {
+  readonly view: PaymentView
 }
 
 /**
@@ -42,10 +49,60 @@ export async function createPayment(
   account: Account,
   request: PaymentRequest,
 ): Promise<Payment> {
+  const email = request.customerEmail
+  const customerId = email === null ? null : await upsertCustomer(tx, account.id, email)
+  const draft = await drawUp(gateway, tx, account, request, customerId, await readDatabaseTime(tx))
+  await recordPayment(gateway, tx, draft, null)
+  return draft.payment
+}
+
+/**
+ * The same in two steps, for {@link recordPayment} as a transaction of one statement.
+ *
+ * @throws {Refusal} as {@link createPayment}.
+ */
+export async function draftPayment(
+  gateway: Gateway,
+  account: Account,
+  request: PaymentRequest,
+): Promise<PaymentDraft> {
+  const { db, databaseTime } = gateway
+  const email = request.customerEmail
+  const customerId = email === null ? null : ((await findCustomerId(db, account.id, email)) ?? newId('cus'))
+  return drawUp(gateway, db, account, request, customerId, await databaseTime())
+}
+
+/** @returns `taken` when the key has an answer already: then nothing was written, and the address is fresh again. */
+export async function recordPayment(
+  { addresses }: Pick<Gateway, 'addresses'>,
+  tx: Tx,
+  draft: PaymentDraft,
+  keyed: KeyedAnswer | null,
+): Promise<{ taken: boolean; deliveries: number }> {
+  crashPoint('create:announced')
+  try {
+    const recorded = await insertPaymentRecord(tx, draft, keyed)
+    if (recorded.taken) addresses.giveBack(draft.fresh)
+    return recorded
+  } catch (error) {
+    // Whatever it was that is different by now: the next attempt looks again.
+    addresses.forget(draft.payment.chain)
+    throw error
+  }
+}
+
+async function drawUp(
+  gateway: Gateway,
+  db: Queryable,
+  account: Account,
+  request: PaymentRequest,
+  customerId: CustomerId | null,
+  createdAt: Date,
+): Promise<PaymentDraft> {
   const { asset, fiatCurrency, fiatMinor } = request
   requireFiatAmount(gateway.settings, { fiatMinor, currency: fiatCurrency }, 'fiat_amount')
   const chain = chainFor(account.mode, ASSET_FACTS[asset].network)
-  if (account.mode === 'live') await requireChainInSight(tx, asset, chain)
+  if (account.mode === 'live') await requireChainInSight(db, asset, chain)
 
   const rates = gateway.rates[account.mode]
   const rate = rates.rate(asset, fiatCurrency)
@@ -54,14 +111,10 @@ export async function createPayment(
       ? ratio(1n, 1n)
       : crossRate(rate.ratio, rates.rate(asset, account.currency).ratio)
   const fee = feeMinor(fiatMinor, gateway.settings.feeBps)
-
-  const id = newId('pay')
-  const email = request.customerEmail
-  const customerId = email === null ? null : await upsertCustomer(tx, account.id, email)
-  const address = await gateway.addresses.issue(tx, chain, account.id, id)
+  const fresh = await gateway.addresses.take(db, chain)
   const terms: Terms = {
     accountId: account.id,
-    id,
+    id: newId('pay'),
     chain,
     asset,
     fiatCurrency,
@@ -70,31 +123,41 @@ export async function createPayment(
     rate: rate.ratio,
     settlementRate,
     dueAtoms: dueAtoms(fiatMinor, rate.ratio, asset),
-    address,
+    address: fresh.address,
     requiredConfirmations: requiredConfirmations(gateway, account, request, settlementRate),
   }
-  const payment = await insertPayment(tx, {
+  const payment: Payment = {
     ...terms,
+    status: 'pending',
     termsMac: macOfTerms(gateway.secrets, terms),
     feeMinor: fee,
     netMinor: fiatMinor - fee,
     rateSource: rate.source,
     rateAt: rate.at,
     customerId,
-    customerEmail: email,
+    customerEmail: request.customerEmail,
     reference: request.reference,
     metadata: request.metadata,
     checkoutSessionId: request.checkoutSessionId ?? null,
-    windowMs: QUOTE_WINDOW_MS,
-  })
-  await announce(tx, {
+    createdAt,
+    expiresAt: new Date(createdAt.getTime() + QUOTE_WINDOW_MS),
+    detectedAt: null,
+    completedAt: null,
+    creditedAtoms: null,
+    gatewayFeeAtoms: null,
+    shortfallAtoms: 0n,
+    recoveredAtoms: 0n,
+    spentMinor: null,
+    settlements: 0,
+  }
+  const view = paymentView(payment, [], 0)
+  const event = draftEvent({
     accountId: account.id,
     type: 'payment.created',
-    cause: `payment:${id}:created`,
-    data: paymentView(payment, [], 0),
+    cause: `payment:${payment.id}:created`,
+    data: view,
   })
-  crashPoint('create:announced')
-  return payment
+  return { payment, fresh, event, view }
 }
 
 /**

@@ -237,10 +237,17 @@ test('a live coin whose node is not connected is refused with 503', async () => 
   assert.equal(answer.headers['retry-after'], '5')
 })
 
-test('creating wakes the deliveries and the pool of addresses', async () => {
+test('creating wakes the pool of addresses, and the deliveries where there is somebody to tell', async () => {
+  const told = await testMerchant(gateway.db)
   gateway.woken.length = 0
-  await create(good)
-  assert.deepEqual(gateway.woken, ['deliver', 'addresses'])
+  await create(good, told.key)
+  assert.deepEqual(gateway.woken, ['addresses'])
+  await call(app, told.key, 'POST', '/webhooks', {
+    body: { url: 'https://shop.example/hook', events: ['payment.created'] },
+  })
+  gateway.woken.length = 0
+  await create(good, told.key)
+  assert.deepEqual(gateway.woken, ['addresses', 'deliver'])
 })
 
 // The list, over a merchant of its own.

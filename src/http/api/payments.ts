@@ -5,7 +5,7 @@ import { Refusal } from '../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
 import { cancelPayment } from '../../flows/payments/cancel-payment.ts'
-import { createPayment } from '../../flows/payments/create-payment.ts'
+import { draftPayment, recordPayment } from '../../flows/payments/create-payment.ts'
 import { drawPayment, readPayment } from '../../flows/payments/read-payment.ts'
 import { acceptPayment } from '../../flows/payments/resolve-payment.ts'
 import {
@@ -13,11 +13,12 @@ import {
   listPayments,
   PAYMENT_SORTS,
 } from '../../payments/list-payments.sql.ts'
-import { type PaymentView, paymentView } from '../../payments/payment-view.ts'
+import type { PaymentView } from '../../payments/payment-view.ts'
+import { findPayment } from '../../payments/payments.sql.ts'
 import { readMetadata } from '../metadata.ts'
 import { showPage } from '../page.ts'
 import { readPrice } from '../price.ts'
-import { type Route, read, write } from '../route.ts'
+import { type Route, read, write, writeAtOnce } from '../route.ts'
 import {
   AssetName,
   Email,
@@ -56,7 +57,7 @@ const noPayment = (): Refusal =>
   new Refusal('not_found', 'payment_not_found', 'there is no such payment in this account')
 
 export const payments: readonly Route[] = [
-  write({
+  writeAtOnce({
     method: 'POST',
     path: '/payments',
     scope: 'payments:write',
@@ -94,8 +95,8 @@ export const payments: readonly Route[] = [
       },
       data: CREATED,
     },
-    async write({ gateway, tx, account, body, bodyText }) {
-      const payment = await createPayment(gateway, tx, account, {
+    async draft({ gateway, account, body, bodyText }) {
+      const draft = await draftPayment(gateway, account, {
         asset: body.asset,
         fiatMinor: readPrice('fiat_amount', body.fiat_amount),
         fiatCurrency: body.fiat_currency ?? 'USD',
@@ -103,11 +104,16 @@ export const payments: readonly Route[] = [
         customerEmail: body.customer_email ?? null,
         metadata: body.metadata === undefined ? null : readMetadata(bodyText),
       })
-      return paymentView(payment, [], 0)
-    },
-    committed({ gateway }) {
-      gateway.wake('deliver')
-      gateway.wake('addresses')
+      return {
+        data: draft.view,
+        async record(tx, keyed) {
+          const { taken, deliveries } = await recordPayment(gateway, tx, draft, keyed)
+          if (!taken) gateway.wake('addresses')
+          if (deliveries > 0) gateway.wake('deliver')
+          return !taken
+        },
+        isRecorded: async (db) => (await findPayment(db, account.id, draft.payment.id)) !== null,
+      }
     },
   }),
   read({

@@ -5,13 +5,16 @@ export const isOwnAddress: typeof real.isOwnAddress = (db, _chain, lookup) =>
   run(db, (tables) => tables.addresses.has(hex(lookup)))
 
 export const openAddressPool: typeof real.openAddressPool = () => ({
-  issue: (tx, chain, accountId, paymentId) =>
-    run(tx, (tables) => {
+  take: (db, chain) =>
+    run(db, (tables) => {
       const fresh = [...tables.addresses.values()].find((row) => row.branch === 0 && row.paymentId === null)
       if (!fresh) throw new Error(`the pool of ${chain} ran dry`)
-      tables.addresses.set(hex(fresh.lookup), { ...fresh, accountId, paymentId })
-      return fresh.address
+      const mac = new Uint8Array()
+      const wallet = { chain, series: fresh.series, network: 'regtest', xpub: '', mac } as const
+      return { ...fresh, mac, wallet }
     }),
+  giveBack() {},
+  forget() {},
   isAuthentic: async () => true,
 })
 

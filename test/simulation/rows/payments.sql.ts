@@ -1,29 +1,6 @@
 import type * as real from '../../../src/payments/payments.sql.ts'
 import { existing, run } from './tables.ts'
 
-export const insertPayment: typeof real.insertPayment = (tx, draft) =>
-  run(tx, (tables) => {
-    const { windowMs, ...rest } = draft
-    const createdAt = tables.now()
-    const payment = {
-      ...rest,
-      status: 'pending' as const,
-      quotedFeeMinor: draft.feeMinor,
-      createdAt,
-      expiresAt: new Date(createdAt.getTime() + windowMs),
-      detectedAt: null,
-      completedAt: null,
-      creditedAtoms: null,
-      gatewayFeeAtoms: null,
-      shortfallAtoms: 0n,
-      recoveredAtoms: 0n,
-      spentMinor: null,
-      settlements: 0,
-    }
-    tables.payments.set(payment.id, payment)
-    return payment
-  })
-
 export const findPayment: typeof real.findPayment = (db, _accountId, id) =>
   run(db, (tables) => tables.payments.get(id) ?? null)
 

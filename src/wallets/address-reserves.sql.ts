@@ -1,0 +1,138 @@
+/**
+ * Fresh addresses that a process has set aside for the payments to come, so that each payment need not look for one, nor
+ * step around those that others are taking. What was set aside and not issued is free again after a minute.
+ */
+import type { ChainName } from '../core/assets.ts'
+import type { Queryable } from '../db/database.ts'
+import type { Branch, NetworkMode } from './derivation.ts'
+import type { WalletRow } from './wallets.sql.ts'
+
+export interface AddressRow {
+  readonly chain: ChainName
+  readonly lookup: Uint8Array
+  readonly series: string
+  readonly branch: Branch
+  readonly position: bigint
+  readonly address: string
+  readonly mac: Uint8Array
+}
+
+/** With the wallet that it is of, which said to be the current one. */
+export interface ReservedAddress extends AddressRow {
+  readonly wallet: WalletRow
+}
+
+/** For how long others leave alone what one has set aside, and for how long that one relies on it. */
+const RESERVED_SECONDS = 60
+const RELIED_ON_MS = 45_000
+/** A quiet process sets few aside; a busy one twice as many each time. */
+const BATCH_MIN = 4
+const BATCH_MAX = 256
+const BUSY_MS = 500
+
+export interface AddressReserves {
+  /** Null when the database has no fresh one left. */
+  take(db: Queryable, chain: ChainName): Promise<ReservedAddress | null>
+  giveBack(row: ReservedAddress): void
+  /** Drops all of a chain: the next one is asked for anew. */
+  forget(chain: ChainName): void
+}
+
+interface Reserve {
+  rows: { readonly row: ReservedAddress; readonly untilMs: number }[]
+  batch: number
+  filledAtMs: number
+  filling: Promise<number> | null
+}
+
+export function openAddressReserves(now: () => number = () => performance.now()): AddressReserves {
+  const reserves = new Map<ChainName, Reserve>()
+  const of = (chain: ChainName): Reserve => {
+    const known = reserves.get(chain) ?? {
+      rows: [],
+      batch: BATCH_MIN,
+      filledAtMs: Number.NEGATIVE_INFINITY,
+      filling: null,
+    }
+    reserves.set(chain, known)
+    return known
+  }
+
+  const fill = async (db: Queryable, chain: ChainName): Promise<number> => {
+    const reserve = of(chain)
+    const isBusy = now() - reserve.filledAtMs < BUSY_MS
+    reserve.batch = Math.max(BATCH_MIN, Math.min(BATCH_MAX, isBusy ? reserve.batch * 2 : reserve.batch / 4))
+    const rows = await reserveFresh(db, chain, reserve.batch)
+    reserve.filledAtMs = now()
+    reserve.rows.push(...rows.map((row) => ({ row, untilMs: now() + RELIED_ON_MS })))
+    return rows.length
+  }
+  const fillOnce = (db: Queryable, chain: ChainName): Promise<number> => {
+    const reserve = of(chain)
+    reserve.filling ??= fill(db, chain).finally(() => {
+      reserve.filling = null
+    })
+    return reserve.filling
+  }
+
+  return {
+    async take(db, chain) {
+      // What a transaction sets aside is undone with it: it takes one, under its own lock.
+      if ('inTransaction' in db) return (await reserveFresh(db, chain, 1))[0] ?? null
+      for (;;) {
+        const reserve = of(chain)
+        const next = reserve.rows.shift()
+        if (next && next.untilMs < now()) continue
+        if (next) {
+          const isLow = reserve.rows.length < reserve.batch / 2 && now() - reserve.filledAtMs < BUSY_MS
+          // Who comes to an empty reserve is told what went wrong.
+          if (isLow) fillOnce(db, chain).catch(() => {})
+          return next.row
+        }
+        if ((await fillOnce(db, chain)) === 0) return null
+      }
+    },
+    giveBack: (row) => of(row.chain).rows.unshift({ row, untilMs: now() + RELIED_ON_MS / 2 }),
+    forget: (chain) => {
+      of(chain).rows = []
+    },
+  }
+}
+
+/**
+ * Sets fresh addresses of the current wallet aside, lowest position first. When all that are left belong to other
+ * processes, some of the highest are taken from them: better that two meet at a row than that there is no address.
+ */
+async function reserveFresh(db: Queryable, chain: ChainName, limit: number): Promise<ReservedAddress[]> {
+  const values = (most: number) => [chain, most, RESERVED_SECONDS]
+  const free = await db.query<ReservedRow>(RESERVE_FREE, values(limit), 'prepared')
+  const { rows } =
+    free.rows.length > 0
+      ? free
+      : await db.query<ReservedRow>(RESERVE_ANY, values(Math.min(limit, BATCH_MIN)), 'prepared')
+  return rows
+    .map(({ network, xpub, wallet_mac: mac, ...row }) => ({
+      ...row,
+      wallet: { chain, series: row.series, network, xpub, mac },
+    }))
+    .sort((a, b) => (a.position < b.position ? -1 : 1))
+}
+
+type ReservedRow = AddressRow & { network: NetworkMode; xpub: string; wallet_mac: Buffer }
+
+/** Locks the rows it sets aside, stepping over those that others are locking at this moment. */
+const reserve = (where: string, order: string) => `
+  with current as (
+    select series, network, xpub, mac from wallets where chain = $1 and retired_at is null
+  ), fresh as (
+    select a.chain, a.lookup from addresses a
+    where a.chain = $1 and a.branch = 0 and a.issued_at is null and not a.withheld ${where}
+      and a.series = (select series from current)
+    order by a.position ${order} limit $2 for update skip locked
+  )
+  update addresses a set reserved_until = now() + make_interval(secs => $3)
+  from fresh, current where a.chain = fresh.chain and a.lookup = fresh.lookup
+  returning a.chain, a.lookup, a.series, a.branch, a.position, a.address, a.mac, current.network, current.xpub,
+    current.mac as wallet_mac`
+const RESERVE_FREE = reserve('and (a.reserved_until is null or a.reserved_until < now())', 'asc')
+const RESERVE_ANY = reserve('', 'desc')
