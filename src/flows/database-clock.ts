@@ -7,7 +7,7 @@ const READING_MS = 250
 
 /**
  * Reads the database's clock at most every quarter of a second. Off by half of the reading's round trip at most; whoever
- * writes such a time lets the database compare it with its own (docs/decisions/0042-one-statement.md).
+ * writes such a time lets the database compare it with its own (docs/decisions/0070-one-statement.md).
  *
  * @param steadyMs - A clock of this process that never jumps.
  */

@@ -1,9 +1,6 @@
 /** Beck on an external PostgreSQL behind PgBouncer in transaction mode: every statement may get another connection. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
@@ -11,60 +8,11 @@ import { Beck } from '../../sdk/src/index.ts'
 import { freePort } from '../../src/db/embedded/embedded.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
+import { startPooler } from '../pooler.ts'
 import { waitFor } from '../wait-for.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'beck-pooler-'))
 after(() => rm(folder, { recursive: true, force: true }))
-
-/** PgBouncer before a database that shares a few connections among all. */
-async function startPooler(databaseUrl: string): Promise<string> {
-  const { hostname, port, pathname, username, password } = new URL(databaseUrl)
-  const listenPort = await freePort()
-  await chmod(folder, 0o711)
-  const file = join(folder, 'pgbouncer.ini')
-  await writeFile(
-    file,
-    `[databases]
-beck = host=${hostname} port=${port} dbname=${pathname.slice(1)} user=${username} password=${password}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${listenPort}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 4
-max_client_conn = 200
-log_connections = 0
-log_disconnections = 0
-`,
-    { mode: 0o644 },
-  )
-  // PgBouncer does not run as root.
-  const options = process.getuid?.() === 0 ? ['--user', 'postgres'] : []
-  const child = spawn('pgbouncer', [...options, file], {
-    env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text
-  })
-  after(async () => {
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  })
-  await waitFor('PgBouncer listens', async () => {
-    assert.equal(child.exitCode, null, said)
-    const socket = connect(listenPort, '127.0.0.1')
-    const answer = await once(socket, 'connect').then(
-      () => true,
-      () => null,
-    )
-    socket.destroy()
-    return answer
-  })
-  return `postgres://beck@127.0.0.1:${listenPort}/beck`
-}
 
 const direct = await testDatabaseUrl({ template: false })
 const settings = {

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { call, testApp, testMerchant } from '../../../test/api.ts'
+import { testAccount, testGateway } from '../../../test/gateway.ts'
+import { Refusal } from '../../core/errors.ts'
+import { openDatabaseClock } from '../database-clock.ts'
+import { draftPayment, recordPayment } from './create-payment.ts'
+
+const gateway = await testGateway({ freshPerChain: 30, connectionsMax: 20 })
+const REQUEST = {
+  asset: 'LTC',
+  fiatMinor: 10_000n,
+  fiatCurrency: 'USD',
+  reference: null,
+  customerEmail: null,
+  metadata: null,
+} as const
+const count = async (table: string) => (await gateway.db.query(`select from ${table}`)).rowCount
+
+test("a process whose idea of the time is off looks at the database's clock again before it sells", async () => {
+  const account = await testAccount(gateway)
+  let reads = 0
+  const late = {
+    ...gateway,
+    databaseTime: async () =>
+      new Date((await gateway.databaseTime()).getTime() - (reads++ === 0 ? 3_600_000 : 0)),
+  }
+  const before = Date.now()
+  const { payment } = await gateway.db.transaction(
+    async (tx) => {
+      const draft = await draftPayment(late, account, REQUEST)
+      await recordPayment(late, tx, draft, null)
+      return draft
+    },
+    { oneStatement: true },
+  )
+  assert.equal(reads, 2)
+  assert.ok(payment.createdAt.getTime() >= before - 1_000)
+  assert.equal(payment.expiresAt.getTime() - payment.createdAt.getTime(), 30 * 60_000)
+  assert.equal(await count('payments'), 1)
+  assert.equal(await count('addresses where issued_at is not null'), 1)
+})
+
+test("the carried reading of the database's clock never strays", async () => {
+  let steadyMs = 0
+  let asked = 0
+  const db = {
+    ...gateway.db,
+    query: (async () => ({ rows: [{ now: new Date(1e12 + asked++) }], rowCount: 1 })) as never,
+  }
+  const clock = openDatabaseClock(db, () => steadyMs)
+  assert.equal((await clock()).getTime(), 1e12)
+  steadyMs = 200
+  assert.equal((await clock()).getTime(), 1e12 + 200)
+  steadyMs = 300
+  assert.equal((await clock()).getTime(), 1e12 + 1, 'a reading is too old after a quarter of a second')
+  assert.equal(asked, 2)
+})
+
+test('buyers of one new email who pay at once are one customer', async () => {
+  const { key, account } = await testMerchant(gateway.db)
+  const app = await testApp(gateway)
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) =>
+      call(app, key, 'POST', '/payments', {
+        body: {
+          asset: 'LTC',
+          fiat_amount: 20,
+          customer_email: index % 2 ? 'new@example.com' : 'NEW@example.com',
+        },
+      }),
+    ),
+  )
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201]))
+  assert.equal(await count(`payments where account_id = '${account.id}' and customer_id is not null`), 12)
+  assert.equal(await count(`customers where account_id = '${account.id}'`), 1)
+})
+
+test('a request whose key is taken writes nothing, and is answered though no rate is left', async () => {
+  const { key } = await testMerchant(gateway.db)
+  const rateless = { ...gateway, rates: { ...gateway.rates } }
+  const app = await testApp(rateless)
+  const ask = (body: object) =>
+    call(app, key, 'POST', '/payments', { body, headers: { 'idempotency-key': 'one' } })
+  const body = { asset: 'LTC', fiat_amount: 20 }
+  const first = await ask(body)
+  assert.equal(first.status, 201)
+  const before = [
+    await count('payments'),
+    await count('customers'),
+    await count('addresses where issued_at is not null'),
+  ]
+  const other = await ask({ ...body, customer_email: 'other@example.com' })
+  assert.deepEqual([other.status, other.error.reason], [409, 'idempotency_key_reused'])
+  rateless.rates.test = {
+    rate: () => {
+      throw new Refusal('unavailable', 'no_rate', 'for the test')
+    },
+    ageMs: () => null,
+  }
+  assert.equal((await ask(body)).text, first.text)
+  assert.deepEqual(
+    [await count('payments'), await count('customers'), await count('addresses where issued_at is not null')],
+    before,
+  )
+})
