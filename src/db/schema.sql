@@ -170,6 +170,7 @@ create table chains (
   lease_epoch bigint not null default 0,
   lease_until timestamp with time zone,
   shorter_since timestamp with time zone,
+  capital_height bigint not null default '-1'::integer,
   ether_checked_at timestamp with time zone,
   ether_asked_at timestamp with time zone,
   ether_begun_at timestamp with time zone,
@@ -241,6 +242,7 @@ CREATE INDEX coins_by_spent_height ON public.coins USING btree (chain, spent_hei
 CREATE INDEX coins_in_no_block ON public.coins USING btree (chain) WHERE (block_height IS NULL);
 CREATE INDEX coins_reserved ON public.coins USING btree (chain, reserved_by) WHERE (reserved_by IS NOT NULL);
 CREATE INDEX coins_spendable ON public.coins USING btree (chain, atoms DESC) WHERE ((spent_by IS NULL) AND (reserved_by IS NULL));
+CREATE INDEX coins_unspent ON public.coins USING btree (chain, txid, output_index) WHERE ((spent_by IS NULL) AND (block_height IS NOT NULL));
 
 create table customer_counts (
   account_id uuid not null,

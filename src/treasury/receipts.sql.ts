@@ -49,36 +49,79 @@ export interface Capital {
   readonly atoms: bigint
 }
 
+/** Blocks that are deep enough now and were not searched for capital before. */
+export interface CapitalSearch {
+  readonly chain: ChainName
+  readonly aboveHeight: number
+  readonly upToHeight: number
+  /** The tip that this holds for. */
+  readonly tipHash: string
+}
+
+/** Null while no further block is this deep. */
+export async function findCapitalSearch(
+  db: Queryable,
+  chain: ChainName,
+  depth: number,
+): Promise<CapitalSearch | null> {
+  const { rows } = await db.query<{ above: bigint; up_to: bigint; tip_hash: string }>(
+    `select capital_height as above, tip_height - $2 + 1 as up_to, tip_hash from chains
+     where chain = $1 and tip_height - $2 + 1 > capital_height`,
+    [chain, depth],
+  )
+  const [row] = rows
+  if (!row) return null
+  return { chain, aboveHeight: Number(row.above), upToHeight: Number(row.up_to), tipHash: row.tip_hash }
+}
+
+/** Those blocks need not be searched again. Changes nothing when the chain moved meanwhile: the next search sees to it. */
+export async function endCapitalSearch(db: Queryable, search: CapitalSearch): Promise<void> {
+  await db.query(
+    'update chains set capital_height = $3 where chain = $1 and capital_height = $2 and tip_hash = $4',
+    [search.chain, search.aboveHeight, search.upToHeight, search.tipHash],
+  )
+}
+
+/** Blocks above this height are to be searched for capital again. */
+export async function searchCapitalAgain(tx: Tx, chain: ChainName, aboveHeight: number): Promise<void> {
+  await tx.query('update chains set capital_height = $2 where chain = $1 and capital_height > $2', [
+    chain,
+    aboveHeight,
+  ])
+}
+
 /**
- * Capital this deep in the chain that the ledger does not know yet. What spends coins of ours is no capital but change,
- * even when a restored database knows nothing of its transaction.
+ * Capital in these blocks that the ledger does not know yet. What spends coins of ours is no capital but change, even when
+ * a restored database knows nothing of its transaction.
+ *
+ * It begins at the heights (`coins_by_height`, `receipts_by_height`), so it costs what the new blocks brought, however
+ * many coins there are: bench/payer-look.ts has the figures.
  */
 export async function listUnbookedCapital(
   db: Queryable,
-  chain: ChainName,
   coin: 'BTC' | 'LTC' | null,
-  depth: number,
+  { chain, aboveHeight, upToHeight }: CapitalSearch,
+  limit: number,
 ): Promise<Capital[]> {
   const { rows } = await db.query<Capital>(
     coin === null
       ? `select r.tx_key as "txKey", r.output_index as index, r.asset, r.atoms
-         from receipts r join chains v on v.chain = r.chain
-         where r.chain = $1 and $2::text is null and v.tip_height - r.block_height + 1 >= $3
-           and not exists (select from journal_entries j where j.account_id = $4
+         from receipts r
+         where r.chain = $1 and $2::text is null and r.block_height > $3 and r.block_height <= $4
+           and not exists (select from journal_entries j where j.account_id = $5
              and j.kind = 'capital' and j.subject_id = r.tx_key and j.number = r.output_index)
-         limit 100`
+         limit $6`
       : `select c.txid as "txKey", c.output_index as index, $2 as asset, c.atoms
          from coins c
          join addresses a on a.chain = c.chain and a.lookup = c.lookup
-         join chains v on v.chain = c.chain
-         where c.chain = $1 and a.payment_id is null and v.tip_height - c.block_height + 1 >= $3
+         where c.chain = $1 and a.payment_id is null and c.block_height > $3 and c.block_height <= $4
            and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
            and not exists (select from coins s where s.chain = c.chain and s.spent_by = c.txid)
            and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)
-           and not exists (select from journal_entries j where j.account_id = $4
+           and not exists (select from journal_entries j where j.account_id = $5
              and j.kind = 'capital' and j.subject_id = c.txid and j.number = c.output_index)
-         limit 100`,
-    [chain, coin, depth, '00000000-0000-0000-0000-000000000000'],
+         limit $6`,
+    [chain, coin, aboveHeight, upToHeight, '00000000-0000-0000-0000-000000000000', limit],
   )
   return rows
 }

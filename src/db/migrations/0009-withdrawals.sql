@@ -131,6 +131,8 @@ create table coins (
   check ((spent_by is null) = (spent_height is null))
 );
 create index coins_spendable on coins (chain, atoms desc) where spent_by is null and reserved_by is null;
+-- Where the proofs of the books go through the coins in their order, past those that were spent long ago.
+create index coins_unspent on coins (chain, txid, output_index) where spent_by is null and block_height is not null;
 create index coins_by_height on coins (chain, block_height) where block_height is not null;
 create index coins_by_spent_height on coins (chain, spent_height) where spent_height is not null;
 create index coins_by_spender on coins (chain, spent_by) where spent_by is not null;
@@ -235,6 +237,8 @@ create table receipts (
   primary key (chain, tx_key, output_index)
 );
 create index receipts_by_height on receipts (chain, block_height);
+-- Blocks up to this height were searched for capital; a reorganisation and coins found later lower it.
+alter table chains add column capital_height bigint not null default -1;
 
 -- One at a time for each address, so that its nonces follow each other.
 create unique index sweeps_open on sweeps (chain, address) where status not in ('done', 'failed');

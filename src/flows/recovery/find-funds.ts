@@ -8,6 +8,7 @@ import { type Asset, type ChainName, hasAccounts, networkOfChain } from '../../c
 import { OutsideFailure } from '../../core/errors.ts'
 import { lockTip } from '../../proof/prove-block.sql.ts'
 import { recordFoundCoins } from '../../treasury/coins.sql.ts'
+import { searchCapitalAgain } from '../../treasury/receipts.sql.ts'
 import { withholdFresh } from '../../wallets/address-pool.sql.ts'
 import {
   accountPath,
@@ -157,6 +158,9 @@ async function record(
   return gateway.db.transaction(async (tx) => {
     if ((await lockTip(tx, chain))?.hash !== at.hash) return null
     const coins = finds.flatMap(({ coin, lookup, atoms }) => (coin ? [{ ...coin, lookup, atoms }] : []))
+    // They may lie in blocks that were searched for capital before anybody knew of them.
+    const lowest = Math.min(...coins.map(({ height }) => height))
+    if (coins.length > 0) await searchCapitalAgain(tx, chain, lowest - 1)
     return recordFoundCoins(tx, chain, coins)
   })
 }

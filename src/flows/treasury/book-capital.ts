@@ -2,15 +2,24 @@
 import { type ChainName, nativeAsset } from '../../core/assets.ts'
 import { GATEWAY } from '../../ledger/journal.ts'
 import { post } from '../../ledger/post.sql.ts'
-import { listUnbookedCapital } from '../../treasury/receipts.sql.ts'
+import { endCapitalSearch, findCapitalSearch, listUnbookedCapital } from '../../treasury/receipts.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 
-/** @returns How many receipts were booked. */
+const ENTRIES_PER_LOOK = 100
+
+/**
+ * Searches the blocks that became deep enough since the last time. A crash in the middle searches them once more; what is
+ * booked is booked once.
+ *
+ * @returns How many receipts were booked.
+ */
 export async function bookCapital(gateway: Gateway, chain: ChainName): Promise<number> {
   const native = nativeAsset(chain)
   const coin = native === 'ETH' ? null : native
   const depth = confirmationsOf(gateway.settings, native)
-  const unbooked = await listUnbookedCapital(gateway.db, chain, coin, depth)
+  const search = await findCapitalSearch(gateway.db, chain, depth)
+  if (!search) return 0
+  const unbooked = await listUnbookedCapital(gateway.db, coin, search, ENTRIES_PER_LOOK)
   for (const { txKey, index, asset, atoms } of unbooked) {
     await gateway.db.transaction((tx) =>
       post(tx, {
@@ -22,5 +31,6 @@ export async function bookCapital(gateway: Gateway, chain: ChainName): Promise<n
     )
     gateway.log.info({ chain, asset, atoms: String(atoms) }, 'capital of the operator is booked')
   }
+  if (unbooked.length < ENTRIES_PER_LOOK) await endCapitalSearch(gateway.db, search)
   return unbooked.length
 }

@@ -32,7 +32,7 @@ import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../../payments/payments.sql.ts'
 import { forgetCoins, markCoinsSpent } from '../../treasury/coins.sql.ts'
 import { forgetGasFunding } from '../../treasury/gas-funding.sql.ts'
-import { forgetReceipts } from '../../treasury/receipts.sql.ts'
+import { forgetReceipts, searchCapitalAgain } from '../../treasury/receipts.sql.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { askEtherCheck } from './check-ether.sql.ts'
@@ -235,6 +235,7 @@ function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<C
     await forgetCoins(tx, lease.chain, forkHeight)
     await forgetReceipts(tx, lease.chain, forkHeight)
     await forgetGasFunding(tx, lease.chain, forkHeight)
+    await searchCapitalAgain(tx, lease.chain, forkHeight)
     await askEtherCheck(tx, lease.chain)
     const dropped = await dropBlocksAbove(tx, lease.chain, forkHeight)
     gateway.log.warn(

@@ -32,6 +32,7 @@ export const openChainView: typeof real.openChainView = (tx, chain, first, below
         viewedAt: null,
         haltedReason: null,
         shorterSince: null,
+        capitalHeight: -1,
         epoch: 0n,
         leaseUntil: null,
       })

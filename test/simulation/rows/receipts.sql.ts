@@ -21,18 +21,36 @@ export const forgetReceiptsOf: typeof real.forgetReceiptsOf = (tx, _chain, txKey
       if (row.txKey === txKey) tables.receipts.set(key, { ...row, blockHeight: null })
   })
 
+export const findCapitalSearch: typeof real.findCapitalSearch = (db, chain, depth) =>
+  run(db, (tables) => {
+    const { capitalHeight, tipHeight, tipHash } = existing(tables.chains, chain)
+    const upToHeight = tipHeight - depth + 1
+    return upToHeight > capitalHeight ? { chain, aboveHeight: capitalHeight, upToHeight, tipHash } : null
+  })
+
+export const endCapitalSearch: typeof real.endCapitalSearch = (db, search) =>
+  run(db, (tables) => {
+    const row = existing(tables.chains, search.chain)
+    if (row.capitalHeight === search.aboveHeight && row.tipHash === search.tipHash)
+      tables.chains.set(search.chain, { ...row, capitalHeight: search.upToHeight })
+  })
+
+export const searchCapitalAgain: typeof real.searchCapitalAgain = (tx, chain, aboveHeight) =>
+  run(tx, (tables) => {
+    const row = existing(tables.chains, chain)
+    tables.chains.set(chain, { ...row, capitalHeight: Math.min(row.capitalHeight, aboveHeight) })
+  })
+
 /** Capital of chains with outputs is in no story. */
-export const listUnbookedCapital: typeof real.listUnbookedCapital = (db, chain, coin, depth) =>
+export const listUnbookedCapital: typeof real.listUnbookedCapital = (db, coin, search, limit) =>
   run(db, (tables) => {
     if (coin !== null) return []
-    const { tipHeight } = existing(tables.chains, chain)
     return [...tables.receipts.values()]
-      .filter(({ blockHeight }) => blockHeight !== null && tipHeight - blockHeight + 1 >= depth)
-      .map(({ txKey, index, asset, atoms }) => ({
-        txKey,
-        index,
-        asset,
-        atoms,
-      }))
+      .filter(
+        ({ blockHeight }) =>
+          blockHeight !== null && blockHeight > search.aboveHeight && blockHeight <= search.upToHeight,
+      )
+      .map(({ txKey, index, asset, atoms }) => ({ txKey, index, asset, atoms }))
       .filter(({ txKey, index }) => !tables.entries.has(`${GATEWAY} capital ${txKey} ${index}`))
+      .slice(0, limit)
   })

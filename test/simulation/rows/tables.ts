@@ -35,6 +35,7 @@ export interface ChainRow {
   readonly viewedAt: Date | null
   readonly haltedReason: string | null
   readonly shorterSince: Date | null
+  readonly capitalHeight: number
   readonly epoch: bigint
   readonly leaseUntil: Date | null
 }
