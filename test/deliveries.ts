@@ -104,13 +104,13 @@ export async function testDeliveries() {
     endpoint: (
       url: string,
       events: readonly ('payment.created' | 'payment.completed')[] = ['payment.created'],
-    ) =>
-      db.transaction((tx) => createWebhookEndpoint(tx, ports.secrets, { accountId: account, url, events })),
+      accountId = account,
+    ) => db.transaction((tx) => createWebhookEndpoint(tx, ports.secrets, { accountId, url, events })),
     /** Announces an event. @returns Whether it is new. */
-    happen: (cause = `payment:${++causes}:created`): Promise<boolean> =>
+    happen: (cause = `payment:${++causes}:created`, accountId = account): Promise<boolean> =>
       db.transaction((tx) =>
         announce(tx, {
-          accountId: account,
+          accountId,
           type: 'payment.created',
           cause,
           data: { id: 'pay_1', cause },

@@ -46,6 +46,8 @@ export interface TransactionOptions<Result> {
    * the database. A second statement is refused.
    */
   readonly oneStatement?: true
+  /** How long each statement may take, in milliseconds, before PostgreSQL ends it (SQLSTATE 57014); for ever when absent. */
+  readonly statementLimitMs?: number
 }
 
 export interface Database extends Queryable {
@@ -152,7 +154,9 @@ async function transact<Result>(
 ): Promise<Result> {
   const { pool, url } = server
   for (let attempt = 1; ; attempt++) {
-    const outcome = await (options.oneStatement ? attemptStatement(server, work) : attemptOnce(server, work))
+    const outcome = await (options.oneStatement
+      ? attemptStatement(server, work)
+      : attemptOnce(server, work, options.statementLimitMs))
     if (outcome.kind === 'done') return outcome.result
     if (outcome.kind === 'commit_unknown') {
       const found = await options.ifCommitted?.({ query: (text, values) => run(server, pool, text, values) })
@@ -180,6 +184,7 @@ type Attempt<Result> =
 async function attemptOnce<Result>(
   server: Server,
   work: (tx: Tx) => Promise<Result>,
+  statementLimitMs: number | undefined,
 ): Promise<Attempt<Result>> {
   let client: pg.PoolClient
   try {
@@ -196,7 +201,8 @@ async function attemptOnce<Result>(
   let committing = false
   let lost = false
   try {
-    await client.query(BEGIN)
+    const limit = statementLimitMs === undefined ? '' : `; set local statement_timeout = ${statementLimitMs}`
+    await client.query(BEGIN + limit)
     const result = await work({
       inTransaction: true,
       query: (text, values, hot) => run(server, client, text, values, hot),

@@ -32,13 +32,16 @@ export interface ClaimOptions {
   /** How many a worker works on at once per endpoint, and per endpoint whose last attempt failed. */
   readonly perEndpointMax: number
   readonly perFailingEndpointMax: number
-  /** What this worker is working on, by endpoint. */
+  /** How many of a worker's places one account may fill, whatever its endpoints do. */
+  readonly perAccountMax: number
+  /** What this worker is working on, by endpoint and by account. */
   readonly inFlight: ReadonlyMap<WebhookEndpointId, number>
+  readonly inFlightOfAccounts: ReadonlyMap<AccountId, number>
 }
 
 /**
- * Claims due deliveries, fairly: those endpoints first that have the fewest in flight, so that a receiver with
- * a long backlog, slow or dead, takes free places last.
+ * Claims due deliveries, fairly: those accounts first that have the fewest in flight, and of theirs those endpoints, so
+ * that a merchant whose receivers are slow or dead, however many he has, takes free places last, and never all.
  *
  * The plan steps through `deliveries_queue` from endpoint to endpoint (an index has no "distinct", the recursion is
  * one probe each) and reads the head of each queue only. A single `order by due_at limit n` is faster with one
@@ -60,8 +63,8 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
          where status = 'pending' and (account_id, endpoint_id) > (q.account_id, q.endpoint_id)
          order by account_id, endpoint_id limit 1
        ) n
-     ), candidates as (
-       select head.account_id, head.id
+     ), heads as (
+       select head.account_id, head.id, head.due_at, coalesce(busy.in_flight, 0) + head.place as endpoint_place
        from queues q
        join webhook_endpoints w on w.account_id = q.account_id and w.id = q.endpoint_id
        left join unnest($2::uuid[], $3::integer[]) as busy (endpoint_id, in_flight)
@@ -75,7 +78,15 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
          limit greatest(0, case when w.failing_since is null then $4::integer else $5::integer end
                            - coalesce(busy.in_flight, 0))
        ) head
-       order by coalesce(busy.in_flight, 0) + head.place, head.due_at
+     ), ranked as (
+       select h.account_id, h.id, h.due_at, h.endpoint_place, coalesce(busy.in_flight, 0) + row_number() over (
+           partition by h.account_id order by h.endpoint_place, h.due_at, h.id) as account_place
+       from heads h
+       left join unnest($7::uuid[], $8::integer[]) as busy (account_id, in_flight) using (account_id)
+     ), candidates as (
+       select account_id, id from ranked
+       where account_place <= $9::integer
+       order by account_place, endpoint_place, due_at
        limit $1
      ), claimed as (
        select d.account_id, d.id
@@ -106,6 +117,9 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
       options.perEndpointMax,
       options.perFailingEndpointMax,
       LEASE_SECONDS,
+      [...options.inFlightOfAccounts.keys()],
+      [...options.inFlightOfAccounts.values()],
+      options.perAccountMax,
     ],
   )
   return rows.filter(({ status }) => status === 'pending')

@@ -1,6 +1,6 @@
 /** Webhook endpoints: where a merchant wants to be told, and the secrets that sign what he is told. */
 import { randomBytes } from 'node:crypto'
-import { invariant } from '../core/errors.ts'
+import { invariant, Refusal } from '../core/errors.ts'
 import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
 import { newId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
@@ -24,6 +24,8 @@ const COLUMNS = `id, url, events, is_active as "isActive", disabled_reason as "d
 
 const SECRET_PURPOSE = 'webhook-secret'
 const SECRET_BYTES = 32
+/** Every event makes a delivery for each endpoint of its account. */
+export const ENDPOINTS_MAX = 50
 
 /** How long the old secret signs beside the new one after a rotation. */
 export const ROTATION_HOURS = 24
@@ -43,12 +45,25 @@ export const openWebhookSecret = (
  *
  * @param input - `url` as {@link parseWebhookUrl} returned it; a type named twice in `events` counts once.
  * @returns The endpoint and its signing secret, which is shown this one time and rests sealed.
+ * @throws {Refusal} `unprocessable`, `too_many_webhook_endpoints`: counted under the account's lock.
  */
 export async function createWebhookEndpoint(
   tx: Tx,
   secrets: Secrets,
   input: { accountId: AccountId; url: string; events: readonly EventType[] },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+  await tx.query('select from accounts where id = $1 for no key update', [input.accountId])
+  const counted = await tx.query<{ count: bigint }>(
+    'select count(*) from webhook_endpoints where account_id = $1 and deleted_at is null',
+    [input.accountId],
+  )
+  if (Number(counted.rows[0]?.count) >= ENDPOINTS_MAX) {
+    throw new Refusal(
+      'unprocessable',
+      'too_many_webhook_endpoints',
+      `an account has at most ${ENDPOINTS_MAX} webhook endpoints; delete one, or let one receiver tell the others`,
+    )
+  }
   const id = newId('whk')
   const secret = randomBytes(SECRET_BYTES)
   const { rows } = await tx.query<WebhookEndpoint>(

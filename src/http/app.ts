@@ -28,6 +28,7 @@ import { newRequestId } from './request-id.ts'
 import type { Route } from './route.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
 import { answerToUnreadable } from './unreadable.ts'
+import { openWorkLimit } from './work-limit.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -45,6 +46,8 @@ export interface AppOptions {
   readonly addressRateLimit?: BucketSize
   /** What one connection may do, where it differs from {@link CONNECTION_LIMITS}. */
   readonly connectionLimits?: Partial<ConnectionLimits>
+  /** How long a statement of an API read may take; {@link READ_LIMIT_MS} when absent. */
+  readonly readLimitMs?: number
   /** REDIS_URL: shares the buckets between processes; without it each process has its own. */
   readonly redisUrl?: string
   /** Whose forwarded headers to believe: addresses or networks, comma-separated; nobody's when absent. */
@@ -58,6 +61,8 @@ export interface AppOptions {
 }
 
 const BODY_BYTES_MAX = 64 * 1024
+/** Far above what any list takes, and far below what its caller waits for. */
+const READ_LIMIT_MS = 10_000
 const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
 
 /** How long one who sent what cannot be read has to take his answer; he may never end his side. */
@@ -169,7 +174,9 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     : openLocalBuckets(size)
   app.addHook('onClose', () => limiter.close())
   const guard = guardRoutes(openAuthenticator(gateway.db), limiter, addresses)
-  for (const route of [...routes, ...(options.routes ?? [])]) registerRoute(app, gateway, route, guard)
+  const effort = { limit: openWorkLimit(), readLimitMs: options.readLimitMs ?? READ_LIMIT_MS }
+  for (const route of [...routes, ...(options.routes ?? [])])
+    registerRoute(app, gateway, route, guard, effort)
   registerReference(app, routes)
   registerHealth(app, gateway, options.chains ?? [])
   closeIdleConnections(app)

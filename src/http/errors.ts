@@ -15,6 +15,11 @@ const STATUS_OF: Readonly<Record<RefusalKind, number>> = {
 
 const statusOf = (refusal: Refusal): number => STATUS_OF[refusal.kind]
 
+/** The client went away while his request waited: nobody is there to be told. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone'
+}
+
 /** Too many requests: from a key, or failed attempts to authenticate from an address. */
 export class RateLimited extends Error {
   override readonly name = 'RateLimited'
@@ -85,6 +90,7 @@ export function answerTo(error: unknown): Answer {
       retryAfterSeconds: error.retryAfterSeconds,
     }
   }
+  if (error instanceof ClientGone) return answer(503, 'temporarily_unavailable', error.message)
   if (error instanceof OutsideFailure || BUSY.includes(sqlState(error) ?? '')) {
     return {
       ...answer(

@@ -6,7 +6,7 @@ import { recordAct } from '../audit/audit-log.sql.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant, Refusal } from '../core/errors.ts'
 import { type AccountId, showId } from '../core/ids.ts'
-import type { Queryable, Tx } from '../db/database.ts'
+import type { Database, Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { requireTestAccount } from '../flows/sandbox.ts'
 import type { Caller } from './authenticate.ts'
@@ -32,10 +32,24 @@ import {
   type WriteRoute,
 } from './route.ts'
 import { Envelope, Fields } from './schemas.ts'
+import type { WorkLimit } from './work-limit.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-export function registerRoute(app: FastifyInstance, gateway: Gateway, route: Route, guard: Guard): void {
+/** What a route may cost its account. */
+export interface Effort {
+  readonly limit: WorkLimit
+  /** For each statement of a read. */
+  readonly readLimitMs: number
+}
+
+export function registerRoute(
+  app: FastifyInstance,
+  gateway: Gateway,
+  route: Route,
+  guard: Guard,
+  effort: Effort,
+): void {
   const status = route.status ?? 200
   const query = route.query ?? Fields({})
   const guarded = guard(scopesOf(route))
@@ -60,7 +74,7 @@ export function registerRoute(app: FastifyInstance, gateway: Gateway, route: Rou
       if (takesBody && request.body === undefined && isAllOptional(body)) request.body = {}
       if (takesBody) cutShort(body, request.body)
     },
-    handler: (request, reply) => handle(gateway, route, status, request, reply),
+    handler: (request, reply) => handle(gateway, route, status, effort, request, reply),
   })
 }
 
@@ -68,6 +82,7 @@ async function handle(
   gateway: Gateway,
   route: Route,
   status: number,
+  effort: Effort,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
@@ -87,12 +102,30 @@ async function handle(
   const serialize = (data: unknown): Reply => ({ status, body: String(reply.serialize(success(data))) })
   const key = route.method === 'POST' ? readIdempotencyKey(request.headers['idempotency-key']) : null
   const keyed = key === null ? null : keyedRequest(account.id, key, request)
+  const db = takingPlaces(gateway.db, route, account.id, effort, () => request.raw.socket?.destroyed === true)
   const answer =
     'draft' in route
-      ? await changeAtOnce(route, call, serialize, keyed, request.id)
-      : await readOrChange(route, call, serialize, keyed, { caller, id: request.id, ip: request.ip })
+      ? await changeAtOnce(route, call, db, serialize, keyed, request.id)
+      : await readOrChange(route, call, db, serialize, keyed, { caller, id: request.id, ip: request.ip })
   if (answer.replayed) reply.header('Idempotent-Replayed', 'true')
   return reply.code(answer.status).send(answer.body)
+}
+
+/** Each transaction takes a place of the account's, and nothing that is waited for between and after them. */
+function takingPlaces(
+  db: Database,
+  route: Route,
+  account: AccountId,
+  { limit, readLimitMs }: Effort,
+  isGone: () => boolean,
+): Database {
+  const [kind, bounds] =
+    'read' in route ? (['read', { statementLimitMs: readLimitMs }] as const) : (['write', {}] as const)
+  return {
+    ...db,
+    transaction: (work, options) =>
+      limit.run(account, kind, () => db.transaction(work, { ...bounds, ...options }), isGone),
+  }
 }
 
 const keyedRequest = (accountId: AccountId, key: string, request: FastifyRequest): KeyedRequest => ({
@@ -108,16 +141,17 @@ type AnyCall = Omit<Parameters<ReadRoute['read']>[0], 'db'>
 async function readOrChange(
   route: ReadRoute | WriteRoute,
   call: AnyCall,
+  db: Database,
   serialize: Serialize,
   keyed: KeyedRequest | null,
   request: { readonly caller: Caller; readonly id: string; readonly ip: string },
 ): Promise<Answer> {
   const { gateway } = call
   let written: unknown
-  const work = async (db: Queryable | Tx): Promise<Reply> => {
-    if ('read' in route) return serialize(await route.read({ ...call, db }))
-    invariant('inTransaction' in db, 'a change ran outside of a transaction')
-    written = await writeRecorded(route, { ...call, tx: db }, request.caller, request.ip)
+  const work = async (tx: Queryable | Tx): Promise<Reply> => {
+    if ('read' in route) return serialize(await route.read({ ...call, db: tx }))
+    invariant('inTransaction' in tx, 'a change ran outside of a transaction')
+    written = await writeRecorded(route, { ...call, tx }, request.caller, request.ip)
     return serialize(written)
   }
   const settle = async (first: Reply): Promise<Reply> => {
@@ -130,7 +164,7 @@ async function readOrChange(
   }
   if (keyed !== null) {
     const answer = await answerOnce(
-      gateway.db,
+      db,
       gateway.secrets,
       keyed,
       work,
@@ -142,18 +176,18 @@ async function readOrChange(
     if (isFirst && 'write' in route && !route.settled) route.committed?.(call)
     return answer
   }
-  if ('read' in route) return { ...(await work(gateway.db)), replayed: false }
-  return { ...(await settle(await gateway.db.transaction(work))), replayed: false }
+  return { ...(await settle(await db.transaction(work))), replayed: false }
 }
 
 async function changeAtOnce(
   route: StatementRoute,
   call: AnyCall,
+  db: Database,
   serialize: Serialize,
   keyed: KeyedRequest | null,
   requestId: string,
 ): Promise<Answer> {
-  const { db, secrets } = call.gateway
+  const { secrets } = call.gateway
   let drafted: Drafted<unknown> | null = null
   let reply: Reply | null = null
   const work = async (tx: Tx, withKey: ((reply: Reply) => KeyedAnswer) | null): Promise<Reply | null> => {

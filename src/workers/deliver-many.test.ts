@@ -4,8 +4,10 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import test from 'node:test'
 import { never, ok, type Received, receiver, settled, testDeliveries } from '../../test/deliveries.ts'
+import { testAccount } from '../../test/gateway.ts'
+import { ENDPOINTS_MAX } from '../events/webhook-endpoints.sql.ts'
 
-const { db, key, deliverer, endpoint, happen, deliveriesOf, until } = await testDeliveries()
+const { db, key, ports, deliverer, endpoint, happen, deliveriesOf, until } = await testDeliveries()
 
 test('one slow endpoint with a long backlog delays nobody else', async () => {
   const [slow, fast] = [await receiver(never), await receiver(ok)]
@@ -20,6 +22,31 @@ test('one slow endpoint with a long backlog delays nobody else', async () => {
   const rows = await until(quick.id, settled)
   assert.equal(rows.length, 60)
   assert.equal(slow.requests.length, 10)
+})
+
+test('21 silent endpoints of one merchant hold up nobody else’s webhook, and leave places free', async () => {
+  const silent = await receiver(never)
+  for (let n = 0; n < 21; n++) await endpoint(silent.url)
+  for (let n = 0; n < 5; n++) await happen()
+  deliverer({ inFlightMax: 20, perEndpointMax: 1, sender: { timeoutMs: 30_000 } })
+  await silent.count(5)
+  const shop = await receiver(ok)
+  const { id } = await testAccount(ports)
+  const { endpoint: other } = await endpoint(shop.url, undefined, id)
+  for (let n = 0; n < 10; n++) await happen(undefined, id)
+  await until(other.id, settled)
+  assert.equal(silent.requests.length, 5, 'a quarter of the places')
+})
+
+test('an account has so many endpoints and no more, however they are asked for', async () => {
+  const { id } = await testAccount(ports)
+  const asked = Array.from({ length: ENDPOINTS_MAX + 5 }, () =>
+    endpoint('http://127.0.0.1:9/', undefined, id),
+  )
+  const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected')
+  assert.equal(refused.length, 5)
+  const reasons = refused.map((one) => one.status === 'rejected' && one.reason.reason)
+  assert.deepEqual(new Set(reasons), new Set(['too_many_webhook_endpoints']))
 })
 
 test('an endpoint that fails holds few places until it succeeds again', async () => {

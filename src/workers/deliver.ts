@@ -1,6 +1,6 @@
 /** Delivers events: claims what is due, sends thousands at once, and lets no slow receiver delay another. */
 import { crashPoint } from '../core/crash-point.ts'
-import { showId, type WebhookEndpointId } from '../core/ids.ts'
+import { type AccountId, showId, type WebhookEndpointId } from '../core/ids.ts'
 import { type ClaimedDelivery, claimDeliveries, releaseDeliveries } from '../events/deliveries.sql.ts'
 import { judge } from '../events/delivery.ts'
 import { openSender, type SenderOptions } from '../events/send.ts'
@@ -21,6 +21,8 @@ export interface DelivererOptions {
   readonly perEndpointMax?: number
   /** The same for an endpoint whose last attempts failed: a dead receiver holds its places until the deadline. */
   readonly perFailingEndpointMax?: number
+  /** Of all places, what one account may fill; a quarter when absent. */
+  readonly perAccountMax?: number
   readonly idleMs?: number
   /** How long `stop` lets running exchanges end before it cuts them off, uncounted. */
   readonly drainMs?: number
@@ -34,6 +36,8 @@ const DEFAULTS = {
   idleMs: 500,
   drainMs: 5_000,
 }
+/** Silent receivers of three merchants leave places for everybody else's. */
+const ACCOUNT_SHARE = 1 / 4
 /** Free places gather for so long before the next claim, so that claims come in batches. */
 const GATHER_MS = 5
 /** Starting thousands of exchanges in one breath costs far more memory than having them. */
@@ -46,6 +50,9 @@ const FRESH_MS = 250
 export function startDeliverer(gateway: DelivererPorts, options: DelivererOptions = {}): Loop {
   const { db, log } = gateway
   const settings = { ...DEFAULTS, ...options }
+  const perAccountMax =
+    settings.perAccountMax ??
+    Math.max(settings.perEndpointMax, Math.ceil(settings.inFlightMax * ACCOUNT_SHARE))
   const aheadMax = Math.min(BATCH_MAX, Math.ceil(settings.inFlightMax * AHEAD))
   const sender = openSender({ allowPrivate: gateway.settings.webhookAllowPrivate, ...options.sender })
   const results = startDeliveryResults(db, log)
@@ -54,6 +61,7 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
   const ready: { readonly delivery: ClaimedDelivery; readonly claimedAt: number }[] = []
   // Running and ready ones, by endpoint.
   const inFlight = new Map<WebhookEndpointId, number>()
+  const inFlightOfAccounts = new Map<AccountId, number>()
   // The last delivery under way per endpoint and payment: the next event of that payment waits for its end.
   const lines = new Map<string, Promise<void>>()
   // To be given back, uncounted.
@@ -91,14 +99,15 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
   }
 
   const admit = (delivery: ClaimedDelivery) => {
-    inFlight.set(delivery.endpointId, (inFlight.get(delivery.endpointId) ?? 0) + 1)
+    count(inFlight, delivery.endpointId, 1)
+    count(inFlightOfAccounts, delivery.accountId, 1)
     const claimedAt = performance.now()
     if (running.size < settings.inFlightMax) start(delivery, claimedAt)
     else ready.push({ delivery, claimedAt })
   }
 
   const start = (delivery: ClaimedDelivery, claimedAt: number) => {
-    const { endpointId, subject } = delivery
+    const { accountId, endpointId, subject } = delivery
     const line = `${endpointId} ${subject}`
     const before = lines.get(line)
     const run = async () => {
@@ -112,7 +121,7 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
       } finally {
         running.delete(delivery)
         if (lines.get(line) === done) lines.delete(line)
-        leave(endpointId)
+        leave(accountId, endpointId)
       }
     }
     const done: Promise<void> = Promise.resolve().then(run)
@@ -125,10 +134,9 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     await releaseDeliveries(db, batch)
   }
 
-  const leave = (endpointId: WebhookEndpointId) => {
-    const left = (inFlight.get(endpointId) ?? 1) - 1
-    if (left > 0) inFlight.set(endpointId, left)
-    else inFlight.delete(endpointId)
+  const leave = (accountId: AccountId, endpointId: WebhookEndpointId) => {
+    count(inFlight, endpointId, -1)
+    count(inFlightOfAccounts, accountId, -1)
     const next = ready.shift()
     if (next) start(next.delivery, next.claimedAt)
     if (!crowded) return
@@ -149,14 +157,22 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
       crowded = true
       if (limit <= 0) return false
       const { perEndpointMax, perFailingEndpointMax } = settings
-      const claimed = await claimDeliveries(db, { limit, perEndpointMax, perFailingEndpointMax, inFlight })
+      const claimed = await claimDeliveries(db, {
+        limit,
+        perEndpointMax,
+        perFailingEndpointMax,
+        perAccountMax,
+        inFlight,
+        inFlightOfAccounts,
+      })
       // UUIDv7: in the order in which the events happened.
       claimed.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
       if (signal.aborted) released.push(...claimed)
       else for (const delivery of claimed) admit(delivery)
       const full = (delivery: ClaimedDelivery) =>
         (inFlight.get(delivery.endpointId) ?? 0) >=
-        (delivery.failingSince ? perFailingEndpointMax : perEndpointMax)
+          (delivery.failingSince ? perFailingEndpointMax : perEndpointMax) ||
+        (inFlightOfAccounts.get(delivery.accountId) ?? 0) >= perAccountMax
       const more = claimed.length === limit
       crowded = more || released.length > 0 || running.keys().some(full)
       return more && free > limit
@@ -177,4 +193,10 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
       sender.close()
     },
   }
+}
+
+function count<Name>(counts: Map<Name, number>, name: Name, change: 1 | -1): void {
+  const now = (counts.get(name) ?? 0) + change
+  if (now > 0) counts.set(name, now)
+  else counts.delete(name)
 }

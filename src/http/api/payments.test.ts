@@ -138,7 +138,7 @@ const REFUSED: [string, object, number, string, string][] = [
   ],
   [
     'more than 16 kB',
-    { ...good, metadata: { a: Array(3_300).fill(12345) } },
+    { ...good, metadata: { a: Array(40).fill('x'.repeat(450)) } },
     400,
     'metadata_too_large',
     'metadata',

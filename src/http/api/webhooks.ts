@@ -71,7 +71,10 @@ export const webhooks: readonly Route[] = [
       ...endpointFields,
       secret: Type.String({ description: '`whsec_` and base64: signs the events (Standard Webhooks)' }),
     }),
-    refusals: { 400: ['invalid_url', 'url_not_https', 'url_with_credentials', 'url_not_public'] },
+    refusals: {
+      400: ['invalid_url', 'url_not_https', 'url_with_credentials', 'url_not_public'],
+      422: ['too_many_webhook_endpoints'],
+    },
     example: {
       body: { url: ENDPOINT_EXAMPLE.url, events: ENDPOINT_EXAMPLE.events },
       data: { ...ENDPOINT_EXAMPLE, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=' },

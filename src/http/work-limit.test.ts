@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { call, testApp, testMerchant } from '../../test/api.ts'
+import { testGateway } from '../../test/gateway.ts'
+import { ClientGone } from './errors.ts'
+import { openWorkLimit } from './work-limit.ts'
+
+test('one account’s slow reads wait for one another; its writes and other accounts do not wait for them', async () => {
+  const limit = openWorkLimit({ running: 3, reading: 2, waiting: 10 })
+  const done = Promise.withResolvers<void>()
+  const begun: string[] = []
+  const slow = (name: string) => async () => {
+    begun.push(name)
+    await done.promise
+  }
+  const all = [
+    limit.run('a', 'read', slow('read 1')),
+    limit.run('a', 'read', slow('read 2')),
+    limit.run('a', 'read', slow('read 3')),
+    limit.run('a', 'write', slow('write 1')),
+    limit.run('a', 'write', slow('write 2')),
+    limit.run('b', 'read', slow('other')),
+  ]
+  await new Promise(setImmediate)
+  assert.deepEqual(begun, ['read 1', 'read 2', 'write 1', 'other'])
+  done.resolve()
+  await Promise.all(all)
+  assert.deepEqual(begun, ['read 1', 'read 2', 'write 1', 'other', 'read 3', 'write 2'])
+})
+
+test('who waits behind too many is told so, and nothing is begun for one who has left', async () => {
+  const limit = openWorkLimit({ running: 1, reading: 1, waiting: 1 })
+  const done = Promise.withResolvers<void>()
+  const first = limit.run('a', 'write', () => done.promise)
+  const second = limit.run(
+    'a',
+    'write',
+    async () => assert.fail('begun for nobody'),
+    () => true,
+  )
+  await assert.rejects(
+    limit.run('a', 'write', async () => {}),
+    /1 requests of this account wait already/,
+  )
+  done.resolve()
+  await first
+  await assert.rejects(second, ClientGone)
+  assert.equal(await limit.run('a', 'write', async () => 1), 1)
+})
+
+test('what fails leaves its place', async () => {
+  const limit = openWorkLimit({ running: 1, reading: 1, waiting: 1 })
+  for (let i = 0; i < 3; i++)
+    await assert.rejects(limit.run('a', 'read', () => Promise.reject(new Error('no'))))
+  assert.equal(await limit.run('a', 'read', async () => 1), 1)
+})
+
+test('25 reads that the database does not finish hold up nobody else, and are ended', async () => {
+  const gateway = await testGateway()
+  const slow = await testMerchant(gateway.db)
+  const other = await testMerchant(gateway.db)
+  const app = await testApp(gateway, { readLimitMs: 1_000 })
+  await gateway.db.transaction(async (tx) => {
+    await tx.query('lock table payments in access exclusive mode')
+    const asked = Array.from({ length: 25 }, () => call(app, slow.key, 'GET', '/payments'))
+    const first = await asked[0]
+    assert.deepEqual([first?.status, first?.error.reason], [503, 'temporarily_unavailable'])
+    assert.equal((await call(app, other.key, 'GET', '/webhooks')).status, 200)
+    await tx.query('select 1')
+    // The others are served as soon as they can be.
+    void Promise.allSettled(asked)
+  })
+  assert.equal((await call(app, slow.key, 'GET', '/payments')).status, 200)
+})
