@@ -12,7 +12,7 @@ import { type ChainName, isSimulated, NETWORKS, type Network } from './core/asse
 import { InvariantBroken, Refusal } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import type { Database } from './db/database.ts'
-import { migrate } from './db/migrate.ts'
+import { requireSight } from './db/grants.ts'
 import { type FirstAccount, openFirstAccount } from './flows/accounts/first-account.ts'
 import { openDatabaseClock } from './flows/database-clock.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
@@ -66,8 +66,9 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     if (runs('api')) await requirePort(config.port)
     const store = await openStore(config, log, 'server')
     closers.push(() => store.close())
-    const applied = await migrate(store.db)
+    const applied = await store.migrate()
     if (applied.length > 0) log.info({ applied }, 'the database is up to date')
+    if (role !== 'signer') await requireSight(store.db)
     await requireOwnSecret(store)
 
     if (runs('signer') && hasSigner()) {

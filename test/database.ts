@@ -56,3 +56,17 @@ async function asAdmin(statement: string): Promise<void> {
     await admin.close()
   }
 }
+
+/** The database as a user of its own in one of Beck's roles; closed when the test file ends. */
+export async function databaseAs(url: string, role: string): Promise<Database & { readonly url: string }> {
+  const as = new URL(url)
+  as.username = `test_${randomBytes(8).toString('hex')}`
+  as.password = 'secret'
+  await asAdmin(`create role ${as.username} login password 'secret' in role ${role}`)
+  const db = openDatabase({ url: as.toString(), connectionsMax: 10 })
+  after(async () => {
+    await db.close()
+    await asAdmin(`drop role ${as.username}`)
+  })
+  return { ...db, url: as.toString() }
+}

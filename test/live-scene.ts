@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import type { Account } from '../src/accounts/account.ts'
 import type { Asset, ChainName } from '../src/core/assets.ts'
 import { newId } from '../src/core/ids.ts'
+import { SERVER_ROLE, SIGNER_ROLE } from '../src/db/grants.ts'
 import { requestWithdrawal } from '../src/flows/withdrawals/request-withdrawal.ts'
 import { post } from '../src/ledger/post.sql.ts'
 import type { SignedEntry } from '../src/signer/journal.ts'
 import type { Signer } from '../src/signer/signer.ts'
 import { holdCause, requestMacParts, type Withdrawal } from '../src/withdrawals/withdrawal.ts'
 import { findWithdrawal, insertWithdrawal } from '../src/withdrawals/withdrawals.sql.ts'
+import { databaseAs } from './database.ts'
 import { type TestGateway, testAccount, testCause, testGateway } from './gateway.ts'
 import { testSigner } from './payouts.ts'
 
@@ -26,7 +28,7 @@ export interface Scene {
   readonly gateway: TestGateway
   readonly account: Account
   readonly signer: Signer
-  /** Anything at all, as the database's owner. */
+  /** Anything at all, as the database's owner; as the server's role where the users are apart. */
   sql(text: string, values?: readonly unknown[]): Promise<{ rowCount: number }>
   request(amount: string, destination?: string): Promise<Withdrawal>
   now(withdrawal: Withdrawal): Promise<Withdrawal>
@@ -37,8 +39,19 @@ export interface Scene {
 }
 
 /** A live account with a hundred coins of bitcoin and a full hot wallet; no node is needed to sign. */
-export async function openScene(config: Partial<Signer['config']> = {}): Promise<Scene> {
+export async function openScene(
+  config: Partial<Signer['config']> = {},
+  options: { readonly users?: 'one' | 'apart' } = {},
+): Promise<Scene> {
   const gateway = await testGateway({ freshPerChain: 8 })
+  const scene = await setScene(gateway, config)
+  if (options.users !== 'apart') return scene
+  const server = await databaseAs(gateway.db.url, SERVER_ROLE)
+  const signerDb = await databaseAs(gateway.db.url, SIGNER_ROLE)
+  return sceneOn({ ...gateway, db: server }, scene.account, { ...scene.signer, db: signerDb })
+}
+
+async function setScene(gateway: TestGateway, config: Partial<Signer['config']>): Promise<Scene> {
   const { db } = gateway
   const account = await testAccount(gateway, 'live')
   const signer = await testSigner(gateway, ['bitcoin', 'ethereum'], { config: { tokens: TOKENS, ...config } })
@@ -77,11 +90,16 @@ export async function openScene(config: Partial<Signer['config']> = {}): Promise
       transfers: [{ asset: 'BTC', debit: 'wallet', credit: 'available', atoms: 100n * COIN }],
     }),
   )
+  return sceneOn(gateway, account, signer)
+}
+
+function sceneOn(gateway: TestGateway, account: Account, signer: Signer): Scene {
+  const { db } = gateway
   return {
     gateway,
     account,
     signer,
-    sql,
+    sql: (text, values) => db.query(text, values),
     request: (amount, destination = OURS) =>
       db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset: 'BTC', amount, destination })),
     async now({ accountId, id }) {

@@ -28,6 +28,8 @@ export interface Config {
   readonly dataDir: string
   /** An external PostgreSQL; null for the embedded one. */
   readonly databaseUrl: string | null
+  /** The signer's own user of that database; null where it has the server's, or the embedded one's. */
+  readonly signerDatabaseUrl: string | null
   readonly redisUrl: string | null
   /** Null where the operator connected no node. */
   readonly nodes: {
@@ -94,6 +96,17 @@ export function readConfig(env: Environment): Config {
     'postgres://user:password@host:port/database',
     hidden,
   )
+  const signerDatabaseUrl = read(
+    'BECK_SIGNER_DATABASE_URL',
+    null,
+    urlOf(['postgres:', 'postgresql:']),
+    'postgres://user:password@host:port/database',
+    hidden,
+  )
+  if (signerDatabaseUrl !== null && databaseUrl === null)
+    variables.report(
+      'BECK_SIGNER_DATABASE_URL is set without DATABASE_URL: the embedded database has a user for the signer',
+    )
   const secretKey = read(
     'BECK_SECRET_KEY',
     null,
@@ -164,6 +177,7 @@ export function readConfig(env: Environment): Config {
     port,
     dataDir: resolve(read('BECK_DATA_DIR', './data', (text) => text, 'a directory')),
     databaseUrl,
+    signerDatabaseUrl,
     redisUrl: read(
       'REDIS_URL',
       null,

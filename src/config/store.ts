@@ -6,21 +6,24 @@ import { openSecrets, type Secrets } from '../core/secrets.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import type { HolderKind } from '../db/embedded/directory-lock.ts'
 import { borrowCluster, startCluster } from '../db/embedded/embedded.ts'
+import type { User } from '../db/embedded/roles.ts'
+import { migrate } from '../db/migrate.ts'
 import type { Config } from './config.ts'
 import { keepSecretKey } from './secret-key.ts'
 
 export interface Store {
   readonly db: Database
   readonly secrets: Secrets
-  /** For the signer, a process of its own. */
-  readonly url: string
+  /** For the signer, a process and a user of its own. */
+  readonly signerUrl: string
   readonly secretKey: Buffer
   /** How people call this database. */
   readonly name: string
+  /** Brings the schema up to date, as its owner where that is another user. @returns The migrations that ran. */
+  migrate(): Promise<string[]>
   close(): Promise<void>
 }
 
-const DATABASE = 'postgres'
 const CONNECTIONS_MAX = 20
 
 /** What disks say of a folder that cannot be worked in; SQLite, which locks it, in words of its own. */
@@ -45,12 +48,14 @@ export async function openStore(config: Config, log: Log, kind: HolderKind): Pro
 }
 
 async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> {
-  const place = { dataDir: config.dataDir, log }
+  const place = { dataDir: config.dataDir, log, roles: true }
   const cluster = config.databaseUrl
     ? null
     : await (kind === 'server' ? startCluster(place) : borrowCluster(place))
   try {
-    const url = config.databaseUrl ?? cluster?.url(DATABASE) ?? ''
+    // The command line is the operator's, who owns the schema; a server has only what a server needs.
+    const urlAs = (user: User) => config.databaseUrl ?? cluster?.urlAs(user) ?? ''
+    const url = urlAs(kind === 'server' ? 'server' : 'owner')
     const secretKey = config.secretKey ?? (await keepSecretKey(config.dataDir))
     const db = openDatabase(
       kind === 'server'
@@ -60,9 +65,10 @@ async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> 
     return {
       db,
       secrets: openSecrets(secretKey),
-      url,
+      signerUrl: config.signerDatabaseUrl ?? urlAs('signer'),
       secretKey,
       name: config.databaseUrl ? withoutCredentials(config.databaseUrl) : `embedded in ${config.dataDir}`,
+      migrate: () => migrateAs(urlAs('owner'), url, db),
       async close() {
         await db.close()
         await cluster?.stop()
@@ -71,5 +77,15 @@ async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> 
   } catch (error) {
     await cluster?.stop()
     throw error
+  }
+}
+
+async function migrateAs(ownerUrl: string, url: string, db: Database): Promise<string[]> {
+  if (ownerUrl === url) return migrate(db)
+  const owner = openDatabase({ url: ownerUrl, connectionsMax: 1, applicationName: 'beck-migrate' })
+  try {
+    return await migrate(owner)
+  } finally {
+    await owner.close()
   }
 }

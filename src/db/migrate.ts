@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { invariant, Refusal } from '../core/errors.ts'
 import { type Database, sqlState } from './database.ts'
+import { grantRoles } from './grants.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
@@ -50,13 +51,15 @@ export async function migrate(db: Database, migrations?: readonly Migration[]): 
 
 async function runPermitted(db: Database, migrations: readonly Migration[]): Promise<string[]> {
   try {
-    return await runMigrations(db, migrations)
+    const ran = await runMigrations(db, migrations)
+    await grantRoles(db, ran.length > 0)
+    return ran
   } catch (error) {
     if (sqlState(error) !== INSUFFICIENT_PRIVILEGE) throw error
     throw new Refusal(
       'unavailable',
       'not_permitted',
-      `the user of DATABASE_URL may not make tables (${error instanceof Error ? error.message : ''}); make him the database's owner, or grant him create and usage on its schema`,
+      `the user of DATABASE_URL may not make tables (${error instanceof Error ? error.message : ''}); run npx beck migrate as the schema's owner, or grant him create and usage on it`,
     )
   }
 }
@@ -75,6 +78,7 @@ export async function findUnfinishedRestore(db: Database): Promise<string | null
 
 /** The same, whether a restore is under way or not. */
 export async function runMigrations(db: Database, wanted: readonly Migration[]): Promise<string[]> {
+  if (await isUpToDate(db, wanted)) return []
   // Two sessions can race even on `if not exists`: the loser sees a unique violation of the catalogue.
   await db
     .query(`create table if not exists schema_migrations (
@@ -107,6 +111,19 @@ export async function runMigrations(db: Database, wanted: readonly Migration[]):
   }
   await refuseNewer(db, wanted)
   return ran
+}
+
+/** Asked first, for a server's own user may make no tables. */
+async function isUpToDate(db: Database, wanted: readonly Migration[]): Promise<boolean> {
+  const { rows } = await db.query<{ there: boolean }>(
+    `select to_regclass('schema_migrations') is not null as there`,
+  )
+  if (!rows[0]?.there) return false
+  const { rows: ran } = await db.query<{ name: string; checksum: string }>(
+    'select name, checksum from schema_migrations',
+  )
+  const known = new Map(wanted.map(({ name, checksum }) => [name, checksum]))
+  return ran.length === wanted.length && ran.every(({ name, checksum }) => known.get(name) === checksum)
 }
 
 /** Whoever wrote what this Beck does not know would be misread by it. */

@@ -17,7 +17,7 @@ export const hasSigner = (): boolean => existsSync(PROGRAM)
  */
 const signerEnvironment = (config: Config, store: Store): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value?.trim())),
-  DATABASE_URL: store.url,
+  DATABASE_URL: store.signerUrl,
   BECK_SECRET_KEY: store.secretKey.toString('hex'),
   BECK_DATA_DIR: config.dataDir,
 })

@@ -12,10 +12,13 @@ import { type Log, SILENT } from '../../core/log.ts'
 import { as, type ClusterPlace, execute, findPlace, SHARED_HOME } from './cluster-place.ts'
 import { DirectoryInUse, type DirectoryLock, type HolderKind, lockDirectory } from './directory-lock.ts'
 import { stopOrphans, superviseServer } from './postmaster.ts'
+import { DATABASE, makeRoles, newPasswords, type Passwords, USERS, type User } from './roles.ts'
 
 export interface Cluster {
-  /** Connection string of a database in this cluster. */
+  /** Connection string of a database in this cluster, as the superuser: not for Beck itself. */
   url(database: string): string
+  /** Of Beck's own database, as one of its roles. */
+  urlAs(user: User): string
   /** The server's process; null while there is none. */
   pid(): number | null
   /** Ends the server, then gives the directory free. */
@@ -28,13 +31,19 @@ export interface ClusterOptions {
   readonly settings?: readonly string[]
   readonly log?: Log
   readonly holder?: HolderKind
+  /** Makes Beck's roles and its database when they are not there. */
+  readonly roles?: boolean
   /** Where root puts what the system user `postgres` cannot reach in its own place. */
   readonly sharedHome?: string
 }
 
 /** How to reach the cluster: kept in the data directory, mode 0600, for the CLI beside a running server. */
 interface Access {
+  /** The superuser's. */
   readonly password: string
+  readonly passwords: Passwords
+  /** Whether the roles were made. */
+  readonly roles?: true
   /** Null until the server is ready: whoever listens there before is not it. */
   readonly port: number | null
   /** Whether the cluster was made: then one that is not there is lost, or not mounted. */
@@ -84,9 +93,12 @@ async function start(
     }
     try {
       const server = await superviseServer(launch, options.log ?? SILENT)
-      await writeAccess(options.dataDir, { ...access, port })
+      const urls = urlsOf(access, port)
+      const makes = options.roles === true && !access.roles
+      if (makes) await makeRoles(urls.url('postgres'), access.passwords).catch(stopFirst(server))
+      await writeAccess(options.dataDir, { ...access, ...(makes ? { roles: true } : {}), port })
       return {
-        url: (database) => connectionString(access.password, port, database),
+        ...urls,
         pid: server.pid,
         async stop() {
           await server.stop()
@@ -116,15 +128,27 @@ const serverSettings = (port: number): string[] => [
   'log_error_verbosity=terse',
 ]
 
-const connectionString = (password: string, port: number, database: string): string =>
-  `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
+const connectionString = (user: string, password: string, port: number, database: string): string =>
+  `postgres://${user}:${password}@127.0.0.1:${port}/${database}`
+
+const urlsOf = ({ password, passwords }: Access, port: number): Pick<Cluster, 'url' | 'urlAs'> => ({
+  url: (database) => connectionString(SUPERUSER, password, port, database),
+  urlAs: (user) => connectionString(USERS[user], passwords[user], port, DATABASE),
+})
+
+const stopFirst = (server: { stop(): Promise<void> }) => async (error: unknown) => {
+  await server.stop()
+  throw error
+}
 
 /**
  * The cluster of a data directory for a tool that needs it for a moment: the running server's, or started until `stop`.
  *
  * @throws {DirectoryInUse} when a server has the directory but does not become ready.
  */
-export async function borrowCluster(options: ClusterOptions): Promise<Pick<Cluster, 'url' | 'stop'>> {
+export async function borrowCluster(
+  options: ClusterOptions,
+): Promise<Pick<Cluster, 'url' | 'urlAs' | 'stop'>> {
   for (let waitedMs = 0; ; waitedMs += 100) {
     try {
       return await startCluster({ ...options, holder: 'tool' })
@@ -133,10 +157,7 @@ export async function borrowCluster(options: ClusterOptions): Promise<Pick<Clust
       const access = await readAccess(options.dataDir)
       const port = access?.port ?? null
       if (access && port !== null && (await answers(port))) {
-        return {
-          url: (database) => connectionString(access.password, port, database),
-          stop: () => Promise.resolve(),
-        }
+        return { ...urlsOf(access, port), stop: () => Promise.resolve() }
       }
       if (waitedMs >= TOOL_WAIT_MS) throw error
       await pause(100)
@@ -172,7 +193,7 @@ async function prepare(dataDir: string, place: ClusterPlace, durable: boolean): 
       'cluster_missing',
       `the database of ${accessFile(dataDir)} is not at ${place.pgData}: mount or put back what was there; to begin with an empty database, remove that file`,
     )
-  const access: Access = { password: randomBytes(24).toString('hex'), port: null }
+  const access: Access = { password: randomBytes(24).toString('hex'), passwords: newPasswords(), port: null }
   await writeAccess(dataDir, access)
   const draft = `${place.pgData}.new`
   await rm(draft, { recursive: true, force: true })
@@ -204,7 +225,14 @@ const accessFile = (dataDir: string): string => join(resolve(dataDir), 'database
 
 async function readAccess(dataDir: string): Promise<Access | null> {
   const text = await ifThere(readFile(accessFile(dataDir), 'utf8'))
-  return text === null ? null : (JSON.parse(text) as Access)
+  const access = text === null ? null : (JSON.parse(text) as Access)
+  if (access && !access.passwords)
+    throw new Refusal(
+      'conflict',
+      'older_cluster',
+      `the database of ${accessFile(dataDir)} was made by a Beck from before its first release; set BECK_DATA_DIR to a new folder`,
+    )
+  return access
 }
 
 async function writeAccess(dataDir: string, access: Access): Promise<void> {

@@ -1,0 +1,92 @@
+/** To a superuser SQL is code. Beck's own users of the embedded database reach their tables and nothing of the machine. */
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { readConfig } from '../../config/config.ts'
+import { openStore } from '../../config/store.ts'
+import { SILENT } from '../../core/log.ts'
+import { openDatabase } from '../database.ts'
+import { type Cluster, startCluster } from './embedded.ts'
+import type { User } from './roles.ts'
+
+const settings = ['fsync=off']
+const dataDir = await mkdtemp(join(tmpdir(), 'beck-roles-'))
+after(() => rm(dataDir, { recursive: true, force: true }))
+const cluster: Cluster = await startCluster({ dataDir, settings, roles: true })
+const users: readonly User[] = ['owner', 'server', 'signer']
+const open = (user: User) => openDatabase({ url: cluster.urlAs(user), connectionsMax: 1 })
+{
+  const owner = open('owner')
+  const { migrate } = await import('../migrate.ts')
+  await migrate(owner)
+  await owner.close()
+}
+
+/** What turns a statement into the server's files and programs, or into somebody who may. */
+const ATTACKS: Readonly<Record<string, string>> = {
+  'reads a file': `select pg_read_file('${join(dataDir, 'secret.key')}')`,
+  'reads a file of the cluster': `select pg_read_file('PG_VERSION')`,
+  'lists a folder': `select pg_ls_dir('/')`,
+  'copies a file into a table': `create temp table t (x text); copy t from '/etc/passwd'`,
+  'runs a program': `create temp table t (x text); copy t from program 'cat /proc/self/environ'`,
+  'writes by a program': `copy (select 1) to program 'cat > /tmp/his'`,
+  'writes a file': `copy (select 1) to '/tmp/his'`,
+  'imports a file as a large object': `select lo_import('/etc/passwd')`,
+  'writes a language of its own': 'create language plpython3u',
+  'loads a library': `load '/tmp/his.so'`,
+  'changes the server': `alter system set archive_command = 'touch /tmp/his'`,
+  'makes itself a superuser': 'alter role current_user superuser',
+  'becomes the superuser': 'set role beck',
+  'makes a role': 'create role his superuser login',
+  'takes the right to read files': 'grant pg_read_server_files to current_user',
+  'takes the right to run programs': 'grant pg_execute_server_program to current_user',
+  'reads passwords': 'select rolpassword from pg_authid',
+}
+
+for (const user of users)
+  for (const [what, statement] of Object.entries(ATTACKS))
+    test(`the ${user}'s SQL that ${what} is refused`, async () => {
+      const db = open(user)
+      await assert.rejects(
+        db.query(statement),
+        /permission denied|must be|must have|Only roles|access to library/,
+      )
+      await db.close()
+    })
+
+test('nobody but the superuser gets into another database of the cluster', async () => {
+  for (const user of users) {
+    const url = new URL(cluster.urlAs(user))
+    url.pathname = '/postgres'
+    const db = openDatabase({ url: url.toString(), connectionsMax: 1 })
+    await assert.rejects(db.query('select 1'), /permission denied for database/)
+    await db.close()
+  }
+})
+
+test('a server works with the server’s user, its signer with the signer’s, and a command as the owner', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'beck-roles-store-'))
+  after(() => rm(home, { recursive: true, force: true }))
+  const config = readConfig({ BECK_DATA_DIR: home })
+  const server = await openStore(config, SILENT, 'server')
+  assert.ok((await server.migrate()).length > 0)
+  const whoIs = async (db: { query: typeof server.db.query }) =>
+    (
+      await db.query<{ who: string; super: boolean }>(
+        'select current_user as who, rolsuper as super from pg_roles where rolname = current_user',
+      )
+    ).rows[0]
+  assert.deepEqual(await whoIs(server.db), { who: 'beck_server_user', super: false })
+  assert.match(server.signerUrl, /\/\/beck_signer_user:/)
+  const tool = await openStore(config, SILENT, 'tool')
+  assert.deepEqual(await whoIs(tool.db), { who: 'beck_owner', super: false })
+  await assert.rejects(server.db.query('create table his (x int)'), { code: '42501' })
+  const access = JSON.parse(await readFile(join(home, 'database.json'), 'utf8'))
+  for (const password of Object.values<string>(access.passwords)) assert.ok(password.length >= 48)
+  await tool.close()
+  await server.close()
+})
+
+after(() => cluster.stop())

@@ -1,0 +1,46 @@
+/**
+ * Who uses the embedded cluster. Its superuser makes roles and a database, and nothing else: to him SQL is code, which can
+ * read this machine's files and run its programs. Beck's own roles can do nothing but what their tables are for.
+ */
+import { randomBytes } from 'node:crypto'
+import { type Database, openDatabase } from '../database.ts'
+import { SERVER_ROLE, SIGNER_ROLE } from '../grants.ts'
+
+export const DATABASE = 'beck'
+export const OWNER = 'beck_owner'
+export const USERS = { owner: OWNER, server: 'beck_server_user', signer: 'beck_signer_user' } as const
+export type User = keyof typeof USERS
+export type Passwords = Readonly<Record<User, string>>
+
+export const newPasswords = (): Passwords => {
+  const password = () => randomBytes(24).toString('hex')
+  return { owner: password(), server: password(), signer: password() }
+}
+
+/** Nothing of these is a right: `create role` would not give them either; said so that nobody has to look it up. */
+const PLAIN = 'nosuperuser nocreatedb nocreaterole noreplication nobypassrls'
+
+/** Does what is missing of it, so that it may be cut off anywhere. @param url - Of the superuser. */
+export async function makeRoles(url: string, passwords: Passwords): Promise<void> {
+  const admin = openDatabase({ url, connectionsMax: 1, applicationName: 'beck-roles' })
+  try {
+    for (const group of [SERVER_ROLE, SIGNER_ROLE]) await makeRole(admin, group, `nologin ${PLAIN}`)
+    for (const [user, name] of Object.entries(USERS) as [User, string][])
+      await makeRole(admin, name, `login ${PLAIN} password '${passwords[user]}'`)
+    await admin.query(`grant ${SERVER_ROLE} to ${USERS.server}`)
+    await admin.query(`grant ${SIGNER_ROLE} to ${USERS.signer}`)
+    // Proofs and replays ask which transactions still run, whoever's they are.
+    await admin.query(`grant pg_read_all_stats to ${OWNER}, ${SERVER_ROLE}`)
+    const { rowCount } = await admin.query('select from pg_database where datname = $1', [DATABASE])
+    if (rowCount === 0) await admin.query(`create database ${DATABASE} owner ${OWNER}`)
+    await admin.query(`revoke all on database ${DATABASE}, postgres, template1 from public`)
+    await admin.query(`grant connect on database ${DATABASE} to ${USERS.server}, ${USERS.signer}`)
+  } finally {
+    await admin.close()
+  }
+}
+
+async function makeRole(admin: Database, name: string, attributes: string): Promise<void> {
+  const { rowCount } = await admin.query('select from pg_roles where rolname = $1', [name])
+  await admin.query(`${rowCount > 0 ? 'alter' : 'create'} role ${name} ${attributes}`)
+}

@@ -1,0 +1,82 @@
+/** Server and signer are users of their own: neither writes what is the other's, and the ledger's past is nobody's. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { databaseAs, testDatabase } from '../../test/database.ts'
+import { grantRoles, requireSight, SERVER_ROLE, SIGNER_ROLE } from './grants.ts'
+import { migrate } from './migrate.ts'
+
+const owner = await testDatabase()
+await migrate(owner)
+const server = await databaseAs(owner.url, SERVER_ROLE)
+const signer = await databaseAs(owner.url, SIGNER_ROLE)
+
+const SERVERS_REFUSED: readonly string[] = [
+  `insert into wallets (chain, series, network, xpub, mac) values ('bitcoin', 'his', 'mainnet', 'x', sha256('x'))`,
+  `update wallets set xpub = 'his'`,
+  'update wallets set retired_at = now()',
+  'delete from wallets',
+  `insert into signed_transactions (chain, txid, line) values ('bitcoin', 'x', 'x')`,
+  'delete from signed_transactions',
+  `insert into signed_payouts (account_id, withdrawal_id, chain, line) values (gen_random_uuid(), gen_random_uuid(), 'x', 'x')`,
+  'delete from signed_payouts',
+  'delete from nonces',
+  'select from sandbox_seed',
+  'delete from freezes',
+  'update transfers set amount_atoms = 1',
+  'delete from transfers',
+  `update journal_entries set created_at = now()`,
+  'delete from journal_entries',
+  'delete from withdrawals',
+  'delete from payments',
+  'delete from deposits',
+  'delete from audit_log',
+  `update audit_log set actor_id = 'nobody'`,
+  'truncate audit_log',
+  `insert into schema_migrations values ('x', 'x')`,
+  'create table his (x int)',
+  'alter table audit_log disable trigger user',
+  'drop table alerts',
+]
+const SIGNERS_REFUSED: readonly string[] = [
+  'select from accounts',
+  'select from api_keys',
+  'select from webhook_endpoints',
+  'select from customers',
+  'select from payments',
+  'select from idempotency_keys',
+  `insert into withdrawals (account_id, id) values (gen_random_uuid(), gen_random_uuid())`,
+  'delete from withdrawals',
+  `insert into journal_entries (account_id, id) values (gen_random_uuid(), gen_random_uuid())`,
+  'insert into transfers (amount_atoms) values (1)',
+  'update balances set atoms = 1',
+  'update deposits set amount_atoms = 1',
+  `update addresses set address = 'his'`,
+  'update chains set tip_height = 1',
+  'delete from freezes',
+  'update fee_rates set rate = 1',
+  'select from audit_log',
+  'create table his (x int)',
+]
+
+for (const [role, db, statements] of [
+  ['server', server, SERVERS_REFUSED],
+  ['signer', signer, SIGNERS_REFUSED],
+] as const)
+  for (const statement of statements)
+    test(`the ${role}'s user may not: ${statement}`, async () => {
+      await assert.rejects(db.query(statement), { code: '42501' })
+    })
+
+test('a server finds the schema up to date without a right to change it, and sees whose transactions run', async () => {
+  assert.deepEqual(await migrate(server), [])
+  await requireSight(server)
+  await assert.rejects(requireSight(signer), { reason: 'unseen_transactions' })
+})
+
+test('what a later migration adds is the server’s, and no table is without a word', async () => {
+  await owner.query('create table later (x int)')
+  await assert.rejects(server.query('table later'), { code: '42501' })
+  await grantRoles(owner, true)
+  await server.query('insert into later values (1)')
+  await assert.rejects(signer.query('table later'), { code: '42501' })
+})
