@@ -2,22 +2,10 @@
  * The ledger against the blocks, and the blocks against what the chain says it holds for us now. What disagrees is
  * named: the coin, or the address.
  */
-import type { ChainPort, HoldingsQuery, TokensMoved } from '../chains/chain.ts'
-import { type Asset, type ChainName, nativeAsset } from '../core/assets.ts'
+import type { ChainPort, HoldingsQuery } from '../chains/chain.ts'
+import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
-import {
-  findAddresses,
-  listFundedAddresses,
-  listOwnAddresses,
-  listUncertain,
-  listUnspent,
-  type Sums,
-  sumAddresses,
-  sumShown,
-  sumUnlikeBooks,
-  sumWallets,
-  type UncertainTransaction,
-} from './holdings.sql.ts'
+import { type Sums, sumShown, sumUnlikeBooks, sumWallets } from './holdings.sql.ts'
 
 export interface Difference {
   readonly proof: string
@@ -97,146 +85,6 @@ export interface Place {
   readonly atoms: Sums
 }
 
-/** Which coins or addresses to ask the chain about. */
-export interface Slice {
-  readonly aboveHeight: number
-  /** Only places behind this one, in their order. */
-  readonly after: string
-  readonly limit: number
-}
-
-/** Places of one slice, from the same snapshot as the sums; `next` is where a following slice begins. */
-export interface PlaceSlice {
-  readonly places: readonly Place[]
-  readonly next: string | null
-}
-
-export async function listCoinPlaces(db: Queryable, chain: ChainName, slice: Slice): Promise<PlaceSlice> {
-  const asset = nativeAsset(chain)
-  const coins = await listUnspent(db, chain, slice)
-  const last = coins.at(-1)
-  return {
-    places: coins.map(({ txid, index, atoms }) => ({
-      subject: `coin ${txid}:${index}`,
-      query: { outpoints: [{ txid, index }], addresses: [] },
-      atoms: new Map([[asset, atoms]]),
-    })),
-    next: last && coins.length === slice.limit ? `${last.txid}:${last.index}` : null,
-  }
-}
-
-/** Our transactions that only the chain can place, with where it has them now. */
-export type Placed = UncertainTransaction & {
-  readonly now: { reverted: boolean; feeAtoms: bigint; swept: readonly SweptFrom[] } | null
-}
-
-/** Tokens of an address of ours that a batch brought to the hot wallet. */
-interface SweptFrom {
-  readonly address: string
-  readonly asset: Asset
-  readonly atoms: bigint
-}
-
-/** @param tipHeight - What a node shows above it does not count yet. */
-export async function placeUncertain(db: Queryable, port: ChainPort, tipHeight: number): Promise<Placed[]> {
-  const placed: Placed[] = []
-  for (const transaction of await listUncertain(db, port.chain)) {
-    const found = await port.findTransaction(transaction.txid)
-    placed.push({
-      ...transaction,
-      now:
-        found?.block && found.block.height <= tipHeight
-          ? {
-              reverted: found.reverted ?? false,
-              feeAtoms: found.feeAtoms ?? transaction.feeAtoms,
-              swept: await sweptBy(db, port.chain, transaction, found.tokensMoved ?? []),
-            }
-          : null,
-    })
-  }
-  return placed
-}
-
-/** What a transaction moves from its own sender is its value, and counted as such. */
-async function sweptBy(
-  db: Queryable,
-  chain: ChainName,
-  { sender }: UncertainTransaction,
-  moved: readonly TokensMoved[],
-): Promise<SweptFrom[]> {
-  const addresses = await findAddresses(
-    db,
-    chain,
-    moved.map(({ from }) => from),
-  )
-  return moved.flatMap(({ asset, atoms }, position) => {
-    const address = addresses[position]
-    return address && address !== sender ? [{ address, asset, atoms }] : []
-  })
-}
-
-export async function listAddressPlaces(
-  db: Queryable,
-  chain: ChainName,
-  slice: Slice,
-  uncertain: readonly Placed[],
-): Promise<PlaceSlice> {
-  const addresses = await listFundedAddresses(db, chain, slice)
-  const txids = uncertain.map(({ txid }) => txid)
-  const held = new Map<string, Sums>(addresses.map((address) => [address, new Map()]))
-  const add = (address: string, asset: Asset, atoms: bigint) => {
-    const sums = held.get(address)
-    sums?.set(asset, (sums.get(asset) ?? 0n) + atoms)
-  }
-  for (const { address, asset, atoms } of await sumAddresses(db, chain, addresses, txids))
-    add(address, asset, atoms)
-  for (const { sender, asset, valueAtoms, now } of uncertain) {
-    if (!now) continue
-    add(sender, asset, now.reverted ? 0n : -valueAtoms)
-    add(sender, 'ETH', -now.feeAtoms)
-    for (const { address, asset: token, atoms } of now.swept) add(address, token, -atoms)
-  }
-  const last = addresses.at(-1)
-  return {
-    places: [...held].map(([address, atoms]) => ({
-      subject: `address ${address}`,
-      query: { outpoints: [], addresses: [address] },
-      atoms,
-    })),
-    next: last && addresses.length === slice.limit ? last : null,
-  }
-}
-
-/** The hot wallet, with what retired ones still hold. @param own - What our rows say it holds. */
-export async function ownPlace(
-  db: Queryable,
-  chain: ChainName,
-  own: Sums,
-  uncertain: readonly Placed[],
-): Promise<Place> {
-  const atoms: Sums = new Map(own)
-  const add = (asset: Asset, amount: bigint) => atoms.set(asset, (atoms.get(asset) ?? 0n) + amount)
-  for (const { isOwn, asset, valueAtoms, feeAtoms, blockHeight, reverted, swept, now } of uncertain) {
-    const move = (sign: bigint, failed: boolean, fee: bigint) => {
-      add(asset, failed ? 0n : isOwn ? -sign * valueAtoms : sign * valueAtoms)
-      if (isOwn) add('ETH', -sign * fee)
-    }
-    if (blockHeight !== null) {
-      move(-1n, reverted, feeAtoms)
-      for (const moved of swept) add(moved.asset, -moved.atoms)
-    }
-    if (now) {
-      move(1n, now.reverted, now.feeAtoms)
-      for (const moved of now.swept) add(moved.asset, moved.atoms)
-    }
-  }
-  return {
-    subject: 'the hot wallet',
-    query: { outpoints: [], addresses: await listOwnAddresses(db, chain) },
-    atoms,
-  }
-}
-
 export interface Stray {
   readonly subject: string
   readonly asset: Asset
@@ -264,10 +112,8 @@ export async function findStrays(port: ChainPort, places: readonly Place[], at: 
   if (assets.length === 0) return []
   if (places.length > 1) {
     const middle = places.length >> 1
-    return [
-      ...(await findStrays(port, places.slice(0, middle), at)),
-      ...(await findStrays(port, places.slice(middle), at)),
-    ]
+    const halves = [places.slice(0, middle), places.slice(middle)]
+    return (await Promise.all(halves.map((half) => findStrays(port, half, at)))).flat()
   }
   return assets.map((asset) => ({
     subject: first.subject,

@@ -193,11 +193,17 @@ export async function listUnspent(
 export async function listFundedAddresses(
   db: Queryable,
   chain: ChainName,
-  of: { readonly aboveHeight: number; readonly after: string; readonly limit: number },
+  of: {
+    readonly aboveHeight: number
+    readonly after: string
+    readonly upTo?: string
+    readonly limit: number
+  },
 ): Promise<string[]> {
   const text =
     of.aboveHeight < 0
-      ? `select distinct address from deposits where chain = $1 and address > $3 and $2 < 0 order by address limit $4`
+      ? `select distinct address from deposits where chain = $1 and address > $3 and $2 < 0
+           and ($5::text is null or address <= $5) order by address limit $4`
       : `select address from (
            select address from deposits where chain = $1 and block_height > $2
            union
@@ -205,10 +211,16 @@ export async function listFundedAddresses(
            union
            select w.address from swept_tokens w join signed_transactions s on s.chain = w.chain and s.txid = w.txid
            where w.chain = $1 and s.block_height > $2
-         ) moved where address > $3
+         ) moved where address > $3 and ($5::text is null or address <= $5)
            and not exists (select from addresses a where a.chain = $1 and a.branch = 1 and a.address = moved.address)
          order by address limit $4`
-  const { rows } = await db.query<{ address: string }>(text, [chain, of.aboveHeight, of.after, of.limit])
+  const { rows } = await db.query<{ address: string }>(text, [
+    chain,
+    of.aboveHeight,
+    of.after,
+    of.limit,
+    of.upTo ?? null,
+  ])
   return rows.map((row) => row.address)
 }
 
@@ -235,25 +247,25 @@ export async function sumAddresses(
   aside: readonly string[],
 ): Promise<AddressSum[]> {
   const { rows } = await db.query<AddressSum>(
-    `select a.address, x.asset, sum(x.atoms) as atoms from unnest($2::text[]) as a (address)
-     cross join lateral (
-       select d.asset, d.amount_atoms as atoms from deposits d
-       where d.chain = $1 and d.address = a.address and d.block_height is not null
+    `select address, asset, sum(atoms) as atoms from (
+       select d.address, d.asset, d.amount_atoms as atoms from deposits d
+       where d.chain = $1 and d.address = any($2::text[]) and d.block_height is not null
        union all
-       select r.asset, r.atoms from receipts r
-       where r.chain = $1 and r.lookup = decode(substr(a.address, 3), 'hex') and r.block_height is not null
+       select a.address, r.asset, r.atoms from unnest($2::text[]) as a (address)
+       join receipts r on r.lookup = decode(substr(a.address, 3), 'hex')
+       where r.chain = $1 and r.block_height is not null
        union all
-       select 'ETH', g.atoms from gas_funding g where g.chain = $1 and g.address = a.address
+       select g.address, 'ETH', g.atoms from gas_funding g where g.chain = $1 and g.address = any($2::text[])
        union all
-       select s.asset, case when ${revertedSql('s')} then 0 else -s.value_atoms end from signed_transactions s
-       where s.chain = $1 and s.sender = a.address and s.block_height is not null and s.txid <> all($3::text[])
+       select s.sender, s.asset, case when ${revertedSql('s')} then 0 else -s.value_atoms end from signed_transactions s
+       where s.chain = $1 and s.sender = any($2::text[]) and s.block_height is not null and s.txid <> all($3::text[])
        union all
-       select 'ETH', -coalesce(s.paid_fee_atoms, s.fee_atoms) from signed_transactions s
-       where s.chain = $1 and s.sender = a.address and s.block_height is not null and s.txid <> all($3::text[])
+       select s.sender, 'ETH', -coalesce(s.paid_fee_atoms, s.fee_atoms) from signed_transactions s
+       where s.chain = $1 and s.sender = any($2::text[]) and s.block_height is not null and s.txid <> all($3::text[])
        union all
-       select w.asset, -w.atoms from swept_tokens w join signed_transactions s on s.chain = w.chain and s.txid = w.txid
-       where w.chain = $1 and w.address = a.address and s.block_height is not null and s.txid <> all($3::text[])
-     ) x group by a.address, x.asset`,
+       select w.address, w.asset, -w.atoms from swept_tokens w join signed_transactions s on s.chain = w.chain and s.txid = w.txid
+       where w.chain = $1 and w.address = any($2::text[]) and s.block_height is not null and s.txid <> all($3::text[])
+     ) x group by address, asset`,
     [chain, addresses, aside],
   )
   return rows

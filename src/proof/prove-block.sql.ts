@@ -73,6 +73,23 @@ export async function markProven(tx: Tx, chain: ChainName, block: ProvenBlock): 
   )
 }
 
+/** The block at which the watcher still stands is still proven: noted twice a minute. */
+export async function markStillProven(db: Queryable, chain: ChainName): Promise<void> {
+  await db.query(
+    `update proven_blocks set proven_at = now() where chain = $1 and proven_at < now() - interval '30 seconds'`,
+    [chain],
+  )
+}
+
+/** How long ago a chain's books were last proven, in milliseconds; null before the first proof. */
+export async function findProofAge(db: Queryable, chain: ChainName): Promise<number | null> {
+  const { rows } = await db.query<{ age: bigint }>(
+    'select (extract(epoch from now() - proven_at) * 1000)::int8 as age from proven_blocks where chain = $1',
+    [chain],
+  )
+  return rows[0] ? Number(rows[0].age) : null
+}
+
 /** The tip, locked until the transaction ends: the watcher moves it in no other transaction meanwhile. */
 export async function lockTip(tx: Tx, chain: ChainName): Promise<{ height: number; hash: string } | null> {
   const { rows } = await tx.query<{ tip_height: bigint; tip_hash: string }>(

@@ -1,38 +1,49 @@
 /**
  * After every block the books are proven by what it changed: the ledger against the blocks, from where the last proof
- * stopped adding up, and the blocks against the chain, at the coins or addresses that moved and at a slice of the old
- * ones. Where they disagree the whole proof is taken, and if it disagrees too, the coin pays nothing out any more until
- * the operator has looked.
+ * stopped adding up, and the blocks against the chain, at the hot wallet, at the coins or addresses that moved, and at as
+ * many of the old ones as the time allows. Where they disagree, and disagree again when everything is added up anew at
+ * another moment, the coin pays nothing out any more until the operator has looked.
  */
 import type { ChainPort } from '../chains/chain.ts'
 import { findChainView } from '../chains/chain-view.sql.ts'
 import { ASSETS, type Asset, type ChainName, hasAccounts, networkOf, networkOfChain } from '../core/assets.ts'
-import type { Tx } from '../db/database.ts'
+import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
+import type { Database, Tx } from '../db/database.ts'
 import { SENT_BY_CONTRACT } from '../deposits/deposit.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { freeze, listFreezes } from '../ledger/freezes.sql.ts'
 import { recordReceipts } from '../treasury/receipts.sql.ts'
+import { atOneBlock, inSnapshot, readsPastBlocks } from './at-block.ts'
 import {
   addSums,
   type Difference,
   differencesOf,
-  findStrays,
   isGift,
-  listAddressPlaces,
-  listCoinPlaces,
   NO_PAST,
-  ownPlace,
   type PastSums,
-  type Placed,
-  placeUncertain,
   proveSums,
-  type Stray,
   strayDifference,
 } from './compare-chain.ts'
-import { findBookedBefore, listOwnAddresses, sumShown, sumWallets } from './holdings.sql.ts'
-import { findProvenBlock, lockTip, markProven, readPastSums, writePastSums } from './prove-block.sql.ts'
-import { atOneTip, reconcile } from './reconcile.ts'
+import {
+  findBookedBefore,
+  listOwnAddresses,
+  sumShown,
+  sumWallets,
+  type UncertainTransaction,
+} from './holdings.sql.ts'
+import { createPlacer, findOwnStrays, findPageStrays, type Placer, readOwn, readPage } from './places.ts'
+import {
+  findProofAge,
+  findProvenBlock,
+  lockTip,
+  markProven,
+  markStillProven,
+  readPastSums,
+  writePastSums,
+} from './prove-block.sql.ts'
+import { PROOFS } from './reconcile.sql.ts'
+import { findSliceStrays, walkPlaces } from './walk-places.ts'
 
 /** `unlike`: books and chain disagree, and the coin is frozen. `unproven`: they could not be compared now. */
 export type Verdict = 'known' | 'proven' | 'unlike' | 'unproven'
@@ -41,48 +52,99 @@ export type Verdict = 'known' | 'proven' | 'unlike' | 'unproven'
 export interface ProverMemory {
   /** A gift to the hot wallet that was there at the proof before: its atoms, and at which tip. */
   gift?: { readonly atoms: bigint; readonly tipHash: string } | undefined
+  /** Since when nothing could be proven, by `performance.now()`, and why. */
+  unproven?: { readonly sinceMs: number; readonly reason: string } | undefined
 }
 
 /** No reorganisation that is followed reaches below; the sums of the past grow in steps of half that. */
 const BURIED_DEPTH = 100
 const PAST_STEP = 50
-const MOVED_MAX = 1_000
-const SLICE = 100
+const MOVED_MAX = 2_000
+/** Old places that a proof looks at again: coins one short page; addresses, which are asked about hundreds at once, for a while. */
+const OLD_COINS = 100
+const OLD_ADDRESSES_PER_PAGE = 4_000
+const OLD_ADDRESSES_MS = 2 * SECOND_MS
+/** Books that nothing proved for so long are something to look at. */
+const OVERDUE_MS = 5 * MINUTE_MS
 
-/** Proves the block that the watcher stands at, unless it is proven already. */
+/** Proves the block that the watcher stands at, unless it is proven already. No transaction is open while a node is asked. */
 export async function proveBlock(
   gateway: Pick<Gateway, 'db' | 'log'>,
   port: ChainPort,
   memory: ProverMemory = {},
 ): Promise<Verdict> {
+  const outcome = await prove(gateway, port, memory)
+  if (typeof outcome === 'string') {
+    memory.unproven = undefined
+    return outcome
+  }
+  await noteUnproven(gateway, port.chain, outcome.reason, memory)
+  return 'unproven'
+}
+
+async function prove(
+  gateway: Pick<Gateway, 'db' | 'log'>,
+  port: ChainPort,
+  memory: ProverMemory,
+): Promise<Exclude<Verdict, 'unproven'> | { readonly reason: string }> {
   const { db } = gateway
   const { chain } = port
   const view = await findChainView(db, chain)
   const proven = await findProvenBlock(db, chain)
-  if (!view || view.haltedReason !== null) return 'unproven'
-  if (proven?.hash === view.tipHash) return 'known'
-  const bookedBefore = await findBookedBefore(db)
-  const compared = await atOneTip(db, port, (tx) => compareBlock(tx, port, bookedBefore))
-  if ('reason' in compared) return 'unproven'
-
-  const { differences, gift } = compared.result
-  const whole = differences.length > 0 ? await proveWhole(gateway, port, differences) : 'proven'
-  if (whole !== 'proven') return whole
-  // What was added up before was wrong, or the whole proof found nothing: the sums begin again.
-  const { next, block, assets } = compared.result
+  if (!view) return { reason: 'its watcher has not seen it yet' }
+  if (view.haltedReason !== null) return { reason: `its watcher stopped: ${view.haltedReason}` }
+  if (proven?.hash === view.tipHash) {
+    await markStillProven(db, chain)
+    return 'known'
+  }
+  const placer = createPlacer(db, port)
+  const compared = await compareBlock(db, port, placer, 'sums of before')
+  if ('reason' in compared) return compared
+  const seen = compared.result.differences
+  if (seen.length > 0) {
+    if (await areFrozen(db, chain, seen)) return 'unlike'
+    // Once more, at another moment and with nothing of what was added up before.
+    const again = await compareBlock(db, port, placer, 'no sums')
+    if ('reason' in again) return again
+    if (again.result.differences.length > 0) return freezeUnlike(gateway, chain, again.result.differences)
+  }
+  const old = await proveOld(gateway, port, placer, proven?.sliceAfter ?? '')
+  if (old === 'unlike' || 'reason' in old) return old
+  const { next, block, assets, gift } = compared.result
   await db.transaction(async (tx) => {
-    if (differences.length > 0) await writePastSums(tx, chain, assets, NO_PAST)
+    // What was added up before was wrong: the sums begin again.
+    if (seen.length > 0) await writePastSums(tx, chain, assets, NO_PAST)
     else if (next) await writePastSums(tx, chain, assets, next)
-    await markProven(tx, chain, block)
+    await markProven(tx, chain, { ...block, sliceAfter: old.next ?? '' })
   })
   if (gift !== null) await takeGift(gateway, chain, gift, block.hash, memory)
   else memory.gift = undefined
   return 'proven'
 }
 
+/** What can not be proven is said when it begins or changes, and is an alert once it lasts. */
+async function noteUnproven(
+  { db, log }: Pick<Gateway, 'db' | 'log'>,
+  chain: ChainName,
+  reason: string,
+  memory: ProverMemory,
+): Promise<void> {
+  const { sinceMs, reason: before } = memory.unproven ?? { sinceMs: performance.now(), reason: null }
+  memory.unproven = { sinceMs, reason }
+  if (reason !== before) log.warn({ chain, reason }, 'books and chain could not be compared now')
+  const ageMs = (await findProofAge(db, chain)) ?? performance.now() - sinceMs
+  if (ageMs < OVERDUE_MS) return
+  await raiseAlert(db, {
+    kind: 'proof_overdue',
+    accountId: null,
+    subject: chain,
+    message: `the books of ${chain} were not proven against their chain for ${Math.floor(OVERDUE_MS / MINUTE_MS)} minutes or more: ${reason}`,
+  })
+}
+
 interface Comparison {
   readonly differences: readonly Difference[]
-  readonly block: { readonly height: number; readonly hash: string; readonly sliceAfter: string }
+  readonly block: { readonly height: number; readonly hash: string }
   readonly assets: readonly Asset[]
   /** Sums of a longer past, when it is time for them. */
   readonly next: PastSums | null
@@ -90,57 +152,87 @@ interface Comparison {
   readonly gift: bigint | null
 }
 
-async function compareBlock(tx: Tx, port: ChainPort, bookedBefore: Date): Promise<Comparison> {
+/** The ledger against the blocks, and the blocks against the chain at the hot wallet and where the last blocks moved something. */
+async function compareBlock(db: Database, port: ChainPort, placer: Placer, by: 'sums of before' | 'no sums') {
   const { chain } = port
-  const view = await findChainView(tx, chain)
-  if (!view) throw new Error(`${chain} was seen a moment ago`)
-  const proven = await findProvenBlock(tx, chain)
-  const past = await readPastSums(tx, chain)
-  const accounts = hasAccounts(chain)
-  const uncertain = accounts ? await placeUncertain(tx, port, view.tipHeight) : []
-  const holdings = await proveSums(tx, chain, past)
-
-  // A reorganisation may have moved everything above its fork.
-  const since = Math.min(proven?.height ?? -1, view.tipHeight) - 1
-  const slice = { aboveHeight: -1, after: proven?.sliceAfter ?? '', limit: SLICE }
-  const moved = { aboveHeight: Math.max(since, 0), after: '', limit: MOVED_MAX }
-  const list = accounts
-    ? (of: typeof slice) => listAddressPlaces(tx, chain, of, uncertain)
-    : (of: typeof slice) => listCoinPlaces(tx, chain, of)
-  const old = await list(slice)
-  const places = new Map(
-    [...(await list(moved)).places, ...old.places].map((place) => [place.subject, place]),
-  )
-  const strays = await findStrays(port, [...places.values()], view.tipHash)
-  const own = accounts ? await findOwnStrays(tx, port, past, uncertain, view.tipHash) : []
-  const gift = own.find(isGift)
-
-  const upTo = buriedHeight(view.tipHeight, uncertain)
-  return {
-    differences: [
-      ...differencesOf(holdings),
-      ...[...strays, ...own].filter((stray) => !isGift(stray)).map((stray) => strayDifference(chain, stray)),
-    ],
-    block: { height: view.tipHeight, hash: view.tipHash, sliceAfter: old.next ?? '' },
-    assets: ASSETS.filter((asset) => networkOf(asset) === networkOfChain(chain)),
-    next: upTo >= past.height + PAST_STEP ? await lengthen(tx, chain, past, upTo, bookedBefore) : null,
-    gift: gift && uncertain.length === 0 ? gift.foundAtoms - gift.expectedAtoms : null,
-  }
+  const bookedBefore = await findBookedBefore(db)
+  return atOneBlock(db, port, {
+    async read(tx, view) {
+      const proven = await findProvenBlock(tx, chain)
+      const past = by === 'no sums' ? NO_PAST : await readPastSums(tx, chain)
+      // A reorganisation may have moved everything above its fork.
+      const since = Math.min(proven?.height ?? -1, view.tipHeight) - 1
+      const recent = await sumShown(tx, chain, { above: past.height, upTo: Number.MAX_SAFE_INTEGER })
+      const moved = await readPage(tx, chain, {
+        aboveHeight: Math.max(since, 0),
+        after: '',
+        limit: MOVED_MAX,
+      })
+      const upTo = buriedHeight(view.tipHeight, moved.uncertain)
+      return {
+        holdings: await proveSums(tx, chain, past),
+        moved,
+        own: hasAccounts(chain) ? await readOwn(tx, chain, addSums(past.own, recent.own)) : null,
+        next: upTo >= past.height + PAST_STEP ? await lengthen(tx, chain, past, upTo, bookedBefore) : null,
+      }
+    },
+    async ask({ holdings, moved, own, next }, view): Promise<Comparison> {
+      const strays = await findPageStrays(port, moved, view, placer)
+      const ownStrays = own ? await findOwnStrays(port, own, view, placer) : []
+      const gift = ownStrays.find(isGift)
+      return {
+        differences: [
+          ...differencesOf(holdings),
+          ...[...strays, ...ownStrays]
+            .filter((stray) => !isGift(stray))
+            .map((stray) => strayDifference(chain, stray)),
+        ],
+        block: { height: view.tipHeight, hash: view.tipHash },
+        assets: ASSETS.filter((asset) => networkOf(asset) === networkOfChain(chain)),
+        next,
+        gift: gift && own?.uncertain.length === 0 ? gift.foundAtoms - gift.expectedAtoms : null,
+      }
+    },
+  })
 }
 
-async function findOwnStrays(
-  tx: Tx,
+/** Goes on with the walk over all old places where the last proof stopped. */
+async function proveOld(
+  gateway: Pick<Gateway, 'db' | 'log'>,
   port: ChainPort,
-  past: PastSums,
-  uncertain: readonly Placed[],
-  at: string,
-): Promise<Stray[]> {
+  placer: Placer,
+  after: string,
+): Promise<'unlike' | { readonly reason: string } | { readonly next: string | null }> {
+  const { db } = gateway
   const { chain } = port
-  const recent = await sumShown(tx, chain, { above: past.height, upTo: Number.MAX_SAFE_INTEGER })
-  return findStrays(port, [await ownPlace(tx, chain, addSums(past.own, recent.own), uncertain)], at)
+  const began = performance.now()
+  const walk = await walkPlaces(
+    db,
+    port,
+    placer,
+    readsPastBlocks(port)
+      ? {
+          after,
+          pageLimit: OLD_ADDRESSES_PER_PAGE,
+          goesOn: () => performance.now() - began < OLD_ADDRESSES_MS,
+        }
+      : { after, pageLimit: OLD_COINS, goesOn: (pages) => pages === 0 },
+  )
+  const slices = new Set(walk.strays.filter((stray) => !isGift(stray)).map(({ slice }) => slice))
+  const unlike: Difference[] = []
+  for (const slice of slices) {
+    const again = await findSliceStrays(db, port, slice, placer)
+    if ('reason' in again) return again
+    unlike.push(
+      ...again.strays.filter((stray) => !isGift(stray)).map((stray) => strayDifference(chain, stray)),
+    )
+  }
+  if (unlike.length > 0)
+    return (await areFrozen(db, chain, unlike)) ? 'unlike' : freezeUnlike(gateway, chain, unlike)
+  return walk.reason === null ? { next: walk.next } : { reason: walk.reason }
 }
 
-const buriedHeight = (tipHeight: number, uncertain: readonly Placed[]): number =>
+const buriedHeight = (tipHeight: number, uncertain: readonly UncertainTransaction[]): number =>
   uncertain.reduce(
     (height, { blockHeight }) => (blockHeight === null ? height : Math.min(height, blockHeight - 1)),
     tipHeight - BURIED_DEPTH,
@@ -166,21 +258,30 @@ async function lengthen(
   }
 }
 
-/** When the whole proof disagrees too, what differs is frozen, each coin with its first reasons. */
-async function proveWhole(
-  gateway: Pick<Gateway, 'db' | 'log'>,
-  port: ChainPort,
-  seen: readonly Difference[],
-): Promise<'proven' | 'unlike' | 'unproven'> {
-  const { db, log } = gateway
-  const { chain } = port
+async function areFrozen(
+  db: Database,
+  chain: ChainName,
+  differences: readonly Difference[],
+): Promise<boolean> {
   const frozen = await listFreezes(db)
-  const isFrozen = (asset: Asset) => frozen.some((each) => each.chain === chain && each.asset === asset)
-  if (seen.every(({ asset }) => isFrozen(asset))) return 'unlike'
-  const { differences, compared } = await reconcile(db, [port])
-  const unlike = differences.filter((difference) => difference.chain === chain)
-  // When the chain moved on meanwhile, its next block is compared anew.
-  if (unlike.length === 0) return compared.includes(chain) ? 'proven' : 'unproven'
+  return differences.every(({ asset }) => frozen.some((each) => each.chain === chain && each.asset === asset))
+}
+
+/** Freezes what differs, each coin with its first reasons. Where only a sum differs, its rows are looked for first. */
+async function freezeUnlike(
+  { db, log }: Pick<Gateway, 'db' | 'log'>,
+  chain: ChainName,
+  seen: readonly Difference[],
+): Promise<'unlike'> {
+  const rows = seen.every(({ subject }) => subject !== null)
+    ? []
+    : await inSnapshot(db, async (tx) => {
+        const found: Difference[] = []
+        for (const prove of PROOFS)
+          for (const difference of await prove(tx)) if (difference.chain === chain) found.push(difference)
+        return found
+      })
+  const unlike = [...rows, ...seen]
   for (const asset of new Set(unlike.map((difference) => difference.asset))) {
     const lines = unlike.filter((difference) => difference.asset === asset)
     const reason = lines.slice(0, 3).map(sayDifference).join('; ').slice(0, 1_000)
@@ -189,11 +290,11 @@ async function proveWhole(
       kind: 'books_disagree',
       accountId: null,
       subject: `${chain}:${asset}:${lines[0]?.foundAtoms}`,
-      message: `withdrawals of ${asset} on ${chain} are frozen: ${reason}; see \`npx beck reconcile\``,
+      message: `withdrawals of ${asset} on ${chain} are frozen: ${reason}; see \`beck reconcile\``,
     })
     log.error(
       { chain, asset, differences: lines.length, reason },
-      'books and chain disagree: withdrawals of this coin are frozen until `npx beck reconcile --unfreeze`',
+      'books and chain disagree: withdrawals of this coin are frozen until `beck reconcile --unfreeze`',
     )
   }
   return 'unlike'

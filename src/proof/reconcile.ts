@@ -4,31 +4,26 @@
  * coin and address by address. `prove-block.ts` proves after each block what that block changed.
  */
 import type { ChainPort } from '../chains/chain.ts'
-import { type ChainView, findChainView, listChainViews } from '../chains/chain-view.sql.ts'
+import { listChainViews } from '../chains/chain-view.sql.ts'
 import { type ChainName, hasAccounts } from '../core/assets.ts'
-import { OutsideFailure } from '../core/errors.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
 import { listFreezes, thaw } from '../ledger/freezes.sql.ts'
 import { sumGasLeft, sumUnswept, type Unswept } from '../treasury/sweeps.sql.ts'
+import { atOneBlock, inSnapshot } from './at-block.ts'
 import {
   type Difference,
   differencesOf,
-  findStrays,
   type HoldingProof,
   isGift,
-  listAddressPlaces,
-  listCoinPlaces,
   NO_PAST,
-  ownPlace,
-  type PlaceSlice,
-  placeUncertain,
   proveSums,
-  type Slice,
   type Stray,
   strayDifference,
 } from './compare-chain.ts'
 import { sumShown } from './holdings.sql.ts'
+import { createPlacer, findOwnStrays, type Placer, readOwn } from './places.ts'
 import { PROOFS } from './reconcile.sql.ts'
+import { walkPlaces } from './walk-places.ts'
 
 export type { Difference, HoldingProof } from './compare-chain.ts'
 
@@ -39,7 +34,7 @@ export interface Proof {
   readonly holdings: readonly HoldingProof[]
   /** Ether that the chain holds at an address and no block announced. */
   readonly gifts: readonly (Stray & { readonly chain: ChainName })[]
-  /** Chains that were asked and stood still meanwhile. */
+  /** Chains that were asked, place by place. */
   readonly compared: readonly ChainName[]
   /** Deposits that lie at their own addresses until they are worth the gas of a sweep. */
   readonly unswept: readonly (Unswept & { readonly chain: ChainName })[]
@@ -49,7 +44,7 @@ export interface Proof {
     readonly addresses: bigint
     readonly atoms: bigint
   }[]
-  /** Chains that could not be compared: their tip and our view of it did not hold still, or the node did not answer. */
+  /** Chains that could not be compared: the node did not answer, or did not stand where our view of it does. */
   readonly unproven: readonly { readonly chain: ChainName; readonly reason: string }[]
 }
 
@@ -60,7 +55,7 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
   const differences: Difference[] = []
   const holdings: HoldingProof[] = []
   await inSnapshot(db, async (tx) => {
-    for (const prove of PROOFS) differences.push(...(await prove(tx)))
+    for (const prove of PROOFS) for (const difference of await prove(tx)) differences.push(difference)
     for (const { chain } of await listChainViews(tx)) holdings.push(...(await proveSums(tx, chain, NO_PAST)))
   })
   differences.push(...differencesOf(holdings))
@@ -76,11 +71,12 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
       const gas = await sumGasLeft(db, chain)
       if (gas.atoms > 0n) gasLeft.push({ chain, ...gas })
     }
-    const strays = await atOneTip(db, port, (tx, view) => findAllStrays(tx, port, view))
-    if ('reason' in strays) unproven.push({ chain, reason: strays.reason })
+    const found = await findAllStrays(db, port)
+    if ('reason' in found) unproven.push({ chain, reason: found.reason })
     else {
       compared.push(chain)
-      for (const stray of strays.result) {
+      for (const { subject, asset, expectedAtoms, foundAtoms } of found.strays) {
+        const stray = { subject, asset, expectedAtoms, foundAtoms }
         if (isGift(stray)) gifts.push({ chain, ...stray })
         else differences.push(strayDifference(chain, stray))
       }
@@ -89,64 +85,32 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
   return { differences, holdings, gifts, compared, unswept, gasLeft, unproven }
 }
 
-/** Everything the reads of `work` see is of one moment. */
-const inSnapshot = <Result>(db: Database | Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> =>
-  'inTransaction' in db
-    ? work(db)
-    : db.transaction(async (tx) => {
-        await tx.query('set transaction isolation level repeatable read, read only')
-        return work(tx)
-      })
+const PLACES_PER_PAGE = 4_000
 
-const TRIES_MAX = 5
-
-/** The chain and our view of it are compared at one block: before and after, the node stands where our snapshot does. */
-export async function atOneTip<Result>(
+/** Every coin, or the hot wallet and every address, page by page. */
+async function findAllStrays(
   db: Database | Tx,
   port: ChainPort,
-  compare: (tx: Tx, view: ChainView) => Promise<Result>,
-): Promise<{ result: Result } | { reason: string }> {
-  try {
-    for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
-      const compared = await inSnapshot(db, async (tx) => {
-        const view = await findChainView(tx, port.chain)
-        const isThere = async () => (await port.tip()).hash === view?.tipHash
-        if (!view || !(await isThere())) return null
-        const result = await compare(tx, view)
-        return (await isThere()) ? { result } : null
-      })
-      if (compared) return compared
-    }
-    return { reason: 'its tip moved while it was compared, or Beck is behind it; try again' }
-  } catch (error) {
-    if (error instanceof OutsideFailure) return { reason: error.message }
-    throw error
-  }
+): Promise<{ readonly strays: readonly Stray[] } | { readonly reason: string }> {
+  const placer = createPlacer(db, port)
+  const own = hasAccounts(port.chain) ? await findAllOwnStrays(db, port, placer) : { result: [] }
+  if ('reason' in own) return own
+  const { strays, reason } = await walkPlaces(db, port, placer, {
+    after: '',
+    pageLimit: PLACES_PER_PAGE,
+    goesOn: () => true,
+  })
+  return reason === null ? { strays: [...own.result, ...strays] } : { reason }
 }
 
-const PLACES_PER_PAGE = 2_000
-
-/** Every coin, or every address, page by page. */
-async function findAllStrays(tx: Tx, port: ChainPort, view: ChainView): Promise<Stray[]> {
-  const { chain } = port
-  const accounts = hasAccounts(chain)
-  const uncertain = accounts ? await placeUncertain(tx, port, view.tipHeight) : []
-  const strays: Stray[] = []
-  if (accounts) {
-    const { own } = await sumShown(tx, chain, { above: -1, upTo: Number.MAX_SAFE_INTEGER })
-    strays.push(...(await findStrays(port, [await ownPlace(tx, chain, own, uncertain)], view.tipHash)))
-  }
-  let after: string | null = ''
-  while (after !== null) {
-    const slice: Slice = { aboveHeight: -1, after, limit: PLACES_PER_PAGE }
-    const page: PlaceSlice = accounts
-      ? await listAddressPlaces(tx, chain, slice, uncertain)
-      : await listCoinPlaces(tx, chain, slice)
-    strays.push(...(await findStrays(port, page.places, view.tipHash)))
-    after = page.next
-  }
-  return strays
-}
+const findAllOwnStrays = (db: Database | Tx, port: ChainPort, placer: Placer) =>
+  atOneBlock(db, port, {
+    async read(tx) {
+      const { own } = await sumShown(tx, port.chain, { above: -1, upTo: Number.MAX_SAFE_INTEGER })
+      return readOwn(tx, port.chain, own)
+    },
+    ask: (own, view) => findOwnStrays(port, own, view, placer),
+  })
 
 /**
  * Lifts the freezes of coins whose books agree with their chain again. Only the operator's command does this.

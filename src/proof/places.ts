@@ -1,0 +1,226 @@
+/**
+ * Places where coins of ours lie: outputs that nothing spends, deposit addresses, the hot wallet. They are read from the
+ * database page by page, each page at a block of its own, so that any number of them is proven while the chain goes on.
+ */
+import type { ChainPort, TokensMoved } from '../chains/chain.ts'
+import type { ChainView } from '../chains/chain-view.sql.ts'
+import { type Asset, type ChainName, hasAccounts, nativeAsset } from '../core/assets.ts'
+import type { Database, Queryable, Tx } from '../db/database.ts'
+import { findStrays, type Place, type Stray } from './compare-chain.ts'
+import {
+  findAddresses,
+  listFundedAddresses,
+  listOwnAddresses,
+  listUncertain,
+  listUnspent,
+  type Sums,
+  sumAddresses,
+  type UncertainTransaction,
+} from './holdings.sql.ts'
+
+/** Which coins or addresses to ask the chain about. */
+export interface Slice {
+  readonly aboveHeight: number
+  /** Only places behind this one, in their order. */
+  readonly after: string
+  /** Only addresses up to this one; without it as many as the limit takes. */
+  readonly upTo?: string
+  readonly limit: number
+}
+
+/** Places of one slice; `next` is where a following slice begins. */
+export interface PlacePage {
+  readonly places: readonly Place[]
+  readonly next: string | null
+  /** Transactions that only the chain can place: they are in no place's sum yet. */
+  readonly uncertain: readonly UncertainTransaction[]
+}
+
+export const readPage = (tx: Queryable, chain: ChainName, slice: Slice): Promise<PlacePage> =>
+  hasAccounts(chain) ? readAddresses(tx, chain, slice) : readCoins(tx, chain, slice)
+
+async function readCoins(tx: Queryable, chain: ChainName, slice: Slice): Promise<PlacePage> {
+  const asset = nativeAsset(chain)
+  const coins = await listUnspent(tx, chain, slice)
+  const last = coins.at(-1)
+  return {
+    places: coins.map(({ txid, index, atoms }) => ({
+      subject: `coin ${txid}:${index}`,
+      query: { outpoints: [{ txid, index }], addresses: [] },
+      atoms: new Map([[asset, atoms]]),
+    })),
+    next: last && coins.length === slice.limit ? `${last.txid}:${last.index}` : null,
+    uncertain: [],
+  }
+}
+
+async function readAddresses(tx: Queryable, chain: ChainName, slice: Slice): Promise<PlacePage> {
+  const addresses = await listFundedAddresses(tx, chain, slice)
+  const uncertain = await listUncertain(tx, chain)
+  const held = new Map<string, Sums>(addresses.map((address) => [address, new Map()]))
+  const aside = uncertain.map(({ txid }) => txid)
+  for (const { address, asset, atoms } of await sumAddresses(tx, chain, addresses, aside))
+    held.get(address)?.set(asset, atoms)
+  const last = addresses.at(-1)
+  return {
+    places: [...held].map(([address, atoms]) => ({
+      subject: `address ${address}`,
+      query: { outpoints: [], addresses: [address] },
+      atoms,
+    })),
+    next: last && addresses.length === slice.limit ? last : null,
+    uncertain,
+  }
+}
+
+/** Asks the chain about a page as it was at our tip. */
+export async function findPageStrays(
+  port: ChainPort,
+  page: PlacePage,
+  view: ChainView,
+  placer: Placer,
+): Promise<Stray[]> {
+  const placed = await placer(page.uncertain, view)
+  return findStrays(
+    port,
+    page.places.map((place) => withPlaced(place, placed)),
+    view.tipHash,
+  )
+}
+
+function withPlaced(place: Place, placed: readonly Placed[]): Place {
+  const [address] = place.query.addresses
+  const atoms: Sums = new Map(place.atoms)
+  const add = (asset: Asset, amount: bigint) => atoms.set(asset, (atoms.get(asset) ?? 0n) + amount)
+  for (const { sender, asset, valueAtoms, now } of placed) {
+    if (!now) continue
+    if (sender === address) {
+      add(asset, now.reverted ? 0n : -valueAtoms)
+      add('ETH', -now.feeAtoms)
+    }
+    for (const swept of now.swept) if (swept.address === address) add(swept.asset, -swept.atoms)
+  }
+  return { ...place, atoms }
+}
+
+/** Our transactions that only the chain can place, with where it has them now. */
+type Placed = UncertainTransaction & {
+  readonly now: { reverted: boolean; feeAtoms: bigint; swept: readonly SweptFrom[] } | null
+}
+
+/** Tokens of an address of ours that a batch brought to the hot wallet. */
+interface SweptFrom {
+  readonly address: string
+  readonly asset: Asset
+  readonly atoms: bigint
+}
+
+/** Asks the chain where transactions are; what it shows above our tip does not count yet. */
+export type Placer = (uncertain: readonly UncertainTransaction[], view: ChainView) => Promise<Placed[]>
+
+const ASKED_AT_ONCE = 32
+
+/** Each transaction is asked about once a block, however many pages it may concern. */
+export function createPlacer(db: Database | Tx, port: ChainPort): Placer {
+  let tipHash = ''
+  let known = new Map<string, Promise<Placed['now']>>()
+  return async (uncertain, view) => {
+    if (view.tipHash !== tipHash) {
+      tipHash = view.tipHash
+      known = new Map()
+    }
+    const of = known
+    const placed: Placed[] = []
+    for (let start = 0; start < uncertain.length; start += ASKED_AT_ONCE)
+      placed.push(
+        ...(await Promise.all(
+          uncertain.slice(start, start + ASKED_AT_ONCE).map(async (transaction): Promise<Placed> => {
+            const now = of.get(transaction.txid) ?? findPlace(db, port, transaction, view.tipHeight)
+            of.set(transaction.txid, now)
+            return { ...transaction, now: await now }
+          }),
+        )),
+      )
+    return placed
+  }
+}
+
+async function findPlace(
+  db: Queryable,
+  port: ChainPort,
+  transaction: UncertainTransaction,
+  tipHeight: number,
+): Promise<Placed['now']> {
+  const found = await port.findTransaction(transaction.txid)
+  if (!found?.block || found.block.height > tipHeight) return null
+  return {
+    reverted: found.reverted ?? false,
+    feeAtoms: found.feeAtoms ?? transaction.feeAtoms,
+    swept: await sweptBy(db, port.chain, transaction, found.tokensMoved ?? []),
+  }
+}
+
+/** What a transaction moves from its own sender is its value, and counted as such. */
+async function sweptBy(
+  db: Queryable,
+  chain: ChainName,
+  { sender }: UncertainTransaction,
+  moved: readonly TokensMoved[],
+): Promise<SweptFrom[]> {
+  const addresses = await findAddresses(
+    db,
+    chain,
+    moved.map(({ from }) => from),
+  )
+  return moved.flatMap(({ asset, atoms }, position) => {
+    const address = addresses[position]
+    return address && address !== sender ? [{ address, asset, atoms }] : []
+  })
+}
+
+/** The hot wallet, with what retired ones still hold. */
+export interface OwnPage {
+  /** What our rows say it holds. */
+  readonly own: Sums
+  readonly addresses: readonly string[]
+  readonly uncertain: readonly UncertainTransaction[]
+}
+
+export const readOwn = async (tx: Queryable, chain: ChainName, own: Sums): Promise<OwnPage> => ({
+  own,
+  addresses: await listOwnAddresses(tx, chain),
+  uncertain: await listUncertain(tx, chain),
+})
+
+/** Asks the chain about the hot wallet as it was at our tip. */
+export async function findOwnStrays(
+  port: ChainPort,
+  { own, addresses, uncertain }: OwnPage,
+  view: ChainView,
+  placer: Placer,
+): Promise<Stray[]> {
+  const atoms: Sums = new Map(own)
+  const add = (asset: Asset, amount: bigint) => atoms.set(asset, (atoms.get(asset) ?? 0n) + amount)
+  for (const { isOwn, asset, valueAtoms, feeAtoms, blockHeight, reverted, swept, now } of await placer(
+    uncertain,
+    view,
+  )) {
+    const move = (sign: bigint, failed: boolean, fee: bigint) => {
+      add(asset, failed ? 0n : isOwn ? -sign * valueAtoms : sign * valueAtoms)
+      if (isOwn) add('ETH', -sign * fee)
+    }
+    if (blockHeight !== null) {
+      move(-1n, reverted, feeAtoms)
+      for (const moved of swept) add(moved.asset, -moved.atoms)
+    }
+    if (now) {
+      move(1n, now.reverted, now.feeAtoms)
+      for (const moved of now.swept) add(moved.asset, moved.atoms)
+    }
+  }
+  return findStrays(
+    port,
+    [{ subject: 'the hot wallet', query: { outpoints: [], addresses }, atoms }],
+    view.tipHash,
+  )
+}
