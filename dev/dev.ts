@@ -2,7 +2,7 @@
  * `npm run dev`: Beck for whoever changes it. The database stays up, the server starts again when a source changes, and a
  * shop with a month behind it is there from the first time on. What it keeps is in data-dev; delete the folder to begin anew.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { SCOPES } from '../src/accounts/api-key.ts'
 import { createApiKey } from '../src/accounts/api-keys.sql.ts'
@@ -51,9 +51,10 @@ const server = spawn(
   },
 )
 say(`the shop's key: ${place.key} (kept in data-dev/dev.json)`)
+let seed: ChildProcess | undefined
 if (isNew) {
   say('a month of payments is being made; this takes a minute, and you can work meanwhile')
-  spawn(process.execPath, ['dev/seed.ts'], { stdio: 'inherit' })
+  seed = spawn(process.execPath, ['dev/seed.ts'], { stdio: 'inherit' })
 }
 
 let ending = false
@@ -64,6 +65,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   })
 server.on('exit', async () => {
   builder.kill()
+  seed?.kill()
   await cluster.stop()
   process.exit(0)
 })
