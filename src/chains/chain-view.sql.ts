@@ -27,6 +27,8 @@ export interface ChainView {
   readonly tipTime: Date
   /** When the last complete look began; null before the first. */
   readonly viewedAt: Date | null
+  /** How long ago that was, by the database's clock: those who poll and those who ask may be on machines that differ. */
+  readonly viewAgeMs: number | null
   /** Why the watcher stopped until the operator looks; null while it goes on. */
   readonly haltedReason: string | null
   /** Since when the leader's node shows less of the same chain than was followed; null while it does not. */
@@ -40,11 +42,13 @@ interface ChainRow {
   tip_hash: string
   tip_time: Date
   viewed_at: Date | null
+  view_age_ms: number | null
   halted_reason: string | null
   shorter_since: Date | null
 }
 
-const COLUMNS = 'chain, identity, tip_height, tip_hash, tip_time, viewed_at, halted_reason, shorter_since'
+const COLUMNS = `chain, identity, tip_height, tip_hash, tip_time, viewed_at, halted_reason, shorter_since,
+  greatest(0, extract(epoch from clock_timestamp() - viewed_at) * 1000)::float8 as view_age_ms`
 
 /** Another watcher leads now: what this one read is not to be written. */
 export class StaleLease extends OutsideFailure {
@@ -218,6 +222,7 @@ const fromRow = (row: ChainRow): ChainView => ({
   tipHash: row.tip_hash,
   tipTime: row.tip_time,
   viewedAt: row.viewed_at,
+  viewAgeMs: row.viewed_at && row.view_age_ms,
   haltedReason: row.halted_reason,
   shorterSince: row.shorter_since,
 })

@@ -111,10 +111,10 @@ export interface ChainPort {
   /**
    * Where a transaction is now; null when neither a block nor the mempool holds it.
    *
-   * @param sinceHeight - A height below which no block can hold it: the node's tip when it was first sent. Bitcoin and
-   *   Litecoin nodes without a transaction index need it to find a transaction whose outputs are all spent.
+   * @param seenAtHeight - Where the watcher saw it, if it did. A Bitcoin or Litecoin node without a transaction index shows
+   *   a transaction whose outputs are all spent by its block alone: that one block is read, and no other.
    */
-  findTransaction(txid: string, sinceHeight?: number): Promise<FoundTransaction | null>
+  findTransaction(txid: string, seenAtHeight?: number): Promise<FoundTransaction | null>
   /**
    * What the chain holds at addresses now (confirmed state), per asset: the proof of the books reads this.
    *

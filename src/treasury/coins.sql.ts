@@ -3,7 +3,7 @@
  * it is and what spent it. The watcher writes what blocks show; the signer reserves what it spends.
  */
 import type { ChainName } from '../core/assets.ts'
-import type { Tx } from '../db/database.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 
 /** A block as far as coins go; `Block` of the chain port fits. */
 export interface CoinBlock {
@@ -98,6 +98,24 @@ export async function forgetCoins(tx: Tx, chain: ChainName, aboveHeight: number)
     'update coins set spent_by = null, spent_height = null where chain = $1 and spent_height > $2',
     [chain, aboveHeight],
   )
+}
+
+/**
+ * In which blocks the watcher saw transactions of ours, by their ids: what the gateway signs on a chain with outputs spends
+ * coins of its own, and most of it pays change.
+ */
+export async function listSpendHeights(
+  db: Queryable,
+  chain: ChainName,
+  txids: readonly string[],
+): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ txid: string; height: bigint }>(
+    `select spent_by as txid, spent_height as height from coins where chain = $1 and spent_by = any($2)
+     union
+     select txid, block_height from coins where chain = $1 and txid = any($2) and block_height is not null`,
+    [chain, txids],
+  )
+  return new Map(rows.map(({ txid, height }) => [txid, Number(height)]))
 }
 
 /** Coins that a search of the chain found and no block showed here. @returns How many were not known. */

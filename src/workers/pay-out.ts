@@ -1,4 +1,7 @@
-/** One payer a chain: sends what the signer signed, follows it to its end, keeps the signer's view of the chain fresh. */
+/**
+ * One payer a chain: sends what the signer signed and keeps its view of the chain fresh; beside that it follows what was sent
+ * to its end, so that a slow search for one transaction holds no other up.
+ */
 import type { ChainPort } from '../chains/chain.ts'
 import { networkOfChain } from '../core/assets.ts'
 import { withoutCredentials } from '../core/errors.ts'
@@ -22,12 +25,34 @@ const LOOK_AGAIN_MS = 10 * SECOND_MS
 
 export function startPayer(gateway: Gateway, port: ChainPort, options: { idleMs?: number } = {}): Loop {
   const seen: ChainMemory = { rates: null, ratesAtMs: 0, tipHash: '', lookedAtMs: 0 }
-  return startLoop({
-    name: `pay-out ${port.chain}`,
-    idleMs: options.idleMs ?? 500,
+  const idleMs = options.idleMs ?? 500
+  const follows = startLoop({
+    name: `follow payouts ${port.chain}`,
+    idleMs,
     log: gateway.log,
-    turn: () => payTurn(gateway, port, seen),
+    turn: () => followTurn(gateway, port, seen),
   })
+  const sends = startLoop({
+    name: `pay-out ${port.chain}`,
+    idleMs,
+    log: gateway.log,
+    async turn() {
+      if ((await sendTurn(gateway, port, seen)) > 0) {
+        seen.tipHash = ''
+        follows.wake()
+      }
+      return false
+    },
+  })
+  return {
+    wake() {
+      sends.wake()
+      follows.wake()
+    },
+    async stop() {
+      await Promise.all([sends.stop(), follows.stop()])
+    },
+  }
 }
 
 interface ChainMemory {
@@ -37,15 +62,24 @@ interface ChainMemory {
   lookedAtMs: number
 }
 
-async function payTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<boolean> {
+/** Sending waits for nobody who looks where earlier transactions are. @returns How many were sent. */
+async function sendTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<number> {
   await failRefused(gateway)
-  const rates = await ratesNow(gateway, port, seen)
-  const sent = await broadcastSigned(gateway, port)
+  await ratesNow(gateway, port, seen)
+  return broadcastSigned(gateway, port)
+}
+
+async function followTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<boolean> {
   const tip = await port.tip()
-  const isNews = tip.hash !== seen.tipHash || sent > 0
-  if (!isNews && Date.now() - seen.lookedAtMs < LOOK_AGAIN_MS) return false
-  await payLook(gateway, port, rates)
+  if (tip.hash === seen.tipHash && Date.now() - seen.lookedAtMs < LOOK_AGAIN_MS) return false
+  // Before the look: what is sent meanwhile asks for another one.
   seen.tipHash = tip.hash
+  try {
+    await payLook(gateway, port, await ratesNow(gateway, port, seen))
+  } catch (error) {
+    seen.tipHash = ''
+    throw error
+  }
   seen.lookedAtMs = Date.now()
   return false
 }

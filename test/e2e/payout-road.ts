@@ -133,7 +133,11 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
     },
     async paid(txid, address) {
       const script = await scriptOf(node, forNode(address))
-      const found = await port.findTransaction(txid, 0)
+      const { rows } = await gateway.db.query<{ height: bigint }>(
+        'select spent_height as height from coins where spent_by = $1',
+        [txid],
+      )
+      const found = await port.findTransaction(txid, Number(rows[0]?.height ?? 0))
       assert.ok(found?.block, `${txid} is in no block`)
       const { transactions } = await port.readBlock(found.block.hash)
       return (transactions.find(({ key }) => key === txid)?.outputs ?? [])

@@ -108,7 +108,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
     },
 
     broadcast: (rawTransaction) => broadcast(rpc, rawTransaction),
-    findTransaction: (txid, sinceHeight) => findTransaction(rpc, txid, sinceHeight),
+    findTransaction: (txid, seenAtHeight) => findTransaction(rpc, txid, seenAtHeight),
     feeRates: () => feeRates(rpc),
     concerns: () => concernsOf(rpc),
     findFunds: (lookups) => scanUnspent(rpc, asset, lookups),
@@ -212,7 +212,7 @@ async function broadcast(rpc: RpcClient, rawTransaction: string): Promise<Broadc
 async function findTransaction(
   rpc: RpcClient,
   txid: string,
-  sinceHeight: number | undefined,
+  seenAtHeight: number | undefined,
 ): Promise<FoundTransaction | null> {
   const [waiting, indexed] = await rpc.batch([
     { method: 'getmempoolentry', params: [txid] },
@@ -232,7 +232,7 @@ async function findTransaction(
   }
   const holder = await blockOfUnspent(rpc, txid)
   if (holder) return { block: holder }
-  const found = sinceHeight === undefined ? null : await searchBlocks(rpc, txid, sinceHeight)
+  const found = seenAtHeight === undefined ? null : await blockAtHolding(rpc, txid, seenAtHeight)
   return found && { block: found }
 }
 
@@ -258,14 +258,12 @@ async function blockOfUnspent(rpc: RpcClient, txid: string): Promise<BlockRef | 
   return { height, hash }
 }
 
-async function searchBlocks(rpc: RpcClient, txid: string, sinceHeight: number): Promise<BlockRef | null> {
-  for (let height = sinceHeight; ; height++) {
-    const hash = await blockHash(rpc, height)
-    if (hash === null) return null
-    const block = await rpc.call('getblock', [hash, 1], { timeoutMs: BLOCK_TIMEOUT_MS })
-    const txids = field(block, 'tx')
-    if (Array.isArray(txids) && txids.includes(txid)) return { height, hash }
-  }
+/** The block at a height, if it holds the transaction. */
+async function blockAtHolding(rpc: RpcClient, txid: string, height: number): Promise<BlockRef | null> {
+  const hash = await blockHash(rpc, height)
+  if (hash === null) return null
+  const txids = field(await rpc.call('getblock', [hash, 1], { timeoutMs: BLOCK_TIMEOUT_MS }), 'tx')
+  return Array.isArray(txids) && txids.includes(txid) ? { height, hash } : null
 }
 
 async function unspentAtoms(rpc: RpcClient, outpoints: readonly Outpoint[]): Promise<bigint> {

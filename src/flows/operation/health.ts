@@ -61,7 +61,7 @@ async function chainHealth(db: Queryable, expected: readonly ChainName[]): Promi
   const now = Date.now()
   return CHAINS.filter((chain) => expected.includes(chain) || views.has(chain)).map((chain) => {
     const view = views.get(chain)
-    const viewAgeMs = view?.viewedAt ? Math.max(0, now - view.viewedAt.getTime()) : null
+    const viewAgeMs = view?.viewAgeMs ?? null
     const problem = problemOf(chain, expected, view?.haltedReason ?? null, viewAgeMs)
     return {
       chain,

@@ -176,7 +176,7 @@ export async function requireChainInSight(
       ? 'no node is connected for it'
       : view.haltedReason !== null
         ? 'its chain is halted until the operator looks at it'
-        : view.viewedAt === null || Date.now() - view.viewedAt.getTime() > VIEW_AGE_MS_MAX
+        : view.viewAgeMs === null || view.viewAgeMs > VIEW_AGE_MS_MAX
           ? 'its node is down, behind or out of reach'
           : null
   if (reason) {

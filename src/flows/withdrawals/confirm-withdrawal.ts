@@ -16,6 +16,7 @@ import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { GATEWAY } from '../../ledger/journal.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { findPayment, markDecisionDue } from '../../payments/payments.sql.ts'
+import { listSpendHeights } from '../../treasury/coins.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
 import { releaseAddedCoins } from '../../treasury/impossible.sql.ts'
 import { forgetReceiptsOf } from '../../treasury/receipts.sql.ts'
@@ -55,9 +56,16 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
   let settled = 0
   const failures: unknown[] = []
   while (underWay.length > 0) {
+    const seenAt = hasAccounts(chain)
+      ? new Map<string, number>()
+      : await listSpendHeights(
+          gateway.db,
+          chain,
+          underWay.map(({ txid }) => txid),
+        )
     for (const transaction of underWay) {
       try {
-        if (await follow(gateway, port, transaction, tip.height)) settled += 1
+        if (await follow(gateway, port, transaction, tip.height, seenAt.get(transaction.txid))) settled += 1
       } catch (error) {
         if (error instanceof InvariantBroken)
           await raiseUnsettled(
@@ -92,8 +100,9 @@ async function follow(
   port: ChainPort,
   transaction: SignedTransaction,
   tipHeight: number,
+  seenAtHeight: number | undefined,
 ): Promise<boolean> {
-  const found = await port.findTransaction(transaction.txid, transaction.sinceHeight ?? undefined)
+  const found = await port.findTransaction(transaction.txid, seenAtHeight)
   await followTo(gateway, transaction, found)
   const depth = found?.block ? tipHeight - found.block.height + 1 : 0
   if (!found?.block || depth < confirmationsOf(gateway.settings, transaction.asset)) return false

@@ -17,8 +17,16 @@ const patch = (tables: Tables, chain: string, change: Partial<ChainRow>): ChainR
   return row
 }
 
+const viewOf = (tables: Tables, row: ChainRow): real.ChainView => ({
+  ...row,
+  viewAgeMs: row.viewedAt && Math.max(0, tables.nowMs() - row.viewedAt.getTime()),
+})
+
 export const findChainView: typeof real.findChainView = (db, chain) =>
-  run(db, (tables) => tables.chains.get(chain) ?? null)
+  run(db, (tables) => {
+    const row = tables.chains.get(chain)
+    return row ? viewOf(tables, row) : null
+  })
 
 export const openChainView: typeof real.openChainView = (tx, chain, first, below) =>
   run(tx, (tables) => {
@@ -61,7 +69,7 @@ export const releaseLease: typeof real.releaseLease = (db, lease) =>
 export const fence: typeof real.fence = (tx, lease) =>
   run(tx, (tables) => {
     if (existing(tables.chains, lease.chain).epoch !== lease.epoch) throw new StaleLease(lease)
-    return patch(tables, lease.chain, { leaseUntil: new Date(tables.nowMs() + LEASE_MS) })
+    return viewOf(tables, patch(tables, lease.chain, { leaseUntil: new Date(tables.nowMs() + LEASE_MS) }))
   })
 
 export const advanceTip: typeof real.advanceTip = (tx, chain, block) =>

@@ -51,3 +51,14 @@ export const forgetCoins: typeof real.forgetCoins = (tx, _chain, aboveHeight) =>
       })
     }
   })
+
+export const listSpendHeights: typeof real.listSpendHeights = (db, _chain, txids) =>
+  run(db, (tables) => {
+    const heights = new Map<string, number>()
+    for (const { txid, blockHeight, spentBy, spentHeight } of tables.coins.values()) {
+      if (spentBy !== null && spentHeight !== null && txids.includes(spentBy))
+        heights.set(spentBy, spentHeight)
+      if (blockHeight !== null && txids.includes(txid)) heights.set(txid, blockHeight)
+    }
+    return heights
+  })
