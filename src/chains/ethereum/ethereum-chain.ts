@@ -8,7 +8,8 @@ import { MINUTE_MS } from '../../core/time.ts'
 import { type Block, type ChainPort, WrongChain } from '../chain.ts'
 import { balanceCalls, readBalances } from './balances.ts'
 import { broadcastRaw } from './broadcast.ts'
-import { type ContractCredit, clearSource, creditFromContracts, creditTransaction } from './contract-ether.ts'
+import { clearSource, creditTransaction } from './contract-ether.ts'
+import { createCreditReader } from './credit-reader.ts'
 import { findNonceUse } from './nonce-use.ts'
 import { createReceiptReader } from './receipts.ts'
 import { createRpc, httpCarrier, type RpcAnswer, readNodeUrl, resultOf } from './rpc.ts'
@@ -24,7 +25,6 @@ import {
   toLookup,
 } from './transactions.ts'
 import {
-  type Hex,
   hex,
   list,
   quantity,
@@ -56,23 +56,11 @@ const KNOWN_CHAINS: Readonly<Record<Exclude<EthereumNetwork, 'dev'>, string>> = 
   sepolia: identityOf(11_155_111n, '0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9'),
 }
 
-interface Balances {
-  readonly blockHash: string
-  readonly weiOf: ReadonlyMap<Hex, bigint>
-}
-
 /** Public networks make a block every 12 seconds; 15 missed in a row do not happen while the chain goes on. */
 const HEAD_AGE_MS_MAX = 3 * MINUTE_MS
 
-const NO_BALANCES: ReadonlyMap<Hex, bigint> = new Map()
-
 /** Where a node has no eth_maxPriorityFeePerGas, which is not in the standard. */
 const DEFAULT_PRIORITY_FEE_WEI = 1_000_000_000n
-
-/** A full node keeps the state of the last 128 blocks; within half of that, missing state is a passing trouble. */
-const STATE_DEPTH_BLOCKS = 64
-const STATE_GONE =
-  /missing trie node|pruned|no state found|state .*(not available|unavailable|missing)|state is not|historical state|old data|distance to target block|BlockOutOfRange/i
 
 export function createEthereumChain(options: EthereumChainOptions): ChainPort {
   const { log, network } = options
@@ -88,8 +76,7 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
   ])
   const readReceipts = createReceiptReader(rpc, log)
   const trace = createTracing(rpc, log)
-  // What the watched addresses held after the block read last is what they held before the next one.
-  let lastBalances: Balances = { blockHash: '', weiOf: NO_BALANCES }
+  const readCredits = createCreditReader(rpc, log)
 
   return {
     chain: 'ethereum',
@@ -137,12 +124,12 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
       // The genesis block has no state before it.
       if (accounts.length === 0 || block.height === 0) return read
       const watched = [...new Set(accounts.map((account) => hex(account, 'address', 20)))]
-      const credits = await readCredits(block, executed, watched)
-      if (credits === null) return { ...read, missedAccounts: accounts }
-      if (credits.length === 0) return read
+      const { credits, missed } = await readCredits(block, executed, watched)
+      const compared = missed.length > 0 ? { ...read, missedAccounts: missed } : read
+      if (credits.length === 0) return compared
       const traced = (await trace(block)) ?? []
       return {
-        ...read,
+        ...compared,
         transactions: transactions.concat(
           credits.map((credit) => creditTransaction(block, credit, clearSource(credit, traced))),
         ),
@@ -283,48 +270,6 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
     const block = readWireBlock(found)
     return { block, executed: joinReceipts(block, await readReceipts.read(block, receipts)) }
   }
-
-  /** Null when the node has the state of the block or of its parent no longer. */
-  async function readCredits(
-    block: WireBlock,
-    executed: readonly ExecutedTransaction[],
-    accounts: readonly Hex[],
-  ): Promise<ContractCredit[] | null> {
-    const known = lastBalances.blockHash === block.parentHash ? lastBalances.weiOf : NO_BALANCES
-    const unknown = accounts.filter((account) => !known.has(account))
-    const before = balanceCalls(unknown, [], { blockHash: block.parentHash })
-    const after = balanceCalls(accounts, [], { blockHash: block.hash })
-    const answers = await rpc.ask([...before, ...after])
-    const failed = answers.find((answer) => 'error' in answer)
-    if (failed && 'error' in failed && (await isStateGone(block, accounts, failed.error.message))) {
-      log.warn(
-        { chain: 'ethereum', height: block.height, accounts: accounts.length },
-        'the node has the state of a block no longer: ether that contracts sent in it shows only in later balances',
-      )
-      return null
-    }
-    const was = new Map([...known, ...pairUp(unknown, answers.slice(0, before.length))])
-    const is = pairUp(accounts, answers.slice(before.length))
-    lastBalances = { blockHash: block.hash, weiOf: is }
-    return accounts.flatMap((account): ContractCredit[] => {
-      const atoms = creditFromContracts(account, was.get(account) ?? 0n, is.get(account) ?? 0n, executed)
-      return atoms > 0n ? [{ account, atoms }] : []
-    })
-  }
-
-  /**
-   * Clients word it in many ways. Where the words are unknown, the state is gone when the block is deep and the same
-   * question about the latest block is answered.
-   */
-  async function isStateGone(block: WireBlock, accounts: readonly string[], message: string) {
-    if (STATE_GONE.test(message)) return true
-    const [latest, sample] = await rpc.ask([
-      { method: 'eth_getBlockByNumber', params: ['latest', false] },
-      ...balanceCalls(accounts.slice(0, 1), [], 'latest'),
-    ])
-    const { height } = readBlockRef(resultOf(latest, 'eth_getBlockByNumber'))
-    return sample !== undefined && 'result' in sample && height - block.height >= STATE_DEPTH_BLOCKS
-  }
 }
 
 /**
@@ -338,11 +283,6 @@ function requireRecent(block: unknown, name: string): void {
     `${name} shows a last block that is ${Math.round(ageMs / MINUTE_MS)} minutes old; does its consensus client run?`,
     { retryable: true },
   )
-}
-
-function pairUp(accounts: readonly Hex[], answers: readonly RpcAnswer[]): Map<Hex, bigint> {
-  const balances = readBalances(answers, accounts.length, 0)
-  return new Map(accounts.map((account, position) => [account, balances[position]?.[0] ?? 0n]))
 }
 
 function identityOf(chainId: bigint, genesisHash: string): string {

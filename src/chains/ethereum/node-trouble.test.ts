@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { after, describe, it } from 'node:test'
 import { privateKeyToAccount } from 'viem/accounts'
 import { startAnvil } from '../../../test/anvil.ts'
+import { startNodeProxy } from '../../../test/node-proxy.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
 import { createEthereumChain, type EthereumChainOptions } from './ethereum-chain.ts'
@@ -268,6 +269,27 @@ describe('an Ethereum node in trouble', () => {
     const { hash } = await open().tip()
     const block = await open({ rpcUrl: url }).readBlock(hash, { accounts: [buyer] })
     assert.equal(block.transactions.at(-1)?.hash, paying)
+  })
+
+  it('that is too slow for thousands of watched addresses leaves out the oldest, not the block', async () => {
+    const { rpcUrl, delayAnswersTo } = await startNodeProxy(anvil.url)
+    const payer = await anvil.deploy('Payer')
+    const watched = Array.from({ length: 9_000 }, address)
+    const [newest = '', oldest = ''] = [watched[0], watched.at(-1)]
+    await anvil.call(payer, 'payAll', [[newest, oldest]], { value: 10n })
+    await anvil.mine()
+    const chain = open({ rpcUrl })
+    const { hash } = await chain.tip()
+    delayAnswersTo('eth_call', 2_500)
+    const block = await chain.readBlock(hash, { accounts: watched })
+    assert.ok(block.transactions.some(({ key }) => key === `internal:${hash}:${newest}`))
+    assert.ok(block.missedAccounts?.includes(oldest))
+    assert.ok(!block.missedAccounts?.includes(newest))
+    // What was read of the block is not asked for again, so that the rest has its turn.
+    delayAnswersTo('eth_call', 0)
+    const again = await chain.readBlock(hash, { accounts: watched })
+    assert.equal(again.missedAccounts, undefined)
+    assert.equal(again.transactions.filter(({ key }) => key.startsWith('internal:')).length, 2)
   })
 
   it('that has the state of an old block no longer says whom it missed, and what they hold now', async () => {

@@ -185,15 +185,15 @@ export async function listOwnTransactions(
 }
 
 /**
- * Addresses whose ether is compared in every block: those issued within 30 days and a window's time, whatever coin they
- * were issued for, and the hot wallet, which exchanges and multisignature wallets fill by contracts. What contracts send
- * to older ones is found by the daily check.
+ * Addresses whose ether is compared in every block: the hot wallet, which exchanges and multisignature wallets fill by
+ * contracts, and those issued within 30 days and a window's time, whatever coin they were issued for. The newest come first:
+ * a slow node leaves out the last. What contracts send to those and to older ones is found by the comparison beside the polls.
  */
 export async function listWatchedEtherAddresses(db: Queryable, chain: ChainName): Promise<string[]> {
   const { rows } = await db.query<{ address: string }>(
-    `select address from addresses where chain = $1 and issued_at > now() - interval '31 days'
+    `select address from addresses where chain = $1 and branch = 1 and position = 0 and issued_at is null
      union all
-     select address from addresses where chain = $1 and branch = 1 and position = 0 and issued_at is null`,
+     (select address from addresses where chain = $1 and issued_at > now() - interval '31 days' order by issued_at desc)`,
     [chain],
   )
   return rows.map((row) => row.address)

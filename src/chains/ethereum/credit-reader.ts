@@ -1,0 +1,124 @@
+/**
+ * What contracts sent watched accounts in a block, from what these held before and after it. Accounts are read in pages, in
+ * the order given: the first page belongs to the block, and a node that is too slow for the others leaves them out of it,
+ * to be compared later by what they hold then. So any number of accounts never keeps a block from being read.
+ */
+import { OutsideFailure } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { SECOND_MS } from '../../core/time.ts'
+import { balanceCalls, readBalances } from './balances.ts'
+import { type ContractCredit, creditFromContracts } from './contract-ether.ts'
+import { type Rpc, type RpcAnswer, resultOf } from './rpc.ts'
+import type { ExecutedTransaction } from './transactions.ts'
+import { type Hex, readBlockRef, type WireBlock } from './wire.ts'
+
+/** Four calls before the block and four after it: what a node answers well within one deadline. */
+const ACCOUNTS_PER_PAGE = 3_000
+/** No page begins later than this after the first: a block comes every 12 s, and the chain has to stay in sight. */
+const PAGES_MS_MAX = 4 * SECOND_MS
+
+/** A full node keeps the state of the last 128 blocks; within half of that, missing state is a passing trouble. */
+const STATE_DEPTH_BLOCKS = 64
+const STATE_GONE =
+  /missing trie node|pruned|no state found|state .*(not available|unavailable|missing)|state is not|historical state|old data|distance to target block|BlockOutOfRange/i
+
+interface Balances {
+  readonly blockHash: string
+  readonly before: Map<Hex, bigint>
+  readonly after: Map<Hex, bigint>
+}
+
+export interface CreditsRead {
+  readonly credits: readonly ContractCredit[]
+  /** Accounts of which nothing is known in this block. */
+  readonly missed: readonly Hex[]
+}
+
+export type CreditReader = (
+  block: WireBlock,
+  executed: readonly ExecutedTransaction[],
+  accounts: readonly Hex[],
+) => Promise<CreditsRead>
+
+export function createCreditReader(rpc: Rpc, log: Log): CreditReader {
+  // What accounts held after the block read last is what they hold before the next one; and what was read of a block is
+  // not asked for again when its reading failed in the middle.
+  let held: Balances = { blockHash: '', before: new Map(), after: new Map() }
+
+  return async (block, executed, accounts) => {
+    if (held.blockHash !== block.hash) {
+      const before = held.blockHash === block.parentHash ? held.after : new Map<Hex, bigint>()
+      held = { blockHash: block.hash, before, after: new Map() }
+    }
+    const { before, after } = held
+    const deadlineMs = Date.now() + PAGES_MS_MAX
+    for (let start = 0; start < accounts.length; start += ACCOUNTS_PER_PAGE) {
+      const page = accounts.slice(start, start + ACCOUNTS_PER_PAGE)
+      const trouble =
+        start > 0 && Date.now() > deadlineMs ? 'is slow' : await readPage(block, page, start > 0)
+      if (trouble === null) continue
+      log.warn(
+        { chain: 'ethereum', height: block.height, accounts: accounts.length - start },
+        `the node ${trouble}: ether that contracts sent in this block shows only in later balances`,
+      )
+      break
+    }
+    const isRead = (account: Hex) => before.has(account) && after.has(account)
+    return {
+      credits: accounts.filter(isRead).flatMap((account): ContractCredit[] => {
+        const atoms = creditFromContracts(
+          account,
+          before.get(account) ?? 0n,
+          after.get(account) ?? 0n,
+          executed,
+        )
+        return atoms > 0n ? [{ account, atoms }] : []
+      }),
+      missed: accounts.filter((account) => !isRead(account)),
+    }
+  }
+
+  /** Null when the page was read; else what the node's trouble is. Only what may be missed fails silently. */
+  async function readPage(block: WireBlock, page: readonly Hex[], mayMiss: boolean): Promise<string | null> {
+    const unread = page.filter((account) => !held.after.has(account))
+    const unknown = unread.filter((account) => !held.before.has(account))
+    const before = balanceCalls(unknown, [], { blockHash: block.parentHash })
+    const after = balanceCalls(unread, [], { blockHash: block.hash })
+    try {
+      const answers = await rpc.ask([...before, ...after])
+      const failed = answers.find((answer) => 'error' in answer)
+      if (failed && 'error' in failed && (await isStateGone(rpc, block, page, failed.error.message)))
+        return 'has the state of a block no longer'
+      pairUp(unknown, answers.slice(0, before.length), held.before)
+      pairUp(unread, answers.slice(before.length), held.after)
+      return null
+    } catch (error) {
+      if (mayMiss && error instanceof OutsideFailure) return 'can not tell of all addresses'
+      throw error
+    }
+  }
+}
+
+/**
+ * Clients word it in many ways. Where the words are unknown, the state is gone when the block is deep and the same
+ * question about the latest block is answered.
+ */
+async function isStateGone(
+  rpc: Rpc,
+  block: WireBlock,
+  accounts: readonly string[],
+  message: string,
+): Promise<boolean> {
+  if (STATE_GONE.test(message)) return true
+  const [latest, sample] = await rpc.ask([
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
+    ...balanceCalls(accounts.slice(0, 1), [], 'latest'),
+  ])
+  const { height } = readBlockRef(resultOf(latest, 'eth_getBlockByNumber'))
+  return sample !== undefined && 'result' in sample && height - block.height >= STATE_DEPTH_BLOCKS
+}
+
+function pairUp(accounts: readonly Hex[], answers: readonly RpcAnswer[], into: Map<Hex, bigint>): void {
+  const balances = readBalances(answers, accounts.length, 0)
+  for (const [position, account] of accounts.entries()) into.set(account, balances[position]?.[0] ?? 0n)
+}
