@@ -380,7 +380,7 @@ create table deposits (
   mac bytea not null,
   bookings integer not null default 0,
   booked boolean not null default false,
-  swept boolean not null default false,
+  sweep uuid,
   constraint deposits_amount_atoms_check CHECK ((amount_atoms > (0)::numeric)),
   constraint deposits_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint deposits_bookings_check CHECK ((bookings >= 0)),
@@ -393,18 +393,20 @@ create table deposits (
   constraint deposits_status_check CHECK ((status = ANY (ARRAY['seen'::text, 'confirmed'::text, 'replaced'::text, 'reorganised'::text, 'dropped'::text]))),
   constraint deposits_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint deposits_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
+  constraint deposits_chain_sweep_fkey FOREIGN KEY (chain, sweep) REFERENCES sweeps(chain, id) ON DELETE SET NULL (sweep),
   constraint deposits_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX deposits_by_address ON public.deposits USING btree (chain, address);
 CREATE INDEX deposits_by_block ON public.deposits USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
 CREATE INDEX deposits_by_payment ON public.deposits USING btree (account_id, payment_id, seen_at);
 CREATE INDEX deposits_by_replacement ON public.deposits USING btree (chain, replaced_height) WHERE (replaced_height IS NOT NULL);
+CREATE INDEX deposits_by_sweep ON public.deposits USING btree (chain, sweep) WHERE (sweep IS NOT NULL);
 CREATE INDEX deposits_confirming ON public.deposits USING btree (chain, block_height) WHERE ((status = 'seen'::text) AND (block_height IS NOT NULL));
 CREATE INDEX deposits_in_no_block ON public.deposits USING btree (chain) WHERE ((block_height IS NULL) AND (status = ANY (ARRAY['seen'::text, 'reorganised'::text, 'dropped'::text])));
 CREATE UNIQUE INDEX deposits_output ON public.deposits USING btree (chain, tx_key, output_index);
 CREATE INDEX deposits_pending ON public.deposits USING btree (account_id, asset) INCLUDE (amount_atoms) WHERE ((NOT booked) AND (NOT dust) AND (status = ANY (ARRAY['seen'::text, 'confirmed'::text])));
 CREATE INDEX deposits_unlike_books ON public.deposits USING btree (chain) INCLUDE (asset, amount_atoms, block_height, dust) WHERE ((block_height IS NULL) = booked);
-CREATE INDEX deposits_unswept ON public.deposits USING btree (chain, asset, amount_atoms DESC) WHERE (booked AND (NOT swept) AND (asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text])));
+CREATE INDEX deposits_unswept ON public.deposits USING btree (chain, asset, amount_atoms DESC) WHERE (booked AND (sweep IS NULL) AND (asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text])));
 
 create table events (
   account_id uuid not null,
@@ -445,13 +447,15 @@ create table gas_funding (
   address text not null,
   atoms numeric(78,0) not null,
   block_height bigint not null,
-  collected boolean not null default false,
+  sweep uuid,
   constraint gas_funding_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint gas_funding_chain_sweep_fkey FOREIGN KEY (chain, sweep) REFERENCES sweeps(chain, id) ON DELETE SET NULL (sweep),
   constraint gas_funding_pkey PRIMARY KEY (chain, txid, address)
 );
 CREATE INDEX gas_funding_by_address ON public.gas_funding USING btree (chain, address);
 CREATE INDEX gas_funding_by_block ON public.gas_funding USING btree (chain, block_height);
-CREATE INDEX gas_funding_left ON public.gas_funding USING btree (chain, atoms DESC) WHERE (NOT collected);
+CREATE INDEX gas_funding_by_sweep ON public.gas_funding USING btree (chain, sweep) WHERE (sweep IS NOT NULL);
+CREATE INDEX gas_funding_left ON public.gas_funding USING btree (chain, atoms DESC) WHERE (sweep IS NULL);
 
 create table idempotency_keys (
   account_id uuid not null,
@@ -628,6 +632,7 @@ create table receipts (
   constraint receipts_pkey PRIMARY KEY (chain, tx_key, output_index)
 );
 CREATE INDEX receipts_by_height ON public.receipts USING btree (chain, block_height);
+CREATE INDEX receipts_by_lookup ON public.receipts USING btree (chain, lookup);
 
 create table sandbox_seed (
   singleton boolean not null default true,
@@ -960,6 +965,36 @@ begin
   return null;
 end
 $function$;
+
+CREATE OR REPLACE FUNCTION public.ether_of(of_chain text, of_address text)
+ RETURNS TABLE(shown_atoms numeric, booked_atoms numeric, given_atoms numeric, sent_atoms numeric, is_certain boolean)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT (COALESCE(( SELECT sum(d.amount_atoms) AS sum
+            FROM deposits d
+           WHERE ((d.chain = ether_of.of_chain) AND (d.address = ether_of.of_address) AND (d.asset = 'ETH'::text) AND (d.block_height IS NOT NULL))), (0)::numeric) + COALESCE(( SELECT sum(r.atoms) AS sum
+            FROM receipts r
+           WHERE ((r.chain = ether_of.of_chain) AND (r.lookup = decode(substr(ether_of.of_address, 3), 'hex'::text)) AND (r.asset = 'ETH'::text) AND (r.block_height IS NOT NULL))), (0)::numeric)),
+     COALESCE(( SELECT sum(d.amount_atoms) AS sum
+            FROM deposits d
+           WHERE ((d.chain = ether_of.of_chain) AND (d.address = ether_of.of_address) AND (d.asset = 'ETH'::text) AND d.booked)), (0)::numeric) AS "coalesce",
+     COALESCE(( SELECT sum(g.atoms) AS sum
+            FROM gas_funding g
+           WHERE ((g.chain = ether_of.of_chain) AND (g.address = ether_of.of_address))), (0)::numeric) AS "coalesce",
+     COALESCE(( SELECT sum((s.paid_fee_atoms +
+                 CASE
+                     WHEN ((s.asset = 'ETH'::text) AND (s.status = ANY (ARRAY['mined'::text, 'confirmed'::text]))) THEN s.value_atoms
+                     ELSE (0)::numeric
+                 END)) AS sum
+            FROM signed_transactions s
+           WHERE ((s.chain = ether_of.of_chain) AND (s.sender = ether_of.of_address) AND (s.block_height IS NOT NULL))), (0)::numeric) AS "coalesce",
+     (NOT (EXISTS ( SELECT
+            FROM ((signed_transactions s
+              JOIN chains c ON ((c.chain = s.chain)))
+              LEFT JOIN chain_blocks b ON (((b.chain = s.chain) AND (b.height = s.block_height))))
+           WHERE ((s.chain = ether_of.of_chain) AND (s.sender = ether_of.of_address) AND (s.status <> ALL (ARRAY['displaced'::text, 'impossible'::text])) AND ((s.status <> ALL (ARRAY['confirmed'::text, 'reverted'::text])) OR (s.block_height > c.tip_height) OR ((s.block_height > (c.tip_height - 200)) AND (b.hash IS DISTINCT FROM s.block_hash)))))));
+END;
 
 CREATE OR REPLACE FUNCTION public.refuse_audit_change()
  RETURNS trigger

@@ -8,6 +8,7 @@ import type { Queryable } from '../db/database.ts'
 import { ENTRY_KINDS, GATEWAY } from '../ledger/journal.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import type { Difference } from './compare-chain.ts'
+import { proveSwept } from './swept.sql.ts'
 
 interface DifferenceRow {
   chain: ChainName
@@ -265,4 +266,5 @@ export const PROOFS: readonly Prove[] = [
   coinsFollowTransactions,
   spendsFollowTransactions,
   entriesHaveCauses,
+  proveSwept,
 ]

@@ -195,7 +195,7 @@ test('Ethereum: a sweep that the database forgot comes back, and what came to it
     'delete from sweeps',
     `delete from nonces n using signed_transactions t where t.kind = 'sweep' and t.chain = n.chain and t.sender = n.sender`,
     `delete from signed_transactions where kind = 'sweep'`,
-    'update deposits set swept = false',
+    'update deposits set sweep = null',
   ])
     await db.query(forgetting)
   await story.payAndConfirm(payment, payment.dueAtoms)
@@ -209,7 +209,7 @@ test('Ethereum: a sweep that the database forgot comes back, and what came to it
   assert.equal(await held(), 0n)
   const { rows: sweeps } = await db.query<{ status: string }>('select status from sweeps')
   assert.deepEqual(sweeps, [{ status: 'done' }, { status: 'done' }])
-  const { rows: unswept } = await db.query('select from deposits where not swept')
+  const { rows: unswept } = await db.query('select from deposits where sweep is null')
   assert.deepEqual(unswept, [])
   await story.proveBooks()
 })

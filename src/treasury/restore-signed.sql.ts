@@ -105,17 +105,11 @@ export async function restoreSweep(tx: Tx, opening: SweepEntry): Promise<void> {
     return
   }
   // The worker may have planned another already. What that was to take is free again: the set may have moved less.
-  await tx.query(
-    `with gone as (
-       delete from sweeps where chain = $1 and address = $2 and id <> $3 and status = 'planned' returning address, asset
-     ), gas as (
-       update gas_funding g set collected = false from gone
-       where g.chain = $1 and g.address = gone.address and gone.asset = 'ETH' and g.collected
-     )
-     update deposits d set swept = false from gone
-     where d.chain = $1 and d.address = gone.address and d.asset = gone.asset and d.swept`,
-    [chain, sender, sweep],
-  )
+  await tx.query(`delete from sweeps where chain = $1 and address = $2 and id <> $3 and status = 'planned'`, [
+    chain,
+    sender,
+    sweep,
+  ])
   await tx.query(
     `insert into sweeps (chain, id, address, series, position, asset, atoms, status, line)
      select a.chain, $3, a.address, a.series, a.position, $4, $5, 'sweeping', $6

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { revertedSql } from './signed-transaction.ts'
 
 export interface SweepCandidate {
   readonly address: string
@@ -13,18 +12,19 @@ export interface SweepCandidate {
   readonly bookedAtoms: bigint
   /** Ether that it should hold by its booked deposits, what it was given as gas, and what it sent. */
   readonly etherAtoms: bigint
-  /** A sweep moved this asset away from it: a batch takes all there is, deposits that were not confirmed yet included. */
-  readonly wasSwept: boolean
+  /** What the two sums are made of: those deposits, and the transactions that brought gas. */
+  readonly deposits: readonly string[]
+  readonly gas: readonly string[]
+  /**
+   * The last sweep that moved this asset away from it, if any: a batch takes all there is, deposits that were not booked yet
+   * included.
+   */
+  readonly lastSweep: string | null
 }
 
 /** Ether of address `x.address`, as above; our own transactions count from the block that holds them. */
-const ETHER_OF_ADDRESS = `
-  coalesce((select sum(amount_atoms) from deposits e
-    where e.chain = $1 and e.address = x.address and e.asset = 'ETH' and e.booked), 0)
-  + coalesce((select sum(atoms) from gas_funding g where g.chain = $1 and g.address = x.address), 0)
-  - coalesce((select sum(coalesce(s.paid_fee_atoms, s.fee_atoms)
-      + case when s.asset = 'ETH' and not ${revertedSql('s')} then s.value_atoms else 0 end)
-    from signed_transactions s where s.chain = $1 and s.sender = x.address and s.block_height is not null), 0)`
+const ETHER_OF_ADDRESS =
+  '(select e.booked_atoms + e.given_atoms - e.sent_atoms from ether_of($1, x.address) e)'
 
 /** No sweep of address `x.address` is under way. After one that failed the next waits a day for each failure. */
 const MAY_BE_SWEPT = `
@@ -49,40 +49,48 @@ export async function listSweepCandidates(
     asset: Asset
     booked: bigint
     ether: bigint
-    was_swept: boolean
+    deposits: string[]
+    gas: string[]
+    last_sweep: string | null
   }>(
     `select x.address, a.series, a.position, $2 as asset, ${ETHER_OF_ADDRESS} as ether,
-       coalesce((select sum(amount_atoms) from deposits
-        where chain = $1 and address = x.address and asset = $2 and booked and not swept), 0) as booked,
-       exists (select from sweeps s where s.chain = $1 and s.address = x.address and s.asset = $2 and s.status = 'done')
-         or exists (select from swept_tokens w where w.chain = $1 and w.address = x.address and w.asset = $2) as was_swept
+       coalesce(d.atoms, 0) as booked, coalesce(d.ids, '{}') as deposits,
+       case when $2 = 'ETH' then array(select txid from gas_funding g where g.chain = $1 and g.address = x.address
+         and g.sweep is null) else '{}' end as gas,
+       (select s.id from sweeps s where s.chain = $1 and s.address = x.address and s.asset = $2 and s.status = 'done'
+        order by s.created_at desc limit 1) as last_sweep
      from (
        select address, max(atoms) as largest from (
          (select address, amount_atoms as atoms from deposits x
-          where chain = $1 and asset = $2 and booked and not swept and amount_atoms >= $3 and ${MAY_BE_SWEPT}
+          where chain = $1 and asset = $2 and booked and sweep is null and amount_atoms >= $3 and ${MAY_BE_SWEPT}
           order by amount_atoms desc limit $5)
          union all
          (select address, atoms from gas_funding x
-          where chain = $1 and $2 = 'ETH' and not collected and atoms >= $4 and ${MAY_BE_SWEPT} and ${ETHER_OF_ADDRESS} >= $4
+          where chain = $1 and $2 = 'ETH' and sweep is null and atoms >= $4 and ${MAY_BE_SWEPT} and ${ETHER_OF_ADDRESS} >= $4
           order by atoms desc limit $5)
        ) as latest group by address
      ) x
      join addresses a on a.chain = $1 and a.lookup = decode(substr(x.address, 3), 'hex') and a.branch = 0
      -- Nobody here has the keys of a retired wallet.
      join wallets w on w.chain = $1 and w.series = a.series and w.retired_at is null
+     left join lateral (select sum(amount_atoms) as atoms, array_agg(id::text) as ids from deposits
+       where chain = $1 and address = x.address and asset = $2 and booked and sweep is null) d on true
      order by x.largest desc`,
     [chain, of.asset, of.atomsMin, of.gasLeftMin, of.limit],
   )
-  return rows.map(({ booked, ether, was_swept, ...row }) => ({
+  return rows.map(({ booked, ether, last_sweep, ...row }) => ({
     ...row,
     bookedAtoms: booked,
     etherAtoms: ether,
-    wasSwept: was_swept,
+    lastSweep: last_sweep,
   }))
 }
 
 export interface SweepPlan
-  extends Pick<SweepCandidate, 'address' | 'series' | 'position' | 'asset' | 'etherAtoms'> {
+  extends Pick<
+    SweepCandidate,
+    'address' | 'series' | 'position' | 'asset' | 'etherAtoms' | 'deposits' | 'gas'
+  > {
   readonly atoms: bigint
   readonly way: 'alone' | 'batch'
   /** The address delegates to our contract already. */
@@ -92,29 +100,31 @@ export interface SweepPlan
 /** Plans a sweep and marks what it takes. @returns False when the address has one under way. */
 export async function planSweep(tx: Tx, chain: ChainName, plan: SweepPlan): Promise<boolean> {
   const { address, series, position, asset, atoms, etherAtoms, way, delegates } = plan
+  const id = randomUUID()
   const { rowCount } = await tx.query(
     `insert into sweeps (chain, id, address, series, position, asset, atoms, ether_atoms, status, way, delegates)
      values ($1, $2, $3, $4, $5, $6, $7, $8, 'planned', $9, $10) on conflict do nothing`,
-    [chain, randomUUID(), address, series, position, asset, atoms, etherAtoms, way, delegates],
+    [chain, id, address, series, position, asset, atoms, etherAtoms, way, delegates],
   )
   if (rowCount === 0) return false
-  await markSwept(tx, chain, plan)
+  await markSwept(tx, chain, id, plan)
   return true
 }
 
 /**
- * The booked deposits of an address are taken, or were taken before they were booked; a sweep of ether takes what is left of
- * the address's gas as well.
+ * A sweep takes, or took, just these of an address: what was booked since its sum was read waits for the next one. Locks the
+ * deposits in no order: of an address there is one sweep at a time.
  */
 export async function markSwept(
   db: Queryable,
   chain: ChainName,
-  { address, asset }: Pick<SweepCandidate, 'address' | 'asset'>,
+  sweep: string,
+  { address, deposits, gas }: Pick<SweepCandidate, 'address' | 'deposits' | 'gas'>,
 ): Promise<void> {
   await db.query(
-    `with gas as (update gas_funding set collected = true where chain = $1 and address = $2 and $3 = 'ETH' and not collected)
-     update deposits set swept = true where chain = $1 and address = $2 and asset = $3 and booked and not swept`,
-    [chain, address, asset],
+    `with gas as (update gas_funding set sweep = $3 where chain = $1 and address = $2 and txid = any($5) and sweep is null)
+     update deposits set sweep = $3 where chain = $1 and address = $2 and id = any($4::uuid[]) and sweep is null`,
+    [chain, address, sweep, deposits, gas],
   )
 }
 
@@ -177,26 +187,35 @@ export async function finishSweeps(
   chain: ChainName,
   settled: { readonly txid: string; readonly line: string; readonly reverted: boolean },
 ): Promise<void> {
-  const { rows } = await tx.query<{ address: string; asset: Asset; status: string }>(
+  const { rows } = await tx.query<{ id: string }>(
     `with ended as (
        select id, case when not $4 and (way = 'alone' or exists (select from swept_tokens w
          where w.chain = $1 and w.txid = $2 and w.address = s.address and w.asset = s.asset)) then 'done' else 'failed' end as status
        from sweeps s
        where chain = $1 and (line = $3 or gas_line = $3 and $4) and status in ('funding', 'funded', 'sweeping', 'done')
        for update
+     ), changed as (
+       update sweeps s set status = ended.status from ended
+       where s.chain = $1 and s.id = ended.id and s.status <> ended.status returning s.id, s.status
      )
-     update sweeps s set status = ended.status from ended
-     where s.chain = $1 and s.id = ended.id and s.status <> ended.status returning s.address, s.asset, s.status`,
+     select id from changed where status = 'failed'`,
     [chain, settled.txid, settled.line, settled.reverted],
   )
-  for (const { address, asset, status } of rows) {
-    if (status === 'done') continue
-    await tx.query(
-      `with gas as (update gas_funding set collected = false where chain = $1 and address = $2 and $3 = 'ETH' and collected)
-       update deposits set swept = false where chain = $1 and address = $2 and asset = $3 and swept`,
-      [chain, address, asset],
-    )
-  }
+  await leaveDeposits(
+    tx,
+    chain,
+    rows.map(({ id }) => id),
+  )
+}
+
+/** What failed sweeps were to take waits for others. */
+async function leaveDeposits(tx: Tx, chain: ChainName, sweeps: readonly string[]): Promise<void> {
+  if (sweeps.length === 0) return
+  await tx.query(
+    `with gas as (update gas_funding set sweep = null where chain = $1 and sweep = any($2::uuid[]))
+     update deposits set sweep = null where chain = $1 and sweep = any($2::uuid[])`,
+    [chain, sweeps],
+  )
 }
 
 /** Whether an address is the contract that batches run at. */
@@ -232,7 +251,7 @@ export interface Unswept {
 export async function sumUnswept(db: Queryable, chain: ChainName): Promise<Unswept[]> {
   const { rows } = await db.query<Unswept>(
     `select asset, count(distinct address) as addresses, sum(amount_atoms) as atoms from deposits
-     where chain = $1 and booked and not swept and asset in ('ETH', 'USDC', 'USDT') group by asset order by asset`,
+     where chain = $1 and booked and sweep is null and asset in ('ETH', 'USDC', 'USDT') group by asset order by asset`,
     [chain],
   )
   return rows
@@ -246,8 +265,8 @@ export async function sumGasLeft(
   const { rows } = await db.query<{ addresses: bigint; atoms: bigint }>(
     `select count(*) as addresses, coalesce(sum(atoms), 0) as atoms from (
        select ${ETHER_OF_ADDRESS} - coalesce((select sum(amount_atoms) from deposits d where d.chain = $1
-         and d.address = x.address and d.asset = 'ETH' and d.booked and not d.swept), 0) as atoms
-       from (select distinct address from gas_funding where chain = $1 and not collected) x
+         and d.address = x.address and d.asset = 'ETH' and d.booked and d.sweep is null), 0) as atoms
+       from (select distinct address from gas_funding where chain = $1 and sweep is null) x
        where not exists (select from sweeps s where s.chain = $1 and s.address = x.address
          and s.status not in ('done', 'failed'))
      ) gas where atoms > 0`,

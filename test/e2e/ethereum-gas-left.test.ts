@@ -72,7 +72,7 @@ describe('what a sweep leaves of its gas', () => {
     await payouts.finish()
     assert.equal(await anvil.balance(other), 0n)
     assert.deepEqual(await gasLeft(), [])
-    const { rows } = await gateway.db.query('select from deposits where not swept')
+    const { rows } = await gateway.db.query('select from deposits where sweep is null')
     assert.equal(rows.length, 0)
   })
 })

@@ -102,7 +102,9 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
         `select txid, kind, refusal, block_height from signed_transactions
          where status not in ('confirmed', 'reverted', 'displaced', 'impossible')`,
       )
-      assert.fail(`something is still under way: ${JSON.stringify(rows, (_key, value) => String(value))}`)
+      assert.fail(
+        `something is still under way: ${JSON.stringify(rows, (_key, value) => (typeof value === 'bigint' ? String(value) : value))}`,
+      )
     },
     async setBaseFee(wei) {
       await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${wei.toString(16)}`])

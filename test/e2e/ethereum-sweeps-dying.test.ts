@@ -94,7 +94,7 @@ describe('sweeps of a signer and a worker that die at every step', async () => {
     const { rows } = await gateway.db.query(
       `select (select count(*) from sweeps where status <> 'done') as sweeps,
          (select count(*) from signed_transactions where status <> 'confirmed') as transactions,
-         (select count(*) from deposits where not swept) as deposits`,
+         (select count(*) from deposits where sweep is null) as deposits`,
     )
     assert.deepEqual(rows, [{ sweeps: 0n, transactions: 0n, deposits: 0n }])
   }

@@ -1,9 +1,13 @@
 /** Deposits on their way to the hot wallet, on real Ethereum nodes before and after EIP-7702; the books proven after every turn. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { ChainPort } from '../../src/chains/chain.ts'
 import type { Asset } from '../../src/core/assets.ts'
+import { planSweeps } from '../../src/flows/treasury/sweep-deposits.ts'
+import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { reconcile } from '../../src/proof/reconcile.ts'
 import { testApp } from '../api.ts'
+import { signAll } from '../payouts.ts'
 import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
 
 const CONFIRMATIONS = 3
@@ -49,6 +53,51 @@ describe('sweeping on a chain without EIP-7702', () => {
     assert.equal((await payouts.now(withdrawal)).status, 'completed')
     assert.equal(await payouts.tokensOf('USDC', destination), withdrawal.netAtoms)
     assert.equal(await atDepositAddresses(payouts, 'USDC'), 0n)
+  })
+
+  for (const asset of ['ETH', 'USDC'] as const)
+    it(`takes ${asset} that comes while its sum is read with the next sweep: nothing is left behind unseen`, async () => {
+      const { anvil, gateway, port } = payouts
+      const payment = await payouts.pay(asset, 100n)
+      let isFirst = true
+      const slow: ChainPort = {
+        ...port,
+        async holdings(query) {
+          if (isFirst && query.addresses.includes(payment.address)) {
+            isFirst = false
+            if (asset === 'ETH') await anvil.send({ to: payment.address, value: payment.dueAtoms })
+            else await anvil.call(payouts.usdc, 'transfer', [payment.address, payment.dueAtoms])
+            await payouts.confirm()
+          }
+          return port.holdings(query)
+        },
+      }
+      assert.equal(await planSweeps(gateway, slow, await refreshFeeRates(gateway, port)), 1)
+      assert.ok(!isFirst)
+      await payouts.finish()
+      await payouts.finish()
+      const left = await port.holdings({ outpoints: [], addresses: [payment.address] })
+      assert.equal(left[asset], 0n)
+    })
+
+  it('proves that what is said to be swept has left its address', async () => {
+    const { gateway } = payouts
+    const payment = await payouts.pay('ETH', 100n)
+    const lie =
+      "update deposits set sweep = (select id from sweeps where status = 'done' limit 1) where address = $1"
+    await gateway.db.query(lie, [payment.address])
+    const { differences } = await reconcile(gateway.db, [])
+    assert.deepEqual(
+      differences.map(({ proof, subject, expectedAtoms, foundAtoms }) => [
+        proof,
+        subject,
+        expectedAtoms,
+        foundAtoms,
+      ]),
+      [['swept deposits = sweeps', `address ${payment.address}`, payment.dueAtoms, 0n]],
+    )
+    await gateway.db.query('update deposits set sweep = null where address = $1', [payment.address])
+    await payouts.finish()
   })
 })
 
@@ -145,8 +194,14 @@ describe('sweeping on a chain with EIP-7702', () => {
       `update sweeps set position = position + 1 where status = 'planned' and address = $1`,
       [other.address],
     )
-    await payouts.turn()
+    await signAll(payouts.signer)
     assert.deepEqual(await kindsOf(payouts), kinds, 'nothing was signed')
+    const { differences } = await reconcile(gateway.db, [])
+    assert.deepEqual(
+      differences.map(({ proof, subject }) => [proof, subject]),
+      [['swept deposits = sweeps', `address ${paid.address}`]],
+      'and it is noticed',
+    )
     await gateway.db.query(`update sweeps set address = $1 where status = 'planned' and address = $2`, [
       paid.address,
       thief,

@@ -218,9 +218,12 @@ create table sweep_delegates (
   primary key (chain, address),
   foreign key (chain, line) references signed_transactions (chain, txid)
 );
-alter table deposits add column swept boolean not null default false;
+-- The sweep that takes, or took, a deposit: one of those that made up its sum.
+alter table deposits add column sweep uuid;
+alter table deposits add foreign key (chain, sweep) references sweeps (chain, id) on delete set null (sweep);
 create index deposits_unswept on deposits (chain, asset, amount_atoms desc)
-  where booked and not swept and asset in ('ETH', 'USDC', 'USDT');
+  where booked and sweep is null and asset in ('ETH', 'USDC', 'USDT');
+create index deposits_by_sweep on deposits (chain, sweep) where sweep is not null;
 
 -- What reached our own addresses without being anybody's payment, on chains with accounts: the operator's capital.
 -- Chains with outputs show it in `coins`.

@@ -23,11 +23,42 @@ create table gas_funding (
   address text not null,
   atoms numeric(78, 0) not null check (atoms > 0),
   block_height bigint not null,
-  -- A sweep of the address's ether took what was left of it.
-  collected boolean not null default false,
-  primary key (chain, txid, address)
+  -- The sweep of the address's ether that takes, or took, what was left of it.
+  sweep uuid,
+  primary key (chain, txid, address),
+  foreign key (chain, sweep) references sweeps (chain, id) on delete set null (sweep)
 );
 create index gas_funding_by_address on gas_funding (chain, address);
 create index gas_funding_by_block on gas_funding (chain, block_height);
-create index gas_funding_left on gas_funding (chain, atoms desc) where not collected;
+create index gas_funding_left on gas_funding (chain, atoms desc) where sweep is null;
+create index gas_funding_by_sweep on gas_funding (chain, sweep) where sweep is not null;
 create index deposits_by_address on deposits (chain, address);
+
+-- What an address should hold of ether by the blocks of the branch that we stand on, in parts: what came by deposits (all in
+-- blocks, and those booked) and otherwise, what we gave it, what it sent. The parts are certain when everything that it ever
+-- sent is settled in a block of this very branch: a transaction of ours that a reorganisation took has sent nothing.
+create function ether_of(of_chain text, of_address text)
+returns table (shown_atoms numeric, booked_atoms numeric, given_atoms numeric, sent_atoms numeric, is_certain boolean)
+language sql stable
+begin atomic
+  select
+    coalesce((select sum(d.amount_atoms) from deposits d
+      where d.chain = of_chain and d.address = of_address and d.asset = 'ETH' and d.block_height is not null), 0)
+    + coalesce((select sum(r.atoms) from receipts r
+      where r.chain = of_chain and r.lookup = decode(substr(of_address, 3), 'hex') and r.asset = 'ETH'
+        and r.block_height is not null), 0),
+    coalesce((select sum(d.amount_atoms) from deposits d
+      where d.chain = of_chain and d.address = of_address and d.asset = 'ETH' and d.booked), 0),
+    coalesce((select sum(g.atoms) from gas_funding g where g.chain = of_chain and g.address = of_address), 0),
+    coalesce((select sum(s.paid_fee_atoms
+        + case when s.asset = 'ETH' and s.status in ('mined', 'confirmed') then s.value_atoms else 0 end)
+      from signed_transactions s
+      where s.chain = of_chain and s.sender = of_address and s.block_height is not null), 0),
+    not exists (select from signed_transactions s
+      join chains c on c.chain = s.chain
+      left join chain_blocks b on b.chain = s.chain and b.height = s.block_height
+      where s.chain = of_chain and s.sender = of_address and s.status not in ('displaced', 'impossible')
+        and (s.status not in ('confirmed', 'reverted') or s.block_height > c.tip_height
+          or s.block_height > c.tip_height - 200 and b.hash is distinct from s.block_hash));
+end;
+create index receipts_by_lookup on receipts (chain, lookup);

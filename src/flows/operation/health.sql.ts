@@ -85,7 +85,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
          from withdrawals where status = 'requested' group by chain) as waiting) as withdrawal_ages_ms,
       (select coalesce(json_agg(json_build_object('chain', chain, 'asset', asset, 'atoms', atoms::text)), '[]') from
         (select chain, asset, sum(amount_atoms) as atoms from deposits
-         where booked and not swept and asset in ('ETH', 'USDC', 'USDT') group by chain, asset) as lying) as unswept,
+         where booked and sweep is null and asset in ('ETH', 'USDC', 'USDT') group by chain, asset) as lying) as unswept,
       (select coalesce(json_object_agg(chain, fresh), '{}') from
         (select w.chain, (select count(*) from (select from addresses a
           where a.chain = w.chain and a.series = w.series and a.branch = 0 and a.issued_at is null and not a.withheld

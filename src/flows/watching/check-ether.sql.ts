@@ -1,7 +1,9 @@
 /** What is recorded about the ether of our addresses, to be compared with what they hold. */
 import type { ChainName } from '../../core/assets.ts'
+import type { DepositId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
-import { openSql } from '../../treasury/signed-transaction.ts'
+import { SENT_BY_CONTRACT } from '../../deposits/deposit.ts'
+import type { PaymentKey } from '../../deposits/deposits.sql.ts'
 
 /** How far a comparison of all addresses came. */
 export interface EtherCheck {
@@ -50,10 +52,13 @@ export async function askEtherCheck(tx: Tx, chain: ChainName): Promise<void> {
 export interface RecordedEther {
   readonly address: string
   readonly lookup: Buffer
-  /** Deposits in blocks and our own gas, less what the address sent, up to the tip. */
+  /** What blocks of our branch brought and our own gas, less what the address sent in them, up to the tip. */
   readonly recordedAtoms: bigint
   readonly tipHash: string
-  /** It has a transaction of its own whose end is not known yet: until it is, nobody can say what it should hold. */
+  /**
+   * It has a transaction of its own that is not known to stand in a block of our branch: until it is, nobody can say what it
+   * should hold.
+   */
   readonly isOpen: boolean
 }
 
@@ -74,18 +79,10 @@ export async function listRecordedEther(
     tip_hash: string
     is_open: boolean
   }>(
-    `select a.address, a.lookup, c.tip_hash, coalesce(sent.open, false) as is_open,
-       coalesce((select sum(d.amount_atoms) from deposits d
-         where d.chain = a.chain and d.address = a.address and d.asset = 'ETH' and d.block_height is not null), 0)
-       + coalesce((select sum(g.atoms) from gas_funding g where g.chain = a.chain and g.address = a.address), 0)
-       - coalesce(sent.atoms, 0) as atoms
+    `select a.address, a.lookup, c.tip_hash, not e.is_certain as is_open,
+       e.shown_atoms + e.given_atoms - e.sent_atoms as atoms
      from addresses a join chains c on c.chain = a.chain
-     left join lateral (
-       select sum(s.paid_fee_atoms + case when s.status = 'confirmed' and s.asset = 'ETH' then s.value_atoms else 0 end) as atoms,
-         bool_or(${openSql('s')} or s.status in ('confirmed', 'reverted') and (s.paid_fee_atoms is null or s.block_height > c.tip_height)) as open
-       from signed_transactions s
-       where s.chain = a.chain and s.sender = a.address and s.status not in ('displaced', 'impossible')
-     ) sent on true
+     cross join lateral ether_of(a.chain, a.address) e
      where a.chain = $1 and a.issued_at is not null and (a.issued_at, a.lookup) < ($2::timestamptz, $3::bytea)
      order by a.issued_at desc, a.lookup desc limit $4`,
     [chain, after?.issuedAt ?? 'infinity', after?.lookup ?? Buffer.alloc(0), limit],
@@ -97,4 +94,45 @@ export async function listRecordedEther(
     tipHash: row.tip_hash,
     isOpen: row.is_open,
   }))
+}
+
+/**
+ * How many nonces of an address our own transactions and authorisations have used: while the chain shows no more, nobody
+ * else has ever moved anything out of it.
+ */
+export async function countOwnNonces(db: Queryable, chain: ChainName, address: string): Promise<bigint> {
+  const { rows } = await db.query<{ count: bigint }>(
+    `select (select count(distinct nonce) from signed_transactions
+        where chain = $1 and sender = $2 and block_height is not null)
+       + (select count(distinct s.line) from sweeps s
+          join signed_transactions t on t.chain = s.chain and t.line = s.line and t.block_height is not null
+          where s.chain = $1 and s.address = $2 and s.way = 'batch' and not s.delegates) as count`,
+    [chain, address],
+  )
+  return rows[0]?.count ?? 0n
+}
+
+export interface DerivedDeposit extends PaymentKey {
+  readonly id: DepositId
+  readonly atoms: bigint
+}
+
+/** Ether that an address seems to have received from contracts, the newest first, locked in that order. */
+export async function lockDerived(tx: Tx, chain: ChainName, address: string): Promise<DerivedDeposit[]> {
+  const { rows } = await tx.query<DerivedDeposit>(
+    `select id, account_id as "accountId", payment_id as "paymentId", amount_atoms as atoms from deposits
+     where chain = $1 and address = $2 and asset = 'ETH' and output_index = $3 and block_height is not null
+     order by block_height desc, id desc for update`,
+    [chain, address, SENT_BY_CONTRACT],
+  )
+  return rows
+}
+
+/** Takes a deposit back that never was: no block holds it, and what is booked of it is booked back when it is decided about. */
+export async function withdrawDerived(tx: Tx, { accountId, id }: DerivedDeposit): Promise<void> {
+  await tx.query(
+    `update deposits set status = 'dropped', block_height = null, block_hash = null
+     where account_id = $1 and id = $2`,
+    [accountId, id],
+  )
 }

@@ -1,8 +1,8 @@
 /**
  * Finds ether that reached our addresses and that no block showed us: sent by contracts to addresses too old to be
  * compared in every block, or while the node had the state of those blocks no longer. Once a day, and whenever blocks
- * were read without their state or taken by a reorganisation, what every address holds is compared with what is
- * recorded for it.
+ * were read without their state or taken by a reorganisation, what every address holds is compared with what the blocks of
+ * our branch explain (`ether_of` in the schema). What is derived never exceeds that.
  *
  * It goes page by page beside the watcher, which never waits for it; how far it came is kept in the database.
  */
@@ -21,12 +21,14 @@ import {
 } from './check-ether.sql.ts'
 import { matchOwnAddresses } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
+import { withdrawPhantoms } from './withdraw-phantoms.ts'
 
 const ADDRESSES_PER_PAGE = 3_000
 
 /**
  * Compares the next page of addresses. Does nothing while no comparison is due, or on chains whose outputs all have a
- * transaction. The surplus of an address becomes a deposit in the present tip block.
+ * transaction. The surplus of an address becomes a deposit in the present tip block; a want that nobody's key explains takes back
+ * deposits that were derived from balances.
  *
  * @returns Whether there is another page to compare at once.
  * @throws {StaleLease} when another watcher leads now.
@@ -49,10 +51,18 @@ export async function checkEther(gateway: Gateway, port: ChainPort, lease: Lease
     last.tipHash,
     compared.map((entry) => entry.address),
   )
-  const surplus = compared
-    .map((entry, position) => ({ ...entry, atoms: (held[position] ?? 0n) - entry.recordedAtoms }))
-    .filter((entry) => entry.atoms > 0n)
-  await recordPage(gateway, lease, last, surplus)
+  const unlike = compared.map((entry, position) => ({
+    ...entry,
+    atoms: (held[position] ?? 0n) - entry.recordedAtoms,
+  }))
+  for (const entry of unlike)
+    if (entry.atoms < 0n) await withdrawPhantoms(gateway, port, lease, { ...entry, atoms: -entry.atoms })
+  await recordPage(
+    gateway,
+    lease,
+    last,
+    unlike.filter((entry) => entry.atoms > 0n),
+  )
   return true
 }
 
