@@ -55,8 +55,6 @@ const SIGNER: Readonly<Record<string, Privileges>> = {
   coins: WRITE,
   // What it refuses; where it goes and how much it is stands under a MAC.
   withdrawals: ['select', 'update'],
-  deposits: ['select', 'update (swept)'],
-  gas_funding: ['select', 'update (collected)'],
   alerts: WRITE,
   account_balances: READ,
   addresses: READ,
