@@ -693,7 +693,7 @@ create table signed_transactions (
   constraint signed_transactions_check6 CHECK (((status = 'refused'::text) = (refusal IS NOT NULL))),
   constraint signed_transactions_fee_atoms_check CHECK ((fee_atoms > (0)::numeric)),
   constraint signed_transactions_fee_rate_check CHECK ((fee_rate > (0)::numeric)),
-  constraint signed_transactions_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'replacement'::text, 'child'::text, 'gas'::text, 'sweep'::text, 'batch'::text, 'deploy'::text]))),
+  constraint signed_transactions_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'replacement'::text, 'child'::text, 'consolidation'::text, 'gas'::text, 'sweep'::text, 'batch'::text, 'deploy'::text]))),
   constraint signed_transactions_nonce_check CHECK ((nonce >= 0)),
   constraint signed_transactions_status_check CHECK ((status = ANY (ARRAY['placed'::text, 'released'::text, 'sent'::text, 'refused'::text, 'recovered'::text, 'mined'::text, 'mined_reverted'::text, 'confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]))),
   constraint signed_transactions_value_atoms_check CHECK ((value_atoms >= (0)::numeric)),

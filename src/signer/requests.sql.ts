@@ -168,6 +168,29 @@ export async function listSpendable(
   return rows.map(coinFromRow)
 }
 
+/** Change of ours that no block shows yet. */
+export async function sumExpectedChange(db: Queryable, chain: ChainName, series: string): Promise<bigint> {
+  const { rows } = await db.query<{ atoms: bigint }>(
+    `select coalesce(sum(c.atoms), 0) as atoms from signed_transactions t
+     join coins c on c.chain = t.chain and c.txid = t.txid and c.block_height is null and c.spent_by is null
+       and c.reserved_by is null
+     join addresses a on a.chain = c.chain and a.lookup = c.lookup and a.series = $2
+     where t.chain = $1 and ${openSql('t')} and t.block_height is null`,
+    [chain, series],
+  )
+  return rows[0]?.atoms ?? 0n
+}
+
+/** Whether nobody waits to be paid on a chain, and its coin is not frozen. */
+export async function isIdle(db: Queryable, chain: ChainName): Promise<boolean> {
+  const { rows } = await db.query<{ idle: boolean }>(
+    `select not exists (select from withdrawals where chain = $1 and status = 'requested')
+       and not exists (select from freezes where chain = $1) as idle`,
+    [chain],
+  )
+  return rows[0]?.idle ?? false
+}
+
 /** Coins that a replacement set may still spend, by their places; fewer when some are unknown, spent or another set's. */
 export async function listCoins(
   db: Queryable,

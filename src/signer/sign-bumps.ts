@@ -3,10 +3,13 @@
  * destinations (BIP-125). Litecoin Core relays no replacements: a child that spends our own change and pays for both.
  * Ethereum: the same transfer under the same nonce at a higher price. None of them can ever pay twice.
  */
-import { outputsOfRaw, signOutputs, vbytesOf, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
+import { outputsOfRaw, signOutputs, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
 import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
+import { vbytesOf } from '../core/vbytes.ts'
 import { boundedRate, GAS_COST_MAX_WEI, RATE_BOUNDS } from '../treasury/fees.ts'
+import { feeMost } from '../treasury/payout-cost.ts'
+import { balance } from '../treasury/select-utxos.ts'
 import type { AccountEntry, OutputsEntry, SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer } from './context.ts'
@@ -21,8 +24,7 @@ import {
   readRates,
   spendableBalances,
 } from './requests.sql.ts'
-import { balance } from './select-coins.ts'
-import { inputsOf } from './sign-outputs.ts'
+import { inputsOf } from './sign-inputs.ts'
 import { chainIdOf, contractOf, gasPrice, transferEntry } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
@@ -72,7 +74,8 @@ async function replaceOutputs(
   const paidRate = (BigInt(before.feeAtoms) * 1_000n) / BigInt(vbytes)
   const relayed = paidRate + 2n * RATE_BOUNDS.bitcoin.floor
   const least = raised(paidRate) > relayed ? raised(paidRate) : relayed
-  const rate = boundedRate('bitcoin', marketRate > least ? marketRate : least)
+  const most = (await mostToCost(signer, before)) * 1_000n
+  const rate = atMost(boundedRate('bitcoin', marketRate > least ? marketRate : least), most / BigInt(vbytes))
   if (rate < least) return 'its fee is at the ceiling'
   const spending = {
     outputAtoms: outputs.reduce((sum, output) => sum + output.atoms, 0n),
@@ -115,6 +118,14 @@ async function replaceOutputs(
   }
 }
 
+/** With all its bumps, in proportion to what it cost at first and to what it pays. */
+async function mostToCost(signer: Signer, { chain, line, feeAtoms }: OutputsEntry): Promise<bigint> {
+  const opening = await signer.journal.entryOf(chain, line)
+  return feeMost(BigInt(opening?.feeAtoms ?? feeAtoms), BigInt(opening?.valueAtoms ?? 0))
+}
+
+const atMost = (rate: bigint, most: bigint): bigint => (rate < most ? rate : most)
+
 /** P2WPKH to P2WPKH. */
 const CHILD_VBYTES = BigInt(vbytesOf(1, [22]))
 
@@ -134,7 +145,11 @@ async function addChild(
   const vbytes = ancestors.reduce((sum, entry) => sum + BigInt(vbytesOfRaw(entry.raw)), 0n)
   const paidFee = ancestors.reduce((sum, entry) => sum + BigInt(entry.feeAtoms), 0n)
   const least = raised((paidFee * 1_000n) / vbytes)
-  const rate = boundedRate('litecoin', marketRate > least ? marketRate : least)
+  const most = (await mostToCost(signer, parent)) * 1_000n
+  const rate = atMost(
+    boundedRate('litecoin', marketRate > least ? marketRate : least),
+    most / (vbytes + CHILD_VBYTES),
+  )
   if (rate < least) return 'its fee is at the ceiling'
   const feeAtoms = ((vbytes + CHILD_VBYTES) * rate + 999n) / 1_000n - paidFee
   const given = BigInt(change.atoms)

@@ -1,12 +1,14 @@
 /** Payouts of Bitcoin and Litecoin: waiting withdrawals together in one transaction, its bumps, its change to us. */
-import { type SignedInput, signOutputs } from '../chains/bitcoin/sign.ts'
+import { signOutputs } from '../chains/bitcoin/sign.ts'
 import { ASSET_FACTS, type Asset, type ChainName, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
-import { invariant } from '../core/errors.ts'
 import { boundedRate, QUOTED_VBYTES } from '../treasury/fees.ts'
+import { feeAt, feeMost } from '../treasury/payout-cost.ts'
+import { type Selection, selectUtxos } from '../treasury/select-utxos.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
 import { commit, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
+import { gatherFor } from './gather-utxos.ts'
 import { allowsFee, type Judgement, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { type Look, rememberLooks } from './look.ts'
@@ -18,14 +20,12 @@ import {
   type Requested,
   readRates,
 } from './requests.sql.ts'
-import { type Selection, selectCoins } from './select-coins.ts'
+import { inputsOf } from './sign-inputs.ts'
 import type { ChainKeys } from './vault.ts'
 
 const BATCH_MAX = 50
 const COINS_READ = 2_000
 const REQUESTS_READ = 200
-/** However the rate moved since a withdrawal was priced, its transaction offers no more than this many times it. */
-const RATE_OVER_QUOTE_MAX = 5n
 
 interface Payable {
   readonly request: Requested
@@ -130,14 +130,12 @@ async function signBatch(
     depositConfirmations: signer.config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations,
     limit: COINS_READ,
   })
-  const rate = payoutRate(chain, rates.rate, payables)
-  const all = planPayout(payables, coins, rate, asset)
-  if (!all) {
-    logWaiting(signer, chain, 'payouts', 'the confirmed coins do not suffice')
-    return null
-  }
-  const plan = await withinPolicy(signer, chain, all, (fewer) => planPayout(fewer, coins, rate, asset))
-  if (!plan) return null
+  const market = boundedRate(networkOfChain(chain), rates.rate)
+  const affordable = payables.filter(({ request }) => isInProportion(signer, request, market))
+  const rate = payoutRate(chain, market, affordable)
+  const plan = await planWithin(signer, chain, affordable, (some) => planPayout(some, coins, rate, asset))
+  const [first] = affordable
+  if (!plan) return first && (await gatherFor(signer, keys, first, rate, position)) ? 'stop' : null
   crashPoint('signer:planned')
   const placing = await commit(signer, signPayout(keys, plan, rate, position))
   // What it needs was taken meanwhile: the next turn looks again, after a rest.
@@ -147,17 +145,29 @@ async function signBatch(
 const sumNet = (payables: readonly Payable[]): bigint =>
   payables.reduce((sum, { request }) => sum + request.netAtoms, 0n)
 
-/** The network's rate now, within our own bounds and within sight of what was quoted. */
-function payoutRate(chain: ChainName, rate: bigint, payables: readonly Payable[]): bigint {
+/** Whether its part of a transaction, at the network's rate now, is in proportion to what was charged for it or is paid. */
+function isInProportion(signer: Signer, request: Requested, rate: bigint): boolean {
+  if (feeAt(rate, QUOTED_VBYTES) <= feeMost(request.networkFeeAtoms, request.netAtoms)) return true
+  logWaiting(signer, request.chain, request.id, 'the network asks for far more than was charged for it')
+  return false
+}
+
+/** However the rate moved since a withdrawal was priced, its transaction offers no more than this many times it at first. */
+const RATE_OVER_QUOTE_MAX = 5n
+
+/** The network's rate now, within sight of what was quoted: rows of the database say the one, a MAC guards the other. */
+function payoutRate(chain: ChainName, market: bigint, payables: readonly Payable[]): bigint {
   const quoted = payables.reduce((most, { request }) => {
     const own = (request.networkFeeAtoms * 1_000n) / QUOTED_VBYTES
     return own > most ? own : most
   }, 0n)
-  const network = networkOfChain(chain)
-  const bounded = boundedRate(network, rate)
-  const most = boundedRate(network, quoted * RATE_OVER_QUOTE_MAX)
-  return bounded < most ? bounded : most
+  const most = boundedRate(networkOfChain(chain), quoted * RATE_OVER_QUOTE_MAX)
+  return market < most ? market : most
 }
+
+/** The most that a transaction may cost which pays these. */
+const mostFor = (paid: readonly Payable[]): bigint =>
+  paid.reduce((sum, { request }) => sum + feeMost(request.networkFeeAtoms, request.netAtoms), 0n)
 
 interface PayoutPlan {
   readonly paid: readonly Payable[]
@@ -172,7 +182,7 @@ function planPayout(
   asset: Asset,
 ): PayoutPlan | null {
   const select = (paid: readonly Payable[]) =>
-    selectCoins(coins, {
+    selectUtxos(coins, {
       outputAtoms: sumNet(paid),
       scriptLengths: paid.map(({ script }) => script.length),
       rateAtomsPerKvb,
@@ -189,21 +199,43 @@ function planPayout(
   return plan
 }
 
-/** The fee counts against the limits as well: the newest withdrawals wait until it fits. */
-async function withinPolicy(
+/**
+ * The fee counts against the limits as well, and is in proportion to what is paid: the newest withdrawals wait until it fits.
+ * One that does not fit alone holds up none of the others.
+ */
+async function planWithin(
   signer: Signer,
   chain: ChainName,
-  all: PayoutPlan,
-  replan: (paid: readonly Payable[]) => PayoutPlan | null,
+  payables: readonly Payable[],
+  planFor: (some: readonly Payable[]) => PayoutPlan | null,
 ): Promise<PayoutPlan | null> {
-  let plan: PayoutPlan | null = all
-  while (plan && !(await allowsFee(signer, chain, plan.selection.feeAtoms, sumNet(plan.paid)))) {
-    const [payable, ...others] = plan.paid
-    if (payable && others.length === 0)
-      await refuseIfTooLarge(signer, payable.request, plan.selection.feeAtoms)
-    plan = others.length === 0 ? null : replan(plan.paid.slice(0, -1))
+  const all = planFor(payables)
+  if (!all) {
+    if (payables.length > 0) logWaiting(signer, chain, 'payouts', 'the confirmed coins do not suffice')
+    return null
   }
-  return plan
+  let plan: PayoutPlan = all
+  for (;;) {
+    const { paid, selection }: PayoutPlan = plan
+    const isInBounds = selection.feeAtoms <= mostFor(paid)
+    if (isInBounds && (await allowsFee(signer, chain, selection.feeAtoms, sumNet(paid)))) return plan
+    const fewer: PayoutPlan | null = paid.length > 1 ? planFor(paid.slice(0, -1)) : null
+    if (!fewer) {
+      const [alone] = paid
+      if (!alone) return null
+      if (!isInBounds)
+        logWaiting(
+          signer,
+          chain,
+          alone.request.id,
+          'the coins that could pay it are too small for the fees now',
+        )
+      else await refuseIfTooLarge(signer, alone.request, selection.feeAtoms)
+      const others = payables.filter((payable) => payable !== alone)
+      return isInBounds || others.length === 0 ? null : planWithin(signer, chain, others, planFor)
+    }
+    plan = fewer
+  }
 }
 
 function signPayout(
@@ -240,14 +272,4 @@ function signPayout(
     change,
     leaves: [{ asset, atoms: String(value + selection.feeAtoms) }],
   }
-}
-
-export function inputsOf(keys: ChainKeys, coins: readonly OwnedCoin[]): SignedInput[] {
-  return coins.map((coin) => {
-    invariant(
-      Buffer.from(keys.address(coin.branch, coin.position).lookup).equals(coin.script),
-      `coin ${coin.txid}:${coin.index} is not at the address that its row names`,
-    )
-    return { ...coin, privateKey: keys.privateKey(coin.branch, coin.position) }
-  })
 }

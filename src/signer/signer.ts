@@ -1,6 +1,7 @@
 /** One turn of the signer: first what it signed and never saw placed, then payouts, bumps and sweeps of each chain. */
 import { hasAccounts } from '../core/assets.ts'
 import { releasePlaced, type Signer, settle } from './context.ts'
+import { consolidateIfCheap, isConsolidationDue } from './gather-utxos.ts'
 import { putBackLines } from './put-back.ts'
 import { listChainsWithWork } from './requests.sql.ts'
 import { signBumps } from './sign-bumps.ts'
@@ -20,7 +21,8 @@ export async function signerTurn(signer: Signer): Promise<boolean> {
   const chains = await listChainsWithWork(signer.db)
   // What a restored database forgot may be all that there is to do.
   const isFirst = compared.get(signer.journal) !== signer.vault
-  if (isFirst) for (const chain of signer.vault.keys()) chains.add(chain)
+  for (const [chain, keys] of signer.vault)
+    if (isFirst || (!hasAccounts(chain) && isConsolidationDue(keys))) chains.add(chain)
   let failed = false
   for (const chain of chains) {
     const keys = signer.vault.get(chain)
@@ -42,7 +44,11 @@ const compared = new WeakMap<Signer['journal'], Signer['vault']>()
 async function signFor(signer: Signer, keys: ChainKeys): Promise<boolean> {
   await putBackLines(signer, keys.chain)
   await signBumps(signer, keys)
-  if (!hasAccounts(keys.chain)) return signPayouts(signer, keys)
+  if (!hasAccounts(keys.chain)) {
+    const more = await signPayouts(signer, keys)
+    if (!more) await consolidateIfCheap(signer, keys)
+    return more
+  }
   await signSweeps(signer, keys)
   return signTransfers(signer, keys)
 }

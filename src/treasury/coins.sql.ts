@@ -145,3 +145,33 @@ export async function recordFoundCoins(
   )
   return rowCount
 }
+
+/**
+ * What the UTXOs of a series hold that nothing was signed for, the largest first: those too that wait for their depth, and
+ * change that no block shows yet. None of less than `least`.
+ */
+export async function listUtxoAtoms(
+  db: Queryable,
+  of: { readonly chain: ChainName; readonly series: string; readonly least: bigint; readonly limit: number },
+): Promise<bigint[]> {
+  const { rows } = await db.query<{ atoms: bigint }>(
+    `select c.atoms from coins c join addresses a on a.chain = c.chain and a.lookup = c.lookup
+     where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2 and c.atoms >= $3
+     order by c.atoms desc limit $4`,
+    [of.chain, of.series, of.least, of.limit],
+  )
+  return rows.map((row) => row.atoms)
+}
+
+/** The sum of them all, however small. */
+export async function sumUtxos(
+  db: Queryable,
+  of: { readonly chain: ChainName; readonly series: string },
+): Promise<bigint> {
+  const { rows } = await db.query<{ atoms: bigint }>(
+    `select coalesce(sum(c.atoms), 0) as atoms from coins c join addresses a on a.chain = c.chain and a.lookup = c.lookup
+     where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2`,
+    [of.chain, of.series],
+  )
+  return rows[0]?.atoms ?? 0n
+}

@@ -18,10 +18,10 @@ interface Signed {
   readonly leaves: readonly { readonly asset: Asset; readonly atoms: string }[]
 }
 
-/** Chains with outputs: a payout of withdrawals, what replaces it, or a child that pays for it. */
+/** Chains with outputs: a payout of withdrawals, what replaces it, a child that pays for it, or a consolidation. */
 export interface OutputsEntry extends Signed {
   readonly purpose: 'outputs'
-  /** Withdrawals that it pays, each as `account/id`; empty for a child. */
+  /** Withdrawals that it pays, each as `account/id`; empty for a child and a consolidation. */
   readonly withdrawals: readonly string[]
   /** Coins it spends. */
   readonly spends: readonly { readonly txid: string; readonly index: number }[]

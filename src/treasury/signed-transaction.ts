@@ -3,7 +3,17 @@
  * fee bumps; of a set only one can ever enter the chain, its children aside.
  */
 
-export const SIGNED_KINDS = ['payout', 'replacement', 'child', 'gas', 'sweep', 'batch', 'deploy'] as const
+export const SIGNED_KINDS = [
+  'payout',
+  'replacement',
+  'child',
+  /** Gathers UTXOs of ours in one, and pays nobody. */
+  'consolidation',
+  'gas',
+  'sweep',
+  'batch',
+  'deploy',
+] as const
 export type SignedKind = (typeof SIGNED_KINDS)[number]
 
 export const SIGNED_STATUSES = [

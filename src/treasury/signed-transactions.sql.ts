@@ -297,6 +297,8 @@ export async function wishBumps(
      where chain = $1 and ${openSql('t')} and not bump_wanted
        and block_height is null
        and (sent_at is not null or status = 'refused' and chain not like '%litecoin')
+       -- Nobody is in a hurry for a consolidation, unless somebody waits to be paid.
+       and (t.kind <> 'consolidation' or exists (select from withdrawals w where w.chain = t.chain and w.status = 'requested'))
        and created_at < now() - $2::bigint * interval '1 millisecond'
        and (fee_rate < $3 or nonce is not null and created_at < now() - 5 * $2::bigint * interval '1 millisecond'
          and not exists (select from signed_transactions b where b.chain = t.chain and b.sender = t.sender

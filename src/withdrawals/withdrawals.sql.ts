@@ -255,3 +255,14 @@ export async function isAskedFor(db: Queryable, chain: ChainName, asset: Asset):
   )
   return rows[0]?.is_asked ?? false
 }
+
+/** What was requested on a chain in one coin and nothing was signed for yet. */
+export async function sumUnsigned(db: Queryable, chain: ChainName, asset: Asset): Promise<bigint> {
+  const { rows } = await db.query<{ atoms: bigint }>(
+    `select coalesce(sum(net_atoms), 0) as atoms from withdrawals w
+     where chain = $1 and asset = $2 and status = 'requested' and refused_reason is null
+       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)`,
+    [chain, asset],
+  )
+  return rows[0]?.atoms ?? 0n
+}

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { Transaction } from '@scure/btc-signer'
 import fc from 'fast-check'
 import { testAccountKey } from '../../../test/wallet.ts'
-import { signOutputs, vbytesOf } from './sign.ts'
+import { vbytesOf } from '../../core/vbytes.ts'
+import { signOutputs } from './sign.ts'
 
 const branch = testAccountKey('bitcoin').deriveChild(0)
 

@@ -43,7 +43,7 @@ create table signed_transactions (
   txid text not null,
   -- The transaction that opened its replacement set: its own id, or that of what it replaces or whose child it is.
   line text not null,
-  kind text not null check (kind in ('payout', 'replacement', 'child', 'gas', 'sweep', 'batch', 'deploy')),
+  kind text not null check (kind in ('payout', 'replacement', 'child', 'consolidation', 'gas', 'sweep', 'batch', 'deploy')),
   -- Where it is (src/treasury/signed-transaction.ts); what follows only says where exactly, and when.
   status text not null check (status in ('placed', 'released', 'sent', 'refused', 'recovered', 'mined',
     'mined_reverted', 'confirmed', 'reverted', 'displaced', 'impossible')),

@@ -75,7 +75,7 @@ test('100 parallel requests for the whole balance: one succeeds', async () => {
   const { differences } = await reconcile(gateway.db, [])
   assert.deepEqual(
     differences.map(({ subject }) => subject),
-    ['entry test:USDC'],
+    ['entry settlement test:USDC 1'],
     'nothing but what this test funded the account with',
   )
 })

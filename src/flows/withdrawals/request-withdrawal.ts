@@ -15,10 +15,10 @@ import { lockPayment } from '../../payments/payments.sql.ts'
 import { requireOwnTerms } from '../../payments/terms.ts'
 import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
-import { costOf, networkFeeAtoms, type TokenPrices, type WithdrawalCost } from '../../treasury/fees.ts'
+import { costOf, type NetworkRates, type TokenPrices, type WithdrawalCost } from '../../treasury/fees.ts'
 import { isSweepDelegate } from '../../treasury/sweeps.sql.ts'
 import { isOwnAddress } from '../../wallets/address-pool.sql.ts'
-import { currentWallets } from '../../wallets/wallets.sql.ts'
+import { currentWallets, type Wallet } from '../../wallets/wallets.sql.ts'
 import { readAmount } from '../../withdrawals/amount.ts'
 import { type Destination, invalidAddress, readDestination } from '../../withdrawals/destination.ts'
 import {
@@ -29,6 +29,7 @@ import {
 } from '../../withdrawals/withdrawal.ts'
 import { findRefund, hasReverted, insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
+import { type Payout, payoutFee, priceNetwork, requireSpendable } from './price-payout.ts'
 
 export interface WithdrawalOrder {
   readonly asset: Asset
@@ -65,7 +66,8 @@ export async function requestWithdrawal(
   order: WithdrawalOrder,
 ): Promise<Withdrawal> {
   const { asset } = order
-  const { cost, chain, destination } = await price(gateway, tx, account, order, gateway.settings.payoutFeeBps)
+  const priced = await price(gateway, tx, account, order, gateway.settings.payoutFeeBps)
+  const { cost, chain, destination } = priced
   await requireThawed(tx, chain, asset)
   const available = await lockBalance(tx, { accountId: account.id, asset, kind: 'available' })
   if (available < cost.amountAtoms)
@@ -75,6 +77,7 @@ export async function requestWithdrawal(
       `${shown(cost.amountAtoms, asset)} was asked for and ${shown(available, asset)} is available; deposits count once they are confirmed`,
       [{ field: 'amount', message: `exceeds the available ${shown(available, asset)}` }],
     )
+  await requireSpendable(tx, priced.payout, priced.rates, cost.netAtoms)
   return hold(gateway, tx, {
     ...cost,
     accountId: account.id,
@@ -126,7 +129,7 @@ export async function refundPayment(
     )
   const { asset, atoms } = funds
   const { decimals } = ASSET_FACTS[asset]
-  const { cost, chain, destination } = await price(
+  const { cost, chain, destination, payout, rates } = await price(
     gateway,
     tx,
     account,
@@ -142,6 +145,7 @@ export async function refundPayment(
       `${shown(amountAtoms, asset)} was asked for and ${shown(atoms, asset)} is held for this payment`,
       [{ field: 'amount', message: `exceeds the held ${shown(atoms, asset)}` }],
     )
+  await requireSpendable(tx, payout, rates, cost.netAtoms)
   await takeUnresolved(tx, { accountId: account.id, paymentId: id, asset }, amountAtoms)
   return hold(gateway, tx, {
     ...cost,
@@ -182,6 +186,8 @@ interface Priced {
   readonly cost: WithdrawalCost
   readonly chain: ChainName
   readonly destination: Destination
+  readonly payout: Payout
+  readonly rates: NetworkRates
 }
 
 async function price(
@@ -194,7 +200,7 @@ async function price(
   const { asset } = order
   const chain = chainFor(account.mode, networkOf(asset))
   const amountAtoms = readAmount(asset, order.amount)
-  const destination = await requirePayable(gateway, db, asset, chain, order.destination)
+  const { wallet, destination } = await requirePayable(gateway, db, asset, chain, order.destination)
   await requireNoRevert(db, account, asset, destination.address)
   const rates = await findFeeRates(db, chain)
   if (!rates)
@@ -203,8 +209,10 @@ async function price(
       'no_fee_estimate',
       `the network fee of ${asset} is not known now: no worker has reached its node for a while; try again later`,
     )
-  const networkFee = networkFeeAtoms(asset, rates, tokenPrices(gateway, account, asset))
-  return { cost: costOf(asset, amountAtoms, feeBps, networkFee), chain, destination }
+  const atoms = amountAtoms - payoutFee(amountAtoms, feeBps)
+  const payout = { chain, asset, wallet, atoms, scriptLength: destination.lookup.length }
+  const networkFee = await priceNetwork(db, payout, rates, () => tokenPrices(gateway, account, asset))
+  return { cost: costOf(asset, amountAtoms, feeBps, networkFee), chain, destination, payout, rates }
 }
 
 /** Valid on this network in this mode, and not a place that money would not come back from. */
@@ -214,7 +222,7 @@ async function requirePayable(
   asset: Asset,
   chain: ChainName,
   address: string,
-): Promise<Destination> {
+): Promise<{ readonly wallet: Wallet; readonly destination: Destination }> {
   const wallet = (await currentWallets(db, gateway.secrets)).find((each) => each.chain === chain)
   if (!wallet)
     throw new Refusal(
@@ -231,7 +239,7 @@ async function requirePayable(
     throw invalidAddress(`${address} is the contract that sweeps run at; what is sent there is lost`)
   if (await isOwnAddress(db, chain, destination.lookup))
     throw invalidAddress(`${address} is an address of this gateway itself; give a wallet of your own`)
-  return destination
+  return { wallet, destination }
 }
 
 /** Each payout that reverts costs the gateway its gas, and the merchant nothing. */

@@ -123,7 +123,7 @@ export const withdrawals: readonly Route[] = [
     data: CreatedWithdrawal,
     refusals: {
       ...ORDER_REFUSALS,
-      422: [...ORDER_REFUSALS[422], 'insufficient_balance'],
+      422: [...ORDER_REFUSALS[422], 'insufficient_balance', 'network_fee_too_high'],
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },
     example: { body: ORDER, data: CREATED },
@@ -204,7 +204,7 @@ export const withdrawals: readonly Route[] = [
       ...ORDER_REFUSALS,
       404: ['payment_not_found'],
       409: ['payment_in_progress', 'already_refunded', 'nothing_to_refund'],
-      422: [...ORDER_REFUSALS[422], 'insufficient_balance'],
+      422: [...ORDER_REFUSALS[422], 'insufficient_balance', 'network_fee_too_high'],
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },
     example: { body: { destination_address: ORDER.destination_address }, data: CREATED },

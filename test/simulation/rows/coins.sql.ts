@@ -1,5 +1,5 @@
 import type * as real from '../../../src/treasury/coins.sql.ts'
-import { run } from './tables.ts'
+import { existing, hex, run } from './tables.ts'
 
 export const recordCoins: typeof real.recordCoins = (tx, chain, block, isOurs) =>
   run(tx, (tables) => {
@@ -62,3 +62,24 @@ export const listSpendHeights: typeof real.listSpendHeights = (db, _chain, txids
     }
     return heights
   })
+export const listUtxoAtoms: typeof real.listUtxoAtoms = (db, { chain, series, least, limit }) =>
+  run(db, (tables) =>
+    [...tables.coins.values()]
+      .filter(
+        (coin) =>
+          coin.chain === chain &&
+          coin.spentBy === null &&
+          coin.reservedBy === null &&
+          coin.atoms >= least &&
+          existing(tables.addresses, hex(coin.lookup)).series === series,
+      )
+      .map(({ atoms }) => atoms)
+      .sort((a, b) => Number(b - a))
+      .slice(0, limit),
+  )
+
+export const sumUtxos: typeof real.sumUtxos = async (db, of) =>
+  (await listUtxoAtoms(db, { ...of, least: 0n, limit: Number.POSITIVE_INFINITY })).reduce(
+    (sum, atoms) => sum + atoms,
+    0n,
+  )

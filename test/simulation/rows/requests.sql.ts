@@ -63,6 +63,25 @@ export const listSpendable: typeof real.listSpendable = (db, { chain, depositCon
       .slice(0, limit)
   })
 
+export const sumExpectedChange: typeof real.sumExpectedChange = (db) =>
+  run(db, (tables) =>
+    [...tables.coins.values()]
+      .filter((coin) => {
+        const signed = tables.signed.get(coin.txid)
+        const isExpected = signed !== undefined && isOpen(signed.status) && signed.blockHeight === null
+        return isExpected && coin.blockHeight === null && coin.spentBy === null && coin.reservedBy === null
+      })
+      .reduce((sum, { atoms }) => sum + atoms, 0n),
+  )
+
+export const isIdle: typeof real.isIdle = (db) =>
+  run(
+    db,
+    (tables) =>
+      tables.freezes.size === 0 &&
+      ![...tables.withdrawals.values()].some(({ status }) => status === 'requested'),
+  )
+
 export const listCoins: typeof real.listCoins = (db, { line }, places) =>
   run(db, (tables) =>
     places.flatMap(({ txid, index }) => {

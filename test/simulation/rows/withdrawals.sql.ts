@@ -96,3 +96,10 @@ export const lockByIds: typeof real.lockByIds = (tx, wanted) =>
       return row ? [row] : []
     }),
   )
+
+export const sumUnsigned: typeof real.sumUnsigned = (db, _chain, asset) =>
+  run(db, (tables) =>
+    [...tables.withdrawals.values()]
+      .filter((row) => row.asset === asset && isWaiting(tables, row.id))
+      .reduce((sum, { netAtoms }) => sum + netAtoms, 0n),
+  )

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { vbytesOf } from '../chains/bitcoin/sign.ts'
-import { RATE_BOUNDS } from '../treasury/fees.ts'
-import { balance, selectCoins } from './select-coins.ts'
+import { vbytesOf } from '../core/vbytes.ts'
+import { RATE_BOUNDS } from './fees.ts'
+import { balance, selectUtxos } from './select-utxos.ts'
 
 const coinsOf = (atoms: readonly bigint[]) =>
   atoms.map((each, index) => ({ txid: 'a'.repeat(64), index, atoms: each }))
@@ -18,14 +18,14 @@ test('what is selected pays outputs, fee and change exactly, at the rate, and wa
       (atoms, outputAtoms, outputs, rateAtomsPerKvb) => {
         const scriptLengths = Array.from({ length: outputs }, () => 34)
         const spending = { outputAtoms, scriptLengths, rateAtomsPerKvb, dustAtoms: 294n }
-        const selected = selectCoins(coinsOf(atoms), spending)
+        const selected = selectUtxos(coinsOf(atoms), spending)
         const inputFee = (68n * rateAtomsPerKvb + 999n) / 1_000n
         const vbytes = (inputs: number, lengths: number[]) => BigInt(vbytesOf(inputs, lengths))
         if (!selected) {
-          const worthy = atoms.filter((each) => each > inputFee)
+          const worthy = atoms.filter((each) => each >= 2n * inputFee)
           const all = worthy.reduce((sum, each) => sum + each, 0n)
           const fee = (vbytes(worthy.length, scriptLengths) * rateAtomsPerKvb + 999n) / 1_000n
-          // All coins together may cost more than they bring; but never does a set that pays go unfound.
+          // Of those that are worth spending none that pays goes unfound.
           assert.ok(worthy.length === 0 || all < outputAtoms + fee)
           return
         }
@@ -45,12 +45,12 @@ test('what is selected pays outputs, fee and change exactly, at the rate, and wa
 
 test('one coin that suffices is taken alone, the smallest such', () => {
   const spending = { outputAtoms: 100_000n, scriptLengths: [22], rateAtomsPerKvb: 1_000n, dustAtoms: 294n }
-  const selected = selectCoins(coinsOf([90_000n, 900_000n, 150_000n, 5_000_000n]), spending)
+  const selected = selectUtxos(coinsOf([90_000n, 900_000n, 150_000n, 5_000_000n]), spending)
   assert.deepEqual(
     selected?.coins.map((coin) => coin.atoms),
     [150_000n],
   )
-  assert.equal(selectCoins([], spending), null)
+  assert.equal(selectUtxos([], spending), null)
 })
 
 /** Up to 60 coins, many of them alike, and something to pay. */
@@ -68,7 +68,7 @@ test('coins are chosen once each, out of those there are, and pay no more than t
   fc.assert(
     fc.property(spendings, ({ atoms, ...spending }) => {
       const coins = coinsOf(atoms)
-      const selected = selectCoins(coins, spending)
+      const selected = selectUtxos(coins, spending)
       if (!selected) return
       assert.equal(new Set(selected.coins).size, selected.coins.length)
       assert.ok(selected.coins.every((coin) => coins.includes(coin)))
@@ -82,7 +82,7 @@ test('coins are chosen once each, out of those there are, and pay no more than t
 test('the fee is within the bounds of its rate: never below it, above it by less than a change output is worth', () => {
   fc.assert(
     fc.property(spendings, ({ atoms, ...spending }) => {
-      const selected = selectCoins(coinsOf(atoms), spending)
+      const selected = selectUtxos(coinsOf(atoms), spending)
       if (!selected) return
       const { rateAtomsPerKvb: rate, scriptLengths, dustAtoms } = spending
       const lengths = selected.changeAtoms > 0n ? [...scriptLengths, 22] : scriptLengths
@@ -99,7 +99,7 @@ test('the fee is within the bounds of its rate: never below it, above it by less
 test('change is worth keeping: more than dust, after what its spending costs at the same rate', () => {
   fc.assert(
     fc.property(spendings, ({ atoms, ...spending }) => {
-      const { changeAtoms } = selectCoins(coinsOf(atoms), spending) ?? { changeAtoms: 0n }
+      const { changeAtoms } = selectUtxos(coinsOf(atoms), spending) ?? { changeAtoms: 0n }
       const worth = spending.dustAtoms + (68n * spending.rateAtomsPerKvb) / 1_000n
       assert.ok(changeAtoms === 0n || changeAtoms >= worth)
     }),
@@ -114,7 +114,7 @@ test('the same coins give the same selection, in whatever order they come', () =
         .map((coin) => ({ coin, at: numbers.next().value ?? 0 }))
         .sort((a, b) => a.at - b.at)
         .map(({ coin }) => coin)
-      assert.deepEqual(selectCoins(shuffled, spending), selectCoins(coins, spending))
+      assert.deepEqual(selectUtxos(shuffled, spending), selectUtxos(coins, spending))
     }),
   )
 })
@@ -122,7 +122,7 @@ test('the same coins give the same selection, in whatever order they come', () =
 test('more coins never turn what can be paid into what cannot, within what one transaction spends', () => {
   fc.assert(
     fc.property(spendings, fc.bigInt(1n, 5_000_000n), ({ atoms, ...spending }, more) => {
-      if (selectCoins(coinsOf(atoms), spending)) assert.ok(selectCoins(coinsOf([...atoms, more]), spending))
+      if (selectUtxos(coinsOf(atoms), spending)) assert.ok(selectUtxos(coinsOf([...atoms, more]), spending))
     }),
   )
 })
@@ -130,7 +130,7 @@ test('more coins never turn what can be paid into what cannot, within what one t
 test('a bump over the same coins at a higher rate leaves the destinations what they get, and the fee rises', () => {
   fc.assert(
     fc.property(spendings, fc.bigInt(1n, 1_000_000n), ({ atoms, ...spending }, raise) => {
-      const first = selectCoins(coinsOf(atoms), spending)
+      const first = selectUtxos(coinsOf(atoms), spending)
       const bumped =
         first && balance(first.coins, { ...spending, rateAtomsPerKvb: spending.rateAtomsPerKvb + raise })
       if (!first || !bumped) return

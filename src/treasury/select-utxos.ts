@@ -1,14 +1,14 @@
-/** Which coins pay: one that suffices, the smallest such; else the largest until they do. Pure. */
-import { vbytesOf } from '../chains/bitcoin/sign.ts'
+/** Which UTXOs pay: one that suffices, the smallest such; else the largest until they do. Pure. */
+import { vbytesOf } from '../core/vbytes.ts'
 
-export interface Coin {
+export interface Utxo {
   readonly txid: string
   readonly index: number
   readonly atoms: bigint
 }
 
-export interface Selection<C extends Coin> {
-  readonly coins: readonly C[]
+export interface Selection<U extends Utxo> {
+  readonly coins: readonly U[]
   readonly feeAtoms: bigint
   /** 0 when there is no change output: what would be too little to keep goes to the fee. */
   readonly changeAtoms: bigint
@@ -24,21 +24,27 @@ export interface Spending {
 }
 
 /** Keeps a transaction well below the 100,000 virtual bytes that nodes relay. */
-const INPUTS_MAX = 400
+export const INPUTS_MAX = 400
 /** Script of P2WPKH, which change goes to. */
-const CHANGE_SCRIPT_LENGTH = 22
+export const CHANGE_SCRIPT_LENGTH = 22
 /** Virtual bytes of a P2WPKH input. */
 const INPUT_VBYTES = 68n
 
+/** What an input costs, rounded up. */
+export const inputFee = (rateAtomsPerKvb: bigint): bigint => divideUpKvb(INPUT_VBYTES * rateAtomsPerKvb)
+
+/** A UTXO of less pays for itself poorly: more than half of it would be the fee of spending it. */
+export const worthSpending = (rateAtomsPerKvb: bigint): bigint => 2n * inputFee(rateAtomsPerKvb)
+
 /** @returns Null when the coins do not suffice. */
-export function selectCoins<C extends Coin>(coins: readonly C[], spending: Spending): Selection<C> | null {
-  const inputFee = divideUpKvb(INPUT_VBYTES * spending.rateAtomsPerKvb)
-  const worthy = coins.filter((coin) => coin.atoms > inputFee).toSorted(largestFirst)
+export function selectUtxos<U extends Utxo>(coins: readonly U[], spending: Spending): Selection<U> | null {
+  const least = worthSpending(spending.rateAtomsPerKvb)
+  const worthy = coins.filter((coin) => coin.atoms >= least).toSorted(largestFirst)
   for (const coin of worthy.toReversed()) {
     const alone = balance([coin], spending)
     if (alone) return alone
   }
-  let chosen: C[] = []
+  let chosen: U[] = []
   for (const coin of worthy.slice(0, INPUTS_MAX)) {
     chosen = [...chosen, coin]
     const together = balance(chosen, spending)
@@ -48,23 +54,23 @@ export function selectCoins<C extends Coin>(coins: readonly C[], spending: Spend
 }
 
 /** Coins that hold the same follow their places, so that the same coins give the same selection in whatever order they come. */
-function largestFirst(a: Coin, b: Coin): number {
+function largestFirst(a: Utxo, b: Utxo): number {
   if (a.atoms !== b.atoms) return a.atoms < b.atoms ? 1 : -1
   if (a.txid !== b.txid) return a.txid < b.txid ? -1 : 1
   return a.index - b.index
 }
 
 /** Splits what coins hold into outputs, fee and change; null when they do not suffice. */
-export function balance<C extends Coin>(coins: readonly C[], spending: Spending): Selection<C> | null {
+export function balance<U extends Utxo>(coins: readonly U[], spending: Spending): Selection<U> | null {
   const given = coins.reduce((sum, coin) => sum + coin.atoms, 0n)
   const rest = given - spending.outputAtoms
   const feeFor = (scriptLengths: readonly number[]) =>
     divideUpKvb(BigInt(vbytesOf(coins.length, scriptLengths)) * spending.rateAtomsPerKvb)
   const feeWithChange = feeFor([...spending.scriptLengths, CHANGE_SCRIPT_LENGTH])
-  const worthKeeping = spending.dustAtoms + divideUpKvb(INPUT_VBYTES * spending.rateAtomsPerKvb)
+  const worthKeeping = spending.dustAtoms + inputFee(spending.rateAtomsPerKvb)
   if (rest - feeWithChange >= worthKeeping)
     return { coins, feeAtoms: feeWithChange, changeAtoms: rest - feeWithChange }
   return rest >= feeFor(spending.scriptLengths) ? { coins, feeAtoms: rest, changeAtoms: 0n } : null
 }
 
-const divideUpKvb = (atoms: bigint): bigint => (atoms + 999n) / 1_000n
+export const divideUpKvb = (atoms: bigint): bigint => (atoms + 999n) / 1_000n
