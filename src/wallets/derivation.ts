@@ -9,6 +9,7 @@ import { getAddress, isAddress, keccak256 } from 'viem/utils'
 import type { ChainName, Network } from '../core/assets.ts'
 import { networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
+import { deriveChildren } from './public-children.ts'
 
 /** Which of a network's chains: the real one, a public test network, or a private one. */
 const NETWORK_MODES = ['mainnet', 'testnet', 'regtest'] as const
@@ -63,6 +64,8 @@ export interface AccountKey {
   readonly fingerprint: string
   /** @param position - Below 2^31: hardened children cannot be derived from a public key. */
   derive(branch: Branch, position: bigint): DerivedAddress
+  /** The same of `count` positions in a row, much faster for many. */
+  deriveMany(branch: Branch, from: bigint, count: number): DerivedAddress[]
 }
 
 /** Version bytes of the public keys that wallets export: xpub, ypub, zpub, tpub, upub, vpub, Ltub, Mtub. */
@@ -83,17 +86,36 @@ export function readAccountKey(chain: ChainName, mode: NetworkMode, xpub: string
     throw new RangeError(`an account key stands at depth 3 (purpose, coin, account), got ${account.depth}`)
   const network = networkOfChain(chain)
   const branches = [account.deriveChild(DEPOSIT_BRANCH), account.deriveChild(OWN_BRANCH)] as const
+  const addressOf = (publicKey: Uint8Array): DerivedAddress =>
+    network === 'ethereum'
+      ? addressOfPublicKey(publicKey)
+      : addressOfKeyHash(network, mode, hash160(publicKey))
+  const derive = (branch: Branch, position: bigint): DerivedAddress => {
+    const child = branches[branch].deriveChild(Number(position))
+    invariant(child.publicKey, 'a public child key has a public key')
+    return addressOf(child.publicKey)
+  }
   return {
     fingerprint: account.fingerprint.toString(16).padStart(8, '0'),
-    derive(branch, position) {
-      const child = branches[branch].deriveChild(Number(position))
-      invariant(child.publicKey && child.pubKeyHash, 'a public child key has a public key')
-      return network === 'ethereum'
-        ? addressOfPublicKey(child.publicKey)
-        : addressOfKeyHash(network, mode, child.pubKeyHash)
+    derive,
+    deriveMany(branch, from, count) {
+      if (count <= 0) return []
+      const { publicKey, chainCode } = branches[branch]
+      invariant(publicKey && chainCode, 'an account branch has a public key and a chain code')
+      const indexes = Array.from({ length: count }, (_, place) => Number(from) + place)
+      const derived = deriveChildren({ publicKey, chainCode }, indexes).map(addressOf)
+      const sample = derive(branch, from + BigInt(count - 1))
+      invariant(
+        sample.address === derived.at(-1)?.address,
+        'two ways to derive an address disagree: none of the batch is used',
+      )
+      return derived
     },
   }
 }
+
+const hash160 = (publicKey: Uint8Array): Buffer =>
+  createHash('ripemd160').update(createHash('sha256').update(publicKey).digest()).digest()
 
 /** BIP-84: version 0 witness program of the key's HASH160, written in bech32 (BIP-173). */
 function addressOfKeyHash(

@@ -1,28 +1,44 @@
 /** Keeps fresh addresses ahead of what payments take; notices a new wallet within seconds. */
 import type { Log } from '../core/log.ts'
 import type { Secrets } from '../core/secrets.ts'
+import { openThread } from '../core/threads.ts'
 import type { Database } from '../db/database.ts'
-import { fillAddressPool, type PoolTarget } from '../wallets/address-pool.sql.ts'
+import { type DeriveRange, fillAddressPool, type PoolTarget } from '../wallets/address-pool.sql.ts'
+import type { DerivedAddress } from '../wallets/derivation.ts'
 import { type Loop, startLoop } from './loop.ts'
 
-/** A burst of five hundred payments on one chain finds addresses; a core derives about 1,500 more a second. */
-const TARGET: PoolTarget = { fresh: 500, change: 20 }
-const IDLE_MS = 1_000
+/** A burst of a thousand payments on one chain finds addresses; the thread derives about 10,000 more a second. */
+const TARGET: PoolTarget = { fresh: 1_000, change: 20 }
+/** Of every chain first, so that all coins can be taken soon after the start. */
+const FIRST: PoolTarget = { fresh: 50, change: 20 }
+const IDLE_MS = 500
+const THREAD = new URL('../wallets/derive.thread.ts', import.meta.url)
 
 export function startAddressFiller(gateway: {
   readonly db: Database
   readonly secrets: Secrets
   readonly log: Log
 }): Loop {
-  return startLoop({
+  const thread = openThread<DeriveRange, DerivedAddress[]>(THREAD)
+  let target = FIRST
+  const loop = startLoop({
     name: 'addresses',
     idleMs: IDLE_MS,
     log: gateway.log,
     turn: async () => {
-      const added = await fillAddressPool(gateway.db, gateway.secrets, TARGET)
+      const added = await fillAddressPool(gateway.db, gateway.secrets, target, thread.run)
       if (added > 0) gateway.log.debug({ added }, 'derived fresh addresses')
+      const isFirst = target === FIRST
+      target = TARGET
       // A pool that lost half of itself within one turn is in demand.
-      return added > TARGET.fresh / 2
+      return isFirst || added > TARGET.fresh / 2
     },
   })
+  return {
+    wake: loop.wake,
+    async stop() {
+      await loop.stop()
+      await thread.close()
+    },
+  }
 }

@@ -40,7 +40,7 @@ test('two whole Becks behind a transaction pooler take payments at once, pay out
 
   await waitFor('there are addresses', async () => {
     const metrics = await fetch(new URL('/metrics', String(answers[0]?.url)))
-    return /^beck_fresh_addresses\{chain="sim-litecoin"\} 500$/m.test(await metrics.text()) || null
+    return /^beck_fresh_addresses\{chain="sim-litecoin"\} 1000$/m.test(await metrics.text()) || null
   })
   const ids = await Promise.all(
     Array.from({ length: 24 }, async (_, index) => {
