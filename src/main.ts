@@ -162,7 +162,6 @@ function startWorkers(
   const payers = ports.map((port) => startPayer(gateway, port))
   loops.set('settle', startSettler(gateway))
   loops.set('deliver', startDeliverer(gateway))
-  loops.set('addresses', startAddressFiller(gateway))
   loops.set('pay-out', {
     wake: () => {
       for (const payer of payers) payer.wake()
@@ -173,6 +172,7 @@ function startWorkers(
   })
   closeTogether(closers, [
     ...loops.values(),
+    startAddressFiller(gateway),
     startExpirer(gateway),
     startDayCloser(gateway),
     startForgetter(gateway),

@@ -7,7 +7,9 @@ import {
   createCipheriv,
   createDecipheriv,
   createHmac,
+  createSecretKey,
   hkdfSync,
+  type KeyObject,
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
@@ -44,15 +46,22 @@ export function openSecrets(key: Uint8Array): Secrets {
     derived.set(purpose, known)
     return known
   }
+  const macKeys = new Map<string, KeyObject>()
+  const macKeyFor = (purpose: string): KeyObject => {
+    const known = macKeys.get(purpose) ?? createSecretKey(keyFor(`mac:${purpose}`))
+    macKeys.set(purpose, known)
+    return known
+  }
   const mac = (purpose: string, parts: readonly (string | Uint8Array)[]): Buffer => {
-    const hmac = createHmac('sha256', keyFor(`mac:${purpose}`))
-    for (const part of parts) {
-      const bytes = typeof part === 'string' ? Buffer.from(part, 'utf8') : part
-      const length = Buffer.alloc(4)
-      length.writeUInt32BE(bytes.length)
-      hmac.update(length).update(bytes)
+    const bytes = parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'utf8') : part))
+    // In one piece: each call into OpenSSL costs more than what it hashes.
+    const message = Buffer.allocUnsafe(bytes.reduce((sum, part) => sum + 4 + part.length, 0))
+    let at = 0
+    for (const part of bytes) {
+      message.set(part, message.writeUInt32BE(part.length, at))
+      at += 4 + part.length
     }
-    return hmac.digest()
+    return createHmac('sha256', macKeyFor(purpose)).update(message).digest()
   }
   return {
     seal(purpose, owner, plaintext) {

@@ -22,48 +22,52 @@ interface Pending {
   reject(error: Error): void
 }
 
+interface Running {
+  readonly worker: Worker
+  /** What it was given and has not answered, oldest first. */
+  readonly pending: Pending[]
+  idle?: NodeJS.Timeout
+}
+
 /** @param script - Calls {@link serveThread}. */
 export function openThread<Input, Output>(script: URL, idleMs = IDLE_MS): Thread<Input, Output> {
-  let worker: Worker | null = null
-  let idle: NodeJS.Timeout | undefined
-  const pending: Pending[] = []
+  let running: Running | null = null
 
-  const lose = (lost: Worker, error: Error) => {
-    if (worker === lost) worker = null
-    for (const each of pending.splice(0)) each.reject(error)
+  const end = async (ended: Running, error: Error) => {
+    if (running === ended) running = null
+    clearTimeout(ended.idle)
+    for (const each of ended.pending.splice(0)) each.reject(error)
+    await ended.worker.terminate()
   }
-  const start = (): Worker => {
-    const started = new Worker(script)
-    started.on('message', (answer: { output: unknown } | { error: string }) => {
-      const first = pending.shift()
+  const start = (): Running => {
+    const worker = new Worker(script)
+    const started: Running = { worker, pending: [] }
+    const lost = new Error('the thread ended before it answered')
+    worker.on('message', (answer: { output: unknown } | { error: string }) => {
+      const first = started.pending.shift()
       if ('error' in answer) first?.reject(new Error(answer.error))
       else first?.resolve(answer.output)
-      if (pending.length > 0) return
+      if (started.pending.length > 0) return
       // A process that has nothing else to do may end.
-      started.unref()
-      idle = setTimeout(() => end(started), idleMs).unref()
+      worker.unref()
+      started.idle = setTimeout(() => end(started, lost), idleMs).unref()
     })
-    started.on('error', (error) => lose(started, error instanceof Error ? error : new Error(String(error))))
-    started.on('exit', () => lose(started, new Error(`the thread of ${script.pathname} ended`)))
+    worker.on('error', (error) => end(started, error instanceof Error ? error : new Error(String(error))))
+    worker.on('exit', () => end(started, lost))
     return started
-  }
-  const end = async (ended: Worker | null) => {
-    if (worker === ended) worker = null
-    await ended?.terminate()
   }
 
   return {
     run: (input) =>
       new Promise<Output>((resolve, reject) => {
-        clearTimeout(idle)
-        worker ??= start()
-        worker.ref()
-        pending.push({ resolve: (output) => resolve(output as Output), reject })
-        worker.postMessage(input)
+        running ??= start()
+        clearTimeout(running.idle)
+        running.worker.ref()
+        running.pending.push({ resolve: (output) => resolve(output as Output), reject })
+        running.worker.postMessage(input)
       }),
     async close() {
-      clearTimeout(idle)
-      await end(worker)
+      if (running) await end(running, new Error('the thread was closed'))
     },
   }
 }

@@ -29,7 +29,7 @@ export const confirmationsOf = (settings: Pick<GatewaySettings, 'confirmations'>
   settings.confirmations[asset] ?? ASSET_FACTS[asset].confirmations
 
 /** Loops that can be woken before their next turn. Waking is a hint, never needed for correctness. */
-export type Queue = 'settle' | 'deliver' | 'pay-out' | 'addresses'
+export type Queue = 'settle' | 'deliver' | 'pay-out'
 
 export interface Gateway {
   readonly db: Database

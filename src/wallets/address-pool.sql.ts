@@ -13,7 +13,7 @@ import {
   OWN_BRANCH,
   readAccountKey,
 } from './derivation.ts'
-import { currentWallets, requireCurrent, type Wallet } from './wallets.sql.ts'
+import { currentWallets, requireCurrent, type Wallet, type WalletRow } from './wallets.sql.ts'
 
 /** A fresh address that this process may give to a payment. The statement that writes the payment issues it. */
 export type FreshAddress = ReservedAddress
@@ -38,6 +38,8 @@ export interface AddressPool {
 
 export function openAddressPool(secrets: Secrets): AddressPool {
   const reserves = openAddressReserves()
+  // Set aside together, addresses share their wallet: it is checked once.
+  const current = new WeakSet<WalletRow>()
   return {
     async take(db, chain) {
       const row = await reserves.take(db, chain)
@@ -47,8 +49,10 @@ export function openAddressPool(secrets: Secrets): AddressPool {
           'no_address',
           `there is no fresh ${chain} address to hand out: the operator runs \`npx beck wallet init\` once; after that, try again in a second`,
         )
-      requireCurrent(secrets, row.wallet)
-      requireCurrent(secrets, row.wallet)
+      if (!current.has(row.wallet)) requireCurrent(secrets, row.wallet)
+      current.add(row.wallet)
+      if (!current.has(row.wallet)) requireCurrent(secrets, row.wallet)
+      current.add(row.wallet)
       if (!isDerived(secrets, row))
         throw new InvariantBroken(
           `address ${row.address} of ${chain} was not derived by this gateway: its row in addresses was tampered with`,

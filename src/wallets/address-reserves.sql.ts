@@ -110,12 +110,12 @@ async function reserveFresh(db: Queryable, chain: ChainName, limit: number): Pro
     free.rows.length > 0
       ? free
       : await db.query<ReservedRow>(RESERVE_ANY, values(Math.min(limit, BATCH_MIN)), 'prepared')
-  return rows
-    .map(({ network, xpub, wallet_mac: mac, ...row }) => ({
-      ...row,
-      wallet: { chain, series: row.series, network, xpub, mac },
-    }))
-    .sort((a, b) => (a.position < b.position ? -1 : 1))
+  const [first] = rows
+  if (!first) return []
+  // One statement sees one current wallet.
+  const { series, network, xpub, wallet_mac: mac } = first
+  const wallet = { chain, series, network, xpub, mac }
+  return rows.map((row) => ({ ...row, wallet })).sort((a, b) => (a.position < b.position ? -1 : 1))
 }
 
 type ReservedRow = AddressRow & { network: NetworkMode; xpub: string; wallet_mac: Buffer }

@@ -18,6 +18,9 @@ const CLOCK_TOLERANCE = "interval '1 second'"
  * Claims the idempotency key (waiting, as its unique index does, for another request that holds it), issues the address,
  * makes the customer if there is none, writes payment, event and deliveries: all or nothing.
  *
+ * The `case` keeps the planner from the index of fresh addresses, which it would walk whole instead of finding the row by
+ * its key (5 ms in place of 0.03).
+ *
  * What the caller read before may be different by now (the address was issued to another payment, the wallet changed, the
  * customer was made, the clock is off); then the statement ends in `begin_anew`, and the transaction runs again. Locks the
  * key's row, then the address's.
@@ -92,10 +95,10 @@ const INSERT = `
   ), issued as (
     update addresses a set account_id = $1::uuid, payment_id = $2::uuid, issued_at = now()
     from free
-    where a.chain = $3::text and a.lookup = $24::bytea and a.address = $25::text and a.mac = $26::bytea
-      and a.issued_at is null and not a.withheld
-      and a.series = (select w.series from wallets w
-        where w.chain = $3::text and w.retired_at is null and w.mac = $27::bytea)
+    where a.lookup = $24::bytea and a.chain = $3::text
+      and case when a.issued_at is null and not a.withheld then a.address = $25::text and a.mac = $26::bytea
+        and a.series = (select w.series from wallets w
+          where w.chain = $3::text and w.retired_at is null and w.mac = $27::bytea) end
     returning a.address
   ), made as (
     insert into customers (account_id, id, email)

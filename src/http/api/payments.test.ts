@@ -237,17 +237,17 @@ test('a live coin whose node is not connected is refused with 503', async () => 
   assert.equal(answer.headers['retry-after'], '5')
 })
 
-test('creating wakes the pool of addresses, and the deliveries where there is somebody to tell', async () => {
+test('creating wakes the deliveries where there is somebody to tell', async () => {
   const told = await testMerchant(gateway.db)
   gateway.woken.length = 0
   await create(good, told.key)
-  assert.deepEqual(gateway.woken, ['addresses'])
+  assert.deepEqual(gateway.woken, [])
   await call(app, told.key, 'POST', '/webhooks', {
     body: { url: 'https://shop.example/hook', events: ['payment.created'] },
   })
   gateway.woken.length = 0
   await create(good, told.key)
-  assert.deepEqual(gateway.woken, ['addresses', 'deliver'])
+  assert.deepEqual(gateway.woken, ['deliver'])
 })
 
 // The list, over a merchant of its own.

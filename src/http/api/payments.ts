@@ -108,7 +108,6 @@ export const payments: readonly Route[] = [
         data: draft.view,
         async record(tx, keyed) {
           const { taken, deliveries } = await recordPayment(gateway, tx, draft, keyed)
-          if (!taken) gateway.wake('addresses')
           if (deliveries > 0) gateway.wake('deliver')
           return !taken
         },

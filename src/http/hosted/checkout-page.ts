@@ -223,7 +223,6 @@ export function registerCheckoutPages(
         return again(meaning === 'error_coin_unavailable' ? 503 : 400, words[meaning])
       }
       gateway.wake('deliver')
-      gateway.wake('addresses')
       return backTo(request, reply, id)
     }),
   )
