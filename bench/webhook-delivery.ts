@@ -40,7 +40,7 @@ const RUNS: readonly Run[] = [
   { name: 'memory_tls', scheme: 'https', inFlight: 2_000, latencyMs: 2_000, events: 6_000, endpoints: 40 },
 ]
 /** As `npm start` does: V8 would let short-lived objects pile up to 128 MB before it looks at them. */
-const WORKER_FLAGS = ['--max-semi-space-size=16']
+const WORKER_FLAGS = ['--max-semi-space-size=4']
 
 const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
 const cluster = await startCluster({ dataDir: folder })
