@@ -63,7 +63,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
   }
   try {
     // Before anything is made: a first start that ends here would have shown its key to nobody.
-    if (runs('api')) await requirePort(config.port)
+    if (runs('api')) await requirePort(config.port, config.host ?? undefined)
     const store = await openStore(config, log, 'server')
     closers.push(() => store.close())
     const applied = await store.migrate()
@@ -191,6 +191,8 @@ async function listen(config: Config, gateway: Gateway) {
   try {
     return await startServer(gateway, {
       port: config.port,
+      ...(config.host === null ? {} : { host: config.host }),
+      ...(config.monitor === null ? {} : { monitor: config.monitor }),
       rateLimit: config.rateLimit,
       addressRateLimit: config.addressRateLimit,
       chains: connectedChains(config),

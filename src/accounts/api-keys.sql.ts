@@ -89,6 +89,14 @@ export async function findApiKey(db: Queryable, hash: Uint8Array): Promise<Found
   }
 }
 
+/** The hashes of all keys that open anything, as base64. Reads the whole table, which is small. */
+export async function listKeyHashes(db: Queryable): Promise<Set<string>> {
+  const { rows } = await db.query<{ hash: Buffer }>(
+    'select key_hash as hash from api_keys where revoked_at is null',
+  )
+  return new Set(rows.map(({ hash }) => hash.toString('base64')))
+}
+
 /** An account's keys, oldest first, revoked ones included. */
 export async function listApiKeys(db: Queryable, accountId: AccountId): Promise<ApiKey[]> {
   const { rows } = await db.query<ApiKeyRow>(

@@ -1,4 +1,5 @@
 /** The operator's settings, read from the environment once and checked as a whole. docs/operators.md explains each. */
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { getAddress, isAddress } from 'viem/utils'
 import { BITCOIN_NETWORKS } from '../chains/bitcoin/networks.ts'
@@ -24,6 +25,10 @@ export interface EthereumConfig extends NodeConfig<EthereumNetwork> {
 
 export interface Config {
   readonly port: number
+  /** The address to listen on; null for all. */
+  readonly host: string | null
+  /** Where metrics are served; null for nowhere. */
+  readonly monitor: { readonly host: string; readonly port: number; readonly isChosen: boolean } | null
   /** Absolute. Holds the embedded database, the secret key, the keystore and the signer's journal. */
   readonly dataDir: string
   /** An external PostgreSQL; null for the embedded one. */
@@ -74,6 +79,8 @@ const ETHEREUM_NETWORKS = ['mainnet', 'sepolia', 'dev'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 /** Below what idempotent answers may take to settle. */
 const BROADCAST_WAIT_MS = 3_000
+/** That of Prometheus' own exporters. */
+const METRICS_PORT = 9_464
 const BPS_MAX = 9_999n
 const CONFIRMATIONS_MAX = 1_000
 
@@ -83,6 +90,14 @@ export function readConfig(env: Environment): Config {
   const { read } = variables
 
   const port = read('PORT', 8080, wholeNumber(1, 65_535), 'a port number from 1 to 65535')
+  const host = read('BECK_HOST', null, addressOf, 'an address of this machine such as 127.0.0.1')
+  const monitorPort = read(
+    'BECK_METRICS_PORT',
+    null,
+    wholeNumber(0, 65_535),
+    'a port number from 1 to 65535, or 0 for no metrics',
+  )
+  const monitorHost = read('BECK_METRICS_HOST', '127.0.0.1', addressOf, 'an address of this machine')
   const publicUrl = read(
     'BECK_PUBLIC_URL',
     `http://localhost:${port}`,
@@ -175,6 +190,11 @@ export function readConfig(env: Environment): Config {
 
   const config: Config = {
     port,
+    host,
+    monitor:
+      monitorPort === 0
+        ? null
+        : { host: monitorHost, port: monitorPort ?? METRICS_PORT, isChosen: monitorPort !== null },
     dataDir: resolve(read('BECK_DATA_DIR', './data', (text) => text, 'a directory')),
     databaseUrl,
     signerDatabaseUrl,
@@ -346,6 +366,8 @@ function bpsOf(text: string): bigint | null {
   const value = /^\d{1,4}$/.test(text) ? BigInt(text) : BPS_MAX + 1n
   return value <= BPS_MAX ? value : null
 }
+
+const addressOf = (text: string): string | null => (isIP(text) > 0 ? text : null)
 
 const contractOf = (text: string): string | null => (isAddress(text) ? getAddress(text) : null)
 

@@ -38,6 +38,8 @@ test('a broken invariant stops the work; one that holds is silent', () => {
 
 for (const [url, shown] of [
   ['http://user:p%40ss@node:8332/', 'http://***@node:8332/'],
+  ['postgres://beck:p@ss:w@rd@db/beck', 'postgres://***@db/beck'],
+  ['postgres://beck@db/beck?application_name=a@b', 'postgres://***@db/beck?application_name=a@b'],
   ['postgres://beck@db/beck', 'postgres://***@db/beck'],
   [
     'connect to redis://:secret@cache:6379 failed, then http://u:p@h/',

@@ -61,7 +61,7 @@ export class InvariantBroken extends Error {
 /** A row's MAC does not hold: somebody wrote the database who should not. Nothing is done with it, and the operator is told. */
 export class TamperedRow extends InvariantBroken {}
 
-/** A URL fit for a message or a log line: user and password replaced. */
+/** A URL fit for a message or a log line: user and password replaced, a raw `@` in the password included. */
 export function withoutCredentials(url: string): string {
-  return url.replace(/\/\/[^/@\s]*@/g, '//***@')
+  return url.replace(/\/\/[^/\s]*@/g, '//***@')
 }

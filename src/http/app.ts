@@ -11,6 +11,7 @@ import { showId } from '../core/ids.ts'
 import { readNetworks } from '../core/networks.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { ADDRESS_RATE_LIMIT, clientAddress, isThisMachine, openAddressLimit } from './address-limit.ts'
+import { answerHeaders } from './answer-headers.ts'
 import { routes } from './api/routes.ts'
 import { type Caller, openAuthenticator } from './authenticate.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, createLimitedServer, type Door } from './connections.ts'
@@ -70,6 +71,7 @@ const UNREADABLE_MS = 1_000
 
 /** Not ready yet: the caller may register health checks and hosted pages before it listens. */
 export async function buildApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {
+  const everyAnswer = answerHeaders(gateway.settings.publicUrl)
   const proxies = options.trustProxy === undefined ? null : readNetworks(options.trustProxy.split(','))
   const addresses = openAddressLimit(options.addressRateLimit ?? ADDRESS_RATE_LIMIT, gateway.log)
   const door: Door = {
@@ -80,7 +82,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   const app = fastify({
     bodyLimit: BODY_BYTES_MAX,
     serverFactory: (handle) =>
-      createLimitedServer(handle, door, { ...CONNECTION_LIMITS, ...options.connectionLimits }),
+      createLimitedServer(handle, door, everyAnswer, { ...CONNECTION_LIMITS, ...options.connectionLimits }),
     logger: false,
     genReqId: newRequestId,
     trustProxy: proxies ? (address) => proxies.has(address) : false,
@@ -100,7 +102,8 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
       sendError(error, request, reply)
     },
     clientErrorHandler: (error, socket) => {
-      if (socket.writable && error.code !== 'ECONNRESET') socket.end(answerToUnreadable(error.code))
+      if (socket.writable && error.code !== 'ECONNRESET')
+        socket.end(answerToUnreadable(error.code, everyAnswer))
       setTimeout(() => socket.destroy(), UNREADABLE_MS).unref()
     },
   })
@@ -117,7 +120,11 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
       else gateway.log.warn(line, 'a request could not be served')
     }
     // Also where no hook ran: a path that cannot be read never became a request.
-    reply.code(answer.status).type('application/json; charset=utf-8').header('X-Request-Id', request.id)
+    reply
+      .code(answer.status)
+      .headers(everyAnswer)
+      .type('application/json; charset=utf-8')
+      .header('X-Request-Id', request.id)
     if (answer.status === 401) reply.header('WWW-Authenticate', 'Bearer')
     if (answer.retryAfterSeconds !== undefined) reply.header('Retry-After', answer.retryAfterSeconds)
     reply.serializer(JSON.stringify).send(failure(answer.status, { ...answer, requestId: request.id }))
@@ -126,7 +133,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   app.decorateRequest('caller', null)
   app.decorateRequest('bodyText', '')
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('X-Request-Id', request.id)
+    reply.headers(everyAnswer).header('X-Request-Id', request.id)
   })
   app.addHook('onResponse', async (request, reply) => {
     gateway.log.info(
@@ -135,6 +142,8 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
         method: request.method,
         route: request.routeOptions.url ?? null,
         status: reply.statusCode,
+        // Who guesses keys, or floods.
+        ...([401, 429].includes(reply.statusCode) ? { address: request.ip } : {}),
         ms: Math.round(reply.elapsedTime),
         ...(request.caller
           ? {

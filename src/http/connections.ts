@@ -11,6 +11,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { Socket } from 'node:net'
+import type { AnswerHeaders } from './answer-headers.ts'
 import { failure } from './envelope.ts'
 import { newRequestId } from './request-id.ts'
 import { answerToUnreadable } from './unreadable.ts'
@@ -71,6 +72,7 @@ export interface Door {
 export function createLimitedServer(
   handle: RequestListener,
   door: Door,
+  headers: AnswerHeaders,
   limits: ConnectionLimits = CONNECTION_LIMITS,
 ): Server {
   const open = new Set<Connection>()
@@ -84,7 +86,7 @@ export function createLimitedServer(
       // Node would answer those by itself, as fast as they come.
       requireHostHeader: false,
     },
-    inTurn(handle, door, limits),
+    inTurn(handle, door, headers, limits),
   )
   server.maxConnections = limits.connections
   server.prependListener('connection', (socket: Socket) => {
@@ -111,7 +113,12 @@ export function createLimitedServer(
   return server
 }
 
-function inTurn(handle: RequestListener, door: Door, limits: ConnectionLimits): RequestListener {
+function inTurn(
+  handle: RequestListener,
+  door: Door,
+  headers: AnswerHeaders,
+  limits: ConnectionLimits,
+): RequestListener {
   const begin = (connection: Connection, [request, response]: Exchange) => {
     connection.answering = response
     connection.begun += 1
@@ -123,9 +130,9 @@ function inTurn(handle: RequestListener, door: Door, limits: ConnectionLimits): 
       if (connection.waiting.length > 0) setImmediate(next, connection)
     })
     const waitSeconds = door.admit(request)
-    if (waitSeconds > 0) refuse(response, waitSeconds)
+    if (waitSeconds > 0) refuse(response, headers, waitSeconds)
     else if (request.headers.host === undefined && request.httpVersion === '1.1')
-      connection.socket.end(answerToUnreadable('NO_HOST'))
+      connection.socket.end(answerToUnreadable('NO_HOST', headers))
     else handle(request, response)
   }
   const next = (connection: Connection) => {
@@ -144,12 +151,13 @@ function inTurn(handle: RequestListener, door: Door, limits: ConnectionLimits): 
 }
 
 /** In as few steps as can be. Whoever goes on has to make another connection. */
-function refuse(response: ServerResponse, waitSeconds: number): void {
+function refuse(response: ServerResponse, headers: AnswerHeaders, waitSeconds: number): void {
   const requestId = newRequestId()
   const message = `too many requests from this address; wait ${waitSeconds} s`
   response.shouldKeepAlive = false
   response
     .writeHead(429, {
+      ...headers,
       'Content-Type': 'application/json; charset=utf-8',
       'Retry-After': waitSeconds,
       'X-Request-Id': requestId,

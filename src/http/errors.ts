@@ -73,8 +73,23 @@ const FASTIFY_REFUSALS: Readonly<Record<string, Answer>> = {
 /** What is away comes back by itself, and nobody knows when: often enough to be quick, too seldom to be a burden. */
 const UNAVAILABLE_RETRY_SECONDS = 5
 
-/** What PostgreSQL says when it is too busy for one more: lock not available, cancelled, conflicts five times over. */
-const BUSY = ['55P03', '57014', '40001', '40P01', '53300']
+/**
+ * What PostgreSQL says when it is too busy for one more: lock not available, cancelled, conflicts five times over; when its
+ * disk or its memory is full, its disk fails, or it may only read for now.
+ */
+const BUSY = [
+  '55P03',
+  '57014',
+  '40001',
+  '40P01',
+  '53000',
+  '53100',
+  '53200',
+  '53300',
+  '53400',
+  '58030',
+  '25006',
+]
 
 /** Turns whatever was thrown into an answer. */
 export function answerTo(error: unknown): Answer {

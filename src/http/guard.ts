@@ -11,6 +11,12 @@ import { hostOf, openCounter, type RateLimiter } from './rate-limit.ts'
 /** Keys that one address may get wrong in a minute. A good key is looked at first, so this never locks one out. */
 const FAILED_ATTEMPTS_MAX = 50
 
+const tooManyWrong = (waitSeconds: number) =>
+  new RateLimited(
+    `more than ${FAILED_ATTEMPTS_MAX} wrong API keys from this address within a minute; check the key`,
+    waitSeconds,
+  )
+
 export type Guard = (
   scopes: readonly Scope[],
 ) => (request: FastifyRequest, reply: FastifyReply) => Promise<void>
@@ -25,15 +31,16 @@ export function guardRoutes(
   const authenticate = async (request: FastifyRequest): Promise<Caller> => {
     try {
       const key = presentedKey(request.headers)
-      if (key !== null) return await authenticator.caller(key)
+      if (key !== null) {
+        const waitSeconds = failures.waitOf(hostOf(request.ip))
+        if (waitSeconds > 0 && !(await authenticator.exists(key))) throw tooManyWrong(waitSeconds)
+        return await authenticator.caller(key)
+      }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       const waitSeconds = failures.count(hostOf(request.ip))
       if (waitSeconds === 0) throw error
-      throw new RateLimited(
-        `more than ${FAILED_ATTEMPTS_MAX} wrong API keys from this address within a minute; check the key`,
-        waitSeconds,
-      )
+      throw tooManyWrong(waitSeconds)
     }
     // No key at all guesses nothing, so it is not counted.
     throw missingKey()

@@ -1,4 +1,8 @@
-/** `/livez`, `/readyz` and `/metrics`: for load balancers and monitoring, without a key. */
+/**
+ * `/livez`, and the bare verdict of `/readyz`, for load balancers; what stands behind it, and `/metrics`, for the operator's own
+ * listener. All without a key.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { ASSET_FACTS, type ChainName } from '../core/assets.ts'
@@ -7,9 +11,22 @@ import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { type Health, readHealth } from '../flows/operation/health.ts'
 import { failure, success } from './envelope.ts'
+import { newRequestId } from './request-id.ts'
 
 /** Monitoring of any number of probes costs one look a second. */
 const REMEMBERED_MS = 1_000
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** For the operator alone: the metrics' text, and the listener of `monitor.ts`. */
+    readonly monitored: Monitored
+  }
+}
+
+export interface Monitored {
+  metrics(): Promise<string>
+  answer(request: IncomingMessage, response: ServerResponse): void
+}
 
 /** @param chains - The chains that the settings connect. */
 export function registerHealth(app: FastifyInstance, gateway: Gateway, chains: readonly ChainName[]): void {
@@ -23,28 +40,43 @@ export function registerHealth(app: FastifyInstance, gateway: Gateway, chains: r
 
   app.get('/readyz', async (request, reply) => {
     const health = await look()
-    if (health.ready) {
-      return json(reply, 200, success({ status: health.ok ? 'ready' : 'degraded', ...shown(health) }))
-    }
-    const message = health.database.problem ?? 'not ready'
-    return json(
-      reply,
-      503,
-      failure(503, {
-        reason: 'not_ready',
-        message,
-        details: [{ field: 'database', message }],
-        requestId: request.id,
-      }),
-    )
+    return health.ready
+      ? json(reply, 200, success({ status: statusOf(health) }))
+      : json(reply, 503, notReady(health, request.id))
   })
 
-  app.get('/metrics', async (_request, reply) =>
-    reply
-      .type(registry.contentType)
-      .serializer(String)
-      .send(await registry.metrics()),
-  )
+  app.decorate('monitored', {
+    metrics: () => registry.metrics(),
+    answer(request, response) {
+      const send = (status: number, type: string, body: string) =>
+        response.writeHead(status, { 'Content-Type': type, 'X-Content-Type-Options': 'nosniff' }).end(body)
+      const sendJson = (status: number, body: object) =>
+        send(status, 'application/json; charset=utf-8', JSON.stringify(body))
+      const answers: Readonly<Record<string, () => Promise<unknown>>> = {
+        '/livez': async () => sendJson(200, success({ status: 'alive' })),
+        '/readyz': async () => {
+          const health = await look()
+          if (health.ready) sendJson(200, success({ status: statusOf(health), ...shown(health) }))
+          else sendJson(503, notReady(health, newRequestId()))
+        },
+        '/metrics': async () => send(200, registry.contentType, await registry.metrics()),
+      }
+      const answer = request.method === 'GET' ? answers[request.url?.split('?')[0] ?? ''] : undefined
+      if (!answer) return void send(404, 'text/plain', 'GET /metrics, /readyz or /livez\n')
+      answer().catch((error: unknown) => {
+        gateway.log.error({ err: error }, 'the monitor could not answer')
+        response.destroy()
+      })
+    },
+  } satisfies Monitored)
+}
+
+const statusOf = ({ ok }: Health) => (ok ? 'ready' : 'degraded')
+
+function notReady(health: Health, requestId: string) {
+  const message = health.database.problem ?? 'not ready'
+  const details = [{ field: 'database', message }]
+  return failure(503, { reason: 'not_ready', message, details, requestId })
 }
 
 const json = (reply: FastifyReply, status: number, body: object) =>

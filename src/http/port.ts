@@ -28,19 +28,25 @@ export async function requirePort(port: number, host: string = allAddresses()): 
 }
 
 /** What a failure to listen means for whoever started Beck; null for one of another kind. */
-export function portRefusal(error: unknown, port: number): Refusal | null {
+export function portRefusal(error: unknown, port: number, variable = 'PORT'): Refusal | null {
   if (!(error instanceof Error && 'code' in error)) return null
   if (error.code === 'EADDRINUSE')
     return new Refusal(
       'conflict',
       'port_in_use',
-      `port ${port} is in use by another program, perhaps another Beck; end it, or set PORT to another one (PORT=8081 npm start)`,
+      `port ${port} is in use by another program, perhaps another Beck; end it, or set ${variable} to another one (${variable}=8081 npm start)`,
     )
   if (error.code === 'EACCES')
     return new Refusal(
       'unavailable',
       'port_not_permitted',
-      `this user may not listen on port ${port}; set PORT to one above 1023 and put a proxy before it`,
+      `this user may not listen on port ${port}; set ${variable} to one above 1023 and put a proxy before it`,
+    )
+  if (error.code === 'EADDRNOTAVAIL')
+    return new Refusal(
+      'invalid',
+      'address_not_here',
+      `this machine has no such address to listen on at port ${port}; set BECK_HOST or BECK_METRICS_HOST to one of its own`,
     )
   return null
 }

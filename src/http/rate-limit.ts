@@ -82,11 +82,18 @@ export function describeTake(size: BucketSize, allowed: boolean, untilFullMs: nu
 export interface Counter {
   /** Counts one more; seconds to wait when that was more than the limit, else 0. */
   count(name: string): number
+  /** Seconds to wait when the limit is reached already, else 0. */
+  waitOf(name: string): number
 }
 
 export function openCounter(limit: number, windowMs: number, now: () => number = Date.now): Counter {
   const windows = new Map<string, { until: number; seen: number }>()
   return {
+    waitOf(name) {
+      const window = windows.get(name)
+      const waitMs = window && window.seen >= limit ? window.until - now() : 0
+      return Math.max(0, Math.ceil(waitMs / 1_000))
+    },
     count(name) {
       const at = now()
       let window = windows.get(name)

@@ -120,3 +120,27 @@ test('a database that is not there is a 503, not a 500', async () => {
   assert.deepEqual([answer.status, answer.error.reason], [503, 'temporarily_unavailable'])
   assert.doesNotMatch(answer.text, /secret|127\.0\.0\.1/)
 })
+
+for (const [what, state] of [
+  ['whose disk is full', '53100'],
+  ['that is out of memory', '53200'],
+  ['that was told to stop', '57P01'],
+  ['that starts', '57P03'],
+  ['that may only read', '25006'],
+]) {
+  test(`a database ${what} is a 503 that says when to come back, not a 500`, async () => {
+    const raising: typeof gateway.db = {
+      ...gateway.db,
+      transaction: (_work, options) =>
+        gateway.db.transaction(async (tx) => {
+          await tx.query(`do $$ begin raise exception sqlstate '${state}'; end $$`)
+          return assert.fail('nothing was raised')
+        }, options),
+    }
+    const app = await testApp({ ...gateway, db: raising })
+    const body = { label: 'Tea', amount: 5 }
+    const answer = await call(app, key, 'POST', '/payment-links', { body })
+    assert.deepEqual([answer.status, answer.error.reason], [503, 'temporarily_unavailable'])
+    assert.equal(answer.headers['retry-after'], '5')
+  })
+}

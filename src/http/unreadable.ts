@@ -1,5 +1,6 @@
 /** Answers to bytes that never became a request, written to the socket as they are. */
 import { STATUS_CODES } from 'node:http'
+import type { AnswerHeaders } from './answer-headers.ts'
 import { failure } from './envelope.ts'
 import { newRequestId } from './request-id.ts'
 
@@ -14,7 +15,7 @@ const WORDS: Readonly<Record<string, readonly [status: number, reason: string, m
 }
 
 /** @param code - Of the error that Node's HTTP parser raised, or `NO_HOST`. */
-export function answerToUnreadable(code: string): string {
+export function answerToUnreadable(code: string, headers: AnswerHeaders): string {
   const [status, reason, message] = WORDS[code] ?? [
     400,
     'malformed_request',
@@ -25,6 +26,7 @@ export function answerToUnreadable(code: string): string {
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     `X-Request-Id: ${requestId}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',

@@ -10,7 +10,7 @@ test('a secret never reaches the log, by whatever field or text it came', () => 
   const secret = apiKey.slice(8)
   log.error(
     {
-      err: new Error(`connect to postgres://beck:${secret}@db/beck failed`, {
+      err: new Error(`connect to postgres://beck:p@${secret}@db/beck failed`, {
         cause: new Error(`http://u:${secret}@node refused`),
       }),
       headers: { authorization: `Bearer ${secret}`, 'x-api-key': apiKey },

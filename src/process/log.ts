@@ -26,7 +26,7 @@ const SECRET_FIELDS = [
 
 /** Secrets by their shape: the user and password of a URL, API keys, signing secrets, extended private keys. */
 const SECRET_TEXTS: readonly [RegExp, string][] = [
-  [/\/\/[^/@\s"]*@/g, '//***@'],
+  [/\/\/[^/\s"]*@/g, '//***@'],
   [/bk_(live|test)_[0-9A-Za-z]+/g, 'bk_$1_***'],
   [/whsec_[0-9A-Za-z+/=]+/g, 'whsec_***'],
   [/[a-zA-Z]prv[1-9A-HJ-NP-Za-km-z]{50,}/g, 'xprv***'],

@@ -38,7 +38,7 @@ describe('sweeping on a chain without EIP-7702', () => {
     assert.equal(await atDepositAddresses(payouts, 'USDC'), atoms)
     const { unswept } = await reconcile(payouts.gateway.db, [payouts.port])
     assert.deepEqual(unswept, [{ chain: 'ethereum', asset: 'USDC', addresses: 3n, atoms }])
-    const { body } = await (await testApp(payouts.gateway)).inject('/metrics')
+    const body = await (await testApp(payouts.gateway)).monitored.metrics()
     assert.match(
       body,
       new RegExp(`^beck_unswept_coins{chain="ethereum",asset="USDC"} ${Number(atoms) / 1e6}$`, 'm'),

@@ -23,14 +23,16 @@ const settings = {
 }
 
 test('two whole Becks behind a transaction pooler take payments at once, pay out, and the books balance', async () => {
-  const start = async () =>
+  const metricsPorts = [await freePort(), await freePort()]
+  const start = async (metricsPort: number | undefined) =>
     startBeckProcess(['start'], {
       ...settings,
       PORT: String(await freePort()),
+      BECK_METRICS_PORT: String(metricsPort),
       // Two signers never share a directory.
       BECK_DATA_DIR: await mkdtemp(join(folder, 'beck-')),
     })
-  const becks = await Promise.all([start(), start()])
+  const becks = await Promise.all(metricsPorts.map(start))
   const answers = await Promise.all(becks.map((beck) => beck.hears((object) => 'url' in object)))
   const keys = answers.flatMap(({ key }) => (typeof key === 'string' ? [key] : []))
   assert.equal(keys.length, 1, 'of two first starts at once, one makes the first account')
@@ -39,7 +41,7 @@ test('two whole Becks behind a transaction pooler take payments at once, pay out
   const [first = assert.fail()] = clients
 
   await waitFor('there are addresses', async () => {
-    const metrics = await fetch(new URL('/metrics', String(answers[0]?.url)))
+    const metrics = await fetch(`http://127.0.0.1:${metricsPorts[0]}/metrics`)
     return /^beck_fresh_addresses\{chain="sim-litecoin"\} 1000$/m.test(await metrics.text()) || null
   })
   const ids = await Promise.all(

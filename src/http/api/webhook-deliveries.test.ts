@@ -165,7 +165,7 @@ test('a merchant and an operator can see that an endpoint fails', async () => {
   const shown = (await get(`/webhooks/${endpoint.id}`)).data
   assert.ok(Date.parse(shown.failing_since) > Date.now() - 10_000)
   assert.equal(shown.is_active, true)
-  const metrics = (await app.inject('/metrics')).body.split('\n')
+  const metrics = (await app.monitored.metrics()).split('\n')
   for (const line of [
     `beck_delivery_attempts_total{result="5xx"} ${before + 1}`,
     'beck_deliveries_pending 1',

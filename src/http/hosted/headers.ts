@@ -7,7 +7,7 @@ export const newNonce = (): string => randomBytes(16).toString('base64')
 /** What every answer says, whatever becomes of it: errors, redirects and what has no page too. */
 export const protectAnswer = (reply: FastifyReply): FastifyReply =>
   reply
-    .header('Content-Security-Policy', "default-src 'none'")
+    .header('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
     .header('Referrer-Policy', 'same-origin')
     .header('X-Content-Type-Options', 'nosniff')
     .header('X-Robots-Tag', 'noindex')

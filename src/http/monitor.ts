@@ -1,0 +1,61 @@
+/**
+ * The second listener, for whoever watches over this Beck: `/metrics`, and `/readyz` with everything it knows. On
+ * loopback unless the operator says otherwise: a freeze's reason names addresses and amounts.
+ */
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { isIPv6 } from 'node:net'
+import type { Log } from '../core/log.ts'
+import { portRefusal } from './port.ts'
+
+export interface MonitorPlace {
+  readonly host: string
+  readonly port: number
+  /** Whether the operator chose the port; else Beck does without when another program has it. */
+  readonly isChosen: boolean
+}
+
+export interface Monitor {
+  readonly port: number
+  close(): Promise<void>
+}
+
+const REQUEST_MS = 10_000
+
+/** @returns Null when the port that nobody chose is in use. */
+export async function startMonitor(
+  answer: RequestListener,
+  { host, port, isChosen }: MonitorPlace,
+  log: Log,
+): Promise<Monitor | null> {
+  const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, answer)
+  server.maxConnections = 100
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen({ host, port }, resolve)
+    })
+  } catch (error) {
+    const refusal = portRefusal(error, port, 'BECK_METRICS_PORT')
+    if (isChosen || !refusal) throw refusal ?? error
+    log.warn(
+      { host, port },
+      'metrics are not served: their port is in use; set BECK_METRICS_PORT to another one',
+    )
+    return null
+  }
+  const bound = portOf(server) ?? port
+  const shownHost = isIPv6(host) ? `[${host}]` : host
+  log.info({ url: `http://${shownHost}:${bound}/metrics` }, 'metrics are served')
+  return {
+    port: bound,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function portOf(server: Server): number | null {
+  const address = server.address()
+  return typeof address === 'object' && address ? address.port : null
+}
