@@ -155,6 +155,8 @@ export interface RetrievePaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
+  missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
   deposits: {
     tx_hash: string | null
@@ -219,6 +221,8 @@ export interface CancelPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
+  missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
   deposits: {
     tx_hash: string | null
@@ -283,6 +287,8 @@ export interface AcceptPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
+  missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
   deposits: {
     tx_hash: string | null
@@ -887,6 +893,8 @@ export interface PaySandboxPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
+  missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
   deposits: {
     tx_hash: string | null
@@ -951,6 +959,8 @@ export interface ExpireSandboxPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
+  missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
   deposits: {
     tx_hash: string | null
@@ -1015,6 +1025,8 @@ export interface ReplaceSandboxPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
+  missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
   deposits: {
     tx_hash: string | null

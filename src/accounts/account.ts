@@ -20,6 +20,8 @@ export interface Account {
   readonly currency: Fiat
   /** Late funds worth the price at first sight are accepted without asking, within 24 hours. */
   readonly acceptsLateFunds: boolean
+  /** Hundredths of a percent of what is due that may be missing, 0 to 500. */
+  readonly toleranceBps: number
   readonly confirmationRules: readonly ConfirmationRule[]
   /** Where checkout sessions without redirects of their own send the buyer. */
   readonly successUrl: string | null

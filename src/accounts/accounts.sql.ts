@@ -11,6 +11,7 @@ interface AccountRow {
   mode: Mode
   currency: Fiat
   accepts_late_funds: boolean
+  tolerance_bps: number
   confirmation_rules: { asset: ConfirmationRule['asset']; from_minor: number; confirmations: number }[]
   success_url: string | null
   cancel_url: string | null
@@ -21,7 +22,7 @@ interface AccountRow {
   created_at: Date
 }
 
-const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, confirmation_rules, success_url, cancel_url,
+const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, tolerance_bps, confirmation_rules, success_url, cancel_url,
   brand_name, brand_logo, brand_color, frame_origins, created_at`
 
 function fromRow(row: AccountRow): Account {
@@ -32,6 +33,7 @@ function fromRow(row: AccountRow): Account {
     mode: row.mode,
     currency: row.currency,
     acceptsLateFunds: row.accepts_late_funds,
+    toleranceBps: row.tolerance_bps,
     confirmationRules: row.confirmation_rules.map((rule) => ({
       asset: rule.asset,
       fromMinor: BigInt(rule.from_minor),
@@ -75,7 +77,7 @@ export async function lockAccount(tx: Tx, accountId: AccountId): Promise<Account
 export async function updateAccountSettings(tx: Tx, account: Account): Promise<void> {
   await tx.query(
     `update accounts set accepts_late_funds = $2, success_url = $3, cancel_url = $4, brand_name = $5,
-       brand_logo = $6, brand_color = $7, frame_origins = $8
+              brand_logo = $6, brand_color = $7, frame_origins = $8, tolerance_bps = $9
      where id = $1`,
     [
       account.id,
@@ -86,6 +88,7 @@ export async function updateAccountSettings(tx: Tx, account: Account): Promise<v
       account.brandLogo,
       account.brandColor,
       account.frameOrigins,
+      account.toleranceBps,
     ],
   )
 }

@@ -3,6 +3,7 @@ import { type Account, readAccountDraft } from '../accounts/account.ts'
 import { insertAccount, listAccounts, lockAccount } from '../accounts/accounts.sql.ts'
 import { Refusal } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
+import { formatDecimal } from '../core/money.ts'
 import type { Tx } from '../db/database.ts'
 import { type AccountChanges, changeAccount } from '../flows/accounts/change-account.ts'
 import { recordCommand } from './record-command.ts'
@@ -39,6 +40,7 @@ export interface AccountOptions {
   readonly successUrl?: string
   readonly cancelUrl?: string
   readonly lateFunds?: string
+  readonly tolerance?: string
 }
 
 /** What is not given stays as it is; `none` takes it away. */
@@ -52,6 +54,7 @@ export async function setAccount(terminal: Terminal, given: AccountOptions): Pro
     cancelUrl: text(given.cancelUrl),
     frameOrigins: origins?.split(',').filter((origin) => origin.trim() !== ''),
     logo: given.logo === undefined ? undefined : given.logo === 'none' ? null : await readPicture(given.logo),
+    tolerance: given.tolerance,
     acceptsLateFunds: given.lateFunds === undefined ? undefined : acceptsLateFunds(given.lateFunds),
   }
   const id = readId('acct', given.account)
@@ -110,6 +113,7 @@ const settings = (account: Account) => ({
   success_url: account.successUrl,
   cancel_url: account.cancelUrl,
   accepts_late_funds: account.acceptsLateFunds,
+  tolerance_percent: formatDecimal(BigInt(account.toleranceBps), 2),
 })
 
 export async function showAccounts(terminal: Terminal): Promise<void> {

@@ -61,6 +61,7 @@ accounts
   .option('--success-url <url>', 'where buyers go after paying, unless their session says so')
   .option('--cancel-url <url>', 'where buyers go after cancelling, unless their session says so')
   .option('--late-funds <what>', 'hold or accept')
+  .option('--tolerance <percent>', 'what may be missing of a payment that still counts as paid, 0 to 5')
   .action((options: AccountOptions) => setAccount(terminal, options))
 accounts.command('list').action(() => showAccounts(terminal))
 

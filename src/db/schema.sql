@@ -27,6 +27,7 @@ create table accounts (
   mode text not null,
   currency text not null,
   accepts_late_funds boolean not null default false,
+  tolerance_bps integer not null default 0,
   confirmation_rules jsonb not null default '[]'::jsonb,
   success_url text,
   cancel_url text,
@@ -44,6 +45,7 @@ create table accounts (
   constraint accounts_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
   constraint accounts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
   constraint accounts_success_url_check CHECK ((length(success_url) <= 2048)),
+  constraint accounts_tolerance_bps_check CHECK (((tolerance_bps >= 0) AND (tolerance_bps <= 500))),
   constraint accounts_pkey PRIMARY KEY (id)
 );
 
@@ -539,6 +541,7 @@ create table payments (
   settlement_numerator numeric(78,0) not null,
   settlement_denominator numeric(78,0) not null,
   due_atoms numeric(78,0) not null,
+  tolerated_atoms numeric(78,0) not null default 0,
   address text not null,
   required_confirmations integer not null,
   terms_mac bytea not null,
@@ -560,10 +563,11 @@ create table payments (
   decision_due boolean not null default false,
   constraint payments_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint payments_check CHECK (((quoted_fee_minor >= 0) AND (quoted_fee_minor <= fiat_minor))),
-  constraint payments_check1 CHECK ((((net_minor + fee_minor) = fiat_minor) OR (status = ANY (ARRAY['completed'::text, 'overpaid'::text])))),
-  constraint payments_check2 CHECK (((credited_atoms IS NULL) = (gateway_fee_atoms IS NULL))),
-  constraint payments_check3 CHECK (((status <> ALL (ARRAY['completed'::text, 'overpaid'::text])) OR ((completed_at IS NOT NULL) AND (credited_atoms IS NOT NULL)))),
-  constraint payments_check4 CHECK (((status <> ALL (ARRAY['pending'::text, 'expired'::text, 'cancelled'::text])) OR (credited_atoms IS NULL))),
+  constraint payments_check1 CHECK ((tolerated_atoms < due_atoms)),
+  constraint payments_check2 CHECK ((((net_minor + fee_minor) = fiat_minor) OR (status = ANY (ARRAY['completed'::text, 'overpaid'::text])))),
+  constraint payments_check3 CHECK (((credited_atoms IS NULL) = (gateway_fee_atoms IS NULL))),
+  constraint payments_check4 CHECK (((status <> ALL (ARRAY['completed'::text, 'overpaid'::text])) OR ((completed_at IS NOT NULL) AND (credited_atoms IS NOT NULL)))),
+  constraint payments_check5 CHECK (((status <> ALL (ARRAY['pending'::text, 'expired'::text, 'cancelled'::text])) OR (credited_atoms IS NULL))),
   constraint payments_credited_atoms_check CHECK ((credited_atoms >= (0)::numeric)),
   constraint payments_due_atoms_check CHECK ((due_atoms > (0)::numeric)),
   constraint payments_fee_minor_check CHECK ((fee_minor >= 0)),
@@ -583,6 +587,7 @@ create table payments (
   constraint payments_spent_minor_check CHECK ((spent_minor >= 0)),
   constraint payments_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'detected'::text, 'completed'::text, 'overpaid'::text, 'underpaid'::text, 'expired'::text, 'failed'::text, 'cancelled'::text]))),
   constraint payments_terms_mac_check CHECK ((length(terms_mac) = 32)),
+  constraint payments_tolerated_atoms_check CHECK ((tolerated_atoms >= (0)::numeric)),
   constraint payments_account_id_customer_id_fkey FOREIGN KEY (account_id, customer_id) REFERENCES customers(account_id, id),
   constraint payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint payments_pkey PRIMARY KEY (account_id, id)

@@ -112,6 +112,7 @@ for (const [index, [name, deposits, moment]] of TRIGGERS.entries()) {
         status,
         asset: 'BTC',
         dueAtoms: DUE,
+        toleratedAtoms: 0n,
         expiresAt: WINDOW_ENDS,
         settlements: wasSettled || isSettled ? 1 : 0,
         settledAtoms: isSettled ? DUE : null,
@@ -136,6 +137,7 @@ test('funds seen name the moment of the first sighting', () => {
     status: 'pending',
     asset: 'BTC',
     dueAtoms: DUE,
+    toleratedAtoms: 0n,
     expiresAt: WINDOW_ENDS,
     settlements: 0,
     settledAtoms: null,
@@ -150,6 +152,7 @@ test('what was refunded covers nothing: a top-up completes the quote alone, or n
     status: 'underpaid',
     asset: 'BTC',
     dueAtoms: DUE,
+    toleratedAtoms: 0n,
     expiresAt: WINDOW_ENDS,
     settlements: 0,
     settledAtoms: null,
@@ -163,4 +166,33 @@ test('what was refunded covers nothing: a top-up completes the quote alone, or n
     decide({ ...payment, status: 'detected', refundedAtoms: 0n }, [half, half], open)?.to,
     'completed',
   )
+})
+
+test('what is missing within the tolerance counts as paid once nothing more is on its way, and is credited as what came', () => {
+  const payment = {
+    status: 'detected',
+    asset: 'BTC',
+    dueAtoms: DUE,
+    toleratedAtoms: 5n,
+    expiresAt: WINDOW_ENDS,
+    settlements: 0,
+    settledAtoms: null,
+    refundedAtoms: 0n,
+  } as const
+  const came = (amountAtoms: bigint) => deposit({ amountAtoms, status: 'confirmed' })
+  const completed = (settledAtoms: bigint) => ({ to: 'completed', because: 'covered', settledAtoms })
+  for (const [deposits, step] of [
+    [[came(94n)], { to: 'underpaid', because: 'too_little' }],
+    [[came(95n)], completed(95n)],
+    [[came(99n)], completed(99n)],
+    [[came(DUE)], completed(DUE)],
+    [[came(95n), deposit({ amountAtoms: 5n })], null],
+    [[came(95n), came(5n)], completed(DUE)],
+    [[came(101n)], { to: 'overpaid', because: 'covered', settledAtoms: DUE }],
+  ] as const)
+    assert.deepEqual(decide(payment, deposits, open), step)
+  // Of a payment that settled with less, nothing is missing and nothing is too much.
+  const settled = { ...payment, status: 'completed', settlements: 1, settledAtoms: 95n } as const
+  assert.equal(decide(settled, [came(95n)], over), null)
+  assert.equal(decide(settled, [came(95n), came(5n)], over)?.to, 'overpaid')
 })

@@ -21,6 +21,8 @@ export interface DecidedPayment {
   readonly status: PaymentStatus
   readonly asset: Asset
   readonly dueAtoms: bigint
+  /** How much less than that still pays, once nothing more is on its way. */
+  readonly toleratedAtoms: bigint
   readonly expiresAt: Date
   /** Settlements so far, reversed ones included. */
   readonly settlements: number
@@ -43,8 +45,10 @@ export type Step =
   | { readonly to: 'pending'; readonly because: 'every_deposit_replaced' }
   | { readonly to: 'failed'; readonly because: 'every_deposit_replaced' }
   | { readonly to: 'expired'; readonly because: 'window_over' }
-  | { readonly to: 'completed'; readonly because: 'covered' | 'excess_lost' }
-  | { readonly to: 'overpaid'; readonly because: 'covered' | 'further_deposit' }
+  /** `settledAtoms`: what is credited, fee included; below what is due by no more than is tolerated. */
+  | { readonly to: 'completed' | 'overpaid'; readonly because: 'covered'; readonly settledAtoms: bigint }
+  | { readonly to: 'completed'; readonly because: 'excess_lost' }
+  | { readonly to: 'overpaid'; readonly because: 'further_deposit' }
   | { readonly to: 'underpaid'; readonly because: 'too_little' }
 
 /** The next step, or null when the payment stays what it is. */
@@ -60,6 +64,8 @@ export function decide(
   const confirmedAtoms =
     sum(counted.filter((deposit) => deposit.status === 'confirmed')) - payment.refundedAtoms
   const allConfirmed = received.every((deposit) => deposit.status === 'confirmed')
+  // What may still come is waited for: with it the whole price is paid.
+  const isTolerated = allConfirmed && confirmedAtoms >= payment.dueAtoms - payment.toleratedAtoms
 
   switch (payment.status) {
     case 'pending':
@@ -69,13 +75,15 @@ export function decide(
 
     case 'detected':
       if (received.length === 0) return withoutFunds(payment, moment)
-      if (confirmedAtoms === payment.dueAtoms) return { to: 'completed', because: 'covered' }
-      if (confirmedAtoms > payment.dueAtoms) return { to: 'overpaid', because: 'covered' }
+      if (confirmedAtoms > payment.dueAtoms)
+        return { to: 'overpaid', because: 'covered', settledAtoms: payment.dueAtoms }
+      if (confirmedAtoms === payment.dueAtoms || isTolerated)
+        return { to: 'completed', because: 'covered', settledAtoms: confirmedAtoms }
       return allConfirmed ? { to: 'underpaid', because: 'too_little' } : null
 
     case 'underpaid':
       if (received.length === 0) return { to: 'detected', because: 'block_lost' }
-      if (allConfirmed && confirmedAtoms < payment.dueAtoms) return null
+      if (allConfirmed && confirmedAtoms < payment.dueAtoms && !isTolerated) return null
       return {
         to: 'detected',
         because: received.some((deposit) => deposit.status === 'reorganised') ? 'block_lost' : 'top_up_seen',

@@ -47,6 +47,8 @@ export interface PaymentView {
     readonly required_confirmations: number
     readonly expires_at: string
   }
+  /** Decimal in the coin, of an underpaid payment: sent in time, it completes it. Null in every other state. */
+  readonly missing: string | null
   readonly deposits: readonly DepositView[]
 }
 
@@ -73,6 +75,7 @@ export function paymentView(
   const { decimals, uriScheme } = ASSET_FACTS[payment.asset]
   const expected = formatDecimal(payment.dueAtoms, decimals)
   const confirmations = paymentConfirmations(payment, deposits, tipHeight)
+  const missing = payment.status === 'underpaid' ? missingAtoms(payment, deposits) : null
   const network = networkOf(payment.asset)
   const expiresAt = payment.expiresAt.toISOString()
   return {
@@ -107,9 +110,23 @@ export function paymentView(
       required_confirmations: payment.requiredConfirmations,
       expires_at: expiresAt,
     },
+    missing: missing === null ? null : formatDecimal(missing, decimals),
     deposits: deposits.map((deposit) => depositView(deposit, tipHeight)),
   }
 }
+
+/** What is due less what came in time and may stay; never below zero. */
+function missingAtoms(payment: Payment, deposits: readonly ShownDeposit[]): bigint {
+  const came = deposits
+    .filter(
+      ({ asset, late, dust, status }) => asset === payment.asset && !late && !dust && isReceived(status),
+    )
+    .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n)
+  return came < payment.dueAtoms ? payment.dueAtoms - came : 0n
+}
+
+const isReceived = (status: ShownDeposit['status']): boolean =>
+  ['seen', 'confirmed', 'reorganised'].includes(status)
 
 function depositView(deposit: ShownDeposit, tipHeight: number): DepositView {
   return {
@@ -135,9 +152,7 @@ function paymentConfirmations(
     (deposit) =>
       deposit.asset === payment.asset &&
       !deposit.dust &&
-      (settled
-        ? deposit.status === 'confirmed'
-        : ['seen', 'confirmed', 'reorganised'].includes(deposit.status)),
+      (settled ? deposit.status === 'confirmed' : isReceived(deposit.status)),
   )
   return counted.length === 0 ? 0 : Math.min(...counted.map((deposit) => confirmationsAt(deposit, tipHeight)))
 }

@@ -37,6 +37,8 @@ export interface Payment {
   readonly settlementRate: Ratio
   /** Atoms the buyer has to send. */
   readonly dueAtoms: bigint
+  /** How much less than that still pays: the account's tolerance, or what is too small to be sent. */
+  readonly toleratedAtoms: bigint
   readonly address: string
   readonly requiredConfirmations: number
   /** Of {@link macOfTerms}. */

@@ -22,6 +22,7 @@ interface PaymentRow {
   settlement_numerator: bigint
   settlement_denominator: bigint
   due_atoms: bigint
+  tolerated_atoms: bigint
   address: string
   required_confirmations: number
   terms_mac: Buffer
@@ -45,7 +46,7 @@ interface PaymentRow {
 /** `metadata::text`, so that numbers come back with the digits they were given. */
 const COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
   quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator,
-  due_atoms, address, required_confirmations, terms_mac, customer_id, customer_email, reference, metadata::text as metadata,
+  due_atoms, tolerated_atoms, address, required_confirmations, terms_mac, customer_id, customer_email, reference, metadata::text as metadata,
   checkout_session_id, created_at, expires_at, detected_at, completed_at, credited_atoms, gateway_fee_atoms,
   shortfall_atoms, recovered_atoms, spent_minor, settlements`
 
@@ -65,6 +66,7 @@ const fromRow = (row: PaymentRow): Payment => ({
   rateAt: row.rate_at,
   settlementRate: { numerator: row.settlement_numerator, denominator: row.settlement_denominator },
   dueAtoms: row.due_atoms,
+  toleratedAtoms: row.tolerated_atoms,
   address: row.address,
   requiredConfirmations: row.required_confirmations,
   termsMac: row.terms_mac,

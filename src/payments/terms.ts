@@ -14,6 +14,7 @@ export type Terms = Pick<
   | 'asset'
   | 'address'
   | 'dueAtoms'
+  | 'toleratedAtoms'
   | 'fiatCurrency'
   | 'fiatMinor'
   | 'quotedFeeMinor'
@@ -31,6 +32,7 @@ const partsOf = (terms: Terms): string[] => [
   terms.asset,
   terms.address,
   String(terms.dueAtoms),
+  String(terms.toleratedAtoms),
   terms.fiatCurrency,
   String(terms.fiatMinor),
   String(terms.quotedFeeMinor),

@@ -12,6 +12,7 @@ import {
   fiatValue,
   payoutFeeAtoms,
   splitCredit,
+  toleratedAtoms,
 } from './quote.ts'
 
 const asset = fc.constantFrom(...ASSETS)
@@ -136,4 +137,12 @@ test('a price of nothing and a fee beyond everything are refused', () => {
   assert.throws(() => dueAtoms(0n, ratio(1n, 1n), 'BTC'), RangeError)
   assert.throws(() => feeMinor(100n, 10_001n), RangeError)
   assert.throws(() => payoutFeeAtoms(100n, -1n), RangeError)
+})
+
+test('what may be missing is the tolerance rounded down, at least what nobody can send, and never everything', () => {
+  assert.equal(toleratedAtoms(100_000_000n, 'LTC', 0), 2_939n)
+  assert.equal(toleratedAtoms(100_000_000n, 'LTC', 50), 500_000n)
+  assert.equal(toleratedAtoms(25_025_026n, 'USDT', 0), 9_999n)
+  assert.equal(toleratedAtoms(333_333_333n, 'BTC', 1), 33_333n)
+  assert.equal(toleratedAtoms(100n, 'BTC', 0), 99n)
 })

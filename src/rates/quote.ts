@@ -25,6 +25,20 @@ export function dueAtoms(fiatMinor: bigint, rate: Ratio, asset: Asset): bigint {
 }
 
 /**
+ * How much less than what is due still pays it: the merchant's tolerance, or what is too small to be sent, whichever is
+ * more. The merchant bears what is missing.
+ *
+ * @param bps - Hundredths of a percent, 0 to 500.
+ * @returns Atoms, rounded down, always less than what is due.
+ */
+export function toleratedAtoms(due: bigint, asset: Asset, bps: number): bigint {
+  const tolerated = divideDown(due * BigInt(bps), BPS_PER_WHOLE)
+  const unsendable = ASSET_FACTS[asset].dustAtoms - 1n
+  const most = tolerated > unsendable ? tolerated : unsendable
+  return most < due ? most : due - 1n
+}
+
+/**
  * The gateway's fee on a price, in minor units: a half cent rounds up, to the gateway.
  *
  * @param bps - Hundredths of a percent, 0 to 10,000.

@@ -29,6 +29,7 @@ const ACCOUNT: Account = {
   mode: 'test',
   currency: 'USD',
   acceptsLateFunds: false,
+  toleranceBps: 0,
   confirmationRules: [],
   successUrl: null,
   cancelUrl: null,

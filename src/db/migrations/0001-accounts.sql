@@ -8,6 +8,8 @@ create table accounts (
   currency text not null check (currency in ('USD', 'EUR', 'GBP')),
   -- Late funds whose value at first sight covers the price are accepted without asking, within 24 hours.
   accepts_late_funds boolean not null default false,
+  -- Of what is due, hundredths of a percent may be missing and it still counts as paid.
+  tolerance_bps integer not null default 0 check (tolerance_bps between 0 and 500),
   -- [{ "asset": "BTC", "from_minor": 100000, "confirmations": 6 }]: more confirmations from an amount on.
   confirmation_rules jsonb not null default '[]',
   success_url text check (length(success_url) <= 2048),

@@ -49,6 +49,8 @@ create table payments (
   settlement_numerator numeric(78, 0) not null check (settlement_numerator > 0),
   settlement_denominator numeric(78, 0) not null check (settlement_denominator > 0),
   due_atoms numeric(78, 0) not null check (due_atoms > 0),
+  -- How much less than that still pays: the account's tolerance, or what is too small to be sent.
+  tolerated_atoms numeric(78, 0) not null default 0 check (tolerated_atoms >= 0),
   address text not null,
   required_confirmations integer not null check (required_confirmations >= 0),
   -- HMAC over what never changes (account, id, coin, address, amounts, rates, confirmations) under a key the database does
@@ -78,6 +80,7 @@ create table payments (
   decision_due boolean not null default false,
   primary key (account_id, id),
   foreign key (account_id, customer_id) references customers (account_id, id),
+  check (tolerated_atoms < due_atoms),
   check (net_minor + fee_minor = fiat_minor or status in ('completed', 'overpaid')),
   check ((credited_atoms is null) = (gateway_fee_atoms is null)),
   check (status not in ('completed', 'overpaid') or (completed_at is not null and credited_atoms is not null)),

@@ -3,8 +3,9 @@ import type { Account } from '../../accounts/account.ts'
 import { keepLogo, lockAccount, updateAccountSettings } from '../../accounts/accounts.sql.ts'
 import { readBrandColor, readBrandName, readFrameOrigins, readLogo } from '../../accounts/brand.ts'
 import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
-import { Refusal } from '../../core/errors.ts'
+import { invalidField, Refusal } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
+import { parseDecimal } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
 
 /** As they were typed; undefined leaves a setting as it is, null takes it away. */
@@ -17,6 +18,8 @@ export interface AccountChanges {
   readonly successUrl?: string | null | undefined
   readonly cancelUrl?: string | null | undefined
   readonly acceptsLateFunds?: boolean | undefined
+  /** Percent, as a decimal of at most two digits after the point: 0 to 5. */
+  readonly tolerance?: string | undefined
 }
 
 /** @throws {Refusal} `not_found`, `account_not_found`; `invalid`, naming the setting. */
@@ -34,10 +37,23 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
     successUrl: changed(changes.successUrl, account.successUrl, url('success_url')),
     cancelUrl: changed(changes.cancelUrl, account.cancelUrl, url('cancel_url')),
     acceptsLateFunds: changes.acceptsLateFunds ?? account.acceptsLateFunds,
+    toleranceBps: changes.tolerance === undefined ? account.toleranceBps : readTolerance(changes.tolerance),
   }
   await updateAccountSettings(tx, next)
   if (logo !== undefined) await keepLogo(tx, account.id, logo)
   return next
+}
+
+const TOLERANCE_BPS_MAX = 500n
+
+function readTolerance(text: string): number {
+  const bps = parseDecimal(text.trim().replace(/\s*%$/, ''), 2)
+  if (bps !== null && bps >= 0n && bps <= TOLERANCE_BPS_MAX) return Number(bps)
+  throw invalidField(
+    'tolerance',
+    'invalid_tolerance',
+    `a tolerance is 0 to 5 percent with at most two digits after the point, such as 0.5; got "${text.slice(0, 100)}"`,
+  )
 }
 
 function changed<Given, Kept, Before>(

@@ -18,7 +18,8 @@ export interface CheckoutMoment {
   readonly isSessionCancelled: boolean
   readonly isSessionOver: boolean
   readonly isWindowOver: boolean
-  readonly dueAtoms: bigint | null
+  /** The least that pays: what is due less what may be missing. */
+  readonly enoughAtoms: bigint | null
   /** Deposits of the payment's coin that are in a block or may still enter one, dust left out; late ones apart. */
   readonly receivedAtoms: bigint
   readonly lateAtoms: bigint
@@ -60,7 +61,7 @@ export async function changedMoments(
      moments as (
        select s.id, known.version as known_version, s.payment_id, p.status,
          s.cancelled_at is not null as is_cancelled, s.expires_at <= now() as is_over,
-         coalesce(p.expires_at <= now(), false) as is_window_over, p.due_atoms,
+         coalesce(p.expires_at <= now(), false) as is_window_over, p.due_atoms - p.tolerated_atoms as enough,
          coalesce(d.received, 0) as received, coalesce(d.late, 0) as late, d.transactions,
          coalesce(d.booked, false) and not exists (select from unresolved_funds u where u.account_id = p.account_id
            and u.payment_id = p.id and u.asset = p.asset and u.atoms > 0) as is_refunded,
@@ -89,7 +90,7 @@ export async function changedMoments(
          transactions, is_in_sight, is_refunded, earlier)), 16) || '-' || confirmations as version from moments
      )
      select id as "sessionId", version, status as "paymentStatus", is_cancelled as "isSessionCancelled",
-       is_over as "isSessionOver", is_window_over as "isWindowOver", due_atoms as "dueAtoms",
+       is_over as "isSessionOver", is_window_over as "isWindowOver", enough as "enoughAtoms",
        received as "receivedAtoms", late as "lateAtoms", is_refunded as "isRefunded",
        earlier is not null as "hasEarlierFunds", coalesce(confirmations, 0) as confirmations,
        coalesce(required, 0) as "requiredConfirmations", is_in_sight as "isChainInSight"

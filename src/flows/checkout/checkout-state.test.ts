@@ -12,7 +12,7 @@ const PLAIN: Facts = {
   isSessionCancelled: false,
   isSessionOver: false,
   isWindowOver: false,
-  dueAtoms: DUE,
+  enoughAtoms: DUE,
   receivedAtoms: 0n,
   lateAtoms: 0n,
   isRefunded: false,

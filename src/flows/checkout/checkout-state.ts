@@ -25,7 +25,7 @@ export const CHECKOUT_STATES = [
 export type CheckoutState = (typeof CHECKOUT_STATES)[number]
 
 export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'version'>): CheckoutState {
-  const due = moment.dueAtoms ?? 0n
+  const enough = moment.enoughAtoms ?? 0n
   switch (moment.paymentStatus) {
     case 'completed':
       return 'paid'
@@ -35,11 +35,11 @@ export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'versio
     case 'underpaid':
       // What came was withdrawn, and the decision about it is about to fall.
       if (moment.receivedAtoms === 0n) return moment.isWindowOver ? 'ending' : 'waiting'
-      if (moment.receivedAtoms < due) {
+      if (moment.receivedAtoms < enough) {
         if (!moment.isWindowOver) return 'lower'
         if (moment.isRefunded) return 'refunded'
         // The rest came, but after the time.
-        return moment.receivedAtoms + moment.lateAtoms < due ? 'lower_over' : 'late'
+        return moment.receivedAtoms + moment.lateAtoms < enough ? 'lower_over' : 'late'
       }
       return moment.confirmations === 0 ? 'seen' : 'confirming'
     case 'pending':

@@ -15,7 +15,7 @@ import { findCustomerId, upsertCustomer } from '../../payments/customers.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { type PaymentView, paymentView } from '../../payments/payment-view.ts'
 import { macOfTerms, type Terms } from '../../payments/terms.ts'
-import { convertFiat, crossRate, dueAtoms, feeMinor } from '../../rates/quote.ts'
+import { convertFiat, crossRate, dueAtoms, feeMinor, toleratedAtoms } from '../../rates/quote.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 import { requireFiatAmount } from './fiat-amount.ts'
@@ -112,6 +112,7 @@ async function drawUp(
       : crossRate(rate.ratio, rates.rate(asset, account.currency).ratio)
   const fee = feeMinor(fiatMinor, gateway.settings.feeBps)
   const fresh = await gateway.addresses.take(db, chain)
+  const due = dueAtoms(fiatMinor, rate.ratio, asset)
   const terms: Terms = {
     accountId: account.id,
     id: newId('pay'),
@@ -122,7 +123,8 @@ async function drawUp(
     quotedFeeMinor: fee,
     rate: rate.ratio,
     settlementRate,
-    dueAtoms: dueAtoms(fiatMinor, rate.ratio, asset),
+    dueAtoms: due,
+    toleratedAtoms: toleratedAtoms(due, asset, account.toleranceBps),
     address: fresh.address,
     requiredConfirmations: requiredConfirmations(gateway, account, request, settlementRate),
   }

@@ -7,6 +7,7 @@ import { post } from '../../ledger/post.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { markWindowsOver } from '../../payments/payments.sql.ts'
 import { fixedRates } from '../../rates/fixed.ts'
+import { changeAccount } from '../accounts/change-account.ts'
 import { acceptPayment } from './resolve-payment.ts'
 
 /** Litecoin at 100 dollars: a payment of 100 dollars is exactly one coin, its fee one hundredth of it. */
@@ -77,6 +78,55 @@ describe('a payment on a chain with six confirmations', () => {
     assert.deepEqual((await story.events()).filter((type) => type === 'payment.completed').length, 1)
     await story.proveBooks()
     await assert.rejects(accept(story, payment), { reason: 'nothing_to_accept' })
+  })
+
+  test('what nobody could send any more counts as paid: the remainder of a rounded amount is never asked for', async () => {
+    const story = await tellStory()
+    const payment = await testPayment(story.gateway, story.account)
+    const sent = COIN - 2_939n
+    await story.payAndConfirm(payment, sent)
+    const paid = await story.read(payment)
+    assert.deepEqual([paid.status, paid.missing], ['completed', null])
+    assert.equal(paid.net_fiat, 99)
+    // What came, less the fee on it: the merchant bears what is missing.
+    assert.equal(await story.balance('available'), (sent * 99n) / 100n)
+    assert.equal(await story.balance('unresolved'), 0n)
+    await story.proveBooks()
+
+    const other = await testPayment(story.gateway, story.account)
+    await story.payAndConfirm(other, COIN - 2_940n)
+    const { status, missing } = await story.read(other)
+    assert.deepEqual([status, missing], ['underpaid', '0.0000294'])
+  })
+
+  test("a merchant's tolerance completes a payment that lacks less, in figures that say what was credited", async () => {
+    const story = await tellStory()
+    const account = await story.gateway.db.transaction((tx) =>
+      changeAccount(tx, story.account.id, { tolerance: '2.5' }),
+    )
+    const payment = await testPayment(story.gateway, account)
+    await story.payAndConfirm(payment, 97_500_000n)
+    const paid = await story.read(payment)
+    assert.deepEqual(
+      [paid.status, paid.fiat_amount, paid.net_fiat, paid.fee_fiat],
+      ['completed', 100, 96.53, 0.98],
+    )
+    assert.equal(await story.balance('available'), 96_525_000n)
+    assert.deepEqual(await story.events(), ['payment.created', 'payment.confirming', 'payment.completed'])
+    // A reorganisation takes it back to the quote, and it settles the same again.
+    await story.reorganise(7)
+    await story.look()
+    assert.equal(await story.balance('available'), 0n)
+    await story.mine(8)
+    await story.look()
+    assert.deepEqual(await statuses(story, payment), ['completed'])
+    assert.equal(await story.balance('available'), 96_525_000n)
+    await story.proveBooks()
+    for (const tolerance of ['5.01', '-1', '0.001', 'much'])
+      await assert.rejects(
+        story.gateway.db.transaction((tx) => changeAccount(tx, account.id, { tolerance })),
+        { reason: 'invalid_tolerance' },
+      )
   })
 
   test('a further deposit to a completed payment makes it overpaid and tells nobody twice', async () => {

@@ -8,6 +8,7 @@ import { findChainView } from '../../chains/chain-view.sql.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant } from '../../core/errors.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
+import { divideHalfUp } from '../../core/money.ts'
 import { DAY_MS } from '../../core/time.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Deposit } from '../../deposits/deposit.ts'
@@ -117,7 +118,7 @@ async function take(tx: Tx, payment: Payment, step: Step, deposits: readonly Dep
     case 'completed':
     case 'overpaid':
       if (step.because !== 'covered') return { ...payment, status: step.to }
-      return { ...(await settle(tx, payment, deposits)), status: step.to }
+      return { ...(await settle(tx, payment, step.settledAtoms, deposits)), status: step.to }
     case 'underpaid':
     case 'expired':
     case 'failed':
@@ -125,17 +126,29 @@ async function take(tx: Tx, payment: Payment, step: Step, deposits: readonly Dep
   }
 }
 
-/** Credits the quote: its net to the merchant, its fee to the gateway, from the funds held for the payment. */
-async function settle(tx: Tx, payment: Payment, deposits: readonly Deposit[]): Promise<Payment> {
-  const { netAtoms, feeAtoms } = splitCredit(payment.dueAtoms, payment.fiatMinor, payment.netMinor)
+/**
+ * Credits what was settled from the funds held for the payment: its net to the merchant, its fee to the gateway, in the
+ * proportion of the quote. Where less than was due counts as paid, both are less, half up to the cent.
+ */
+async function settle(
+  tx: Tx,
+  payment: Payment,
+  settledAtoms: bigint,
+  deposits: readonly Deposit[],
+): Promise<Payment> {
+  const { netAtoms, feeAtoms } = splitCredit(settledAtoms, payment.fiatMinor, payment.netMinor)
+  const part = (minor: bigint) => divideHalfUp(minor * settledAtoms, payment.dueAtoms)
+  const netMinor = part(payment.netMinor)
   const settlements = payment.settlements + 1
   const credit = { asset: payment.asset, netAtoms, feeAtoms }
   const recoveredAtoms = await creditFunds(tx, payment, 'settlement', [credit])
-  const spentMinor = convertFiat(payment.netMinor, payment.settlementRate)
+  const spentMinor = convertFiat(netMinor, payment.settlementRate)
   await countOrder(tx, payment, 1, spentMinor)
   return {
     ...payment,
     settlements,
+    netMinor,
+    feeMinor: part(payment.feeMinor),
     creditedAtoms: netAtoms,
     gatewayFeeAtoms: feeAtoms,
     shortfallAtoms: payment.shortfallAtoms - recoveredAtoms,

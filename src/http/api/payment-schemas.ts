@@ -65,6 +65,11 @@ export const Payment = Fields({
   }),
   detected_at: Nullable(Timestamp('when funds were first seen')),
   completed_at: Nullable(Timestamp('when the payment was confirmed')),
+  missing: Nullable(
+    Type.String({
+      description: 'decimal in the coin: what an underpaid payment still lacks (an addition of Beck)',
+    }),
+  ),
   deposits: Type.Array(
     Fields({
       tx_hash: Nullable(Type.String()),
@@ -124,6 +129,7 @@ export const RETRIEVED: Static<typeof Payment> = {
   customers: { id: 'cus_01k6v3d6yqf5bbt9xgk2v7p8rn', email: 'buyer@example.com' },
   detected_at: '2026-02-03T10:17:21.000Z',
   completed_at: '2026-02-03T10:32:05.000Z',
+  missing: null,
   deposits: [
     {
       tx_hash: '9f2c4a5be1d07d3b6a8e9f2c4a5be1d07d3b6a8e9f2c4a5be1d07d3b6a8e9f2c',
