@@ -11,12 +11,14 @@ import { openStore, type Store } from './config/store.ts'
 import { type ChainName, isSimulated, NETWORKS, type Network } from './core/assets.ts'
 import { InvariantBroken, Refusal } from './core/errors.ts'
 import type { Log } from './core/log.ts'
+import { keyIdOf } from './core/secrets.ts'
 import type { Database } from './db/database.ts'
 import { requireSight } from './db/grants.ts'
 import { type FirstAccount, openFirstAccount } from './flows/accounts/first-account.ts'
 import { openDatabaseClock } from './flows/database-clock.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
 import { readHealth } from './flows/operation/health.ts'
+import { keepKeyId } from './flows/operation/secret-key.sql.ts'
 import { portRefusal, requirePort } from './http/port.ts'
 import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { fixedRates } from './rates/fixed.ts'
@@ -69,7 +71,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     const applied = await store.migrate()
     if (applied.length > 0) log.info({ applied }, 'the database is up to date')
     if (role !== 'signer') await requireSight(store.db)
-    await requireOwnSecret(store)
+    await requireOwnSecret(store, role, log)
 
     if (runs('signer') && hasSigner()) {
       const signer = superviseSigner(config, store, log)
@@ -112,7 +114,23 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
 }
 
 /** Under another key nothing that was sealed opens, and what is sealed now would be lost with the right one. */
-async function requireOwnSecret({ db, secrets }: Store): Promise<void> {
+async function requireOwnSecret(
+  { db, secrets, secretKey, alsoSecretKey }: Store,
+  role: Role,
+  log: Log,
+): Promise<void> {
+  // The signer's user has no part in this; its wallets tell it.
+  const own = keyIdOf(secretKey)
+  const also = alsoSecretKey && keyIdOf(alsoSecretKey)
+  const made = role === 'signer' ? own : await keepKeyId(db, own)
+  if (made !== own && made !== also)
+    throw new Refusal(
+      'conflict',
+      'other_secret_key',
+      `this database was made with the secret key ${made}, and given was ${own}; set the BECK_SECRET_KEY, or put back the secret.key, that it was made with`,
+    )
+  if (made !== own)
+    log.warn({ key: own, old: made }, 'two secret keys are accepted; once every Beck has both: beck rekey')
   await currentWallets(db, secrets).catch((error: unknown) => {
     if (!(error instanceof InvariantBroken)) throw error
     throw new Refusal(

@@ -202,3 +202,45 @@ export async function listActs(db: Queryable, filter: ActFilter): Promise<Record
   )
   return rows.map(fromRow)
 }
+
+/**
+ * The chain anew under another key, all of it or nothing: a MAC is over the one before. Needs the table's owner, for
+ * nobody else may take away what keeps acts as they are. Acts that come meanwhile wait for their place.
+ *
+ * @returns What was proven under either key, and how many MACs are other ones now. A broken chain stays as it is.
+ */
+export async function rechainActs(
+  db: Database,
+  next: Secrets,
+  both: Secrets,
+): Promise<AuditProof & { readonly renewed: number }> {
+  return db.transaction(async (tx) => {
+    await tx.query('set local idle_in_transaction_session_timeout = 0')
+    await tx.query('lock table audit_log in share row exclusive mode')
+    const underNext = await verifyAuditLog(tx, next)
+    if (!underNext.broken) return { ...underNext, renewed: 0 }
+    const proven = await verifyAuditLog(tx, both)
+    if (proven.broken) return { ...proven, renewed: 0 }
+    await tx.query('alter table audit_log disable trigger audit_log_stays')
+    let head: ChainHead = { place: 0n, mac: BEGINNING }
+    for (;;) {
+      const { rows } = await tx.query<ActRow>(
+        `select ${COLUMNS} from audit_log where place > $1 order by place limit 1000`,
+        [head.place],
+      )
+      if (rows.length === 0) break
+      const macs: Buffer[] = []
+      for (const row of rows) {
+        const place = head.place + 1n
+        head = { place, mac: next.mac(PURPOSE, macParts(row, place, head.mac)) }
+        macs.push(head.mac)
+      }
+      await tx.query(
+        `update audit_log a set mac = n.mac from unnest($1::uuid[], $2::bytea[]) as n (id, mac) where a.id = n.id`,
+        [rows.map(({ id }) => id), macs],
+      )
+    }
+    await tx.query('alter table audit_log enable trigger audit_log_stays')
+    return { ...proven, head, renewed: Number(head.place) }
+  })
+}

@@ -130,6 +130,11 @@ program
   .action(async () => (await import('./restore.ts')).declareRestored(terminal))
 
 program
+  .command('rekey')
+  .description('make everything anew that the old BECK_SECRET_KEY sealed and authenticated, while Beck runs')
+  .action(async () => (await import('./rekey.ts')).rekeyDatabase(terminal))
+
+program
   .command('doctor')
   .description('look for what is wrong and say what to do')
   .action(async () => (await import('./doctor.ts')).diagnose(terminal))

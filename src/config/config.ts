@@ -46,6 +46,8 @@ export interface Config {
   readonly tokens: Readonly<Record<'USDC' | 'USDT', string>>
   /** Null when it is to be kept in the data directory. */
   readonly secretKey: Buffer | null
+  /** Accepted beside it while keys are changed. */
+  readonly alsoSecretKey: Buffer | null
   /** The text after `fixed:`; null for the market. */
   readonly fixedRates: string | null
   readonly settings: GatewaySettings
@@ -129,6 +131,17 @@ export function readConfig(env: Environment): Config {
     '32 bytes, as 64 hexadecimal digits or as base64 (openssl rand -hex 32)',
     hidden,
   )
+  const alsoSecretKey = read(
+    'BECK_SECRET_KEY_ALSO',
+    null,
+    secretKeyOf,
+    '32 bytes, as 64 hexadecimal digits or as base64',
+    hidden,
+  )
+  if (alsoSecretKey !== null && secretKey?.equals(alsoSecretKey))
+    variables.report(
+      'BECK_SECRET_KEY_ALSO is the same key as BECK_SECRET_KEY; it is the one to come, or the one that goes',
+    )
   if (databaseUrl !== null && secretKey === null) {
     variables.report(
       'BECK_SECRET_KEY is not set, and is required with DATABASE_URL: every Beck on that database needs the same one (openssl rand -hex 32)',
@@ -212,6 +225,7 @@ export function readConfig(env: Environment): Config {
     },
     tokens,
     secretKey,
+    alsoSecretKey,
     fixedRates: read(
       'BECK_RATES',
       { fixed: null },

@@ -8,6 +8,10 @@ import { readSecretKey } from '../core/secrets.ts'
 
 export const secretKeyFile = (dataDir: string): string => join(dataDir, 'secret.key')
 
+/** The key that a data directory had before, as long as it is kept beside the new one; null for none. */
+export const readOldSecretKey = (dataDir: string): Promise<Buffer | null> =>
+  read(`${secretKeyFile(dataDir)}.old`)
+
 /**
  * Reads the key of a data directory, and makes it when there is none. It is whole on the disk before it is there under
  * its name, and of two processes that make one at once both get the same.

@@ -9,7 +9,7 @@ import { borrowCluster, startCluster } from '../db/embedded/embedded.ts'
 import type { User } from '../db/embedded/roles.ts'
 import { migrate } from '../db/migrate.ts'
 import type { Config } from './config.ts'
-import { keepSecretKey } from './secret-key.ts'
+import { keepSecretKey, readOldSecretKey } from './secret-key.ts'
 
 export interface Store {
   readonly db: Database
@@ -17,6 +17,8 @@ export interface Store {
   /** For the signer, a process and a user of its own. */
   readonly signerUrl: string
   readonly secretKey: Buffer
+  /** Accepted beside it while keys are changed; null otherwise. */
+  readonly alsoSecretKey: Buffer | null
   /** How people call this database. */
   readonly name: string
   /** Brings the schema up to date, as its owner where that is another user. @returns The migrations that ran. */
@@ -57,6 +59,7 @@ async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> 
     const urlAs = (user: User) => config.databaseUrl ?? cluster?.urlAs(user) ?? ''
     const url = urlAs(kind === 'server' ? 'server' : 'owner')
     const secretKey = config.secretKey ?? (await keepSecretKey(config.dataDir))
+    const alsoSecretKey = config.alsoSecretKey ?? (await readOldSecretKey(config.dataDir))
     const db = openDatabase(
       kind === 'server'
         ? { url, connectionsMax: CONNECTIONS_MAX }
@@ -64,9 +67,10 @@ async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> 
     )
     return {
       db,
-      secrets: openSecrets(secretKey),
+      secrets: openSecrets(secretKey, alsoSecretKey),
       signerUrl: config.signerDatabaseUrl ?? urlAs('signer'),
       secretKey,
+      alsoSecretKey,
       name: config.databaseUrl ? withoutCredentials(config.databaseUrl) : `embedded in ${config.dataDir}`,
       migrate: () => migrateAs(urlAs('owner'), url, db),
       async close() {

@@ -37,8 +37,33 @@ export function readSecretKey(text: string): Buffer {
   return key
 }
 
-/** @param key - The operator's 32 bytes. */
-export function openSecrets(key: Uint8Array): Secrets {
+/**
+ * @param key - The operator's 32 bytes: everything new is made with it.
+ * @param also - A second key that is accepted: the one to come, or the one that goes (docs/operators.md).
+ */
+export function openSecrets(key: Uint8Array, also: Uint8Array | null = null): Secrets {
+  const current = openOne(key)
+  if (also === null) return current
+  const other = openOne(also)
+  return {
+    ...current,
+    open(purpose, owner, sealed) {
+      try {
+        return current.open(purpose, owner, sealed)
+      } catch {
+        return other.open(purpose, owner, sealed)
+      }
+    },
+    isMac: (given, purpose, parts) =>
+      current.isMac(given, purpose, parts) || other.isMac(given, purpose, parts),
+  }
+}
+
+/** Names a key for people and for the database's record of it; tells nothing about the key. */
+export const keyIdOf = (key: Uint8Array): string =>
+  Buffer.from(hkdfSync('sha256', key, '', 'beck:key-id', 6)).toString('hex')
+
+function openOne(key: Uint8Array): Secrets {
   if (key.length !== 32) throw new RangeError(`BECK_SECRET_KEY is 32 bytes, got ${key.length}`)
   const derived = new Map<string, Buffer>()
   const keyFor = (purpose: string): Buffer => {

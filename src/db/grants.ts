@@ -41,6 +41,7 @@ const SERVER: Readonly<Record<string, Privileges>> = {
   signed_transactions: ['select', 'update'],
   nonces: WRITE,
   sandbox_seed: [],
+  secret_keys: ADD,
   schema_migrations: READ,
 }
 

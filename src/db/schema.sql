@@ -653,6 +653,14 @@ create table schema_migrations (
   constraint schema_migrations_pkey PRIMARY KEY (name)
 );
 
+create table secret_keys (
+  singleton boolean not null default true,
+  key_id text not null,
+  since timestamp with time zone not null default now(),
+  constraint secret_keys_singleton_check CHECK (singleton),
+  constraint secret_keys_pkey PRIMARY KEY (singleton)
+);
+
 create table signed_payouts (
   account_id uuid not null,
   withdrawal_id uuid not null,

@@ -18,7 +18,8 @@ type Shown = Pick<
 
 const PURPOSE = 'deposit'
 
-const partsOf = (shown: Shown): string[] => [
+/** What the MAC of a deposit covers. */
+export const depositMacParts = (shown: Shown): string[] => [
   shown.accountId,
   shown.paymentId,
   shown.chain,
@@ -30,7 +31,8 @@ const partsOf = (shown: Shown): string[] => [
   String(shown.requiredConfirmations),
 ]
 
-export const macOfDeposit = (secrets: Secrets, shown: Shown): Buffer => secrets.mac(PURPOSE, partsOf(shown))
+export const macOfDeposit = (secrets: Secrets, shown: Shown): Buffer =>
+  secrets.mac(PURPOSE, depositMacParts(shown))
 
 /**
  * To be asked before a deposit is booked.
@@ -43,7 +45,7 @@ export function requireOwnDeposit(
   deposit: Shown & Pick<Deposit, 'id' | 'mac'>,
   address: string,
 ): void {
-  if (!secrets.isMac(deposit.mac, PURPOSE, partsOf(deposit)))
+  if (!secrets.isMac(deposit.mac, PURPOSE, depositMacParts(deposit)))
     throw new TamperedRow(
       `deposit ${deposit.id} is not as it was recorded: its row in deposits was tampered with`,
     )

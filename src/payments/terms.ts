@@ -25,7 +25,7 @@ export type Terms = Pick<
 
 const PURPOSE = 'payment-terms'
 
-const partsOf = (terms: Terms): string[] => [
+export const termsMacParts = (terms: Terms): string[] => [
   terms.accountId,
   terms.id,
   terms.chain,
@@ -43,7 +43,8 @@ const partsOf = (terms: Terms): string[] => [
   String(terms.requiredConfirmations),
 ]
 
-export const macOfTerms = (secrets: Secrets, terms: Terms): Buffer => secrets.mac(PURPOSE, partsOf(terms))
+export const macOfTerms = (secrets: Secrets, terms: Terms): Buffer =>
+  secrets.mac(PURPOSE, termsMacParts(terms))
 
 /**
  * To be asked before a payment is shown to anybody, and before anything is credited or returned for it.
@@ -51,6 +52,6 @@ export const macOfTerms = (secrets: Secrets, terms: Terms): Buffer => secrets.ma
  * @throws {TamperedRow} when a term is not what it was when the payment was made.
  */
 export function requireOwnTerms(secrets: Secrets, payment: Terms & Pick<Payment, 'termsMac'>): void {
-  if (secrets.isMac(payment.termsMac, PURPOSE, partsOf(payment))) return
+  if (secrets.isMac(payment.termsMac, PURPOSE, termsMacParts(payment))) return
   throw new TamperedRow(`payment ${payment.id} is not as it was made: its row in payments was tampered with`)
 }

@@ -19,6 +19,7 @@ const signerEnvironment = (config: Config, store: Store): NodeJS.ProcessEnv => (
   ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value?.trim())),
   DATABASE_URL: store.signerUrl,
   BECK_SECRET_KEY: store.secretKey.toString('hex'),
+  ...(store.alsoSecretKey ? { BECK_SECRET_KEY_ALSO: store.alsoSecretKey.toString('hex') } : {}),
   BECK_DATA_DIR: config.dataDir,
 })
 

@@ -14,6 +14,8 @@ export interface SignerConfig {
   readonly folder: string
   readonly keystorePath: string
   readonly secretKey: Buffer
+  /** Accepted beside it while keys are changed. */
+  readonly alsoSecretKey: Buffer | null
   readonly modes: Readonly<Record<Network, NetworkMode>>
   readonly tokens: Readonly<Record<'USDC' | 'USDT', string>>
   readonly limits: Limits
@@ -53,6 +55,7 @@ export async function readSignerConfig(environment: Environment): Promise<Signer
     folder: resolve(dataDir, 'signer'),
     keystorePath: resolve(dataDir, 'keystore.json'),
     secretKey: readSecretKey(required('BECK_SECRET_KEY')),
+    alsoSecretKey: env.BECK_SECRET_KEY_ALSO ? readSecretKey(env.BECK_SECRET_KEY_ALSO) : null,
     modes: Object.fromEntries(NETWORKS.map((network) => [network, modeOf(env, network)])) as Record<
       Network,
       NetworkMode

@@ -102,7 +102,7 @@ const shownWallet = ({ chain, mode, xpub, hotWallet }: ChainKeys): ShownWallet =
 
 /** Needs no passphrase: everything it shows is public. */
 async function show(db: Database, config: SignerConfig, { json }: Options): Promise<void> {
-  const wallets = await currentWallets(db, openSecrets(config.secretKey))
+  const wallets = await currentWallets(db, openSecrets(config.secretKey, config.alsoSecretKey))
   const shown = wallets.map(({ chain, mode, xpub }) => ({
     chain,
     network: mode,
@@ -135,7 +135,7 @@ async function check(config: SignerConfig, db: Database): Promise<void> {
     config.passphrase === null ? null : await openKeystore(config.keystorePath, config.passphrase)
   if (!entropy) return
   const root = await rootOf(entropy)
-  const published = await currentWallets(db, openSecrets(config.secretKey))
+  const published = await currentWallets(db, openSecrets(config.secretKey, config.alsoSecretKey))
   const foreign = NETWORKS.filter((network) => {
     const current = published.find(({ chain, mode }) => chain === network && mode === config.modes[network])
     return current && current.xpub !== chainKeys(root, network, config.modes[network]).xpub

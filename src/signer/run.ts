@@ -30,7 +30,7 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
   const lock = lockDirectory(config.folder, 'server')
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
-  const secrets = openSecrets(config.secretKey)
+  const secrets = openSecrets(config.secretKey, config.alsoSecretKey)
   const scene = { db, secrets, config, log, stopping: stopping.signal, keys: liveKeys(config, db, log) }
   try {
     const simulated = keepSimulated(scene)
@@ -123,7 +123,7 @@ function liveKeys(config: SignerConfig, db: Database, log: Log): () => Promise<V
   let vault: Vault | null = null
   let lookedAt = 0
   let usable = config
-  const open = () => openVault(usable, db, openSecrets(config.secretKey))
+  const open = () => openVault(usable, db, openSecrets(config.secretKey, config.alsoSecretKey))
   const look = async (): Promise<Vault> => {
     const isWhole = vault !== null && vault.size === CHAINS.length
     if (vault !== null && (isWhole || Date.now() - lookedAt < KEYSTORE_LOOK_MS)) return vault
@@ -151,7 +151,7 @@ function liveKeys(config: SignerConfig, db: Database, log: Log): () => Promise<V
 
 /** Publishes what is not published; a wallet of other keys stays, and is not this signer's to pay from. */
 async function announceWallets(config: SignerConfig, db: Database, vault: Vault, log: Log): Promise<void> {
-  const published = await currentWallets(db, openSecrets(config.secretKey))
+  const published = await currentWallets(db, openSecrets(config.secretKey, config.alsoSecretKey))
   for (const keys of vault.values()) {
     const current = published.find((wallet) => wallet.chain === keys.chain)
     if (current?.xpub === keys.xpub && current.mode === keys.mode) continue
@@ -186,7 +186,7 @@ export async function publishKeys(
   db: Database,
   keys: readonly ChainKeys[],
 ): Promise<void> {
-  const secrets = openSecrets(config.secretKey)
+  const secrets = openSecrets(config.secretKey, config.alsoSecretKey)
   await db.transaction(async (tx) => {
     for (const { chain, mode, xpub } of keys) await publishWallet(tx, secrets, { chain, mode, xpub })
   })

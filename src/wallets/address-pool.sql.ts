@@ -51,8 +51,6 @@ export function openAddressPool(secrets: Secrets): AddressPool {
         )
       if (!current.has(row.wallet)) requireCurrent(secrets, row.wallet)
       current.add(row.wallet)
-      if (!current.has(row.wallet)) requireCurrent(secrets, row.wallet)
-      current.add(row.wallet)
       if (!isDerived(secrets, row))
         throw new InvariantBroken(
           `address ${row.address} of ${chain} was not derived by this gateway: its row in addresses was tampered with`,
@@ -69,7 +67,8 @@ export function openAddressPool(secrets: Secrets): AddressPool {
   }
 }
 
-const macParts = (row: Omit<AddressRow, 'mac' | 'lookup'>): string[] => [
+/** What the MAC of an address covers. */
+export const addressMacParts = (row: Omit<AddressRow, 'mac' | 'lookup'>): string[] => [
   row.chain,
   row.series,
   String(row.branch),
@@ -78,7 +77,7 @@ const macParts = (row: Omit<AddressRow, 'mac' | 'lookup'>): string[] => [
 ]
 
 const isDerived = (secrets: Secrets, row: AddressRow): boolean =>
-  secrets.isMac(row.mac, 'address', macParts(row))
+  secrets.isMac(row.mac, 'address', addressMacParts(row))
 
 async function findAddress(db: Queryable, chain: ChainName, lookup: Uint8Array): Promise<AddressRow | null> {
   const { rows } = await db.query<AddressRow>(
@@ -194,7 +193,7 @@ async function deriveRange(
       db,
       derived.map((each, place) => {
         const row = { chain, series, branch, position: start + BigInt(place), ...each }
-        return { ...row, mac: secrets.mac('address', macParts(row)) }
+        return { ...row, mac: secrets.mac('address', addressMacParts(row)) }
       }),
     )
   }

@@ -25,7 +25,7 @@ export interface WalletRow {
 }
 
 /** Whether it is the current one is among them: who writes the database can not make a retired one current again. */
-const macParts = (
+export const walletMacParts = (
   chain: ChainName,
   series: string,
   mode: NetworkMode,
@@ -35,7 +35,9 @@ const macParts = (
 
 /** @throws {InvariantBroken} when nobody who knows the secret key made this wallet the current one. */
 export function requireCurrent(secrets: Secrets, row: WalletRow): void {
-  if (secrets.isMac(row.mac, 'wallet', macParts(row.chain, row.series, row.network, row.xpub, 'current')))
+  if (
+    secrets.isMac(row.mac, 'wallet', walletMacParts(row.chain, row.series, row.network, row.xpub, 'current'))
+  )
     return
   throw new InvariantBroken(
     `the xpub of ${row.chain} was not published under this BECK_SECRET_KEY: another key, or its row in wallets was tampered with`,
@@ -92,13 +94,13 @@ export async function publishWallet(
     await tx.query('update wallets set retired_at = now(), mac = $3 where chain = $1 and series = $2', [
       chain,
       row.series,
-      secrets.mac('wallet', macParts(chain, row.series, row.network, row.xpub, 'retired')),
+      secrets.mac('wallet', walletMacParts(chain, row.series, row.network, row.xpub, 'retired')),
     ])
   }
   await tx.query(
     `insert into wallets (chain, series, network, xpub, mac) values ($1, $2, $3, $4, $5)
      on conflict (chain, series) do update set retired_at = null, mac = excluded.mac`,
-    [chain, series, mode, xpub, secrets.mac('wallet', macParts(chain, series, mode, xpub, 'current'))],
+    [chain, series, mode, xpub, secrets.mac('wallet', walletMacParts(chain, series, mode, xpub, 'current'))],
   )
 }
 

@@ -1,3 +1,10 @@
+-- Which BECK_SECRET_KEY everything here is sealed and authenticated with, by its id; a start with another key is refused.
+create table secret_keys (
+  singleton boolean primary key default true check (singleton),
+  key_id text not null,
+  since timestamptz not null default now()
+);
+
 -- Who did what, from where: every act of the command line, of people, and every write by a key that leaves no row with
 -- the key in it. Rows are only ever added; nothing of a row changes but that it gets its place in the chain, once.
 

@@ -1,0 +1,47 @@
+/** `beck rekey`: everything that BECK_SECRET_KEY seals and authenticates is made anew with it; the old one may go then. */
+import { Refusal } from '../core/errors.ts'
+import { keyIdOf, openSecrets } from '../core/secrets.ts'
+import { rekey } from '../flows/operation/rekey.ts'
+import { keepKeyId, setKeyId } from '../flows/operation/secret-key.sql.ts'
+import { recordCommand } from './record-command.ts'
+import { type Terminal, table } from './terminal.ts'
+import { withStore } from './tool.ts'
+
+export async function rekeyDatabase(terminal: Terminal): Promise<void> {
+  const { from, to, result } = await withStore(async ({ db, secretKey, alsoSecretKey, secrets }) => {
+    if (!alsoSecretKey)
+      throw new Refusal(
+        'invalid',
+        'no_old_key',
+        'set BECK_SECRET_KEY to the new key and BECK_SECRET_KEY_ALSO to the old one, here and for every Beck on this database; or, with a key in the data directory, move secret.key to secret.key.old and start Beck, which makes a new one',
+      )
+    const [to, other] = [keyIdOf(secretKey), keyIdOf(alsoSecretKey)]
+    const from = await keepKeyId(db, other)
+    if (from !== to && from !== other)
+      throw new Refusal(
+        'conflict',
+        'other_secret_key',
+        `the database was made with the key ${from}; given were ${to} and, as the other one, ${other}`,
+      )
+    await db.transaction((tx) =>
+      recordCommand(tx, {
+        action: 'secret_key.rotate',
+        subject: to,
+        before: { key: other },
+        after: { key: to },
+      }),
+    )
+    const result = await rekey(db, { next: openSecrets(secretKey), both: secrets })
+    if (result.tampered.length === 0) await setKeyId(db, to)
+    return { from: other, to, result }
+  })
+  const isDone = result.tampered.length === 0
+  terminal.answer({ from, to, done: isDone, ...result }, [
+    ...table(result.columns.map(({ name, rows, renewed }) => [name, `${renewed} of ${rows}`])),
+    ...result.tampered.map((row) => `made by neither key: ${row}`),
+    isDone
+      ? `Everything is under the key ${to} now; the key ${from} may go: take BECK_SECRET_KEY_ALSO, or secret.key.old, away.`
+      : `Left as they are; what neither key made is of no use to Beck. Look into it before you give the key ${from} away.`,
+  ])
+  if (!isDone) process.exitCode = 1
+}

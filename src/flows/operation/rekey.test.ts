@@ -1,0 +1,104 @@
+/** The secret key is changed while payments are made: everything opens under the new key alone, and nothing is lost. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
+import { tellStory } from '../../../test/story.ts'
+import { TEST_SECRET_KEY } from '../../../test/wallet.ts'
+import { chainActs, recordAct, verifyAuditLog } from '../../audit/audit-log.sql.ts'
+import { openSecrets } from '../../core/secrets.ts'
+import { createWebhookEndpoint, openWebhookSecret } from '../../events/webhook-endpoints.sql.ts'
+import { openAddressPool } from '../../wallets/address-pool.sql.ts'
+import { currentWallets } from '../../wallets/wallets.sql.ts'
+import { readPayment } from '../payments/read-payment.ts'
+import { COLUMNS, readColumn } from './rekey.sql.ts'
+import { rekey } from './rekey.ts'
+
+const NEW_KEY = Buffer.alloc(32, 9)
+const next = openSecrets(NEW_KEY)
+const both = openSecrets(NEW_KEY, TEST_SECRET_KEY)
+/** A process that was told of the key to come and still writes with the old one. */
+const early = openSecrets(TEST_SECRET_KEY, NEW_KEY)
+
+const ACT = {
+  accountId: null,
+  actor: { kind: 'cli', id: 'root', name: null },
+  address: null,
+  action: 'key.revoke',
+  subject: null,
+  before: null,
+  after: { a: 1 },
+} as const
+
+test('every sealed and authenticated column of the schema is made anew', async () => {
+  const { db } = await testGateway()
+  const { rows } = await db.query<{ name: string }>(
+    `select table_name || '.' || column_name as name from information_schema.columns
+     where table_schema = 'public' and data_type = 'bytea'
+       and (column_name ~ '(^|_)mac$' or column_name ~ 'sealed' or column_name = 'response_body')`,
+  )
+  const known = COLUMNS.map(({ table, column }) => `${table}.${column}`)
+  assert.deepEqual(rows.map(({ name }) => name).sort(), [...known, 'audit_log.mac'].sort())
+})
+
+test('what the old key made is accepted with both, made anew, and then the new key is enough', async () => {
+  const story = await tellStory()
+  const { gateway, account } = story
+  const { db } = gateway
+  const before = await testPayment(gateway, account)
+  await story.payAndConfirm(before, 100_000_000n)
+  const made = await db.transaction((tx) =>
+    createWebhookEndpoint(tx, gateway.secrets, {
+      accountId: account.id,
+      url: 'https://shop.example/hook',
+      events: ['payment.created'],
+    }),
+  )
+  for (let count = 0; count < 3; count++) await db.transaction((tx) => recordAct(tx, ACT))
+  await chainActs(db, gateway.secrets, 2)
+  const changing = { ...gateway, secrets: both, addresses: openAddressPool(both) }
+  const during = await testPayment(changing, account)
+  await readPayment({ secrets: early }, db, account.id, during.id)
+  await assert.rejects(readPayment({ secrets: next }, db, account.id, before.id), /tampered/)
+
+  const first = await rekey(db, { next, both })
+  assert.deepEqual(first.tampered, [])
+  assert.ok(first.columns.some(({ renewed }) => renewed > 0))
+  const again = await rekey(db, { next, both })
+  assert.ok(
+    again.columns.every(({ renewed }) => renewed === 0),
+    'a second run finds nothing to do',
+  )
+
+  for (const { id } of [before, during]) await readPayment({ secrets: next }, db, account.id, id)
+  assert.equal((await currentWallets(db, next)).length, (await currentWallets(db, both)).length)
+  const { rows } = await db.query<{ sealed: Buffer }>('select secret_sealed as sealed from webhook_endpoints')
+  const secret = openWebhookSecret(next, made.endpoint.id, rows[0]?.sealed ?? Buffer.alloc(0))
+  assert.equal(`whsec_${secret.toString('base64')}`, made.secret)
+  await chainActs(db, next, 10)
+  const proof = await verifyAuditLog(db, next)
+  assert.deepEqual([proof.broken, proof.entries, proof.unchained], [null, 3n, 0n])
+  const after = { ...gateway, secrets: next, addresses: openAddressPool(next) }
+  await testPayment(after, account)
+})
+
+test('cut off after any page, it goes on where it was', async () => {
+  const gateway = await testGateway({ freshPerChain: 40 })
+  const { db } = gateway
+  await testPayment(gateway, await testAccount(gateway))
+  for (let columns = 0; columns <= COLUMNS.length; columns++)
+    await rekey(db, { next, both }, COLUMNS.slice(0, columns))
+  for (const column of COLUMNS)
+    for await (const page of readColumn(db, column))
+      for (const row of page) assert.ok(column.isOf(next, row, row.value), column.table)
+})
+
+test('a row that neither key made is named, and not made good', async () => {
+  const gateway = await testGateway()
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  const payment = await testPayment(gateway, account)
+  await db.query('update payments set due_atoms = 1')
+  const { tampered } = await rekey(db, { next, both })
+  assert.deepEqual(tampered, [`payments.terms_mac of ${account.id},${payment.id}`])
+  await assert.rejects(readPayment({ secrets: both }, db, account.id, payment.id), /tampered/)
+})
