@@ -49,7 +49,7 @@ const SIGNERS_REFUSED: readonly string[] = [
   `insert into journal_entries (account_id, id) values (gen_random_uuid(), gen_random_uuid())`,
   'insert into transfers (amount_atoms) values (1)',
   'update balances set atoms = 1',
-  'update deposits set amount_atoms = 1',
+  'select from deposits',
   `update addresses set address = 'his'`,
   'update chains set tip_height = 1',
   'delete from freezes',
