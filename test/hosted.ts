@@ -13,7 +13,13 @@ import { DESTINATIONS } from './payout-story.ts'
 import { payOnce } from './payouts.ts'
 import { type Story, tellStory } from './story.ts'
 
-export const NO_LIMITS = { pages: UNLIMITED, payments: UNLIMITED, streams: 100_000 }
+export const NO_LIMITS = {
+  pages: UNLIMITED,
+  payments: UNLIMITED,
+  link: UNLIMITED,
+  account: UNLIMITED,
+  streams: 100_000,
+}
 
 export interface Page {
   readonly status: number

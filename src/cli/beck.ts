@@ -96,7 +96,7 @@ wallet
 wallet
   .command('find')
   .description("find all that the keystore's words own, on the chains of the connected nodes")
-  .option('--gap <count>', 'addresses in a row without funds that end the search', '1000')
+  .option('--gap <count>', 'addresses in a row without funds that end the search', '10000')
   .action(async (options: { gap: string }) => (await import('./find.ts')).findWalletFunds(terminal, options))
 wallet
   .command('allow <network> <address>')

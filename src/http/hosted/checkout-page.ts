@@ -207,7 +207,7 @@ export function registerCheckoutPages(
         return again(400, words.error_coin_required, isEmail ? null : words.error_email_invalid)
       if (!isEmail) return again(400, null, words.error_email_invalid)
 
-      await limits.countPayment(request.ip, id)
+      await limits.countPayment(request.ip, session)
       try {
         const choice = { asset, amountMinor, email: typedEmail === '' ? null : typedEmail }
         await gateway.db.transaction((tx) => pickCoin(gateway, tx, id, choice))

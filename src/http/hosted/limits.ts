@@ -2,16 +2,19 @@
  * What one address may do to pages that anybody can open. This machine's own may look as often as it likes: a proxy that
  * nobody told Beck to trust would be all buyers at once. What takes a deposit address is limited for everybody.
  */
-import type { SessionId } from '../../core/ids.ts'
+import type { AccountId, PaymentLinkId, SessionId } from '../../core/ids.ts'
 import { isThisMachine } from '../address-limit.ts'
 import { RateLimited } from '../errors.ts'
-import { type BucketSize, hostOf, openLocalBuckets, type RateLimiter } from '../rate-limit.ts'
+import { type BucketSize, hostOf, openLocalBuckets, type RateLimiter, siteOf } from '../rate-limit.ts'
 
 export interface HostedLimits {
   /** Pages and forms. */
   readonly pages: BucketSize
   /** Sessions that payment links start, and payments: each takes a fresh deposit address. */
   readonly payments: BucketSize
+  /** Visits of one link, and payments of one account, whoever makes them. */
+  readonly link: BucketSize
+  readonly account: BucketSize
   /** Pages kept live at once. */
   readonly streams: number
 }
@@ -19,36 +22,57 @@ export interface HostedLimits {
 const DEFAULT_LIMITS: HostedLimits = {
   pages: { perSecond: 20, burst: 300 },
   payments: { perSecond: 1, burst: 60 },
+  link: { perSecond: 5, burst: 500 },
+  account: { perSecond: 10, burst: 1_000 },
   // Many people may share an address.
   streams: 500,
 }
 
+/** Whoever rents one machine can have all hosts of a /48: together they get what so many do. */
+const HOSTS_OF_SITE = 4
 /** Coins that one session may be changed between: twenty at once, then one a minute. */
 const SESSION_PAYMENTS: BucketSize = { perSecond: 1 / 60, burst: 20 }
 
 export interface Limits {
   /** Each throws {@link RateLimited} when it was one too many. */
   countPage(address: string): Promise<void>
-  countLinkVisit(address: string): Promise<void>
-  countPayment(address: string, session: SessionId): Promise<void>
+  countLinkVisit(address: string, link: PaymentLinkId): Promise<void>
+  countPayment(
+    address: string,
+    session: { readonly id: SessionId; readonly accountId: AccountId },
+  ): Promise<void>
   enterStream(address: string): void
   leaveStream(address: string): void
 }
 
 export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
-  const { pages, payments, streams } = { ...DEFAULT_LIMITS, ...sizes }
+  const { pages, payments, link: linkSize, account, streams } = { ...DEFAULT_LIMITS, ...sizes }
   const byPages = openLocalBuckets(pages)
   const byPayments = openLocalBuckets(payments)
+  const bySite = openLocalBuckets({
+    perSecond: payments.perSecond * HOSTS_OF_SITE,
+    burst: payments.burst * HOSTS_OF_SITE,
+  })
+  const byLink = openLocalBuckets(linkSize)
+  const byAccount = openLocalBuckets(account)
+  const takePayment = async (address: string) => {
+    await take(byPayments, hostOf(address))
+    await take(bySite, siteOf(address))
+  }
   const bySession = openLocalBuckets(SESSION_PAYMENTS)
   const openStreams = new Map<string, number>()
   return {
     async countPage(address) {
       if (!isThisMachine(address)) await take(byPages, hostOf(address))
     },
-    countLinkVisit: (address) => take(byPayments, hostOf(address)),
-    async countPayment(address, session) {
-      await take(bySession, session)
-      await take(byPayments, hostOf(address))
+    async countLinkVisit(address, link) {
+      await takePayment(address)
+      await take(byLink, link)
+    },
+    async countPayment(address, { id, accountId }) {
+      await take(bySession, id)
+      await takePayment(address)
+      await take(byAccount, accountId)
     },
     enterStream(address) {
       if (isThisMachine(address)) return

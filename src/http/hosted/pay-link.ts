@@ -56,7 +56,7 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
     }
 
   const start = async (request: Request, reply: FastifyReply, link: PaymentLink, frame: Frame) => {
-    await limits.countLinkVisit(request.ip)
+    await limits.countLinkVisit(request.ip, link.id)
     try {
       const session = await gateway.db.transaction((tx) => openPaymentLink(tx, link.id))
       return goTo(reply, checkoutPath(gateway, session.id) + queryOf(request, languageOf(request)))
