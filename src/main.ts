@@ -19,6 +19,7 @@ import { openDatabaseClock } from './flows/database-clock.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
 import { readHealth } from './flows/operation/health.ts'
 import { keepKeyId } from './flows/operation/secret-key.sql.ts'
+import { inviteFirstPerson } from './flows/people/join.ts'
 import { portRefusal, requirePort } from './http/port.ts'
 import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { fixedRates } from './rates/fixed.ts'
@@ -47,6 +48,8 @@ export type Role = (typeof ROLES)[number]
 export interface Beck {
   /** Made by this start, when it was the first one ever; its key is shown nowhere else. */
   readonly firstAccount: FirstAccount | null
+  /** Makes the first person; null once there is one, and where no API runs. */
+  readonly firstPersonLink: string | null
   /** Closes in order: no new requests, running ones and turns end, then signer, ports, pool and PostgreSQL. */
   stop(): Promise<void>
 }
@@ -77,7 +80,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       const signer = superviseSigner(config, store, log)
       closers.push(() => signer.stop())
     }
-    if (role === 'signer') return { firstAccount: null, stop }
+    if (role === 'signer') return { firstAccount: null, firstPersonLink: null, stop }
 
     const loops = new Map<Queue, Loop>()
     const rates = openRates(config, store.db, log, closers)
@@ -105,8 +108,10 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       closers.push(() => server.close())
     }
     if (role === 'all') await untilReady(gateway, config)
-    // Last of all, since its key is shown only when the start succeeds.
-    return { firstAccount: runs('api') ? await openFirstAccount(gateway) : null, stop }
+    // Last of all, since what is shown only once is shown only when the start succeeds.
+    const firstAccount = runs('api') ? await openFirstAccount(gateway) : null
+    const firstPersonLink = runs('api') ? await inviteFirstPerson(gateway) : null
+    return { firstAccount, firstPersonLink, stop }
   } catch (error) {
     await stop()
     throw error

@@ -15,6 +15,7 @@ export function gatewayOn(db: Database, secrets: Secrets, log: Log = SILENT): Ga
     db,
     settings: {
       publicUrl: 'http://127.0.0.1:8080',
+      dashboardUrl: 'http://localhost:8080',
       feeBps: 100n,
       payoutFeeBps: 10n,
       minFiatMinor: 50n,

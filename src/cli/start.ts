@@ -29,11 +29,18 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
     endNow()
   })
 
-  const { firstAccount } = await starting
+  const { firstAccount, firstPersonLink } = await starting
   const origin = config.settings.publicUrl
   log.info({ role, url: origin }, 'Beck is ready')
   if (role !== 'all' && role !== 'api') return
-  const lines = ['', 'Beck is ready.', '', `  API    ${origin}/v1`, `  Docs   ${origin}/docs`]
+  const lines = [
+    '',
+    'Beck is ready.',
+    '',
+    `  API    ${origin}/v1`,
+    `  Docs   ${origin}/docs`,
+    `  Dashboard  ${config.settings.dashboardUrl}/dashboard`,
+  ]
   if (firstAccount) {
     lines.push(
       '',
@@ -43,10 +50,18 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
       `  API key  ${firstAccount.key}`,
     )
   }
+  if (firstPersonLink)
+    lines.push(
+      '',
+      'Open this link to make yourself its first person; it is good once:',
+      '',
+      `  ${firstPersonLink}`,
+    )
   terminal.answer(
     {
       url: `${origin}/v1`,
       ...(firstAccount ? { account_id: showId('acct', firstAccount.account.id), key: firstAccount.key } : {}),
+      ...(firstPersonLink ? { first_person_link: firstPersonLink } : {}),
     },
     [...lines, ''],
   )

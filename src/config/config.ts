@@ -106,6 +106,12 @@ export function readConfig(env: Environment): Config {
     publicUrlOf,
     'a URL such as https://pay.example.com',
   )
+  const dashboardUrl = read(
+    'BECK_DASHBOARD_URL',
+    publicUrl,
+    publicUrlOf,
+    'a URL such as https://dashboard.example.com',
+  )
   const databaseUrl = read(
     'DATABASE_URL',
     null,
@@ -234,6 +240,7 @@ export function readConfig(env: Environment): Config {
     ).fixed,
     settings: {
       publicUrl,
+      dashboardUrl,
       feeBps: read('BECK_FEE_BPS', 100n, bpsOf, bps),
       payoutFeeBps: read('BECK_PAYOUT_FEE_BPS', 10n, bpsOf, bps),
       minFiatMinor,

@@ -21,6 +21,12 @@ export type EventId = Branded<'event'>
 export type DeliveryId = Branded<'delivery'>
 export type SessionId = Branded<'checkout_session'>
 export type PaymentLinkId = Branded<'payment_link'>
+export type UserId = Branded<'user'>
+export type MerchantId = Branded<'merchant'>
+export type UserSessionId = Branded<'user_session'>
+export type InvitationId = Branded<'invitation'>
+export type PasskeyId = Branded<'passkey'>
+export type SavedViewId = Branded<'saved_view'>
 
 interface IdByPrefix {
   acct: AccountId
@@ -34,6 +40,12 @@ interface IdByPrefix {
   dlv: DeliveryId
   cs: SessionId
   plink: PaymentLinkId
+  usr: UserId
+  mer: MerchantId
+  ses: UserSessionId
+  inv: InvitationId
+  psk: PasskeyId
+  view: SavedViewId
 }
 export type IdPrefix = keyof IdByPrefix
 

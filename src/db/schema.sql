@@ -474,6 +474,33 @@ create table idempotency_keys (
 );
 CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (created_at);
 
+create table invitations (
+  id uuid not null,
+  token_hash bytea not null,
+  kind text not null,
+  email text,
+  merchant_id uuid,
+  role text,
+  makes_operator boolean not null default false,
+  user_id uuid,
+  invited_by uuid,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  constraint invitations_check CHECK (((kind = 'reset'::text) = (user_id IS NOT NULL))),
+  constraint invitations_check1 CHECK (((merchant_id IS NULL) = (role IS NULL))),
+  constraint invitations_email_check CHECK (((length(email) >= 3) AND (length(email) <= 254))),
+  constraint invitations_kind_check CHECK ((kind = ANY (ARRAY['first'::text, 'invite'::text, 'reset'::text]))),
+  constraint invitations_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'support'::text, 'finance'::text, 'viewer'::text]))),
+  constraint invitations_token_hash_check CHECK ((length(token_hash) = 32)),
+  constraint invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES users(id),
+  constraint invitations_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id),
+  constraint invitations_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint invitations_pkey PRIMARY KEY (id),
+  constraint invitations_token_hash_key UNIQUE (token_hash)
+);
+CREATE INDEX invitations_by_merchant ON public.invitations USING btree (merchant_id, created_at) WHERE (used_at IS NULL);
+
 create table journal_entries (
   account_id uuid not null,
   id uuid not null,
@@ -487,12 +514,60 @@ create table journal_entries (
   constraint journal_entries_account_id_kind_subject_id_number_key UNIQUE (account_id, kind, subject_id, number)
 );
 
+create table members (
+  merchant_id uuid not null,
+  user_id uuid not null,
+  role text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint members_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'support'::text, 'finance'::text, 'viewer'::text]))),
+  constraint members_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id),
+  constraint members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint members_pkey PRIMARY KEY (merchant_id, user_id)
+);
+CREATE INDEX members_by_user ON public.members USING btree (user_id);
+
+create table merchants (
+  id uuid not null,
+  name text not null,
+  live_account_id uuid,
+  test_account_id uuid,
+  refund_bound_minor bigint not null default 10000,
+  time_zone text not null default 'UTC'::text,
+  created_at timestamp with time zone not null default now(),
+  constraint merchants_check CHECK (((live_account_id IS NOT NULL) OR (test_account_id IS NOT NULL))),
+  constraint merchants_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint merchants_refund_bound_minor_check CHECK ((refund_bound_minor >= 0)),
+  constraint merchants_time_zone_check CHECK (((length(time_zone) >= 1) AND (length(time_zone) <= 60))),
+  constraint merchants_live_account_id_fkey FOREIGN KEY (live_account_id) REFERENCES accounts(id),
+  constraint merchants_test_account_id_fkey FOREIGN KEY (test_account_id) REFERENCES accounts(id),
+  constraint merchants_pkey PRIMARY KEY (id),
+  constraint merchants_live_account_id_key UNIQUE (live_account_id),
+  constraint merchants_test_account_id_key UNIQUE (test_account_id)
+);
+
 create table nonces (
   chain text not null,
   sender text not null,
   next bigint not null,
   constraint nonces_next_check CHECK ((next >= 0)),
   constraint nonces_pkey PRIMARY KEY (chain, sender)
+);
+
+create table passkeys (
+  user_id uuid not null,
+  id uuid not null,
+  credential_id bytea not null,
+  public_key bytea not null,
+  counter bigint not null,
+  transports text[] not null default '{}'::text[],
+  name text not null,
+  created_at timestamp with time zone not null default now(),
+  used_at timestamp with time zone,
+  constraint passkeys_counter_check CHECK ((counter >= 0)),
+  constraint passkeys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
+  constraint passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint passkeys_pkey PRIMARY KEY (user_id, id),
+  constraint passkeys_credential_id_key UNIQUE (credential_id)
 );
 
 create table payment_counts (
@@ -599,6 +674,7 @@ CREATE INDEX payments_customer ON public.payments USING btree (account_id, custo
 CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE decision_due;
 CREATE INDEX payments_net ON public.payments USING btree (account_id, net_minor, created_at, id);
 CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'detected'::text]));
+CREATE INDEX payments_sales ON public.payments USING btree (account_id, completed_at) INCLUDE (spent_minor) WHERE (spent_minor IS NOT NULL);
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id);
 CREATE CONSTRAINT TRIGGER payments_counted AFTER INSERT OR DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();
 
@@ -639,11 +715,36 @@ create table receipts (
 CREATE INDEX receipts_by_height ON public.receipts USING btree (chain, block_height);
 CREATE INDEX receipts_by_lookup ON public.receipts USING btree (chain, lookup);
 
+create table recovery_codes (
+  user_id uuid not null,
+  code_hash bytea not null,
+  used_at timestamp with time zone,
+  constraint recovery_codes_code_hash_check CHECK ((length(code_hash) = 32)),
+  constraint recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint recovery_codes_pkey PRIMARY KEY (user_id, code_hash)
+);
+
 create table sandbox_seed (
   singleton boolean not null default true,
   sealed bytea not null,
   constraint sandbox_seed_singleton_check CHECK (singleton),
   constraint sandbox_seed_pkey PRIMARY KEY (singleton)
+);
+
+create table saved_views (
+  user_id uuid not null,
+  account_id uuid not null,
+  id uuid not null,
+  page text not null,
+  name text not null,
+  query text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint saved_views_name_check CHECK (((length(name) >= 1) AND (length(name) <= 60))),
+  constraint saved_views_page_check CHECK (((length(page) >= 1) AND (length(page) <= 40))),
+  constraint saved_views_query_check CHECK ((length(query) <= 1000)),
+  constraint saved_views_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint saved_views_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint saved_views_pkey PRIMARY KEY (user_id, account_id, id)
 );
 
 create table schema_migrations (
@@ -660,6 +761,44 @@ create table secret_keys (
   constraint secret_keys_singleton_check CHECK (singleton),
   constraint secret_keys_pkey PRIMARY KEY (singleton)
 );
+
+create table sessions (
+  id uuid not null,
+  user_id uuid not null,
+  token_hash bytea not null,
+  factor text not null,
+  address text not null,
+  agent text not null,
+  created_at timestamp with time zone not null default now(),
+  seen_at timestamp with time zone not null default now(),
+  stepped_up_at timestamp with time zone,
+  challenge bytea,
+  challenge_until timestamp with time zone,
+  constraint sessions_agent_check CHECK ((length(agent) <= 200)),
+  constraint sessions_challenge_check CHECK ((length(challenge) = 32)),
+  constraint sessions_factor_check CHECK ((factor = ANY (ARRAY['half'::text, 'password'::text, 'totp'::text, 'recovery'::text, 'passkey'::text]))),
+  constraint sessions_token_hash_check CHECK ((length(token_hash) = 32)),
+  constraint sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint sessions_pkey PRIMARY KEY (id),
+  constraint sessions_token_hash_key UNIQUE (token_hash)
+);
+CREATE INDEX sessions_age ON public.sessions USING btree (created_at);
+CREATE INDEX sessions_by_user ON public.sessions USING btree (user_id, created_at);
+
+create table sign_in_challenges (
+  challenge bytea not null,
+  until timestamp with time zone not null,
+  constraint sign_in_challenges_challenge_check CHECK ((length(challenge) = 32)),
+  constraint sign_in_challenges_pkey PRIMARY KEY (challenge)
+);
+
+create table sign_in_failures (
+  subject bytea not null,
+  failed_at timestamp with time zone not null default clock_timestamp(),
+  constraint sign_in_failures_subject_check CHECK ((length(subject) = 32))
+);
+CREATE INDEX sign_in_failures_age ON public.sign_in_failures USING btree (failed_at);
+CREATE INDEX sign_in_failures_recent ON public.sign_in_failures USING btree (subject, failed_at);
 
 create table signed_payouts (
   account_id uuid not null,
@@ -825,6 +964,15 @@ create table swept_tokens (
 );
 CREATE INDEX swept_tokens_by_address ON public.swept_tokens USING btree (chain, address);
 
+create table totp (
+  user_id uuid not null,
+  secret_sealed bytea not null,
+  confirmed_at timestamp with time zone,
+  last_counter bigint not null default '-1'::integer,
+  constraint totp_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint totp_pkey PRIMARY KEY (user_id)
+);
+
 create table transfers (
   account_id uuid not null,
   entry_id uuid not null,
@@ -857,6 +1005,21 @@ create table unresolved_funds (
   constraint unresolved_funds_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
   constraint unresolved_funds_pkey PRIMARY KEY (account_id, payment_id, asset)
 );
+CREATE INDEX unresolved_funds_held ON public.unresolved_funds USING btree (account_id, payment_id) WHERE (atoms > (0)::numeric);
+
+create table users (
+  id uuid not null,
+  email text not null,
+  name text not null,
+  password_hash text,
+  is_operator boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  disabled_at timestamp with time zone,
+  constraint users_email_check CHECK (((length(email) >= 3) AND (length(email) <= 254))),
+  constraint users_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
+  constraint users_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 
 create table wallets (
   chain text not null,
@@ -933,10 +1096,12 @@ create table withdrawals (
   constraint withdrawals_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
   constraint withdrawals_pkey PRIMARY KEY (account_id, id)
 );
+CREATE INDEX withdrawals_destination ON public.withdrawals USING btree (account_id, destination);
 CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));
 CREATE INDEX withdrawals_requested ON public.withdrawals USING btree (chain, created_at, id) WHERE (status = 'requested'::text);
 CREATE INDEX withdrawals_reverted ON public.withdrawals USING btree (account_id, failed_at) WHERE (refused_reason = 'reverted'::text);
+CREATE INDEX withdrawals_tx_hash ON public.withdrawals USING btree (account_id, tx_hash) WHERE (tx_hash IS NOT NULL);
 
 CREATE OR REPLACE FUNCTION public.begin_anew(why text)
  RETURNS boolean

@@ -9,6 +9,8 @@ import type { AddressPool } from '../wallets/address-pool.sql.ts'
 export interface GatewaySettings {
   /** What links and pages are built from, without a slash at its end. */
   readonly publicUrl: string
+  /** Where people sign in: the origin that passkeys belong to. The public URL unless BECK_DASHBOARD_URL says otherwise. */
+  readonly dashboardUrl: string
   /** Fee per payment and per payout, in hundredths of a percent. */
   readonly feeBps: bigint
   readonly payoutFeeBps: bigint

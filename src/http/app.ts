@@ -15,6 +15,7 @@ import { answerHeaders } from './answer-headers.ts'
 import { routes } from './api/routes.ts'
 import { type Caller, openAuthenticator } from './authenticate.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, createLimitedServer, type Door } from './connections.ts'
+import { registerDashboard } from './dashboard/register.ts'
 import { failure } from './envelope.ts'
 import { answerTo } from './errors.ts'
 import { guardRoutes } from './guard.ts'
@@ -190,5 +191,6 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   registerHealth(app, gateway, options.chains ?? [])
   closeIdleConnections(app)
   registerHostedPages(app, gateway, options.hosted)
+  registerDashboard(app, gateway, { chains: options.chains ?? [] })
   return app
 }

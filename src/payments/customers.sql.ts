@@ -60,3 +60,17 @@ export async function adjustCustomer(tx: Tx, change: CustomerChange): Promise<vo
   )
   invariant(rowCount === 1, `customer ${change.customerId} is not there to be adjusted`)
 }
+
+/** What people call a customer; null for nothing but his email. */
+export async function renameCustomer(
+  tx: Tx,
+  accountId: AccountId,
+  customerId: CustomerId,
+  name: string | null,
+): Promise<void> {
+  await tx.query('update customers set name = $3 where account_id = $1 and id = $2', [
+    accountId,
+    customerId,
+    name,
+  ])
+}

@@ -11,6 +11,7 @@ import {
   type ListQuery,
   operator,
   type Page,
+  readBatches,
   readPage,
   substring,
 } from '../db/list.ts'
@@ -64,6 +65,8 @@ const PAYMENTS: ListDescription = {
     filter_status_op: operator,
     total_min: fiatBound('p.net_minor', '>='),
     total_max: fiatBound('p.net_minor', '<='),
+    held: () =>
+      'p.id in (select u.payment_id from unresolved_funds u where u.account_id = $1::uuid and u.atoms > 0)',
     start_date: instantBound('p.created_at', '>='),
     end_date: instantBound('p.created_at', '<'),
   },
@@ -81,3 +84,27 @@ export const listPayments = (
   accountId: AccountId,
   query: ListQuery,
 ): Promise<Page<ListedPayment>> => readPage(db, PAYMENTS, accountId, query)
+
+/** What an export tells of a payment. */
+export interface ExportedPayment extends ListedPayment {
+  readonly fiatMinor: bigint
+  readonly feeMinor: bigint
+  readonly dueAtoms: bigint
+  readonly creditedAtoms: bigint | null
+  readonly address: string
+  readonly customerEmail: string | null
+  readonly completedAt: Date | null
+}
+
+/** All payments that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
+export const exportPayments = (db: Queryable, accountId: AccountId, query: ListQuery) =>
+  readBatches<ExportedPayment>(
+    db,
+    {
+      ...PAYMENTS,
+      columns: `${PAYMENTS.columns}, p.fiat_minor as "fiatMinor", p.fee_minor as "feeMinor", p.due_atoms as "dueAtoms",
+        p.credited_atoms as "creditedAtoms", p.address, p.customer_email as "customerEmail", p.completed_at as "completedAt"`,
+    },
+    accountId,
+    query,
+  )

@@ -1,8 +1,24 @@
 /** Rows of withdrawals. What was requested never changes; only its status, and what became of it. */
-import type { Asset, ChainName } from '../core/assets.ts'
+import { ASSETS, type Asset, type ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import type { Withdrawal, WithdrawalKind, WithdrawalRequest, WithdrawalStatus } from './withdrawal.ts'
+import {
+  instantBound,
+  isOrIsNot,
+  type ListDescription,
+  type ListQuery,
+  type Page,
+  readBatches,
+  readPage,
+} from '../db/list.ts'
+import {
+  WITHDRAWAL_KINDS,
+  WITHDRAWAL_STATUSES,
+  type Withdrawal,
+  type WithdrawalKind,
+  type WithdrawalRequest,
+  type WithdrawalStatus,
+} from './withdrawal.ts'
 
 interface WithdrawalRow {
   account_id: AccountId
@@ -265,4 +281,39 @@ export async function sumUnsigned(db: Queryable, chain: ChainName, asset: Asset)
     [chain, asset],
   )
   return rows[0]?.atoms ?? 0n
+}
+
+const WITHDRAWALS: ListDescription = {
+  from: 'withdrawals w',
+  columns: 'w.*',
+  account: 'w.account_id',
+  id: 'w.id',
+  sorts: { created_at: 'w.created_at' },
+  filters: {
+    filter_status: isOrIsNot('w.status', WITHDRAWAL_STATUSES, 'filter_status_op'),
+    filter_asset: isOrIsNot('w.asset', ASSETS, 'filter_asset_op'),
+    filter_kind: isOrIsNot('w.kind', WITHDRAWAL_KINDS, 'filter_kind_op'),
+    start_date: instantBound('w.created_at', '>='),
+    end_date: instantBound('w.created_at', '<'),
+  },
+}
+
+/** A page of the account's withdrawals, refunds included, the newest first. @throws {Refusal} `invalid` for a wrong query. */
+export async function listWithdrawals(
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): Promise<Page<Withdrawal>> {
+  const page = await readPage<WithdrawalRow>(db, WITHDRAWALS, accountId, query)
+  return { ...page, items: page.items.map(fromRow) }
+}
+
+/** All withdrawals that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
+export async function* exportWithdrawals(
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): AsyncGenerator<readonly Withdrawal[]> {
+  for await (const rows of readBatches<WithdrawalRow>(db, WITHDRAWALS, accountId, query))
+    yield rows.map(fromRow)
 }

@@ -66,6 +66,7 @@ type Ratios = Readonly<Record<`${'rate' | 'settlement'}_${'numerator' | 'denomin
 const ratio = (numerator: bigint, denominator: bigint) => ({ numerator, denominator })
 
 export const COLUMNS: readonly Column[] = [
+  sealed('totp', 'secret_sealed', { user_id: 'uuid' }, 'totp', (row) => String(row.user_id)),
   authenticated(
     'wallets',
     'mac',

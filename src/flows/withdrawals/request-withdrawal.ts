@@ -93,7 +93,6 @@ export async function requestWithdrawal(
 /**
  * Returns what is held for a payment to an address that the buyer gave; costs the network fee alone.
  *
- * @param order.amount - A decimal of the held coin; null for all that is held.
  * @throws {Refusal} `not_found`; `conflict` while the payment runs, when nothing is held, or after a first refund;
  *   otherwise as {@link quoteWithdrawal}.
  */
@@ -102,8 +101,47 @@ export async function refundPayment(
   tx: Tx,
   account: Account,
   id: PaymentId,
-  order: { readonly destination: string; readonly amount: string | null },
+  order: RefundOrder,
 ): Promise<Withdrawal> {
+  const { asset, cost, chain, destination } = await priceRefund(gateway, tx, account, id, order)
+  await takeUnresolved(tx, { accountId: account.id, paymentId: id, asset }, cost.amountAtoms)
+  return hold(gateway, tx, {
+    ...cost,
+    accountId: account.id,
+    id: newId('wd'),
+    kind: 'refund',
+    paymentId: id,
+    chain,
+    asset,
+    destination,
+  })
+}
+
+export interface RefundOrder {
+  readonly destination: string
+  /** A decimal of the held coin; null for all that is held. */
+  readonly amount: string | null
+}
+
+export interface PricedRefund {
+  readonly asset: Asset
+  readonly cost: WithdrawalCost
+  readonly chain: ChainName
+  readonly destination: string
+}
+
+/**
+ * What a refund would be, to the atom; takes nothing. Locks the payment and what it holds.
+ *
+ * @throws {Refusal} as {@link refundPayment}.
+ */
+export async function priceRefund(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  id: PaymentId,
+  order: RefundOrder,
+): Promise<PricedRefund> {
   const payment = await lockPayment(tx, account.id, id)
   if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
   requireOwnTerms(gateway.secrets, payment)
@@ -146,17 +184,7 @@ export async function refundPayment(
       [{ field: 'amount', message: `exceeds the held ${shown(atoms, asset)}` }],
     )
   await requireSpendable(tx, payout, rates, cost.netAtoms)
-  await takeUnresolved(tx, { accountId: account.id, paymentId: id, asset }, amountAtoms)
-  return hold(gateway, tx, {
-    ...cost,
-    accountId: account.id,
-    id: newId('wd'),
-    kind: 'refund',
-    paymentId: id,
-    chain,
-    asset,
-    destination: destination.address,
-  })
+  return { asset, cost, chain, destination: destination.address }
 }
 
 /** Moves the gross amount to `held` and writes the request with its MAC. */

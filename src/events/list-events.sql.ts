@@ -1,0 +1,42 @@
+/** The events of an account as a list, the newest first. */
+import type { AccountId, EventId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+import {
+  exactId,
+  instantBound,
+  isOrIsNot,
+  type ListDescription,
+  type ListQuery,
+  type Page,
+  readPage,
+} from '../db/list.ts'
+import { EVENT_TYPES, type EventType } from './event.ts'
+
+export interface ListedEvent {
+  readonly id: EventId
+  readonly type: EventType
+  /** JSON, exactly as it is signed and sent. */
+  readonly body: string
+  readonly createdAt: Date
+}
+
+const EVENTS: ListDescription = {
+  from: 'events e',
+  columns: 'e.id, e.type, e.body, e.created_at as "createdAt"',
+  account: 'e.account_id',
+  id: 'e.id',
+  sorts: { created_at: 'e.created_at' },
+  filters: {
+    filter_id: exactId('evt', 'e.id'),
+    filter_type: isOrIsNot('e.type', EVENT_TYPES, 'filter_type_op'),
+    start_date: instantBound('e.created_at', '>='),
+    end_date: instantBound('e.created_at', '<'),
+  },
+}
+
+/** @throws {Refusal} `invalid` for a wrong query. */
+export const listEvents = (
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): Promise<Page<ListedEvent>> => readPage(db, EVENTS, accountId, query)

@@ -1,0 +1,181 @@
+/** How a person proves himself, changed: whatever changes, all his other sessions end. */
+import { recordAct } from '../../audit/audit-log.sql.ts'
+import { Refusal } from '../../core/errors.ts'
+import type { PasskeyId } from '../../core/ids.ts'
+import type { Tx } from '../../db/database.ts'
+import {
+  deletePasskey,
+  deleteTotp,
+  findTotp,
+  listPasskeys,
+  putTotp,
+  replaceRecoveryCodes,
+  takeTotpCounter,
+} from '../../users/factors.sql.ts'
+import { hashPassword, requireStrongPassword } from '../../users/password.ts'
+import { hashRecoveryCode, newRecoveryCodes } from '../../users/recovery-code.ts'
+import { deleteSessions, type Session, stepUpSession, takeChallenge } from '../../users/sessions.sql.ts'
+import { describeTotp, newTotpSecret, readTotp, type TotpSetup } from '../../users/totp.ts'
+import { wordsAbout } from '../../users/user.ts'
+import { setPassword, setUserName } from '../../users/users.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { challengeOf, keepPasskey } from './passkeys.ts'
+import { actOf, type Person } from './person.ts'
+
+const recordFactor = (tx: Tx, person: Person, action: string, after: Record<string, unknown> = {}) =>
+  recordAct(tx, actOf(person, { action, after }))
+
+async function endOthers(tx: Tx, session: Session): Promise<void> {
+  await deleteSessions(tx, session.userId, session.id)
+}
+
+/** A secret that the next code will confirm; the same one until then. */
+export async function beginTotp(gateway: Gateway, session: Session): Promise<TotpSetup> {
+  const known = await findTotp(gateway.db, session.userId)
+  if (known?.confirmedAt)
+    throw new Refusal('conflict', 'totp_is_set', 'an authenticator app is set up already')
+  if (known)
+    return describeTotp(gateway.secrets.open('totp', session.userId, known.secretSealed), session.email)
+  const secret = newTotpSecret()
+  await gateway.db.transaction((tx) =>
+    putTotp(tx, session.userId, gateway.secrets.seal('totp', session.userId, secret)),
+  )
+  const kept = await findTotp(gateway.db, session.userId)
+  return describeTotp(
+    kept ? gateway.secrets.open('totp', session.userId, kept.secretSealed) : secret,
+    session.email,
+  )
+}
+
+export interface FactorAdded {
+  /** The session's new token. */
+  readonly token: string
+  /** Shown once, with the first factor; null when there are codes already. */
+  readonly recoveryCodes: readonly string[] | null
+}
+
+/** @throws {Refusal} `wrong_code`, when the app shows another code than it should. */
+export async function confirmTotp(
+  gateway: Gateway,
+  session: Session,
+  person: Person,
+  code: string,
+): Promise<FactorAdded> {
+  return gateway.db.transaction(async (tx) => {
+    const totp = await findTotp(tx, session.userId)
+    const counter =
+      totp && !totp.confirmedAt
+        ? readTotp(gateway.secrets.open('totp', session.userId, totp.secretSealed), code, Date.now())
+        : null
+    if (counter === null || !(await takeTotpCounter(tx, session.userId, counter)))
+      throw new Refusal(
+        'invalid',
+        'wrong_code',
+        'that is not the code the app should show now; check the clock of the phone, and that the newest entry was scanned',
+        [{ field: 'code', message: 'is not the code of this moment' }],
+      )
+    await recordFactor(tx, person, 'totp.add')
+    return factorAdded(tx, session, 'totp')
+  })
+}
+
+/** @throws {Refusal} `passkey_refused`; `challenge_over`. */
+export async function addPasskey(
+  gateway: Gateway,
+  session: Session,
+  person: Person,
+  given: { readonly response: string; readonly name: string },
+): Promise<FactorAdded> {
+  return gateway.db.transaction(async (tx) => {
+    const challenge = challengeOf(given.response)
+    if (!challenge || !(await takeChallenge(tx, session.id, challenge)))
+      throw new Refusal('conflict', 'challenge_over', 'that took too long; try again')
+    await keepPasskey(gateway, tx, session.userId, { ...given, challenge })
+    await recordFactor(tx, person, 'passkey.add', { name: given.name })
+    return factorAdded(tx, session, 'passkey')
+  })
+}
+
+async function factorAdded(tx: Tx, session: Session, factor: 'totp' | 'passkey'): Promise<FactorAdded> {
+  const isFirst = !session.hasTotp && !session.hasPasskey
+  const recoveryCodes = isFirst ? await putRecoveryCodes(tx, session) : null
+  await endOthers(tx, session)
+  return { token: await stepUpSession(tx, session.id, factor), recoveryCodes }
+}
+
+async function putRecoveryCodes(tx: Tx, session: Session): Promise<readonly string[]> {
+  const codes = newRecoveryCodes()
+  await replaceRecoveryCodes(tx, session.userId, codes.map(hashRecoveryCode))
+  return codes
+}
+
+export async function renewRecoveryCodes(
+  gateway: Gateway,
+  session: Session,
+  person: Person,
+): Promise<readonly string[]> {
+  return gateway.db.transaction(async (tx) => {
+    await recordFactor(tx, person, 'recovery_codes.renew')
+    return putRecoveryCodes(tx, session)
+  })
+}
+
+/** @throws {Refusal} `conflict`, `last_factor`: without one nothing live can be opened. */
+export async function removeTotp(gateway: Gateway, session: Session, person: Person): Promise<void> {
+  await gateway.db.transaction(async (tx) => {
+    if (!session.hasPasskey) throw lastFactor()
+    await deleteTotp(tx, session.userId)
+    await recordFactor(tx, person, 'totp.remove')
+    await endOthers(tx, session)
+  })
+}
+
+/** @throws {Refusal} `conflict`, `last_factor`. */
+export async function removePasskey(
+  gateway: Gateway,
+  session: Session,
+  person: Person,
+  id: PasskeyId,
+): Promise<void> {
+  await gateway.db.transaction(async (tx) => {
+    const others = (await listPasskeys(tx, session.userId)).filter((passkey) => passkey.id !== id)
+    if (others.length === 0 && !session.hasTotp) throw lastFactor()
+    if (!(await deletePasskey(tx, session.userId, id))) return
+    await recordFactor(tx, person, 'passkey.remove')
+    await endOthers(tx, session)
+  })
+}
+
+const lastFactor = () =>
+  new Refusal('conflict', 'last_factor', 'this is the only second factor; add another one before it goes')
+
+/** @throws {Refusal} `weak_password`. */
+export async function changePassword(
+  gateway: Gateway,
+  session: Session,
+  person: Person,
+  password: string,
+): Promise<void> {
+  requireStrongPassword(password, wordsAbout(session.email, session.name))
+  const hash = await hashPassword(password)
+  await gateway.db.transaction(async (tx) => {
+    await setPassword(tx, session.userId, hash)
+    await recordFactor(tx, person, 'password.change')
+    await endOthers(tx, session)
+  })
+}
+
+export async function rename(
+  gateway: Gateway,
+  session: Session,
+  person: Person,
+  name: string,
+): Promise<void> {
+  await gateway.db.transaction(async (tx) => {
+    await setUserName(tx, session.userId, name)
+    await recordAct(
+      tx,
+      actOf(person, { action: 'user.rename', before: { name: session.name }, after: { name } }),
+    )
+  })
+}

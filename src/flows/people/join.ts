@@ -1,0 +1,211 @@
+/** Coming in by a link: the very first person, one who was invited, one who gets a new password. */
+import { findAccount, listAccounts } from '../../accounts/accounts.sql.ts'
+import { recordAct } from '../../audit/audit-log.sql.ts'
+import { Refusal } from '../../core/errors.ts'
+import { showId } from '../../core/ids.ts'
+import type { Queryable, Tx } from '../../db/database.ts'
+import { replaceRecoveryCodes } from '../../users/factors.sql.ts'
+import {
+  findInvitation,
+  type Invitation,
+  insertInvitation,
+  takeInvitation,
+  voidInvitationsOf,
+} from '../../users/invitations.sql.ts'
+import { findMerchant, putMember } from '../../users/merchants.sql.ts'
+import { hashPassword, requireStrongPassword } from '../../users/password.ts'
+import { hashRecoveryCode, newRecoveryCodes } from '../../users/recovery-code.ts'
+import { deleteSessions, takeSignInChallenge } from '../../users/sessions.sql.ts'
+import { readToken } from '../../users/token.ts'
+import { readEmail, readName, type User, wordsAbout } from '../../users/user.ts'
+import {
+  findUser,
+  findUserByEmail,
+  hasUser,
+  insertUser,
+  lockFirstUser,
+  makeOperator,
+  setPassword,
+} from '../../users/users.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { merchantOfAccount } from './merchants.ts'
+import { challengeOf, keepPasskey } from './passkeys.ts'
+import { actOf } from './person.ts'
+import { openSession, type Place, type SignedIn } from './sign-in.ts'
+
+/** Where a link leads. */
+export const joinLink = (gateway: Pick<Gateway, 'settings'>, token: string): string =>
+  `${gateway.settings.dashboardUrl}/dashboard/join/${token}`
+
+/**
+ * While there is nobody yet, each start of the API makes a link for the first person, and voids the one before.
+ *
+ * @returns The link, or null once there is somebody.
+ */
+export async function inviteFirstPerson(gateway: Pick<Gateway, 'db' | 'settings'>): Promise<string | null> {
+  return gateway.db.transaction(async (tx) => {
+    if (await hasUser(tx)) return null
+    await voidInvitationsOf(tx, 'first', null)
+    const token = await insertInvitation(tx, {
+      kind: 'first',
+      email: null,
+      merchantId: null,
+      role: null,
+      makesOperator: true,
+      userId: null,
+      invitedBy: null,
+    })
+    return joinLink(gateway, token)
+  })
+}
+
+export interface OpenInvitation extends Invitation {
+  readonly merchantName: string | null
+  /** Who it lets in again: known already, so the link only adds to what he may. */
+  readonly known: User | null
+}
+
+/** @throws {Refusal} `not_found`, `invitation_over`. */
+export async function readInvitation(db: Queryable, token: string): Promise<OpenInvitation> {
+  const hash = readToken(token)
+  const invitation = hash && (await findInvitation(db, hash))
+  if (!invitation || (invitation.kind === 'first' && (await hasUser(db)))) throw over()
+  const merchant = invitation.merchantId && (await findMerchant(db, invitation.merchantId))
+  const known = invitation.userId
+    ? await findUser(db, invitation.userId)
+    : invitation.email
+      ? await findUserByEmail(db, invitation.email)
+      : null
+  return { ...invitation, merchantName: merchant ? merchant.name : null, known }
+}
+
+const over = () =>
+  new Refusal(
+    'not_found',
+    'invitation_over',
+    'this link was used already or is too old; ask whoever sent it for another one',
+  )
+
+export interface Joining {
+  readonly name: string
+  readonly email: string
+  /** Empty with a passkey. */
+  readonly password: string
+  /** A browser's answer with a new passkey, as JSON; empty with a password. */
+  readonly passkey: string
+}
+
+export interface Joined extends SignedIn {
+  readonly user: User
+  /** Shown once, with a passkey. */
+  readonly recoveryCodes: readonly string[] | null
+}
+
+/**
+ * Uses the link up, makes the person, and signs him in.
+ *
+ * @throws {Refusal} `invitation_over`; `weak_password`, `invalid_name`, `invalid_email`, `passkey_refused`;
+ *   `email_taken`, when it is a person's who has to sign in instead.
+ */
+export async function join(gateway: Gateway, token: string, given: Joining, place: Place): Promise<Joined> {
+  const open = await readInvitation(gateway.db, token)
+  const email = open.email ?? open.known?.email ?? readEmail(given.email)
+  const name = open.kind === 'reset' && open.known ? open.known.name : readName(given.name)
+  if (!given.passkey) requireStrongPassword(given.password, wordsAbout(email, name))
+  const passwordHash = given.passkey ? null : await hashPassword(given.password)
+  const hash = readToken(token)
+  return gateway.db.transaction(async (tx) => {
+    if (open.kind === 'first' && (await lockFirstUser(tx))) throw over()
+    const invitation = hash && (await takeInvitation(tx, hash))
+    if (!invitation) throw over()
+    const user =
+      invitation.kind === 'reset'
+        ? await resetPassword(tx, invitation, passwordHash)
+        : await insertUser(tx, { email, name, passwordHash, isOperator: invitation.makesOperator })
+    if (!user)
+      throw new Refusal('conflict', 'email_taken', 'somebody has this email already; sign in with it instead')
+    const person = { userId: user.id, email: user.email, address: place.address }
+    await putIntoMerchant(tx, invitation, user)
+    await recordAct(
+      tx,
+      actOf(person, {
+        action: invitation.kind === 'reset' ? 'password.reset' : 'user.join',
+        subject: showId('usr', user.id),
+        after: { role: invitation.role, operator: invitation.makesOperator },
+      }),
+    )
+    if (!given.passkey) {
+      const needsFactor = invitation.kind === 'reset' && (await hasFactor(tx, user))
+      return {
+        ...(await openSession(tx, user, needsFactor ? 'half' : 'password', place)),
+        user,
+        recoveryCodes: null,
+      }
+    }
+    const challenge = challengeOf(given.passkey)
+    if (!challenge || !(await takeSignInChallenge(tx, challenge)))
+      throw new Refusal('conflict', 'challenge_over', 'that took too long; try again')
+    await keepPasskey(gateway, tx, user.id, { response: given.passkey, challenge, name: 'First passkey' })
+    const recoveryCodes = newRecoveryCodes()
+    await replaceRecoveryCodes(tx, user.id, recoveryCodes.map(hashRecoveryCode))
+    return { ...(await openSession(tx, user, 'passkey', place)), user, recoveryCodes }
+  })
+}
+
+async function resetPassword(
+  tx: Tx,
+  { userId }: Invitation,
+  passwordHash: string | null,
+): Promise<User | null> {
+  const user = userId && (await findUser(tx, userId))
+  if (!user || user.disabledAt) throw over()
+  if (passwordHash) await setPassword(tx, user.id, passwordHash)
+  await deleteSessions(tx, user.id, null)
+  return user
+}
+
+async function hasFactor(tx: Tx, user: User): Promise<boolean> {
+  const { rows } = await tx.query<{ found: boolean }>(
+    `select exists (select from passkeys where user_id = $1)
+       or exists (select from totp where user_id = $1 and confirmed_at is not null) as found`,
+    [user.id],
+  )
+  return rows[0]?.found === true
+}
+
+/** The first person owns the first merchant. */
+async function putIntoMerchant(tx: Tx, invitation: Invitation, user: User): Promise<void> {
+  if (invitation.merchantId && invitation.role)
+    await putMember(tx, invitation.merchantId, user.id, invitation.role)
+  if (invitation.kind !== 'first') return
+  const [first] = await listAccounts(tx)
+  const account = first && (await findAccount(tx, first.id))
+  if (!account) return
+  const merchant = await merchantOfAccount(tx, account)
+  await putMember(tx, merchant.id, user.id, 'owner')
+}
+
+/** One who is known already takes up what a link offers, signed in. @throws {Refusal} `invitation_over`. */
+export async function acceptKnown(
+  gateway: Pick<Gateway, 'db'>,
+  token: string,
+  user: Pick<User, 'id' | 'email'>,
+  address: string,
+): Promise<void> {
+  const hash = readToken(token)
+  await gateway.db.transaction(async (tx) => {
+    const invitation = hash ? await takeInvitation(tx, hash) : null
+    const isHis = invitation?.email?.toLowerCase() === user.email.toLowerCase()
+    if (invitation?.kind !== 'invite' || !isHis) throw over()
+    if (invitation.merchantId && invitation.role)
+      await putMember(tx, invitation.merchantId, user.id, invitation.role)
+    if (invitation.makesOperator) await makeOperator(tx, user.id)
+    await recordAct(
+      tx,
+      actOf(
+        { userId: user.id, email: user.email, address },
+        { action: 'user.join', subject: showId('usr', user.id), after: { role: invitation.role } },
+      ),
+    )
+  })
+}

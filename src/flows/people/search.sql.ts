@@ -1,0 +1,131 @@
+/** Finding one thing by whatever somebody has of it. Each look is one probe of an index, and stops after a few rows. */
+
+import type { Fiat } from '../../core/assets.ts'
+import { type ChainName, chainFor, type Mode, NETWORKS } from '../../core/assets.ts'
+import type { AccountId, CustomerId, PaymentId, WithdrawalId } from '../../core/ids.ts'
+import { fiatFromNumber } from '../../core/money.ts'
+import type { Queryable } from '../../db/database.ts'
+
+const FOUND_MAX = 10
+
+export interface FoundPayment {
+  readonly id: PaymentId
+  readonly status: string
+  readonly fiatMinor: bigint
+  readonly fiatCurrency: Fiat
+  readonly reference: string | null
+  readonly createdAt: Date
+  /** What was found in it. */
+  readonly by: 'reference' | 'address' | 'transaction' | 'amount' | 'email'
+}
+
+const PAYMENT = `p.id, p.status, p.fiat_minor as "fiatMinor", p.fiat_currency as "fiatCurrency", p.reference,
+  p.created_at as "createdAt"`
+
+async function payments(
+  db: Queryable,
+  by: FoundPayment['by'],
+  text: string,
+  values: readonly unknown[],
+): Promise<FoundPayment[]> {
+  const { rows } = await db.query<Omit<FoundPayment, 'by'>>(text, values)
+  return rows.map((row) => ({ ...row, by }))
+}
+
+export const findByReference = (db: Queryable, accountId: AccountId, reference: string) =>
+  payments(
+    db,
+    'reference',
+    `select ${PAYMENT} from payments p where p.account_id = $1 and p.reference = $2
+     order by p.created_at desc limit ${FOUND_MAX}`,
+    [accountId, reference],
+  )
+
+/** @param lookups - What outputs to the address would be matched by, on each network it is valid on. */
+export const findByAddress = (db: Queryable, accountId: AccountId, lookups: readonly Uint8Array[]) =>
+  payments(
+    db,
+    'address',
+    `select ${PAYMENT} from addresses a join payments p on p.account_id = a.account_id and p.id = a.payment_id
+     where a.lookup = any($2::bytea[]) and a.account_id = $1 limit ${FOUND_MAX}`,
+    [accountId, lookups],
+  )
+
+export const findByTransaction = (db: Queryable, accountId: AccountId, mode: Mode, txHash: string) =>
+  payments(
+    db,
+    'transaction',
+    `select distinct on (p.id) ${PAYMENT} from deposits d join payments p on p.account_id = d.account_id and p.id = d.payment_id
+     where d.chain = any($2) and d.tx_key = any($3) and d.account_id = $1 limit ${FOUND_MAX}`,
+    [
+      accountId,
+      NETWORKS.map((network): ChainName => chainFor(mode, network)),
+      [txHash, txHash.toLowerCase()],
+    ],
+  )
+
+/** By the price, or by what of it was net. The net is never above the price, so its index bounds both. */
+export async function findByAmount(
+  db: Queryable,
+  accountId: AccountId,
+  amount: number,
+): Promise<FoundPayment[]> {
+  const minor = fiatFromNumber(amount)
+  if (minor === null || minor === 0n) return []
+  return payments(
+    db,
+    'amount',
+    `select ${PAYMENT} from payments p
+     where p.account_id = $1 and p.net_minor between $2::bigint - $2::bigint / 20 and $2::bigint
+       and (p.fiat_minor = $2 or p.net_minor = $2)
+     order by p.net_minor desc, p.created_at desc limit ${FOUND_MAX}`,
+    [accountId, minor],
+  )
+}
+
+export interface FoundCustomer {
+  readonly id: CustomerId
+  readonly email: string
+  readonly name: string | null
+}
+
+/** The email as it is, or part of it. Customers are fewer than payments. */
+export async function findCustomers(
+  db: Queryable,
+  accountId: AccountId,
+  text: string,
+): Promise<FoundCustomer[]> {
+  const { rows: exact } = await db.query<FoundCustomer>(
+    'select id, email, name from customers where account_id = $1 and lower(email) = lower($2)',
+    [accountId, text],
+  )
+  if (exact.length > 0 || text.length < 3) return exact
+  const { rows } = await db.query<FoundCustomer>(
+    `select id, email, name from customers where account_id = $1 and (email ilike $2 or name ilike $2)
+     order by created_at desc limit ${FOUND_MAX}`,
+    [accountId, `%${text.replace(/[\\%_]/g, '\\$&')}%`],
+  )
+  return rows
+}
+
+export interface FoundWithdrawal {
+  readonly id: WithdrawalId
+  readonly status: string
+  readonly destination: string
+  readonly createdAt: Date
+}
+
+/** By where it went, or by its transaction. */
+export async function findWithdrawals(
+  db: Queryable,
+  accountId: AccountId,
+  text: string,
+): Promise<FoundWithdrawal[]> {
+  const { rows } = await db.query<FoundWithdrawal>(
+    `select id, status, destination, created_at as "createdAt" from withdrawals
+     where account_id = $1 and (destination = $2 or tx_hash = any($3))
+     order by created_at desc limit ${FOUND_MAX}`,
+    [accountId, text, [text, text.toLowerCase()]],
+  )
+  return rows
+}

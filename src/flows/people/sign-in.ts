@@ -1,0 +1,190 @@
+/**
+ * Signing in: a passkey, or a password and then a second factor. What is wrong is told alike for people who are known and
+ * who are not, after the same work, and counted before it is looked at.
+ */
+import { recordAct } from '../../audit/audit-log.sql.ts'
+import { Refusal } from '../../core/errors.ts'
+import type { Tx } from '../../db/database.ts'
+import { countAttempt, forgetAttempts } from '../../users/attempts.sql.ts'
+import { findTotp, takeRecoveryCode, takeTotpCounter } from '../../users/factors.sql.ts'
+import { isPassword } from '../../users/password.ts'
+import { readRecoveryCode } from '../../users/recovery-code.ts'
+import {
+  deleteSession,
+  type Factor,
+  insertSession,
+  type Session,
+  stepUpSession,
+  takeChallenge,
+  takeSignInChallenge,
+} from '../../users/sessions.sql.ts'
+import { readTotp } from '../../users/totp.ts'
+import type { User } from '../../users/user.ts'
+import { findUser, findUserByEmail } from '../../users/users.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { challengeOf, verifyPasskey } from './passkeys.ts'
+import { actOf } from './person.ts'
+
+/** From where somebody signs in. */
+export interface Place {
+  readonly address: string
+  readonly agent: string
+}
+
+export interface SignedIn {
+  /** For the cookie. */
+  readonly token: string
+  readonly factor: Factor
+}
+
+const WRONG = 'the email or the password is wrong'
+
+const tooMany = () =>
+  new Refusal(
+    'forbidden',
+    'too_many_attempts',
+    'too many wrong attempts; wait a quarter of an hour, or sign in with a passkey',
+  )
+
+/**
+ * @returns A session of the factor `half` when a second factor is still to be shown.
+ * @throws {Refusal} `wrong_password`; `too_many_attempts`.
+ */
+export async function signInWithPassword(
+  gateway: Gateway,
+  given: { readonly email: string; readonly password: string },
+  place: Place,
+): Promise<SignedIn> {
+  if (!(await countAttempt(gateway.db, given.email, place.address))) throw tooMany()
+  const user = await findUserByEmail(gateway.db, given.email)
+  const isRight = await isPassword(user?.passwordHash ?? null, given.password)
+  if (!user || !isRight || user.disabledAt) throw new Refusal('unauthenticated', 'wrong_password', WRONG)
+  return gateway.db.transaction(async (tx) => {
+    const { rows } = await tx.query<{ needed: boolean }>(
+      `select exists (select from passkeys where user_id = $1)
+         or exists (select from totp where user_id = $1 and confirmed_at is not null) as needed`,
+      [user.id],
+    )
+    const factor: Factor = rows[0]?.needed ? 'half' : 'password'
+    if (factor !== 'half') await forgetAttempts(tx, given.email, place.address)
+    return openSession(tx, user, factor, place)
+  })
+}
+
+/** @throws {Refusal} `passkey_refused`. */
+export async function signInWithPasskey(gateway: Gateway, response: string, place: Place): Promise<SignedIn> {
+  return gateway.db.transaction(async (tx) => {
+    const challenge = challengeOf(response)
+    const isOurs = challenge !== null && (await takeSignInChallenge(tx, challenge))
+    if (!isOurs) throw new Refusal('unauthenticated', 'passkey_refused', 'that took too long; try again')
+    const passkey = await verifyPasskey(gateway, tx, { response, challenge })
+    const user = await findUser(tx, passkey.userId)
+    if (!user || user.disabledAt)
+      throw new Refusal('unauthenticated', 'passkey_refused', 'this passkey lets nobody in any more')
+    return openSession(tx, user, 'passkey', place)
+  })
+}
+
+/** A new session under a new token, told in the audit log once it is a whole one. */
+export async function openSession(tx: Tx, user: User, factor: Factor, place: Place): Promise<SignedIn> {
+  const token = await insertSession(tx, { userId: user.id, factor, ...place })
+  if (factor !== 'half') await recordSignIn(tx, user.id, user.email, factor, place)
+  return { token, factor }
+}
+
+const recordSignIn = (tx: Tx, userId: User['id'], email: string, factor: Factor, place: Place) =>
+  recordAct(
+    tx,
+    actOf(
+      { userId, email, address: place.address },
+      { action: 'session.open', after: { factor, agent: place.agent } },
+    ),
+  )
+
+/** What somebody shows to prove that it is he: one of these. */
+export interface Proof {
+  /** Of the page that asked, base64url. */
+  readonly challenge: string
+  /** An app's code, a recovery code, or the password of one who has neither app nor passkey. */
+  readonly code: string
+  /** A browser's answer for a passkey, as JSON; empty for none. */
+  readonly assertion: string
+}
+
+/**
+ * Checks a proof against the session's person, and gives the session a new token: for the second half of a sign-in, and
+ * for a step-up. Each proof passes once: the page's challenge, the code's counter and the recovery code are used up.
+ *
+ * @returns The new token.
+ * @throws {Refusal} `challenge_over` when the page was used already or is too old; `wrong_code`; `passkey_refused`;
+ *   `too_many_attempts`.
+ */
+export async function proveAgain(
+  gateway: Gateway,
+  session: Session,
+  proof: Proof,
+  place: Place,
+): Promise<SignedIn> {
+  if (!proof.assertion && !(await countAttempt(gateway.db, session.email, place.address))) throw tooMany()
+  return gateway.db.transaction(async (tx) => {
+    const challenge = proof.assertion
+      ? challengeOf(proof.assertion)
+      : Buffer.from(proof.challenge, 'base64url')
+    if (challenge?.length !== 32 || !(await takeChallenge(tx, session.id, challenge)))
+      throw new Refusal(
+        'conflict',
+        'challenge_over',
+        'this page was used already or is too old; confirm once more',
+      )
+    const factor = proof.assertion
+      ? await provePasskey(gateway, tx, session, proof.assertion, challenge)
+      : await proveCode(gateway, tx, session, proof.code)
+    await forgetAttempts(tx, session.email, place.address)
+    if (session.factor === 'half') await recordSignIn(tx, session.userId, session.email, factor, place)
+    // A password confirmed once more proves no more than it did.
+    return { token: await stepUpSession(tx, session.id, factor), factor }
+  })
+}
+
+async function provePasskey(
+  gateway: Gateway,
+  tx: Tx,
+  session: Session,
+  response: string,
+  challenge: Uint8Array,
+): Promise<Factor> {
+  const { userId } = await verifyPasskey(gateway, tx, { response, challenge })
+  if (userId !== session.userId)
+    throw new Refusal('unauthenticated', 'passkey_refused', 'this passkey is somebody else’s')
+  return 'passkey'
+}
+
+async function proveCode(gateway: Gateway, tx: Tx, session: Session, code: string): Promise<Factor> {
+  const totp = session.hasTotp ? await findTotp(tx, session.userId) : null
+  const counter =
+    totp && readTotp(gateway.secrets.open('totp', session.userId, totp.secretSealed), code, Date.now())
+  if (counter !== null && counter !== undefined && (await takeTotpCounter(tx, session.userId, counter)))
+    return 'totp'
+  const recovery = session.hasTotp || session.hasPasskey ? readRecoveryCode(code) : null
+  if (recovery && (await takeRecoveryCode(tx, session.userId, recovery))) return 'recovery'
+  if (!session.hasTotp && !session.hasPasskey) {
+    const user = await findUser(tx, session.userId)
+    if (await isPassword(user?.passwordHash ?? null, code)) return 'password'
+    throw new Refusal('unauthenticated', 'wrong_code', 'that is not the password')
+  }
+  throw new Refusal(
+    'unauthenticated',
+    'wrong_code',
+    session.hasTotp
+      ? 'that code is wrong or was used already; wait for the app to show the next one'
+      : 'that is none of the recovery codes that are left',
+  )
+}
+
+/** Ends the session. */
+export async function signOut(gateway: Gateway, session: Session, address: string): Promise<void> {
+  await gateway.db.transaction(async (tx) => {
+    await deleteSession(tx, session.userId, session.id)
+    await recordAct(tx, actOf({ ...session, address }, { action: 'session.close' }))
+  })
+}

@@ -1,0 +1,154 @@
+/** Who belongs to a merchant, and with what role. A merchant never loses its last owner. */
+import { recordAct } from '../../audit/audit-log.sql.ts'
+import { invalidField, invariant, Refusal } from '../../core/errors.ts'
+import { type AccountId, type InvitationId, type MerchantId, showId, type UserId } from '../../core/ids.ts'
+import type { Tx } from '../../db/database.ts'
+import { insertInvitation, voidInvitation, voidInvitationsOf } from '../../users/invitations.sql.ts'
+import {
+  countMemberships,
+  deleteMember,
+  listMembers,
+  lockMerchant,
+  type Member,
+  putMember,
+} from '../../users/merchants.sql.ts'
+import { isRole, mayGrant, type Role } from '../../users/permissions.ts'
+import { deleteSessions } from '../../users/sessions.sql.ts'
+import { readEmail } from '../../users/user.ts'
+import { findUser } from '../../users/users.sql.ts'
+import { actOf, type Person } from './person.ts'
+
+/** Who changes the team, and as what. */
+export interface TeamChange {
+  readonly person: Person
+  readonly role: Role
+  readonly merchantId: MerchantId
+  /** Whose audit log tells of it. */
+  readonly accountId: AccountId
+}
+
+const readRole = ({ role }: TeamChange, wanted: string): Role => {
+  if (!isRole(wanted)) throw invalidField('role', 'invalid_role', `there is no role "${wanted.slice(0, 40)}"`)
+  if (!mayGrant(role, wanted))
+    throw new Refusal('forbidden', 'role_above_own', `as ${role} you cannot make somebody ${wanted}`)
+  return wanted
+}
+
+/** @returns The token for the link. @throws {Refusal} `invalid_email`, `invalid_role`, `role_above_own`, `member_already`. */
+export async function inviteMember(
+  tx: Tx,
+  change: TeamChange,
+  given: { readonly email: string; readonly role: string },
+): Promise<string> {
+  const email = readEmail(given.email)
+  const role = readRole(change, given.role)
+  const members = await listMembers(tx, change.merchantId)
+  if (members.some((member) => member.email.toLowerCase() === email.toLowerCase()))
+    throw new Refusal(
+      'conflict',
+      'member_already',
+      `${email} belongs to the team already; change the role instead`,
+    )
+  const token = await insertInvitation(tx, {
+    kind: 'invite',
+    email,
+    merchantId: change.merchantId,
+    role,
+    makesOperator: false,
+    userId: null,
+    invitedBy: change.person.userId,
+  })
+  await record(tx, change, 'member.invite', null, null, { email, role })
+  return token
+}
+
+export async function withdrawInvitation(tx: Tx, change: TeamChange, id: InvitationId): Promise<void> {
+  if (!(await voidInvitation(tx, change.merchantId, id)))
+    throw new Refusal('not_found', 'invitation_over', 'this invitation was used or taken back already')
+  await record(tx, change, 'member.uninvite', showId('inv', id), null, null)
+}
+
+/** @throws {Refusal} `member_not_found`, `role_above_own`, `last_owner`. */
+export async function changeRole(tx: Tx, change: TeamChange, userId: UserId, wanted: string): Promise<void> {
+  const member = await lockMember(tx, change, userId)
+  const role = readRole(change, wanted)
+  if (member.role === role) return
+  if (role !== 'owner') await keepAnOwner(tx, change, member)
+  await putMember(tx, change.merchantId, userId, role)
+  // What he may is read anew with every request; what he has open shows what he might.
+  await deleteSessions(tx, userId, change.person.userId === userId ? change.person.sessionId : null)
+  await record(tx, change, 'member.change', showId('usr', userId), { role: member.role }, { role })
+}
+
+/** @throws {Refusal} as {@link changeRole}. */
+export async function removeMember(tx: Tx, change: TeamChange, userId: UserId): Promise<void> {
+  const member = await lockMember(tx, change, userId)
+  await keepAnOwner(tx, change, member)
+  await deleteMember(tx, change.merchantId, userId)
+  await deleteSessions(tx, userId, change.person.userId === userId ? change.person.sessionId : null)
+  await record(
+    tx,
+    change,
+    'member.remove',
+    showId('usr', userId),
+    { email: member.email, role: member.role },
+    null,
+  )
+}
+
+/**
+ * A link with which a member makes himself a new password. Second factors stay as they are.
+ *
+ * @throws {Refusal} `member_elsewhere` for one who belongs to other teams too, or runs the whole Beck.
+ */
+export async function resetMember(tx: Tx, change: TeamChange, userId: UserId): Promise<string> {
+  const member = await lockMember(tx, change, userId)
+  // Whoever sets his password gets in wherever he may: that is only theirs to hand out whose alone he is.
+  const user = await findUser(tx, userId)
+  if (user?.isOperator || (await countMemberships(tx, userId)) > 1)
+    throw new Refusal(
+      'forbidden',
+      'member_elsewhere',
+      `${member.email} may more than this team can give; the operator makes the link: beck users reset ${member.email}`,
+    )
+  await voidInvitationsOf(tx, 'reset', userId)
+  await record(tx, change, 'member.reset', showId('usr', userId), null, { email: member.email })
+  return insertInvitation(tx, {
+    kind: 'reset',
+    email: null,
+    merchantId: null,
+    role: null,
+    makesOperator: false,
+    userId,
+    invitedBy: change.person.userId,
+  })
+}
+
+/** Changes of one team take turns, so that two owners cannot remove each other. */
+async function lockMember(tx: Tx, change: TeamChange, userId: UserId): Promise<Member> {
+  const merchant = await lockMerchant(tx, change.merchantId)
+  invariant(merchant, 'a person belongs to a merchant that is there')
+  const member = (await listMembers(tx, merchant.id)).find((each) => each.userId === userId)
+  if (!member) throw new Refusal('not_found', 'member_not_found', 'nobody like that belongs to this team')
+  if (!mayGrant(change.role, member.role))
+    throw new Refusal('forbidden', 'role_above_own', `as ${change.role} you cannot change an ${member.role}`)
+  return member
+}
+
+async function keepAnOwner(tx: Tx, change: TeamChange, member: Member): Promise<void> {
+  if (member.role !== 'owner') return
+  const owners = (await listMembers(tx, change.merchantId)).filter(
+    (each) => each.role === 'owner' && !each.isDisabled,
+  )
+  if (owners.every((owner) => owner.userId === member.userId))
+    throw new Refusal('conflict', 'last_owner', 'a merchant needs an owner; make somebody else one first')
+}
+
+const record = (
+  tx: Tx,
+  { person, accountId }: TeamChange,
+  action: string,
+  subject: string | null,
+  before: Record<string, unknown> | null,
+  after: Record<string, unknown> | null,
+) => recordAct(tx, actOf(person, { action, accountId, subject, before, after }))

@@ -1,0 +1,57 @@
+/** "Is it you?": asked before what matters, with what will happen in words, and the form's fields carried along. */
+import type { Refusal } from '../../core/errors.ts'
+import { canHavePasskeys, newChallenge, passkeyRequest } from '../../flows/people/passkeys.ts'
+import type { Session } from '../../users/sessions.sql.ts'
+import { setChallenge } from '../../users/sessions.sql.ts'
+import { type Html, html, type Part } from '../hosted/html.ts'
+import { hidden, notice, sentence } from './parts.ts'
+import type { PersonCall, Sheet } from './row.ts'
+
+/** Fields of the confirmation itself: never carried along. */
+export const CONFIRMATION_FIELDS = ['challenge', 'code', 'assertion'] as const
+
+/** The page that asks. A new challenge takes the place of the one before, so that no page is used twice. */
+export async function confirmPage(
+  call: PersonCall,
+  consequence: Part | undefined,
+  problem: Refusal | null,
+): Promise<Sheet> {
+  const challenge = newChallenge()
+  await setChallenge(call.gateway.db, call.session.id, challenge)
+  const carried = call.form.entries.filter(
+    ([name]) => !(CONFIRMATION_FIELDS as readonly string[]).includes(name),
+  )
+  const action = call.request.url
+  return {
+    title: 'Confirm',
+    width: 'narrow',
+    content: html`<h1>${consequence ? 'Check and confirm' : 'Confirm that it is you'}</h1>
+${problem && notice('bad', html`<p>${sentence(problem.message)}</p>`)}
+${consequence ?? html`<p class="lead">This page changes who or what can get at money, so it asks again.</p>`}
+${await proofForms(call, call.session, challenge, action, carried, consequence ? 'Confirm' : 'Continue')}
+<p><a href="${call.base}">Do nothing</a></p>`,
+  }
+}
+
+/** What the person has to prove himself with: a passkey by one button, a code or the password by a field. */
+export async function proofForms(
+  call: Pick<PersonCall, 'gateway'>,
+  session: Session,
+  challenge: Buffer,
+  action: string,
+  carried: readonly (readonly [string, string])[],
+  label: string,
+): Promise<Html> {
+  const fields = html`${hidden('challenge', challenge.toString('base64url'))}${carried.map(([name, value]) => hidden(name, value))}`
+  const hasPasskey = session.hasPasskey && canHavePasskeys(call.gateway)
+  const passkey =
+    hasPasskey &&
+    html`<form method="post" action="${action}" class="passkey" data-passkey="${JSON.stringify(await passkeyRequest(call.gateway, session.userId, challenge))}" data-field="assertion">${fields}${hidden('assertion', '')}<button type="submit" class="primary">${label} with a passkey</button><noscript><p class="hint">Passkeys need JavaScript in this browser; use a code instead.</p></noscript><p class="problem" role="alert" hidden></p></form>`
+  const [name, hint, isPassword] = session.hasTotp
+    ? (['Code from your authenticator app', 'Or one of your recovery codes.', false] as const)
+    : session.hasPasskey
+      ? (['Recovery code', 'One of those you wrote down.', false] as const)
+      : (['Your password', null, true] as const)
+  const code = html`<form method="post" action="${action}">${fields}<div class="field"><label for="code">${name}</label><input id="code" name="code" type="${isPassword ? 'password' : 'text'}" required autocomplete="${isPassword ? 'current-password' : 'one-time-code'}" autocapitalize="none" spellcheck="false"${!hasPasskey && html` autofocus`}>${hint && html`<p class="hint">${hint}</p>`}</div><div class="actions"><button type="submit" class="${hasPasskey ? 'plain' : 'primary'}">${label}</button></div></form>`
+  return html`${passkey}${hasPasskey ? html`<details class="other"><summary>${session.hasTotp ? 'Use a code instead' : 'Use a recovery code'}</summary>${code}</details>` : code}`
+}

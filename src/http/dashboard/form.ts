@@ -1,0 +1,40 @@
+/** What a form of the dashboard sent: fields by name, some of them several times. */
+import { Refusal } from '../../core/errors.ts'
+
+/** Far above what any form of ours has: every scope, every event type. */
+const FIELDS_MAX = 100
+
+export interface Form {
+  /** The first value, without control characters; empty when there is none. */
+  get(name: string): string
+  all(name: string): readonly string[]
+  has(name: string): boolean
+  readonly entries: readonly (readonly [string, string])[]
+}
+
+/** Passwords and what browsers answer for passkeys stay as they were sent. */
+const VERBATIM = ['password', 'code', 'assertion', 'passkey']
+
+export function readDashboardForm(bytes: Buffer): Form {
+  const entries = [...new URLSearchParams(bytes.toString('utf8'))].map(
+    ([name, value]) => [name, VERBATIM.includes(name) ? value.toWellFormed() : clean(value)] as const,
+  )
+  if (entries.length > FIELDS_MAX)
+    throw new Refusal('invalid', 'malformed_form', 'the form has too many fields')
+  return formOf(entries)
+}
+
+export const formOf = (entries: readonly (readonly [string, string])[]): Form => ({
+  get: (name) => entries.find(([each]) => each === name)?.[1] ?? '',
+  all: (name) => entries.filter(([each]) => each === name).map(([, value]) => value),
+  has: (name) => entries.some(([each]) => each === name),
+  entries,
+})
+
+export const EMPTY_FORM = formOf([])
+
+const clean = (text: string): string =>
+  text
+    .replace(/\p{Cc}/gu, ' ')
+    .toWellFormed()
+    .trim()

@@ -1,0 +1,205 @@
+/** The page around every content of the dashboard: the menu, the switch between test and live, the search. */
+import { showId } from '../../core/ids.ts'
+import type { Permission } from '../../users/permissions.ts'
+import { type Html, html, type Part } from '../hosted/html.ts'
+import { loadWebFiles } from '../hosted/web-files.ts'
+import { rootOf } from './root.ts'
+import type { Call, PersonCall, PlaceCall, Sheet } from './row.ts'
+
+interface Entry {
+  readonly key: string
+  readonly label: string
+  readonly path: string
+  readonly needs: Permission | null
+}
+
+const SECTIONS: readonly (readonly [string | null, readonly Entry[]])[] = [
+  [
+    null,
+    [
+      { key: 'overview', label: 'Overview', path: '', needs: null },
+      { key: 'payments', label: 'Payments', path: '/payments', needs: 'payments:read' },
+      { key: 'customers', label: 'Customers', path: '/customers', needs: 'customers:read' },
+      { key: 'links', label: 'Links & checkout', path: '/links', needs: 'payment_links:read' },
+      { key: 'balance', label: 'Balance', path: '/balance', needs: 'balance:read' },
+      { key: 'withdrawals', label: 'Withdrawals', path: '/withdrawals', needs: 'withdrawals:read' },
+    ],
+  ],
+  [
+    'Developers',
+    [
+      { key: 'keys', label: 'API keys', path: '/keys', needs: 'api_keys:read' },
+      { key: 'webhooks', label: 'Webhooks', path: '/webhooks', needs: 'webhooks:read' },
+      { key: 'events', label: 'Events', path: '/events', needs: 'webhooks:read' },
+      { key: 'quickstart', label: 'Quickstart', path: '/quickstart', needs: 'api_keys:read' },
+    ],
+  ],
+  [
+    'Settings',
+    [
+      { key: 'settings', label: 'Business', path: '/settings', needs: 'settings:read' },
+      { key: 'team', label: 'Team', path: '/team', needs: 'team:read' },
+      { key: 'audit', label: 'Audit log', path: '/audit', needs: 'audit:read' },
+    ],
+  ],
+]
+
+const OPERATOR: readonly (readonly [string, string, string])[] = [
+  ['op-merchants', 'Merchants', '/operator/merchants'],
+  ['op-health', 'Chains & rates', '/operator/health'],
+  ['op-money', 'Wallets & fees', '/operator/money'],
+  ['op-alerts', 'Alerts & freezes', '/operator/alerts'],
+]
+
+/** Sentences for what was done, by the name that a redirect carries. */
+const DONE: Readonly<Record<string, string>> = {
+  'signed-out': 'You are signed out.',
+  cancelled: 'The payment is cancelled.',
+  accepted: 'What the payment held is credited.',
+  refunded: 'The refund is on its way.',
+  withdrawn: 'The withdrawal is on its way.',
+  'withdrawal-cancelled': 'The withdrawal is cancelled; its amount is available again.',
+  paid: 'Paid on the simulated chain. It shows here within a second or two.',
+  mined: 'Blocks were mined.',
+  expired: 'The window is over.',
+  replaced: 'The transaction was double-spent.',
+  reorganised: 'The newest blocks were replaced by a longer branch.',
+  'key-revoked': 'The key is revoked. Within seconds nobody gets in with it.',
+  'link-disabled': 'The link accepts no more payments.',
+  'link-enabled': 'The link accepts payments again.',
+  'webhook-deleted': 'The endpoint is deleted.',
+  'webhook-enabled': 'The endpoint receives events again.',
+  resent: 'It is being sent again.',
+  saved: 'Saved.',
+  'view-saved': 'The view is saved.',
+  'view-deleted': 'The view is gone.',
+  uninvited: 'The invitation is taken back.',
+  'member-changed': 'The role is changed.',
+  'member-removed': 'The member is removed, and signed out everywhere.',
+  'session-ended': 'The session is ended.',
+  'factor-removed': 'It is removed, and your other sessions are ended.',
+  'password-changed': 'The password is changed, and your other sessions are ended.',
+  live: 'This is your live account. Coins are real here.',
+  acknowledged: 'Acknowledged.',
+  joined: 'Welcome to the team.',
+  'customer-saved': 'The customer is saved.',
+}
+
+export interface Frame {
+  readonly call: Call
+  readonly person: PersonCall | null
+  readonly place: PlaceCall | null
+}
+
+export function layout(frame: Frame, sheet: Sheet): Html {
+  const { call, person, place } = frame
+  const files = loadWebFiles().paths
+  const root = rootOf(call.gateway)
+  const mode = place?.place.account.mode
+  const done = DONE[call.query.done ?? '']
+  const isWhole = person !== null && person.session.factor !== 'half'
+  return html`<!doctype html>
+<html lang="en"${mode && html` data-mode="${mode}"`}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${sheet.title} · Beck</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${root}${files['dashboard.css']}" nonce="${call.nonce}">
+<script type="module" src="${root}${files['dashboard.js']}" nonce="${call.nonce}"></script>
+${sheet.isLive && html`<noscript><meta http-equiv="refresh" content="5"></noscript>`}
+</head>
+<body class="${isWhole ? 'app' : 'door'}"${sheet.isLive && html` data-live`}>
+<a class="skip" href="#content">Skip to content</a>
+${isWhole && person && menu(frame, person, sheet)}
+<main id="content" class="${sheet.width ?? 'wide'}" tabindex="-1">
+${sheet.trail && html`<nav class="trail" aria-label="Breadcrumb">${sheet.trail.map(([label, path]) => html`<a href="${path}">${label}</a> <span aria-hidden="true">/</span> `)}</nav>`}
+${done && html`<p class="notice good" role="status">${done}</p>`}
+${sheet.content}
+</main>
+<p class="hidden" id="announcement" role="status" aria-live="polite"></p>
+</body>
+</html>
+`
+}
+
+function menu({ call, place }: Frame, person: PersonCall, sheet: Sheet): Html {
+  const { session } = person
+  const link = (key: string, label: string, path: string) =>
+    html`<li><a href="${path}"${sheet.nav === key && html` aria-current="page"`}>${label}</a></li>`
+  const list = (title: string | null, items: readonly Part[]) =>
+    items.length > 0 && html`${title && html`<p class="section">${title}</p>`}<ul>${items}</ul>`
+  return html`<header class="bar">
+<a class="brand" href="${call.base}">Beck</a>
+${place && modeSwitch(place)}
+${place && search(place)}
+<details class="menu-toggle"><summary><span>Menu</span></summary></details>
+<nav class="side" aria-label="Main">
+${merchants(call, person, place)}
+${
+  place &&
+  SECTIONS.map(([title, entries]) =>
+    list(
+      title,
+      entries
+        .filter(({ needs }) => needs === null || place.may(needs))
+        .map(({ key, label, path }) => link(key, label, place.here + path)),
+    ),
+  )
+}
+${
+  session.isOperator &&
+  list(
+    'Operator',
+    OPERATOR.map(([key, label, path]) => link(key, label, call.base + path)),
+  )
+}
+<div class="who"><p><a href="${call.base}/me"${sheet.nav === 'me' && html` aria-current="page"`}>${session.name}</a><span>${session.email}</span></p><form method="post" action="${call.base}/sign-out"><button type="submit" class="link">Sign out</button></form></div>
+</nav>
+</header>`
+}
+
+/** Test and live are two worlds: the same page of the other one is a click away. */
+function modeSwitch(place: PlaceCall): Html {
+  const { mode } = place.place.account
+  const other = place.place.sibling
+  // The same list or page, but nothing that has an id of this world.
+  const page = /^\/[a-z-]*/.exec(place.request.url.slice(place.here.length))?.[0] ?? ''
+  const side = (name: 'test' | 'live', label: string) =>
+    name === mode
+      ? html`<strong aria-current="true">${label}</strong>`
+      : other
+        ? html`<a href="${place.base}/${showId('acct', other)}${page}">${label}</a>`
+        : name === 'live'
+          ? place.may('ownership:write') && html`<a href="${place.here}/go-live">${label}</a>`
+          : null
+  return html`<nav class="mode" aria-label="Mode">${side('test', 'Test')}${side('live', 'Live')}</nav>`
+}
+
+/** Which merchant this is, and the others he belongs to. */
+function merchants(call: Call, { session }: PersonCall, place: PlaceCall | null): Html | false {
+  const { memberships } = session
+  const current = place?.place.membership
+  if (memberships.length === 0) return false
+  const others = memberships.filter(({ merchantId }) => merchantId !== current?.merchantId)
+  const link = (membership: (typeof memberships)[number]) => {
+    const account =
+      place?.place.account.mode === 'live'
+        ? (membership.liveAccountId ?? membership.testAccountId)
+        : (membership.testAccountId ?? membership.liveAccountId)
+    return (
+      account &&
+      html`<li><a href="${call.base}/${showId('acct', account)}">${membership.merchantName}</a></li>`
+    )
+  }
+  if (others.length === 0) return html`<p class="merchant">${current?.merchantName}</p>`
+  return html`<details class="merchant"><summary>${current?.merchantName ?? 'Choose a merchant'}</summary><ul>${others.map(link)}</ul></details>`
+}
+
+function search(place: PlaceCall): Html | false {
+  return (
+    place.may('payments:read') &&
+    html`<form class="search" role="search" method="get" action="${place.here}/search"><label class="hidden" for="q">Search</label><input id="q" name="q" type="search" placeholder="Search payments, customers…" value="${place.query.q ?? ''}" autocomplete="off" data-palette><kbd aria-hidden="true">Ctrl K</kbd></form>`
+  )
+}

@@ -1,0 +1,127 @@
+/** Customers: made by the emails that payments name, and named by people. */
+import { Refusal } from '../../../core/errors.ts'
+import { readId, showId } from '../../../core/ids.ts'
+import { renameCustomer } from '../../../payments/customers.sql.ts'
+import { findCustomer, listCustomers, listRecentPayments } from '../../../payments/list-customers.sql.ts'
+import { html } from '../../hosted/html.ts'
+import { change } from '../change.ts'
+import { drawList, type Filter, readList } from '../list.ts'
+import { card, copyable, empty, facts, field, formProblem, submit, table } from '../parts.ts'
+import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { badge, count, fiat, time } from '../words.ts'
+
+const FILTERS: readonly Filter[] = [
+  { name: 'filter_email', label: 'Email', kind: 'text' },
+  { name: 'order_count_min', label: 'Orders, at least', kind: 'number' },
+  { name: 'total_spent_min', label: 'Spent, at least', kind: 'number' },
+]
+
+async function customersPage(call: PlaceCall): Promise<Sheet> {
+  const { gateway, place, here } = call
+  const list = await readList(call, FILTERS, (query) => listCustomers(gateway.db, place.account.id, query))
+  return {
+    title: 'Customers',
+    nav: 'customers',
+    content: drawList(call, {
+      title: 'Customers',
+      list,
+      filters: FILTERS,
+      hasDates: true,
+      columns: [
+        {
+          label: 'Email',
+          sort: 'email',
+          cell: (row) => html`<a href="${here}/customers/${showId('cus', row.id)}">${row.email}</a>`,
+        },
+        { label: 'Name', cell: (row) => row.name },
+        { label: 'Orders', sort: 'order_count', isFigure: true, cell: (row) => count(row.orderCount) },
+        {
+          label: 'Spent, net',
+          sort: 'total_spent',
+          isFigure: true,
+          cell: (row) => fiat(row.totalSpentMinor, place.account.currency),
+        },
+        {
+          label: 'First seen',
+          sort: 'created_at',
+          isMinor: true,
+          cell: (row) => time(row.createdAt, place.membership.timeZone),
+        },
+      ],
+      emptyPart: empty(
+        'No customer yet',
+        'A customer is kept the first time an email pays, or when your server names one.',
+      ),
+    }),
+  }
+}
+
+/** @throws {Refusal} `not_found`. */
+async function customerOf(call: PlaceCall) {
+  const id = readId('cus', call.params.id ?? '')
+  const customer = id && (await findCustomer(call.gateway.db, call.place.account.id, id))
+  if (!customer) throw new Refusal('not_found', 'customer_not_found', 'there is no such customer')
+  return customer
+}
+
+async function customerPage(call: PlaceCall): Promise<Sheet> {
+  const customer = await customerOf(call)
+  const { gateway, place, here } = call
+  const payments = await listRecentPayments(gateway.db, place.account.id, customer.id)
+  const zone = place.membership.timeZone
+  return {
+    title: customer.email,
+    nav: 'customers',
+    trail: [['Customers', `${here}/customers`]],
+    content: html`<h1>${customer.name ?? customer.email}</h1>${formProblem(call)}<div class="columns main"><div>${card(
+      'Latest payments',
+      payments.length > 0
+        ? table(
+            'Payments of this customer',
+            [
+              {
+                label: 'Net',
+                isFigure: true,
+                cell: (row) =>
+                  html`<a href="${here}/payments/${showId('pay', row.id)}">${fiat(row.netMinor, row.fiatCurrency)}</a>`,
+              },
+              { label: 'Status', cell: (row) => badge(row.status) },
+              { label: 'Coin', cell: (row) => row.asset },
+              { label: 'Created', cell: (row) => time(row.createdAt, zone) },
+            ],
+            payments,
+          )
+        : html`<p class="hint">None yet.</p>`,
+      html`<a href="${here}/payments?filter_email=${encodeURIComponent(customer.email)}">All of them</a>`,
+    )}</div><div>${card(
+      'Customer',
+      facts([
+        ['Email', copyable(customer.email, 'Copy the email')],
+        ['Id', copyable(showId('cus', customer.id), 'Copy the id')],
+        ['Orders', count(customer.orderCount)],
+        ['Spent, net', fiat(customer.totalSpentMinor, place.account.currency)],
+        ['First seen', time(customer.createdAt, zone)],
+      ]),
+    )}${call.may('customers:write') && card('Name', html`<form method="post" action="${here}/customers/${showId('cus', customer.id)}">${field(call, { name: 'name', label: 'Name', value: customer.name ?? '', maxlength: 255 })}${submit('Save')}</form>`)}</div></div>`,
+  }
+}
+
+export const customerRows: readonly DashboardRow[] = [
+  placeRow('customers:read', { method: 'GET', path: '/:account/customers', handle: customersPage }),
+  placeRow('customers:read', { method: 'GET', path: '/:account/customers/:id', handle: customerPage }),
+  placeRow('customers:write', {
+    method: 'POST',
+    path: '/:account/customers/:id',
+    async handle(call) {
+      const customer = await customerOf(call)
+      const name = call.form.get('name').slice(0, 255) || null
+      const subject = showId('cus', customer.id)
+      await change(call, async (tx, record) => {
+        await renameCustomer(tx, call.place.account.id, customer.id, name)
+        record({ action: 'customer.rename', subject, before: { name: customer.name }, after: { name } })
+      })
+      return { to: `${call.here}/customers/${subject}`, done: 'customer-saved' }
+    },
+    redraw: customerPage,
+  }),
+]

@@ -1,0 +1,154 @@
+/** Coming in and going out. */
+import { canHavePasskeys, newChallenge, passkeyRequest } from '../../../flows/people/passkeys.ts'
+import { proveAgain, signInWithPasskey, signInWithPassword, signOut } from '../../../flows/people/sign-in.ts'
+import { insertSignInChallenge, setChallenge } from '../../../users/sessions.sql.ts'
+import { html } from '../../hosted/html.ts'
+import { proofForms } from '../confirm.ts'
+import { field, formProblem, hidden } from '../parts.ts'
+import { rootOf } from '../root.ts'
+import {
+  type Call,
+  type DashboardRow,
+  type PersonCall,
+  personRow,
+  publicRow,
+  SENT,
+  type Sheet,
+} from '../row.ts'
+import { readSession } from '../session.ts'
+
+/** A path of the dashboard that was asked for before the sign-in; anything else leads to the beginning. */
+function nextPath(call: Call): string {
+  const next = call.form.get('next') || call.query.next || ''
+  const isOurs = /^\/dashboard([/?][\w\-./?&=%+:,@]*)?$/.test(next) && !next.includes('//')
+  return isOurs ? rootOf(call.gateway) + next : call.base
+}
+
+const origin = (call: Call) => ({ address: call.request.ip, agent: call.request.headers['user-agent'] ?? '' })
+
+const proofOf = (call: Call) => ({
+  challenge: call.form.get('challenge'),
+  code: call.form.get('code'),
+  assertion: call.form.get('assertion'),
+})
+
+const carriedNext = (call: Call) => call.form.get('next') || call.query.next || ''
+
+const signInPage = async (call: Call): Promise<Sheet> => ({
+  title: 'Sign in',
+  width: 'narrow',
+  content: html`<p class="mark">Beck</p><h1>Sign in</h1>${formProblem(call)}
+${
+  canHavePasskeys(call.gateway) &&
+  html`<form method="post" action="${call.base}/sign-in/passkey" class="passkey needs-script" data-passkey-from="${call.base}/sign-in/options" data-field="assertion" hidden>${hidden('assertion', '')}${hidden('next', carriedNext(call))}<button type="submit" class="primary wide">Sign in with a passkey</button><p class="problem" role="alert" hidden></p></form><p class="or needs-script" hidden><span>or</span></p>`
+}
+<form method="post" action="${call.base}/sign-in">${hidden('next', carriedNext(call))}
+${field(call, { name: 'email', label: 'Email', type: 'email', required: true, autocomplete: 'username webauthn', value: call.form.get('email'), isFocused: true })}
+${field(call, { name: 'password', label: 'Password', type: 'password', required: true, autocomplete: 'current-password' })}
+<div class="actions"><button type="submit" class="primary wide">Continue</button></div></form>
+<p class="hint">Lost your password? An owner or admin of your team can make you a new link.</p>`,
+})
+
+const signInRows: readonly DashboardRow[] = [
+  publicRow({
+    method: 'GET',
+    path: '/sign-in',
+    handle: signInPage,
+  }),
+  publicRow({
+    method: 'POST',
+    path: '/sign-in',
+    async handle(call) {
+      const given = { email: call.form.get('email'), password: call.form.get('password') }
+      const { token, factor } = await signInWithPassword(call.gateway, given, origin(call))
+      const next = nextPath(call)
+      if (factor !== 'half') return { to: next, token }
+      const carried = next.slice(rootOf(call.gateway).length)
+      return { to: `${call.base}/sign-in/factor?next=${encodeURIComponent(carried)}`, token }
+    },
+    redraw: signInPage,
+  }),
+  publicRow({
+    method: 'POST',
+    path: '/sign-in/options',
+    async handle(call) {
+      const challenge = newChallenge()
+      await insertSignInChallenge(call.gateway.db, challenge)
+      call.reply.type('application/json; charset=utf-8')
+      call.reply.send(JSON.stringify(await passkeyRequest(call.gateway, null, challenge)))
+      return SENT
+    },
+  }),
+  publicRow({
+    method: 'POST',
+    path: '/sign-in/passkey',
+    async handle(call) {
+      const { token } = await signInWithPasskey(call.gateway, call.form.get('assertion'), origin(call))
+      return { to: nextPath(call), token }
+    },
+    redraw: signInPage,
+  }),
+  personRow('half', {
+    method: 'GET',
+    path: '/sign-in/factor',
+    async handle(call) {
+      if (call.session.factor !== 'half') return { to: nextPath(call) }
+      return factorPage(call)
+    },
+  }),
+  personRow('half', {
+    method: 'POST',
+    path: '/sign-in/factor',
+    async handle(call) {
+      if (call.session.factor !== 'half') return { to: nextPath(call) }
+      const { token } = await proveAgain(call.gateway, call.session, proofOf(call), origin(call))
+      return { to: nextPath(call), token }
+    },
+    redraw: (call) => factorPage(call),
+  }),
+  publicRow({
+    method: 'POST',
+    path: '/sign-out',
+    async handle(call) {
+      const session = await readSession(call)
+      if (session) await signOut(call.gateway, session, call.request.ip)
+      return { to: `${call.base}/sign-in`, done: 'signed-out', token: null }
+    },
+  }),
+]
+
+const stepUpRows: readonly DashboardRow[] = [
+  personRow('person', { method: 'GET', path: '/step-up', handle: (call) => stepUpPage(call) }),
+  personRow('person', {
+    method: 'POST',
+    path: '/step-up',
+    async handle(call) {
+      const { token } = await proveAgain(call.gateway, call.session, proofOf(call), origin(call))
+      return { to: nextPath(call), token }
+    },
+    redraw: (call) => stepUpPage(call),
+  }),
+]
+
+async function stepUpPage(call: PersonCall): Promise<Sheet> {
+  const challenge = newChallenge()
+  await setChallenge(call.gateway.db, call.session.id, challenge)
+  return {
+    title: 'Confirm that it is you',
+    width: 'narrow',
+    content: html`<h1>Confirm that it is you</h1>${formProblem(call)}<p class="lead">What comes next changes who or what can get at money, so it is asked again.</p>${await proofForms(call, call.session, challenge, `${call.base}/step-up`, [['next', carriedNext(call)]], 'Continue')}`,
+  }
+}
+
+async function factorPage(call: PersonCall): Promise<Sheet> {
+  const challenge = newChallenge()
+  await setChallenge(call.gateway.db, call.session.id, challenge)
+  const carried = [['next', carriedNext(call)]] as const
+  return {
+    title: 'Second factor',
+    width: 'narrow',
+    content: html`<p class="mark">Beck</p><h1>One more step</h1><p class="lead">${call.session.email}</p>${formProblem(call)}${await proofForms(call, call.session, challenge, `${call.base}/sign-in/factor`, carried, 'Sign in')}<p><a href="${call.base}/sign-in">Start again</a></p>`,
+  }
+}
+
+export const doorRows: readonly DashboardRow[] = [...signInRows, ...stepUpRows]

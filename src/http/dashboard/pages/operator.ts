@@ -1,0 +1,269 @@
+/** Pages of who runs the whole Beck: merchants, chains and rates, wallets and fees, alerts and freezes. */
+import { listAccounts } from '../../../accounts/accounts.sql.ts'
+import { recordAct } from '../../../audit/audit-log.sql.ts'
+import { ASSETS, FIAT_CURRENCIES } from '../../../core/assets.ts'
+import { Refusal } from '../../../core/errors.ts'
+import { showId } from '../../../core/ids.ts'
+import { readGatewayBooks } from '../../../flows/operation/gateway-books.sql.ts'
+import { readHealth } from '../../../flows/operation/health.ts'
+import { openMerchant } from '../../../flows/people/merchants.ts'
+import { actOf } from '../../../flows/people/person.ts'
+import { acknowledgeAlerts, listAlerts } from '../../../ledger/alerts.sql.ts'
+import { listMerchants } from '../../../users/merchants.sql.ts'
+import { html, type Part } from '../../hosted/html.ts'
+import {
+  button,
+  card,
+  copyable,
+  empty,
+  facts,
+  field,
+  formProblem,
+  notice,
+  select,
+  submit,
+  table,
+} from '../parts.ts'
+import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
+import { badge, coins, count, fiat, time } from '../words.ts'
+
+async function merchantsPage(call: PersonCall): Promise<Sheet> {
+  const { gateway } = call
+  const [merchants, accounts] = await Promise.all([listMerchants(gateway.db), listAccounts(gateway.db)])
+  const known = new Set(
+    merchants.flatMap(({ liveAccountId, testAccountId }) => [liveAccountId, testAccountId]),
+  )
+  const alone = accounts.filter(({ id }) => !known.has(id))
+  const code = (id: (typeof merchants)[number]['liveAccountId']) =>
+    id && html`<code>${showId('acct', id)}</code>`
+  return {
+    title: 'Merchants',
+    nav: 'op-merchants',
+    content: html`<header class="head"><h1>Merchants</h1></header>${formProblem(call)}
+${
+  merchants.length > 0
+    ? table(
+        'Merchants',
+        [
+          {
+            label: 'Name',
+            cell: (row) =>
+              html`<strong>${row.name}</strong><br><span class="hint">${showId('mer', row.id)}</span>`,
+          },
+          { label: 'Live account', cell: (row) => code(row.liveAccountId) },
+          { label: 'Test account', cell: (row) => code(row.testAccountId) },
+          { label: 'Team', isFigure: true, cell: (row) => count(row.members) },
+          { label: 'Since', isMinor: true, cell: (row) => time(row.createdAt) },
+        ],
+        merchants,
+      )
+    : empty('No merchant yet', 'Make one below.')
+}
+${alone.length > 0 && card('Accounts without people', html`<ul class="rows">${alone.map((account) => html`<li><div><strong>${account.name}</strong><span>${account.mode}, ${showId('acct', account.id)}</span></div><code>beck users invite EMAIL --account ${showId('acct', account.id)} --role owner</code></li>`)}</ul>`)}
+${card('New merchant', html`<form method="post" action="${call.base}/operator/merchants"><div class="pair">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 255 })}${field(call, { name: 'email', label: 'Email', type: 'email', required: true, maxlength: 254 })}${select(call, { name: 'currency', label: 'Settlement currency', choices: FIAT_CURRENCIES.map((each) => [each, each] as const) })}</div><p class="hint">You become its first owner; invite its people from its team page.</p>${submit('Make the merchant')}</form>`)}`,
+  }
+}
+
+const ago = (ms: number | null): Part =>
+  ms === null
+    ? 'never'
+    : ms < 120_000
+      ? `${Math.round(ms / 1_000)} s ago`
+      : `${Math.round(ms / 60_000)} min ago`
+
+async function healthPage(call: PersonCall): Promise<Sheet> {
+  const health = await readHealth(call.gateway, call.installation.chains)
+  const rates = ASSETS.flatMap((asset) => {
+    try {
+      return [call.gateway.rates.live.rate(asset, 'USD')]
+    } catch (error) {
+      if (error instanceof Refusal) return []
+      throw error
+    }
+  })
+  const backlog = health.backlog
+  return {
+    title: 'Chains & rates',
+    nav: 'op-health',
+    content: html`<header class="head"><h1>Chains & rates</h1></header>${!health.ok && notice('wait', html`<p><strong>Something is not well.</strong> Coins whose chain or rate is ill are refused until it is well again; nothing is guessed.</p>`)}
+${table(
+  'Chains',
+  [
+    { label: 'Chain', cell: (row) => html`<strong>${row.chain}</strong>` },
+    {
+      label: 'Status',
+      cell: (row) =>
+        html`${row.ok ? badge('ok') : html`<span class="badge bad">ill</span>`}${row.problem && html`<br><span class="hint">${row.problem}</span>`}`,
+    },
+    { label: 'Height', isFigure: true, cell: (row) => row.tipHeight !== null && count(row.tipHeight) },
+    { label: 'Newest block', isMinor: true, cell: (row) => ago(row.tipAgeMs) },
+    { label: 'Seen', cell: (row) => ago(row.viewAgeMs) },
+    { label: 'Books proven', isMinor: true, cell: (row) => ago(backlog?.proofAgesMs[row.chain] ?? null) },
+    {
+      label: 'Fresh addresses',
+      isFigure: true,
+      isMinor: true,
+      cell: (row) => {
+        const fresh = backlog?.freshAddresses[row.chain]
+        return fresh !== undefined && count(fresh)
+      },
+    },
+  ],
+  health.chains,
+)}
+<div class="columns">${card(
+      'Live rates',
+      rates.length > 0
+        ? table(
+            'Live rates',
+            [
+              { label: 'Coin', cell: (rate) => html`<strong>${rate.asset}</strong>` },
+              {
+                label: 'USD',
+                isFigure: true,
+                cell: (rate) => fiat(rate.ratio.numerator / rate.ratio.denominator, 'USD'),
+              },
+              { label: 'From', cell: (rate) => rate.source },
+              { label: 'At', isMinor: true, cell: (rate) => time(rate.at) },
+            ],
+            rates,
+          )
+        : html`<p class="hint">${health.rates.problem ?? 'None yet.'} They are read while a live account needs them.</p>`,
+    )}${card(
+      'Waiting',
+      facts([
+        ['Payments with news', backlog && count(backlog.decisionsDue)],
+        ['Deliveries', backlog && count(backlog.deliveriesPending)],
+        ['Endpoints failing', backlog && count(backlog.endpointsFailing)],
+        ['Endpoints disabled', backlog && count(backlog.endpointsDisabled)],
+        ['Database answers in', `${health.database.answerMs} ms`],
+        ['Metrics', html`<a href="${call.gateway.settings.publicUrl}/metrics">/metrics</a>`],
+      ]),
+    )}</div>`,
+  }
+}
+
+async function moneyPage(call: PersonCall): Promise<Sheet> {
+  const { gateway } = call
+  const books = await readGatewayBooks(gateway.db)
+  return {
+    title: 'Wallets & fees',
+    nav: 'op-money',
+    content: html`<header class="head"><h1>Wallets & fees</h1></header><p class="lead">The gateway’s own side of the books, per chain and coin. Payments cost ${Number(gateway.settings.feeBps) / 100} %, payouts ${Number(gateway.settings.payoutFeeBps) / 100} %.</p>
+${
+  books.sums.length > 0
+    ? table(
+        'The gateway’s books',
+        [
+          { label: 'Chain', cell: (row) => row.chain },
+          {
+            label: 'Wallet',
+            isFigure: true,
+            cell: (row) => html`<strong>${coins(row.wallet, row.asset)}</strong>`,
+          },
+          { label: 'Owed to merchants', isFigure: true, cell: (row) => coins(row.owed, row.asset) },
+          { label: 'Fees earned', isFigure: true, cell: (row) => coins(row.fees, row.asset) },
+          { label: 'Capital', isFigure: true, isMinor: true, cell: (row) => coins(row.capital, row.asset) },
+          {
+            label: 'Network fees',
+            isFigure: true,
+            isMinor: true,
+            cell: (row) => coins(row.networkFees, row.asset),
+          },
+          { label: 'Loss', isFigure: true, isMinor: true, cell: (row) => coins(row.loss, row.asset) },
+        ],
+        books.sums,
+      )
+    : empty('Nothing was booked yet', 'The first confirmed deposit shows here.')
+}
+${card('Hot wallets', books.hotWallets.length > 0 ? html`<ul class="rows">${books.hotWallets.map((wallet) => html`<li><div><strong>${wallet.chain}</strong>${copyable(wallet.address, 'Copy the address')}</div></li>`)}</ul><p class="hint">Coins you send there are your capital: gas, and a cushion for payouts.</p>` : html`<p class="hint">None yet; <code>beck wallet init</code> makes them.</p>`)}
+${card('Not swept yet', books.unswept.length > 0 ? html`<ul class="rows">${books.unswept.map((row) => html`<li><strong>${row.chain}</strong> ${coins(row.atoms, row.asset)}</li>`)}</ul>` : html`<p class="hint">Nothing lies at deposit addresses.</p>`)}`,
+  }
+}
+
+const ALERTS_MAX = 100
+
+async function alertsPage(call: PersonCall): Promise<Sheet> {
+  const { gateway, base } = call
+  const isAll = call.query.all === '1'
+  const [alerts, books] = await Promise.all([
+    listAlerts(gateway.db, { all: isAll, limit: ALERTS_MAX }),
+    readGatewayBooks(gateway.db),
+  ])
+  return {
+    title: 'Alerts & freezes',
+    nav: 'op-alerts',
+    content: html`<header class="head"><h1>Alerts & freezes</h1></header>${formProblem(call)}
+${books.freezes.map((row) => notice('bad', html`<p><strong>${row.asset} on ${row.chain} pays nothing out</strong> since ${time(row.frozenAt)}: ${row.reason}</p><p>When you know why, prove the books anew: <code>beck reconcile --thaw</code> unfreezes what agrees again.</p>`))}
+<nav class="views" aria-label="Views"><a href="${base}/operator/alerts"${!isAll && html` aria-current="true"`}>Open</a><a href="${base}/operator/alerts?all=1"${isAll && html` aria-current="true"`}>All</a></nav>
+${
+  alerts.length > 0
+    ? table(
+        'Alerts',
+        [
+          { label: 'When', cell: (row) => time(row.createdAt) },
+          { label: 'What', cell: (row) => html`<code>${row.kind}</code><br>${row.message}` },
+          { label: 'About', isMinor: true, cell: (row) => html`<code>${row.subject}</code>` },
+          {
+            label: '',
+            cell: (row) =>
+              row.acknowledged
+                ? html`<span class="hint">${row.acknowledged.by}, ${time(row.acknowledged.at)}</span>`
+                : button(`${base}/operator/alerts/${row.id}/acknowledge`, 'Acknowledge', {
+                    name: `Acknowledge ${row.kind}`,
+                  }),
+          },
+        ],
+        alerts,
+      )
+    : empty('Nothing to look at', 'What the operator must see is listed here.')
+}`,
+  }
+}
+
+export const operatorRows: readonly DashboardRow[] = [
+  personRow('operator', { method: 'GET', path: '/operator/merchants', handle: merchantsPage }),
+  personRow('operator', {
+    method: 'POST',
+    path: '/operator/merchants',
+    confirm: 'recent',
+    async handle(call) {
+      const { form, gateway, person } = call
+      const { account } = await gateway.db.transaction((tx) =>
+        openMerchant(tx, person, {
+          name: form.get('name'),
+          email: form.get('email'),
+          currency: form.get('currency') || 'USD',
+          isMember: true,
+        }),
+      )
+      return { to: `${call.base}/${showId('acct', account.id)}` }
+    },
+    redraw: merchantsPage,
+  }),
+  personRow('operator', { method: 'GET', path: '/operator/health', handle: healthPage }),
+  personRow('operator', { method: 'GET', path: '/operator/money', handle: moneyPage }),
+  personRow('operator', { method: 'GET', path: '/operator/alerts', handle: alertsPage }),
+  personRow('operator', {
+    method: 'POST',
+    path: '/operator/alerts/:id/acknowledge',
+    async handle(call) {
+      const id = call.params.id ?? ''
+      if (!/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(id))
+        throw new Refusal('not_found', 'alert_not_found', 'there is no such alert')
+      await call.gateway.db.transaction(async (tx) => {
+        for (const { accountId, kind, subject } of await acknowledgeAlerts(tx, [id], call.person.email))
+          await recordAct(
+            tx,
+            actOf(call.person, {
+              action: 'alert.acknowledge',
+              accountId,
+              subject: id,
+              after: { kind, subject },
+            }),
+          )
+      })
+      return { to: `${call.base}/operator/alerts`, done: 'acknowledged' }
+    },
+  }),
+]

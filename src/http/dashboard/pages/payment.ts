@@ -1,0 +1,255 @@
+/** One payment: what it asked, what came, what was told, and what can be done about it. */
+import { ASSET_FACTS, type Asset, networkOf } from '../../../core/assets.ts'
+import { Refusal } from '../../../core/errors.ts'
+import { type PaymentId, readId, showId } from '../../../core/ids.ts'
+import { divideHalfUp, formatDecimal, pow10 } from '../../../core/money.ts'
+import { cancelPayment } from '../../../flows/payments/cancel-payment.ts'
+import { drawPayment } from '../../../flows/payments/read-payment.ts'
+import { acceptPayment } from '../../../flows/payments/resolve-payment.ts'
+import { type PaymentHistory, readPaymentHistory } from '../../../flows/people/payment-history.sql.ts'
+import { priceRefund, refundPayment } from '../../../flows/withdrawals/request-withdrawal.ts'
+import type { Payment } from '../../../payments/payment.ts'
+import { paymentNotFound } from '../../../payments/payment.ts'
+import type { PaymentView } from '../../../payments/payment-view.ts'
+import { findPayment } from '../../../payments/payments.sql.ts'
+import { findMerchant } from '../../../users/merchants.sql.ts'
+import { html, type Part } from '../../hosted/html.ts'
+import { drawQr } from '../../hosted/qr.ts'
+import { change } from '../change.ts'
+import { button, card, copyable, facts, field, formProblem, notice, submit } from '../parts.ts'
+import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { badge, coins, fiat, networkName, time } from '../words.ts'
+import { sandboxCard } from './sandbox.ts'
+import { drawTimeline } from './timeline.ts'
+
+export function paymentIdOf(call: PlaceCall): PaymentId {
+  const id = readId('pay', call.params.id ?? '')
+  if (!id) throw paymentNotFound()
+  return id
+}
+
+async function paymentOf(call: PlaceCall): Promise<Payment> {
+  const payment = await findPayment(call.gateway.db, call.place.account.id, paymentIdOf(call))
+  if (!payment) throw paymentNotFound()
+  return payment
+}
+
+const isUnderWay = ({ status }: Payment, history: PaymentHistory): boolean =>
+  status === 'pending' ||
+  status === 'detected' ||
+  history.refunds.some((refund) => refund.status === 'requested' || refund.status === 'broadcast') ||
+  history.events.some((event) => event.deliveries.some((delivery) => delivery.status === 'pending'))
+
+export async function paymentPage(call: PlaceCall): Promise<Sheet> {
+  const payment = await paymentOf(call)
+  const { gateway, place, here } = call
+  const [view, history] = await Promise.all([
+    drawPayment(gateway, gateway.db, payment),
+    readPaymentHistory(gateway.db, place.account.id, payment),
+  ])
+  const path = `${here}/payments/${view.id}`
+  const zone = place.membership.timeZone
+  return {
+    title: `${fiat(payment.fiatMinor, payment.fiatCurrency)} ${payment.status}`,
+    nav: 'payments',
+    trail: [['Payments', `${here}/payments`]],
+    isLive: isUnderWay(payment, history),
+    content: html`<header class="head"><div><h1 class="big">${fiat(payment.fiatMinor, payment.fiatCurrency)} ${badge(payment.status)}</h1><p>${copyable(view.id, 'Copy the id')}</p></div></header>${formProblem(call)}
+${held(call, payment, history)}
+<div class="columns main"><div>
+${card('What happened', drawTimeline(call, payment, view, history))}
+${place.account.mode === 'test' && call.may('sandbox:write') && sandboxCard(payment, path)}
+</div><div>
+${card('Amounts', amounts(payment))}
+${card('Deposit address', deposit(payment, view))}
+${card(
+  'Details',
+  facts([
+    ['Reference', view.reference],
+    [
+      'Customer',
+      view.customers &&
+        (call.may('customers:read')
+          ? html`<a href="${here}/customers/${view.customers.id}">${view.customers.email}</a>`
+          : view.customers.email),
+    ],
+    ['Created', time(payment.createdAt, zone)],
+    ['Window ends', time(payment.expiresAt, zone)],
+    ['First seen', time(payment.detectedAt, zone)],
+    ['Completed', time(payment.completedAt, zone)],
+    ['Rate from', payment.rateSource],
+    ['Metadata', payment.metadata && html`<code>${payment.metadata.slice(0, 2_000)}</code>`],
+  ]),
+)}
+${payment.status === 'pending' && call.may('payments:resolve') && card('Give it up', html`<p>Nothing was seen yet. The address stays watched: what still arrives there is held.</p>${button(`${path}/cancel`, 'Cancel the payment', { tone: 'danger' })}`)}
+</div></div>`,
+  }
+}
+
+const amounts = (payment: Payment): Part => {
+  const { fiatCurrency: currency, asset } = payment
+  const perCoin = divideHalfUp(payment.rate.numerator, payment.rate.denominator)
+  return facts([
+    ['Price', fiat(payment.fiatMinor, currency)],
+    ['Fee', fiat(payment.feeMinor, currency)],
+    ['Net', html`<strong>${fiat(payment.netMinor, currency)}</strong>`],
+    ['Asked', coins(payment.dueAtoms, asset)],
+    ['Locked rate', `${fiat(perCoin, currency)} for 1 ${asset}`],
+    ['Credited', payment.creditedAtoms !== null && coins(payment.creditedAtoms, asset)],
+    ['Gateway’s fee', payment.gatewayFeeAtoms !== null && coins(payment.gatewayFeeAtoms, asset)],
+  ])
+}
+
+const deposit = (payment: Payment, view: PaymentView): Part =>
+  html`${facts([
+    ['Network', networkName(networkOf(payment.asset))],
+    ['Address', copyable(payment.address, 'Copy the address')],
+    ['Confirmations', `${view.confirmations} of ${payment.requiredConfirmations}`],
+  ])}${payment.status === 'pending' && html`<div class="qr-box">${drawQr(view.deposit.qr_data, 'QR code of the deposit address and amount')}</div>`}`
+
+/** What is held waits for somebody: what accepting and refunding would do, in figures. */
+function held(call: PlaceCall, payment: Payment, history: PaymentHistory): Part {
+  if (history.held.length === 0 || payment.status === 'pending' || payment.status === 'detected') return null
+  const path = `${call.here}/payments/${showId('pay', payment.id)}`
+  const sums = history.held.map(({ asset, atoms }) => coins(atoms, asset)).join(' and ')
+  const isRefunded = history.refunds.some((refund) => refund.status !== 'failed')
+  return notice(
+    'wait',
+    html`<p><strong>${sums} held.</strong> ${WHY[payment.status] ?? 'It came when the payment did not wait for it any more.'} Credit it to your balance, or send it back to the buyer.</p><div class="actions">${call.may('payments:resolve') && button(`${path}/accept`, `Accept ${sums}`, { tone: 'primary' })}${call.may('payments:refund') && !isRefunded && html`<a class="button" href="${path}/refund">Refund…</a>`}</div>`,
+  )
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  underpaid: 'Less came than was asked.',
+  overpaid: 'More came than was asked; the price itself is settled.',
+  completed: 'More came after it was settled.',
+}
+
+// Refunds.
+
+async function refundPage(call: PlaceCall): Promise<Sheet> {
+  const payment = await paymentOf(call)
+  const history = await readPaymentHistory(call.gateway.db, call.place.account.id, payment)
+  const path = `${call.here}/payments/${showId('pay', payment.id)}`
+  const funds = history.held.find(({ asset }) => asset === payment.asset) ?? history.held[0]
+  return {
+    title: 'Refund',
+    nav: 'payments',
+    width: 'narrow',
+    trail: [
+      ['Payments', `${call.here}/payments`],
+      [showId('pay', payment.id), path],
+    ],
+    content: funds
+      ? html`<h1>Refund what is held</h1><p class="lead">${coins(funds.atoms, funds.asset)} can be sent back, once. It costs the network fee and nothing else.</p>${formProblem(call)}<form method="post" action="${path}/refund">${field(call, { name: 'destination_address', label: `The buyer’s ${networkName(networkOf(funds.asset))} address`, required: true, autocomplete: 'off', maxlength: 128, isFocused: true, hint: 'Ask the buyer: what was paid from may be an exchange’s.' })}${field(call, { name: 'amount', label: 'Amount', value: formatDecimal(funds.atoms, ASSET_FACTS[funds.asset].decimals), required: true, inputmode: 'decimal', unit: funds.asset })}${submit('Go on', 'primary', path)}</form>`
+      : html`<h1>Refund</h1><p class="lead">Nothing is held for this payment.</p>`,
+  }
+}
+
+const refundOrder = (call: PlaceCall) => ({
+  destination: call.form.get('destination_address'),
+  amount: call.form.get('amount') || null,
+})
+
+/** Support refunds up to a bound that the owners set; whoever may withdraw needs none. */
+async function requireWithinBound(
+  call: PlaceCall,
+  payment: Payment,
+  asset: Asset,
+  atoms: bigint,
+): Promise<void> {
+  if (call.may('withdrawals:write')) return
+  const merchant = await findMerchant(call.gateway.db, call.place.membership.merchantId)
+  const bound = merchant?.refundBoundMinor ?? 0n
+  // Another coin than was asked for has no locked rate: it is somebody else's to decide.
+  const minor =
+    asset === payment.asset
+      ? (atoms * payment.rate.numerator) / (payment.rate.denominator * pow10(ASSET_FACTS[asset].decimals))
+      : bound + 1n
+  if (minor <= bound) return
+  throw new Refusal(
+    'forbidden',
+    'refund_above_bound',
+    `as ${call.place.membership.role} you refund up to ${fiat(bound, payment.fiatCurrency)}; ask an owner, admin or finance for more`,
+  )
+}
+
+async function quotedRefund(call: PlaceCall) {
+  const payment = await paymentOf(call)
+  const quote = await call.gateway.db.transaction((tx) =>
+    priceRefund(call.gateway, tx, call.place.account, payment.id, refundOrder(call)),
+  )
+  await requireWithinBound(call, payment, quote.asset, quote.cost.amountAtoms)
+  return { payment, ...quote }
+}
+
+export const paymentRow: readonly DashboardRow[] = [
+  placeRow('payments:read', { method: 'GET', path: '/:account/payments/:id', handle: paymentPage }),
+  placeRow('payments:resolve', {
+    method: 'POST',
+    path: '/:account/payments/:id/cancel',
+    async handle(call) {
+      const id = paymentIdOf(call)
+      await change(call, async (tx, record) => {
+        await cancelPayment(tx, call.place.account.id, id)
+        record({ action: 'payment.cancel', subject: showId('pay', id) })
+      })
+      return { to: `${call.here}/payments/${showId('pay', id)}`, done: 'cancelled' }
+    },
+    redraw: paymentPage,
+  }),
+  placeRow('payments:resolve', {
+    method: 'POST',
+    path: '/:account/payments/:id/accept',
+    async handle(call) {
+      const { gateway, place } = call
+      const id = paymentIdOf(call)
+      await change(call, async (tx, record) => {
+        const payment = await acceptPayment(gateway, tx, place.account, id)
+        record({
+          action: 'payment.accept',
+          subject: showId('pay', id),
+          after: { credited: String(payment.creditedAtoms) },
+        })
+      })
+      gateway.wake('deliver')
+      return { to: `${call.here}/payments/${showId('pay', id)}`, done: 'accepted' }
+    },
+    redraw: paymentPage,
+  }),
+  placeRow('payments:refund', { method: 'GET', path: '/:account/payments/:id/refund', handle: refundPage }),
+  placeRow('payments:refund', {
+    method: 'POST',
+    path: '/:account/payments/:id/refund',
+    confirm: 'fresh',
+    async consequence(call) {
+      const { asset, cost, destination } = await quotedRefund(call)
+      return html`<p class="lead">This sends <strong>${coins(cost.netAtoms, asset)}</strong> to the address below. It cannot be taken back.</p>${facts(
+        [
+          ['To', html`<code>${destination}</code>`],
+          ['Taken from what is held', coins(cost.amountAtoms, asset)],
+          ['Network fee', coins(cost.networkFeeAtoms, asset)],
+          ['The buyer receives', html`<strong>${coins(cost.netAtoms, asset)}</strong>`],
+        ],
+      )}`
+    },
+    async handle(call) {
+      const { gateway, place } = call
+      const { payment } = await quotedRefund(call)
+      const subject = showId('pay', payment.id)
+      await change(call, async (tx, record) => {
+        const refund = await refundPayment(gateway, tx, place.account, payment.id, refundOrder(call))
+        const after = {
+          withdrawal: showId('wd', refund.id),
+          asset: refund.asset,
+          amount_atoms: String(refund.amountAtoms),
+          destination_address: refund.destination,
+        }
+        record({ action: 'payment.refund', subject, after })
+      })
+      gateway.wake('pay-out')
+      return { to: `${call.here}/payments/${subject}`, done: 'refunded' }
+    },
+    redraw: refundPage,
+  }),
+]

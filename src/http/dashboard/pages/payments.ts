@@ -1,0 +1,173 @@
+/** Payments: found by whatever one has of them, and exported exactly as they are filtered. */
+import { ASSET_FACTS, FIAT_CURRENCIES, isAsset, isFiat, networkOf } from '../../../core/assets.ts'
+import { invalidField } from '../../../core/errors.ts'
+import { showId } from '../../../core/ids.ts'
+import { fiatToNumber, formatDecimal } from '../../../core/money.ts'
+import { isoOrNull } from '../../../core/time.ts'
+import { createPayment } from '../../../flows/payments/create-payment.ts'
+import { type ExportedPayment, exportPayments, listPayments } from '../../../payments/list-payments.sql.ts'
+import { PAYMENT_STATUSES } from '../../../payments/payment.ts'
+import { listSavedViews } from '../../../users/saved-views.sql.ts'
+import { html } from '../../hosted/html.ts'
+import { readPrice } from '../../price.ts'
+import { change } from '../change.ts'
+import { drawList, type ExportRow, type Filter, listQuery, readList, sendExport } from '../list.ts'
+import { ASSET_CHOICES, empty, field, formProblem, select, submit } from '../parts.ts'
+import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { badge, dayOf, fiat, time } from '../words.ts'
+
+const FILTERS: readonly Filter[] = [
+  {
+    name: 'filter_status',
+    label: 'Status',
+    kind: 'choice',
+    choices: PAYMENT_STATUSES.map((each) => [each, each]),
+  },
+  { name: 'filter_asset', label: 'Coin', kind: 'choice', choices: ASSET_CHOICES },
+  { name: 'filter_email', label: 'Email', kind: 'text' },
+  { name: 'filter_id', label: 'Payment id', kind: 'text' },
+  { name: 'total_min', label: 'Net, at least', kind: 'number' },
+  { name: 'total_max', label: 'Net, at most', kind: 'number' },
+]
+const ALL_FILTERS: readonly Filter[] = [...FILTERS, { name: 'held', label: 'Holds funds', kind: 'text' }]
+
+async function paymentsPage(call: PlaceCall): Promise<Sheet> {
+  const { gateway, place, here } = call
+  const zone = place.membership.timeZone
+  const [list, views] = await Promise.all([
+    readList(call, ALL_FILTERS, (query) => listPayments(gateway.db, place.account.id, query)),
+    listSavedViews(gateway.db, call.session.userId, place.account.id, 'payments'),
+  ])
+  return {
+    title: 'Payments',
+    nav: 'payments',
+    content: drawList(call, {
+      title: 'Payments',
+      list,
+      views,
+      tabs: [
+        ['All', ''],
+        ['Completed', 'filter_status=completed'],
+        ['Pending', 'filter_status=pending'],
+        ['Underpaid', 'filter_status=underpaid'],
+        ['Overpaid', 'filter_status=overpaid'],
+        ['Expired', 'filter_status=expired'],
+      ],
+      filters: FILTERS,
+      hasDates: true,
+      exports: true,
+      actions:
+        call.may('sandbox:write') &&
+        place.account.mode === 'test' &&
+        html`<a class="button primary" href="${here}/payments/new">New test payment</a>`,
+      columns: [
+        {
+          label: 'Net',
+          sort: 'total',
+          isFigure: true,
+          cell: (row) =>
+            html`<a href="${here}/payments/${showId('pay', row.id)}">${fiat(row.netMinor, row.fiatCurrency)}</a>`,
+        },
+        { label: 'Status', sort: 'status', cell: (row) => badge(row.status) },
+        { label: 'Coin', sort: 'asset', cell: (row) => row.asset },
+        { label: 'Reference', cell: (row) => row.reference },
+        { label: 'Id', isMinor: true, cell: (row) => html`<code>${showId('pay', row.id)}</code>` },
+        { label: 'Created', sort: 'created_at', cell: (row) => time(row.createdAt, zone) },
+      ],
+      emptyPart: empty(
+        'No payment yet',
+        'Payments show here as soon as your server, a link or a checkout makes one.',
+        place.account.mode === 'test' &&
+          call.may('sandbox:write') &&
+          html`<a class="button primary" href="${here}/payments/new">Make a test payment</a>`,
+      ),
+    }),
+  }
+}
+
+const exported = (row: ExportedPayment): ExportRow => ({
+  id: showId('pay', row.id),
+  status: row.status,
+  asset: row.asset,
+  network: networkOf(row.asset),
+  fiat_amount: fiatToNumber(row.fiatMinor),
+  fee_fiat: fiatToNumber(row.feeMinor),
+  net_fiat: fiatToNumber(row.netMinor),
+  fiat_currency: row.fiatCurrency,
+  expected_amount: formatDecimal(row.dueAtoms, ASSET_FACTS[row.asset].decimals),
+  credited_amount:
+    row.creditedAtoms === null ? null : formatDecimal(row.creditedAtoms, ASSET_FACTS[row.asset].decimals),
+  address: row.address,
+  reference: row.reference,
+  customer_email: row.customerEmail,
+  created_at: row.createdAt.toISOString(),
+  completed_at: isoOrNull(row.completedAt),
+})
+
+async function* exportedBatches(batches: AsyncIterable<readonly ExportedPayment[]>) {
+  for await (const rows of batches) yield rows.map(exported)
+}
+
+const newPage = async (call: PlaceCall): Promise<Sheet> => ({
+  title: 'New test payment',
+  nav: 'payments',
+  width: 'narrow',
+  trail: [['Payments', `${call.here}/payments`]],
+  content: html`<h1>New test payment</h1><p class="lead">Made as your server would make it. On the next page you pay it, on a simulated chain.</p>${formProblem(call)}
+<form method="post" action="${call.here}/payments/new"><div class="pair">${field(call, { name: 'amount', label: 'Amount', value: '49.99', required: true, inputmode: 'decimal', isFocused: true })}${select(call, { name: 'currency', label: 'Currency', choices: FIAT_CURRENCIES.map((each) => [each, each]), value: call.place.account.currency })}${select(call, { name: 'asset', label: 'Coin', choices: ASSET_CHOICES, value: 'LTC' })}</div>
+${field(call, { name: 'reference', label: 'Reference', maxlength: 255, value: 'order-1001', hint: 'Your own, echoed back everywhere.' })}
+${field(call, { name: 'email', label: 'Customer’s email', type: 'email', maxlength: 254, hint: 'May stay empty.' })}
+${submit('Create the payment', 'primary', `${call.here}/payments`)}</form>`,
+})
+
+export const paymentRows: readonly DashboardRow[] = [
+  placeRow('payments:read', { method: 'GET', path: '/:account/payments', handle: paymentsPage }),
+  placeRow('exports:read', {
+    method: 'GET',
+    path: '/:account/payments/export',
+    alsoNeeds: 'payments:read',
+    handle(call) {
+      const query = listQuery(call, ALL_FILTERS)
+      const { sort: _sort, order: _order, ...filters } = query
+      const batches = exportPayments(call.gateway.db, call.place.account.id, filters)
+      const today = dayOf(new Date(), call.place.membership.timeZone)
+      return sendExport(call, `payments-${today}`, exportedBatches(batches))
+    },
+  }),
+  placeRow('sandbox:write', {
+    method: 'GET',
+    path: '/:account/payments/new',
+    testOnly: true,
+    handle: newPage,
+  }),
+  placeRow('sandbox:write', {
+    method: 'POST',
+    path: '/:account/payments/new',
+    testOnly: true,
+    async handle(call) {
+      const { form, gateway, place } = call
+      const asset = form.get('asset')
+      const currency = form.get('currency')
+      if (!isAsset(asset) || !isFiat(currency))
+        throw invalidField('asset', 'invalid_asset', 'choose a coin and a currency')
+      const email = form.get('email')
+      if (email && !/^[^\s@]+@[^\s@]+$/.test(email))
+        throw invalidField('email', 'invalid_email', 'expected an email address')
+      const payment = await change(call, async (tx, record) => {
+        const made = await createPayment(gateway, tx, place.account, {
+          asset,
+          fiatMinor: readPrice('amount', Number(form.get('amount'))),
+          fiatCurrency: currency,
+          reference: form.get('reference').slice(0, 255) || null,
+          customerEmail: email || null,
+          metadata: null,
+        })
+        record({ action: 'payment.create', subject: showId('pay', made.id) })
+        return made
+      })
+      gateway.wake('deliver')
+      return { to: `${call.here}/payments/${showId('pay', payment.id)}` }
+    },
+    redraw: newPage,
+  }),
+]

@@ -1,0 +1,61 @@
+/** What the sandbox's buttons do. */
+import { networkOf } from '../../../core/assets.ts'
+import { showId } from '../../../core/ids.ts'
+import {
+  expireInSandbox,
+  mineInSandbox,
+  payInSandbox,
+  reorganiseInSandbox,
+  replaceInSandbox,
+  wakeSandboxWatchers,
+} from '../../../flows/sandbox.ts'
+import { type Payment, paymentNotFound } from '../../../payments/payment.ts'
+import { findPayment } from '../../../payments/payments.sql.ts'
+import { change } from '../change.ts'
+import { type DashboardRow, type PlaceCall, placeRow } from '../row.ts'
+import { paymentIdOf, paymentPage } from './payment.ts'
+
+async function paymentIn(call: PlaceCall): Promise<Payment> {
+  const payment = await findPayment(call.gateway.db, call.place.account.id, paymentIdOf(call))
+  if (!payment) throw paymentNotFound()
+  return payment
+}
+
+/** @param done - Names the sentence that tells of it. */
+const sandboxRow = (
+  name: string,
+  done: string,
+  act: (call: PlaceCall, payment: Payment, tx: Parameters<typeof payInSandbox>[0]) => Promise<unknown>,
+): DashboardRow =>
+  placeRow('sandbox:write', {
+    method: 'POST',
+    path: `/:account/payments/:id/sandbox/${name}`,
+    testOnly: true,
+    async handle(call) {
+      const payment = await paymentIn(call)
+      const subject = showId('pay', payment.id)
+      await change(call, async (tx, record) => {
+        await act(call, payment, tx)
+        record({ action: `sandbox.${name}`, subject })
+      })
+      wakeSandboxWatchers()
+      return { to: `${call.here}/payments/${subject}`, done }
+    },
+    redraw: paymentPage,
+  })
+
+export const sandboxRows: readonly DashboardRow[] = [
+  sandboxRow('pay', 'paid', (call, { id }, tx) =>
+    payInSandbox(tx, call.place.account, id, { amount: call.form.get('amount') }),
+  ),
+  sandboxRow('mine', 'mined', (call, { asset }, tx) => {
+    const given = Number(call.form.get('count'))
+    const count = Number.isInteger(given) && given >= 1 && given <= 100 ? given : 1
+    return mineInSandbox(tx, call.place.account, networkOf(asset), count)
+  }),
+  sandboxRow('expire', 'expired', (call, { id }, tx) => expireInSandbox(tx, call.place.account, id)),
+  sandboxRow('replace', 'replaced', (call, { id }, tx) => replaceInSandbox(tx, call.place.account, id)),
+  sandboxRow('reorganise', 'reorganised', (call, { asset }, tx) =>
+    reorganiseInSandbox(tx, call.place.account, networkOf(asset), 1),
+  ),
+]

@@ -1,0 +1,39 @@
+/** Saved views: a list's filters under a name, for oneself. */
+
+import { readId } from '../../../core/ids.ts'
+import { deleteSavedView, insertSavedView } from '../../../users/saved-views.sql.ts'
+import { readName } from '../../../users/user.ts'
+import { type DashboardRow, type PlaceCall, placeRow } from '../row.ts'
+
+const pageOf = (call: PlaceCall): string => (call.form.get('page') === 'payments' ? 'payments' : '')
+
+export const viewRows: readonly DashboardRow[] = [
+  placeRow('payments:read', {
+    method: 'POST',
+    path: '/:account/views',
+    async handle(call) {
+      const query = new URLSearchParams(call.form.get('query')).toString().slice(0, 1_000)
+      const view = {
+        page: pageOf(call) || 'payments',
+        name: readName(call.form.get('name')).slice(0, 60),
+        query,
+      }
+      await call.gateway.db.transaction((tx) =>
+        insertSavedView(tx, call.session.userId, call.place.account.id, view),
+      )
+      return { to: `${call.here}/${view.page}?${query}`, done: 'view-saved' }
+    },
+  }),
+  placeRow('payments:read', {
+    method: 'POST',
+    path: '/:account/views/:id/delete',
+    async handle(call) {
+      const id = readId('view', call.params.id ?? '')
+      if (id)
+        await call.gateway.db.transaction((tx) =>
+          deleteSavedView(tx, call.session.userId, call.place.account.id, id),
+        )
+      return { to: `${call.here}/payments`, done: 'view-deleted' }
+    },
+  }),
+]

@@ -1,0 +1,220 @@
+/** Money out: what was asked for, what became of it, and a new request with its quote before it is confirmed. */
+import { ASSET_FACTS, type Asset, isAsset, networkOf } from '../../../core/assets.ts'
+import { invalidField, Refusal } from '../../../core/errors.ts'
+import { readId, showId } from '../../../core/ids.ts'
+import { formatDecimal } from '../../../core/money.ts'
+import { isoOrNull } from '../../../core/time.ts'
+import { readBalanceNow } from '../../../flows/balance/balance.sql.ts'
+import { quoteWithdrawal, requestWithdrawal } from '../../../flows/withdrawals/request-withdrawal.ts'
+import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../../withdrawals/withdrawal.ts'
+import { exportWithdrawals, findWithdrawal, listWithdrawals } from '../../../withdrawals/withdrawals.sql.ts'
+import { html } from '../../hosted/html.ts'
+import { change } from '../change.ts'
+import { drawList, type ExportRow, type Filter, listQuery, readList, sendExport } from '../list.ts'
+import { ASSET_CHOICES, card, copyable, empty, facts, field, formProblem, select, submit } from '../parts.ts'
+import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { badge, coins, dayOf, networkName, time } from '../words.ts'
+
+const FILTERS: readonly Filter[] = [
+  {
+    name: 'filter_status',
+    label: 'Status',
+    kind: 'choice',
+    choices: WITHDRAWAL_STATUSES.map((each) => [each, each]),
+  },
+  { name: 'filter_asset', label: 'Coin', kind: 'choice', choices: ASSET_CHOICES },
+  {
+    name: 'filter_kind',
+    label: 'Kind',
+    kind: 'choice',
+    choices: WITHDRAWAL_KINDS.map((each) => [each, each]),
+  },
+]
+
+async function withdrawalsPage(call: PlaceCall): Promise<Sheet> {
+  const { gateway, place, here } = call
+  const list = await readList(call, FILTERS, (query) => listWithdrawals(gateway.db, place.account.id, query))
+  const request =
+    call.may('withdrawals:write') &&
+    html`<a class="button primary" href="${here}/withdrawals/new">Withdraw</a>`
+  return {
+    title: 'Withdrawals',
+    nav: 'withdrawals',
+    isLive: list.page.items.some(({ status }) => status === 'requested' || status === 'broadcast'),
+    content: drawList(call, {
+      title: 'Withdrawals',
+      list,
+      filters: FILTERS,
+      hasDates: true,
+      exports: true,
+      actions: request,
+      columns: [
+        {
+          label: 'Sent',
+          isFigure: true,
+          cell: (row) =>
+            html`<a href="${here}/withdrawals/${showId('wd', row.id)}">${coins(row.netAtoms, row.asset)}</a>`,
+        },
+        { label: 'Status', cell: (row) => badge(row.status) },
+        { label: 'Kind', cell: (row) => row.kind, isMinor: true },
+        { label: 'To', cell: (row) => html`<code>${row.destination}</code>` },
+        {
+          label: 'Asked for',
+          sort: 'created_at',
+          cell: (row) => time(row.createdAt, place.membership.timeZone),
+        },
+      ],
+      emptyPart: empty(
+        'No withdrawal yet',
+        'Your available balance can be sent to any wallet of yours.',
+        request,
+      ),
+    }),
+  }
+}
+
+/** @throws {Refusal} `not_found`. */
+async function withdrawalOf(call: PlaceCall): Promise<Withdrawal> {
+  const id = readId('wd', call.params.id ?? '')
+  const withdrawal = id && (await findWithdrawal(call.gateway.db, call.place.account.id, id))
+  if (withdrawal) return withdrawal
+  throw new Refusal('not_found', 'withdrawal_not_found', 'there is no such withdrawal in this account')
+}
+
+async function withdrawalPage(call: PlaceCall): Promise<Sheet> {
+  const withdrawal = await withdrawalOf(call)
+  const { asset } = withdrawal
+  const zone = call.place.membership.timeZone
+  return {
+    title: `Withdrawal of ${coins(withdrawal.netAtoms, asset)}`,
+    nav: 'withdrawals',
+    width: 'narrow',
+    trail: [['Withdrawals', `${call.here}/withdrawals`]],
+    isLive: withdrawal.status === 'requested' || withdrawal.status === 'broadcast',
+    content: html`<h1 class="big">${coins(withdrawal.netAtoms, asset)} ${badge(withdrawal.status)}</h1>${formProblem(call)}<p>${copyable(showId('wd', withdrawal.id), 'Copy the id')}</p>${card(
+      'Withdrawal',
+      facts([
+        ['To', copyable(withdrawal.destination, 'Copy the address')],
+        ['Network', networkName(networkOf(asset))],
+        ['Taken from the balance', coins(withdrawal.amountAtoms, asset)],
+        ['Payout fee', coins(withdrawal.feeAtoms, asset)],
+        ['Network fee', coins(withdrawal.networkFeeAtoms, asset)],
+        ['Transaction', withdrawal.txHash && copyable(withdrawal.txHash, 'Copy the transaction')],
+        [
+          'Refund of',
+          withdrawal.paymentId &&
+            html`<a href="${call.here}/payments/${showId('pay', withdrawal.paymentId)}">${showId('pay', withdrawal.paymentId)}</a>`,
+        ],
+        ['Why it failed', withdrawal.status === 'failed' && (withdrawal.refusedReason ?? 'not payable')],
+        ['Asked for', time(withdrawal.createdAt, zone)],
+        ['Completed', time(withdrawal.completedAt, zone)],
+      ]),
+    )}`,
+  }
+}
+
+async function newPage(call: PlaceCall): Promise<Sheet> {
+  const { gateway, place, here } = call
+  const now = await readBalanceNow(gateway.db, place.account.id)
+  const availableOf = (asset: Asset) =>
+    now.held.find((row) => row.asset === asset && row.kind === 'available')?.atoms ?? 0n
+  const held = ASSET_CHOICES.map(([asset]) => [asset, availableOf(asset)] as const)
+  const first = held.find(([, atoms]) => atoms > 0n)?.[0] ?? 'BTC'
+  const asset = call.query.asset && isAsset(call.query.asset) ? call.query.asset : first
+  return {
+    title: 'Withdraw',
+    nav: 'withdrawals',
+    width: 'narrow',
+    trail: [['Withdrawals', `${here}/withdrawals`]],
+    content: html`<h1>Withdraw</h1><p class="lead">Fees are taken from the amount. Before anything is sent you see what arrives, and confirm it.</p>${formProblem(call)}<form method="post" action="${here}/withdrawals">${select(call, { name: 'asset', label: 'Coin', value: asset, choices: held.map(([each, atoms]) => [each, `${each}, ${formatDecimal(atoms, ASSET_FACTS[each].decimals)} available`] as const) })}${field(call, { name: 'amount', label: 'Amount', required: true, inputmode: 'decimal', maxlength: 80, value: call.query.amount ?? '', hint: 'In the coin, such as 0.015.' })}${field(call, { name: 'destination_address', label: 'To the address', required: true, maxlength: 128, autocomplete: 'off', hint: 'A wallet of yours on the coin’s own network. Compare its ends before you confirm.' })}${submit('Go on', 'primary', `${here}/withdrawals`)}</form>`,
+  }
+}
+
+function orderOf(call: PlaceCall) {
+  const asset = call.form.get('asset')
+  if (!isAsset(asset)) throw invalidField('asset', 'invalid_asset', 'choose a coin')
+  return { asset, amount: call.form.get('amount'), destination: call.form.get('destination_address') }
+}
+
+const exported = (row: Withdrawal): ExportRow => {
+  const decimal = (atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[row.asset].decimals)
+  return {
+    id: showId('wd', row.id),
+    kind: row.kind,
+    status: row.status,
+    asset: row.asset,
+    network: networkOf(row.asset),
+    amount: decimal(row.amountAtoms),
+    payout_fee: decimal(row.feeAtoms),
+    network_fee: decimal(row.networkFeeAtoms),
+    net: decimal(row.netAtoms),
+    destination_address: row.destination,
+    tx_hash: row.txHash,
+    payment_id: row.paymentId && showId('pay', row.paymentId),
+    created_at: row.createdAt.toISOString(),
+    completed_at: isoOrNull(row.completedAt),
+  }
+}
+
+async function* exportedBatches(batches: AsyncIterable<readonly Withdrawal[]>) {
+  for await (const rows of batches) yield rows.map(exported)
+}
+
+export const withdrawalRows: readonly DashboardRow[] = [
+  placeRow('withdrawals:read', { method: 'GET', path: '/:account/withdrawals', handle: withdrawalsPage }),
+  placeRow('exports:read', {
+    method: 'GET',
+    path: '/:account/withdrawals/export',
+    alsoNeeds: 'withdrawals:read',
+    handle(call) {
+      const { sort: _sort, order: _order, ...filters } = listQuery(call, FILTERS)
+      const batches = exportWithdrawals(call.gateway.db, call.place.account.id, filters)
+      return sendExport(
+        call,
+        `withdrawals-${dayOf(new Date(), call.place.membership.timeZone)}`,
+        exportedBatches(batches),
+      )
+    },
+  }),
+  placeRow('withdrawals:write', { method: 'GET', path: '/:account/withdrawals/new', handle: newPage }),
+  placeRow('withdrawals:write', {
+    method: 'POST',
+    path: '/:account/withdrawals',
+    confirm: 'fresh',
+    async consequence(call) {
+      const order = orderOf(call)
+      const { asset } = order
+      const cost = await quoteWithdrawal(call.gateway, call.gateway.db, call.place.account, order)
+      return html`<p class="lead">Send <strong>${coins(cost.netAtoms, asset)}</strong> to <code>${order.destination}</code>. It cannot be taken back.</p>${facts(
+        [
+          ['Network', networkName(networkOf(asset))],
+          ['Taken from the balance', coins(cost.amountAtoms, asset)],
+          ['Payout fee', coins(cost.feeAtoms, asset)],
+          ['Network fee', coins(cost.networkFeeAtoms, asset)],
+          ['Arrives', html`<strong>${coins(cost.netAtoms, asset)}</strong>`],
+        ],
+      )}`
+    },
+    async handle(call) {
+      const { gateway, place } = call
+      const order = orderOf(call)
+      const requested = await change(call, async (tx, record) => {
+        const withdrawal = await requestWithdrawal(gateway, tx, place.account, order)
+        record({
+          action: 'withdrawal.request',
+          subject: showId('wd', withdrawal.id),
+          after: {
+            asset: withdrawal.asset,
+            amount_atoms: String(withdrawal.amountAtoms),
+            destination_address: withdrawal.destination,
+          },
+        })
+        return withdrawal
+      })
+      gateway.wake('pay-out')
+      return { to: `${call.here}/withdrawals/${showId('wd', requested.id)}`, done: 'withdrawn' }
+    },
+    redraw: newPage,
+  }),
+  placeRow('withdrawals:read', { method: 'GET', path: '/:account/withdrawals/:id', handle: withdrawalPage }),
+]

@@ -1,0 +1,182 @@
+/** Pieces that the dashboard's pages are made of. */
+import { ASSETS } from '../../core/assets.ts'
+import { type Html, html, type Part } from '../hosted/html.ts'
+import type { Call } from './row.ts'
+
+export const ASSET_CHOICES = ASSETS.map((asset) => [asset, asset] as const)
+
+/** An id, address or hash, whole, with a button that copies it. */
+export const copyable = (text: string, label = 'Copy'): Html =>
+  html`<span class="copyable"><code>${text}</code><button type="button" class="copy" data-copy="${text}" aria-label="${label}: ${text}" hidden>Copy</button></span>`
+
+export const facts = (rows: readonly (readonly [string, Part])[]): Html =>
+  html`<dl class="facts">${rows.map(
+    ([label, value]) =>
+      value !== null &&
+      value !== undefined &&
+      value !== false &&
+      value !== '' &&
+      html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
+  )}</dl>`
+
+export const card = (title: string, content: Part, aside: Part = null): Html =>
+  html`<section class="card"><header><h2>${title}</h2>${aside}</header>${content}</section>`
+
+/** What to do where there is nothing yet. */
+export const empty = (title: string, text: Part, action: Part = null): Html =>
+  html`<div class="empty"><p class="title">${title}</p><p>${text}</p>${action}</div>`
+
+export const notice = (tone: 'good' | 'wait' | 'bad' | 'info', content: Part): Html =>
+  html`<div class="notice ${tone}"${tone === 'bad' && html` role="alert"`}>${content}</div>`
+
+export interface Column<Row> {
+  readonly label: string
+  readonly cell: (row: Row) => Part
+  /** Right-aligned figures. */
+  readonly isFigure?: boolean
+  /** Left out on a phone. */
+  readonly isMinor?: boolean
+  /** What the list is sorted by here. */
+  readonly sort?: string
+}
+
+/** @param caption - What a screen reader calls it. */
+export function table<Row>(
+  caption: string,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  heading: (column: Column<Row>) => Part = (column) => column.label,
+): Html {
+  const classOf = (column: Column<Row>) =>
+    [column.isFigure ? 'figure' : '', column.isMinor ? 'minor' : ''].filter(Boolean).join(' ')
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption class="hidden">${caption}</caption>
+<thead><tr>${columns.map((column) => html`<th scope="col" class="${classOf(column)}">${heading(column)}</th>`)}</tr></thead>
+<tbody>${rows.map(
+    (row) =>
+      html`<tr>${columns.map((column) => html`<td class="${classOf(column)}" data-label="${column.label}">${column.cell(row)}</td>`)}</tr>`,
+  )}</tbody></table></div>`
+}
+
+// Forms.
+
+export interface Field {
+  readonly name: string
+  readonly label: string
+  readonly type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'color'
+  readonly value?: string | number | null
+  readonly hint?: Part
+  readonly required?: boolean
+  readonly autocomplete?: string
+  readonly inputmode?: 'numeric' | 'decimal'
+  readonly maxlength?: number
+  readonly placeholder?: string
+  readonly list?: string
+  readonly isFocused?: boolean
+  /** Between what the field holds and its end: `BTC`. */
+  readonly unit?: string
+}
+
+const problemOf = (call: Pick<Call, 'problem'>, name: string): string | null =>
+  call.problem?.details.find(({ field }) => field === name)?.message ?? null
+
+/** What was typed before the form was refused, or else what it begins with. */
+const typed = (call: Pick<Call, 'form'>, name: string, value: string | number | null | undefined): string =>
+  call.form.has(name) ? call.form.get(name) : String(value ?? '')
+
+const describedBy = (name: string, hint: Part, problem: string | null): Html | false => {
+  const ids = [hint ? `${name}-hint` : '', problem ? `${name}-problem` : ''].filter(Boolean).join(' ')
+  return ids !== '' && html` aria-describedby="${ids}"`
+}
+
+const around = (name: string, label: string, control: Part, hint: Part, problem: string | null): Html =>
+  html`<div class="field"><label for="${name}">${label}</label>${control}${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}${problem && html`<p class="problem" id="${name}-problem">${problem}</p>`}</div>`
+
+export function field(call: Pick<Call, 'form' | 'problem'>, given: Field): Html {
+  const problem = problemOf(call, given.name)
+  const value = given.type === 'password' ? '' : typed(call, given.name, given.value)
+  const input = html`<input id="${given.name}" name="${given.name}" type="${given.type ?? 'text'}" value="${value}"${given.required && html` required`}${given.autocomplete && html` autocomplete="${given.autocomplete}"`}${given.inputmode && html` inputmode="${given.inputmode}"`}${given.maxlength && html` maxlength="${given.maxlength}"`}${given.placeholder && html` placeholder="${given.placeholder}"`}${given.isFocused && html` autofocus`}${given.type === 'number' && html` step="any"`}${problem && html` aria-invalid="true"`}${describedBy(given.name, given.hint, problem)}>`
+  return around(
+    given.name,
+    given.label,
+    given.unit ? html`<span class="unit">${input}<span>${given.unit}</span></span>` : input,
+    given.hint,
+    problem,
+  )
+}
+
+export function select(
+  call: Pick<Call, 'form' | 'problem'>,
+  given: {
+    readonly name: string
+    readonly label: string
+    readonly choices: readonly (readonly [string, string])[]
+    readonly value?: string | null
+    readonly hint?: Part
+  },
+): Html {
+  const value = typed(call, given.name, given.value)
+  const problem = problemOf(call, given.name)
+  const control = html`<select id="${given.name}" name="${given.name}"${describedBy(given.name, given.hint, problem)}>${given.choices.map(
+    ([choice, label]) =>
+      html`<option value="${choice}"${choice === value && html` selected`}>${label}</option>`,
+  )}</select>`
+  return around(given.name, given.label, control, given.hint, problem)
+}
+
+export function checks(
+  call: Pick<Call, 'form' | 'problem'>,
+  given: {
+    readonly name: string
+    readonly legend: string
+    readonly choices: readonly (readonly [string, Part])[]
+    readonly checked?: readonly string[]
+    readonly hint?: Part
+  },
+): Html {
+  const problem = problemOf(call, given.name)
+  const isOn = (choice: string) =>
+    call.form.entries.length > 0
+      ? call.form.all(given.name).includes(choice)
+      : given.checked?.includes(choice)
+  return html`<fieldset class="checks"><legend>${given.legend}</legend>${given.hint && html`<p class="hint">${given.hint}</p>`}<div>${given.choices.map(
+    ([choice, label]) =>
+      html`<label><input type="checkbox" name="${given.name}" value="${choice}"${isOn(choice) && html` checked`}> <span>${label}</span></label>`,
+  )}</div>${problem && html`<p class="problem">${problem}</p>`}</fieldset>`
+}
+
+export const hidden = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`
+
+/** One button that changes something. */
+export const button = (
+  action: string,
+  label: string,
+  options: {
+    readonly fields?: Readonly<Record<string, string>>
+    readonly tone?: 'primary' | 'danger' | 'plain'
+    readonly name?: string
+  } = {},
+): Html =>
+  html`<form method="post" action="${action}" class="inline">${Object.entries(options.fields ?? {}).map(([name, value]) => hidden(name, value))}<button type="submit" class="${options.tone ?? 'plain'}"${options.name && html` aria-label="${options.name}"`}>${label}</button></form>`
+
+export const submit = (
+  label: string,
+  tone: 'primary' | 'danger' = 'primary',
+  back: string | null = null,
+): Html =>
+  html`<div class="actions"><button type="submit" class="${tone}">${label}</button>${back !== null && html`<a class="button plain" href="${back}">Cancel</a>`}</div>`
+
+/** The refusal of a form as a whole, where no field of it is at fault. */
+export const formProblem = (call: Pick<Call, 'problem'>): Html | null =>
+  call.problem
+    ? notice(
+        'bad',
+        html`<p>${call.problem.details.length > 0 ? 'Nothing was done yet: something below needs another look.' : sentence(call.problem.message)}</p>${call.problem.details.map(({ field: name }) => html`<p class="hint">${name.replaceAll('_', ' ')}</p>`)}`,
+      )
+    : null
+
+/** Messages begin small, for logs; on a page they are sentences. */
+export const sentence = (message: string): string => {
+  const text = message.charAt(0).toUpperCase() + message.slice(1)
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}

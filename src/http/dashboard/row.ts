@@ -1,0 +1,127 @@
+/**
+ * One row of the dashboard: a page or a change, who may have it, and what it does. The same table registers the routes and
+ * is walked by a test with every role, a stranger, and nobody.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Account } from '../../accounts/account.ts'
+import type { ChainName } from '../../core/assets.ts'
+import type { Refusal } from '../../core/errors.ts'
+import type { Gateway } from '../../flows/gateway.ts'
+import type { Person } from '../../flows/people/person.ts'
+import type { Permission } from '../../users/permissions.ts'
+import type { Session } from '../../users/sessions.sql.ts'
+import type { Membership } from '../../users/user.ts'
+import type { Part } from '../hosted/html.ts'
+import type { Form } from './form.ts'
+
+/** What somebody needs: nothing; half a sign-in; to be signed in; to run the whole Beck; a permission at the merchant. */
+export type Access = 'public' | 'half' | 'person' | 'operator' | Permission
+
+/** Whether he has to show once more that it is he: within five minutes, or for this very act. */
+export type Confirm = 'recent' | 'fresh'
+
+export interface Sheet {
+  readonly title: string
+  readonly content: Part
+  /** Which entry of the menu is open. */
+  readonly nav?: string
+  /** Asks again by itself while something is under way. */
+  readonly isLive?: boolean
+  /** Wide lists, or one column to read and decide in. */
+  readonly width?: 'wide' | 'narrow'
+  /** Where the page hangs: `[['Payments', '/…/payments']]`. */
+  readonly trail?: readonly (readonly [string, string])[]
+}
+
+/** After a change: the browser asks for a page anew. `done` names a sentence that it shows. */
+export interface Move {
+  readonly to: string
+  readonly done?: string
+  /** A new token for the cookie; null ends the session. */
+  readonly token?: string | null
+}
+
+/** A page that shows something once, with a new token for the cookie. */
+export interface Shown extends Sheet {
+  readonly token?: string
+}
+
+/** The handler has sent the answer itself. */
+export const SENT = Symbol('sent')
+
+export interface Place {
+  readonly account: Account
+  readonly membership: Membership
+  /** The merchant's other account, live for test and the other way round; null when there is none. */
+  readonly sibling: Account['id'] | null
+}
+
+/** What the dashboard knows of the installation besides its gateway. */
+export interface Installation {
+  /** Chains that the settings connect. */
+  readonly chains: readonly ChainName[]
+}
+
+export interface Call {
+  readonly gateway: Gateway
+  readonly installation: Installation
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  readonly form: Form
+  /** Why the form that is drawn again was refused. */
+  readonly problem: Refusal | null
+  /** `/dashboard` of the origin, with what stands before it. */
+  readonly base: string
+  readonly nonce: string
+}
+
+export interface PersonCall extends Call {
+  readonly session: Session
+  readonly person: Person
+}
+
+export interface PlaceCall extends PersonCall {
+  readonly place: Place
+  /** `/dashboard/acct_…`. */
+  readonly here: string
+  may(permission: Permission): boolean
+}
+
+type Answer = Promise<Sheet | Shown | Move | typeof SENT>
+
+interface Row<C extends Call> {
+  readonly method: 'GET' | 'POST'
+  /** Below `/dashboard`; `/:account/…` for what concerns a merchant. */
+  readonly path: string
+  readonly confirm?: Confirm
+  /** What a confirmed act will do, in figures: shown where it is confirmed. */
+  consequence?(call: C): Promise<Part>
+  handle(call: C): Answer
+  /** The form again, with what was typed and why it was refused. */
+  redraw?(call: C): Promise<Sheet>
+}
+
+export interface PublicRow extends Row<Call> {
+  readonly access: 'public'
+}
+export interface PersonRow extends Row<PersonCall> {
+  readonly access: 'half' | 'person' | 'operator'
+}
+export interface PlaceRow extends Row<PlaceCall> {
+  readonly access: Permission
+  /** Needed beside it. */
+  readonly alsoNeeds?: Permission
+  /** Only where coins are worth nothing. */
+  readonly testOnly?: true
+}
+export type DashboardRow = PublicRow | PersonRow | PlaceRow
+
+/** Types what a page's rows are given. */
+export const publicRow = (row: Omit<PublicRow, 'access'>): PublicRow => ({ ...row, access: 'public' })
+export const personRow = (access: PersonRow['access'], row: Omit<PersonRow, 'access'>): PersonRow => ({
+  ...row,
+  access,
+})
+export const placeRow = (access: Permission, row: Omit<PlaceRow, 'access'>): PlaceRow => ({ ...row, access })

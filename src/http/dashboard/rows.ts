@@ -1,0 +1,45 @@
+/** All rows of the dashboard. A new page adds its file here. */
+import { balanceRows } from './pages/balance.ts'
+import { customerRows } from './pages/customers.ts'
+import { doorRows } from './pages/door.ts'
+import { joinRows } from './pages/join.ts'
+import { keyRows } from './pages/keys.ts'
+import { linkRows } from './pages/links.ts'
+import { logRows } from './pages/logs.ts'
+import { meRows } from './pages/me.ts'
+import { operatorRows } from './pages/operator.ts'
+import { overviewRows } from './pages/overview.ts'
+import { paymentRow } from './pages/payment.ts'
+import { paymentRows } from './pages/payments.ts'
+import { quickstartRows } from './pages/quickstart.ts'
+import { sandboxRows } from './pages/sandbox-rows.ts'
+import { searchRows } from './pages/search.ts'
+import { settingsRows } from './pages/settings.ts'
+import { teamRows } from './pages/team.ts'
+import { viewRows } from './pages/views.ts'
+import { webhookRows } from './pages/webhooks.ts'
+import { withdrawalRows } from './pages/withdrawals.ts'
+import type { DashboardRow } from './row.ts'
+
+export const dashboardRows: readonly DashboardRow[] = [
+  doorRows,
+  joinRows,
+  meRows,
+  overviewRows,
+  paymentRows,
+  paymentRow,
+  sandboxRows,
+  customerRows,
+  linkRows,
+  balanceRows,
+  withdrawalRows,
+  keyRows,
+  webhookRows,
+  logRows,
+  quickstartRows,
+  settingsRows,
+  teamRows,
+  viewRows,
+  searchRows,
+  operatorRows,
+].flat()

@@ -1,0 +1,125 @@
+/** Values as people read them: money, coins, times, statuses. */
+import { ASSET_FACTS, type Asset, type Fiat, NETWORKS, type Network } from '../../core/assets.ts'
+import { fiatToNumber, formatDecimal } from '../../core/money.ts'
+import { DAY_MS } from '../../core/time.ts'
+import { type Html, html } from '../hosted/html.ts'
+
+const formats = new Map<string, Intl.NumberFormat>()
+
+const currencyFormat = (currency: Fiat): Intl.NumberFormat => {
+  const known = formats.get(currency) ?? new Intl.NumberFormat('en', { style: 'currency', currency })
+  formats.set(currency, known)
+  return known
+}
+
+export const fiat = (amount: number | bigint, currency: Fiat): string =>
+  currencyFormat(currency).format(typeof amount === 'bigint' ? fiatToNumber(amount) : amount)
+
+export const coins = (atoms: bigint, asset: Asset): string =>
+  `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`
+
+export const count = (value: number | bigint): string => value.toLocaleString('en')
+
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`
+
+export const networkName = (network: Network): string =>
+  network.replace(/^./, (letter) => letter.toUpperCase())
+
+export const NETWORK_CHOICES = NETWORKS.map((network) => [network, networkName(network)] as const)
+
+const times = new Map<string, Intl.DateTimeFormat>()
+
+function timeFormat(zone: string, style: 'time' | 'day'): Intl.DateTimeFormat {
+  const known = times.get(style + zone)
+  if (known) return known
+  const made = new Intl.DateTimeFormat('en-GB', {
+    timeZone: zone,
+    day: '2-digit',
+    month: 'short',
+    year: 'numeric',
+    ...(style === 'time' ? { hour: '2-digit', minute: '2-digit' } : {}),
+  })
+  times.set(style + zone, made)
+  return made
+}
+
+/** An instant in the merchant's zone; a script says how long ago that was. */
+export function time(at: Date | string | null, zone = 'UTC'): Html | null {
+  if (at === null) return null
+  const date = typeof at === 'string' ? new Date(at) : at
+  return html`<time datetime="${date.toISOString()}">${timeFormat(zone, 'time').format(date)}</time>`
+}
+
+export const day = (at: Date, zone: string): string => timeFormat(zone, 'day').format(at)
+
+export const isTimeZone = (zone: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone })
+    return zone.length <= 60
+  } catch {
+    return false
+  }
+}
+
+/** How far a zone's clocks are ahead of UTC at an instant. */
+function offsetMs(zone: string, at: number): number {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  }).formatToParts(at)
+  const of = (type: string) => Number(parts.find((part) => part.type === type)?.value)
+  const shown = Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second'))
+  return shown - Math.floor(at / 1_000) * 1_000
+}
+
+/** The first instant of a day (`YYYY-MM-DD`) in a zone; null for no such day. */
+export function startOfDay(text: string, zone: string): Date | null {
+  const utc = Date.parse(`${text}T00:00:00Z`)
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(utc)) return null
+  // The offset at the day's start may be another one than at midnight UTC: the second look settles it.
+  const near = utc - offsetMs(zone, utc)
+  return new Date(utc - offsetMs(zone, near))
+}
+
+/** The day of an instant in a zone, `YYYY-MM-DD`. */
+export const dayOf = (at: Date, zone: string): string =>
+  new Date(at.getTime() + offsetMs(zone, at.getTime())).toISOString().slice(0, 10)
+
+export const dayAfter = (text: string): string =>
+  new Date(Date.parse(`${text}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10)
+
+/** Good news is green, trouble red, what waits for somebody amber. */
+const TONES: Readonly<Record<string, 'good' | 'bad' | 'wait' | 'busy' | 'quiet'>> = {
+  completed: 'good',
+  delivered: 'good',
+  active: 'good',
+  confirmed: 'good',
+  ok: 'good',
+  overpaid: 'wait',
+  underpaid: 'wait',
+  late: 'wait',
+  requested: 'busy',
+  broadcast: 'busy',
+  detected: 'busy',
+  seen: 'busy',
+  pending: 'busy',
+  failed: 'bad',
+  replaced: 'bad',
+  reorganised: 'bad',
+  frozen: 'bad',
+  revoked: 'quiet',
+  expired: 'quiet',
+  cancelled: 'quiet',
+  inactive: 'quiet',
+  dropped: 'quiet',
+}
+
+export const badge = (status: string): Html =>
+  html`<span class="badge ${TONES[status] ?? 'quiet'}">${status}</span>`

@@ -1,0 +1,134 @@
+/** What a person proves himself with: passkeys, the codes of an app, recovery codes. */
+import { newId, type PasskeyId, type UserId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+
+export interface Passkey {
+  readonly userId: UserId
+  readonly id: PasskeyId
+  readonly credentialId: Buffer
+  readonly publicKey: Buffer
+  readonly counter: bigint
+  readonly transports: readonly string[]
+  readonly name: string
+  readonly createdAt: Date
+  readonly usedAt: Date | null
+}
+
+const PASSKEY = `p.user_id as "userId", p.id, p.credential_id as "credentialId", p.public_key as "publicKey", p.counter,
+  p.transports, p.name, p.created_at as "createdAt", p.used_at as "usedAt"`
+
+export async function listPasskeys(db: Queryable, userId: UserId): Promise<Passkey[]> {
+  const { rows } = await db.query<Passkey>(
+    `select ${PASSKEY} from passkeys p where p.user_id = $1 order by p.created_at`,
+    [userId],
+  )
+  return rows
+}
+
+export async function findPasskey(db: Queryable, credentialId: Uint8Array): Promise<Passkey | null> {
+  const { rows } = await db.query<Passkey>(`select ${PASSKEY} from passkeys p where p.credential_id = $1`, [
+    credentialId,
+  ])
+  return rows[0] ?? null
+}
+
+/** @returns False when the credential is known already. */
+export async function insertPasskey(
+  tx: Tx,
+  passkey: Omit<Passkey, 'id' | 'createdAt' | 'usedAt'>,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into passkeys (user_id, id, credential_id, public_key, counter, transports, name)
+     values ($1, $2, $3, $4, $5, $6, $7) on conflict (credential_id) do nothing`,
+    [
+      passkey.userId,
+      newId('psk'),
+      passkey.credentialId,
+      passkey.publicKey,
+      passkey.counter,
+      passkey.transports,
+      passkey.name,
+    ],
+  )
+  return rowCount === 1
+}
+
+/** A counter that stood still or went back tells of a copy, where one is kept at all. @returns Whether it was good. */
+export async function markPasskeyUsed(tx: Tx, passkey: Passkey, counter: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update passkeys set used_at = now(), counter = $3
+     where user_id = $1 and id = $2 and (counter < $3 or (counter = 0 and $3 = 0))`,
+    [passkey.userId, passkey.id, counter],
+  )
+  return rowCount === 1
+}
+
+export async function deletePasskey(tx: Tx, userId: UserId, id: PasskeyId): Promise<boolean> {
+  const { rowCount } = await tx.query('delete from passkeys where user_id = $1 and id = $2', [userId, id])
+  return rowCount === 1
+}
+
+export interface Totp {
+  readonly secretSealed: Buffer
+  readonly confirmedAt: Date | null
+}
+
+export async function findTotp(db: Queryable, userId: UserId): Promise<Totp | null> {
+  const { rows } = await db.query<Totp>(
+    'select secret_sealed as "secretSealed", confirmed_at as "confirmedAt" from totp where user_id = $1',
+    [userId],
+  )
+  return rows[0] ?? null
+}
+
+/** A secret to be confirmed, instead of another that was not. */
+export async function putTotp(tx: Tx, userId: UserId, secretSealed: Uint8Array): Promise<void> {
+  await tx.query(
+    `insert into totp (user_id, secret_sealed) values ($1, $2)
+     on conflict (user_id) do update set secret_sealed = excluded.secret_sealed where totp.confirmed_at is null`,
+    [userId, secretSealed],
+  )
+}
+
+/** Takes the code of this counter, once; the first one confirms. @returns False for a code that was taken before. */
+export async function takeTotpCounter(tx: Tx, userId: UserId, counter: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update totp set last_counter = $2, confirmed_at = coalesce(confirmed_at, now())
+     where user_id = $1 and last_counter < $2`,
+    [userId, counter],
+  )
+  return rowCount === 1
+}
+
+export async function deleteTotp(tx: Tx, userId: UserId): Promise<void> {
+  await tx.query('delete from totp where user_id = $1', [userId])
+}
+
+/** New codes; the old ones are void. */
+export async function replaceRecoveryCodes(
+  tx: Tx,
+  userId: UserId,
+  hashes: readonly Uint8Array[],
+): Promise<void> {
+  await tx.query('delete from recovery_codes where user_id = $1', [userId])
+  await tx.query('insert into recovery_codes (user_id, code_hash) select $1, unnest($2::bytea[])', [
+    userId,
+    hashes,
+  ])
+}
+
+export async function takeRecoveryCode(tx: Tx, userId: UserId, hash: Uint8Array): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'update recovery_codes set used_at = now() where user_id = $1 and code_hash = $2 and used_at is null',
+    [userId, hash],
+  )
+  return rowCount === 1
+}
+
+export async function countRecoveryCodes(db: Queryable, userId: UserId): Promise<number> {
+  const { rows } = await db.query<{ left: number }>(
+    'select count(*)::int as left from recovery_codes where user_id = $1 and used_at is null',
+    [userId],
+  )
+  return rows[0]?.left ?? 0
+}

@@ -1,0 +1,101 @@
+/** Links that let one person in, once. */
+import { type InvitationId, type MerchantId, newId, type UserId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import type { Role } from './permissions.ts'
+import { newToken } from './token.ts'
+
+export const INVITATION_HOURS = 72
+
+export interface Invitation {
+  readonly id: InvitationId
+  readonly kind: 'first' | 'invite' | 'reset'
+  readonly email: string | null
+  readonly merchantId: MerchantId | null
+  readonly role: Role | null
+  readonly makesOperator: boolean
+  readonly userId: UserId | null
+  readonly createdAt: Date
+  readonly expiresAt: Date
+}
+
+export type InvitationDraft = Pick<
+  Invitation,
+  'kind' | 'email' | 'merchantId' | 'role' | 'makesOperator' | 'userId'
+> & { readonly invitedBy: UserId | null }
+
+const COLUMNS = `i.id, i.kind, i.email, i.merchant_id as "merchantId", i.role, i.makes_operator as "makesOperator",
+  i.user_id as "userId", i.created_at as "createdAt", i.expires_at as "expiresAt"`
+
+/** @returns The token for the link: nobody can read it again. */
+export async function insertInvitation(db: Queryable, draft: InvitationDraft): Promise<string> {
+  const token = newToken()
+  await db.query(
+    `insert into invitations (id, token_hash, kind, email, merchant_id, role, makes_operator, user_id, invited_by,
+       expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10 * interval '1 hour')`,
+    [
+      newId('inv'),
+      token.hash,
+      draft.kind,
+      draft.email,
+      draft.merchantId,
+      draft.role,
+      draft.makesOperator,
+      draft.userId,
+      draft.invitedBy,
+      INVITATION_HOURS,
+    ],
+  )
+  return token.text
+}
+
+/** Null when it is unknown, used or too old. */
+export async function findInvitation(db: Queryable, tokenHash: Uint8Array): Promise<Invitation | null> {
+  const { rows } = await db.query<Invitation>(
+    `select ${COLUMNS} from invitations i where i.token_hash = $1 and i.used_at is null and i.expires_at > now()`,
+    [tokenHash],
+  )
+  return rows[0] ?? null
+}
+
+/** Uses it up; null when somebody was faster. */
+export async function takeInvitation(tx: Tx, tokenHash: Uint8Array): Promise<Invitation | null> {
+  const { rows } = await tx.query<Invitation>(
+    `update invitations i set used_at = now()
+     where i.token_hash = $1 and i.used_at is null and i.expires_at > now() returning ${COLUMNS}`,
+    [tokenHash],
+  )
+  return rows[0] ?? null
+}
+
+/** Those that still let somebody in. */
+export async function listInvitations(db: Queryable, merchantId: MerchantId): Promise<Invitation[]> {
+  const { rows } = await db.query<Invitation>(
+    `select ${COLUMNS} from invitations i
+     where i.merchant_id = $1 and i.used_at is null and i.expires_at > now() order by i.created_at desc`,
+    [merchantId],
+  )
+  return rows
+}
+
+/** Takes an invitation back. @returns Whether the merchant had it. */
+export async function voidInvitation(tx: Tx, merchantId: MerchantId, id: InvitationId): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'update invitations set used_at = now() where merchant_id = $1 and id = $2 and used_at is null',
+    [merchantId, id],
+  )
+  return rowCount === 1
+}
+
+/** The earlier links of a kind: a new one leaves none of them good. */
+export async function voidInvitationsOf(
+  tx: Tx,
+  kind: 'first' | 'reset',
+  userId: UserId | null,
+): Promise<void> {
+  await tx.query(
+    `update invitations set used_at = now()
+     where kind = $1 and user_id is not distinct from $2::uuid and used_at is null`,
+    [kind, userId],
+  )
+}

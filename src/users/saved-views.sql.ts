@@ -1,0 +1,50 @@
+/** A list's filters and order under a name, for one person. */
+import { type AccountId, newId, type SavedViewId, type UserId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+
+export interface SavedView {
+  readonly id: SavedViewId
+  readonly page: string
+  readonly name: string
+  /** As it stands in the URL, without its question mark. */
+  readonly query: string
+}
+
+export async function listSavedViews(
+  db: Queryable,
+  userId: UserId,
+  accountId: AccountId,
+  page: string,
+): Promise<SavedView[]> {
+  const { rows } = await db.query<SavedView>(
+    `select id, page, name, query from saved_views
+     where user_id = $1 and account_id = $2 and page = $3 order by created_at limit 20`,
+    [userId, accountId, page],
+  )
+  return rows
+}
+
+export async function insertSavedView(
+  tx: Tx,
+  userId: UserId,
+  accountId: AccountId,
+  view: Omit<SavedView, 'id'>,
+): Promise<void> {
+  await tx.query(
+    'insert into saved_views (user_id, account_id, id, page, name, query) values ($1, $2, $3, $4, $5, $6)',
+    [userId, accountId, newId('view'), view.page, view.name, view.query],
+  )
+}
+
+export async function deleteSavedView(
+  tx: Tx,
+  userId: UserId,
+  accountId: AccountId,
+  id: SavedViewId,
+): Promise<void> {
+  await tx.query('delete from saved_views where user_id = $1 and account_id = $2 and id = $3', [
+    userId,
+    accountId,
+    id,
+  ])
+}

@@ -1,0 +1,185 @@
+/** Who is signed in. A session is found by the hash of its token, and lives as long as its ages and its person let it. */
+import { type AccountId, type MerchantId, newId, type UserId, type UserSessionId } from '../core/ids.ts'
+import type { Queryable, Tx } from '../db/database.ts'
+import type { Role } from './permissions.ts'
+import { newToken } from './token.ts'
+import type { Membership } from './user.ts'
+
+export const SESSION_IDLE_HOURS = 8
+export const SESSION_HOURS = 24
+/** How long a right password may wait for its second factor. */
+const HALF_MINUTES = 10
+export const STEP_UP_MINUTES = 5
+
+/** What was proven at sign-in. */
+export type Factor = 'half' | 'password' | 'totp' | 'recovery' | 'passkey'
+
+export interface Session {
+  readonly id: UserSessionId
+  readonly userId: UserId
+  readonly email: string
+  readonly name: string
+  readonly isOperator: boolean
+  readonly factor: Factor
+  /** Confirmed within the last minutes that it is still he. */
+  readonly isSteppedUp: boolean
+  readonly hasPassword: boolean
+  readonly hasTotp: boolean
+  readonly hasPasskey: boolean
+  readonly memberships: readonly Membership[]
+}
+
+interface SessionRow extends Omit<Session, 'memberships'> {
+  readonly memberships: {
+    id: MerchantId
+    name: string
+    role: Role
+    zone: string
+    live: AccountId | null
+    test: AccountId | null
+  }[]
+}
+
+const ALIVE = `s.created_at > now() - ${SESSION_HOURS} * interval '1 hour'
+  and s.seen_at > now() - ${SESSION_IDLE_HOURS} * interval '1 hour'
+  and (s.factor <> 'half' or s.created_at > now() - ${HALF_MINUTES} * interval '1 minute')`
+
+export async function findSession(db: Queryable, tokenHash: Uint8Array): Promise<Session | null> {
+  const { rows } = await db.query<SessionRow>(
+    `select s.id, s.user_id as "userId", u.email, u.name, u.is_operator as "isOperator", s.factor,
+       coalesce(s.stepped_up_at > now() - ${STEP_UP_MINUTES} * interval '1 minute', false) as "isSteppedUp",
+       u.password_hash is not null as "hasPassword",
+       exists (select from totp t where t.user_id = u.id and t.confirmed_at is not null) as "hasTotp",
+       exists (select from passkeys p where p.user_id = u.id) as "hasPasskey",
+       coalesce((select json_agg(json_build_object('id', m.id, 'name', m.name, 'role', x.role, 'zone', m.time_zone,
+           'live', m.live_account_id, 'test', m.test_account_id) order by m.name, m.id)
+         from members x join merchants m on m.id = x.merchant_id where x.user_id = u.id), '[]') as memberships
+     from sessions s join users u on u.id = s.user_id
+     where s.token_hash = $1 and u.disabled_at is null and ${ALIVE}`,
+    [tokenHash],
+  )
+  const row = rows[0]
+  return row
+    ? {
+        ...row,
+        memberships: row.memberships.map((each) => ({
+          merchantId: each.id,
+          merchantName: each.name,
+          role: each.role,
+          timeZone: each.zone,
+          liveAccountId: each.live,
+          testAccountId: each.test,
+        })),
+      }
+    : null
+}
+
+/** Once a minute is often enough to tell idle from busy. */
+export async function touchSession(db: Queryable, id: UserSessionId): Promise<void> {
+  await db.query(
+    `update sessions set seen_at = now() where id = $1 and seen_at < now() - interval '1 minute'`,
+    [id],
+  )
+}
+
+export interface SessionDraft {
+  readonly userId: UserId
+  readonly factor: Factor
+  readonly address: string
+  readonly agent: string
+}
+
+/** @returns The token for the cookie. A session with a second factor or a passkey begins stepped up. */
+export async function insertSession(tx: Tx, draft: SessionDraft): Promise<string> {
+  const token = newToken()
+  await tx.query(
+    `insert into sessions (id, user_id, token_hash, factor, address, agent, stepped_up_at)
+     values ($1, $2, $3, $4, $5, $6, case when $4 <> 'half' then now() end)`,
+    [newId('ses'), draft.userId, token.hash, draft.factor, draft.address, draft.agent.slice(0, 200)],
+  )
+  return token.text
+}
+
+/** What the session proves now, under a token nobody has seen before (ASVS 5, 7.2.4). @returns The token. */
+export async function stepUpSession(tx: Tx, id: UserSessionId, factor: Factor): Promise<string> {
+  const token = newToken()
+  await tx.query(
+    `update sessions set token_hash = $2, factor = $3, stepped_up_at = now(), seen_at = now(), challenge = null
+     where id = $1`,
+    [id, token.hash, factor],
+  )
+  return token.text
+}
+
+export interface ListedSession {
+  readonly id: UserSessionId
+  readonly factor: Factor
+  readonly address: string
+  readonly agent: string
+  readonly createdAt: Date
+  readonly seenAt: Date
+}
+
+export async function listSessions(db: Queryable, userId: UserId): Promise<ListedSession[]> {
+  const { rows } = await db.query<ListedSession>(
+    `select s.id, s.factor, s.address, s.agent, s.created_at as "createdAt", s.seen_at as "seenAt"
+     from sessions s where s.user_id = $1 and ${ALIVE} order by s.seen_at desc`,
+    [userId],
+  )
+  return rows
+}
+
+export async function deleteSession(tx: Queryable, userId: UserId, id: UserSessionId): Promise<void> {
+  await tx.query('delete from sessions where user_id = $1 and id = $2', [userId, id])
+}
+
+/** Ends a person's sessions. @param but - The one that stays; null ends all. */
+export async function deleteSessions(tx: Tx, userId: UserId, but: UserSessionId | null): Promise<void> {
+  await tx.query('delete from sessions where user_id = $1 and id is distinct from $2::uuid', [userId, but])
+}
+
+/** What the next confirmation of this session has to carry. Another page that asks takes its place. */
+export async function setChallenge(db: Queryable, id: UserSessionId, challenge: Uint8Array): Promise<void> {
+  await db.query(
+    `update sessions set challenge = $2, challenge_until = now() + interval '10 minutes' where id = $1`,
+    [id, challenge],
+  )
+}
+
+/** Uses the challenge up. @returns Whether it was the session's, in time and for the first time. */
+export async function takeChallenge(tx: Tx, id: UserSessionId, challenge: Uint8Array): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update sessions set challenge = null where id = $1 and challenge = $2 and challenge_until > now()`,
+    [id, challenge],
+  )
+  return rowCount === 1
+}
+
+export async function insertSignInChallenge(db: Queryable, challenge: Uint8Array): Promise<void> {
+  await db.query(
+    `insert into sign_in_challenges (challenge, until) values ($1, now() + interval '5 minutes')`,
+    [challenge],
+  )
+}
+
+export async function takeSignInChallenge(tx: Tx, challenge: Uint8Array): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'delete from sign_in_challenges where challenge = $1 and until > now()',
+    [challenge],
+  )
+  return rowCount === 1
+}
+
+/** Sessions, challenges and failures whose time is over. @returns How many rows went. */
+export async function pruneSessions(db: Queryable, rowsMax: number): Promise<number> {
+  const { rowCount: sessions } = await db.query(
+    `delete from sessions where id in (select id from sessions
+       where created_at < now() - ${SESSION_HOURS} * interval '1 hour' order by created_at limit $1)`,
+    [rowsMax],
+  )
+  const { rowCount: challenges } = await db.query('delete from sign_in_challenges where until < now()')
+  const { rowCount: failures } = await db.query(
+    `delete from sign_in_failures where failed_at < now() - interval '1 day'`,
+  )
+  return sessions + challenges + failures
+}
