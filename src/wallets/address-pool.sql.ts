@@ -150,7 +150,7 @@ export async function fillAddressPool(
 export async function withholdFresh(
   db: Database,
   secrets: Secrets,
-  ahead: number,
+  ahead: (chain: ChainName) => number,
   least?: { readonly chain: ChainName; readonly fresh: bigint; readonly own: bigint },
 ): Promise<void> {
   for (const wallet of await currentWallets(db, secrets)) {
@@ -158,7 +158,7 @@ export async function withholdFresh(
     const pool = { db, secrets, wallet, derive: deriveHere }
     const { nextFresh, nextOwn } = await poolLevel(db, wallet, 0)
     const from = least && least.fresh > nextFresh ? least.fresh : nextFresh
-    await deriveRange(pool, DEPOSIT_BRANCH, nextFresh, from + BigInt(ahead))
+    await deriveRange(pool, DEPOSIT_BRANCH, nextFresh, from + BigInt(ahead(wallet.chain)))
     if (least) await deriveRange(pool, OWN_BRANCH, nextOwn, least.own)
     await db.query(
       `update addresses set withheld = true
@@ -171,6 +171,38 @@ export async function withholdFresh(
         [wallet.chain, wallet.series, least.own],
       )
   }
+}
+
+/**
+ * How many addresses each chain may have handed out since the database was last written, if business went on as before:
+ * as many as in an equal time before. A month at most is looked back.
+ */
+export async function countIssuedLately(db: Queryable): Promise<Map<ChainName, number>> {
+  const { rows } = await db.query<{ chain: ChainName; issued: bigint }>(
+    `select a.chain, count(*) as issued from addresses a, (select max(issued_at) as at from addresses) as last
+     where a.issued_at > last.at - least(now() - last.at, interval '31 days') group by a.chain`,
+  )
+  return new Map(rows.map(({ chain, issued }) => [chain, Number(issued)]))
+}
+
+/**
+ * Somebody was told an address that this database never handed out: what is under it in the pool was handed out too, most
+ * likely, and is withheld from others. Change and the hot wallet are no part of the pool.
+ */
+export async function withholdPaid(
+  tx: Queryable,
+  chain: ChainName,
+  lookups: readonly Uint8Array[],
+): Promise<void> {
+  if (lookups.length === 0) return
+  await tx.query(
+    `update addresses a set withheld = true
+     from (select series, max(position) as position from addresses
+       where chain = $1 and lookup = any($2) and branch = 0 and issued_at is null group by series) as paid
+     where a.chain = $1 and a.series = paid.series and a.branch = 0 and a.position <= paid.position
+       and a.issued_at is null and not a.withheld`,
+    [chain, lookups.map((lookup) => Buffer.from(lookup))],
+  )
 }
 
 async function deriveRange(

@@ -7,10 +7,12 @@ import type { Secrets } from '../../core/secrets.ts'
 import type { Database } from '../../db/database.ts'
 import { freeze } from '../../ledger/freezes.sql.ts'
 import { forgetSenders } from '../../treasury/senders.sql.ts'
-import { withholdFresh } from '../../wallets/address-pool.sql.ts'
+import { countIssuedLately, withholdFresh } from '../../wallets/address-pool.sql.ts'
 
-/** Addresses beyond the pool of the backup that may have been handed out since. */
-const ADDRESSES_AHEAD = 2_000
+/** Addresses beyond the pool of the backup that may have been handed out since, however little was sold before it. */
+const ADDRESSES_AHEAD_MIN = 2_000
+/** And as many more as were handed out in an equal time before the backup, for business that grew so much. */
+const GROWTH_MAX = 3
 
 /**
  * @param madeAt - When the backup was made; null where that is not known.
@@ -31,6 +33,9 @@ export async function afterRestore(
       frozen.push(asset)
     }
   await forgetSenders(gateway.db, chains)
-  await withholdFresh(gateway.db, gateway.secrets, options.addressesAhead ?? ADDRESSES_AHEAD)
+  const issued = await countIssuedLately(gateway.db)
+  const ahead = (chain: ChainName) =>
+    options.addressesAhead ?? ADDRESSES_AHEAD_MIN + GROWTH_MAX * (issued.get(chain) ?? 0)
+  await withholdFresh(gateway.db, gateway.secrets, ahead)
   return frozen
 }

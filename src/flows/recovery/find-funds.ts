@@ -151,7 +151,7 @@ async function record(
       0n,
     )
   // Whoever searches has lost what was handed out: nothing up to a gap beyond the last find is handed out again.
-  await withholdFresh(gateway.db, gateway.secrets, gap, {
+  await withholdFresh(gateway.db, gateway.secrets, () => gap, {
     chain,
     fresh: end(DEPOSIT_BRANCH),
     own: end(OWN_BRANCH),

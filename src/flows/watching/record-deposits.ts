@@ -16,6 +16,7 @@ import { fiatValue } from '../../rates/quote.ts'
 import { recordCoins } from '../../treasury/coins.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
 import { recordReceipts } from '../../treasury/receipts.sql.ts'
+import { withholdPaid } from '../../wallets/address-pool.sql.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import {
@@ -52,6 +53,14 @@ export async function recordDeposits(
   if (where.block && !hasAccounts(chain)) {
     await recordCoins(tx, chain, { ...where.block, transactions: paying }, isOurs)
   }
+  // Of change and of the pool: nobody pays to the pool unless it was handed out by what a restored database forgot.
+  await withholdPaid(
+    tx,
+    chain,
+    paying.flatMap(({ outputs }) =>
+      outputs.flatMap(({ lookup }) => (own.find(lookup) === null ? [lookup] : [])),
+    ),
+  )
   const ours = await listOwnTransactions(
     tx,
     chain,

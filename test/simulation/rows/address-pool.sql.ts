@@ -19,3 +19,6 @@ export const openAddressPool: typeof real.openAddressPool = () => ({
 })
 
 export const fillAddressPool: typeof real.fillAddressPool = async () => 0
+
+/** No story restores a database. */
+export const withholdPaid: typeof real.withholdPaid = async () => {}
