@@ -168,20 +168,6 @@ export async function advanceTip(
   ])
 }
 
-/** Forgets the blocks above a fork. @returns How many. */
-export async function dropBlocksAbove(tx: Tx, chain: ChainName, forkHeight: number): Promise<number> {
-  const { rowCount } = await tx.query('delete from chain_blocks where chain = $1 and height > $2', [
-    chain,
-    forkHeight,
-  ])
-  await tx.query(
-    `update chains c set tip_height = b.height, tip_hash = b.hash, tip_time = b.block_time
-     from chain_blocks b where c.chain = $1 and b.chain = $1 and b.height = $2`,
-    [chain, forkHeight],
-  )
-  return rowCount
-}
-
 /** Our hash of a block, null when it is older than what is kept. */
 export async function findBlockHash(db: Queryable, chain: ChainName, height: number): Promise<string | null> {
   const { rows } = await db.query<{ hash: string }>(

@@ -232,21 +232,6 @@ export async function markReplaced(
   return rows
 }
 
-/** A reorganisation took the blocks above the fork: their deposits are in no block now. */
-export async function markReorganised(tx: Tx, chain: ChainName, forkHeight: number): Promise<PaymentKey[]> {
-  await tx.query('update deposits set replaced_height = null where chain = $1 and replaced_height > $2', [
-    chain,
-    forkHeight,
-  ])
-  const { rows } = await tx.query<PaymentKey>(
-    `update deposits set status = 'reorganised', block_height = null, block_hash = null, missing_since = null
-     where chain = $1 and block_height > $2
-     returning account_id as "accountId", payment_id as "paymentId"`,
-    [chain, forkHeight],
-  )
-  return rows
-}
-
 /**
  * Gas that a transaction of our own brought to deposit addresses, and that was taken for deposits: they are replaced by
  * what they are.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import type { Database } from '../db/database.ts'
-import { type CoinBlock, forgetCoins, markCoinsSpent, recordCoins } from './coins.sql.ts'
+import { type CoinBlock, markCoinsSpent, recordCoins } from './coins.sql.ts'
 
 const OURS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(1))
 const THEIRS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(2))
@@ -55,21 +55,6 @@ test('a block gives coins and spends them; reading it again changes nothing', as
   }
   assert.deepEqual(await coins(db), [
     { txid: 'a', output_index: 1, atoms: 5n, block_height: 10n, spent_by: 'b', spent_height: 11n },
-  ])
-})
-
-test('a reorganisation takes back what its blocks gave and spent, no more', async () => {
-  const db = await testDatabase()
-  await record(db, paying)
-  await record(db, spending)
-  await db.transaction((tx) => forgetCoins(tx, 'bitcoin', 10))
-  assert.deepEqual(await coins(db), [
-    { txid: 'a', output_index: 1, atoms: 5n, block_height: 10n, spent_by: null, spent_height: null },
-  ])
-  await db.transaction((tx) => forgetCoins(tx, 'bitcoin', 9))
-  await record(db, { ...paying, height: 12 })
-  assert.deepEqual(await coins(db), [
-    { txid: 'a', output_index: 1, atoms: 5n, block_height: 12n, spent_by: null, spent_height: null },
   ])
 })
 

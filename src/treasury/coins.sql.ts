@@ -86,21 +86,6 @@ export async function markCoinsSpent(
 }
 
 /**
- * Takes back what blocks above a height showed, when a reorganisation took them. Coins stay known: their transactions
- * usually wait again. To be called in the transaction that moves the cursor back.
- */
-export async function forgetCoins(tx: Tx, chain: ChainName, aboveHeight: number): Promise<void> {
-  await tx.query('update coins set block_height = null where chain = $1 and block_height > $2', [
-    chain,
-    aboveHeight,
-  ])
-  await tx.query(
-    'update coins set spent_by = null, spent_height = null where chain = $1 and spent_height > $2',
-    [chain, aboveHeight],
-  )
-}
-
-/**
  * In which blocks the watcher saw transactions of ours, by their ids: what the gateway signs on a chain with outputs spends
  * coins of its own, and most of it pays change.
  */

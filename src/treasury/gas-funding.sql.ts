@@ -18,8 +18,3 @@ export async function recordGasFunding(tx: Tx, funding: GasFunding): Promise<voi
     [funding.chain, funding.txid, funding.address, funding.atoms, funding.blockHeight],
   )
 }
-
-/** A reorganisation took the blocks above the fork. */
-export async function forgetGasFunding(tx: Tx, chain: ChainName, forkHeight: number): Promise<void> {
-  await tx.query('delete from gas_funding where chain = $1 and block_height > $2', [chain, forkHeight])
-}

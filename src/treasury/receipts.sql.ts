@@ -29,14 +29,6 @@ export async function recordReceipts(
   }
 }
 
-/** Takes back what blocks above a height showed; it stays known, for its transactions usually come again. */
-export async function forgetReceipts(tx: Tx, chain: ChainName, aboveHeight: number): Promise<void> {
-  await tx.query('update receipts set block_height = null where chain = $1 and block_height > $2', [
-    chain,
-    aboveHeight,
-  ])
-}
-
 /** Takes back what a transaction brought that turned out to be our own. */
 export async function forgetReceiptsOf(tx: Tx, chain: ChainName, txKey: string): Promise<void> {
   await tx.query('update receipts set block_height = null where chain = $1 and tx_key = $2', [chain, txKey])

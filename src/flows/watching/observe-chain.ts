@@ -7,7 +7,6 @@ import { type Block, type BlockRef, type ChainPort, WrongChain } from '../../cha
 import {
   advanceTip,
   type ChainView,
-  dropBlocksAbove,
   fence,
   findBlockHash,
   findChainView,
@@ -25,20 +24,18 @@ import {
   listDepositsInNoBlock,
   listPaymentsReachingConfirmations,
   markMempoolPresence,
-  markReorganised,
   markReplaced,
 } from '../../deposits/deposits.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../../payments/payments.sql.ts'
-import { forgetCoins, markCoinsSpent } from '../../treasury/coins.sql.ts'
-import { forgetGasFunding } from '../../treasury/gas-funding.sql.ts'
-import { forgetReceipts, searchCapitalAgain } from '../../treasury/receipts.sql.ts'
+import { markCoinsSpent } from '../../treasury/coins.sql.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { askEtherCheck } from './check-ether.sql.ts'
 import { whileRenewing } from './keep-lease.ts'
 import { listWatchedEtherAddresses, matchOwnAddresses, matchOwnSpends } from './own-addresses.sql.ts'
 import { recordDeposits } from './record-deposits.ts'
+import { undoBlocksAbove } from './undo-blocks.sql.ts'
 
 /** A reorganisation deeper than this stops the watcher until the operator looks at it. */
 export const REORGANISATION_DEPTH_MAX = 100
@@ -231,15 +228,10 @@ async function findFork(
 function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<ChainView> {
   return gateway.db.transaction(async (tx) => {
     const before = await fence(tx, lease)
-    await markDecisionDue(tx, await markReorganised(tx, lease.chain, forkHeight))
-    await forgetCoins(tx, lease.chain, forkHeight)
-    await forgetReceipts(tx, lease.chain, forkHeight)
-    await forgetGasFunding(tx, lease.chain, forkHeight)
-    await searchCapitalAgain(tx, lease.chain, forkHeight)
-    await askEtherCheck(tx, lease.chain)
-    const dropped = await dropBlocksAbove(tx, lease.chain, forkHeight)
+    const { payments, blocks } = await undoBlocksAbove(tx, lease.chain, forkHeight)
+    await markDecisionDue(tx, payments)
     gateway.log.warn(
-      { chain: lease.chain, fork: forkHeight, blocks: dropped, from: before.tipHash },
+      { chain: lease.chain, fork: forkHeight, blocks, from: before.tipHash },
       'a reorganisation took blocks',
     )
     return fence(tx, lease)

@@ -78,15 +78,6 @@ export const advanceTip: typeof real.advanceTip = (tx, chain, block) =>
     patch(tables, chain, { tipHeight: block.height, tipHash: block.hash, tipTime: block.time })
   })
 
-export const dropBlocksAbove: typeof real.dropBlocksAbove = (tx, chain, forkHeight) =>
-  run(tx, (tables) => {
-    const gone = [...tables.blocks.keys()].filter((height) => Number(height) > forkHeight)
-    for (const height of gone) tables.blocks.delete(height)
-    const hash = existing(tables.blocks, String(forkHeight))
-    patch(tables, chain, { tipHeight: forkHeight, tipHash: hash, tipTime: tables.now() })
-    return gone.length
-  })
-
 export const findBlockHash: typeof real.findBlockHash = (db, _chain, height) =>
   run(db, (tables) => tables.blocks.get(String(height)) ?? null)
 

@@ -38,20 +38,6 @@ export const markCoinsSpent: typeof real.markCoinsSpent = (tx, _chain, blockHeig
     }
   })
 
-export const forgetCoins: typeof real.forgetCoins = (tx, _chain, aboveHeight) =>
-  run(tx, (tables) => {
-    for (const coin of [...tables.coins.values()]) {
-      const isGone = coin.blockHeight !== null && coin.blockHeight > aboveHeight
-      const isUnspent = coin.spentHeight !== null && coin.spentHeight > aboveHeight
-      if (!isGone && !isUnspent) continue
-      tables.coins.set(`${coin.txid}:${coin.index}`, {
-        ...coin,
-        ...(isGone ? { blockHeight: null } : {}),
-        ...(isUnspent ? { spentBy: null, spentHeight: null } : {}),
-      })
-    }
-  })
-
 export const listSpendHeights: typeof real.listSpendHeights = (db, _chain, txids) =>
   run(db, (tables) => {
     const heights = new Map<string, number>()

@@ -134,21 +134,6 @@ export const markReplaced: typeof real.markReplaced = (tx, _chain, spends, block
     return replaced
   })
 
-export const markReorganised: typeof real.markReorganised = (tx, _chain, forkHeight) =>
-  run(tx, (tables) => {
-    if (tables.mutation === 'reorganisation-ignored') return []
-    change(
-      tables,
-      (row) => row.replacedHeight !== null && row.replacedHeight > forkHeight,
-      () => ({ replacedHeight: null }),
-    )
-    return change(
-      tables,
-      (row) => row.blockHeight !== null && row.blockHeight > forkHeight,
-      () => ({ status: 'reorganised', blockHeight: null, blockHash: null, missingSince: null }),
-    )
-  })
-
 export const markRenamedByBlock: typeof real.markRenamedByBlock = (tx, _chain, address, txKey) =>
   run(tx, (tables) => {
     change(

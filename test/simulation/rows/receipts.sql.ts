@@ -8,13 +8,6 @@ export const recordReceipts: typeof real.recordReceipts = (tx, _chain, txKey, ou
       if (atoms > 0n) tables.receipts.set(`${txKey}:${index}`, { txKey, index, asset, atoms, blockHeight })
   })
 
-export const forgetReceipts: typeof real.forgetReceipts = (tx, _chain, aboveHeight) =>
-  run(tx, (tables) => {
-    for (const [key, row] of [...tables.receipts])
-      if (row.blockHeight !== null && row.blockHeight > aboveHeight)
-        tables.receipts.set(key, { ...row, blockHeight: null })
-  })
-
 export const forgetReceiptsOf: typeof real.forgetReceiptsOf = (tx, _chain, txKey) =>
   run(tx, (tables) => {
     for (const [key, row] of [...tables.receipts])

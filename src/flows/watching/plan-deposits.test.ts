@@ -1,0 +1,109 @@
+/** What a block means for us, as a table: who is paid by whom decides what is written, and nothing is asked. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ChainTransaction } from '../../chains/chain.ts'
+import type { Asset, ChainName } from '../../core/assets.ts'
+import { newId } from '../../core/ids.ts'
+import type { IssuedAddress } from './own-addresses.sql.ts'
+import { planDeposits } from './plan-deposits.ts'
+
+const ISSUED = Buffer.from('01', 'hex')
+const UNISSUED = Buffer.from('02', 'hex')
+const STRANGER = Buffer.from('03', 'hex')
+const END = new Date('2026-01-01T00:30:00Z')
+const address: IssuedAddress = {
+  address: 'issued',
+  accountId: newId('acct'),
+  paymentId: newId('pay'),
+  mode: 'live',
+  fiatCurrency: 'USD',
+  requiredConfirmations: 6,
+  windowEndsAt: END,
+  paymentIsOver: false,
+}
+const BLOCK = { height: 7, hash: 'block 7' }
+const spent = [{ txid: 'spent', index: 3 }]
+
+const planOf = (of: {
+  chain?: ChainName
+  to: Buffer
+  asset?: Asset
+  atoms?: bigint
+  ours?: boolean
+  mempool?: boolean
+  seenAt?: Date
+}) => {
+  const { chain = 'litecoin', to, asset = 'LTC', atoms = 1_000_000n } = of
+  const transactions: ChainTransaction[] = [
+    { key: 'tx', hash: 'tx', inputs: spent, outputs: [{ lookup: to, index: 0, asset, atoms }] },
+  ]
+  return planDeposits({
+    chain,
+    block: of.mempool ? null : BLOCK,
+    transactions,
+    own: {
+      find: (lookup) => (lookup === ISSUED ? address : lookup === UNISSUED ? null : undefined),
+    },
+    ours: new Set(of.ours ? ['tx'] : []),
+    seenAt: of.seenAt ?? new Date('2026-01-01T00:10:00Z'),
+    macOf: () => Buffer.alloc(32),
+    worthOf: () => 77n,
+  })
+}
+
+const STORIES = [
+  ['a buyer pays, in a block', { to: ISSUED }, 'coin spend sighting'],
+  ['a buyer pays, in the mempool', { to: ISSUED, mempool: true }, 'spend sighting'],
+  ['our own change comes back', { to: UNISSUED, ours: true }, 'coin unissued'],
+  ['the operator brings coins', { to: UNISSUED }, 'coin unissued'],
+  ['we pay an address of a payment ourselves', { to: ISSUED, ours: true }, 'coin'],
+  ['strangers pay each other', { to: STRANGER }, ''],
+  ['nothing is paid to a payment', { to: ISSUED, atoms: 0n }, 'coin spend'],
+  ['a buyer pays ether', { chain: 'ethereum', asset: 'ETH', to: ISSUED }, 'spend sighting'],
+  ['the operator brings ether', { chain: 'ethereum', asset: 'ETH', to: UNISSUED }, 'receipt unissued'],
+  [
+    'our gas reaches an address of a payment',
+    { chain: 'ethereum', asset: 'ETH', to: ISSUED, ours: true },
+    'gas',
+  ],
+  [
+    'our sweep reaches the hot wallet',
+    { chain: 'ethereum', asset: 'ETH', to: UNISSUED, ours: true },
+    'unissued',
+  ],
+  [
+    'our token reaches an address of a payment',
+    { chain: 'ethereum', asset: 'USDC', to: ISSUED, ours: true },
+    '',
+  ],
+] as const
+
+for (const [story, given, expected] of STORIES)
+  test(`${story}: ${expected || 'nothing'}`, () => {
+    const plan = planOf(given)
+    const written = Object.entries({
+      coin: plan.coins,
+      receipt: plan.receipts,
+      gas: plan.gas,
+      unissued: plan.unissued,
+      spend: plan.spends,
+      sighting: plan.sightings,
+    })
+    assert.equal(
+      written
+        .filter(([, rows]) => rows.length > 0)
+        .map(([name]) => name)
+        .join(' '),
+      expected,
+    )
+  })
+
+test('a deposit that is late is worth what it is worth now; one in time needs no rate; a small one is dust', () => {
+  const worth = (seenAt: Date, atoms?: bigint) => {
+    const [sighting] = planOf({ to: ISSUED, seenAt, ...(atoms === undefined ? {} : { atoms }) }).sightings
+    return [sighting?.sightedMinor, sighting?.dust]
+  }
+  assert.deepEqual(worth(END), [null, false])
+  assert.deepEqual(worth(new Date(END.getTime() + 1)), [77n, false])
+  assert.deepEqual(worth(END, 1n), [null, true])
+})

@@ -1,0 +1,123 @@
+/**
+ * What transactions mean for us, decided from what was read of them and of us: no question is asked here, and nothing is
+ * written. `record-deposits.ts` reads before and writes after.
+ */
+import type { BlockRef, ChainTransaction, Output } from '../../chains/chain.ts'
+import { ASSET_FACTS, type ChainName, hasAccounts } from '../../core/assets.ts'
+import { SENT_BY_CONTRACT } from '../../deposits/deposit.ts'
+import type { Sighting } from '../../deposits/deposits.sql.ts'
+import type { GasFunding } from '../../treasury/gas-funding.sql.ts'
+import { type IssuedAddress, type OwnAddresses, type Spend, spendsOf } from './own-addresses.sql.ts'
+
+/** One output at an address that was issued for a payment. */
+export interface SeenOutput extends IssuedAddress {
+  readonly chain: ChainName
+  readonly asset: Output['asset']
+  readonly txKey: string
+  readonly outputIndex: number
+  readonly amountAtoms: bigint
+}
+
+export interface Shown {
+  readonly chain: ChainName
+  /** Null in the mempool. */
+  readonly block: BlockRef | null
+  readonly transactions: readonly ChainTransaction[]
+  readonly own: OwnAddresses
+  /** Keys of those that the gateway signed itself. */
+  readonly ours: ReadonlySet<string>
+  /** When it was there at the latest. */
+  readonly seenAt: Date
+  /** Binds a deposit to what was seen. */
+  macOf(output: SeenOutput): Sighting['mac']
+  /** What a late deposit is worth now, in minor units; null without a rate. */
+  worthOf(output: SeenOutput): bigint | null
+}
+
+export interface Plan {
+  /** Outputs that may be spent, of chains with outputs: change and deposits alike. */
+  readonly coins: readonly ChainTransaction[]
+  /** What reached the gateway's own addresses on chains with accounts. */
+  readonly receipts: readonly ChainTransaction[]
+  /** Ether that our own transactions brought to addresses of payments. */
+  readonly gas: readonly GasFunding[]
+  /** Addresses of ours that no payment has: change, the hot wallet, and those of the pool. */
+  readonly unissued: readonly Uint8Array[]
+  /** What the transactions of deposits spend. */
+  readonly spends: readonly Spend[]
+  readonly sightings: readonly Sighting[]
+}
+
+export function planDeposits(shown: Shown): Plan {
+  const { chain, block, own, ours } = shown
+  const withOutputs = (isWanted: (output: Output) => boolean) => (of: readonly ChainTransaction[]) =>
+    of.flatMap((transaction) => {
+      const outputs = transaction.outputs.filter(isWanted)
+      return outputs.length > 0
+        ? [{ key: transaction.key, hash: transaction.hash, inputs: transaction.inputs, outputs }]
+        : []
+    })
+  const toUs = withOutputs(({ lookup }) => own.find(lookup) !== undefined)(shown.transactions)
+  const toOurselves = withOutputs(({ lookup }) => own.find(lookup) === null)
+  const ofOthers = toUs.filter(({ key }) => !ours.has(key))
+  const toPayments = withOutputs(({ lookup }) => Boolean(own.find(lookup)))(ofOthers)
+  const accounts = hasAccounts(chain)
+  return {
+    coins: block && !accounts ? toUs : [],
+    receipts: block && accounts ? toOurselves(ofOthers) : [],
+    gas:
+      block && accounts
+        ? gasOf(
+            shown,
+            block,
+            toUs.filter(({ key }) => ours.has(key)),
+          )
+        : [],
+    unissued: toOurselves(toUs).flatMap(({ outputs }) => outputs.map(({ lookup }) => lookup)),
+    spends: toPayments.flatMap(spendsOf),
+    sightings: toPayments.flatMap((transaction) => sightingsOf(shown, transaction)),
+  }
+}
+
+function sightingsOf(shown: Shown, transaction: ChainTransaction): Sighting[] {
+  return transaction.outputs.flatMap((output): Sighting[] => {
+    const address = shown.own.find(output.lookup)
+    if (!address || output.atoms === 0n) return []
+    const seen: SeenOutput = {
+      ...address,
+      chain: shown.chain,
+      asset: output.asset,
+      txKey: transaction.key,
+      outputIndex: output.index,
+      amountAtoms: output.atoms,
+    }
+    return [
+      {
+        ...seen,
+        mac: shown.macOf(seen),
+        txHash: transaction.hash,
+        block: shown.block,
+        seenAt: shown.seenAt,
+        sightedMinor: shown.seenAt > address.windowEndsAt ? shown.worthOf(seen) : null,
+        dust: output.atoms < ASSET_FACTS[output.asset].dustAtoms,
+      },
+    ]
+  })
+}
+
+function gasOf(
+  { chain, own }: Shown,
+  block: BlockRef,
+  transactions: readonly ChainTransaction[],
+): GasFunding[] {
+  return transactions.flatMap(({ key, outputs }) =>
+    outputs.flatMap(({ lookup, asset, atoms }): GasFunding[] => {
+      const address = own.find(lookup)?.address
+      if (!address || asset !== 'ETH' || atoms === 0n) return []
+      return [{ chain, txid: key, address, atoms, blockHeight: block.height }]
+    }),
+  )
+}
+
+/** Ether of contracts is named by its block: a sighting of it stands in for what a lost block showed at the address. */
+export const isNamedByBlock = (sighting: Sighting): boolean => sighting.outputIndex === SENT_BY_CONTRACT

@@ -1,0 +1,56 @@
+import type * as real from '../../../src/flows/watching/undo-blocks.sql.ts'
+import { existing, run, type Table } from './tables.ts'
+
+/** Changes every row that lost its block. @returns Those that did. */
+function changeAll<Row>(table: Table<Row>, isGone: (row: Row) => boolean, to: (row: Row) => Row): Row[] {
+  const gone = [...table].filter(([, row]) => isGone(row))
+  for (const [key, row] of gone) table.set(key, to(row))
+  return gone.map(([, row]) => row)
+}
+
+export const undoBlocksAbove: typeof real.undoBlocksAbove = (tx, chain, forkHeight) =>
+  run(tx, (tables) => {
+    const isGone = (height: number | null) => height !== null && height > forkHeight
+    const blocks = [...tables.blocks.keys()].filter((height) => isGone(Number(height)))
+    for (const height of blocks) tables.blocks.delete(height)
+    const row = existing(tables.chains, chain)
+    tables.chains.set(chain, {
+      ...row,
+      tipHeight: forkHeight,
+      tipHash: existing(tables.blocks, String(forkHeight)),
+      tipTime: tables.now(),
+      capitalHeight: Math.min(row.capitalHeight, forkHeight),
+    })
+    changeAll(
+      tables.coins,
+      (coin) => isGone(coin.blockHeight) || isGone(coin.spentHeight),
+      (coin) => ({
+        ...coin,
+        ...(isGone(coin.blockHeight) ? { blockHeight: null } : {}),
+        ...(isGone(coin.spentHeight) ? { spentBy: null, spentHeight: null } : {}),
+      }),
+    )
+    changeAll(
+      tables.receipts,
+      (receipt) => isGone(receipt.blockHeight),
+      (receipt) => ({ ...receipt, blockHeight: null }),
+    )
+    if (tables.mutation === 'reorganisation-ignored') return { blocks: blocks.length, payments: [] }
+    changeAll(
+      tables.deposits,
+      (deposit) => isGone(deposit.replacedHeight),
+      (deposit) => ({ ...deposit, replacedHeight: null }),
+    )
+    const payments = changeAll(
+      tables.deposits,
+      (deposit) => isGone(deposit.blockHeight),
+      (deposit) => ({
+        ...deposit,
+        status: 'reorganised' as const,
+        blockHeight: null,
+        blockHash: null,
+        missingSince: null,
+      }),
+    )
+    return { blocks: blocks.length, payments }
+  })
