@@ -1,4 +1,5 @@
 /** Fresh deposit addresses, derived ahead of time so that no request does curve arithmetic. */
+import { setTimeout } from 'node:timers/promises'
 import { type ChainName, hasAccounts, networkOfChain } from '../core/assets.ts'
 import { InvariantBroken, Refusal } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
@@ -17,6 +18,10 @@ import { currentWallets, requireCurrent, type Wallet, type WalletRow } from './w
 
 /** A fresh address that this process may give to a payment. The statement that writes the payment issues it. */
 export type FreshAddress = ReservedAddress
+
+/** How long a payment waits for an address of a chain that had some, and how often it looks. */
+const DRY_MS_MAX = 3_000
+const DRY_LOOK_MS = 50
 
 export interface AddressPool {
   /**
@@ -40,9 +45,21 @@ export function openAddressPool(secrets: Secrets): AddressPool {
   const reserves = openAddressReserves()
   // Set aside together, addresses share their wallet: it is checked once.
   const current = new WeakSet<WalletRow>()
+  const known = new Set<ChainName>()
+  /** A pool that ran dry is being filled: better that a payment waits than that it is refused. */
+  const patiently = async (db: Queryable, chain: ChainName): Promise<FreshAddress | null> => {
+    const deadlineMs = performance.now() + DRY_MS_MAX
+    for (;;) {
+      const row = await reserves.take(db, chain)
+      if (row) known.add(chain)
+      const waits = !('inTransaction' in db) && known.has(chain) && performance.now() < deadlineMs
+      if (row || !waits) return row
+      await setTimeout(DRY_LOOK_MS)
+    }
+  }
   return {
     async take(db, chain) {
-      const row = await reserves.take(db, chain)
+      const row = await patiently(db, chain)
       if (!row)
         throw new Refusal(
           'unavailable',

@@ -13,6 +13,8 @@ import { type Loop, startLoop } from './loop.ts'
 export type SetAside = Map<PaymentId, number>
 
 const ASIDE_MS = MINUTE_MS
+/** More wait for the same balances, and leave no connection to requests. */
+const AT_ONCE = 4
 
 export function startSettler(gateway: Gateway, options: { idleMs?: number } = {}): Loop {
   const aside: SetAside = new Map()
@@ -20,8 +22,24 @@ export function startSettler(gateway: Gateway, options: { idleMs?: number } = {}
     name: 'settle',
     idleMs: options.idleMs ?? 500,
     log: gateway.log,
-    turn: () => settleNext(gateway, aside),
+    turn: (signal) => settleAll(gateway, aside, signal),
   })
+}
+
+/**
+ * Settles what is due, some at once: while one waits for PostgreSQL another is decided about.
+ *
+ * @returns False: nothing is left, or the worker is to stop.
+ */
+export async function settleAll(gateway: Gateway, aside: SetAside, signal: AbortSignal): Promise<boolean> {
+  if (!(await settleNext(gateway, aside))) return false
+  const settle = async () => {
+    while (!signal.aborted && (await settleNext(gateway, aside)));
+  }
+  const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, settle))
+  const failed = ended.find((each) => each.status === 'rejected')
+  if (failed) throw failed.reason
+  return false
 }
 
 /**

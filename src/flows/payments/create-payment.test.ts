@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { call, testApp, testMerchant } from '../../../test/api.ts'
 import { testAccount, testGateway } from '../../../test/gateway.ts'
 import { Refusal } from '../../core/errors.ts'
+import { fillAddressPool } from '../../wallets/address-pool.sql.ts'
 import { openDatabaseClock } from '../database-clock.ts'
 import { draftPayment, recordPayment } from './create-payment.ts'
 
@@ -103,4 +104,17 @@ test('a request whose key is taken writes nothing, and is answered though no rat
     [await count('payments'), await count('customers'), await count('addresses where issued_at is not null')],
     before,
   )
+})
+
+test('a payment that meets an empty pool waits for the addresses that are being derived', async () => {
+  const scarce = await testGateway({ freshPerChain: 1, chains: ['sim-litecoin'] })
+  const { key } = await testMerchant(scarce.db)
+  const app = await testApp(scarce)
+  const ask = () => call(app, key, 'POST', '/payments', { body: { asset: 'LTC', fiat_amount: 20 } })
+  assert.equal((await ask()).status, 201)
+  const waiting = ask()
+  await fillAddressPool(scarce.db, scarce.secrets, { fresh: 1, change: 4 })
+  assert.equal((await waiting).status, 201)
+  const refused = await ask()
+  assert.deepEqual([refused.status, refused.error.reason], [503, 'no_address'])
 })

@@ -1,0 +1,30 @@
+/** Load in a process of its own: `node load.ts URL KEY BODY CONNECTIONS SECONDS [keyed]`, the result as JSON. */
+import { randomUUID } from 'node:crypto'
+import { createRequire } from 'node:module'
+
+interface Request {
+  headers: Record<string, string>
+}
+type Autocannon = (options: object) => Promise<object>
+
+const autocannon: Autocannon = createRequire(import.meta.url)('autocannon')
+const [url = '', key = '', body = '', connections = '', seconds = '', keyed] = process.argv.slice(2)
+const result = await autocannon({
+  url,
+  connections: Number(connections),
+  duration: Number(seconds),
+  method: 'POST',
+  headers: { 'x-api-key': key, 'content-type': 'application/json' },
+  body,
+  requests: [
+    keyed
+      ? {
+          setupRequest: (request: Request) => ({
+            ...request,
+            headers: { ...request.headers, 'idempotency-key': randomUUID() },
+          }),
+        }
+      : {},
+  ],
+})
+process.stdout.write(JSON.stringify(result))
