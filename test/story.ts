@@ -33,6 +33,8 @@ export interface Story {
   replace(txid: string): Promise<boolean>
   /** The watcher looks until it has seen everything, and every decision that is due falls. */
   look(): Promise<void>
+  /** Sees the chain without deciding about anything. */
+  watch(): Promise<void>
   /** Ends the payment's window, as the database's clock would. */
   endWindow(payment: Payment): Promise<void>
   read(payment: Payment): Promise<PaymentView>
@@ -79,6 +81,9 @@ export async function tellStory(
     },
     replace: (txid) => storage.change(async (store) => (await replace(store, txid)) !== null),
     look: () => lookAndDecide(gateway, port, lease),
+    watch: async () => {
+      while ((await observeChain(gateway, port, lease)).behind);
+    },
     endWindow: async (payment) => {
       await gateway.db.query(
         // Looks are dated in milliseconds: one that begins in the same millisecond would not be past the end.

@@ -4,7 +4,7 @@ import { testPayment } from '../../test/gateway.ts'
 import { tellStory } from '../../test/story.ts'
 import { refundPayment } from '../flows/withdrawals/request-withdrawal.ts'
 import { storeFeeRates } from '../treasury/fee-rates.sql.ts'
-import { type SetAside, settleNext } from './settle.ts'
+import { type SetAside, settleAll, settleNext } from './settle.ts'
 
 const COIN = 100_000_000n
 
@@ -52,5 +52,20 @@ test('a refunded part pays for nothing any more: a top-up after it is held for s
   assert.equal(await story.balance('unresolved'), COIN / 2n)
   await story.payAndConfirm(payment, COIN / 2n)
   assert.equal((await story.read(payment)).status, 'completed')
+  await story.proveBooks()
+})
+
+test('payments of one block that settle side by side are each credited once, by one worker or by two', async () => {
+  const story = await tellStory({ freshPerChain: 16 })
+  const { gateway, account } = story
+  const payments = await Promise.all(Array.from({ length: 12 }, () => testPayment(gateway, account)))
+  for (const payment of payments) await story.pay(payment, COIN)
+  await story.mine(6)
+  await story.watch()
+  const never = new AbortController().signal
+  await Promise.all([settleAll(gateway, new Map(), never), settleAll(gateway, new Map(), never)])
+  for (const payment of payments) assert.equal((await story.read(payment)).status, 'completed')
+  assert.equal(await story.balance('available'), (12n * COIN * 99n) / 100n)
+  assert.equal((await story.events()).filter((type) => type === 'payment.completed').length, 12)
   await story.proveBooks()
 })
