@@ -132,7 +132,7 @@ interface EventOf<Type extends string, Data> {
 
 export type WebhookEvent =
   | EventOf<PaymentEventType, RetrievePaymentData>
-  | EventOf<'payout.completed', CreateWithdrawalData & { completed_at: string | null }>
+  | EventOf<'payout.completed' | 'payout.failed', RetrieveWithdrawalData>
 `
 }
 

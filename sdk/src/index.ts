@@ -82,6 +82,11 @@ export class Beck {
       this.#post<api.QuoteWithdrawalData>('/withdrawals/quote', body, options),
     /** The 100 newest. */
     list: (options?: CallOptions) => this.#get<api.ListWithdrawalsData>('/withdrawals', options),
+    retrieve: (id: string, options?: CallOptions) =>
+      this.#get<api.RetrieveWithdrawalData>(`/withdrawals/${segment(id)}`, options),
+    /** Until it is signed. */
+    cancel: (id: string, options?: CallOptions) =>
+      this.#post<api.CancelWithdrawalData>(`/withdrawals/${segment(id)}/cancel`, undefined, options),
   }
 
   readonly webhooks = {

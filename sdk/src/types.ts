@@ -420,14 +420,14 @@ export interface CreateWebhookBody {
   /** an https URL on the public internet */
   url: string
   /** one or more event types */
-  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
 }
 
 export interface CreateWebhookData {
   /** `whk_` and 26 characters */
   id: string
   url: string
-  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
   /** whether it receives events */
   is_active: boolean
   created_at: string
@@ -461,7 +461,7 @@ export interface ListWebhooksData {
     /** `whk_` and 26 characters */
     id: string
     url: string
-    events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
+    events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
     /** whether it receives events */
     is_active: boolean
     created_at: string
@@ -483,7 +483,7 @@ export interface RetrieveWebhookData {
   /** `whk_` and 26 characters */
   id: string
   url: string
-  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
   /** whether it receives events */
   is_active: boolean
   created_at: string
@@ -497,7 +497,7 @@ export interface EnableWebhookData {
   /** `whk_` and 26 characters */
   id: string
   url: string
-  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
   /** whether it receives events */
   is_active: boolean
   created_at: string
@@ -511,7 +511,7 @@ export interface RotateWebhookData {
   /** `whk_` and 26 characters */
   id: string
   url: string
-  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed')[]
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
   /** whether it receives events */
   is_active: boolean
   created_at: string
@@ -544,7 +544,7 @@ export interface ListWebhookDeliveriesData {
     id: string
     /** `evt_` and 26 characters */
     event_id: string
-    event_type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed'
+    event_type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed'
     status: 'pending' | 'delivered' | 'failed' | 'cancelled'
     attempts: {
       number: number
@@ -572,7 +572,7 @@ export interface RedeliverWebhookDeliveryData {
   id: string
   /** `evt_` and 26 characters */
   event_id: string
-  event_type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed'
+  event_type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed'
   status: 'pending' | 'delivered' | 'failed' | 'cancelled'
   attempts: {
     number: number
@@ -600,7 +600,7 @@ export interface ListEventsData {
   items: {
     /** `evt_` and 26 characters */
     id: string
-    type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed'
+    type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed'
     created: string
     /** the whole payment or withdrawal as it was then */
     data: Record<string, unknown>
@@ -792,8 +792,10 @@ export type ListWithdrawalsData = {
   kind: 'payout' | 'refund'
   /** ours: the payment that a refund belongs to */
   payment_id: string | null
-  /** ours: why a failed one could not be paid */
+  /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
   failure_reason: string | null
+  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
+  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'cancellation' | 'block' | null
 }[]
 
 export interface QuoteWithdrawalBody {
@@ -809,6 +811,64 @@ export interface QuoteWithdrawalData {
   payout_fee: string
   network_fee: string
   net: string
+}
+
+export interface RetrieveWithdrawalData {
+  /** `wd_` and 26 characters */
+  id: string
+  status: 'requested' | 'broadcast' | 'completed' | 'failed'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount debited, in the smallest unit */
+  amount_atoms: string
+  /** service payout fee, in the smallest unit */
+  fee_atoms: string
+  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
+  net_atoms: string
+  destination_address: string
+  /** once broadcast; a fee bump changes it */
+  tx_hash: string | null
+  /** request time */
+  created_at: string
+  /** on-chain confirmation time */
+  completed_at: string | null
+  /** ours: a refund returns held funds of a payment */
+  kind: 'payout' | 'refund'
+  /** ours: the payment that a refund belongs to */
+  payment_id: string | null
+  /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
+  failure_reason: string | null
+  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
+  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'cancellation' | 'block' | null
+}
+
+export interface CancelWithdrawalData {
+  /** `wd_` and 26 characters */
+  id: string
+  status: 'requested' | 'broadcast' | 'completed' | 'failed'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount debited, in the smallest unit */
+  amount_atoms: string
+  /** service payout fee, in the smallest unit */
+  fee_atoms: string
+  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
+  net_atoms: string
+  destination_address: string
+  /** once broadcast; a fee bump changes it */
+  tx_hash: string | null
+  /** request time */
+  created_at: string
+  /** on-chain confirmation time */
+  completed_at: string | null
+  /** ours: a refund returns held funds of a payment */
+  kind: 'payout' | 'refund'
+  /** ours: the payment that a refund belongs to */
+  payment_id: string | null
+  /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
+  failure_reason: string | null
+  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
+  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'cancellation' | 'block' | null
 }
 
 export interface RefundPaymentBody {
@@ -1083,4 +1143,4 @@ interface EventOf<Type extends string, Data> {
 
 export type WebhookEvent =
   | EventOf<PaymentEventType, RetrievePaymentData>
-  | EventOf<'payout.completed', CreateWithdrawalData & { completed_at: string | null }>
+  | EventOf<'payout.completed' | 'payout.failed', RetrieveWithdrawalData>

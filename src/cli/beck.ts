@@ -86,8 +86,16 @@ wallet
   .command('init')
   .description('create the encrypted keystore and show its 24 words, this once')
   .option('--restore', 'from 24 words on standard input instead')
-  .action((options: { restore?: true }) =>
-    runWallet(terminal, options.restore ? ['init', '--restore'] : ['init']),
+  .option(
+    '--replace',
+    'although the database has a live wallet of other words, whose coins stay with those words',
+  )
+  .action((options: { restore?: true; replace?: true }) =>
+    runWallet(terminal, [
+      'init',
+      ...(options.restore ? ['--restore'] : []),
+      ...(options.replace ? ['--replace'] : []),
+    ]),
   )
 wallet
   .command('show')

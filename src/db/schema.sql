@@ -417,7 +417,7 @@ create table events (
   cause text not null,
   body text not null,
   created_at timestamp with time zone not null default clock_timestamp(),
-  constraint events_type_check CHECK ((type = ANY (ARRAY['payment.created'::text, 'payment.confirming'::text, 'payment.completed'::text, 'payment.expired'::text, 'payment.refunded'::text, 'payout.completed'::text]))),
+  constraint events_type_check CHECK ((type = ANY (ARRAY['payment.created'::text, 'payment.confirming'::text, 'payment.completed'::text, 'payment.expired'::text, 'payment.refunded'::text, 'payout.completed'::text, 'payout.failed'::text]))),
   constraint events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint events_pkey PRIMARY KEY (account_id, id),
   constraint events_account_id_cause_key UNIQUE (account_id, cause)
@@ -1079,6 +1079,8 @@ create table withdrawals (
   completed_at timestamp with time zone,
   failed_at timestamp with time zone,
   refused_reason text,
+  waiting_for text,
+  cancel_wanted boolean not null default false,
   constraint withdrawals_amount_atoms_check CHECK ((amount_atoms > (0)::numeric)),
   constraint withdrawals_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint withdrawals_check CHECK ((amount_atoms = ((fee_atoms + network_fee_atoms) + net_atoms))),
@@ -1092,6 +1094,7 @@ create table withdrawals (
   constraint withdrawals_net_atoms_check CHECK ((net_atoms > (0)::numeric)),
   constraint withdrawals_network_fee_atoms_check CHECK ((network_fee_atoms >= (0)::numeric)),
   constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['requested'::text, 'broadcast'::text, 'completed'::text, 'failed'::text]))),
+  constraint withdrawals_waiting_for_check CHECK ((waiting_for = ANY (ARRAY['coins'::text, 'confirmations'::text, 'network_fee'::text, 'limit'::text, 'allowlist'::text, 'frozen'::text]))),
   constraint withdrawals_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint withdrawals_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
   constraint withdrawals_pkey PRIMARY KEY (account_id, id)

@@ -1,4 +1,4 @@
-/** The events a merchant can subscribe to (contract, Events), and how a flow announces one. */
+/** The events a merchant can subscribe to (contract, Events; `payout.failed` is ours), and how a flow announces one. */
 import type { AccountId } from '../core/ids.ts'
 
 export const EVENT_TYPES = [
@@ -8,6 +8,7 @@ export const EVENT_TYPES = [
   'payment.expired',
   'payment.refunded',
   'payout.completed',
+  'payout.failed',
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 

@@ -1,13 +1,15 @@
 /** What each kind of signing works with. */
 import type { ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
+import { showId, type WithdrawalId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
 import { listUnreleased, release } from '../treasury/place-signed.sql.ts'
 import { paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
-import { markRefused } from '../withdrawals/withdrawals.sql.ts'
+import { CANCELLED, type WaitingFor, type Withdrawal } from '../withdrawals/withdrawal.ts'
+import { listCancelWanted, markRefused, noteWaiting } from '../withdrawals/withdrawals.sql.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
 import { forgetWaiting, logWaiting } from './log-waiting.ts'
@@ -30,8 +32,11 @@ export interface Signer {
 }
 
 /** How the journal names a withdrawal. */
-export const nameOf = (request: Pick<Requested, 'accountId' | 'id'>): string =>
+export const nameOf = (request: Pick<Withdrawal, 'accountId' | 'id'>): string =>
   `${request.accountId}/${request.id}`
+
+/** A withdrawal of the journal as merchants know it. */
+const publicId = (name: string): string => showId('wd', name.slice(name.indexOf('/') + 1) as WithdrawalId)
 
 /** Journals a signed transaction, places it and releases it: after this the worker may send it, or it is void. */
 export async function commit(signer: Signer, entry: SignedEntry): Promise<Placing> {
@@ -51,13 +56,13 @@ export async function commit(signer: Signer, entry: SignedEntry): Promise<Placin
 export async function settle(signer: Signer, entry: SignedEntry): Promise<Placing> {
   const placing = await place(signer.db, entry, changePlace(signer, entry))
   crashPoint('signer:placed')
-  const fields = { chain: entry.chain, txid: entry.txid, kind: entry.kind, pays: paidBy(entry).length }
+  const fields = { chain: entry.chain, txid: entry.txid, kind: entry.kind, pays: paidBy(entry).map(publicId) }
   if (placing === 'placed') {
     await signer.journal.placed(entry)
     crashPoint('signer:placing-journaled')
     await release(signer.db, entry)
     crashPoint('signer:released')
-    for (const name of paidBy(entry)) forgetWaiting(entry.chain, name.slice(name.indexOf('/') + 1))
+    for (const name of paidBy(entry)) forgetWaiting(entry.chain, publicId(name))
     signer.log.info(fields, 'signed')
   } else {
     await signer.journal.void(entry)
@@ -88,11 +93,16 @@ function changePlace(signer: Signer, entry: SignedEntry): ChangePlace | null {
  */
 export async function restorePaid(
   signer: Signer,
-  request: Requested,
+  request: Pick<Withdrawal, 'chain' | 'id'>,
   set: readonly SignedEntry[],
 ): Promise<void> {
   if (await putBackSet(signer, set)) return
-  logWaiting(signer, request.chain, request.id, 'its signed transaction cannot be put back; look into it')
+  logWaiting(
+    signer,
+    request.chain,
+    showId('wd', request.id),
+    'its signed transaction cannot be put back; look into it',
+  )
 }
 
 /**
@@ -119,18 +129,43 @@ export async function putBackSet(signer: Signer, set: readonly SignedEntry[]): P
   for (const entry of set) await release(signer.db, entry)
   const [opening] = set
   signer.log.error(
-    { chain: opening?.chain, txid: opening?.txid, pays: opening && paidBy(opening) },
+    { chain: opening?.chain, txid: opening?.txid, pays: opening && paidBy(opening).map(publicId) },
     'the database had lost a signed transaction; the journal gave it back',
   )
   return true
 }
 
+/** Says in the log and to the merchant why a request waits. */
+export async function keepWaiting(
+  signer: Signer,
+  request: Requested,
+  waitingFor: WaitingFor,
+  reason: string,
+): Promise<void> {
+  logWaiting(signer, request.chain, showId('wd', request.id), reason)
+  if (request.waitingFor !== waitingFor) await noteWaiting(signer.db, request, waitingFor)
+}
+
+/** What is wanted no longer, and that the journal knows nothing of, is never signed: its hold is given back. */
+export async function cancelWanted(signer: Signer, chain: ChainName): Promise<void> {
+  for (const request of await listCancelWanted(signer.db, chain)) {
+    const before = await signer.journal.payingFor(nameOf(request))
+    if (before.length > 0) await restorePaid(signer, request, before)
+    else await markRefused(signer.db, request, CANCELLED)
+  }
+}
+
 export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {
   await markRefused(signer.db, request, reason)
   crashPoint('signer:refused')
-  forgetWaiting(request.chain, request.id)
+  forgetWaiting(request.chain, showId('wd', request.id))
   signer.log.error(
-    { chain: request.chain, withdrawal: request.id, account: request.accountId, reason },
+    {
+      chain: request.chain,
+      withdrawal: showId('wd', request.id),
+      account: showId('acct', request.accountId),
+      reason,
+    },
     'a withdrawal is refused; its hold is given back',
   )
 }

@@ -16,10 +16,9 @@ import {
 } from '../treasury/payout-cost.ts'
 import { balance, INPUTS_MAX, type Selection, worthSpending } from '../treasury/select-utxos.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
-import { commit, type Signer } from './context.ts'
+import { commit, keepWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
-import { logWaiting } from './log-waiting.ts'
 import {
   isIdle,
   listSpendable,
@@ -63,7 +62,12 @@ export async function gatherFor(
     return false
   const fees = feeAt(rate, payoutVbytes(utxosToPay(atoms, need) ?? atoms.length, script.length))
   if (fees > feeMost(request.networkFeeAtoms, request.netAtoms)) {
-    logWaiting(signer, chain, request.id, 'the coins that could pay it are too small for the fees now')
+    await keepWaiting(
+      signer,
+      request,
+      'network_fee',
+      'the UTXOs that could pay it are too small for the fees now',
+    )
     return false
   }
   return consolidate(signer, keys, atOnce, rate, position)

@@ -50,7 +50,8 @@ export async function judgeRequest(
   left: LeftRows,
 ): Promise<Judgement> {
   const { asset, chain, netAtoms } = request
-  if (request.isFrozen) return { kind: 'wait', reason: 'its coin is frozen: books and chain disagree' }
+  if (request.isFrozen)
+    return { kind: 'wait', for: 'frozen', reason: 'its coin is frozen: books and chain disagree' }
   if (!judge.secrets.isMac(request.mac, 'withdrawal', requestMacParts(request)))
     return { kind: 'refuse', reason: 'not_authentic' }
   if (

@@ -25,12 +25,17 @@ import { type ChainKeys, chainKeys } from './vault.ts'
 interface Options {
   readonly json: boolean
   readonly restore: boolean
+  readonly replace: boolean
 }
 
 async function main(): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: 'boolean', default: false }, restore: { type: 'boolean', default: false } },
+    options: {
+      json: { type: 'boolean', default: false },
+      restore: { type: 'boolean', default: false },
+      replace: { type: 'boolean', default: false },
+    },
   })
   const [command, ...rest] = positionals
   const config = await readSignerConfig(process.env)
@@ -53,7 +58,7 @@ async function main(): Promise<void> {
   }
 }
 
-async function init(config: SignerConfig, db: Database, { json, restore }: Options): Promise<void> {
+async function init(config: SignerConfig, db: Database, { json, restore, replace }: Options): Promise<void> {
   if (config.passphrase === null)
     throw new Refusal(
       'invalid',
@@ -61,12 +66,29 @@ async function init(config: SignerConfig, db: Database, { json, restore }: Optio
       'set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE: the keystore is encrypted with it',
     )
   const entropy = restore ? entropyOf(await readStandardInput()) : newEntropy()
-  await createKeystore(config.keystorePath, entropy, config.passphrase)
   const root = await rootOf(entropy)
   const live = NETWORKS.map((network) => chainKeys(root, network, config.modes[network]))
+  if (!replace) await requireNoOther(config, db, live)
+  await createKeystore(config.keystorePath, entropy, config.passphrase)
   // Shown before anything else can fail: they would not be shown again.
   showInit(restore ? null : wordsOf(entropy), live.map(shownWallet), json)
   await publishKeys(config, db, live)
+}
+
+/** A wallet of other words would retire the present one: its coins could not be paid out from here any more. */
+async function requireNoOther(config: SignerConfig, db: Database, live: readonly ChainKeys[]): Promise<void> {
+  const current = await currentWallets(db, openSecrets(config.secretKey))
+  const other = live.filter((keys) =>
+    current.some(
+      ({ chain, mode, series }) => chain === keys.chain && mode === keys.mode && series !== keys.series,
+    ),
+  )
+  if (other.length === 0) return
+  throw new Refusal(
+    'conflict',
+    'wallet_exists',
+    `this database has a live wallet of ${other.map(({ chain }) => chain).join(', ')} already, made from other words. Start the signer where its keystore.json is (BECK_DATA_DIR), or bring it here with its 24 words: npx beck wallet init --restore. Only to give it up, with its coins: npx beck wallet init --replace`,
+  )
 }
 
 function showInit(words: string | null, wallets: readonly ShownWallet[], json: boolean): void {

@@ -77,7 +77,8 @@ async function placeIn(tx: Tx, entry: SignedEntry, change: ChangePlace | null): 
   if (await isKnown(tx, entry.chain, entry.txid)) return 'placed'
   if (opensSet(entry)) {
     const payable = found.filter(
-      ({ status, refusedReason }) => status === 'requested' && refusedReason === null,
+      ({ status, refusedReason, cancelWanted }) =>
+        status === 'requested' && refusedReason === null && !cancelWanted,
     )
     if (payable.length !== paid.length) throw new Taken()
     if (entry.purpose !== 'outputs') await takeNonce(tx, entry)

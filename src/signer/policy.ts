@@ -8,12 +8,13 @@ import { ASSET_FACTS, type Asset, type Network, networkOf } from '../core/assets
 import { ifThere, syncPath } from '../core/files.ts'
 import { formatDecimal } from '../core/money.ts'
 import { LIMIT_SPANS, type Limits } from '../withdrawals/limits.ts'
+import type { WaitingFor } from '../withdrawals/withdrawal.ts'
 import { makeFolder } from './folder.ts'
 
 /** `wait`: not now, but perhaps later. `refuse`: never. */
 export type Verdict =
   | { readonly kind: 'allow' }
-  | { readonly kind: 'wait'; readonly reason: string }
+  | { readonly kind: 'wait'; readonly for: WaitingFor; readonly reason: string }
   | { readonly kind: 'refuse'; readonly reason: string }
 
 /**
@@ -37,6 +38,7 @@ export function judgeAmount(
     if (left + atoms > limit)
       return {
         kind: 'wait',
+        for: 'limit',
         reason: `${shown(left, asset)} left within the ${span}, and the limit is ${shown(limit, asset)}`,
       }
   }
@@ -103,6 +105,10 @@ export function judgeDestination(
   if (!entry) return { kind: 'refuse', reason: 'not_on_allowlist' }
   // A time that can not be read is no time that is over.
   if (!(Date.parse(entry.added_at) + waitMs <= now))
-    return { kind: 'wait', reason: 'its address is on the allowlist but its waiting time is not over' }
+    return {
+      kind: 'wait',
+      for: 'allowlist',
+      reason: 'its address is on the allowlist but its waiting time is not over',
+    }
   return { kind: 'allow' }
 }

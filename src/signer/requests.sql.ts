@@ -7,12 +7,14 @@ import type { Branch } from '../wallets/derivation.ts'
 import {
   holdCause,
   releaseCause,
+  type WaitingFor,
   type WithdrawalKind,
   type WithdrawalRequest,
 } from '../withdrawals/withdrawal.ts'
 
 export interface Requested extends WithdrawalRequest {
   readonly mac: Uint8Array
+  readonly waitingFor: WaitingFor | null
   /** Nothing new is signed for its coin. */
   readonly isFrozen: boolean
 }
@@ -45,11 +47,12 @@ interface RequestedRow {
   net_atoms: bigint
   destination: string
   mac: Buffer
+  waiting_for: WaitingFor | null
   is_frozen: boolean
 }
 
 const REQUEST_COLUMNS = `account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
-  net_atoms, destination, mac`
+  net_atoms, destination, mac, waiting_for`
 
 const requestedFromRow = (row: RequestedRow): Requested => ({
   accountId: row.account_id,
@@ -64,6 +67,7 @@ const requestedFromRow = (row: RequestedRow): Requested => ({
   netAtoms: row.net_atoms,
   destination: row.destination,
   mac: row.mac,
+  waitingFor: row.waiting_for,
   isFrozen: row.is_frozen,
 })
 
@@ -82,7 +86,7 @@ export async function listRequested(
     `select ${REQUEST_COLUMNS},
        exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen
      from withdrawals w
-     where chain = $1 and status = 'requested' and refused_reason is null
+     where chain = $1 and status = 'requested' and refused_reason is null and not cancel_wanted
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
        and ($3::uuid is null or (created_at, id) > (select l.created_at, l.id from withdrawals l
          where l.account_id = $3 and l.id = $4))

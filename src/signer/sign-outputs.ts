@@ -7,7 +7,7 @@ import { feeAt, feeMost } from '../treasury/payout-cost.ts'
 import { type Selection, selectUtxos } from '../treasury/select-utxos.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { OWN_BRANCH } from '../wallets/derivation.ts'
-import { commit, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
+import { commit, keepWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
 import { gatherFor } from './gather-utxos.ts'
 import { allowsFee, type Judgement, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
@@ -106,7 +106,7 @@ async function judgeWaiting(
   const judgement: Judgement = await judgeRequest(signer, request, keys.mode, planned, left)
   if (judgement.kind === 'allow') return { request, script: judgement.destination.lookup }
   if (judgement.kind === 'refuse') await refuse(signer, request, judgement.reason)
-  else logWaiting(signer, keys.chain, request.id, judgement.reason)
+  else await keepWaiting(signer, request, judgement.for, judgement.reason)
   return null
 }
 
@@ -131,7 +131,9 @@ async function signBatch(
     limit: COINS_READ,
   })
   const market = boundedRate(networkOfChain(chain), rates.rate)
-  const affordable = payables.filter(({ request }) => isInProportion(signer, request, market))
+  const affordable: Payable[] = []
+  for (const payable of payables)
+    if (await isInProportion(signer, payable.request, market)) affordable.push(payable)
   const rate = payoutRate(chain, market, affordable)
   const plan = await planWithin(signer, chain, affordable, (some) => planPayout(some, coins, rate, asset))
   const [first] = affordable
@@ -146,9 +148,9 @@ const sumNet = (payables: readonly Payable[]): bigint =>
   payables.reduce((sum, { request }) => sum + request.netAtoms, 0n)
 
 /** Whether its part of a transaction, at the network's rate now, is in proportion to what was charged for it or is paid. */
-function isInProportion(signer: Signer, request: Requested, rate: bigint): boolean {
+async function isInProportion(signer: Signer, request: Requested, rate: bigint): Promise<boolean> {
   if (feeAt(rate, QUOTED_VBYTES) <= feeMost(request.networkFeeAtoms, request.netAtoms)) return true
-  logWaiting(signer, request.chain, request.id, 'the network asks for far more than was charged for it')
+  await keepWaiting(signer, request, 'network_fee', 'the network asks for far more than was charged for it')
   return false
 }
 
@@ -164,6 +166,8 @@ function payoutRate(chain: ChainName, market: bigint, payables: readonly Payable
   const most = boundedRate(networkOfChain(chain), quoted * RATE_OVER_QUOTE_MAX)
   return market < most ? market : most
 }
+
+const TOO_SMALL = 'the UTXOs that could pay it are too small for the fees now'
 
 /** The most that a transaction may cost which pays these. */
 const mostFor = (paid: readonly Payable[]): bigint =>
@@ -211,7 +215,8 @@ async function planWithin(
 ): Promise<PayoutPlan | null> {
   const all = planFor(payables)
   if (!all) {
-    if (payables.length > 0) logWaiting(signer, chain, 'payouts', 'the confirmed coins do not suffice')
+    for (const { request } of payables)
+      await keepWaiting(signer, request, 'confirmations', 'the confirmed coins do not suffice')
     return null
   }
   let plan: PayoutPlan = all
@@ -223,13 +228,7 @@ async function planWithin(
     if (!fewer) {
       const [alone] = paid
       if (!alone) return null
-      if (!isInBounds)
-        logWaiting(
-          signer,
-          chain,
-          alone.request.id,
-          'the coins that could pay it are too small for the fees now',
-        )
+      if (!isInBounds) await keepWaiting(signer, alone.request, 'network_fee', TOO_SMALL)
       else await refuseIfTooLarge(signer, alone.request, selection.feeAtoms)
       const others = payables.filter((payable) => payable !== alone)
       return isInBounds || others.length === 0 ? null : planWithin(signer, chain, others, planFor)

@@ -6,7 +6,17 @@ import { crashPoint } from '../core/crash-point.ts'
 import { PAYOUT_GAS_MAX, RATE_BOUNDS } from '../treasury/fees.ts'
 import type { SignedEntry, SweepEntry, TransferEntry } from '../treasury/signed-entry.ts'
 import { type Branch, HOT_WALLET_POSITION, OWN_BRANCH } from '../wallets/derivation.ts'
-import { commit, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer, unusedNonce } from './context.ts'
+import type { WaitingFor } from '../withdrawals/withdrawal.ts'
+import {
+  commit,
+  keepWaiting,
+  nameOf,
+  refuse,
+  refuseIfTooLarge,
+  restorePaid,
+  type Signer,
+  unusedNonce,
+} from './context.ts'
 import { allowsFee, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { rememberLooks } from './look.ts'
@@ -94,11 +104,11 @@ async function signRequest(
     await refuse(signer, request, judgement.reason)
     return 'waits'
   }
-  const wait = (reason: string): 'waits' => {
-    logWaiting(signer, chain, request.id, reason)
+  const wait = async (waitingFor: WaitingFor, reason: string): Promise<'waits'> => {
+    await keepWaiting(signer, request, waitingFor, reason)
     return 'waits'
   }
-  if (judgement.kind === 'wait') return wait(judgement.reason)
+  if (judgement.kind === 'wait') return wait(judgement.for, judgement.reason)
 
   const gasLimit = asset === 'ETH' ? PAYOUT_GAS_MAX.ETH : PAYOUT_GAS_MAX.token
   const feeAtoms = gasLimit * price.maxFeeWei
@@ -106,15 +116,15 @@ async function signRequest(
   const holds = await spendableBalances(signer.db, chain, sender)
   const ether = holds.get('ETH') ?? 0n
   if (asset !== 'ETH' && (holds.get(asset) ?? 0n) < netAtoms)
-    return wait('the hot wallet holds too little of it')
+    return wait('coins', 'the hot wallet holds too little of it')
   if (ether < feeAtoms + (asset === 'ETH' ? netAtoms : 0n))
-    return wait('the hot wallet holds too little ether')
+    return wait('coins', 'the hot wallet holds too little ether')
   if (!(await allowsFee(signer, chain, feeAtoms, asset === 'ETH' ? netAtoms : 0n))) {
     if (asset === 'ETH') await refuseIfTooLarge(signer, request, feeAtoms)
     return 'waits'
   }
   const nonce = await unusedNonce(signer, chain, sender)
-  if (nonce === null) return wait('the nonce of the hot wallet is not known yet')
+  if (nonce === null) return wait('confirmations', 'the nonce of the hot wallet is not known yet')
   crashPoint('signer:planned')
   const entry = await transferEntry(keys, {
     kind: 'payout',

@@ -1,6 +1,6 @@
 /** One turn of the signer: first what it signed and never saw placed, then payouts, bumps and sweeps of each chain. */
 import { hasAccounts } from '../core/assets.ts'
-import { releasePlaced, type Signer, settle } from './context.ts'
+import { cancelWanted, releasePlaced, type Signer, settle } from './context.ts'
 import { consolidateIfCheap, isConsolidationDue } from './gather-utxos.ts'
 import { putBackLines } from './put-back.ts'
 import { listChainsWithWork } from './requests.sql.ts'
@@ -42,6 +42,7 @@ export async function signerTurn(signer: Signer): Promise<boolean> {
 const compared = new WeakMap<Signer['journal'], Signer['vault']>()
 
 async function signFor(signer: Signer, keys: ChainKeys): Promise<boolean> {
+  await cancelWanted(signer, keys.chain)
   await putBackLines(signer, keys.chain)
   await signBumps(signer, keys)
   if (!hasAccounts(keys.chain)) {

@@ -2,7 +2,11 @@
 import { type Asset, type Network, networkOf } from '../core/assets.ts'
 import { showId } from '../core/ids.ts'
 import { isoOrNull } from '../core/time.ts'
-import type { Withdrawal, WithdrawalKind, WithdrawalStatus } from './withdrawal.ts'
+import { WAITING_FOR, type Withdrawal, type WithdrawalKind, type WithdrawalStatus } from './withdrawal.ts'
+
+/** Beside the signer's own reasons: that it has not come to it, the end of a cancelled one, depth in the chain. */
+export const WAITING_VIEWS = ['signature', ...WAITING_FOR, 'cancellation', 'block'] as const
+export type WaitingView = (typeof WAITING_VIEWS)[number]
 
 export interface WithdrawalView {
   readonly id: string
@@ -18,6 +22,8 @@ export interface WithdrawalView {
   readonly destination_address: string
   readonly tx_hash: string | null
   readonly failure_reason: string | null
+  /** Ours: what stands between it and the next state; null at its end. */
+  readonly waiting_for: WaitingView | null
   readonly created_at: string
   readonly completed_at: string | null
 }
@@ -34,7 +40,14 @@ export const withdrawalView = (withdrawal: Withdrawal): WithdrawalView => ({
   net_atoms: String(withdrawal.netAtoms),
   destination_address: withdrawal.destination,
   tx_hash: withdrawal.txHash,
+  waiting_for: waitingFor(withdrawal),
   failure_reason: withdrawal.status === 'failed' ? (withdrawal.refusedReason ?? 'not_payable') : null,
   created_at: withdrawal.createdAt.toISOString(),
   completed_at: isoOrNull(withdrawal.completedAt),
 })
+
+function waitingFor({ status, cancelWanted, waitingFor: reason }: Withdrawal): WaitingView | null {
+  if (status === 'broadcast') return 'block'
+  if (status !== 'requested') return null
+  return cancelWanted ? 'cancellation' : (reason ?? 'signature')
+}

@@ -26,12 +26,33 @@ export interface WithdrawalRequest {
   readonly destination: string
 }
 
+/** Why one failed that was wanted no longer. */
+export const CANCELLED = 'cancelled'
+
+/** Why nothing was signed yet for what was requested. */
+export const WAITING_FOR = [
+  /** The wallet has too little of the coin, or too little ether for its gas, now. */
+  'coins',
+  /** What would pay it is not deep enough in the chain yet. */
+  'confirmations',
+  /** The network asks for far more than was charged. */
+  'network_fee',
+  /** The operator's limits, his allowlist's waiting time, a freeze. */
+  'limit',
+  'allowlist',
+  'frozen',
+] as const
+export type WaitingFor = (typeof WAITING_FOR)[number]
+
 export interface Withdrawal extends WithdrawalRequest {
   readonly status: WithdrawalStatus
   readonly txHash: string | null
   readonly createdAt: Date
   readonly completedAt: Date | null
   readonly refusedReason: string | null
+  readonly waitingFor: WaitingFor | null
+  /** Nothing is signed for it any more. */
+  readonly cancelWanted: boolean
 }
 
 export const WITHDRAWAL_TRIGGERS = [

@@ -12,6 +12,7 @@ import {
   readPage,
 } from '../db/list.ts'
 import {
+  type WaitingFor,
   WITHDRAWAL_KINDS,
   WITHDRAWAL_STATUSES,
   type Withdrawal,
@@ -37,10 +38,12 @@ interface WithdrawalRow {
   created_at: Date
   completed_at: Date | null
   refused_reason: string | null
+  waiting_for: WaitingFor | null
+  cancel_wanted: boolean
 }
 
 const COLUMNS = `account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
-  net_atoms, destination, tx_hash, created_at, completed_at, refused_reason`
+  net_atoms, destination, tx_hash, created_at, completed_at, refused_reason, waiting_for, cancel_wanted`
 
 const fromRow = (row: WithdrawalRow): Withdrawal => ({
   accountId: row.account_id,
@@ -59,6 +62,8 @@ const fromRow = (row: WithdrawalRow): Withdrawal => ({
   createdAt: row.created_at,
   completedAt: row.completed_at,
   refusedReason: row.refused_reason,
+  waitingFor: row.waiting_for,
+  cancelWanted: row.cancel_wanted,
 })
 
 export async function insertWithdrawal(
@@ -316,4 +321,41 @@ export async function* exportWithdrawals(
 ): AsyncGenerator<readonly Withdrawal[]> {
   for await (const rows of readBatches<WithdrawalRow>(db, WITHDRAWALS, accountId, query))
     yield rows.map(fromRow)
+}
+
+/** Nothing may be signed for a locked withdrawal from now on. */
+export async function wantCancelled(
+  tx: Tx,
+  { accountId, id }: Pick<Withdrawal, 'accountId' | 'id'>,
+): Promise<Withdrawal> {
+  const { rows } = await tx.query<WithdrawalRow>(
+    `update withdrawals set cancel_wanted = true where account_id = $1 and id = $2 returning ${COLUMNS}`,
+    [accountId, id],
+  )
+  const [row] = rows
+  if (!row) throw new Error(`withdrawal ${id} was locked and is gone`)
+  return fromRow(row)
+}
+
+/** Those that are wanted no longer and that the signer has not dealt with. */
+export async function listCancelWanted(db: Queryable, chain: ChainName): Promise<Withdrawal[]> {
+  const { rows } = await db.query<WithdrawalRow>(
+    `select ${COLUMNS} from withdrawals
+     where chain = $1 and status = 'requested' and refused_reason is null and cancel_wanted order by created_at limit 1000`,
+    [chain],
+  )
+  return rows.map(fromRow)
+}
+
+/** Changes nothing once it is signed, or fails. */
+export async function noteWaiting(
+  db: Queryable,
+  { accountId, id }: Pick<Withdrawal, 'accountId' | 'id'>,
+  waitingFor: WaitingFor,
+): Promise<void> {
+  await db.query(
+    `update withdrawals set waiting_for = $3
+     where account_id = $1 and id = $2 and status = 'requested' and waiting_for is distinct from $3`,
+    [accountId, id, waitingFor],
+  )
 }

@@ -59,3 +59,22 @@ test('limits that cannot be read are refused at the start', async () => {
   assert.equal(await start.ended, 1)
   await start.complains('BECK_SIGNER_LIMITS is "BTC=1", expected limits in whole coins')
 })
+
+test('a second wallet does not silently take the place of the live one: whose words differ is refused, with what to do', async () => {
+  const elsewhere = await mkdtemp(join(tmpdir(), 'beck-keystore-'))
+  after(() => rm(elsewhere, { recursive: true, force: true }))
+  const there = { ...settings, BITCOIN_NETWORK: 'regtest', BECK_DATA_DIR: elsewhere }
+  const db = openDatabase({ url, connectionsMax: 1 })
+  const wallets = async () =>
+    (await db.query('select chain, series, retired_at from wallets order by chain, series')).rows
+  const first = startBeckProcess(['start', '--role', 'signer'], { ...settings, BITCOIN_NETWORK: 'regtest' })
+  await first.complains('"keys are loaded"')
+  await first.stop()
+  const before = await wallets()
+  assert.ok(before.length > 0)
+  const second = startBeckProcess(['wallet', 'init'], there)
+  assert.equal(await second.ended, 1)
+  await second.complains('has a live wallet')
+  assert.deepEqual(await wallets(), before)
+  await db.close()
+})

@@ -4,7 +4,7 @@ create table events (
   account_id uuid not null references accounts (id),
   id uuid not null,
   type text not null check (type in ('payment.created', 'payment.confirming', 'payment.completed',
-    'payment.expired', 'payment.refunded', 'payout.completed')),
+    'payment.expired', 'payment.refunded', 'payout.completed', 'payout.failed')),
   -- `payment:<id>:created` and so on: one cause makes one event.
   cause text not null,
   -- The exact body that is signed and sent.

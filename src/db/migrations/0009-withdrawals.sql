@@ -24,6 +24,10 @@ create table withdrawals (
   failed_at timestamptz,
   -- Why the signer will never sign it, or why what it signed can never enter the chain.
   refused_reason text,
+  -- Why nothing was signed for it yet, as the signer said last.
+  waiting_for text check (waiting_for in ('coins', 'confirmations', 'network_fee', 'limit', 'allowlist', 'frozen')),
+  -- The merchant wants it no longer: from now on nothing is signed for it, and once the signer's journal knows of nothing it fails.
+  cancel_wanted boolean not null default false,
   primary key (account_id, id),
   foreign key (account_id, payment_id) references payments (account_id, id),
   check (amount_atoms = fee_atoms + network_fee_atoms + net_atoms),

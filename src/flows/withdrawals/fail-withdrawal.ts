@@ -7,8 +7,9 @@ import { findChainView } from '../../chains/chain-view.sql.ts'
 import { type ChainName, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
-import type { AccountId, WithdrawalId } from '../../core/ids.ts'
+import { type AccountId, showId, type WithdrawalId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
+import { announce } from '../../events/announce.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { isFrozen } from '../../ledger/freezes.sql.ts'
 import { listTransfers, post } from '../../ledger/post.sql.ts'
@@ -19,12 +20,14 @@ import { listImpossible, releaseCoins } from '../../treasury/impossible.sql.ts'
 import { isOpen } from '../../treasury/signed-transaction.ts'
 import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
 import {
+  CANCELLED,
   completionCause,
   holdCause,
   releaseCause,
   statusAfter,
   type Withdrawal,
 } from '../../withdrawals/withdrawal.ts'
+import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
 import {
   isSigned,
   listRefused,
@@ -50,7 +53,7 @@ export async function fail(
   invariant(status === 'failed', `withdrawal ${id} is ${withdrawal.status} and can not fail as ${reason}`)
   // Before any balance, as everywhere.
   const payment = paymentId && (await lockPayment(tx, accountId, paymentId))
-  await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
+  const failed = await updateWithdrawal(tx, withdrawal, { status, txHash: withdrawal.txHash, reason })
   // Only after a deep reorganisation, in which its call reverted.
   if (withdrawal.status === 'completed') await uncomplete(tx, withdrawal)
   const held = await listTransfers(tx, accountId, holdCause(id))
@@ -68,8 +71,14 @@ export async function fail(
   }
   // With what comes back the payment may be covered after all.
   if (paymentId) await markDecisionDue(tx, [{ accountId, paymentId }])
+  await announce(tx, {
+    accountId,
+    type: 'payout.failed',
+    cause: `withdrawal:${id}:failed`,
+    data: withdrawalView(failed),
+  })
   gateway.log.warn(
-    { chain, withdrawal: id, account: accountId, reason },
+    { chain, withdrawal: showId('wd', id), account: showId('acct', accountId), reason },
     'a withdrawal failed; its hold is given back',
   )
 }
@@ -104,6 +113,7 @@ async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: Withd
   if (await isSigned(tx, accountId, id)) return
   await fail(gateway, tx, withdrawal, 'refused', withdrawal.refusedReason)
   crashPoint('refuse:given-back')
+  if (withdrawal.refusedReason === CANCELLED) return
   await raiseAlert(tx, {
     kind: 'withdrawal_refused',
     accountId,

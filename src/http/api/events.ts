@@ -46,7 +46,7 @@ export const events: readonly Route[] = [
     description:
       'The events of the last 30 days, oldest first, as they were sent. Give `cursor` of one answer as `after` of the ' +
       'next: nothing is left out and nothing comes twice, whatever happens in between. Events hold whole payments, so ' +
-      '`payments:read` is needed too; `payout.completed` holds a withdrawal and comes to keys with `withdrawals:read`.',
+      '`payments:read` is needed too; `payout.completed` and `payout.failed` hold a withdrawal and come to keys with `withdrawals:read`.',
     query: Fields({
       after: Type.Optional(
         Type.String({
@@ -68,7 +68,7 @@ export const events: readonly Route[] = [
     example: { data: { items: [EXAMPLE], has_more: false, cursor: EXAMPLE.id } },
     async read({ db, account, scopes, query }) {
       const types = EVENT_TYPES.filter(
-        (type) => type !== 'payout.completed' || scopes.includes('withdrawals:read'),
+        (type) => !type.startsWith('payout.') || scopes.includes('withdrawals:read'),
       )
       const page = await replayEvents(db, account.id, {
         types,

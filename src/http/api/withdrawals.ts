@@ -2,18 +2,19 @@
 import { type Static, Type } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
-import { readId } from '../../core/ids.ts'
+import { readId, type WithdrawalId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { awaitBroadcast } from '../../flows/withdrawals/await-broadcast.ts'
+import { cancelWithdrawal, withdrawalNotFound } from '../../flows/withdrawals/cancel-withdrawal.ts'
 import {
   quoteWithdrawal,
   refundPayment,
   requestWithdrawal,
 } from '../../flows/withdrawals/request-withdrawal.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../withdrawals/withdrawal.ts'
-import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
-import { listRecentWithdrawals } from '../../withdrawals/withdrawals.sql.ts'
+import { WAITING_VIEWS, withdrawalView } from '../../withdrawals/withdrawal-view.ts'
+import { findWithdrawal, listRecentWithdrawals } from '../../withdrawals/withdrawals.sql.ts'
 import { type Route, read, write } from '../route.ts'
 import { AssetName, Fields, Id, NetworkName, Nullable, OneOf, PathId, Timestamp } from '../schemas.ts'
 import { paymentId } from './payments.ts'
@@ -42,7 +43,17 @@ const ListedWithdrawal = Fields({
   completed_at: Nullable(Type.String({ format: 'date-time', description: 'on-chain confirmation time' })),
   kind: OneOf(WITHDRAWAL_KINDS, { description: 'ours: a refund returns held funds of a payment' }),
   payment_id: Nullable(Type.String({ description: 'ours: the payment that a refund belongs to' })),
-  failure_reason: Nullable(Type.String({ description: 'ours: why a failed one could not be paid' })),
+  failure_reason: Nullable(
+    Type.String({
+      description: 'ours: why a failed one could not be paid; `cancelled` when you cancelled it',
+    }),
+  ),
+  waiting_for: Nullable(
+    OneOf(WAITING_VIEWS, {
+      description:
+        'ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end',
+    }),
+  ),
 })
 
 const Amount = Type.String({ description: 'decimal of the coin, such as `"0.015"`', maxLength: 80 })
@@ -83,11 +94,27 @@ const ORDER_REFUSALS = {
   503: ['no_wallet', 'no_fee_estimate', 'no_rate'],
 } as const
 
+const LISTED = {
+  ...CREATED,
+  completed_at: null,
+  kind: 'payout',
+  payment_id: null,
+  failure_reason: null,
+  waiting_for: 'signature',
+} as const
+
+function withdrawalId(text: string): WithdrawalId {
+  const id = readId('wd', text)
+  if (!id) throw withdrawalNotFound()
+  return id
+}
+
 function showCreated(withdrawal: Withdrawal) {
   const {
     kind: _kind,
     payment_id: _payment,
     failure_reason: _reason,
+    waiting_for: _waiting,
     completed_at: _at,
     ...shown
   } = withdrawalView(withdrawal)
@@ -182,10 +209,53 @@ export const withdrawals: readonly Route[] = [
     description: 'The 100 most recent, newest first, refunds included.',
     data: Type.Array(ListedWithdrawal, { maxItems: HISTORY }),
     example: {
-      data: [{ ...CREATED, completed_at: null, kind: 'payout', payment_id: null, failure_reason: null }],
+      data: [LISTED],
     },
     async read({ db, account }) {
       return (await listRecentWithdrawals(db, account.id, HISTORY)).map(withdrawalView)
+    },
+  }),
+  read({
+    method: 'GET',
+    path: '/withdrawals/:id',
+    scope: 'withdrawals:read',
+    summary: 'Retrieve a withdrawal',
+    description: 'One withdrawal or refund, however old, with what it waits for and why it failed.',
+    ours: true,
+    params: PathId('wd'),
+    data: ListedWithdrawal,
+    refusals: { 404: ['withdrawal_not_found'] },
+    example: { data: LISTED },
+    async read({ db, account, params }) {
+      const withdrawal = await findWithdrawal(db, account.id, withdrawalId(params.id))
+      if (!withdrawal) throw withdrawalNotFound()
+      return withdrawalView(withdrawal)
+    },
+  }),
+  write({
+    method: 'POST',
+    path: '/withdrawals/:id/cancel',
+    scope: 'withdrawals:write',
+    summary: 'Cancel a withdrawal',
+    description:
+      'Until it is signed: from then on nothing is signed for it, and its amount is available again once it is `failed`, within a second while the signer runs.',
+    ours: true,
+    params: PathId('wd'),
+    status: 200,
+    data: ListedWithdrawal,
+    refusals: { 404: ['withdrawal_not_found'], 409: ['already_signed', 'withdrawal_finished'] },
+    example: {
+      data: { ...LISTED, status: 'failed', failure_reason: 'cancelled', waiting_for: null },
+    },
+    async write({ tx, account, params, record }) {
+      const withdrawal = await cancelWithdrawal(tx, account, withdrawalId(params.id))
+      record({ action: 'withdrawal.cancel', subject: params.id })
+      return withdrawalView(withdrawal)
+    },
+    committed: ({ gateway }) => gateway.wake('pay-out'),
+    async settled({ gateway, account }, shown) {
+      const withdrawal = await awaitBroadcast(gateway, account.id, withdrawalId(shown.id))
+      return withdrawal ? withdrawalView(withdrawal) : shown
     },
   }),
   write({

@@ -16,6 +16,8 @@ export const insertWithdrawal: typeof real.insertWithdrawal = (tx, request, mac)
       createdAt: tables.now(),
       completedAt: null,
       refusedReason: null,
+      waitingFor: null,
+      cancelWanted: false,
     }
     tables.withdrawals.set(request.id, row)
     return row
@@ -103,3 +105,7 @@ export const sumUnsigned: typeof real.sumUnsigned = (db, _chain, asset) =>
       .filter((row) => row.asset === asset && isWaiting(tables, row.id))
       .reduce((sum, { netAtoms }) => sum + netAtoms, 0n),
   )
+
+/** No story cancels, and nothing that decides looks at why one waits. */
+export const listCancelWanted: typeof real.listCancelWanted = async () => []
+export const noteWaiting: typeof real.noteWaiting = async () => {}
