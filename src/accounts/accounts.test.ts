@@ -59,6 +59,8 @@ test('only the hash of a key is stored, and it finds account, mode and scopes', 
     mode: 'test',
     scopes: ['payments:read', 'balance:read'],
     revokedAt: null,
+    expiresAt: null,
+    allowedNetworks: [],
   })
   const { rows } = await db.query<{ row: string }>('select api_keys::text as row from api_keys')
   assert.ok(rows.every(({ row }) => !row.includes(made.key.slice(8, 40))))

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Mode } from '../core/assets.ts'
 import { type AccountId, type ApiKeyId, newId } from '../core/ids.ts'
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 import { hashApiKey, newApiKey, type Scope } from './api-key.ts'
 
 /** A key as lists show it: without the key. */
@@ -14,6 +14,12 @@ export interface ApiKey {
   readonly tail: string
   readonly createdAt: Date
   readonly revokedAt: Date | null
+  /** From when it opens nothing; null for never. */
+  readonly expiresAt: Date | null
+  /** Where requests with it may come from; anywhere when empty. */
+  readonly allowedNetworks: readonly string[]
+  /** To the minute; null when it never was. */
+  readonly lastUsedAt: Date | null
 }
 
 export interface ApiKeyDraft {
@@ -22,6 +28,9 @@ export interface ApiKeyDraft {
   readonly mode: Mode
   readonly name: string
   readonly scopes: readonly Scope[]
+  readonly expiresAt?: Date | null
+  /** As `readNetworks` takes them. */
+  readonly allowedNetworks?: readonly string[]
 }
 
 interface ApiKeyRow {
@@ -32,9 +41,13 @@ interface ApiKeyRow {
   key_tail: string
   created_at: Date
   revoked_at: Date | null
+  expires_at: Date | null
+  allowed_networks: string[]
+  last_used_at: Date | null
 }
 
-const COLUMNS = 'id, account_id, name, scopes, key_tail, created_at, revoked_at'
+const COLUMNS =
+  'id, account_id, name, scopes, key_tail, created_at, revoked_at, expires_at, allowed_networks, last_used_at'
 
 const fromRow = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
@@ -44,15 +57,27 @@ const fromRow = (row: ApiKeyRow): ApiKey => ({
   tail: row.key_tail,
   createdAt: row.created_at,
   revokedAt: row.revoked_at,
+  expiresAt: row.expires_at,
+  allowedNetworks: row.allowed_networks,
+  lastUsedAt: row.last_used_at,
 })
 
 /** Makes a key and stores its hash. The returned `key` is the only time anybody sees it. */
 export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<ApiKey & { key: string }> {
   const key = newApiKey(draft.mode)
   const { rows } = await db.query<ApiKeyRow>(
-    `insert into api_keys (account_id, id, name, scopes, key_hash, key_tail)
-    values ($1::uuid, $2::uuid, $3, $4::text[], $5::bytea, $6) returning ${COLUMNS}`,
-    [draft.accountId, newId('key'), draft.name, draft.scopes, hashApiKey(key), key.slice(-4)],
+    `insert into api_keys (account_id, id, name, scopes, key_hash, key_tail, expires_at, allowed_networks)
+    values ($1::uuid, $2::uuid, $3, $4::text[], $5::bytea, $6, $7::timestamptz, $8::text[]) returning ${COLUMNS}`,
+    [
+      draft.accountId,
+      newId('key'),
+      draft.name,
+      draft.scopes,
+      hashApiKey(key),
+      key.slice(-4),
+      draft.expiresAt ?? null,
+      draft.allowedNetworks ?? [],
+    ],
   )
   return { ...(rows.map(fromRow)[0] as ApiKey), key }
 }
@@ -64,6 +89,8 @@ export interface FoundApiKey {
   readonly mode: Mode
   readonly scopes: readonly Scope[]
   readonly revokedAt: Date | null
+  readonly expiresAt: Date | null
+  readonly allowedNetworks: readonly string[]
 }
 
 /**
@@ -72,7 +99,7 @@ export interface FoundApiKey {
  */
 export async function findApiKey(db: Queryable, hash: Uint8Array): Promise<FoundApiKey | null> {
   const { rows } = await db.query<ApiKeyRow & { key_hash: Buffer; mode: Mode }>(
-    `select k.account_id, k.id, k.name, k.scopes, k.revoked_at, k.key_hash, a.mode
+    `select k.account_id, k.id, k.name, k.scopes, k.revoked_at, k.expires_at, k.allowed_networks, k.key_hash, a.mode
     from api_keys k join accounts a on a.id = k.account_id
     where k.key_hash = $1::bytea`,
     [Buffer.from(hash)],
@@ -86,13 +113,66 @@ export async function findApiKey(db: Queryable, hash: Uint8Array): Promise<Found
     mode: row.mode,
     scopes: row.scopes,
     revokedAt: row.revoked_at,
+    expiresAt: row.expires_at,
+    allowedNetworks: row.allowed_networks,
   }
+}
+
+export interface KeyUse {
+  readonly accountId: AccountId
+  readonly keyId: ApiKeyId
+  readonly at: Date
+}
+
+/** Notes when keys were last used, many in one statement. Locks them by id. */
+export async function recordKeyUses(db: Queryable, uses: readonly KeyUse[]): Promise<void> {
+  await db.query(
+    `with used as (
+       select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as u (account_id, id, at)
+     ), locked as (
+       select k.account_id, k.id from api_keys k join used u using (account_id, id) order by k.id for no key update of k
+     )
+     update api_keys k set last_used_at = greatest(k.last_used_at, u.at)
+     from locked l join used u using (account_id, id)
+     where k.account_id = l.account_id and k.id = l.id`,
+    [uses.map(({ accountId }) => accountId), uses.map(({ keyId }) => keyId), uses.map(({ at }) => at)],
+  )
+}
+
+/**
+ * Puts a new key in place of one: same name, scopes and networks. The old one opens what it opened until `overlapUntil`, or
+ * until it would have expired before that.
+ *
+ * @param expiresAt - Of the new key; null for never.
+ * @returns Null when the account has no such key, or it opens nothing any more.
+ */
+export async function rollApiKey(
+  tx: Tx,
+  roll: {
+    readonly accountId: AccountId
+    readonly mode: Mode
+    readonly keyId: ApiKeyId
+    readonly overlapUntil: Date
+    readonly expiresAt: Date | null
+  },
+): Promise<(ApiKey & { key: string }) | null> {
+  const { rows } = await tx.query<ApiKeyRow>(
+    `update api_keys set expires_at = least(expires_at, $3::timestamptz)
+    where account_id = $1::uuid and id = $2::uuid and revoked_at is null and coalesce(expires_at > now(), true)
+    returning ${COLUMNS}`,
+    [roll.accountId, roll.keyId, roll.overlapUntil],
+  )
+  const [old] = rows.map(fromRow)
+  if (!old) return null
+  const { accountId, mode, expiresAt } = roll
+  const { name, scopes, allowedNetworks } = old
+  return createApiKey(tx, { accountId, mode, name, scopes, allowedNetworks, expiresAt })
 }
 
 /** The hashes of all keys that open anything, as base64. Reads the whole table, which is small. */
 export async function listKeyHashes(db: Queryable): Promise<Set<string>> {
   const { rows } = await db.query<{ hash: Buffer }>(
-    'select key_hash as hash from api_keys where revoked_at is null',
+    'select key_hash as hash from api_keys where revoked_at is null and coalesce(expires_at > now(), true)',
   )
   return new Set(rows.map(({ hash }) => hash.toString('base64')))
 }

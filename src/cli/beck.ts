@@ -10,7 +10,7 @@ import { compileInForeground } from '../process/orderly-exit.ts'
 import { VERSION } from '../process/version.ts'
 import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
 import { LISTED_BY_DEFAULT, listAudit, verifyAudit } from './audit.ts'
-import { createKey, type KeyOptions, revokeKey, showKeys } from './keys.ts'
+import { createKey, type KeyOptions, revokeKey, rollKey, showKeys } from './keys.ts'
 import { migrateDatabase } from './migrate.ts'
 import { openTerminal, tellFailure } from './terminal.ts'
 import { runWallet } from './wallet.ts'
@@ -71,11 +71,19 @@ keys
   .option('--account <id>', 'may be left out where there is one account')
   .option('--name <name>', 'how lists call it', 'key')
   .option('--scopes <scopes>', 'scopes separated by commas, or all; a test account gets all when left out')
+  .option('--expires <time>', 'when it stops opening anything, such as 90d; never when left out')
+  .option('--allow <networks>', 'where it may be used from, such as 203.0.113.0/24; anywhere when left out')
   .action((options: KeyOptions) => createKey(terminal, options))
 keys
   .command('list')
   .requiredOption('--account <id>')
   .action((options: { account: string }) => showKeys(terminal, options))
+keys
+  .command('roll <key-id>')
+  .description('put a new key in place of one, with the same scopes and networks')
+  .option('--overlap <time>', 'how long the old one goes on', '24h')
+  .option('--expires <time>', 'when the new one stops opening anything; never when left out')
+  .action((id: string, options: { overlap: string; expires?: string }) => rollKey(terminal, id, options))
 keys
   .command('revoke <key-id>')
   .description('revoke a key for good')

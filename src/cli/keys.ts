@@ -7,10 +7,12 @@ import {
   findApiKeyOwner,
   listApiKeys,
   revokeApiKey,
+  rollApiKey,
 } from '../accounts/api-keys.sql.ts'
 import { Refusal } from '../core/errors.ts'
 import { type AccountId, readId, showId } from '../core/ids.ts'
-import { isoOrNull } from '../core/time.ts'
+import { readNetworks } from '../core/networks.ts'
+import { DAY_MS, HOUR_MS, isoOrNull, MINUTE_MS } from '../core/time.ts'
 import type { Queryable } from '../db/database.ts'
 import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
@@ -22,23 +24,36 @@ export interface KeyOptions {
   readonly name: string
   /** Of a test account may be left out: its key gets all, for it moves no money. */
   readonly scopes?: string
+  /** `90d`, `12h` or `30m` from now; never when absent. */
+  readonly expires?: string
+  /** Addresses and networks, comma-separated; anywhere when absent. */
+  readonly allow?: string
 }
 
 export async function createKey(terminal: Terminal, given: KeyOptions): Promise<void> {
   const name = given.name.trim()
   if (name.length < 1 || name.length > 255)
     throw new Refusal('invalid', 'invalid_name', `a key's name has 1 to 255 characters, got ${name.length}`)
+  const expiresAt = given.expires === undefined ? null : fromNow('--expires', given.expires)
+  const allowedNetworks = given.allow === undefined ? [] : networksOf(given.allow)
   const made = await withStore(async ({ db }) => {
     const account = given.account === undefined ? await onlyAccount(db) : await accountOf(db, given.account)
     const scopes = readScopes(given.scopes ?? defaultScopes(account))
     return db.transaction(async (tx) => {
-      const key = await createApiKey(tx, { accountId: account.id, mode: account.mode, name, scopes })
+      const key = await createApiKey(tx, {
+        accountId: account.id,
+        mode: account.mode,
+        name,
+        scopes,
+        expiresAt,
+        allowedNetworks,
+      })
       const subject = showId('key', key.id)
       await recordCommand(tx, {
         accountId: account.id,
         action: 'key.create',
         subject,
-        after: { name, scopes },
+        after: { name, scopes, expiresAt: isoOrNull(expiresAt), allowedNetworks },
       })
       return key
     })
@@ -60,7 +75,9 @@ export async function showKeys(terminal: Terminal, given: { account: string }): 
           keys.map((key) => [
             showId('key', key.id),
             `…${key.tail}`,
-            key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : 'active',
+            stateOf(key),
+            key.lastUsedAt ? `used ${key.lastUsedAt.toISOString().slice(0, 16)}Z` : 'never used',
+            key.allowedNetworks.join(',') || 'from anywhere',
             key.name,
             key.scopes.join(','),
           ]),
@@ -85,6 +102,81 @@ export async function revokeKey(terminal: Terminal, id: string): Promise<void> {
       `there is no key ${id}; \`npx beck keys list --account ID\` names them (key_…)`,
     )
   terminal.answer(shown(revoked), [`${id} is revoked; within five seconds nobody gets in with it.`])
+}
+
+/** Puts a new key in place of one, which goes on for as long as its servers take to be told. */
+export async function rollKey(
+  terminal: Terminal,
+  id: string,
+  given: { overlap: string; expires?: string },
+): Promise<void> {
+  const keyId = readId('key', id)
+  const overlapUntil = fromNow('--overlap', given.overlap)
+  const expiresAt = given.expires === undefined ? null : fromNow('--expires', given.expires)
+  const made = await withStore(async ({ db }) => {
+    const owner = keyId && (await findApiKeyOwner(db, keyId))
+    const account = owner && (await findAccount(db, owner))
+    if (!keyId || !account) return null
+    return db.transaction(async (tx) => {
+      const key = await rollApiKey(tx, {
+        accountId: account.id,
+        mode: account.mode,
+        keyId,
+        overlapUntil,
+        expiresAt,
+      })
+      if (!key) return null
+      const after = { replacedBy: showId('key', key.id), overlapUntil: overlapUntil.toISOString() }
+      await recordCommand(tx, { accountId: account.id, action: 'key.roll', subject: id, after })
+      return key
+    })
+  })
+  if (!made)
+    throw new Refusal(
+      'not_found',
+      'key_not_found',
+      `there is no key ${id} that opens anything; \`npx beck keys list --account ID\` names them (key_…)`,
+    )
+  terminal.answer(
+    { ...shown(made), key: made.key, replaces: id, overlap_until: overlapUntil.toISOString() },
+    [
+      made.key,
+      `${showId('key', made.id)}  ${made.name}  ${made.scopes.join(',')}`,
+      `It replaces ${id}, which opens nothing from ${overlapUntil.toISOString()} on.`,
+      'This is the only time the key is shown.',
+    ],
+  )
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
+
+/** An instant so far from now, to the clock of this machine. */
+function fromNow(option: string, text: string): Date {
+  const [, count = '', unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? []
+  const unitMs = UNITS_MS[unit]
+  if (unitMs === undefined)
+    throw new Refusal(
+      'invalid',
+      'invalid_duration',
+      `${option} is minutes, hours or days such as 90d or 12h, got "${text}"`,
+    )
+  return new Date(Date.now() + Number(count) * unitMs)
+}
+
+function networksOf(text: string): string[] {
+  const networks = text.split(',').map((part) => part.trim())
+  if (readNetworks(networks)) return networks
+  throw new Refusal(
+    'invalid',
+    'invalid_networks',
+    `--allow is addresses or networks such as 203.0.113.7,2001:db8::/32, got "${text}"`,
+  )
+}
+
+function stateOf({ revokedAt, expiresAt }: ApiKey): string {
+  if (revokedAt) return `revoked ${revokedAt.toISOString()}`
+  if (!expiresAt) return 'active'
+  return `${expiresAt.getTime() > Date.now() ? 'until' : 'expired'} ${expiresAt.toISOString()}`
 }
 
 /** @throws {Refusal} where there is none, or more than one to choose from. */
@@ -130,4 +222,7 @@ const shown = (key: ApiKey) => ({
   tail: key.tail,
   created_at: key.createdAt.toISOString(),
   revoked_at: isoOrNull(key.revokedAt),
+  expires_at: isoOrNull(key.expiresAt),
+  allowed_networks: key.allowedNetworks,
+  last_used_at: isoOrNull(key.lastUsedAt),
 })

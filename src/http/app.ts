@@ -183,7 +183,9 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     ? await openSharedBuckets(options.redisUrl, size, gateway.log)
     : openLocalBuckets(size)
   app.addHook('onClose', () => limiter.close())
-  const guard = guardRoutes(openAuthenticator(gateway.db), limiter, addresses)
+  const authenticator = openAuthenticator(gateway.db, gateway.log)
+  app.addHook('onClose', () => authenticator.close())
+  const guard = guardRoutes(authenticator, limiter, addresses)
   const effort = { limit: openWorkLimit(), readLimitMs: options.readLimitMs ?? READ_LIMIT_MS }
   for (const route of [...routes, ...(options.routes ?? [])])
     registerRoute(app, gateway, route, guard, effort)

@@ -2,9 +2,11 @@
 import type { Account } from '../accounts/account.ts'
 import { findAccount } from '../accounts/accounts.sql.ts'
 import { parseApiKey, type Scope } from '../accounts/api-key.ts'
-import { findApiKey, listKeyHashes } from '../accounts/api-keys.sql.ts'
+import { findApiKey, type KeyUse, listKeyHashes, recordKeyUses } from '../accounts/api-keys.sql.ts'
 import { invariant, Refusal } from '../core/errors.ts'
 import type { ApiKeyId } from '../core/ids.ts'
+import type { Log } from '../core/log.ts'
+import { type Networks, readNetworks } from '../core/networks.ts'
 import type { Queryable } from '../db/database.ts'
 
 export interface Caller {
@@ -12,6 +14,9 @@ export interface Caller {
   readonly keyId: ApiKeyId
   readonly keyName: string
   readonly scopes: readonly Scope[]
+  readonly expiresAt: Date | null
+  /** Where requests with the key may come from; null for anywhere. */
+  readonly networks: Networks | null
 }
 
 export interface KeyHeaders {
@@ -23,6 +28,8 @@ export interface KeyHeaders {
 const BELIEVED_MS = 2_000
 const BELIEVED_KEYS_MAX = 10_000
 const ROSTER_MS = 10_000
+/** The last use of a key is written so seldom, for all keys at once: no request waits for it. */
+const USES_MS = 60_000
 
 /**
  * The key a request carries, unread; null when it carries none.
@@ -45,17 +52,35 @@ export function presentedKey(headers: KeyHeaders): string | null {
 }
 
 export interface Authenticator {
-  /** @throws {Refusal} `unauthenticated` when the key is malformed, unknown or revoked. */
-  caller(key: string): Promise<Caller>
+  /**
+   * @throws {Refusal} `unauthenticated` when the key is malformed, unknown, revoked or expired; `forbidden` when it may not be
+   *   used from that address.
+   */
+  caller(key: string, address: string): Promise<Caller>
   /**
    * Whether there is such a key, without asking the database for each: guesses of one who guessed much before cost it one
    * query in ten seconds. A key made since is seen then.
    */
   exists(key: string): Promise<boolean>
+  /** Writes down which keys were used. */
+  close(): Promise<void>
 }
 
 /** Looks keys up by their hash and remembers each answer for two seconds, good ones only. */
-export function openAuthenticator(db: Queryable, now: () => number = Date.now): Authenticator {
+export function openAuthenticator(db: Queryable, log: Log, now: () => number = Date.now): Authenticator {
+  const uses = new Map<ApiKeyId, KeyUse>()
+  const writeUses = async () => {
+    const batch = [...uses.values()]
+    uses.clear()
+    if (batch.length > 0) await recordKeyUses(db, batch)
+  }
+  const tryToWrite = () =>
+    writeUses().catch((error: unknown) =>
+      log.warn({ err: error }, 'the last use of keys could not be written'),
+    )
+  const writing = setInterval(tryToWrite, USES_MS)
+  writing.unref()
+
   let roster = { until: Number.NEGATIVE_INFINITY, hashes: Promise.resolve(new Set<string>()) }
   const believed = new Map<string, { until: number; caller: Promise<Caller> }>()
 
@@ -67,31 +92,62 @@ export function openAuthenticator(db: Queryable, now: () => number = Date.now): 
     }
     const account = await findAccount(db, found.accountId)
     invariant(account, `the API key ${found.keyId} belongs to no account`)
-    return { account, keyId: found.keyId, keyName: found.name, scopes: found.scopes }
+    const { keyId, name: keyName, scopes, expiresAt, allowedNetworks } = found
+    const networks = allowedNetworks.length === 0 ? null : readNetworks(allowedNetworks)
+    invariant(networks || allowedNetworks.length === 0, `the API key ${keyId} is bound to what is no network`)
+    return { account, keyId, keyName, scopes, expiresAt, networks }
+  }
+
+  const believedCaller = (hash: Buffer): Promise<Caller> => {
+    const name = hash.toString('base64')
+    const known = believed.get(name)
+    if (known && known.until > now()) return known.caller
+    if (believed.size >= BELIEVED_KEYS_MAX) believed.clear()
+    const caller = lookUp(hash)
+    const entry = { until: now() + BELIEVED_MS, caller }
+    believed.set(name, entry)
+    caller.catch(() => {
+      if (believed.get(name) === entry) believed.delete(name)
+    })
+    return caller
   }
 
   return {
+    async close() {
+      clearInterval(writing)
+      await tryToWrite()
+    },
     async exists(key) {
       const parsed = parseApiKey(key)
       if (!parsed) return false
       if (roster.until <= now()) roster = { until: now() + ROSTER_MS, hashes: listKeyHashes(db) }
       return (await roster.hashes).has(parsed.hash.toString('base64'))
     },
-    async caller(key) {
+    async caller(key, address) {
       const parsed = parseApiKey(key)
       if (!parsed) throw malformed('the API key is malformed: check that it was copied whole')
-      const name = parsed.hash.toString('base64')
-      const known = believed.get(name)
-      if (known && known.until > now()) return known.caller
-      if (believed.size >= BELIEVED_KEYS_MAX) believed.clear()
-      const caller = lookUp(parsed.hash)
-      const entry = { until: now() + BELIEVED_MS, caller }
-      believed.set(name, entry)
-      caller.catch(() => {
-        if (believed.get(name) === entry) believed.delete(name)
-      })
+      const caller = await believedCaller(parsed.hash)
+      requireInForce(caller, address, now())
+      uses.set(caller.keyId, { accountId: caller.account.id, keyId: caller.keyId, at: new Date(now()) })
       return caller
     },
+  }
+}
+
+function requireInForce({ expiresAt, networks }: Caller, address: string, nowMs: number): void {
+  if (expiresAt && expiresAt.getTime() <= nowMs) {
+    throw new Refusal(
+      'unauthenticated',
+      'expired_api_key',
+      `the API key expired at ${expiresAt.toISOString()}; use the one that replaced it`,
+    )
+  }
+  if (networks && !networks.has(address)) {
+    throw new Refusal(
+      'forbidden',
+      'address_not_allowed',
+      `this API key is bound to other networks than ${address}; use it from there, or make one for here`,
+    )
   }
 }
 

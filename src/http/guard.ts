@@ -34,7 +34,7 @@ export function guardRoutes(
       if (key !== null) {
         const waitSeconds = failures.waitOf(hostOf(request.ip))
         if (waitSeconds > 0 && !(await authenticator.exists(key))) throw tooManyWrong(waitSeconds)
-        return await authenticator.caller(key)
+        return await authenticator.caller(key, request.ip)
       }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error

@@ -47,10 +47,19 @@ const COMMON_REFUSALS: Readonly<
     ],
   },
   401: {
-    when: 'The API key is missing, malformed, unknown or revoked.',
-    reasons: ['missing_api_key', 'malformed_api_key', 'unknown_api_key', 'revoked_api_key'],
+    when: 'The API key is missing, malformed, unknown, revoked or expired.',
+    reasons: [
+      'missing_api_key',
+      'malformed_api_key',
+      'unknown_api_key',
+      'revoked_api_key',
+      'expired_api_key',
+    ],
   },
-  403: { when: 'The API key lacks the scope that the operation needs.', reasons: ['missing_scope'] },
+  403: {
+    when: 'The API key lacks the scope that the operation needs, or may not be used from this address.',
+    reasons: ['missing_scope', 'address_not_allowed'],
+  },
   404: { when: 'There is no such resource in this account.', reasons: [] },
   408: { when: 'The request did not arrive whole within 30 seconds.', reasons: ['request_timeout'] },
   409: { when: 'The request does not fit the state of the resource.', reasons: [] },

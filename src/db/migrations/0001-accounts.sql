@@ -43,6 +43,12 @@ create table api_keys (
   key_tail text not null check (length(key_tail) = 4),
   created_at timestamptz not null default now(),
   revoked_at timestamptz,
+  -- From then on it opens nothing; null for never.
+  expires_at timestamptz,
+  -- Where requests with it may come from; anywhere when empty.
+  allowed_networks text[] not null default '{}',
+  -- To the minute.
+  last_used_at timestamptz,
   primary key (account_id, id)
 );
 -- A key names its account, so this one lookup cannot lead with account_id.

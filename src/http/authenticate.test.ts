@@ -1,0 +1,78 @@
+/** Keys that expire, are rolled, are bound to networks, and show when they were last used. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { testApp, testMerchant } from '../../test/api.ts'
+import { testGateway } from '../../test/gateway.ts'
+import { type ApiKeyDraft, createApiKey, listApiKeys, rollApiKey } from '../accounts/api-keys.sql.ts'
+import { HOUR_MS } from '../core/time.ts'
+
+const gateway = await testGateway()
+const { db } = gateway
+const { account } = await testMerchant(db)
+const app = await testApp(gateway, { trustProxy: '127.0.0.1' })
+
+const keyOf = (more: Partial<ApiKeyDraft> = {}) =>
+  createApiKey(db, {
+    accountId: account.id,
+    mode: account.mode,
+    name: 'server',
+    scopes: ['payments:read'],
+    ...more,
+  })
+
+async function ask(key: string, from = '203.0.113.7', on = app): Promise<[number, string | undefined]> {
+  const headers = { 'x-api-key': key, 'x-forwarded-for': from }
+  const answer = await on.inject({ url: '/v1/payments', headers })
+  return [answer.statusCode, answer.json().error?.reason]
+}
+
+test('a key opens nothing from the instant it expires, believed or not', async () => {
+  const { key, id } = await keyOf({ expiresAt: new Date(Date.now() + HOUR_MS) })
+  assert.deepEqual(await ask(key), [200, undefined])
+  await db.query("update api_keys set expires_at = now() - interval '1 ms' where id = $1", [id])
+  const fresh = await testApp(gateway)
+  assert.deepEqual(await ask(key, undefined, fresh), [401, 'expired_api_key'])
+  const soon = await keyOf({ expiresAt: new Date(Date.now() + 400) })
+  assert.deepEqual(await ask(soon.key), [200, undefined])
+  while (Date.now() <= Number(soon.expiresAt)) await new Promise(setImmediate)
+  assert.deepEqual(await ask(soon.key), [401, 'expired_api_key'])
+})
+
+test('a key bound to networks is refused from anywhere else', async () => {
+  const { key } = await keyOf({ allowedNetworks: ['203.0.113.0/24', '2001:db8::/32'] })
+  assert.deepEqual(await ask(key, '203.0.113.255'), [200, undefined])
+  assert.deepEqual(await ask(key, '2001:db8:ffff::1'), [200, undefined])
+  assert.deepEqual(await ask(key, '203.0.114.1'), [403, 'address_not_allowed'])
+  assert.deepEqual(await ask(key, '203.0.113.255, 198.51.100.1'), [403, 'address_not_allowed'])
+})
+
+test('a rolled key goes on for the overlap, and its successor can what it could', async () => {
+  const old = await keyOf({ allowedNetworks: ['203.0.113.0/24'] })
+  const roll = (overlapUntil: Date, keyId = old.id, accountId = account.id) =>
+    db.transaction((tx) => rollApiKey(tx, { accountId, mode: 'test', keyId, overlapUntil, expiresAt: null }))
+  const until = new Date(Date.now() + HOUR_MS)
+  const stranger = await testMerchant(db)
+  assert.equal(await roll(until, old.id, stranger.account.id), null)
+  const made = await roll(until)
+  assert.deepEqual([made?.scopes, made?.allowedNetworks], [old.scopes, old.allowedNetworks])
+  assert.deepEqual(await ask(old.key), [200, undefined])
+  assert.deepEqual(await ask(made?.key ?? ''), [200, undefined])
+  await roll(new Date(Date.now() + 2 * HOUR_MS))
+  const kept = (await listApiKeys(db, account.id)).find(({ id }) => id === old.id)
+  assert.deepEqual(kept?.expiresAt, until, 'a second roll does not let it live longer')
+  assert.ok(await roll(new Date(Date.now() - 1)))
+  assert.equal(await roll(until), null, 'what opens nothing is not rolled')
+})
+
+test('when a key was last used is written down for all at once, at the latest at the end', async () => {
+  const own = await testApp(gateway)
+  const [used, idle] = [await keyOf(), await keyOf()]
+  const before = Date.now()
+  for (let i = 0; i < 3; i++) await ask(used.key, undefined, own)
+  const of = async (id: string) =>
+    (await listApiKeys(db, account.id)).find((key) => key.id === id)?.lastUsedAt
+  assert.equal(await of(used.id), null)
+  await own.close()
+  assert.ok(Number(await of(used.id)) >= before)
+  assert.equal(await of(idle.id), null)
+})
