@@ -13,6 +13,7 @@ import { LISTED_BY_DEFAULT, listAudit, verifyAudit } from './audit.ts'
 import { createKey, type KeyOptions, revokeKey, rollKey, showKeys } from './keys.ts'
 import { migrateDatabase } from './migrate.ts'
 import { openTerminal, tellFailure } from './terminal.ts'
+import type { InviteOptions } from './users.ts'
 import { runWallet } from './wallet.ts'
 
 keepCompiled()
@@ -154,6 +155,29 @@ program
   .command('doctor')
   .description('look for what is wrong and say what to do')
   .action(async () => (await import('./doctor.ts')).diagnose(terminal))
+
+const users = program.command('users').description('people who sign in to the dashboard')
+users
+  .command('invite <email>')
+  .description('print a link that lets somebody in')
+  .option('--account <id>', "an account of the merchant's")
+  .option('--role <role>', 'owner, admin, developer, support, finance or viewer', 'owner')
+  .option('--operator', 'to run the whole Beck instead')
+  .action(async (email: string, options: InviteOptions) =>
+    (await import('./users.ts')).inviteUser(terminal, email, options),
+  )
+users
+  .command('reset <email>')
+  .description('print a link with which somebody sets a new password')
+  .action(async (email: string) => (await import('./users.ts')).resetUser(terminal, email))
+users.command('list').action(async () => (await import('./users.ts')).showUsers(terminal))
+users
+  .command('disable <email>')
+  .description('sign somebody out everywhere and let him in no more')
+  .option('--undo', 'let him in again')
+  .action(async (email: string, options: { undo?: true }) =>
+    (await import('./users.ts')).setUserDisabled(terminal, email, options.undo !== true),
+  )
 
 const alerts = program.command('alerts').description('what Beck wants you to look at')
 alerts

@@ -1,11 +1,12 @@
 /**
  * Forgets what nobody can ask for again: answers kept for idempotency keys after 24 hours, events with their deliveries
- * and attempts after 30 days.
+ * and attempts after 30 days, sessions of the dashboard and wrong passwords after a day.
  */
 import { forgetOldAnswers } from '../accounts/idempotency-keys.sql.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import { pruneEvents } from '../events/prune-events.sql.ts'
 import type { Gateway } from '../flows/gateway.ts'
+import { pruneSessions } from '../users/sessions.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 /** Small enough that a turn takes far less than a second; a full turn is followed by the next at once. */
@@ -22,7 +23,8 @@ export function startForgetter(
     async turn() {
       const answers = await forgetOldAnswers(gateway.db, ROWS_PER_TURN)
       const events = await pruneEvents(gateway.db, ROWS_PER_TURN)
-      return answers === ROWS_PER_TURN || events === ROWS_PER_TURN
+      const sessions = await pruneSessions(gateway.db, ROWS_PER_TURN)
+      return [answers, events, sessions].some((rows) => rows >= ROWS_PER_TURN)
     },
   })
 }

@@ -5,13 +5,14 @@ const EVERY_MS = 1_500
 
 export function lookAgain(): void {
   if (!('live' in document.body.dataset)) return
-  let seen: string | null = null
+  // Of this very page: what changed since it was drawn is news already.
+  const seen = document.body.dataset.live
   const look = async () => {
     try {
       const answer = await fetch(location.href, { headers: { 'X-Look': '1' } })
       const version = answer.headers.get('x-version')
-      if (answer.redirected || !version) return
-      seen ??= version
+      if (answer.redirected || !answer.ok) return
+      // What has come to rest has no version any more.
       if (version !== seen && !isInUse()) {
         announce('The page has news')
         location.reload()

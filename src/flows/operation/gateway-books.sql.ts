@@ -14,7 +14,6 @@ export interface GatewayBooks {
     readonly loss: bigint
   }[]
   readonly hotWallets: readonly { readonly chain: ChainName; readonly address: string }[]
-  readonly unswept: readonly { readonly chain: ChainName; readonly asset: Asset; readonly atoms: bigint }[]
   readonly freezes: readonly {
     readonly chain: ChainName
     readonly asset: Asset
@@ -25,7 +24,7 @@ export interface GatewayBooks {
 
 /** Sums every transfer: for a page that the operator opens now and then. */
 export async function readGatewayBooks(db: Queryable): Promise<GatewayBooks> {
-  const [sums, hotWallets, unswept, freezes] = await Promise.all([
+  const [sums, hotWallets, freezes] = await Promise.all([
     db.query<GatewayBooks['sums'][number]>(
       `with sides as (
          select chain, asset, debit as account, amount_atoms as atoms from transfers
@@ -43,13 +42,9 @@ export async function readGatewayBooks(db: Queryable): Promise<GatewayBooks> {
       `select w.chain, a.address from wallets w join addresses a on a.chain = w.chain and a.series = w.series
        where w.retired_at is null and a.branch = 1 and a.position = 0 order by w.chain`,
     ),
-    db.query<GatewayBooks['unswept'][number]>(
-      `select chain, asset, sum(amount_atoms)::numeric as atoms from deposits
-       where booked and not swept and asset in ('ETH', 'USDC', 'USDT') group by chain, asset order by chain, asset`,
-    ),
     db.query<GatewayBooks['freezes'][number]>(
       'select chain, asset, reason, frozen_at as "frozenAt" from freezes order by chain, asset',
     ),
   ])
-  return { sums: sums.rows, hotWallets: hotWallets.rows, unswept: unswept.rows, freezes: freezes.rows }
+  return { sums: sums.rows, hotWallets: hotWallets.rows, freezes: freezes.rows }
 }

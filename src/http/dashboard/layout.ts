@@ -91,7 +91,8 @@ export interface Frame {
   readonly place: PlaceCall | null
 }
 
-export function layout(frame: Frame, sheet: Sheet): Html {
+/** @param version - Of what a page shows that looks again by itself; null for others. */
+export function layout(frame: Frame, sheet: Sheet, version: string | null): Html {
   const { call, person, place } = frame
   const files = loadWebFiles().paths
   const root = rootOf(call.gateway)
@@ -110,7 +111,7 @@ export function layout(frame: Frame, sheet: Sheet): Html {
 <script type="module" src="${root}${files['dashboard.js']}" nonce="${call.nonce}"></script>
 ${sheet.isLive && html`<noscript><meta http-equiv="refresh" content="5"></noscript>`}
 </head>
-<body class="${isWhole ? 'app' : 'door'}"${sheet.isLive && html` data-live`}>
+<body class="${isWhole ? 'app' : 'door'}"${version && html` data-live="${version}"`}>
 <a class="skip" href="#content">Skip to content</a>
 ${isWhole && person && menu(frame, person, sheet)}
 <main id="content" class="${sheet.width ?? 'wide'}" tabindex="-1">

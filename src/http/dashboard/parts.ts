@@ -50,7 +50,7 @@ export function table<Row>(
   const classOf = (column: Column<Row>) =>
     [column.isFigure ? 'figure' : '', column.isMinor ? 'minor' : ''].filter(Boolean).join(' ')
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption class="hidden">${caption}</caption>
-<thead><tr>${columns.map((column) => html`<th scope="col" class="${classOf(column)}">${heading(column)}</th>`)}</tr></thead>
+<thead><tr>${columns.map((column) => html`<th scope="col" class="${classOf(column)}">${column.label ? heading(column) : html`<span class="hidden">Actions</span>`}</th>`)}</tr></thead>
 <tbody>${rows.map(
     (row) =>
       html`<tr>${columns.map((column) => html`<td class="${classOf(column)}" data-label="${column.label}">${column.cell(row)}</td>`)}</tr>`,

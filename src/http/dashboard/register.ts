@@ -310,11 +310,12 @@ async function redraw<C extends Call>(
 function sendSheet(frame: Frame, sheet: Sheet, status: number): FastifyReply {
   const { reply, nonce } = frame.call
   // What a page that looks again compares: all but the nonce, and the message that a redirect brought.
-  if (sheet.isLive) reply.header('X-Version', versionOf(sheet))
+  const version = sheet.isLive ? versionOf(sheet) : null
+  if (version) reply.header('X-Version', version)
   return protectDashboard(reply, nonce)
     .code(status)
     .type('text/html; charset=utf-8')
-    .send(layout(frame, sheet).markup)
+    .send(layout(frame, sheet, version).markup)
 }
 
 const versionOf = ({ content }: Sheet): string =>

@@ -5,6 +5,7 @@ import { ASSETS, FIAT_CURRENCIES } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
 import { readGatewayBooks } from '../../../flows/operation/gateway-books.sql.ts'
+import { readBacklog } from '../../../flows/operation/health.sql.ts'
 import { readHealth } from '../../../flows/operation/health.ts'
 import { openMerchant } from '../../../flows/people/merchants.ts'
 import { actOf } from '../../../flows/people/person.ts'
@@ -145,7 +146,7 @@ ${table(
 
 async function moneyPage(call: PersonCall): Promise<Sheet> {
   const { gateway } = call
-  const books = await readGatewayBooks(gateway.db)
+  const [books, { unswept }] = await Promise.all([readGatewayBooks(gateway.db), readBacklog(gateway.db)])
   return {
     title: 'Wallets & fees',
     nav: 'op-money',
@@ -177,7 +178,7 @@ ${
     : empty('Nothing was booked yet', 'The first confirmed deposit shows here.')
 }
 ${card('Hot wallets', books.hotWallets.length > 0 ? html`<ul class="rows">${books.hotWallets.map((wallet) => html`<li><div><strong>${wallet.chain}</strong>${copyable(wallet.address, 'Copy the address')}</div></li>`)}</ul><p class="hint">Coins you send there are your capital: gas, and a cushion for payouts.</p>` : html`<p class="hint">None yet; <code>beck wallet init</code> makes them.</p>`)}
-${card('Not swept yet', books.unswept.length > 0 ? html`<ul class="rows">${books.unswept.map((row) => html`<li><strong>${row.chain}</strong> ${coins(row.atoms, row.asset)}</li>`)}</ul>` : html`<p class="hint">Nothing lies at deposit addresses.</p>`)}`,
+${card('Not swept yet', unswept.length > 0 ? html`<ul class="rows">${unswept.map((row) => html`<li><strong>${row.chain}</strong> ${coins(row.atoms, row.asset)}</li>`)}</ul>` : html`<p class="hint">Nothing lies at deposit addresses.</p>`)}`,
   }
 }
 

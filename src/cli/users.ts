@@ -1,0 +1,156 @@
+/** `beck users`: people of the dashboard, for who has a shell: invite, reset, list, disable. */
+import { findAccount } from '../accounts/accounts.sql.ts'
+import { Refusal } from '../core/errors.ts'
+import { readId, showId } from '../core/ids.ts'
+import type { Tx } from '../db/database.ts'
+import { joinLink } from '../flows/people/join.ts'
+import { merchantOfAccount } from '../flows/people/merchants.ts'
+import { INVITATION_HOURS, insertInvitation, voidInvitationsOf } from '../users/invitations.sql.ts'
+import { isRole, ROLES } from '../users/permissions.ts'
+import { deleteSessions } from '../users/sessions.sql.ts'
+import { readEmail, type User } from '../users/user.ts'
+import { disableUser, enableUser, findUserByEmail, listUsers } from '../users/users.sql.ts'
+import { recordCommand } from './record-command.ts'
+import { type Terminal, table } from './terminal.ts'
+import { withStore } from './tool.ts'
+
+export interface InviteOptions {
+  readonly account?: string
+  readonly role?: string
+  readonly operator?: true
+}
+
+/** A link that lets somebody in: to a merchant with a role, as an operator, or both. */
+export async function inviteUser(terminal: Terminal, address: string, options: InviteOptions): Promise<void> {
+  const email = readEmail(address)
+  if ((options.account === undefined) !== (options.operator === true))
+    throw new Refusal('invalid', 'usage', 'give --account ID and --role ROLE for a merchant, or --operator')
+  const role = options.account === undefined ? null : (options.role ?? 'owner')
+  if (role !== null && !isRole(role))
+    throw new Refusal('invalid', 'invalid_role', `a role is one of ${ROLES.join(', ')}, got "${role}"`)
+  const link = await withStore(({ db }, { settings }) =>
+    db.transaction(async (tx) => {
+      const id = options.account === undefined ? null : readId('acct', options.account)
+      const account = id && (await findAccount(tx, id))
+      if (options.account !== undefined && !account)
+        throw new Refusal(
+          'not_found',
+          'account_not_found',
+          `there is no account ${options.account}; beck accounts list names them`,
+        )
+      const token = await insertInvitation(tx, {
+        kind: 'invite',
+        email,
+        merchantId: account ? (await merchantOfAccount(tx, account)).id : null,
+        role,
+        makesOperator: options.operator === true,
+        userId: null,
+        invitedBy: null,
+      })
+      await recordCommand(tx, {
+        action: 'user.invite',
+        accountId: id,
+        after: { email, role, operator: options.operator === true },
+      })
+      return joinLink({ settings }, token)
+    }),
+  )
+  tellLink(terminal, link, email)
+}
+
+/** A link with which somebody sets a new password. His sessions end when he uses it; second factors stay. */
+export async function resetUser(terminal: Terminal, address: string): Promise<void> {
+  const link = await withStore(({ db }, { settings }) =>
+    db.transaction(async (tx) => {
+      const user = await userOf(tx, address)
+      await voidInvitationsOf(tx, 'reset', user.id)
+      const token = await insertInvitation(tx, {
+        kind: 'reset',
+        email: null,
+        merchantId: null,
+        role: null,
+        makesOperator: false,
+        userId: user.id,
+        invitedBy: null,
+      })
+      await recordCommand(tx, {
+        action: 'user.reset',
+        subject: showId('usr', user.id),
+        after: { email: user.email },
+      })
+      return joinLink({ settings }, token)
+    }),
+  )
+  tellLink(terminal, link, address)
+}
+
+const tellLink = (terminal: Terminal, link: string, email: string) =>
+  terminal.answer({ link }, [
+    link,
+    `Hand this to ${email}: it is good once, for ${INVITATION_HOURS} hours, and shown only now.`,
+  ])
+
+export async function showUsers(terminal: Terminal): Promise<void> {
+  const users = (await withStore(({ db }) => listUsers(db))).map(shown)
+  terminal.answer(
+    { users },
+    users.length === 0
+      ? ['There is nobody yet; the next start of the API prints the link that makes the first person.']
+      : table(
+          users.map((user) => [
+            user.id,
+            user.disabled_at ? 'disabled' : 'active',
+            user.is_operator ? 'operator' : '',
+            user.email,
+            user.name,
+          ]),
+        ),
+  )
+}
+
+/** @param isDisabled - False lets him in again. */
+export async function setUserDisabled(
+  terminal: Terminal,
+  address: string,
+  isDisabled: boolean,
+): Promise<void> {
+  const user = await withStore(({ db }) =>
+    db.transaction(async (tx) => {
+      const found = await userOf(tx, address)
+      if (isDisabled) {
+        await disableUser(tx, found.id)
+        await deleteSessions(tx, found.id, null)
+      } else await enableUser(tx, found.id)
+      await recordCommand(tx, {
+        action: isDisabled ? 'user.disable' : 'user.enable',
+        subject: showId('usr', found.id),
+        after: { email: found.email },
+      })
+      return userOf(tx, address)
+    }),
+  )
+  terminal.answer(shown(user), [
+    isDisabled
+      ? `${user.email} is signed out everywhere and cannot come in.`
+      : `${user.email} can sign in again.`,
+  ])
+}
+
+async function userOf(tx: Tx, address: string): Promise<User> {
+  const user = await findUserByEmail(tx, address)
+  if (user) return user
+  throw new Refusal(
+    'not_found',
+    'user_not_found',
+    `nobody has the email ${address}; beck users list names all`,
+  )
+}
+
+const shown = (user: User) => ({
+  id: showId('usr', user.id),
+  email: user.email,
+  name: user.name,
+  is_operator: user.isOperator,
+  created_at: user.createdAt.toISOString(),
+  disabled_at: user.disabledAt?.toISOString() ?? null,
+})
