@@ -95,7 +95,7 @@ test('the keystore is opened: its passphrase is right, wrong, or open to everybo
 test("another keystore than the published wallets' is named", async () => {
   const env = { BECK_KEYSTORE_PASSPHRASE: 'correct horse battery' }
   const elsewhere = { ...settings, ...env, BECK_DATA_DIR: join(dataDir, 'elsewhere') }
-  assert.equal(await startBeckProcess(['wallet', 'init'], { ...settings, ...env }).ended, 0)
+  assert.equal(await startBeckProcess(['wallet', 'init', '--replace'], { ...settings, ...env }).ended, 0)
   assert.equal(await startBeckProcess(['wallet', 'init', '--replace'], elsewhere).ended, 0)
   assert.match(
     (await diagnose(env)).about('passphrase').message,
