@@ -24,6 +24,7 @@ import { listRequested, pinnedChainId, type Requested, readRates, spendableBalan
 import type { ChainKeys } from './vault.ts'
 
 const REQUESTS_READ = 200
+const PLAIN_TRANSFER_GAS = 21_000n
 
 export const HOT_WALLET = { branch: OWN_BRANCH, position: HOT_WALLET_POSITION } as const
 
@@ -110,7 +111,7 @@ async function signRequest(
   }
   if (judgement.kind === 'wait') return wait(judgement.for, judgement.reason)
 
-  const gasLimit = asset === 'ETH' ? PAYOUT_GAS_MAX.ETH : PAYOUT_GAS_MAX.token
+  const gasLimit = gasLimitOf(request, price)
   const feeAtoms = gasLimit * price.maxFeeWei
   const sender = keys.hotWallet.address
   const holds = await spendableBalances(signer.db, chain, sender)
@@ -143,6 +144,17 @@ async function signRequest(
     feeBefore: 0n,
   })
   return commit(signer, entry)
+}
+
+/**
+ * What a receiver's code uses in vain is kept from what is given back: so it may use no more than the withdrawal is worth, though
+ * always what a plain transfer takes.
+ */
+function gasLimitOf({ asset, amountAtoms }: Requested, { maxFeeWei }: GasPrice): bigint {
+  if (asset !== 'ETH') return PAYOUT_GAS_MAX.token
+  const covered = amountAtoms / maxFeeWei
+  if (covered >= PAYOUT_GAS_MAX.ETH) return PAYOUT_GAS_MAX.ETH
+  return covered > PLAIN_TRANSFER_GAS ? covered : PLAIN_TRANSFER_GAS
 }
 
 export interface TransferOrder {

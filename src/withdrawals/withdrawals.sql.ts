@@ -173,14 +173,14 @@ export async function listRefundIds(
   return rows.map((row) => row.id)
 }
 
-/** Atoms of its own asset that refunds took from what a payment holds, done or under way. */
+/** Atoms of its own asset that refunds took from what a payment holds, done or under way, or in vain. */
 export async function sumRefunded(
   db: Queryable,
   payment: { readonly accountId: AccountId; readonly id: PaymentId; readonly asset: Asset },
 ): Promise<bigint> {
   const { rows } = await db.query<{ atoms: bigint }>(
-    `select coalesce(sum(amount_atoms), 0) as atoms from withdrawals
-     where account_id = $1 and payment_id = $2 and asset = $3 and status <> 'failed'`,
+    `select coalesce(sum(case when status = 'failed' then kept_atoms else amount_atoms end), 0) as atoms from withdrawals
+     where account_id = $1 and payment_id = $2 and asset = $3`,
     [payment.accountId, payment.id, payment.asset],
   )
   return rows[0]?.atoms ?? 0n
@@ -251,19 +251,35 @@ export async function updateWithdrawal(
   return fromRow(row)
 }
 
-/** Whether a payout of the account to an address of Ethereum reverted within the last day; most requests have none at all. */
-export async function hasReverted(
+/** What of a failed one stays with the gateway: its gas, which was used in vain. */
+export async function noteKept(
+  tx: Tx,
+  of: Pick<Withdrawal, 'accountId' | 'id'>,
+  atoms: bigint,
+): Promise<void> {
+  await tx.query('update withdrawals set kept_atoms = $3 where account_id = $1 and id = $2', [
+    of.accountId,
+    of.id,
+    atoms,
+  ])
+}
+
+/**
+ * How many withdrawals of the account reverted on Ethereum within the last day, and whether one of this coin to this address
+ * did; most requests find none at all.
+ */
+export async function countReverts(
   db: Queryable,
   accountId: AccountId,
   asset: Asset,
   destination: string,
-): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select from withdrawals where account_id = $1 and asset = $2 and lower(destination) = lower($3)
-       and refused_reason = 'reverted' and failed_at > now() - interval '1 day' limit 1`,
+): Promise<{ readonly count: number; readonly here: boolean }> {
+  const { rows } = await db.query<{ count: bigint; here: boolean }>(
+    `select count(*) as count, coalesce(bool_or(asset = $2 and lower(destination) = lower($3)), false) as here
+     from withdrawals where account_id = $1 and refused_reason = 'reverted' and failed_at > now() - interval '1 day'`,
     [accountId, asset, destination],
   )
-  return rowCount > 0
+  return { count: Number(rows[0]?.count ?? 0n), here: rows[0]?.here ?? false }
 }
 
 /** Whether a withdrawal of this coin was asked for and nothing is signed for it yet. */

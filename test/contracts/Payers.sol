@@ -49,3 +49,12 @@ contract Bequest {
         selfdestruct(heir);
     }
 }
+
+/// Uses up all gas that a payment brings, and does not take it.
+contract Burner {
+    receive() external payable {
+        assembly {
+            invalid()
+        }
+    }
+}

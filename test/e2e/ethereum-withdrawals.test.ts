@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { formatDecimal } from '../../src/core/money.ts'
 import { quoteWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
 import { withdrawalView } from '../../src/withdrawals/withdrawal-view.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
@@ -61,7 +62,7 @@ describe('withdrawals on a real Ethereum node', () => {
   })
 
   for (const asset of ['USDC', 'ETH'] as const) {
-    it(`of ${asset} that revert are never booked as paid: the hold is given back whole`, async () => {
+    it(`of ${asset} that revert are never booked as paid: the hold is given back, less their gas`, async () => {
       const destination = asset === 'USDC' ? stranger() : await anvil.deploy('OddLogs')
       await anvil.call(payouts.usdc, 'addBlackList', [destination])
       await anvil.mine()
@@ -75,11 +76,10 @@ describe('withdrawals on a real Ethereum node', () => {
       const now = await payouts.now(refused)
       assert.deepEqual([now.status, now.refusedReason], ['failed', 'reverted'])
       assert.equal(await payouts.announced(refused), 0)
-      assert.equal(await payouts.balance(asset, 'available'), before)
       assert.equal(await payouts.balance(asset, 'held'), 0n)
       assert.equal((await payouts.now(good)).status, 'completed', 'what came after it is paid')
 
-      // The merchant is shown why and by what; its gas is the gateway's cost, and nothing else is.
+      // The merchant is shown why and by what; what the gateway paid for its gas, he did.
       const view = withdrawalView(now)
       assert.deepEqual([view.failure_reason, view.completed_at], ['reverted', null])
       const { rows } = await gateway.db.query<{ fee: bigint; kind: string }>(
@@ -93,6 +93,9 @@ describe('withdrawals on a real Ethereum node', () => {
       )
       const cost = rows.reduce((sum, { fee }) => sum + fee, 0n)
       assert.equal((await networkFees()) - costBefore, cost)
+      const kept = asset === 'ETH' ? (rows[0]?.fee ?? 0n) : refused.networkFeeAtoms
+      assert.ok(kept > 0n)
+      assert.equal(await payouts.balance(asset, 'available'), before - kept)
       const { rows: alerts } = await gateway.db.query<{ message: string }>(
         "select message from alerts where kind = 'payout_reverted' and subject = $1",
         [`ethereum:${view.tx_hash}`],
@@ -107,6 +110,49 @@ describe('withdrawals on a real Ethereum node', () => {
       await assert.rejects(payouts.request(asset, '0.5', destination), { reason: 'destination_reverts' })
     })
   }
+
+  it('to contracts that burn all gas cost the gateway nothing, and after some of a day no more are taken', async () => {
+    const costOf = async () => {
+      const { rows } = await gateway.db.query<{ atoms: bigint }>(
+        `select coalesce(sum(case when debit = 'network_fees' then amount_atoms else -amount_atoms end), 0) as atoms
+         from transfers where 'network_fees' in (debit, credit) and asset = 'ETH'`,
+      )
+      return rows[0]?.atoms ?? 0n
+    }
+    const before = await costOf()
+    const available = await payouts.balance('ETH', 'available')
+    // One that takes nothing but what its call uses, and others that are worth more.
+    const { minimum } = await leastOf()
+    for (const amount of [minimum, '0.01', '0.02', '0.03', '0.04', '0.05'])
+      await payouts.request('ETH', amount, await anvil.deploy('Burner'))
+    await payouts.finish()
+    const { rows } = await gateway.db.query<{ status: string; reason: string; kept: bigint; paid: bigint }>(
+      `select w.status, w.refused_reason as reason, w.kept_atoms as kept, t.paid_fee_atoms as paid from withdrawals w
+       join signed_payouts p on p.withdrawal_id = w.id
+       join signed_transactions t on t.chain = p.chain and t.line = p.line and t.status = 'reverted'
+       order by w.created_at desc, w.id desc limit 6`,
+    )
+    assert.equal(rows.length, 6)
+    for (const { status, reason, kept, paid } of rows)
+      assert.deepEqual([status, reason, kept], ['failed', 'reverted', paid])
+    assert.ok((await costOf()) <= before, 'the gateway paid nothing of its own')
+    const kept = rows.reduce((sum, row) => sum + row.kept, 0n)
+    assert.equal(await payouts.balance('ETH', 'available'), available - kept)
+    await assert.rejects(payouts.request('ETH', '0.05', stranger()), { reason: 'withdrawals_revert' })
+    await gateway.db.query(
+      "update withdrawals set failed_at = failed_at - interval '25 hours' where status = 'failed'",
+    )
+
+    /** The least that is taken: fee and network fee, and a little for the receiver. */
+    async function leastOf(): Promise<{ minimum: string }> {
+      const quote = await quoteWithdrawal(gateway, gateway.db, account, {
+        asset: 'ETH',
+        amount: '0.01',
+        destination: stranger(),
+      })
+      return { minimum: formatDecimal((quote.networkFeeAtoms * 11n) / 10n, 18) }
+    }
+  })
 
   it('more than the hot wallet holds wait without holding up others, and are paid once it holds enough', async () => {
     const available = await payouts.balance('USDC', 'available')

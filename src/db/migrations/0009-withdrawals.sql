@@ -28,6 +28,9 @@ create table withdrawals (
   waiting_for text check (waiting_for in ('coins', 'confirmations', 'network_fee', 'limit', 'allowlist', 'frozen')),
   -- The merchant wants it no longer: from now on nothing is signed for it, and once the signer's journal knows of nothing it fails.
   cancel_wanted boolean not null default false,
+  -- What of a failed one stayed with the gateway: the gas that its call used in vain.
+  kept_atoms numeric(78, 0) not null default 0 check (kept_atoms between 0 and amount_atoms),
+  check (kept_atoms = 0 or status = 'failed'),
   primary key (account_id, id),
   foreign key (account_id, payment_id) references payments (account_id, id),
   check (amount_atoms = fee_atoms + network_fee_atoms + net_atoms),

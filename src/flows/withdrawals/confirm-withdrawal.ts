@@ -274,12 +274,21 @@ async function failReverted(
   { txid, chain, paidFeeAtoms, feeAtoms }: Settling,
 ): Promise<void> {
   const { accountId, id, asset, destination } = withdrawal
-  await fail(gateway, tx, withdrawal, 'impossible', 'reverted')
-  const cost = formatDecimal(paidFeeAtoms ?? feeAtoms, ASSET_FACTS.ETH.decimals)
+  const paid = paidFeeAtoms ?? feeAtoms
+  // A token's call can use no more than was quoted for it: its code is the token's, not the receiver's.
+  await fail(
+    gateway,
+    tx,
+    withdrawal,
+    'impossible',
+    'reverted',
+    asset === 'ETH' ? paid : withdrawal.networkFeeAtoms,
+  )
+  const cost = formatDecimal(paid, ASSET_FACTS.ETH.decimals)
   await raiseAlert(tx, {
     kind: 'payout_reverted',
     accountId,
     subject: `${chain}:${txid}`,
-    message: `withdrawal ${showId('wd', id)} of ${asset} to ${destination} reverted in ${txid} of ${chain}: its hold is given back, and its gas of ${cost} ETH is the gateway's cost`,
+    message: `withdrawal ${showId('wd', id)} of ${asset} to ${destination} reverted in ${txid} of ${chain}: its hold is given back, less what its gas of ${cost} ETH cost`,
   })
 }

@@ -33,6 +33,7 @@ import {
   listRefused,
   lockPaidBy,
   lockWithdrawal,
+  noteKept,
   updateWithdrawal,
 } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -40,13 +41,18 @@ import { returnLoss } from '../payments/book-payment.ts'
 
 const REFUSED_PER_TURN = 100
 
-/** Gives back what the ledger holds, to where it was taken from; what the row says may have been tampered with. */
+/**
+ * Gives back what the ledger holds, to where it was taken from; what the row says may have been tampered with.
+ *
+ * @param costAtoms - Of its own coin, what its call used in vain: that stays with the gateway, which paid it.
+ */
 export async function fail(
   gateway: Gateway,
   tx: Tx,
   withdrawal: Withdrawal,
   trigger: 'refused' | 'impossible',
   reason: string,
+  costAtoms = 0n,
 ): Promise<void> {
   const { accountId, id, chain, paymentId } = withdrawal
   const status = statusAfter(withdrawal.status, trigger)
@@ -57,17 +63,27 @@ export async function fail(
   // Only after a deep reorganisation, in which its call reverted.
   if (withdrawal.status === 'completed') await uncomplete(tx, withdrawal)
   const held = await listTransfers(tx, accountId, holdCause(id))
+  const back = held.map((transfer) => ({
+    ...transfer,
+    kept: costAtoms < transfer.atoms ? costAtoms : transfer.atoms,
+  }))
   const given = await post(tx, {
     accountId,
     chain,
     cause: releaseCause(id),
-    transfers: held.map((transfer) => ({ ...transfer, debit: transfer.credit, credit: transfer.debit })),
+    transfers: back
+      .flatMap(({ asset, atoms, kept, debit }) => [
+        { asset, debit: 'held' as const, credit: debit, atoms: atoms - kept },
+        { asset, debit: 'held' as const, credit: 'network_fees' as const, atoms: kept },
+      ])
+      .filter(({ atoms }) => atoms > 0n),
   })
   invariant(given, `the hold of withdrawal ${id} was given back before`)
-  for (const { debit, asset, atoms } of held) {
-    if (debit !== 'unresolved' || !payment) continue
-    await addUnresolved(tx, { accountId, paymentId: payment.id, asset }, atoms)
-    await returnLoss(tx, payment, id, { asset, atoms })
+  for (const { debit, asset, atoms, kept } of back) {
+    if (kept > 0n) await noteKept(tx, withdrawal, kept)
+    if (debit !== 'unresolved' || !payment || atoms === kept) continue
+    await addUnresolved(tx, { accountId, paymentId: payment.id, asset }, atoms - kept)
+    await returnLoss(tx, payment, id, { asset, atoms: atoms - kept })
   }
   // With what comes back the payment may be covered after all.
   if (paymentId) await markDecisionDue(tx, [{ accountId, paymentId }])

@@ -27,9 +27,12 @@ import {
   type Withdrawal,
   type WithdrawalRequest,
 } from '../../withdrawals/withdrawal.ts'
-import { findRefund, hasReverted, insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
+import { countReverts, findRefund, insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Payout, payoutFee, priceNetwork, requireSpendable } from './price-payout.ts'
+
+/** So many withdrawals of an account may revert within a day before it waits. */
+const REVERTS_PER_DAY = 3
 
 export interface WithdrawalOrder {
   readonly asset: Asset
@@ -270,14 +273,22 @@ async function requirePayable(
   return { wallet, destination }
 }
 
-/** Each payout that reverts costs the gateway its gas, and the merchant nothing. */
+/** What reverts costs whoever asked for it its gas, and takes a nonce of the hot wallet from others. */
 async function requireNoRevert(
   db: Queryable,
   account: Account,
   asset: Asset,
   address: string,
 ): Promise<void> {
-  if (networkOf(asset) !== 'ethereum' || !(await hasReverted(db, account.id, asset, address))) return
+  if (networkOf(asset) !== 'ethereum') return
+  const { count, here } = await countReverts(db, account.id, asset, address)
+  if (count >= REVERTS_PER_DAY && !here)
+    throw new Refusal(
+      'unprocessable',
+      'withdrawals_revert',
+      `${count} withdrawals of this account reverted within the last day; no more than ${REVERTS_PER_DAY} may. Ask the receivers how they take coins, and try again tomorrow`,
+    )
+  if (!here) return
   throw new Refusal(
     'unprocessable',
     'destination_reverts',
