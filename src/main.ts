@@ -109,7 +109,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     }
     if (role === 'all') await untilReady(gateway, config)
     // Last of all, since what is shown only once is shown only when the start succeeds.
-    const firstAccount = runs('api') ? await openFirstAccount(gateway) : null
+    const firstAccount = runs('api') && isForTrying(config) ? await openFirstAccount(gateway) : null
     const firstPersonLink = runs('api') ? await inviteFirstPerson(gateway) : null
     return { firstAccount, firstPersonLink, stop }
   } catch (error) {
@@ -145,6 +145,10 @@ async function requireOwnSecret(
     )
   })
 }
+
+/** A gateway that a main network is connected to is not there to be tried out: a key that nobody asked for stays unmade. */
+const isForTrying = (config: Config): boolean =>
+  NETWORKS.every((network) => config.nodes[network]?.network !== 'mainnet')
 
 /** The chains that the settings connect; the simulated ones always are. */
 export const connectedChains = (config: Config): ChainName[] => [

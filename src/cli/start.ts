@@ -4,6 +4,7 @@ import { showId } from '../core/ids.ts'
 import { type Beck, ROLES, startBeck } from '../main.ts'
 import { openLog } from '../process/log.ts'
 import { compileInForeground } from '../process/orderly-exit.ts'
+import { takePassphrase } from '../process/signer-process.ts'
 import { riskySettings } from './risky-settings.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -21,6 +22,19 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
     log.warn({ variable: name }, 'a variable that means nothing to Beck is set; is it a slip?')
   for (const { message, advice } of riskySettings(config)) log.warn({ advice }, message)
 
+  if (takePassphrase())
+    log.warn(
+      {
+        advice:
+          'put it into a file that the signer alone may read, and name that in BECK_KEYSTORE_PASSPHRASE_FILE',
+      },
+      'BECK_KEYSTORE_PASSPHRASE is set: /proc shows what this process was started with for as long as it runs',
+    )
+  if (role === 'all' && Object.values(config.nodes).some((node) => node !== null))
+    log.warn(
+      { advice: 'docs/operators.md, "The signer elsewhere"' },
+      'role all: server and signer are one user of this machine, so whoever takes over the server can read the keystore and its passphrase, and the signer’s limits do not bind him',
+    )
   const starting = startBeck(config, role, log)
   const end = endOnce(starting, log.info.bind(log))
   process.on('SIGTERM', end).on('SIGINT', end)

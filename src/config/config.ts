@@ -5,7 +5,7 @@ import { getAddress, isAddress } from 'viem/utils'
 import { BITCOIN_NETWORKS } from '../chains/bitcoin/networks.ts'
 import type { EthereumNetwork } from '../chains/ethereum/ethereum-chain.ts'
 import { SIMULATED_TOKENS } from '../chains/simulated/network.ts'
-import { ASSETS, type Asset, isAsset } from '../core/assets.ts'
+import { ASSETS, type Asset, isAsset, MAINNET_TOKENS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { FIAT_DECIMALS, parseDecimal } from '../core/money.ts'
 import { readNetworks } from '../core/networks.ts'
@@ -70,12 +70,6 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Read elsewhere: by the signer, and by `beck listen` and `beck trigger`. */
 const OTHER_VARIABLES = ['BECK_API_KEY', 'BECK_KEYSTORE_PASSPHRASE', 'BECK_KEYSTORE_PASSPHRASE_FILE']
-
-/** Circle's and Tether's contracts on Ethereum's main network. */
-const MAINNET_TOKENS = {
-  USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
-  USDT: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
-}
 
 const ETHEREUM_NETWORKS = ['mainnet', 'sepolia', 'dev'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const

@@ -108,3 +108,9 @@ const NATIVE_ASSETS = { bitcoin: 'BTC', litecoin: 'LTC', ethereum: 'ETH' } as co
 
 /** The coin that a chain's own fees are paid in. */
 export const nativeAsset = (chain: ChainName): 'BTC' | 'LTC' | 'ETH' => NATIVE_ASSETS[networkOfChain(chain)]
+
+/** Circle's and Tether's contracts on Ethereum's main network. */
+export const MAINNET_TOKENS = {
+  USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+  USDT: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
+} as const

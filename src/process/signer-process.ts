@@ -6,6 +6,24 @@ import type { Store } from '../config/store.ts'
 import type { Log } from '../core/log.ts'
 import { startChild, superviseChild } from './watched-child.ts'
 
+const PASSPHRASE = 'BECK_KEYSTORE_PASSPHRASE'
+
+/** Of every passphrase each space counts; one of nothing is none. */
+const passphrase = (): string | null => kept ?? (process.env[PASSPHRASE] || null)
+let kept: string | null = null
+
+/**
+ * Takes the passphrase out of the environment of a process that lives long, so that nothing it starts inherits it. What the
+ * kernel shows of an environment in /proc is what the process was started with: a file is better.
+ *
+ * @returns Whether it was there.
+ */
+export function takePassphrase(): boolean {
+  kept = process.env[PASSPHRASE] || null
+  delete process.env[PASSPHRASE]
+  return kept !== null
+}
+
 const PROGRAM = fileURLToPath(new URL('../signer/main.ts', import.meta.url))
 
 /** Whether this copy of Beck has a signer. */
@@ -16,7 +34,10 @@ export const hasSigner = (): boolean => existsSync(PROGRAM)
  * that is set to nothing is not set.
  */
 const signerEnvironment = (config: Config, store: Store): NodeJS.ProcessEnv => ({
-  ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value?.trim())),
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name, value]) => value?.trim() && name !== PASSPHRASE),
+  ),
+  ...(passphrase() === null ? {} : { BECK_KEYSTORE_PASSPHRASE_FD: '4' }),
   DATABASE_URL: store.signerUrl,
   BECK_SECRET_KEY: store.secretKey.toString('hex'),
   ...(store.alsoSecretKey ? { BECK_SECRET_KEY_ALSO: store.alsoSecretKey.toString('hex') } : {}),
@@ -27,6 +48,7 @@ const signerEnvironment = (config: Config, store: Store): NodeJS.ProcessEnv => (
 export async function runSigner(args: readonly string[], config: Config, store: Store): Promise<number> {
   const { ended } = startChild(PROGRAM, args, {
     env: signerEnvironment(config, store),
+    secret: passphrase(),
     stdio: ['inherit', 'inherit', 'inherit'],
   })
   return (await ended) ?? 1
@@ -36,6 +58,7 @@ export async function runSigner(args: readonly string[], config: Config, store: 
 export async function checkSigner(config: Config, store: Store): Promise<string | null> {
   const { process: signer, ended } = startChild(PROGRAM, ['check'], {
     env: signerEnvironment(config, store),
+    secret: passphrase(),
     stdio: ['ignore', 'inherit', 'pipe'],
   })
   let complaints = ''
@@ -52,6 +75,7 @@ export const superviseSigner = (config: Config, store: Store, log: Log): { stop(
     () =>
       startChild(PROGRAM, ['run'], {
         env: signerEnvironment(config, store),
+        secret: passphrase(),
         stdio: ['ignore', 'inherit', 'inherit'],
         detached: true,
       }),

@@ -23,6 +23,8 @@ export interface ChildOptions {
   /** A session of its own: Ctrl-C in the terminal reaches the parent alone. */
   readonly detached?: boolean
   readonly exitLimitMs?: number
+  /** Handed over on descriptor 4, for an environment can be read for as long as its process lives. */
+  readonly secret?: string | null
 }
 
 export interface WatchedChild {
@@ -33,12 +35,14 @@ export interface WatchedChild {
 
 /** Starts a TypeScript program under this Node. */
 export function startChild(program: string, args: readonly string[], options: ChildOptions): WatchedChild {
-  const { env, stdio, detached = false, exitLimitMs = EXIT_LIMIT_MS } = options
+  const { env, stdio, detached = false, exitLimitMs = EXIT_LIMIT_MS, secret = null } = options
   const child = spawn(process.execPath, ['--import', TIE, program, ...args], {
     env: { ...env, NODE_COMPILE_CACHE: COMPILE_CACHE },
-    stdio: [...stdio, 'pipe'],
+    stdio: [...stdio, 'pipe', secret === null ? 'ignore' : 'pipe'],
     detached,
   })
+  const handed = child.stdio[4]
+  if (secret !== null && handed && 'end' in handed) handed.on('error', () => {}).end(secret)
   let meant: number | null = null
   child.stdio[3]
     ?.on('error', () => {})

@@ -1,7 +1,8 @@
 /** What the signer reads from its environment: the same variables as the server, and the ones that are its alone. */
+import { closeSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { type Asset, isAsset, NETWORKS, type Network } from '../core/assets.ts'
+import { type Asset, isAsset, MAINNET_TOKENS, NETWORKS, type Network } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { readSecretKey } from '../core/secrets.ts'
 import { HOUR_MS } from '../core/time.ts'
@@ -25,12 +26,6 @@ export interface SignerConfig {
   readonly confirmations: Partial<Record<Asset, number>>
   readonly passphrase: string | null
 }
-
-/** Circle's and Tether's contracts on the main network. */
-const MAINNET_TOKENS = {
-  USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
-  USDT: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
-} as const
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -100,6 +95,8 @@ function confirmationsOf(text: string): Partial<Record<Asset, number>> {
 }
 
 async function passphraseOf(env: Environment): Promise<string | null> {
+  const handed = env.BECK_KEYSTORE_PASSPHRASE_FD
+  if (handed) return readHanded(Number(handed))
   if (env.BECK_KEYSTORE_PASSPHRASE) return env.BECK_KEYSTORE_PASSPHRASE
   const path = env.BECK_KEYSTORE_PASSPHRASE_FILE
   if (!path) return null
@@ -107,6 +104,13 @@ async function passphraseOf(env: Environment): Promise<string | null> {
     throw unusable('BECK_KEYSTORE_PASSPHRASE_FILE', `names a file that cannot be read (${cause.code})`)
   })
   return text.replace(/\r?\n$/, '')
+}
+
+/** What the process that started this one hands over, once. */
+function readHanded(descriptor: number): string {
+  const text = readFileSync(descriptor, 'utf8')
+  closeSync(descriptor)
+  return text
 }
 
 const unusable = (name: string, problem: string): Refusal =>

@@ -100,7 +100,39 @@ export async function keystore(
         : fine('keystore', 'none yet; test accounts need none'),
     ]
   }
-  return [await readableOnlyHere(file, found.mode), ...(await passphrase(environment, check)), limits(config)]
+  return [
+    await readableOnlyHere(file, found.mode),
+    ...(await passphrase(environment, check)),
+    limits(config),
+    ...(isNeeded ? await sharedWithServer(config, file, environment) : []),
+  ]
+}
+
+/** With keystore and passphrase a thief of the server has the words; what limits the signer does not limit him. */
+async function sharedWithServer(
+  config: Config,
+  file: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<Finding[]> {
+  const mayRead = (path: string) =>
+    access(path, constants.R_OK).then(
+      () => true,
+      () => false,
+    )
+  const passphraseFile = environment.BECK_KEYSTORE_PASSPHRASE_FILE
+  const knows = environment.BECK_KEYSTORE_PASSPHRASE
+    ? true
+    : passphraseFile !== undefined && (await mayRead(passphraseFile))
+  const serves = Object.values(config.nodes).some((node) => node !== null)
+  return serves && knows && (await mayRead(file))
+    ? [
+        warning(
+          'signer',
+          'this user has the nodes of a server, the keystore and its passphrase: whoever takes over the server takes the words',
+          'run the signer as a user of its own, better on a machine of its own: docs/operators.md, "The signer elsewhere"',
+        ),
+      ]
+    : []
 }
 
 async function readableOnlyHere(file: string, mode: number): Promise<Finding> {
