@@ -128,6 +128,7 @@ export const COLUMNS: readonly Column[] = [
     'idempotency',
     (row) => `${row.account_id}:${row.key}`,
   ),
+  sealed('totp', 'secret_sealed', { user_id: 'uuid' }, 'totp', (row) => String(row.user_id)),
   sealed('sandbox_seed', 'sealed', { singleton: 'boolean' }, 'sandbox-seed', () => 'sandbox'),
 ]
 
