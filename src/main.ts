@@ -3,6 +3,7 @@
  * HTTP server and the chains are loaded by the roles that run them: each is megabytes of memory to every other one.
  */
 
+import { join } from 'node:path'
 import { hasLiveAccount } from './accounts/accounts.sql.ts'
 import type { ChainPort } from './chains/chain.ts'
 import { SIMULATED_CHAINS } from './chains/simulated/network.ts'
@@ -12,14 +13,17 @@ import { type ChainName, isSimulated, NETWORKS, type Network } from './core/asse
 import { InvariantBroken, Refusal } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import { keyIdOf } from './core/secrets.ts'
-import type { Database } from './db/database.ts'
+import { type Database, openDatabase } from './db/database.ts'
 import { requireSight } from './db/grants.ts'
+import { openTimeMemory, TIME_FILE } from './db/time-arrow.ts'
 import { type FirstAccount, openFirstAccount } from './flows/accounts/first-account.ts'
 import { openDatabaseClock } from './flows/database-clock.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
 import { readHealth } from './flows/operation/health.ts'
 import { keepKeyId } from './flows/operation/secret-key.sql.ts'
 import { inviteFirstPerson } from './flows/people/join.ts'
+import { openTimeKeeper, type TimeKeeper } from './flows/recovery/keep-time.ts'
+import { openToldPayments } from './flows/recovery/told-payments.ts'
 import { portRefusal, requirePort } from './http/port.ts'
 import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { fixedRates } from './rates/fixed.ts'
@@ -35,6 +39,7 @@ import { startDeliverer } from './workers/deliver.ts'
 import { startAddressFiller } from './workers/derive-addresses.ts'
 import { startExpirer } from './workers/expire.ts'
 import { startForgetter } from './workers/forget.ts'
+import { startTimeKeeper } from './workers/keep-time.ts'
 import { gatherWakes, type Loop } from './workers/loop.ts'
 import { startMiner } from './workers/mine.ts'
 import { startPayer } from './workers/pay-out.ts'
@@ -75,6 +80,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     if (applied.length > 0) log.info({ applied }, 'the database is up to date')
     if (role !== 'signer') await requireSight(store.db)
     await requireOwnSecret(store, role, log)
+    const keeper = role === 'signer' ? null : await keepTime(config, store, log, closers)
 
     if (runs('signer') && hasSigner()) {
       const signer = superviseSigner(config, store, log)
@@ -92,6 +98,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       databaseTime: openDatabaseClock(store.db),
       secrets: store.secrets,
       log,
+      stopped: () => keeper?.stopped() ?? null,
       wake: gatherWakes((queue: Queue) => loops.get(queue)?.wake()),
     }
     if (runs('watcher') || runs('worker')) {
@@ -116,6 +123,25 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     await stop()
     throw error
   }
+}
+
+/** Before anything is handed out or sent: the database may have lost commits since this machine saw it. */
+async function keepTime(config: Config, store: Store, log: Log, closers: Closers): Promise<TimeKeeper> {
+  // Of its own, so that it can look at a database that nobody else may use.
+  const db = openDatabase({ url: store.url, connectionsMax: 2, applicationName: 'beck' })
+  closers.push(() => db.close())
+  const keeper = openTimeKeeper({
+    db,
+    secrets: store.secrets,
+    log,
+    folder: config.dataDir,
+    memory: await openTimeMemory(join(config.dataDir, TIME_FILE)),
+    told: openToldPayments(config.dataDir),
+  })
+  await keeper.turn()
+  store.verifyWith(keeper.verify)
+  closeTogether(closers, [startTimeKeeper(keeper, log)])
+  return keeper
 }
 
 /** Under another key nothing that was sealed opens, and what is sealed now would be lost with the right one. */

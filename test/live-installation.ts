@@ -10,6 +10,7 @@ import { testDatabaseUrl } from './database.ts'
 import { type Answer, type Call, callsTo } from './installation.ts'
 
 export interface LiveInstallation {
+  readonly dataDir: string
   /** Starts Beck and waits until it is ready. */
   start(): Promise<BeckProcess>
   /** What a command of `beck` prints. */
@@ -25,7 +26,6 @@ export async function liveInstallation(nodes: Readonly<Record<string, string>>):
   after(() => rm(dataDir, { recursive: true, force: true }))
   const environment = {
     PORT: String(port),
-    DATABASE_URL: await testDatabaseUrl(),
     BECK_DATA_DIR: dataDir,
     BECK_SECRET_KEY: Buffer.alloc(32, 7).toString('hex'),
     BECK_KEYSTORE_PASSPHRASE: 'correct horse battery staple',
@@ -33,6 +33,7 @@ export async function liveInstallation(nodes: Readonly<Record<string, string>>):
     BECK_WEBHOOK_ALLOW_PRIVATE: '1',
     BECK_SANDBOX_BLOCK_MS: '0',
     ...nodes,
+    DATABASE_URL: nodes.DATABASE_URL ?? (await testDatabaseUrl()),
   }
   const beck: LiveInstallation['beck'] = async (...args) => {
     const command = startBeckProcess(args, environment)
@@ -41,6 +42,7 @@ export async function liveInstallation(nodes: Readonly<Record<string, string>>):
     return answer
   }
   return {
+    dataDir,
     beck,
     async start() {
       const running = startBeckProcess(['start'], environment)

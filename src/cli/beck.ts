@@ -152,6 +152,13 @@ program
   .action(async () => (await import('./rekey.ts')).rekeyDatabase(terminal))
 
 program
+  .command('resume')
+  .description(
+    'let the money move again after the database lost commits, once you have looked at what is gone',
+  )
+  .action(async () => (await import('./restore.ts')).resume(terminal))
+
+program
   .command('doctor')
   .description('look for what is wrong and say what to do')
   .action(async () => (await import('./doctor.ts')).diagnose(terminal))

@@ -8,7 +8,7 @@ import { clock } from './doctor/clock.ts'
 import { type Finding, messageOf, wrong } from './doctor/finding.ts'
 import { disk, keystore, nodeVersion, privateFiles, settings } from './doctor/host.ts'
 import { chains, rates } from './doctor/outside.ts'
-import { alerts, database, secretKey, signers } from './doctor/storage.ts'
+import { alerts, database, history, secretKey, signers } from './doctor/storage.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Ends with 1 when something is wrong; a warning alone does not. */
@@ -49,6 +49,7 @@ async function* examine(): AsyncGenerator<Finding> {
     yield* schema
     if (schema.some(({ state }) => state === 'wrong')) return
     yield await secretKey(config, store)
+    yield await history(store)
     yield await alerts(store)
     yield* await privateFiles(config)
     yield* await signers(store)

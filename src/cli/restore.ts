@@ -10,6 +10,7 @@ import type { Secrets } from '../core/secrets.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { loadDatabase, notABackup } from '../db/dump.ts'
 import { migrate } from '../db/migrate.ts'
+import { beginEra, beginEraAfter, openTimeMemory, readArrow, TIME_FILE } from '../db/time-arrow.ts'
 import { afterRestore } from '../flows/recovery/after-restore.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
 import { DATABASE_FILE } from './backup.ts'
@@ -39,15 +40,49 @@ export async function restore(terminal: Terminal, folder: string): Promise<void>
  */
 export async function declareRestored(terminal: Terminal): Promise<void> {
   const frozen = await withStore(
-    async (store) => {
+    async (store, config) => {
       await requireNoServer(store.db)
       await migrate(store.db)
       await store.db.transaction((tx) => recordCommand(tx, { action: 'database.restored' }))
-      return afterRestore(store, null)
+      const frozen = await afterRestore(store, null)
+      await beginEraAfter(store.db, (await openTimeMemory(join(config.dataDir, TIME_FILE))).seen)
+      return frozen
     },
     { migrated: false },
   )
   terminal.answer({ frozen }, ['Taken as a restored database.', '', ...nextSteps(frozen)])
+}
+
+/**
+ * `beck resume`, when Beck stopped because its database lost commits and the operator has looked at what is gone: quotes are
+ * given again. Coins stay frozen until their books agree.
+ *
+ * @throws {Refusal} `nothing_stopped`; `not_safe_yet` while no server has frozen coins and withheld addresses.
+ */
+export async function resume(terminal: Terminal): Promise<void> {
+  const stopped = await withStore(async ({ db }) => {
+    const arrow = await readArrow(db)
+    if (!arrow?.stopped)
+      throw new Refusal(
+        'conflict',
+        'nothing_stopped',
+        'the database lost nothing that anybody remembers; all goes on',
+      )
+    return db.transaction(async (tx) => {
+      if (!(await beginEra(tx)))
+        throw new Refusal(
+          'conflict',
+          'not_safe_yet',
+          'coins are not frozen and addresses not withheld yet; start Beck, and try again in a moment',
+        )
+      await recordCommand(tx, { action: 'database.resume', subject: arrow.stopped })
+      return arrow.stopped
+    })
+  })
+  terminal.answer({ stopped }, [
+    `Goes on, although ${stopped}.`,
+    'Live coins stay frozen until their books agree: npx beck reconcile, then npx beck reconcile --unfreeze.',
+  ])
 }
 
 const nextSteps = (frozen: readonly string[]): string[] => [
@@ -94,6 +129,7 @@ export async function readBackup(
     },
     async finish(madeAt) {
       frozen = await afterRestore(store, madeAt, options)
+      await beginEraAfter(store.db, (await openTimeMemory(join(config.dataDir, TIME_FILE))).seen)
     },
   })
   return frozen

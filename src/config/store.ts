@@ -3,7 +3,7 @@
 import { Refusal, withoutCredentials } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { openSecrets, type Secrets } from '../core/secrets.ts'
-import { type Database, openDatabase } from '../db/database.ts'
+import { type Database, type DatabaseOptions, openDatabase } from '../db/database.ts'
 import type { HolderKind } from '../db/embedded/directory-lock.ts'
 import { borrowCluster, startCluster } from '../db/embedded/embedded.ts'
 import type { User } from '../db/embedded/roles.ts'
@@ -16,6 +16,10 @@ export interface Store {
   readonly secrets: Secrets
   /** For the signer, a process and a user of its own. */
   readonly signerUrl: string
+  /** For connections of a server beside `db`. */
+  readonly url: string
+  /** From now on each new connection of `db` is looked at before it is used. */
+  verifyWith(verify: NonNullable<DatabaseOptions['verify']>): void
   readonly secretKey: Buffer
   /** Accepted beside it while keys are changed; null otherwise. */
   readonly alsoSecretKey: Buffer | null
@@ -60,9 +64,10 @@ async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> 
     const url = urlAs(kind === 'server' ? 'server' : 'owner')
     const secretKey = config.secretKey ?? (await keepSecretKey(config.dataDir))
     const alsoSecretKey = config.alsoSecretKey ?? (await readOldSecretKey(config.dataDir))
+    let verify: DatabaseOptions['verify']
     const db = openDatabase(
       kind === 'server'
-        ? { url, connectionsMax: CONNECTIONS_MAX }
+        ? { url, connectionsMax: CONNECTIONS_MAX, verify: async (connection) => verify?.(connection) }
         : { url, connectionsMax: 2, applicationName: 'beck-tool' },
     )
     return {
@@ -71,6 +76,10 @@ async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> 
       signerUrl: config.signerDatabaseUrl ?? urlAs('signer'),
       secretKey,
       alsoSecretKey,
+      url,
+      verifyWith(given) {
+        verify = given
+      },
       name: config.databaseUrl ? withoutCredentials(config.databaseUrl) : `embedded in ${config.dataDir}`,
       migrate: () => migrateAs(urlAs('owner'), url, db),
       async close() {

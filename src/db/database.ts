@@ -80,6 +80,8 @@ export interface DatabaseOptions {
   readonly connectionsMax?: number
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string
+  /** Looks at each new connection before it is used; what it throws refuses it. */
+  readonly verify?: (connection: Queryable) => Promise<void>
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
@@ -91,6 +93,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     types,
+    ...(options.verify ? { verify: verifier(options.verify) } : {}),
   })
   // A client that breaks while idle is dropped by the pool; the next query opens another.
   pool.on('error', () => {})
@@ -111,6 +114,18 @@ export function openDatabase(options: DatabaseOptions): Database {
     close: () => pool.end(),
   }
 }
+
+const verifier =
+  (verify: (connection: Queryable) => Promise<void>) =>
+  (client: pg.PoolClient, done: (error?: Error) => void): void => {
+    const connection: Queryable = {
+      async query<Row>(text: string, values: readonly unknown[] = []) {
+        const { rows, rowCount } = await client.query(text, [...values])
+        return { rows: rows as Row[], rowCount: rowCount ?? 0 }
+      },
+    }
+    verify(connection).then(() => done(), done)
+  }
 
 interface Server {
   readonly pool: pg.Pool

@@ -967,6 +967,21 @@ create table swept_tokens (
 );
 CREATE INDEX swept_tokens_by_address ON public.swept_tokens USING btree (chain, address);
 
+create table time_arrow (
+  singleton boolean not null default true,
+  history uuid not null default gen_random_uuid(),
+  era integer not null default 1,
+  tick bigint not null default 1,
+  stopped text,
+  remembered_era integer not null default 1,
+  made_safe boolean not null default false,
+  constraint time_arrow_check CHECK (((stopped IS NOT NULL) OR (NOT made_safe))),
+  constraint time_arrow_era_check CHECK ((era >= 1)),
+  constraint time_arrow_singleton_check CHECK (singleton),
+  constraint time_arrow_tick_check CHECK ((tick >= 1)),
+  constraint time_arrow_pkey PRIMARY KEY (singleton)
+);
+
 create table totp (
   user_id uuid not null,
   secret_sealed bytea not null,

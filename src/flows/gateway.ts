@@ -42,5 +42,7 @@ export interface Gateway {
   readonly log: Log
   /** The database's clock as {@link openDatabaseClock} tells it: without asking each time, good to a few milliseconds. */
   readonly databaseTime: () => Promise<Date>
+  /** Why nothing is quoted, signed or sent, when the database lost commits; null, or absent, while all goes on. */
+  stopped?(): string | null
   wake(queue: Queue): void
 }

@@ -10,6 +10,7 @@ import type { ChainName } from '../core/assets.ts'
 import { showId } from '../core/ids.ts'
 import { readNetworks } from '../core/networks.ts'
 import type { Gateway } from '../flows/gateway.ts'
+import { wentBack } from '../flows/recovery/keep-time.ts'
 import { ADDRESS_RATE_LIMIT, clientAddress, isThisMachine, openAddressLimit } from './address-limit.ts'
 import { answerHeaders } from './answer-headers.ts'
 import { routes } from './api/routes.ts'
@@ -135,6 +136,8 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   app.decorateRequest('bodyText', '')
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(everyAnswer).header('X-Request-Id', request.id)
+    const stopped = request.method === 'GET' || request.method === 'HEAD' ? null : gateway.stopped?.()
+    if (stopped) throw wentBack(stopped)
   })
   app.addHook('onResponse', async (request, reply) => {
     gateway.log.info(

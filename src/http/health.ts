@@ -90,7 +90,7 @@ const json = (reply: FastifyReply, status: number, body: object) =>
 const seconds = (ms: number | null): number | null => (ms === null ? null : Math.round(ms / 100) / 10)
 
 const shown = ({ database, chains, rates, backlog }: Health) => ({
-  database: { ok: database.ok, answer_ms: database.answerMs },
+  database: { ok: database.ok, problem: database.problem, answer_ms: database.answerMs },
   chains: chains.map((chain) => ({
     chain: chain.chain,
     ok: chain.ok,
@@ -135,6 +135,9 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
     })
 
   gauge('ready', '1 when the API can answer', [], (to, health) => to.set(Number(health.ready)))
+  gauge('database_ok', '1 when the database answers and lost no commits', [], (to, { database }) =>
+    to.set(Number(database.ok)),
+  )
   gauge('chain_ok', '1 when payments on the chain are taken', ['chain'], (to, { chains }) => {
     for (const { chain, ok } of chains) to.set({ chain }, Number(ok))
   })

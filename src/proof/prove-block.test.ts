@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DESTINATIONS, tellPayouts } from '../../test/payout-story.ts'
 import { payOnce } from '../../test/payouts.ts'
+import { TEST_SECRETS } from '../../test/wallet.ts'
 import type { ChainPort } from '../chains/chain.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import { readHealth } from '../flows/operation/health.ts'
+import { afterRestore } from '../flows/recovery/after-restore.ts'
 import { type ProverMemory, proveBlock } from './prove-block.ts'
 import { reconcile, unfreeze } from './reconcile.ts'
 
@@ -54,6 +56,20 @@ test('coins that are gone freeze their asset, nobody loses anything, and only th
   await story.mineAndTurn(2)
   assert.equal((await story.now(waiting)).status, 'completed')
   await story.proveBooks()
+})
+
+test('coins of a chain that no node was ever set for do not stay frozen after a restore', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  const { db } = story.gateway
+  await story.earn('BTC', 65_000n)
+  await afterRestore({ db, secrets: TEST_SECRETS }, null, {
+    chains: ['sim-bitcoin', 'litecoin'],
+    addressesAhead: 1,
+  })
+  assert.deepEqual(await unfreeze(db, await reconcile(db, [])), [{ chain: 'litecoin', asset: 'LTC' }])
+  assert.deepEqual(await unfreeze(db, await reconcile(db, [story.port])), [
+    { chain: 'sim-bitcoin', asset: 'BTC' },
+  ])
 })
 
 test('a node that is silent, or elsewhere, proves nothing and freezes nothing', async () => {

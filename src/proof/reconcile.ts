@@ -115,16 +115,18 @@ const findAllOwnStrays = (db: Database | Tx, port: ChainPort, placer: Placer) =>
 /**
  * Lifts the freezes of coins whose books agree with their chain again. Only the operator's command does this.
  *
- * @returns What was lifted. A coin with a difference, or on a chain that could not be asked, stays frozen.
+ * @returns What was lifted. A coin with a difference, or on a chain that could not be asked, stays frozen; one on a chain of
+ *   which no block was ever seen has nothing to compare.
  */
 export async function unfreeze(
   db: Queryable,
   proof: Proof,
 ): Promise<{ readonly chain: ChainName; readonly asset: string }[]> {
+  const seen = new Set((await listChainViews(db)).map((view) => view.chain))
   const lifted = []
   for (const { chain, asset } of await listFreezes(db)) {
     const isProven =
-      proof.compared.includes(chain) &&
+      (proof.compared.includes(chain) || !seen.has(chain)) &&
       !proof.differences.some((difference) => difference.chain === chain && difference.asset === asset)
     if (isProven && (await thaw(db, chain, asset))) lifted.push({ chain, asset })
   }

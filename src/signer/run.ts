@@ -17,6 +17,7 @@ import { makeFolder } from './folder.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { putBackBumps } from './put-back.ts'
 import { type Signer, signerTurn } from './signer.ts'
+import { openTimeLook, type TimeLook } from './time.ts'
 import { type ChainKeys, openVault, type Vault } from './vault.ts'
 
 const IDLE_MS = 250
@@ -31,7 +32,15 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
   const secrets = openSecrets(config.secretKey, config.alsoSecretKey)
-  const scene = { db, secrets, config, log, stopping: stopping.signal, keys: liveKeys(config, db, log) }
+  const scene = {
+    db,
+    secrets,
+    config,
+    log,
+    stopping: stopping.signal,
+    keys: liveKeys(config, db, log),
+    mayMove: await openTimeLook(config.folder, db, log),
+  }
   try {
     const simulated = keepSimulated(scene)
     const isWhole = await runSide(scene, 'live').finally(() => stopping.abort())
@@ -51,6 +60,7 @@ interface Scene extends Omit<Signer, 'journal' | 'vault' | 'stopping'> {
   readonly config: SignerConfig
   readonly stopping: AbortSignal
   keys(): Promise<Vault>
+  readonly mayMove: TimeLook
 }
 
 const JOURNALS = { live: 'journal', simulated: 'journal-simulated' } as const
@@ -89,6 +99,10 @@ async function signUntilEnd(scene: Scene, side: Side, journal: Journal): Promise
   while (!stopping.aborted && !journal.isBroken()) {
     const startedAtMs = Date.now()
     try {
+      if (!(await scene.mayMove())) {
+        await pause(KEYSTORE_LOOK_MS, stopping)
+        continue
+      }
       const vault = await keysOf()
       const signer = { ...scene, journal, vault }
       if (vault !== putBackFor) await putBackBumps(signer)

@@ -64,12 +64,14 @@ interface ChainMemory {
 
 /** Sending waits for nobody who looks where earlier transactions are. @returns How many were sent. */
 async function sendTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<number> {
+  if (gateway.stopped?.()) return 0
   await failRefused(gateway)
   await ratesNow(gateway, port, seen)
   return broadcastSigned(gateway, port)
 }
 
 async function followTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<boolean> {
+  if (gateway.stopped?.()) return false
   const tip = await port.tip()
   if (tip.hash === seen.tipHash && Date.now() - seen.lookedAtMs < LOOK_AGAIN_MS) return false
   // Before the look: what is sent meanwhile asks for another one.

@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { secretKeyFile } from '../../config/secret-key.ts'
 import type { Store } from '../../config/store.ts'
 import { findUnfinishedRestore, readMigrations } from '../../db/migrate.ts'
+import { readArrow } from '../../db/time-arrow.ts'
 import { listAlerts } from '../../ledger/alerts.sql.ts'
 import { currentWallets } from '../../wallets/wallets.sql.ts'
 import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
@@ -86,6 +87,18 @@ export async function signers({ db }: Store): Promise<Finding[]> {
       'end all but one; docs/operators.md says which',
     ),
   ]
+}
+
+/** Whether it lost commits, as somebody noticed who remembered more. */
+export async function history({ db }: Store): Promise<Finding> {
+  const stopped = (await readArrow(db))?.stopped
+  return stopped
+    ? wrong(
+        'history',
+        stopped,
+        'npx beck alerts list names what is gone; npx beck resume lets the rest move again',
+      )
+    : fine('history', 'nobody remembers more than the database')
 }
 
 /** What was raised and nobody has looked at. */

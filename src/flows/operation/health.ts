@@ -4,6 +4,7 @@ import { listChainViews } from '../../chains/chain-view.sql.ts'
 import { VIEW_AGE_MS_MAX } from '../../chains/view-age.ts'
 import { CHAINS, type ChainName } from '../../core/assets.ts'
 import type { Queryable } from '../../db/database.ts'
+import { readArrow } from '../../db/time-arrow.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Backlog, readBacklog } from './health.sql.ts'
 
@@ -24,6 +25,7 @@ export interface Health {
   readonly ready: boolean
   /** Nothing at all is wrong. */
   readonly ok: boolean
+  /** Not well although it answers: it lost commits, and nothing moves until the operator has looked. */
   readonly database: { readonly ok: boolean; readonly problem: string | null; readonly answerMs: number }
   readonly chains: readonly ChainHealth[]
   readonly rates: { readonly ok: boolean; readonly problem: string | null; readonly ageMs: number | null }
@@ -38,9 +40,14 @@ export async function readHealth(
   const startedAtMs = performance.now()
   const rates = rateHealth(gateway)
   try {
-    const [chains, backlog] = await Promise.all([chainHealth(gateway.db, expected), readBacklog(gateway.db)])
-    const database = { ok: true, problem: null, answerMs: Math.round(performance.now() - startedAtMs) }
-    const ok = rates.ok && chains.every((chain) => chain.ok) && backlog.frozen.length === 0
+    const [chains, backlog, arrow] = await Promise.all([
+      chainHealth(gateway.db, expected),
+      readBacklog(gateway.db),
+      readArrow(gateway.db),
+    ])
+    const problem = arrow?.stopped ?? null
+    const database = { ok: problem === null, problem, answerMs: Math.round(performance.now() - startedAtMs) }
+    const ok = database.ok && rates.ok && chains.every((chain) => chain.ok) && backlog.frozen.length === 0
     return { ready: true, ok, database, chains, rates, backlog }
   } catch (error) {
     gateway.log.error({ err: error }, 'the database does not answer')

@@ -17,12 +17,13 @@ const GROWTH_MAX = 3
 /**
  * @param madeAt - When the backup was made; null where that is not known.
  * @param chains - Whose coins are frozen; the simulated ones were restored together with their books.
+ * @param options.handedOut - Addresses that are known to have been handed out since.
  * @returns The coins that pay nothing out until `beck reconcile --unfreeze`.
  */
 export async function afterRestore(
   gateway: { readonly db: Database; readonly secrets: Secrets },
   madeAt: Date | null,
-  options: { chains?: readonly ChainName[]; addressesAhead?: number } = {},
+  options: { chains?: readonly ChainName[]; addressesAhead?: number; handedOut?: number } = {},
 ): Promise<string[]> {
   const chains = options.chains ?? CHAINS.filter((chain) => !isSimulated(chain))
   const source = madeAt ? `restored from the backup of ${madeAt.toISOString()}` : 'restored by other means'
@@ -35,7 +36,8 @@ export async function afterRestore(
   await forgetSenders(gateway.db, chains)
   const issued = await countIssuedLately(gateway.db)
   const ahead = (chain: ChainName) =>
-    options.addressesAhead ?? ADDRESSES_AHEAD_MIN + GROWTH_MAX * (issued.get(chain) ?? 0)
+    options.addressesAhead ??
+    ADDRESSES_AHEAD_MIN + GROWTH_MAX * (issued.get(chain) ?? 0) + (options.handedOut ?? 0)
   await withholdFresh(gateway.db, gateway.secrets, ahead)
   return frozen
 }

@@ -1,0 +1,142 @@
+/**
+ * Time's arrow: a counter in the database that only grows. Who remembers a larger one than the database shows knows that it
+ * lost commits: it was set back to a copy, recovered to a point in time, or a replica took over before it had them all.
+ */
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { ifThere } from '../core/files.ts'
+import type { Queryable } from './database.ts'
+
+/** A moment of a database's history. */
+export interface Moment {
+  /** Which database; of another one nothing can be said. */
+  readonly history: string
+  readonly era: number
+  readonly tick: bigint
+  /** Of PostgreSQL: another one after a recovery to a point in time, and after a replica took over. */
+  readonly timeline: string
+}
+
+export interface Arrow extends Moment {
+  /** Why nothing moves; null while time goes forward. */
+  readonly stopped: string | null
+  readonly isMadeSafe: boolean
+}
+
+interface ArrowRow {
+  history: string
+  era: number
+  tick: bigint
+  timeline: string
+  stopped: string | null
+  made_safe: boolean
+}
+
+const COLUMNS = `history, era, tick, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) as timeline, stopped, made_safe`
+
+const fromRow = ({ made_safe, ...row }: ArrowRow): Arrow => ({ ...row, isMadeSafe: made_safe })
+
+/** Advances the counter. Locks its row until it commits. */
+export async function advanceArrow(db: Queryable): Promise<Arrow> {
+  const { rows } = await db.query<ArrowRow>(
+    `insert into time_arrow default values on conflict (singleton) do update set tick = time_arrow.tick + 1
+     returning ${COLUMNS}`,
+  )
+  return fromRow(rows[0] as ArrowRow)
+}
+
+export async function readArrow(db: Queryable): Promise<Arrow | null> {
+  const { rows } = await db.query<ArrowRow>(`select ${COLUMNS} from time_arrow`)
+  return rows[0] ? fromRow(rows[0]) : null
+}
+
+/** Nothing moves from here on, for any process. @returns Whether it was said first now. */
+export async function stopMoving(db: Queryable, reason: string, remembered: Moment | null): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update time_arrow set stopped = $1, remembered_era = greatest(remembered_era, era, $2::integer) where stopped is null`,
+    [reason, remembered?.era ?? 1],
+  )
+  return rowCount > 0
+}
+
+export async function markMadeSafe(db: Queryable): Promise<void> {
+  await db.query('update time_arrow set made_safe = true where stopped is not null')
+}
+
+/**
+ * Time goes forward again, in an era above every one that anybody remembers.
+ *
+ * @returns False when nothing was stopped, or what has to be done first is not done yet; then nothing changes.
+ */
+export async function beginEra(db: Queryable): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update time_arrow set era = greatest(era, remembered_era) + 1, stopped = null, made_safe = false where made_safe`,
+  )
+  return rowCount > 0
+}
+
+/** After a restore that was said: whatever anybody remembers is of an era before. */
+export async function beginEraAfter(db: Queryable, remembered: Moment | null): Promise<void> {
+  await db.query(
+    `insert into time_arrow (era) values (greatest(1, $1::integer) + 1) on conflict (singleton) do update
+     set era = greatest(time_arrow.era, time_arrow.remembered_era, $1::integer) + 1, stopped = null, made_safe = false`,
+    [remembered?.era ?? 1],
+  )
+}
+
+/** Why what the database shows can not follow what was remembered; null when it does. */
+export function whyBehind(remembered: Moment | null, found: Moment | null): string | null {
+  if (remembered === null) return null
+  if (found === null) return 'its counter is gone'
+  if (remembered.history !== found.history || found.era > remembered.era) return null
+  if (found.era < remembered.era)
+    return `it shows era ${found.era}, which ended; this is era ${remembered.era}`
+  if (found.tick < remembered.tick)
+    return `its counter stands at ${found.tick}, and stood at ${remembered.tick} before`
+  if (found.timeline !== remembered.timeline)
+    return `it follows timeline ${found.timeline} of PostgreSQL, and followed ${remembered.timeline} before`
+  return null
+}
+
+/** The file that it remembers in. */
+export const TIME_FILE = 'time-arrow'
+
+/** What one process remembers: in its memory, and in a file for the next one. */
+export interface TimeMemory {
+  readonly seen: Moment | null
+  /** @returns When it is on the disk. */
+  remember(moment: Moment): Promise<void>
+}
+
+/** @param path - Its file; what cannot be read of it is taken as nothing remembered. */
+export async function openTimeMemory(path: string): Promise<TimeMemory> {
+  let drafts = 0
+  let seen = readMoment(await ifThere(readFile(path, 'utf8')))
+  return {
+    get seen() {
+      return seen
+    },
+    async remember({ history, era, tick, timeline }) {
+      seen = { history, era, tick, timeline }
+      await mkdir(dirname(path), { recursive: true })
+      const draft = `${path}.${process.pid}.${drafts++}`
+      const file = await open(draft, 'w', 0o600)
+      try {
+        await file.writeFile(JSON.stringify({ ...seen, tick: String(tick) }))
+        await file.datasync()
+      } finally {
+        await file.close()
+      }
+      await rename(draft, path)
+    },
+  }
+}
+
+function readMoment(text: string | null): Moment | null {
+  try {
+    const { history, era, tick, timeline } = JSON.parse(text ?? 'null')
+    return { history: String(history), era: Number(era), tick: BigInt(tick), timeline: String(timeline) }
+  } catch {
+    return null
+  }
+}

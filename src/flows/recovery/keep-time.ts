@@ -1,0 +1,121 @@
+/**
+ * Notices that the database lost commits, stops the money, says it, and does what has to be done first: live coins are
+ * frozen, and addresses that may have been handed out never are again. `beck resume` lets the rest move.
+ */
+import { writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { Refusal } from '../../core/errors.ts'
+import { type PaymentId, showId } from '../../core/ids.ts'
+import type { Log } from '../../core/log.ts'
+import type { Secrets } from '../../core/secrets.ts'
+import type { Database, Queryable } from '../../db/database.ts'
+import {
+  advanceArrow,
+  markMadeSafe,
+  readArrow,
+  stopMoving,
+  type TimeMemory,
+  whyBehind,
+} from '../../db/time-arrow.ts'
+import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import { afterRestore } from './after-restore.ts'
+import type { ToldPayments } from './told-payments.ts'
+
+export interface TimeKeeper {
+  /** Why nothing moves; null while time goes forward. */
+  stopped(): string | null
+  /** One beat: advances the counter and compares it with what is remembered. */
+  turn(): Promise<void>
+  /** Looks at a connection before anybody uses it. @throws {Refusal} `database_went_back` until the money is stopped. */
+  verify(connection: Queryable): Promise<void>
+}
+
+/** The file beside the data that names the payments that are gone. */
+export const LOST_PAYMENTS_FILE = 'lost-payments'
+const SAID_MAX = 20
+
+/** @param of.db - Connections of its own, which {@link TimeKeeper.verify} does not look at. */
+export function openTimeKeeper(of: {
+  readonly db: Database
+  readonly secrets: Secrets
+  readonly log: Log
+  readonly folder: string
+  readonly memory: TimeMemory
+  readonly told: ToldPayments
+}): TimeKeeper {
+  const { db, memory } = of
+  let stopped: string | null = null
+  let said: string | null = null
+
+  /** Each process says what it knows to be gone; what has to be done first is done by whoever comes first. */
+  async function deal(reason: string, isMadeSafe: boolean): Promise<void> {
+    if (isMadeSafe && said === reason) return
+    const gone = await of.told.findGone(db)
+    // As many more addresses as are known to have been handed out since.
+    if (!isMadeSafe) await afterRestore(of, null, { handedOut: gone.length })
+    await sayLoss(of, reason, gone)
+    said = reason
+    await markMadeSafe(db)
+  }
+
+  async function turn(): Promise<void> {
+    const found = await advanceArrow(db)
+    // As it stood before this beat: it may not even stand still.
+    const why = whyBehind(memory.seen, { ...found, tick: found.tick - 1n })
+    if (found.stopped === null && why === null) {
+      stopped = null
+      await memory.remember(found)
+      return of.told.note(db)
+    }
+    stopped = found.stopped ?? `the database lost commits: ${why}`
+    if (found.stopped === null) await stopMoving(db, stopped, memory.seen)
+    await deal(stopped, found.isMadeSafe)
+  }
+
+  return {
+    stopped: () => stopped,
+    turn,
+    async verify(connection) {
+      // Before it is read: a beat may come meanwhile.
+      const { seen } = memory
+      const found = await readArrow(connection)
+      if (found?.stopped) stopped = found.stopped
+      const isBehind = whyBehind(seen, found) !== null
+      if (isBehind) stopped ??= 'the database lost commits'
+      if (isBehind ? !found?.isMadeSafe : found?.stopped && !found.isMadeSafe) throw wentBack(stopped ?? '')
+    },
+  }
+}
+
+/** What is refused while nothing moves. */
+export const wentBack = (reason: string): Refusal =>
+  new Refusal(
+    'unavailable',
+    'database_went_back',
+    `${reason}; nothing is quoted, signed or sent until the operator has looked`,
+  )
+
+async function sayLoss(
+  { db, log, folder }: { readonly db: Database; readonly log: Log; readonly folder: string },
+  reason: string,
+  gone: readonly PaymentId[],
+): Promise<void> {
+  const names = gone.map((id) => showId('pay', id))
+  if (names.length > 0)
+    await writeFile(join(folder, LOST_PAYMENTS_FILE), names.map((name) => `${name}\n`).join(''), {
+      mode: 0o600,
+    })
+  const list =
+    names.length === 0
+      ? 'no payment that anybody was told of is known to be gone'
+      : `${names.length} payments that merchants were told of are gone: ${names.slice(0, SAID_MAX).join(', ')}${names.length > SAID_MAX ? ' and more' : ''}; all are in ${join(folder, LOST_PAYMENTS_FILE)}`
+  const message = `${reason}. Live coins are frozen, fresh addresses are withheld, and ${list}. Look at them, then: npx beck resume`
+  await raiseAlert(db, {
+    kind: 'database_went_back',
+    accountId: null,
+    subject: `${hostname()}: ${reason}`,
+    message,
+  })
+  log.error({ reason, gone: names.length }, message)
+}

@@ -1,0 +1,49 @@
+/**
+ * Payments that somebody was told of, in a file outside of the database: after it lost commits, the file says which are gone.
+ */
+import { appendFile, mkdir, readFile, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ifThere } from '../../core/files.ts'
+import type { PaymentId } from '../../core/ids.ts'
+import type { Queryable } from '../../db/database.ts'
+import { findMissingPayments, listPaymentsSince } from './told-payments.sql.ts'
+
+const FILE = 'told-payments'
+/** Two of them are kept: some 400,000 payments. */
+const BYTES_MAX = 8 * 1024 * 1024
+/** Transactions that began earlier and committed later are met again. */
+const OVERLAP_MS = 10_000
+
+export interface ToldPayments {
+  /** Adds those of the database that are new. */
+  note(db: Queryable): Promise<void>
+  /** Those that were told of and the database does not know, the oldest first. */
+  findGone(db: Queryable): Promise<PaymentId[]>
+}
+
+export function openToldPayments(folder: string): ToldPayments {
+  const path = join(folder, FILE)
+  let since = new Date(Date.now() - OVERLAP_MS)
+  let known = new Set<PaymentId>()
+  return {
+    async note(db) {
+      const told = await listPaymentsSince(db, since)
+      const fresh = told.filter(({ id }) => !known.has(id))
+      if (fresh.length > 0) {
+        await mkdir(folder, { recursive: true })
+        if (((await ifThere(stat(path)))?.size ?? 0) > BYTES_MAX) await rename(path, `${path}.old`)
+        await appendFile(path, fresh.map(({ id }) => `${id}\n`).join(''), { mode: 0o600 })
+      }
+      known = new Set(told.map(({ id }) => id))
+      const last = told.at(-1)
+      if (last) since = new Date(last.createdAt.getTime() - OVERLAP_MS)
+    },
+    async findGone(db) {
+      const texts = [await ifThere(readFile(`${path}.old`, 'utf8')), await ifThere(readFile(path, 'utf8'))]
+      const ids = texts
+        .flatMap((text) => text?.split('\n') ?? [])
+        .filter((line) => /^[0-9a-f-]{36}$/.test(line))
+      return findMissingPayments(db, [...new Set(ids)] as PaymentId[])
+    },
+  }
+}

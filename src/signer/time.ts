@@ -1,0 +1,39 @@
+/** Time's arrow as the signer keeps it: beside its journal, and looked at before every turn in which it may sign. */
+import { join } from 'node:path'
+import type { Log } from '../core/log.ts'
+import { SECOND_MS } from '../core/time.ts'
+import type { Database } from '../db/database.ts'
+import {
+  advanceArrow,
+  openTimeMemory,
+  readArrow,
+  stopMoving,
+  TIME_FILE,
+  whyBehind,
+} from '../db/time-arrow.ts'
+
+/** Whether time goes forward, so that something may be signed. */
+export type TimeLook = () => Promise<boolean>
+
+export async function openTimeLook(folder: string, db: Database, log: Log): Promise<TimeLook> {
+  const memory = await openTimeMemory(join(folder, TIME_FILE))
+  let beatenAtMs = 0
+  let said: string | null = null
+  return async () => {
+    const { seen } = memory
+    const isBeat = Date.now() - beatenAtMs >= SECOND_MS
+    const found = isBeat ? await advanceArrow(db) : await readArrow(db)
+    const why = whyBehind(seen, found && isBeat ? { ...found, tick: found.tick - 1n } : found)
+    if (why !== null && !found?.stopped) await stopMoving(db, `the database lost commits: ${why}`, seen)
+    const stopped = found?.stopped ?? why
+    if (stopped !== null && stopped !== said)
+      log.error({ reason: stopped }, 'the database lost commits: nothing is signed until `npx beck resume`')
+    said = stopped
+    if (stopped !== null || found === null) return false
+    if (isBeat) {
+      await memory.remember(found)
+      beatenAtMs = Date.now()
+    }
+    return true
+  }
+}
