@@ -176,7 +176,7 @@ for (const [name, viewport, colorScheme] of [
   ['desktop, light', { width: 1280, height: 800 }, 'light'],
   ['phone, dark', { width: 320, height: 640 }, 'dark'],
 ] as const) {
-  test(`every page on a ${name}: axe finds nothing, nothing is wider than the screen, and it is light`, async () => {
+  test(`every page on a ${name}: axe finds nothing, and nothing is wider than the screen`, async () => {
     await page.setViewportSize(viewport)
     await page.emulateMedia({ colorScheme })
     const paths = [...PAGES.map((path) => home + path), '/dashboard/me']
