@@ -72,6 +72,8 @@ export interface ListPaymentsQuery {
   filter_id?: string
   /** part of the customer's email, in any case */
   filter_email?: string
+  /** your reference, to the letter */
+  filter_reference?: string
   /** comma-separated coins */
   filter_asset?: string
   /** default 'is' */
@@ -326,6 +328,89 @@ export interface CreateCheckoutSessionData {
   id: string
   /** the hosted page */
   url: string
+}
+
+export interface RetrieveCheckoutSessionData {
+  /** `cs_` and 26 characters */
+  id: string
+  /** the hosted page */
+  url: string
+  /** complete once its payment is paid */
+  status: 'open' | 'complete' | 'expired' | 'cancelled'
+  /** null: the buyer is asked */
+  amount: number | null
+  currency: 'USD' | 'EUR' | 'GBP'
+  label: string | null
+  /** your own reference, echoed back */
+  reference: string | null
+  payment: {
+    /** `pay_` and 26 characters */
+    id: string
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+    /** what is credited to the balance: `fiat_amount - fee_fiat` */
+    net_fiat: number
+    fiat_currency: 'USD' | 'EUR' | 'GBP'
+    /** your own reference, echoed back */
+    reference: string | null
+    created_at: string
+    network: 'bitcoin' | 'litecoin' | 'ethereum'
+    /** gross amount charged */
+    fiat_amount: number
+    /** service fee */
+    fee_fiat: number
+    /** seen so far; 0 on creation */
+    confirmations: number
+    /** your key/value pairs, exactly as given */
+    metadata: Record<string, unknown>
+    /** when the locked rate ends: 30 minutes after creation */
+    expires_at: string
+    deposit: {
+      /** where to send the coins */
+      address: string
+      asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+      network: 'bitcoin' | 'litecoin' | 'ethereum'
+      /** decimal in the coin, rounded up to its payable precision */
+      expected_amount: string
+      /** the same amount in the smallest unit */
+      expected_amount_atoms: string
+      /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+      qr_data: string
+      status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+      confirmations: number
+      /** needed before completion */
+      required_confirmations: number
+      expires_at: string
+    }
+    /** the customer of the email that the payment names */
+    customers: {
+      /** `cus_` and 26 characters */
+      id: string
+      email: string
+    } | null
+    /** when funds were first seen */
+    detected_at: string | null
+    /** when the payment was confirmed */
+    completed_at: string | null
+    /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
+    missing: string | null
+    /** what the chain showed at the address, late and further ones included (an addition of Beck) */
+    deposits: {
+      tx_hash: string | null
+      asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+      /** decimal in the coin */
+      amount: string
+      amount_atoms: string
+      confirmations: number
+      status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
+      /** seen after the window */
+      late: boolean
+      seen_at: string
+    }[]
+  } | null
+  created_at: string
+  /** when it ends unless a coin is picked */
+  expires_at: string
 }
 
 export interface CreatePaymentLinkBody {

@@ -1,5 +1,7 @@
 /** A checkout session: a price, or the question for one, that a buyer turns into a payment by picking a coin. */
+
 import type { Fiat } from '../core/assets.ts'
+import { Refusal } from '../core/errors.ts'
 import type { AccountId, PaymentId, PaymentLinkId, SessionId } from '../core/ids.ts'
 import { DAY_MS } from '../core/time.ts'
 
@@ -26,7 +28,12 @@ export interface CheckoutSession {
   readonly cancelledAt: Date | null
 }
 
-export type SessionStatus = 'open' | 'complete' | 'expired' | 'cancelled'
+export const SESSION_STATUSES = ['open', 'complete', 'expired', 'cancelled'] as const
+export type SessionStatus = (typeof SESSION_STATUSES)[number]
+
+/** Also for a session of another account: nobody learns that it exists. */
+export const sessionNotFound = (): Refusal =>
+  new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
 
 /** What a session's end depends on, of its present payment. `PaymentStatus` of the payments room fits. */
 export type StatusOfPayment =

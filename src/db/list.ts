@@ -230,6 +230,12 @@ export const exactId =
     return id === null ? 'false' : `${column} = ${bind(id, 'uuid')}`
   }
 
+/** Rows whose column is this text, to the letter. */
+export const exactText =
+  (column: string): Filter =>
+  (given, bind) =>
+    `${column} = ${bind(String(given), 'text')}`
+
 /** Case-insensitive; `%` and `_` stand for themselves. */
 export const substring =
   (column: string): Filter =>

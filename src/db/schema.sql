@@ -677,6 +677,7 @@ CREATE INDEX payments_customer ON public.payments USING btree (account_id, custo
 CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE decision_due;
 CREATE INDEX payments_net ON public.payments USING btree (account_id, net_minor, created_at, id);
 CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'detected'::text]));
+CREATE INDEX payments_reference ON public.payments USING hash (reference) WHERE (reference IS NOT NULL);
 CREATE INDEX payments_sales ON public.payments USING btree (account_id, completed_at) INCLUDE (spent_minor) WHERE (spent_minor IS NOT NULL);
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id);
 CREATE CONSTRAINT TRIGGER payments_counted AFTER INSERT OR DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();

@@ -3,8 +3,8 @@ import { type FieldProblem, Refusal } from '../core/errors.ts'
 
 /** Deeper nesting is nobody's data, and would cost everything that walks it recursively its stack. */
 const DEPTH_MAX = 32
-/** Everything that looks at a body costs by its values: 64 KiB hold 32,000 of them, and nobody's data has so many. */
-const VALUES_MAX = 1_000
+/** Everything that looks at a body costs by its values: 64 KiB hold 32,000 of them. The 16 kB of metadata hold 8,192. */
+const VALUES_MAX = 9_000
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

@@ -3,6 +3,7 @@ import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import {
   exactId,
+  exactText,
   type Filter,
   fiatBound,
   instantBound,
@@ -59,6 +60,7 @@ const PAYMENTS: ListDescription = {
   filters: {
     filter_id: exactId('pay', 'p.id'),
     filter_email: customerEmail,
+    filter_reference: exactText('p.reference'),
     filter_asset: isOrIsNot('p.asset', ASSETS, 'filter_asset_op'),
     filter_asset_op: operator,
     filter_status: isOrIsNot('p.status', PAYMENT_STATUSES, 'filter_status_op'),

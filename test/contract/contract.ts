@@ -129,7 +129,7 @@ export const OPERATIONS: readonly Operation[] = [
       detected_at: 'time?',
       completed_at: 'time?',
     },
-    ours: { deposits: [{}] },
+    ours: { missing: 'string?', deposits: [{}] },
   },
   {
     method: 'POST',

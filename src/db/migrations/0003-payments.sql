@@ -91,6 +91,8 @@ create index payments_created on payments (account_id, created_at, id);
 create index payments_status on payments (account_id, status, created_at, id);
 create index payments_asset on payments (account_id, asset, created_at, id);
 create index payments_net on payments (account_id, net_minor, created_at, id);
+-- A merchant finds a payment by what he calls it. As a hash, the index is small and costs an insert little.
+create index payments_reference on payments using hash (reference) where reference is not null;
 create index payments_customer on payments (account_id, customer_id, created_at desc) where customer_id is not null;
 -- What a checkout left behind: its page tells of coins that came for an earlier price.
 create index payments_checkout on payments (account_id, checkout_session_id) where checkout_session_id is not null;

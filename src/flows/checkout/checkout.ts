@@ -14,7 +14,12 @@ import type { Account } from '../../accounts/account.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { countPaymentLinkUse, findPaymentLink } from '../../checkout/payment-links.sql.ts'
 import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
-import { type CheckoutSession, type SessionStatus, sessionStatus } from '../../checkout/session.ts'
+import {
+  type CheckoutSession,
+  type SessionStatus,
+  sessionNotFound,
+  sessionStatus,
+} from '../../checkout/session.ts'
 import {
   findSession,
   insertSession,
@@ -197,7 +202,7 @@ export async function cancelCheckout(tx: Tx, id: SessionId): Promise<void> {
 
 async function lockOpenCheckout(tx: Tx, id: SessionId): Promise<Checkout> {
   const found = await lockSession(tx, id)
-  if (!found) throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
+  if (!found) throw sessionNotFound()
   const checkout = await complete(tx, found)
   if (checkout.status !== 'open') {
     throw new Refusal('conflict', 'session_ended', `this checkout is ${checkout.status}; start a new one`)

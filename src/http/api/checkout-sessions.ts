@@ -1,11 +1,16 @@
 /** Checkout sessions: a hosted page where the buyer picks the coin. */
 import { Type } from 'typebox'
+import { SESSION_STATUSES, sessionNotFound } from '../../checkout/session.ts'
 import { FIAT_CURRENCIES } from '../../core/assets.ts'
-import { showId } from '../../core/ids.ts'
-import { checkoutUrl, createSession } from '../../flows/checkout/checkout.ts'
+import { readId, showId } from '../../core/ids.ts'
+import { fiatToNumber } from '../../core/money.ts'
+import { checkoutUrl, createSession, readCheckout } from '../../flows/checkout/checkout.ts'
+import { drawPayment } from '../../flows/payments/read-payment.ts'
 import { readPrice } from '../price.ts'
-import { type Route, write } from '../route.ts'
-import { Email, Fields, Id, OneOf, Reference } from '../schemas.ts'
+import { type Route, read, write } from '../route.ts'
+import { Email, FiatName, Fields, Id, Nullable, OneOf, PathId, Reference, Timestamp } from '../schemas.ts'
+import { Payment, RETRIEVED } from './payment-schemas.ts'
+import { showPayment } from './payments.ts'
 
 const RedirectUrl = (description: string) =>
   Type.String({ maxLength: 2_048, description: `http(s); ${description}` })
@@ -68,6 +73,62 @@ export const checkoutSessions: readonly Route[] = [
         cancelUrl: body.cancel_url ?? null,
       })
       return { id: showId('cs', session.id), url: checkoutUrl(gateway, session.id) }
+    },
+  }),
+  read({
+    method: 'GET',
+    path: '/checkout/sessions/:id',
+    scope: 'payments:read',
+    summary: 'Retrieve a checkout session',
+    ours: true,
+    description:
+      'The way from a session to the payment that the buyer makes there. `payment` is the one of the coin ' +
+      'picked last, null while none was.',
+    params: PathId('cs'),
+    data: Fields({
+      id: Id('cs'),
+      url: Type.String({ description: 'the hosted page' }),
+      status: OneOf(SESSION_STATUSES, { description: 'complete once its payment is paid' }),
+      amount: Nullable(Type.Number({ description: 'null: the buyer is asked' })),
+      currency: FiatName,
+      label: Nullable(Type.String()),
+      reference: Nullable(Reference),
+      payment: Nullable(Payment),
+      created_at: Timestamp(),
+      expires_at: Timestamp('when it ends unless a coin is picked'),
+    }),
+    refusals: { 404: ['session_not_found'] },
+    example: {
+      data: {
+        id: 'cs_5q8mz0x3v7c1t9rj2w4k6n8p0b',
+        url: 'https://pay.example/checkout/cs_5q8mz0x3v7c1t9rj2w4k6n8p0b',
+        status: 'complete',
+        amount: 49.99,
+        currency: 'USD',
+        label: 'Order 1001',
+        reference: 'order-1001',
+        payment: RETRIEVED,
+        created_at: '2026-02-03T10:14:00.000Z',
+        expires_at: '2026-02-04T10:14:00.000Z',
+      },
+    },
+    async read({ gateway, db, account, params }) {
+      const id = readId('cs', params.id)
+      const checkout = id && (await readCheckout(db, id))
+      if (!checkout || checkout.account.id !== account.id) throw sessionNotFound()
+      const { session, status, payment } = checkout
+      return {
+        id: showId('cs', session.id),
+        url: checkoutUrl(gateway, session.id),
+        status,
+        amount: session.amountMinor === null ? null : fiatToNumber(session.amountMinor),
+        currency: session.currency,
+        label: session.label,
+        reference: session.reference,
+        payment: payment && showPayment(await drawPayment(gateway, db, payment)),
+        created_at: session.createdAt.toISOString(),
+        expires_at: session.expiresAt.toISOString(),
+      }
     },
   }),
 ]

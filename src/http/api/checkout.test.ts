@@ -3,7 +3,7 @@ import test from 'node:test'
 import { call, testApp, testKey, testMerchant } from '../../../test/api.ts'
 import { testGateway } from '../../../test/gateway.ts'
 import { newPublicId, readId, showId } from '../../core/ids.ts'
-import { openPaymentLink, readCheckout } from '../../flows/checkout/checkout.ts'
+import { openPaymentLink, pickCoin, readCheckout } from '../../flows/checkout/checkout.ts'
 
 const gateway = await testGateway()
 const { db } = gateway
@@ -239,5 +239,40 @@ test('sessions and links need exactly their scopes', async () => {
       const { status } = await call(app, caller, method, path, body ? { body } : {})
       assert.equal(status === 403, scope !== needed, `${method} ${path} with ${scope} answers ${status}`)
     }
+  }
+})
+
+test('a session is read with the payment that its buyer makes, by its own account alone', async () => {
+  const { data: made } = await call(app, key, 'POST', '/checkout/sessions', {
+    body: { amount: 20, reference: 'order-20', label: 'Twenty' },
+  })
+  const get = (asker: string, id: string) => call(app, asker, 'GET', `/checkout/sessions/${id}`)
+  const before = await get(key, made.id)
+  assert.deepEqual(
+    [before.status, before.data.status, before.data.amount, before.data.currency, before.data.payment],
+    [200, 'open', 20, 'EUR', null],
+  )
+  assert.deepEqual(
+    [before.data.url, before.data.reference, before.data.label],
+    [made.url, 'order-20', 'Twenty'],
+  )
+
+  const id = readId('cs', made.id)
+  assert(id)
+  const picked = await db.transaction((tx) =>
+    pickCoin(gateway, tx, id, { asset: 'LTC', amountMinor: null, email: null }),
+  )
+  const after = await get(key, made.id)
+  const { data: payment } = await call(app, key, 'GET', `/payments/${showId('pay', picked.id)}`)
+  assert.deepEqual(after.data.payment, payment)
+  assert.equal(payment.reference, 'order-20')
+
+  for (const [asker, wanted] of [
+    [other.key, made.id],
+    [key, showId('cs', newPublicId('cs'))],
+    [key, 'cs_nothing'],
+  ] as const) {
+    const answer = await get(asker, wanted)
+    assert.deepEqual([answer.status, answer.error.reason], [404, 'session_not_found'])
   }
 })

@@ -54,11 +54,11 @@ test('a payment is created as the contract says', async () => {
 
   const found = await call(app, key, 'GET', `/payments/${data.id}`)
   assert.equal(found.status, 200)
-  const { customers, detected_at, completed_at, deposits, ...rest } = found.data
+  const { customers, detected_at, completed_at, missing, deposits, ...rest } = found.data
   assert.deepEqual(rest, data)
   assert.equal(customers.email, 'a@b.example')
   assert.match(customers.id, /^cus_/)
-  assert.deepEqual([detected_at, completed_at, deposits], [null, null, []])
+  assert.deepEqual([detected_at, completed_at, missing, deposits], [null, null, null, []])
 })
 
 test('what the body leaves out has its default, on creation and on retrieval', async () => {
@@ -291,6 +291,9 @@ const LISTS: [Record<string, string>, string][] = [
   [{ filter_email: '\\' }, ''],
   [{ filter_email: "' or true --" }, ''],
   [{ filter_email: 'example' }, 'dba'],
+  [{ filter_reference: 'c' }, 'c'],
+  [{ filter_reference: 'C' }, ''],
+  [{ filter_reference: 'a', filter_asset: 'BTC' }, ''],
   [{ filter_asset: 'LTC' }, 'da'],
   [{ filter_asset: 'LTC,BTC,LTC' }, 'dba'],
   [{ filter_asset: 'LTC,BTC', filter_asset_op: 'is_not' }, 'ec'],

@@ -125,6 +125,7 @@ export const payments: readonly Route[] = [
       ...paging(PAYMENT_SORTS),
       filter_id: FilterId,
       filter_email: FilterText("part of the customer's email, in any case"),
+      filter_reference: FilterText('your reference, to the letter'),
       filter_asset: FilterList('coins'),
       filter_asset_op: Type.Optional(OneOf(['is', 'is_not'], { default: 'is' })),
       filter_status: FilterList('statuses'),

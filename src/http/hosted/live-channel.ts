@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Refusal } from '../../core/errors.ts'
+import { sessionNotFound } from '../../checkout/session.ts'
 import { readId } from '../../core/ids.ts'
 import { changedMoments, readTips } from '../../flows/checkout/checkout-moments.sql.ts'
 import type { Gateway } from '../../flows/gateway.ts'
@@ -53,8 +53,7 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       // It has no body; its end is read before its connection is taken.
       request.raw.resume()
       const [moment] = id ? await changedMoments(gateway.db, [{ id, version: null }]) : []
-      if (!id || !moment)
-        throw new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
+      if (!id || !moment) throw sessionNotFound()
 
       if (isClosing || !canStream(request.raw, reply.raw)) {
         reply.hijack()
