@@ -90,7 +90,7 @@ export const COLUMNS: readonly Column[] = [
     OF_ACCOUNT,
     `account_id as "accountId", chain, asset, address, due_atoms as "dueAtoms", fiat_currency as "fiatCurrency",
      fiat_minor as "fiatMinor", quoted_fee_minor as "quotedFeeMinor", rate_numerator, rate_denominator,
-     settlement_numerator, settlement_denominator, required_confirmations as "requiredConfirmations"`,
+     settlement_numerator, settlement_denominator, tolerated_atoms as "toleratedAtoms", required_confirmations as "requiredConfirmations"`,
     'payment-terms',
     (row: Terms & Ratios) =>
       termsMacParts({
@@ -128,7 +128,6 @@ export const COLUMNS: readonly Column[] = [
     'idempotency',
     (row) => `${row.account_id}:${row.key}`,
   ),
-  sealed('totp', 'secret_sealed', { user_id: 'uuid' }, 'totp', (row) => String(row.user_id)),
   sealed('sandbox_seed', 'sealed', { singleton: 'boolean' }, 'sandbox-seed', () => 'sandbox'),
 ]
 

@@ -35,7 +35,7 @@ async function requireToldAndNothingCredited(story: Story): Promise<void> {
 /** Every term of a payment that a writer of the database might like to change. */
 const TERMS: Readonly<Record<string, string>> = {
   address: `address = '${HIS}'`,
-  'a due of one atom': 'due_atoms = 1',
+  'a due of one atom': 'due_atoms = tolerated_atoms + 1',
   'a price of one cent': 'fiat_minor = 1, fee_minor = 0, quoted_fee_minor = 0, net_minor = 1',
   'no fee': 'quoted_fee_minor = 0, fee_minor = 0, net_minor = fiat_minor',
   'another rate': 'rate_numerator = rate_numerator * 2',
