@@ -110,15 +110,15 @@ async function fill(db: Database, accountId: string, addresses: number, underWay
   await db.query(
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor, quoted_fee_minor,
        rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator, due_atoms, address,
-       required_confirmations, expires_at)
-     values ($1, $2, 'underpaid', $3, 'ETH', 'USD', 100, 0, 100, 0, 1, 1, 'test', now(), 1, 1, 1, 'any', 1, now())`,
+       required_confirmations, expires_at, terms_mac)
+     values ($1, $2, 'underpaid', $3, 'ETH', 'USD', 100, 0, 100, 0, 1, 1, 'test', now(), 1, 1, 1, 'any', 1, now(), sha256('mac'))`,
     [accountId, payment, CHAIN],
   )
   await db.query(
     `insert into deposits (account_id, id, payment_id, chain, asset, tx_key, output_index, address, amount_atoms, status,
-       block_height, block_hash, required_confirmations, seen_at, late, dust, bookings, booked)
+       block_height, block_hash, required_confirmations, seen_at, late, dust, bookings, booked, mac)
      select $1, gen_random_uuid(), $2, $3, 'ETH', 'tx' || n, -1, '0x' || md5(n::text) || substr(md5('more' || n), 1, 8), $4,
-       'confirmed', 1 + n % 800, 'block', 1, now(), false, false, 1, true
+       'confirmed', 1 + n % 800, 'block', 1, now(), false, false, 1, true, sha256('mac')
      from generate_series(1, $5::integer) n`,
     [accountId, payment, CHAIN, ATOMS, addresses],
   )
