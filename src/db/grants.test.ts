@@ -19,7 +19,6 @@ const SERVERS_REFUSED: readonly string[] = [
   'delete from signed_transactions',
   `insert into signed_payouts (account_id, withdrawal_id, chain, line) values (gen_random_uuid(), gen_random_uuid(), 'x', 'x')`,
   'delete from signed_payouts',
-  'delete from nonces',
   'select from sandbox_seed',
   'delete from freezes',
   'update transfers set amount_atoms = 1',
