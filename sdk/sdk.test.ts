@@ -65,7 +65,9 @@ describe('against the real server', () => {
   test('links, sessions, customers, balance, withdrawals and webhook endpoints answer', async () => {
     const link = await beck.paymentLinks.create({ label: 'Coffee', amount: 4.5 })
     assert.equal((await beck.paymentLinks.update(link.id, { is_active: false })).is_active, false)
-    assert.match((await beck.checkoutSessions.create({ amount: 10 })).url, /\/checkout\/cs_/)
+    const session = await beck.checkoutSessions.create({ amount: 10 })
+    assert.match(session.url, /\/checkout\/cs_/)
+    assert.equal((await beck.checkoutSessions.retrieve(session.id)).status, 'open')
     await beck.payments.create({ asset: 'ETH', fiat_amount: 20, customer_email: 'buyer@example.com' })
     const [customer] = (await beck.customers.list({ filter_email: 'buyer@' })).items
     assert.ok(customer)

@@ -48,6 +48,9 @@ export class Beck {
   readonly checkoutSessions = {
     create: (body: api.CreateCheckoutSessionBody = {}, options?: CallOptions) =>
       this.#post<api.CreateCheckoutSessionData>('/checkout/sessions', body, options),
+    /** Where it stands, and the payment that the buyer makes there. */
+    retrieve: (id: string, options?: CallOptions) =>
+      this.#get<api.RetrieveCheckoutSessionData>(`/checkout/sessions/${segment(id)}`, options),
   }
 
   readonly paymentLinks = {

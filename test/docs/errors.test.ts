@@ -5,11 +5,14 @@ import test from 'node:test'
 import { routes } from '../../src/http/api/routes.ts'
 import { refusalsOf } from '../../src/http/openapi.ts'
 
-/** Where a merchant's or a buyer's request can lead. What the operator meets on his terminal says in its message what to do. */
+/**
+ * Where a merchant's or a buyer's request can lead. What the operator meets on his terminal, and a person on a page of the
+ * dashboard, says in its message what to do.
+ */
 const ON_THE_WAY =
   /^src\/(http|payments|deposits|ledger|events|withdrawals|checkout|rates|chains|flows)\/|^src\/db\/list\.ts$|^src\/wallets\/address-pool/
-const OPERATORS =
-  /^src\/(flows\/\w+\/(change-account|after-restore|book-spend|first-account)|http\/port|withdrawals\/limits)\.ts$/
+const IN_WORDS =
+  /^src\/(http\/dashboard|flows\/people)\/|^src\/(flows\/\w+\/(change-account|after-restore|book-spend|first-account)|http\/port|withdrawals\/limits)\.ts$/
 const THROWN = /(?:new Refusal\(\s*'\w+',|invalidField\(\s*[^,]+,)\s*'(\w+)'/g
 
 const page = await readFile('docs/errors.md', 'utf8')
@@ -31,7 +34,7 @@ for (const [status, reasons] of routes.flatMap(refusalsOf))
 test('every reason that is thrown or documented is explained, and no other', async () => {
   const known = new Set([...documented.keys(), 'unknown_route'])
   for await (const file of glob('src/**/*.ts')) {
-    if (!ON_THE_WAY.test(file) || OPERATORS.test(file) || file.endsWith('.test.ts')) continue
+    if (!ON_THE_WAY.test(file) || IN_WORDS.test(file) || file.endsWith('.test.ts')) continue
     for (const [, reason] of (await readFile(file, 'utf8')).matchAll(THROWN)) if (reason) known.add(reason)
   }
   const missing = [...known].filter((reason) => !listed.has(reason))

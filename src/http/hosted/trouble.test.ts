@@ -58,7 +58,7 @@ test('an unreachable database is told as such, and the page tries again by itsel
   assert.deepEqual([answer.statusCode, answer.headers['retry-after']], [503, '5'])
   assert.match(answer.body, /data-state="unavailable"/)
   assert.match(answer.body, /<noscript><meta http-equiv="refresh" content="15"><\/noscript>/)
-  assert.match(answer.body, /<script type="module" src="[^"]+\/retry\.ts"/)
+  assert.match(answer.body, /<script type="module" src="[^"]+\/retry\.js"/)
   assert.match(answer.body, /<a class="button" href="\/checkout\/cs_\w+">Try again<\/a>/)
   assert.match(answer.body, /A payment you already sent is safe/)
 })
