@@ -99,7 +99,9 @@ test('every row comes back as it was, bytes, large numbers and JSON included', a
     chains: [],
     addressesAhead: 0,
   })
+  // What a restore itself writes: addresses that may have been shown since, and that time begins anew.
   await db.query('update addresses set withheld = false')
+  await db.query('delete from time_arrow')
   assert.deepEqual(await contentOf(db), before)
   await assert.rejects(readBackup({ db, secrets: TEST_SECRETS }, { dataDir }, folder), {
     reason: 'database_not_empty',

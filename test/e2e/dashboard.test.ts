@@ -95,7 +95,8 @@ test('a sandbox payment is made, paid and mined by buttons, and is seen settling
   await page.waitForSelector('h1 .badge:has-text("detected")')
   await page.click('button:has-text("Mine 6")')
   await page.waitForSelector('h1 .badge:has-text("completed")')
-  assert.ok(await page.locator('text=Settled:').count())
+  // 49.99 dollars at 80 are 0.624875 LTC, less one hundredth.
+  assert.equal(await page.locator('text=Settled: 0.618625 LTC credited').count(), 1)
   await picture('payment')
   await page.goto(origin + home)
   await page.waitForSelector('.tile .figure:has-text("$49.49")')

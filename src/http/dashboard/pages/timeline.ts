@@ -46,7 +46,7 @@ const createdAndEnded = (payment: Payment): Moment[] => [
           title:
             payment.creditedAtoms === null
               ? 'Completed'
-              : `Settled: ${coins(payment.creditedAtoms - (payment.gatewayFeeAtoms ?? 0n), payment.asset)} credited`,
+              : `Settled: ${coins(payment.creditedAtoms, payment.asset)} credited`,
         },
       ]
     : []),
