@@ -168,6 +168,16 @@ export async function recordSwept(
       moved.map(({ atoms }) => atoms),
     ],
   )
+  // A restored database knows the batch from the signer's journal, and of its sweeps only what they moved.
+  await tx.query(
+    `insert into sweeps (chain, id, address, series, position, asset, atoms, status, way, line)
+     select $1, gen_random_uuid(), a.address, a.series, a.position, w.asset, w.atoms, 'sweeping', 'batch', $3
+     from swept_tokens w join addresses a on a.chain = w.chain and a.address = w.address
+     where w.chain = $1 and w.txid = $2 and not exists (select from sweeps s
+       where s.chain = $1 and s.line = $3 and s.address = w.address and s.asset = w.asset)
+     on conflict do nothing`,
+    [chain, of.txid, of.line],
+  )
 }
 
 /** A block took the gas of a sweep. */
