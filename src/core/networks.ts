@@ -16,6 +16,10 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
 export const plainAddress = (address: string): string =>
   address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 
+/** Not to be counted by address: a proxy that nobody told Beck to trust would be everybody at once. */
+export const isThisMachine = (address: string): boolean =>
+  ['127.0.0.1', '::1'].includes(plainAddress(address))
+
 /** @param texts - Addresses, networks such as `10.0.0.0/8`, or names of {@link NAMED}. @returns Null when one is none. */
 export function readNetworks(texts: readonly string[]): Networks | null {
   const list = new BlockList()

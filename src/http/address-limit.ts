@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Log } from '../core/log.ts'
-import { type Networks, plainAddress } from '../core/networks.ts'
+import { isThisMachine, type Networks } from '../core/networks.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import { type BucketSize, hostOf, openLocalBuckets, siteOf } from './rate-limit.ts'
 
@@ -26,10 +26,6 @@ const SITE_SHARE = 4
 const SHUT_AFTER_BURSTS = 1
 const SHUT_MS = 10_000
 const HOSTS_MAX = 100_000
-
-/** This machine's own are not counted: a proxy that nobody told Beck to trust would be everybody at once. */
-export const isThisMachine = (address: string): boolean =>
-  ['127.0.0.1', '::1'].includes(plainAddress(address))
 
 export function openAddressLimit(size: BucketSize, log: Log, now: () => number = Date.now): AddressLimit {
   const hosts = openLocalBuckets(size, now)

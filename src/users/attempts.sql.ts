@@ -1,5 +1,6 @@
 /** Wrong passwords and codes, counted where all processes see them. */
 import { createHash } from 'node:crypto'
+import { isThisMachine } from '../core/networks.ts'
 import type { Queryable } from '../db/database.ts'
 
 /** Of one email within the window; then its password waits. A passkey never waits: it cannot be guessed. */
@@ -25,7 +26,9 @@ export async function countAttempt(db: Queryable, email: string, address: string
     subjects,
   )
   const found = rows[0] ?? { email: 0, address: 0 }
-  return found.email <= EMAIL_FAILURES_MAX && found.address <= ADDRESS_FAILURES_MAX
+  return (
+    found.email <= EMAIL_FAILURES_MAX && (isThisMachine(address) || found.address <= ADDRESS_FAILURES_MAX)
+  )
 }
 
 /** It succeeded: the person's count begins anew, the address keeps only its other failures. */

@@ -99,3 +99,12 @@ export async function voidInvitationsOf(
     [kind, userId],
   )
 }
+
+/** Every invitation of a merchant to one email: whoever came, left or changed his role comes back by a new one only. */
+export async function voidInvitesTo(tx: Tx, merchantId: MerchantId, email: string): Promise<void> {
+  await tx.query(
+    `update invitations set used_at = now()
+     where kind = 'invite' and merchant_id = $1 and lower(email) = lower($2) and used_at is null`,
+    [merchantId, email],
+  )
+}

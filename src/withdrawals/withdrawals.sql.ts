@@ -353,11 +353,23 @@ export async function wantCancelled(
   return fromRow(row)
 }
 
+/** Withdrawals of the last hour that the account wants no longer. */
+export async function countCancelWanted(db: Queryable, accountId: AccountId): Promise<number> {
+  const { rows } = await db.query<{ cancelled: bigint }>(
+    `select count(*) as cancelled from withdrawals
+     where account_id = $1 and created_at > now() - interval '1 hour' and cancel_wanted`,
+    [accountId],
+  )
+  return Number(rows[0]?.cancelled ?? 0n)
+}
+
 /** Those that are wanted no longer and that the signer has not dealt with. */
 export async function listCancelWanted(db: Queryable, chain: ChainName): Promise<Withdrawal[]> {
   const { rows } = await db.query<WithdrawalRow>(
     `select ${COLUMNS} from withdrawals
-     where chain = $1 and status = 'requested' and refused_reason is null and cancel_wanted order by created_at limit 1000`,
+     where chain = $1 and status = 'requested' and refused_reason is null and cancel_wanted
+       and not exists (select from signed_payouts s where s.account_id = withdrawals.account_id and s.withdrawal_id = withdrawals.id)
+     order by created_at limit 1000`,
     [chain],
   )
   return rows.map(fromRow)

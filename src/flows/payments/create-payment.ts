@@ -51,7 +51,7 @@ export async function createPayment(
 ): Promise<Payment> {
   const email = request.customerEmail
   const customerId = email === null ? null : await upsertCustomer(tx, account.id, email)
-  const draft = await drawUp(gateway, tx, account, request, customerId, await readDatabaseTime(tx))
+  const draft = await drawUp(gateway, tx, account, request, customerId, () => readDatabaseTime(tx))
   await recordPayment(gateway, tx, draft, null)
   return draft.payment
 }
@@ -69,7 +69,7 @@ export async function draftPayment(
   const { db, databaseTime } = gateway
   const email = request.customerEmail
   const customerId = email === null ? null : ((await findCustomerId(db, account.id, email)) ?? newId('cus'))
-  return drawUp(gateway, db, account, request, customerId, await databaseTime())
+  return drawUp(gateway, db, account, request, customerId, databaseTime)
 }
 
 /** @returns `taken` when the key has an answer already: then nothing was written, and the address is fresh again. */
@@ -97,7 +97,7 @@ async function drawUp(
   account: Account,
   request: PaymentRequest,
   customerId: CustomerId | null,
-  createdAt: Date,
+  readTime: () => Promise<Date>,
 ): Promise<PaymentDraft> {
   const { asset, fiatCurrency, fiatMinor } = request
   requireFiatAmount(gateway.settings, { fiatMinor, currency: fiatCurrency }, 'fiat_amount')
@@ -112,6 +112,8 @@ async function drawUp(
       : crossRate(rate.ratio, rates.rate(asset, account.currency).ratio)
   const fee = feeMinor(fiatMinor, gateway.settings.feeBps)
   const fresh = await gateway.addresses.take(db, chain)
+  // After everything that may have waited: the statement refuses a time that is a second off.
+  const createdAt = await readTime()
   const due = dueAtoms(fiatMinor, rate.ratio, asset)
   const terms: Terms = {
     accountId: account.id,

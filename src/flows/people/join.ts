@@ -11,6 +11,7 @@ import {
   insertInvitation,
   takeInvitation,
   voidInvitationsOf,
+  voidInvitesTo,
 } from '../../users/invitations.sql.ts'
 import { findMerchant, putMember } from '../../users/merchants.sql.ts'
 import { hashPassword, requireStrongPassword } from '../../users/password.ts'
@@ -86,6 +87,14 @@ const over = () =>
     'this link was used already or is too old; ask whoever sent it for another one',
   )
 
+/** A reset gives a new password and nothing more: second factors stay, and none comes in by its link. */
+export const resetTakesPassword = () =>
+  new Refusal(
+    'forbidden',
+    'passkey_refused',
+    'this link is for a new password; add a passkey once you are signed in',
+  )
+
 export interface Joining {
   readonly name: string
   readonly email: string
@@ -109,6 +118,7 @@ export interface Joined extends SignedIn {
  */
 export async function join(gateway: Gateway, token: string, given: Joining, place: Place): Promise<Joined> {
   const open = await readInvitation(gateway.db, token)
+  if (open.kind === 'reset' && given.passkey) throw resetTakesPassword()
   const email = open.email ?? open.known?.email ?? readEmail(given.email)
   const name = open.kind === 'reset' && open.known ? open.known.name : readName(given.name)
   if (!given.passkey) requireStrongPassword(given.password, wordsAbout(email, name))
@@ -200,6 +210,9 @@ export async function acceptKnown(
     if (invitation.merchantId && invitation.role)
       await putMember(tx, invitation.merchantId, user.id, invitation.role)
     if (invitation.makesOperator) await makeOperator(tx, user.id)
+    // Whoever made such a link could give what it opened then, not what he may from now on.
+    await voidInvitationsOf(tx, 'reset', user.id)
+    if (invitation.merchantId) await voidInvitesTo(tx, invitation.merchantId, user.email)
     await recordAct(
       tx,
       actOf(

@@ -125,7 +125,9 @@ export async function proveAgain(
   proof: Proof,
   place: Place,
 ): Promise<SignedIn> {
-  if (!proof.assertion && !(await countAttempt(gateway.db, session.email, place.address))) throw tooMany()
+  // By a name that strangers cannot count against: they know his email, not his session.
+  const subject = `session of ${session.userId}`
+  if (!proof.assertion && !(await countAttempt(gateway.db, subject, place.address))) throw tooMany()
   return gateway.db.transaction(async (tx) => {
     const challenge = proof.assertion
       ? challengeOf(proof.assertion)
@@ -139,7 +141,7 @@ export async function proveAgain(
     const factor = proof.assertion
       ? await provePasskey(gateway, tx, session, proof.assertion, challenge)
       : await proveCode(gateway, tx, session, proof.code)
-    await forgetAttempts(tx, session.email, place.address)
+    await forgetAttempts(tx, subject, place.address)
     if (session.factor === 'half') await recordSignIn(tx, session.userId, session.email, factor, place)
     // A password confirmed once more proves no more than it did.
     return { token: await stepUpSession(tx, session.id, factor), factor }

@@ -3,7 +3,12 @@ import { recordAct } from '../../audit/audit-log.sql.ts'
 import { invalidField, invariant, Refusal } from '../../core/errors.ts'
 import { type AccountId, type InvitationId, type MerchantId, showId, type UserId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
-import { insertInvitation, voidInvitation, voidInvitationsOf } from '../../users/invitations.sql.ts'
+import {
+  insertInvitation,
+  voidInvitation,
+  voidInvitationsOf,
+  voidInvitesTo,
+} from '../../users/invitations.sql.ts'
 import {
   countMemberships,
   deleteMember,
@@ -75,6 +80,7 @@ export async function changeRole(tx: Tx, change: TeamChange, userId: UserId, wan
   if (member.role === role) return
   if (role !== 'owner') await keepAnOwner(tx, change, member)
   await putMember(tx, change.merchantId, userId, role)
+  await voidLinksOf(tx, change, member)
   // What he may is read anew with every request; what he has open shows what he might.
   await deleteSessions(tx, userId, change.person.userId === userId ? change.person.sessionId : null)
   await record(tx, change, 'member.change', showId('usr', userId), { role: member.role }, { role })
@@ -85,6 +91,7 @@ export async function removeMember(tx: Tx, change: TeamChange, userId: UserId): 
   const member = await lockMember(tx, change, userId)
   await keepAnOwner(tx, change, member)
   await deleteMember(tx, change.merchantId, userId)
+  await voidLinksOf(tx, change, member)
   await deleteSessions(tx, userId, change.person.userId === userId ? change.person.sessionId : null)
   await record(
     tx,
@@ -94,6 +101,12 @@ export async function removeMember(tx: Tx, change: TeamChange, userId: UserId): 
     { email: member.email, role: member.role },
     null,
   )
+}
+
+/** Links that were made for what he was let nobody in as what he is. */
+async function voidLinksOf(tx: Tx, { merchantId }: TeamChange, member: Member): Promise<void> {
+  await voidInvitationsOf(tx, 'reset', member.userId)
+  await voidInvitesTo(tx, merchantId, member.email)
 }
 
 /**

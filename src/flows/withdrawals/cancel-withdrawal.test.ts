@@ -50,6 +50,17 @@ test('what is signed is not cancelled, and what is cancelled is not signed, whic
   await story.proveBooks()
 })
 
+test('cancelling may not go on as often as one likes; doing it again counts once', async () => {
+  const story = await tell()
+  for (let count = 0; count < 20; count++) {
+    const withdrawal = await story.request('BTC', '0.0001')
+    await story.cancel(withdrawal)
+    await story.cancel(withdrawal)
+  }
+  const next = await story.request('BTC', '0.0001')
+  await assert.rejects(story.cancel(next), { reason: 'too_many_cancellations' })
+})
+
 test('a cancelled withdrawal that the journal knows as paid is put back, and never gives its hold back', async () => {
   const story = await tell()
   const { withdrawal } = await story.send('BTC', '0.001')

@@ -243,7 +243,10 @@ export const withdrawals: readonly Route[] = [
     params: PathId('wd'),
     status: 200,
     data: ListedWithdrawal,
-    refusals: { 404: ['withdrawal_not_found'], 409: ['already_signed', 'withdrawal_finished'] },
+    refusals: {
+      404: ['withdrawal_not_found'],
+      409: ['already_signed', 'withdrawal_finished', 'too_many_cancellations'],
+    },
     example: {
       data: { ...LISTED, status: 'failed', failure_reason: 'cancelled', waiting_for: null },
     },

@@ -3,7 +3,9 @@ import test from 'node:test'
 import { testApp } from '../../../test/api.ts'
 import { codeOf, hiddenField, OWN_FORM, testPerson, visit } from '../../../test/dashboard.ts'
 import { testAccount, testGateway } from '../../../test/gateway.ts'
+import type { UserId } from '../../core/ids.ts'
 import { inviteFirstPerson } from '../../flows/people/join.ts'
+import { insertInvitation } from '../../users/invitations.sql.ts'
 
 const gateway = await testGateway()
 const app = await testApp(gateway)
@@ -197,4 +199,31 @@ test('a browser at the root is led to the dashboard, a program gets JSON', async
   assert.deepEqual([page.statusCode, page.headers.location], [303, 'http://localhost:8080/dashboard'])
   const json = await app.inject({ method: 'GET', url: '/', headers: { accept: '*/*' } })
   assert.equal(json.statusCode, 404)
+})
+
+test('a link for a new password lets no passkey in, and changes no factor', async () => {
+  const { rows } = await gateway.db.query<{ id: UserId }>(
+    "select id from users where email = 'ada@example.com'",
+  )
+  const userId = rows[0]?.id ?? assert.fail('Ada is there')
+  const codes = async () =>
+    (await gateway.db.query('select * from recovery_codes where user_id = $1 order by 1, 2', [userId])).rows
+  const before = await codes()
+  const token = await insertInvitation(gateway.db, {
+    kind: 'reset',
+    email: null,
+    merchantId: null,
+    role: null,
+    makesOperator: false,
+    userId,
+    invitedBy: null,
+  })
+  const eve = visit(app)
+  const path = `/dashboard/join/${token}`
+  assert.equal((await eve.post(`${path}/options`, { email: '', name: '' })).status, 403)
+  assert.equal((await eve.post(path, { name: 'Eve', password: '', passkey: '{}' })).status, 403)
+  assert.equal(eve.cookie, '')
+  assert.deepEqual(await codes(), before)
+  // The link is as good as before: it was refused, not used.
+  assert.equal((await eve.get(path)).status, 200)
 })

@@ -2,8 +2,9 @@
  * What one address may do to pages that anybody can open. This machine's own may look as often as it likes: a proxy that
  * nobody told Beck to trust would be all buyers at once. What takes a deposit address is limited for everybody.
  */
+
 import type { AccountId, PaymentLinkId, SessionId } from '../../core/ids.ts'
-import { isThisMachine } from '../address-limit.ts'
+import { isThisMachine } from '../../core/networks.ts'
 import { RateLimited } from '../errors.ts'
 import { type BucketSize, hostOf, openLocalBuckets, type RateLimiter, siteOf } from '../rate-limit.ts'
 

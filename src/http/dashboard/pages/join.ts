@@ -1,5 +1,5 @@
 /** The page that a link leads to: the first person, somebody invited, a new password. */
-import { acceptKnown, join, readInvitation } from '../../../flows/people/join.ts'
+import { acceptKnown, join, readInvitation, resetTakesPassword } from '../../../flows/people/join.ts'
 import { canHavePasskeys, newChallenge, passkeyCreation } from '../../../flows/people/passkeys.ts'
 import { insertSignInChallenge } from '../../../users/sessions.sql.ts'
 import { html } from '../../hosted/html.ts'
@@ -54,7 +54,8 @@ export const joinRows: readonly DashboardRow[] = [
     method: 'POST',
     path: '/join/:token/options',
     async handle(call) {
-      await readInvitation(call.gateway.db, token(call))
+      const { kind } = await readInvitation(call.gateway.db, token(call))
+      if (kind === 'reset') throw resetTakesPassword()
       const challenge = newChallenge()
       await insertSignInChallenge(call.gateway.db, challenge)
       const person = {
