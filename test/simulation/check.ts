@@ -10,7 +10,8 @@ import { hex, type Tables } from './rows/tables.ts'
 
 /** What a payment may become between two looks at it; a decision may take several steps at once. */
 const PAYMENT_MOVES: Readonly<Record<PaymentStatus, readonly PaymentStatus[]>> = {
-  pending: ['detected', 'completed', 'overpaid', 'underpaid', 'expired', 'cancelled'],
+  // By way of detected, between two looks: funds seen for it were replaced once its window was over.
+  pending: ['detected', 'completed', 'overpaid', 'underpaid', 'expired', 'cancelled', 'failed'],
   detected: ['pending', 'completed', 'overpaid', 'underpaid', 'failed', 'expired'],
   underpaid: ['detected', 'completed', 'overpaid', 'pending', 'failed'],
   completed: ['overpaid', 'detected', 'underpaid', 'failed'],
