@@ -40,3 +40,16 @@ test('a thread that dies rejects what it was given, and the next piece of work h
   assert.equal(await thread.run('again'), 'again')
   await thread.close()
 })
+
+test('what a thread tells besides its answers is no answer', async () => {
+  const thread = openThread<string, string>(
+    script(`
+      import { parentPort } from 'node:worker_threads'
+      import { serveThread } from '${threads}'
+      parentPort.postMessage({ 'watch:import': ['file:///a.ts'] })
+      serveThread((word) => word)
+    `),
+  )
+  assert.equal(await thread.run('a word'), 'a word')
+  await thread.close()
+})

@@ -44,6 +44,8 @@ export function openThread<Input, Output>(script: URL, idleMs = IDLE_MS): Thread
     const started: Running = { worker, pending: [] }
     const lost = new Error('the thread ended before it answered')
     worker.on('message', (answer: { output: unknown } | { error: string }) => {
+      // Under `node --watch` a thread also tells which files it loaded: no answer to anything.
+      if (!('output' in answer || 'error' in answer)) return
       const first = started.pending.shift()
       if ('error' in answer) first?.reject(new Error(answer.error))
       else first?.resolve(answer.output)
