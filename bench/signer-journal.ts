@@ -74,7 +74,7 @@ function payout(number: number): SignedEntry {
   return {
     chain: 'bitcoin',
     txid,
-    line: txid,
+    replacementSet: txid,
     kind: 'payout',
     purpose: 'outputs',
     raw: randomBytes(222).toString('hex'),

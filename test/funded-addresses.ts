@@ -154,7 +154,7 @@ async function fill(db: Database, accountId: string, addresses: number, underWay
     held,
   )
   await db.query(
-    `insert into signed_transactions (chain, txid, line, kind, status, raw, asset, value_atoms, sender, nonce, fee_atoms, fee_rate,
+    `insert into signed_transactions (chain, txid, replacement_set, kind, status, raw, asset, value_atoms, sender, nonce, fee_atoms, fee_rate,
        sent_at)
      select $1, 'own' || n, 'own' || n, 'sweep', 'sent', '0x', 'ETH', 0, $2, n, 1, 1, now() from generate_series(1, $3::integer) n`,
     [CHAIN, HOT_WALLET, underWay],

@@ -180,13 +180,13 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
     await setTimeout(30)
   }
   const bumpOne = async (random: Random) => {
-    const { rows } = await db.query<{ line: string }>(
-      `select distinct line from signed_transactions
+    const { rows } = await db.query<{ replacement_set: string }>(
+      `select distinct replacement_set from signed_transactions
        where chain = $1 and status not in ('confirmed', 'reverted', 'displaced', 'impossible')
-         and block_height is null and sent_at is not null order by line`,
+         and block_height is null and sent_at is not null order by replacement_set`,
       [chain],
     )
-    if (rows.length > 0) await wishBump(db, chain, random.pick(rows).line)
+    if (rows.length > 0) await wishBump(db, chain, random.pick(rows).replacement_set)
   }
 
   return {

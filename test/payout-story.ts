@@ -61,11 +61,11 @@ export async function tellPayouts(chain: SimulatedChainName) {
     },
     /** A bump of what pays a withdrawal, signed and sent. @returns The id that the withdrawal shows then. */
     async bump(withdrawal: Withdrawal) {
-      const { rows } = await gateway.db.query<{ line: string }>(
-        'select line from signed_payouts where withdrawal_id = $1',
+      const { rows } = await gateway.db.query<{ replacement_set: string }>(
+        'select replacement_set from signed_payouts where withdrawal_id = $1',
         [withdrawal.id],
       )
-      assert(rows[0] && (await wishBump(gateway.db, chain, rows[0].line)))
+      assert(rows[0] && (await wishBump(gateway.db, chain, rows[0].replacement_set)))
       await turn()
       return (await now(withdrawal)).txHash
     },
@@ -96,10 +96,10 @@ export async function tellPayouts(chain: SimulatedChainName) {
 
 const FORGETTING = [
   `update withdrawals set status = 'requested', tx_hash = null, broadcast_at = null, completed_at = null`,
-  `update nonces n set next = t.nonce from signed_transactions t join signed_payouts p on p.chain = t.chain and p.line = t.line
+  `update nonces n set next = t.nonce from signed_transactions t join signed_payouts p on p.chain = t.chain and p.replacement_set = t.replacement_set
    where n.chain = t.chain and n.sender = t.sender`,
-  `update coins c set reserved_by = null from signed_payouts p where p.chain = c.chain and p.line = c.reserved_by`,
+  `update coins c set reserved_by = null from signed_payouts p where p.chain = c.chain and p.replacement_set = c.reserved_by`,
   'delete from coins where block_height is null',
-  `with forgotten as (delete from signed_payouts returning chain, line)
-   delete from signed_transactions t using forgotten f where t.chain = f.chain and t.line = f.line`,
+  `with forgotten as (delete from signed_payouts returning chain, replacement_set)
+   delete from signed_transactions t using forgotten f where t.chain = f.chain and t.replacement_set = f.replacement_set`,
 ]

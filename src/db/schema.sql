@@ -808,17 +808,17 @@ create table signed_payouts (
   account_id uuid not null,
   withdrawal_id uuid not null,
   chain text not null,
-  line text not null,
+  replacement_set text not null,
   constraint signed_payouts_account_id_withdrawal_id_fkey FOREIGN KEY (account_id, withdrawal_id) REFERENCES withdrawals(account_id, id),
-  constraint signed_payouts_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
+  constraint signed_payouts_chain_replacement_set_fkey FOREIGN KEY (chain, replacement_set) REFERENCES signed_transactions(chain, txid),
   constraint signed_payouts_pkey PRIMARY KEY (account_id, withdrawal_id)
 );
-CREATE INDEX signed_payouts_line ON public.signed_payouts USING btree (chain, line);
+CREATE INDEX signed_payouts_replacement_set ON public.signed_payouts USING btree (chain, replacement_set);
 
 create table signed_transactions (
   chain text not null,
   txid text not null,
-  line text not null,
+  replacement_set text not null,
   kind text not null,
   status text not null,
   raw text,
@@ -853,14 +853,14 @@ create table signed_transactions (
   constraint signed_transactions_nonce_check CHECK ((nonce >= 0)),
   constraint signed_transactions_status_check CHECK ((status = ANY (ARRAY['placed'::text, 'released'::text, 'sent'::text, 'refused'::text, 'recovered'::text, 'mined'::text, 'mined_reverted'::text, 'confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]))),
   constraint signed_transactions_value_atoms_check CHECK ((value_atoms >= (0)::numeric)),
-  constraint signed_transactions_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
+  constraint signed_transactions_chain_replacement_set_fkey FOREIGN KEY (chain, replacement_set) REFERENCES signed_transactions(chain, txid),
   constraint signed_transactions_pkey PRIMARY KEY (chain, txid)
 );
 CREATE INDEX signed_transactions_by_block ON public.signed_transactions USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
-CREATE INDEX signed_transactions_line ON public.signed_transactions USING btree (chain, line);
-CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = line);
+CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = replacement_set);
 CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (status <> ALL (ARRAY['confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]));
 CREATE INDEX signed_transactions_recent ON public.signed_transactions USING btree (chain, created_at);
+CREATE INDEX signed_transactions_replacement_set ON public.signed_transactions USING btree (chain, replacement_set);
 CREATE INDEX signed_transactions_sender ON public.signed_transactions USING btree (chain, sender) WHERE (sender IS NOT NULL);
 CREATE INDEX signed_transactions_unreleased ON public.signed_transactions USING btree (chain) WHERE (status = ANY (ARRAY['placed'::text, 'recovered'::text]));
 
@@ -920,8 +920,8 @@ CREATE INDEX sim_transactions_mined ON public.sim_transactions USING btree (chai
 create table sweep_delegates (
   chain text not null,
   address text not null,
-  line text,
-  constraint sweep_delegates_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
+  replacement_set text,
+  constraint sweep_delegates_chain_replacement_set_fkey FOREIGN KEY (chain, replacement_set) REFERENCES signed_transactions(chain, txid),
   constraint sweep_delegates_pkey PRIMARY KEY (chain, address)
 );
 
@@ -937,8 +937,8 @@ create table sweeps (
   way text not null default 'alone'::text,
   delegates boolean not null default false,
   ether_atoms numeric(78,0) not null default 0,
-  gas_line text,
-  line text,
+  gas_replacement_set text,
+  replacement_set text,
   created_at timestamp with time zone not null default now(),
   constraint sweeps_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint sweeps_atoms_check CHECK ((atoms > (0)::numeric)),
@@ -946,13 +946,13 @@ create table sweeps (
   constraint sweeps_position_check CHECK (("position" >= 0)),
   constraint sweeps_status_check CHECK ((status = ANY (ARRAY['planned'::text, 'funding'::text, 'funded'::text, 'sweeping'::text, 'done'::text, 'failed'::text]))),
   constraint sweeps_way_check CHECK ((way = ANY (ARRAY['alone'::text, 'batch'::text]))),
-  constraint sweeps_chain_gas_line_fkey FOREIGN KEY (chain, gas_line) REFERENCES signed_transactions(chain, txid),
-  constraint sweeps_chain_line_fkey FOREIGN KEY (chain, line) REFERENCES signed_transactions(chain, txid),
+  constraint sweeps_chain_gas_replacement_set_fkey FOREIGN KEY (chain, gas_replacement_set) REFERENCES signed_transactions(chain, txid),
+  constraint sweeps_chain_replacement_set_fkey FOREIGN KEY (chain, replacement_set) REFERENCES signed_transactions(chain, txid),
   constraint sweeps_pkey PRIMARY KEY (chain, id)
 );
 CREATE INDEX sweeps_by_address ON public.sweeps USING btree (chain, address, asset);
-CREATE INDEX sweeps_by_gas_line ON public.sweeps USING btree (chain, gas_line) WHERE (gas_line IS NOT NULL);
-CREATE INDEX sweeps_by_line ON public.sweeps USING btree (chain, line) WHERE (line IS NOT NULL);
+CREATE INDEX sweeps_by_gas_replacement_set ON public.sweeps USING btree (chain, gas_replacement_set) WHERE (gas_replacement_set IS NOT NULL);
+CREATE INDEX sweeps_by_replacement_set ON public.sweeps USING btree (chain, replacement_set) WHERE (replacement_set IS NOT NULL);
 CREATE UNIQUE INDEX sweeps_open ON public.sweeps USING btree (chain, address) WHERE (status <> ALL (ARRAY['done'::text, 'failed'::text]));
 
 create table swept_tokens (

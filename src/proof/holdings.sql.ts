@@ -35,7 +35,7 @@ const OWN_IN_BLOCKS = `
     case when ${revertedSql('t')} then 0 else t.value_atoms end as value,
     coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
     -- A payout whose withdrawal a restored database does not know left us all the same.
-    exists (select from signed_transactions o where o.chain = t.chain and o.txid = t.line and o.kind = 'payout') as pays,
+    exists (select from signed_transactions o where o.chain = t.chain and o.txid = t.replacement_set and o.kind = 'payout') as pays,
     exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_own
   from signed_transactions t
   where t.chain = $1 and t.block_height > $2 and t.block_height <= $3`
@@ -126,11 +126,11 @@ export async function sumUnlikeBooks(
          join journal_entries j on j.account_id = p.account_id and j.subject_id = p.withdrawal_id::text
            and j.kind in ('completion', 'completion_reversal', 'paid_after_failure')
          join transfers t on t.account_id = j.account_id and t.entry_id = j.id and 'wallet' in (t.debit, t.credit)
-         where p.chain = $1 and p.line in (select line from own)
+         where p.chain = $1 and p.replacement_set in (select replacement_set from own)
          union all
          select t.asset, t.amount_atoms, 0 from journal_entries j
          join transfers t on t.account_id = j.account_id and t.entry_id = j.id
-         where j.account_id = $2 and j.kind = 'spend' and j.subject_id in (select line from own) and t.chain = $1
+         where j.account_id = $2 and j.kind = 'spend' and j.subject_id in (select replacement_set from own) and t.chain = $1
        ) o
      ) unlike group by asset, reason having sum(atoms) <> 0`,
     [chain, GATEWAY, capitalAbove, accounts],
@@ -150,21 +150,21 @@ const CAPITAL_OF_OUTPUTS = `
     and not exists (select from coins s where s.chain = c.chain and s.spent_by = c.txid)
     and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)`
 
-/** Our own transactions whose line is open, or was settled where a reorganisation may still reach it. */
+/** Our own transactions whose replacement set is open, or was settled where a reorganisation may still reach it. */
 const OWN_UNSETTLED = `
-  select t.line, t.asset, t.value_atoms as value, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
+  select t.replacement_set, t.asset, t.value_atoms as value, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
     t.booked_fee_atoms as booked_fee,
     t.kind <> 'child' and not ${revertedSql('t')}
-      and (exists (select from signed_payouts p where p.chain = t.chain and p.line = t.line)
+      and (exists (select from signed_payouts p where p.chain = t.chain and p.replacement_set = t.replacement_set)
         or exists (select from journal_entries j where j.account_id = $2
-          and j.kind = 'spend' and j.subject_id = t.line)) as pays,
+          and j.kind = 'spend' and j.subject_id = t.replacement_set)) as pays,
     case when $4 then t.block_height is not null else exists (select from coins c
       where c.chain = t.chain and c.spent_by = t.txid) end as in_block
   from signed_transactions t
-  where t.chain = $1 and t.line in (
-    select o.line from signed_transactions o where o.chain = $1 and ${openSql('o')}
+  where t.chain = $1 and t.replacement_set in (
+    select o.replacement_set from signed_transactions o where o.chain = $1 and ${openSql('o')}
     union
-    select s.line from signed_transactions s join chains v on v.chain = s.chain
+    select s.replacement_set from signed_transactions s join chains v on v.chain = s.chain
     where s.chain = $1 and s.block_height > v.tip_height - 200)`
 
 export interface ShownCoin {

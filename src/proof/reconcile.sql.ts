@@ -139,7 +139,7 @@ const postingsFollowWithdrawals = proof(
      select w.chain, w.asset, 'withdrawal ' || w.id || ' paid', b.left_us,
        -- What failed by a call that reverted may be paid by the same call after a deep reorganisation.
        case when w.status = 'completed' or w.status = 'failed' and exists (select from signed_payouts p
-         join signed_transactions t on t.chain = p.chain and t.line = p.line
+         join signed_transactions t on t.chain = p.chain and t.replacement_set = p.replacement_set
          where p.account_id = w.account_id and p.withdrawal_id = w.id and t.status = 'confirmed' and t.kind <> 'child')
          then w.net_atoms else 0 end
      from booked b join withdrawals w using (account_id, id)
@@ -147,13 +147,13 @@ const postingsFollowWithdrawals = proof(
    select * from checked where expected <> found`,
 )
 
-/** A withdrawal on its way or done has a line that pays it, under the id that it shows. */
-const linesFollowWithdrawals = proof(
+/** A withdrawal on its way or done has a replacement set that pays it, under the id that it shows. */
+const setsFollowWithdrawals = proof(
   'signed transactions = withdrawals',
   `select w.chain, w.asset, 'withdrawal ' || w.id || ' ' || w.status as subject, w.net_atoms as expected, 0::numeric as found
    from withdrawals w
    where w.status in ('broadcast', 'completed') and not exists (
-     select from signed_payouts p join signed_transactions t on t.chain = p.chain and t.line = p.line
+     select from signed_payouts p join signed_transactions t on t.chain = p.chain and t.replacement_set = p.replacement_set
      where p.account_id = w.account_id and p.withdrawal_id = w.id and t.txid = w.tx_hash and t.chain = w.chain)`,
 )
 
@@ -164,12 +164,12 @@ const valuesFollowPayouts = proof(
      select t.chain, t.asset, t.txid, t.value_atoms as found,
        (select coalesce(sum(w.net_atoms), 0) from signed_payouts p
         join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id and w.asset = t.asset
-        where p.chain = t.chain and p.line = t.line)
+        where p.chain = t.chain and p.replacement_set = t.replacement_set)
        + (select coalesce(sum(f.amount_atoms), 0) from journal_entries j
           join transfers f on f.account_id = j.account_id and f.entry_id = j.id
-          where j.account_id = '${GATEWAY}' and j.kind = 'spend' and j.subject_id = t.line and f.chain = t.chain) as expected
+          where j.account_id = '${GATEWAY}' and j.kind = 'spend' and j.subject_id = t.replacement_set and f.chain = t.chain) as expected
      from signed_transactions t
-     join signed_transactions o on o.chain = t.chain and o.txid = t.line and o.kind = 'payout'
+     join signed_transactions o on o.chain = t.chain and o.txid = t.replacement_set and o.kind = 'payout'
      where t.kind <> 'child'
    )
    select chain, asset, 'transaction ' || txid as subject, expected, found from paid where expected <> found`,
@@ -260,7 +260,7 @@ export const PROOFS: readonly Prove[] = [
   coinsFollowDeposits,
   settlementsFollowPayments,
   postingsFollowWithdrawals,
-  linesFollowWithdrawals,
+  setsFollowWithdrawals,
   valuesFollowPayouts,
   feesFollowTransactions,
   coinsFollowTransactions,

@@ -29,11 +29,11 @@ export async function proveSwept(db: Queryable): Promise<Difference[]> {
          -- On its way: planned, or signed and neither settled nor seen to have moved it.
          + coalesce((select sum(p.atoms) from sweeps p
            where p.chain = t.chain and p.address = t.address and p.asset = t.asset and p.status <> 'failed'
-             and (p.line is null or exists (select from signed_transactions s
-               where s.chain = p.chain and s.line = p.line and ${openSql('s')}))
+             and (p.replacement_set is null or exists (select from signed_transactions s
+               where s.chain = p.chain and s.replacement_set = p.replacement_set and ${openSql('s')}))
              and not exists (select from signed_transactions s
                left join swept_tokens w on w.chain = s.chain and w.txid = s.txid and w.address = p.address and w.asset = p.asset
-               where s.chain = p.chain and s.line = p.line and s.status in ('mined', 'confirmed')
+               where s.chain = p.chain and s.replacement_set = p.replacement_set and s.status in ('mined', 'confirmed')
                  and (p.way = 'alone' or w.txid is not null))), 0) as sent
        from taken t
      )

@@ -115,7 +115,7 @@ export async function unusedNonce(signer: Signer, chain: ChainName, sender: stri
   for (;;) {
     const nonce = await nextNonce(signer.db, chain, sender)
     if (nonce === null) return null
-    const set = await signer.journal.lineAt(chain, sender, nonce)
+    const set = await signer.journal.setAt(chain, sender, nonce)
     if (set.length === 0) return nonce
     if (await putBackSet(signer, set)) continue
     logWaiting(signer, chain, `nonce ${nonce}`, 'what was signed under it cannot be put back; look into it')

@@ -136,7 +136,7 @@ function signConsolidation(
   return {
     chain,
     txid,
-    line: txid,
+    replacementSet: txid,
     kind: 'consolidation',
     purpose: 'outputs',
     raw,

@@ -12,7 +12,7 @@ export type JournalRow =
   /** Its rows can never be committed, and it was never released. */
   | { readonly fact: 'void'; readonly chain: ChainName; readonly txid: string }
 
-/** The keys under which rows are found: by transaction and its line, by withdrawal, by sender and nonce. */
+/** The keys under which rows are found: by transaction and its replacement set, by withdrawal, by sender and nonce. */
 export const keyOf = {
   transaction: (chain: ChainName, txid: string): string => `t ${chain} ${txid}`,
   withdrawal: (name: string): string => `p ${name}`,
@@ -20,7 +20,7 @@ export const keyOf = {
 } as const
 
 /** Rows in the order they were placed: first transactions with a nonce, and bumps. */
-export const SEQUENCES = { lines: (chain: ChainName): string => `o ${chain}`, bumps: 'b' } as const
+export const SEQUENCES = { sets: (chain: ChainName): string => `o ${chain}`, bumps: 'b' } as const
 
 interface Unsettled {
   readonly entry: SignedEntry
@@ -97,8 +97,8 @@ export class JournalTail {
   }
 
   #place({ entry, place }: Unsettled): void {
-    if (entry.line !== entry.txid) this.#next(SEQUENCES.bumps, place)
-    else if (entry.purpose !== 'outputs') this.#next(SEQUENCES.lines(entry.chain), place)
+    if (entry.replacementSet !== entry.txid) this.#next(SEQUENCES.bumps, place)
+    else if (entry.purpose !== 'outputs') this.#next(SEQUENCES.sets(entry.chain), place)
   }
 
   #next(sequence: string, place: Place): void {
@@ -130,11 +130,11 @@ export class JournalTail {
   }
 }
 
-/** A line's transactions stand under its first one; what it pays and its nonce are the first one's. */
+/** A set's transactions stand under its first one; what it pays and its nonce are the first one's. */
 function keysOf(entry: SignedEntry): string[] {
-  const { chain, txid, line } = entry
-  const opening = keyOf.transaction(chain, line)
-  if (txid !== line) return [opening, keyOf.transaction(chain, txid)]
+  const { chain, txid, replacementSet } = entry
+  const opening = keyOf.transaction(chain, replacementSet)
+  if (txid !== replacementSet) return [opening, keyOf.transaction(chain, txid)]
   const nonce = entry.purpose === 'outputs' ? [] : [keyOf.nonce(chain, entry.sender, entry.nonce)]
   return [opening, ...paidBy(entry).map(keyOf.withdrawal), ...nonce]
 }

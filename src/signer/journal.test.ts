@@ -19,7 +19,7 @@ const entry = (
 ): SignedEntry => ({
   chain,
   txid,
-  line: txid,
+  replacementSet: txid,
   kind: 'payout',
   purpose: 'outputs',
   raw: '00',
@@ -34,7 +34,7 @@ const entry = (
 })
 
 const byAccount = (
-  { txid, line, raw, asset, valueAtoms, feeAtoms, feeRate, leaves }: SignedEntry,
+  { txid, replacementSet, raw, asset, valueAtoms, feeAtoms, feeRate, leaves }: SignedEntry,
   nonce: string,
 ): SignedEntry => ({
   chain: 'ethereum',
@@ -44,7 +44,7 @@ const byAccount = (
   nonce,
   transfer: { to: '0x2', atoms: '5', gasLimit: '21000', priorityFeeWei: '1', branch: 1, position: '0' },
   withdrawals: [txid.replace('t', 'w')],
-  ...{ txid, line, raw, asset, valueAtoms, feeAtoms, feeRate, leaves },
+  ...{ txid, replacementSet, raw, asset, valueAtoms, feeAtoms, feeRate, leaves },
 })
 
 test('what was signed is known after a restart: what pays whom, what is open, what left', async () => {
@@ -54,11 +54,11 @@ test('what was signed is known after a restart: what pays whom, what is open, wh
   await first.signed(entry('b', ['w3'], '7'))
   await first.signed(entry('c', ['w4'], '11'))
   await first.signed(entry('d', [], '100', 'sim-bitcoin'))
-  await first.signed({ ...entry('a2', ['w1', 'w2'], '0'), line: 'a', kind: 'replacement' })
-  await first.signed({ ...entry('a3', ['w1', 'w2'], '0'), line: 'a', kind: 'replacement' })
+  await first.signed({ ...entry('a2', ['w1', 'w2'], '0'), replacementSet: 'a', kind: 'replacement' })
+  await first.signed({ ...entry('a3', ['w1', 'w2'], '0'), replacementSet: 'a', kind: 'replacement' })
   await first.placed(entry('a', []))
-  await first.placed({ ...entry('a2', []), line: 'a' })
-  await first.void({ ...entry('a3', []), line: 'a' })
+  await first.placed({ ...entry('a2', []), replacementSet: 'a' })
+  await first.void({ ...entry('a3', []), replacementSet: 'a' })
   await first.void(entry('b', []))
   await first.close()
 
@@ -86,10 +86,10 @@ test('what was signed is known after a restart: what pays whom, what is open, wh
   await second.close()
 })
 
-test('which line uses a nonce is known after a restart', async () => {
+test('which replacement set uses a nonce is known after a restart', async () => {
   const path = join(folder, 'deep', 'er', 'journal')
   const sent = byAccount(entry('a', ['w1']), '7')
-  const bump = { ...sent, txid: 'a2', line: 'a', kind: 'replacement' as const }
+  const bump = { ...sent, txid: 'a2', replacementSet: 'a', kind: 'replacement' as const }
   const given = byAccount(entry('b', ['w1']), '8')
   const first = await openJournal(path)
   for (const each of [sent, bump, given]) await first.signed(each)
@@ -97,7 +97,7 @@ test('which line uses a nonce is known after a restart', async () => {
   await first.void(given)
   await first.close()
   const second = await openJournal(path)
-  const at = async (nonce: bigint) => (await second.lineAt('ethereum', '0x1', nonce)).map(({ txid }) => txid)
+  const at = async (nonce: bigint) => (await second.setAt('ethereum', '0x1', nonce)).map(({ txid }) => txid)
   assert.deepEqual([await at(6n), await at(7n), await at(8n)], [[], ['a', 'a2'], []])
   await second.close()
 })
@@ -119,16 +119,20 @@ test('a copied journal takes all that was signed for sent: its signer went on', 
   assert.ok(!(await readdir(folder)).includes('copied-copy.copied'))
 })
 
-test('the bumps of a line are those that may have been sent', async () => {
+test('the bumps of a replacement set are those that may have been sent', async () => {
   const journal = await openJournal(join(folder, 'bumped'))
-  const bump = (txid: string) => ({ ...entry(txid, ['w1']), line: 'a', kind: 'replacement' as const })
+  const bump = (txid: string) => ({
+    ...entry(txid, ['w1']),
+    replacementSet: 'a',
+    kind: 'replacement' as const,
+  })
   await journal.signed(entry('a', ['w1']))
   await journal.placed(entry('a', []))
   await journal.signed(entry('b', ['w2']))
   await journal.placed(entry('b', []))
   await journal.signed(bump('a2'))
   const bumped = async () =>
-    (await Array.fromAsync(journal.bumpedLines())).map((line) => line.map(({ txid }) => txid))
+    (await Array.fromAsync(journal.bumpedSets())).map((set) => set.map(({ txid }) => txid))
   assert.deepEqual(await bumped(), [])
   await journal.void(bump('a2'))
   await journal.signed(bump('a3'))
@@ -191,7 +195,7 @@ async function writeStories(path: string, rowsPerIndex: number): Promise<void> {
     const journal = await openJournal(path, rowsPerIndex)
     const payout = entry(`t${number}`, [`w${number}`], String(number + 1))
     const first: SignedEntry = number % 2 ? byAccount(payout, String(number)) : payout
-    const bump = { ...first, txid: `t${number}b`, line: first.txid, kind: 'replacement' as const }
+    const bump = { ...first, txid: `t${number}b`, replacementSet: first.txid, kind: 'replacement' as const }
     await journal.signed(first)
     if (number % 5 === 4) await journal.void(first)
     else await journal.placed(first)
@@ -213,11 +217,11 @@ async function askAll(path: string, rowsPerIndex: number): Promise<unknown> {
     ),
     nonces: await Promise.all(
       Array.from({ length: STORIES }, async (_, number) =>
-        ids(await journal.lineAt('ethereum', '0x1', BigInt(number))),
+        ids(await journal.setAt('ethereum', '0x1', BigInt(number))),
       ),
     ),
-    lines: await Array.fromAsync(journal.placedLines('ethereum')),
-    bumped: (await Array.fromAsync(journal.bumpedLines())).map(ids),
+    sets: await Array.fromAsync(journal.placedSets('ethereum')),
+    bumped: (await Array.fromAsync(journal.bumpedSets())).map(ids),
     left: journal.leftSince('BTC', true, Date.now() - 60_000),
     unsettled: ids(journal.unsettled()),
   }

@@ -25,20 +25,20 @@ export interface Journal {
    * what is released for sending is known here as placed.
    */
   unsettled(): SignedEntry[]
-  /** The line that pays a withdrawal, its first transaction first; empty for none. Named `account/id` as in the entry. */
+  /** The replacement set that pays a withdrawal, its first transaction first; empty for none. Named `account/id` as in the entry. */
   payingFor(withdrawal: string): Promise<SignedEntry[]>
-  /** The lines of a chain with accounts that may have been sent, by their first transactions, the newest first: each used a nonce. */
-  placedLines(chain: ChainName): AsyncIterable<string>
-  /** Those of a line that may have been sent, by its first transaction, which comes first. */
-  placedOf(chain: ChainName, line: string): Promise<SignedEntry[]>
-  /** The line that uses a nonce of a sender, on chains with accounts; empty for none. */
-  lineAt(chain: ChainName, sender: string, nonce: bigint): Promise<SignedEntry[]>
+  /** The replacement sets of a chain with accounts that may have been sent, by their first transactions, the newest first: each used a nonce. */
+  placedSets(chain: ChainName): AsyncIterable<string>
+  /** Those of a set that may have been sent, by its first transaction, which comes first. */
+  placedOf(chain: ChainName, replacementSet: string): Promise<SignedEntry[]>
+  /** The replacement set that uses a nonce of a sender, on chains with accounts; empty for none. */
+  setAt(chain: ChainName, sender: string, nonce: bigint): Promise<SignedEntry[]>
   /** Any transaction that was ever signed here and is not void. */
   entryOf(chain: ChainName, txid: string): Promise<SignedEntry | null>
   /** Whether it may have been sent. */
   isPlaced(chain: ChainName, txid: string): Promise<boolean>
-  /** Every line that was bumped, the one bumped last first, as those of its transactions that may have been sent, the first one first. */
-  bumpedLines(): AsyncIterable<SignedEntry[]>
+  /** Every replacement set that was bumped, the one bumped last first, as those of its transactions that may have been sent, the first one first. */
+  bumpedSets(): AsyncIterable<SignedEntry[]>
   /** Whether a write failed: what the file ends in is not known, and only opening it again tells. */
   isBroken(): boolean
   /**
@@ -94,34 +94,35 @@ export async function openJournal(path: string, rowsPerIndex = ROWS_PER_INDEX): 
     await rm(`${path}.copied`)
   }
   const first = async (key: string): Promise<SignedEntry | null> => (await store.entries(key)).at(0) ?? null
-  const lineOf = (chain: ChainName, line: string) => store.entries(keyOf.transaction(chain, line))
+  const setOf = (chain: ChainName, replacementSet: string) =>
+    store.entries(keyOf.transaction(chain, replacementSet))
   const openedBy = async (key: string): Promise<SignedEntry[]> => {
     const opening = (await store.entries(key)).at(-1)
-    return opening ? lineOf(opening.chain, opening.line) : []
+    return opening ? setOf(opening.chain, opening.replacementSet) : []
   }
-  const placedOf = async (chain: ChainName, line: string): Promise<SignedEntry[]> =>
-    (await lineOf(chain, line)).filter(({ txid }) => !store.isUnsettled(chain, txid))
+  const placedOf = async (chain: ChainName, replacementSet: string): Promise<SignedEntry[]> =>
+    (await setOf(chain, replacementSet)).filter(({ txid }) => !store.isUnsettled(chain, txid))
   return {
     signed: (entry) => write({ fact: 'signed', at: Date.now(), entry }),
     placed: ({ chain, txid }) => write({ fact: 'placed', chain, txid }),
     void: ({ chain, txid }) => write({ fact: 'void', chain, txid }),
     unsettled: () => store.unsettled(),
     payingFor: (withdrawal) => openedBy(keyOf.withdrawal(withdrawal)),
-    async *placedLines(chain) {
-      for await (const entry of store.sequence(SEQUENCES.lines(chain))) yield entry.txid
+    async *placedSets(chain) {
+      for await (const entry of store.sequence(SEQUENCES.sets(chain))) yield entry.txid
     },
     placedOf,
-    lineAt: (chain, sender, nonce) => openedBy(keyOf.nonce(chain, sender, String(nonce))),
+    setAt: (chain, sender, nonce) => openedBy(keyOf.nonce(chain, sender, String(nonce))),
     entryOf: (chain, txid) => first(keyOf.transaction(chain, txid)),
     isPlaced: async (chain, txid) =>
       !store.isUnsettled(chain, txid) && (await store.isKnown(keyOf.transaction(chain, txid))),
-    async *bumpedLines() {
+    async *bumpedSets() {
       const seen = new Set<string>()
-      for await (const { chain, line } of store.sequence(SEQUENCES.bumps)) {
-        const key = keyOf.transaction(chain, line)
+      for await (const { chain, replacementSet } of store.sequence(SEQUENCES.bumps)) {
+        const key = keyOf.transaction(chain, replacementSet)
         if (seen.has(key)) continue
         seen.add(key)
-        yield await placedOf(chain, line)
+        yield await placedOf(chain, replacementSet)
       }
     },
     isBroken: () => isBroken,

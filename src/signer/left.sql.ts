@@ -15,7 +15,7 @@ export async function sumSigned(db: Queryable, asset: Asset): Promise<{ hour: bi
        select t.created_at,
          case when t.kind = 'payout' and t.asset = $2 then t.value_atoms else 0 end
          + case when not $3 then 0 when t.kind = 'replacement' then greatest(0, t.fee_atoms - coalesce((
-             select max(r.fee_atoms) from signed_transactions r where r.chain = t.chain and r.line = t.line
+             select max(r.fee_atoms) from signed_transactions r where r.chain = t.chain and r.replacement_set = t.replacement_set
                and r.kind <> 'child' and r.created_at < t.created_at), 0))
            else t.fee_atoms end as atoms
        from signed_transactions t

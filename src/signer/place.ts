@@ -149,11 +149,11 @@ async function restoreIn(
   if (opening.purpose === 'batch') await restoreBatch(tx, opening)
   if (opening.purpose === 'deploy') await restoreDeployment(tx, opening)
   // What was sent and forgotten is for the operator to look at, whatever becomes of it.
-  const { chain, line } = opening
+  const { chain, replacementSet } = opening
   await raiseAlert(tx, {
     kind: 'signed_transaction_restored',
     accountId: null,
-    subject: `${chain}:${line}`,
-    message: `the database had lost the signed transaction ${line} of ${chain}; the signer put it back from its journal`,
+    subject: `${chain}:${replacementSet}`,
+    message: `the database had lost the signed transaction ${replacementSet} of ${chain}; the signer put it back from its journal`,
   })
 }

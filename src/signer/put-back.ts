@@ -1,7 +1,7 @@
 /**
  * What a restored database forgot of transactions that it knows: their bumps. Without them it would take the coins of a
  * payout for spent by somebody else, and wait for a transaction that was replaced long ago. Payouts that it forgot as a
- * whole are put back when they are asked for again; see `restorePaid`. On chains with accounts all lines are, for each used a
+ * whole are put back when they are asked for again; see `restorePaid`. On chains with accounts all sets are, for each used a
  * nonce.
  */
 import type { ChainName } from '../core/assets.ts'
@@ -9,37 +9,42 @@ import { listForgotten, listUnknown } from '../treasury/restore-signed.sql.ts'
 import { putBackSet, type Signer } from './context.ts'
 import { logWaiting } from './log-waiting.ts'
 
-/** How many lines are compared with the database at once. */
-const COMPARED_LINES = 500
+/** How many sets are compared with the database at once. */
+const COMPARED_SETS = 500
 
-/** To be called when the signer starts: databases are restored while it does not run. @returns How many lines. */
+/** To be called when the signer starts: databases are restored while it does not run. @returns How many sets. */
 export async function putBackBumps(signer: Signer): Promise<number> {
   let putBack = 0
-  for await (const lines of pagesOf(signer.journal.bumpedLines(), () => COMPARED_LINES)) {
-    const ours = lines.filter(([first]) => first && signer.vault.has(first.chain))
-    for (const line of await listForgotten(signer.db, ours)) if (await putBackSet(signer, line)) putBack += 1
+  for await (const sets of pagesOf(signer.journal.bumpedSets(), () => COMPARED_SETS)) {
+    const ours = sets.filter(([first]) => first && signer.vault.has(first.chain))
+    for (const set of await listForgotten(signer.db, ours)) if (await putBackSet(signer, set)) putBack += 1
   }
   return putBack
 }
 
 /**
- * Chains with accounts: puts back every line that was sent and that the database does not know, newest first until it knows
+ * Chains with accounts: puts back every set that was sent and that the database does not know, newest first until it knows
  * one. Each used a nonce that nothing new may use, and moved coins that would be taken for strangers'.
  */
-export async function putBackLines(signer: Signer, chain: ChainName): Promise<void> {
+export async function putBackSentSets(signer: Signer, chain: ChainName): Promise<void> {
   const forgotten: string[] = []
   // The newest alone first: with it the database knows all of them, at nearly every turn.
   let size = 1
-  for await (const some of pagesOf(signer.journal.placedLines(chain), () => size)) {
+  for await (const some of pagesOf(signer.journal.placedSets(chain), () => size)) {
     const unknown = await listUnknown(signer.db, chain, some)
     forgotten.push(...unknown)
     if (unknown.length < some.length) break
-    size = COMPARED_LINES
+    size = COMPARED_SETS
   }
-  for (const line of forgotten.reverse()) {
-    const entries = await signer.journal.placedOf(chain, line)
+  for (const replacementSet of forgotten.reverse()) {
+    const entries = await signer.journal.placedOf(chain, replacementSet)
     if (await putBackSet(signer, entries)) continue
-    logWaiting(signer, chain, line, 'the database forgot it, and it cannot be put back; look into it')
+    logWaiting(
+      signer,
+      chain,
+      replacementSet,
+      'the database forgot it, and it cannot be put back; look into it',
+    )
   }
 }
 

@@ -29,7 +29,7 @@ export async function listChainsWithWork(db: Queryable): Promise<Set<ChainName>>
      union
      select chain from sweeps where status in ('planned', 'funded')
      union
-     select chain from sweep_delegates where line is null`,
+     select chain from sweep_delegates where replacement_set is null`,
   )
   return new Set(rows.map((row) => row.chain))
 }
@@ -198,7 +198,7 @@ export async function isIdle(db: Queryable, chain: ChainName): Promise<boolean> 
 /** Coins that a replacement set may still spend, by their places; fewer when some are unknown, spent or another set's. */
 export async function listCoins(
   db: Queryable,
-  of: { chain: ChainName; series: string; line: string },
+  of: { chain: ChainName; series: string; replacementSet: string },
   places: readonly { txid: string; index: number }[],
 ): Promise<OwnedCoin[]> {
   const { rows } = await db.query<CoinRow>(
@@ -207,7 +207,13 @@ export async function listCoins(
      join coins c on c.chain = $1 and c.txid = place.txid and c.output_index = place.output_index
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
      where a.series = $2 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $5) order by place.number`,
-    [of.chain, of.series, places.map((place) => place.txid), places.map((place) => place.index), of.line],
+    [
+      of.chain,
+      of.series,
+      places.map((place) => place.txid),
+      places.map((place) => place.index),
+      of.replacementSet,
+    ],
   )
   return rows.map(coinFromRow)
 }
@@ -266,9 +272,9 @@ export async function spendableBalances(
            from signed_transactions t
            where t.chain = $1 and t.sender = $2
              and (${openSql('t')} and t.block_height is null or t.block_height > b.seen_height)
-             and not exists (select from signed_transactions m where m.chain = $1 and m.line = t.line
+             and not exists (select from signed_transactions m where m.chain = $1 and m.replacement_set = t.replacement_set
                and m.block_height <= b.seen_height)
-           group by t.line) sets), 0) as atoms
+           group by t.replacement_set) sets), 0) as atoms
      from account_balances b where b.chain = $1 and b.address = $2`,
     [chain, sender],
   )
@@ -288,18 +294,23 @@ export async function pinnedChainId(db: Queryable, chain: ChainName): Promise<nu
 export async function listBumpsWanted(
   db: Queryable,
   chain: ChainName,
-): Promise<{ line: string; txid: string; feeAtoms: bigint; feeRate: bigint }[]> {
-  const { rows } = await db.query<{ line: string; txid: string; fee_atoms: bigint; fee_rate: bigint }>(
-    `select distinct on (line) line, txid, fee_atoms, fee_rate from signed_transactions t
+): Promise<{ replacementSet: string; txid: string; feeAtoms: bigint; feeRate: bigint }[]> {
+  const { rows } = await db.query<{
+    replacement_set: string
+    txid: string
+    fee_atoms: bigint
+    fee_rate: bigint
+  }>(
+    `select distinct on (replacement_set) replacement_set, txid, fee_atoms, fee_rate from signed_transactions t
      where chain = $1 and ${openSql('t')} and block_height is null
-       and exists (select from signed_transactions w where w.chain = $1 and w.line = t.line and w.bump_wanted)
-       and not exists (select from signed_transactions w where w.chain = $1 and w.line = t.line
+       and exists (select from signed_transactions w where w.chain = $1 and w.replacement_set = t.replacement_set and w.bump_wanted)
+       and not exists (select from signed_transactions w where w.chain = $1 and w.replacement_set = t.replacement_set
          and (w.status in ('confirmed', 'reverted', 'displaced', 'impossible') or w.block_height is not null))
-     order by line, created_at desc, fee_rate desc`,
+     order by replacement_set, created_at desc, fee_rate desc`,
     [chain],
   )
   return rows.map((row) => ({
-    line: row.line,
+    replacementSet: row.replacement_set,
     txid: row.txid,
     feeAtoms: row.fee_atoms,
     feeRate: row.fee_rate,
@@ -359,7 +370,7 @@ export async function listSweeps(
 /** Whether the worker asks for a sweep delegate at an address and nothing was signed for it yet. */
 export async function isDeploymentWanted(db: Queryable, chain: ChainName, address: string): Promise<boolean> {
   const { rowCount } = await db.query(
-    'select from sweep_delegates where chain = $1 and address = $2 and line is null',
+    'select from sweep_delegates where chain = $1 and address = $2 and replacement_set is null',
     [chain, address],
   )
   return rowCount > 0

@@ -68,12 +68,12 @@ test('what can not be put back waits; its hold is never given back and nothing e
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 65_000n)
   const { withdrawal } = await story.send('BTC', '0.005')
-  const [line] = await story.signer.journal.payingFor(nameOf(withdrawal))
-  assert(line)
+  const [replacementSet] = await story.signer.journal.payingFor(nameOf(withdrawal))
+  assert(replacementSet)
   await story.forgetSigned()
   // Another signer, with a journal of its own, chose the same coins in the restored database.
   await story.gateway.db.query(
-    `insert into signed_transactions (chain, txid, line, kind, status, raw, asset, value_atoms, fee_atoms, fee_rate)
+    `insert into signed_transactions (chain, txid, replacement_set, kind, status, raw, asset, value_atoms, fee_atoms, fee_rate)
      values ('sim-bitcoin', 'other', 'other', 'payout', 'released', '', 'BTC', 1, 1, 1000)`,
   )
   await story.gateway.db.query(`update coins set reserved_by = 'other'`)
@@ -119,7 +119,7 @@ test('bytes that the journal does not know as placed are never sent, and void on
   await story.proveBooks()
 })
 
-test('a line whose rows were swapped is bumped to what was signed, not to what the rows say', async () => {
+test('a replacement set whose rows were swapped is bumped to what was signed, not to what the rows say', async () => {
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 650_000n)
   const { withdrawal: mine, txHash: first } = await story.send('BTC', '0.001')
@@ -141,7 +141,7 @@ test('a line whose rows were swapped is bumped to what was signed, not to what t
 })
 
 for (const mined of [false, true])
-  test(`a bump that the database forgot comes back to its line ${mined ? 'from a block' : 'on its way'}`, async () => {
+  test(`a bump that the database forgot comes back to its set ${mined ? 'from a block' : 'on its way'}`, async () => {
     const story = await tellPayouts('sim-bitcoin')
     await story.earn('BTC', 65_000n)
     const { withdrawal, txHash: first } = await story.send('BTC', '0.005')

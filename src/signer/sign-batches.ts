@@ -155,7 +155,7 @@ function callEntry(
   return {
     chain: keys.chain,
     txid,
-    line: txid,
+    replacementSet: txid,
     raw,
     asset: 'ETH',
     valueAtoms: '0',

@@ -36,10 +36,10 @@ export async function signBumps(signer: Signer, keys: ChainKeys): Promise<void> 
   const wanted = await listBumpsWanted(signer.db, chain)
   const rates = wanted.length > 0 ? await readRates(signer.db, chain) : null
   if (!rates) return
-  for (const { line, txid } of wanted) {
+  for (const { replacementSet, txid } of wanted) {
     // What another signer signed is its own to bump: only its journal knows that the bytes are authentic.
     const entry = await signer.journal.entryOf(chain, txid)
-    if (!entry || entry.line !== line) {
+    if (!entry || entry.replacementSet !== replacementSet) {
       logWaiting(signer, chain, txid, 'a bump is wanted of what this signer did not sign')
       continue
     }
@@ -67,7 +67,11 @@ async function replaceOutputs(
   const asset = nativeAsset(chain)
   // What the journal's bytes pay, whatever the database says now that the line pays.
   const outputs = outputsOfRaw(before.raw).filter((_, index) => index !== before.change?.index)
-  const own = await listCoins(signer.db, { chain, series: keys.series, line: before.line }, before.spends)
+  const own = await listCoins(
+    signer.db,
+    { chain, series: keys.series, replacementSet: before.replacementSet },
+    before.spends,
+  )
   if (own.length !== before.spends.length) return 'a coin it spends is spent, or not known'
 
   const vbytes = vbytesOfRaw(before.raw)
@@ -119,8 +123,11 @@ async function replaceOutputs(
 }
 
 /** With all its bumps, in proportion to what it cost at first and to what it pays. */
-async function mostToCost(signer: Signer, { chain, line, feeAtoms }: OutputsEntry): Promise<bigint> {
-  const opening = await signer.journal.entryOf(chain, line)
+async function mostToCost(
+  signer: Signer,
+  { chain, replacementSet, feeAtoms }: OutputsEntry,
+): Promise<bigint> {
+  const opening = await signer.journal.entryOf(chain, replacementSet)
   return feeMost(BigInt(opening?.feeAtoms ?? feeAtoms), BigInt(opening?.valueAtoms ?? 0))
 }
 
@@ -135,11 +142,11 @@ async function addChild(
   parent: OutputsEntry,
   marketRate: bigint,
 ): Promise<Bump> {
-  const { chain, change, line } = parent
+  const { chain, change, replacementSet } = parent
   const asset = nativeAsset(chain)
   if (!change) return 'it has no change that a child could spend'
   const spends = [{ txid: parent.txid, index: change.index }]
-  if ((await listCoins(signer.db, { chain, series: keys.series, line }, spends)).length === 0)
+  if ((await listCoins(signer.db, { chain, series: keys.series, replacementSet }, spends)).length === 0)
     return 'its change is spent, or not known'
   const ancestors = await unconfirmedSet(signer, parent)
   const vbytes = ancestors.reduce((sum, entry) => sum + BigInt(vbytesOfRaw(entry.raw)), 0n)
@@ -173,7 +180,7 @@ async function addChild(
   return {
     ...parent,
     txid: signed.txid,
-    line,
+    replacementSet,
     kind: 'child',
     raw: signed.raw,
     valueAtoms: '0',
@@ -245,7 +252,7 @@ async function replaceTransfer(
       before.purpose === 'transfer'
         ? { purpose: before.purpose, withdrawals: before.withdrawals }
         : { purpose: before.purpose, sweep: before.sweep },
-    line: before.line,
+    replacementSet: before.replacementSet,
     chainId,
     nonce: BigInt(nonce),
     asset: before.asset,

@@ -258,7 +258,7 @@ function signPayout(
   return {
     chain,
     txid: signed.txid,
-    line: signed.txid,
+    replacementSet: signed.txid,
     kind: 'payout',
     purpose: 'outputs',
     raw: signed.raw,

@@ -61,7 +61,12 @@ async function signSweep(
   const from = { branch: DEPOSIT_BRANCH, position: sweep.position } as const
   const address = keys.address(from.branch, from.position).address
   if (address !== sweep.address) return 'its address is not the one at its position'
-  const common = { line: null, chainId, feeBefore: 0n, act: { purpose: 'sweep', sweep: sweep.id } } as const
+  const common = {
+    replacementSet: null,
+    chainId,
+    feeBefore: 0n,
+    act: { purpose: 'sweep', sweep: sweep.id },
+  } as const
 
   // What an earlier sweep left there is used first.
   if (

@@ -130,7 +130,7 @@ async function signRequest(
   const entry = await transferEntry(keys, {
     kind: 'payout',
     act: { purpose: 'transfer', withdrawals: [nameOf(request)] },
-    line: null,
+    replacementSet: null,
     chainId,
     nonce,
     asset,
@@ -162,7 +162,7 @@ export interface TransferOrder {
   /** What it is for. */
   readonly act: Pick<TransferEntry, 'purpose' | 'withdrawals'> | Pick<SweepEntry, 'purpose' | 'sweep'>
   /** Null when it opens its replacement set. */
-  readonly line: string | null
+  readonly replacementSet: string | null
   readonly chainId: number
   readonly nonce: bigint
   readonly asset: Asset
@@ -187,12 +187,12 @@ export async function transferEntry(keys: ChainKeys, order: TransferOrder): Prom
     keys.privateKey(order.from.branch, order.from.position),
   )
   const feeAtoms = gasLimit * price.maxFeeWei
-  const pays = act.purpose === 'transfer' && order.line === null
+  const pays = act.purpose === 'transfer' && order.replacementSet === null
   return {
     ...act,
     chain: keys.chain,
     txid,
-    line: order.line ?? txid,
+    replacementSet: order.replacementSet ?? txid,
     kind: order.kind,
     raw,
     asset,

@@ -2,7 +2,7 @@
 import { hasAccounts } from '../core/assets.ts'
 import { cancelWanted, releasePlaced, type Signer, settle } from './context.ts'
 import { consolidateIfCheap, isConsolidationDue } from './gather-utxos.ts'
-import { putBackLines } from './put-back.ts'
+import { putBackSentSets } from './put-back.ts'
 import { listChainsWithWork } from './requests.sql.ts'
 import { signBumps } from './sign-bumps.ts'
 import { signPayouts } from './sign-outputs.ts'
@@ -43,7 +43,7 @@ const compared = new WeakMap<Signer['journal'], Signer['vault']>()
 
 async function signFor(signer: Signer, keys: ChainKeys): Promise<boolean> {
   await cancelWanted(signer, keys.chain)
-  await putBackLines(signer, keys.chain)
+  await putBackSentSets(signer, keys.chain)
   await signBumps(signer, keys)
   if (!hasAccounts(keys.chain)) {
     const more = await signPayouts(signer, keys)

@@ -9,27 +9,27 @@ import { openSql } from './signed-transaction.ts'
  * a block this deep. Chains with outputs only.
  */
 export async function listImpossible(db: Queryable, chain: ChainName, depth: number): Promise<string[]> {
-  const { rows } = await db.query<{ line: string }>(
-    `select distinct c.reserved_by as line
+  const { rows } = await db.query<{ replacement_set: string }>(
+    `select distinct c.reserved_by as replacement_set
      from coins c
      join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and ${openSql('t')},
      lateral (select v.tip_height - $2::bigint + 1 as height from chains v where v.chain = c.chain) as deep
      where c.chain = $1 and c.reserved_by = c.reserved_first_by and (
        c.spent_height <= deep.height and not exists (select from signed_transactions s where s.chain = c.chain
-         and s.txid = c.spent_by and s.line = c.reserved_by)
+         and s.txid = c.spent_by and s.replacement_set = c.reserved_by)
        or c.block_height is null and exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid
          and d.output_index = c.output_index and d.replaced_height <= deep.height)
        or c.block_height is null and exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid
          and (s.status = 'impossible' or s.status = 'displaced' and exists (select from signed_transactions m
-           where m.chain = s.chain and m.line = s.line and m.status = 'confirmed' and m.block_height <= deep.height))))`,
+           where m.chain = s.chain and m.replacement_set = s.replacement_set and m.status = 'confirmed' and m.block_height <= deep.height))))`,
     [chain, depth],
   )
-  return rows.map((row) => row.line)
+  return rows.map((row) => row.replacement_set)
 }
 
 /** A replacement set of a chain with accounts that no block took for long. */
 export interface OverdueSet {
-  readonly line: string
+  readonly replacementSet: string
   readonly sender: string
   readonly nonce: bigint
 }
@@ -37,10 +37,10 @@ export interface OverdueSet {
 /** Those that wait for more than ten minutes, each sender's in the order of its nonces. */
 export async function listOverdue(db: Queryable, chain: ChainName): Promise<OverdueSet[]> {
   const { rows } = await db.query<OverdueSet>(
-    `select line, sender, nonce from signed_transactions t
-     where chain = $1 and txid = line and ${openSql('t')} and nonce is not null
+    `select replacement_set as "replacementSet", sender, nonce from signed_transactions t
+     where chain = $1 and txid = replacement_set and ${openSql('t')} and nonce is not null
        and created_at < now() - interval '10 minutes'
-       and not exists (select from signed_transactions m where m.chain = t.chain and m.line = t.line
+       and not exists (select from signed_transactions m where m.chain = t.chain and m.replacement_set = t.replacement_set
          and m.block_height is not null)
      order by sender, nonce limit 200`,
     [chain],
@@ -49,10 +49,10 @@ export async function listOverdue(db: Queryable, chain: ChainName): Promise<Over
 }
 
 /** Gives back the coins of a set that can never spend them. */
-export async function releaseCoins(tx: Tx, chain: ChainName, line: string): Promise<void> {
+export async function releaseCoins(tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
   await tx.query(
     'update coins set reserved_by = null, reserved_first_by = null where chain = $1 and reserved_by = $2',
-    [chain, line],
+    [chain, replacementSet],
   )
 }
 
@@ -60,15 +60,15 @@ export async function releaseCoins(tx: Tx, chain: ChainName, line: string): Prom
 export async function releaseAddedCoins(
   tx: Tx,
   chain: ChainName,
-  mined: { line: string; txid: string },
+  mined: { replacementSet: string; txid: string },
 ): Promise<void> {
   await tx.query(
     `update coins c set reserved_by = null, reserved_first_by = null
      from signed_transactions m
-     join signed_transactions s on s.chain = m.chain and s.line = m.line and s.created_at > m.created_at
+     join signed_transactions s on s.chain = m.chain and s.replacement_set = m.replacement_set and s.created_at > m.created_at
        and s.status = 'displaced'
      where m.chain = $1 and m.txid = $3 and c.chain = $1 and c.reserved_by = $2 and c.reserved_first_by = s.txid
        and c.spent_by is null`,
-    [chain, mined.line, mined.txid],
+    [chain, mined.replacementSet, mined.txid],
   )
 }

@@ -38,14 +38,14 @@ export async function insertSigned(
 ): Promise<void> {
   const { sender, nonce } = entry.purpose === 'outputs' ? { sender: null, nonce: null } : entry
   await tx.query(
-    `insert into signed_transactions (chain, txid, line, kind, status, asset, value_atoms, sender, nonce, fee_atoms, fee_rate,
+    `insert into signed_transactions (chain, txid, replacement_set, kind, status, asset, value_atoms, sender, nonce, fee_atoms, fee_rate,
        created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp())
      on conflict (chain, txid) do nothing`,
     [
       entry.chain,
       entry.txid,
-      entry.line,
+      entry.replacementSet,
       entry.kind,
       status,
       entry.asset,
@@ -82,17 +82,17 @@ export async function listUnreleased(db: Queryable): Promise<{ chain: ChainName;
  * A bump joins a replacement set of which no transaction is in a block, and ends the wish for it. Locks the set in the order
  * of its txids.
  */
-export async function lockOpenSet(tx: Tx, { chain, line }: SignedEntry): Promise<void> {
+export async function lockOpenSet(tx: Tx, { chain, replacementSet }: SignedEntry): Promise<void> {
   const { rows } = await tx.query<{ is_open: boolean }>(
     `select ${openSql('t')} and block_height is null as is_open from signed_transactions t
-     where chain = $1 and line = $2 order by txid for update`,
-    [chain, line],
+     where chain = $1 and replacement_set = $2 order by txid for update`,
+    [chain, replacementSet],
   )
   if (rows.length === 0 || rows.some((row) => !row.is_open)) throw new Taken()
-  await tx.query('update signed_transactions set bump_wanted = false where chain = $1 and line = $2', [
-    chain,
-    line,
-  ])
+  await tx.query(
+    'update signed_transactions set bump_wanted = false where chain = $1 and replacement_set = $2',
+    [chain, replacementSet],
+  )
 }
 
 /** Nonces are used in their order, each by one replacement set. */
@@ -110,19 +110,22 @@ export async function takeNonce(
 /** From now on this set pays them, and no other ever does. */
 export async function insertPayouts(
   tx: Tx,
-  { chain, line }: Pick<SignedEntry, 'chain' | 'line'>,
+  { chain, replacementSet }: Pick<SignedEntry, 'chain' | 'replacementSet'>,
   paid: readonly PaidWithdrawal[],
 ): Promise<void> {
   if (paid.length === 0) return
   await tx.query(
-    `insert into signed_payouts (account_id, withdrawal_id, chain, line)
+    `insert into signed_payouts (account_id, withdrawal_id, chain, replacement_set)
      select account_id, id, $3, $4 from unnest($1::uuid[], $2::uuid[]) as paid (account_id, id)`,
-    [paid.map(({ accountId }) => accountId), paid.map(({ id }) => id), chain, line],
+    [paid.map(({ accountId }) => accountId), paid.map(({ id }) => id), chain, replacementSet],
   )
 }
 
 /** Coins are free, or belong to this set already; spent ones are gone. Locks them in the order of their places. */
-export async function reserveCoins(tx: Tx, { chain, txid, line, spends }: OutputsEntry): Promise<void> {
+export async function reserveCoins(
+  tx: Tx,
+  { chain, txid, replacementSet, spends }: OutputsEntry,
+): Promise<void> {
   if (spends.length === 0) return
   const { rowCount } = await tx.query(
     `with wanted as (
@@ -133,7 +136,7 @@ export async function reserveCoins(tx: Tx, { chain, txid, line, spends }: Output
      )
      update coins set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5) from wanted
      where coins.chain = wanted.chain and coins.txid = wanted.txid and coins.output_index = wanted.output_index`,
-    [chain, line, spends.map((coin) => coin.txid), spends.map((coin) => coin.index), txid],
+    [chain, replacementSet, spends.map((coin) => coin.txid), spends.map((coin) => coin.index), txid],
   )
   if (rowCount !== spends.length) throw new Taken()
 }
@@ -153,23 +156,26 @@ export async function expectChange(
 }
 
 /** A sweep is funded once, and swept once. */
-export async function advanceSweep(tx: Tx, { chain, kind, line, sweep }: SweepEntry): Promise<void> {
+export async function advanceSweep(
+  tx: Tx,
+  { chain, kind, replacementSet, sweep }: SweepEntry,
+): Promise<void> {
   const { rowCount } = await tx.query(
     kind === 'gas'
-      ? `update sweeps set status = 'funding', gas_line = $3 where chain = $1 and id = $2 and status = 'planned'`
-      : `update sweeps set status = 'sweeping', line = $3 where chain = $1 and id = $2 and status in ('planned', 'funded')`,
-    [chain, sweep, line],
+      ? `update sweeps set status = 'funding', gas_replacement_set = $3 where chain = $1 and id = $2 and status = 'planned'`
+      : `update sweeps set status = 'sweeping', replacement_set = $3 where chain = $1 and id = $2 and status in ('planned', 'funded')`,
+    [chain, sweep, replacementSet],
   )
   if (rowCount !== 1) throw new Taken()
 }
 
 /** Each of its sweeps is swept once, and each authorisation uses the nonce of its address, as the chain will. */
-export async function advanceBatch(tx: Tx, { chain, line, batch }: BatchEntry): Promise<void> {
+export async function advanceBatch(tx: Tx, { chain, replacementSet, batch }: BatchEntry): Promise<void> {
   const { sweeps, authorities } = batch
   const { rowCount: advanced } = await tx.query(
-    `update sweeps set status = 'sweeping', line = $3
+    `update sweeps set status = 'sweeping', replacement_set = $3
      where chain = $1 and id = any($2::uuid[]) and status = 'planned' and way = 'batch'`,
-    [chain, sweeps, line],
+    [chain, sweeps, replacementSet],
   )
   const { rowCount: used } = await tx.query(
     `update nonces n set next = n.next + 1 from unnest($2::text[], $3::bigint[]) as authority (address, nonce)
@@ -179,10 +185,10 @@ export async function advanceBatch(tx: Tx, { chain, line, batch }: BatchEntry): 
   if (advanced !== sweeps.length || used !== authorities.length) throw new Taken()
 }
 
-export async function takeDeployment(tx: Tx, { chain, line, deploys }: DeployEntry): Promise<void> {
+export async function takeDeployment(tx: Tx, { chain, replacementSet, deploys }: DeployEntry): Promise<void> {
   const { rowCount } = await tx.query(
-    'update sweep_delegates set line = $3 where chain = $1 and address = $2 and line is null',
-    [chain, deploys, line],
+    'update sweep_delegates set replacement_set = $3 where chain = $1 and address = $2 and replacement_set is null',
+    [chain, deploys, replacementSet],
   )
   if (rowCount !== 1) throw new Taken()
 }

@@ -51,19 +51,22 @@ export async function raiseUsedNonce(
 }
 
 /** Its coins, spent ones too: the chain may have taken it long ago. Another set's are not given to it. */
-export async function takeCoinsBack(tx: Tx, { chain, txid, line, spends }: OutputsEntry): Promise<void> {
+export async function takeCoinsBack(
+  tx: Tx,
+  { chain, txid, replacementSet, spends }: OutputsEntry,
+): Promise<void> {
   const places = [spends.map((coin) => coin.txid), spends.map((coin) => coin.index)] as const
   const { rowCount: taken } = await tx.query(
     `select from coins c join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
      where c.chain = $1 and c.reserved_by <> $2 limit 1`,
-    [chain, line, ...places],
+    [chain, replacementSet, ...places],
   )
   if (taken > 0) throw new Taken()
   await tx.query(
     `update coins c set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5)
      from unnest($3::text[], $4::integer[]) as spent (txid, output_index)
      where c.chain = $1 and c.txid = spent.txid and c.output_index = spent.output_index`,
-    [chain, line, ...places, txid],
+    [chain, replacementSet, ...places, txid],
   )
 }
 
@@ -80,12 +83,12 @@ export async function searchFromView(tx: Tx, chain: ChainName, txid: string): Pr
 /** Those of the withdrawals that the set is not known to pay yet. */
 export async function listNotKnownAsPaid<Paid extends { accountId: string; id: string }>(
   tx: Tx,
-  { chain, line }: Pick<SignedEntry, 'chain' | 'line'>,
+  { chain, replacementSet }: Pick<SignedEntry, 'chain' | 'replacementSet'>,
   paid: readonly Paid[],
 ): Promise<Paid[]> {
   const { rows } = await tx.query<{ id: string }>(
-    `select withdrawal_id as id from signed_payouts where chain = $1 and line = $2`,
-    [chain, line],
+    `select withdrawal_id as id from signed_payouts where chain = $1 and replacement_set = $2`,
+    [chain, replacementSet],
   )
   const known = new Set(rows.map(({ id }) => id))
   return paid.filter(({ id }) => !known.has(id))
@@ -96,11 +99,11 @@ export async function listNotKnownAsPaid<Paid extends { accountId: string; id: s
  * a batch or of gas nothing more is needed than that they are ours: what they moved is read from their blocks.
  */
 export async function restoreSweep(tx: Tx, opening: SweepEntry): Promise<void> {
-  const { chain, line, sweep, sender, asset, valueAtoms } = opening
+  const { chain, replacementSet, sweep, sender, asset, valueAtoms } = opening
   if (opening.purpose === 'gas') {
     await tx.query(
-      `update sweeps set status = 'funding', gas_line = $3 where chain = $1 and id = $2 and status = 'planned'`,
-      [chain, sweep, line],
+      `update sweeps set status = 'funding', gas_replacement_set = $3 where chain = $1 and id = $2 and status = 'planned'`,
+      [chain, sweep, replacementSet],
     )
     return
   }
@@ -111,19 +114,19 @@ export async function restoreSweep(tx: Tx, opening: SweepEntry): Promise<void> {
     sweep,
   ])
   await tx.query(
-    `insert into sweeps (chain, id, address, series, position, asset, atoms, status, line)
+    `insert into sweeps (chain, id, address, series, position, asset, atoms, status, replacement_set)
      select a.chain, $3, a.address, a.series, a.position, $4, $5, 'sweeping', $6
      from addresses a where a.chain = $1 and a.lookup = decode(substr($2, 3), 'hex')
-     on conflict (chain, id) do update set status = 'sweeping', line = excluded.line
+     on conflict (chain, id) do update set status = 'sweeping', replacement_set = excluded.replacement_set
        where sweeps.status in ('planned', 'funding', 'funded')`,
-    [chain, sender, sweep, asset, valueAtoms, line],
+    [chain, sender, sweep, asset, valueAtoms, replacementSet],
   )
 }
 
-export async function restoreBatch(tx: Tx, { chain, line, batch }: BatchEntry): Promise<void> {
+export async function restoreBatch(tx: Tx, { chain, replacementSet, batch }: BatchEntry): Promise<void> {
   await tx.query(
-    `update sweeps set status = 'sweeping', line = $3 where chain = $1 and id = any($2::uuid[]) and status = 'planned'`,
-    [chain, batch.sweeps, line],
+    `update sweeps set status = 'sweeping', replacement_set = $3 where chain = $1 and id = any($2::uuid[]) and status = 'planned'`,
+    [chain, batch.sweeps, replacementSet],
   )
   await tx.query(
     `insert into nonces as n (chain, sender, next)
@@ -133,10 +136,13 @@ export async function restoreBatch(tx: Tx, { chain, line, batch }: BatchEntry): 
   )
 }
 
-export async function restoreDeployment(tx: Tx, { chain, line, deploys }: DeployEntry): Promise<void> {
+export async function restoreDeployment(
+  tx: Tx,
+  { chain, replacementSet, deploys }: DeployEntry,
+): Promise<void> {
   await tx.query(
-    `insert into sweep_delegates (chain, address, line) values ($1, $2, $3)
-     on conflict (chain, address) do update set line = excluded.line`,
-    [chain, deploys, line],
+    `insert into sweep_delegates (chain, address, replacement_set) values ($1, $2, $3)
+     on conflict (chain, address) do update set replacement_set = excluded.replacement_set`,
+    [chain, deploys, replacementSet],
   )
 }

@@ -16,7 +16,7 @@ export async function raiseNonce(
   await db.query(
     `insert into nonces (chain, sender, next)
      select $1::text, $2::text, greatest($3::bigint, max(nonce) + 1) from signed_transactions
-     where chain = $1 and sender = $2 and txid = line
+     where chain = $1 and sender = $2 and txid = replacement_set
      on conflict (chain, sender) do update set next = excluded.next where nonces.next < excluded.next`,
     [chain, sender, confirmed],
   )

@@ -6,7 +6,7 @@ interface Signed {
   readonly chain: ChainName
   readonly txid: string
   /** The transaction that opened its replacement set; its own txid when it is that one. */
-  readonly line: string
+  readonly replacementSet: string
   readonly kind: SignedKind
   readonly raw: string
   readonly asset: Asset
@@ -85,4 +85,5 @@ export const paidBy = (entry: SignedEntry): readonly string[] =>
   'withdrawals' in entry ? entry.withdrawals : []
 
 /** Whether it opens its replacement set. */
-export const opensSet = ({ txid, line }: Pick<SignedEntry, 'txid' | 'line'>): boolean => txid === line
+export const opensSet = ({ txid, replacementSet }: Pick<SignedEntry, 'txid' | 'replacementSet'>): boolean =>
+  txid === replacementSet

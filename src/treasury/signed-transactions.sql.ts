@@ -15,7 +15,7 @@ export interface SignedTransaction {
   readonly chain: ChainName
   readonly txid: string
   /** The transaction that opened its replacement set. */
-  readonly line: string
+  readonly replacementSet: string
   readonly kind: SignedKind
   readonly status: SignedStatus
   readonly sender: string | null
@@ -31,7 +31,7 @@ export interface SignedTransaction {
 interface SignedRow {
   chain: ChainName
   txid: string
-  line: string
+  replacement_set: string
   kind: SignedKind
   status: SignedStatus
   sender: string | null
@@ -44,13 +44,13 @@ interface SignedRow {
   block_hash: string | null
 }
 
-const COLUMNS = `chain, txid, line, kind, status, sender, nonce, asset, fee_atoms, sent_at, since_height, block_height,
+const COLUMNS = `chain, txid, replacement_set, kind, status, sender, nonce, asset, fee_atoms, sent_at, since_height, block_height,
   block_hash`
 
 const fromRow = (row: SignedRow): SignedTransaction => ({
   chain: row.chain,
   txid: row.txid,
-  line: row.line,
+  replacementSet: row.replacement_set,
   kind: row.kind,
   status: row.status,
   sender: row.sender,
@@ -98,9 +98,9 @@ export async function claimToSend(
     `with due as (
        select txid from signed_transactions t
        where chain = $1 and ${openSql('t')} and t.status in ('released', 'sent', 'refused') and send_at <= now()
-         and not exists (select from signed_transactions n where n.chain = t.chain and n.line = t.line
+         and not exists (select from signed_transactions n where n.chain = t.chain and n.replacement_set = t.replacement_set
            and n.kind = 'replacement' and n.created_at > t.created_at and (n.status <> 'refused' or t.nonce is not null))
-         and (kind = 'child' or not exists (select from signed_transactions m where m.chain = t.chain and m.line = t.line
+         and (kind = 'child' or not exists (select from signed_transactions m where m.chain = t.chain and m.replacement_set = t.replacement_set
            and m.kind <> 'child' and m.block_height is not null))
        order by status = 'refused', nonce nulls first, created_at limit $3 for update skip locked
      )
@@ -219,12 +219,12 @@ export async function markUnmined(db: Queryable, chain: ChainName, txid: string)
  * Opens a settled replacement set again, with what it displaced: any of it may enter the chain this time. They are sent and
  * followed as before. What was booked stays booked.
  */
-export async function reopen(db: Queryable, chain: ChainName, line: string): Promise<void> {
+export async function reopen(db: Queryable, chain: ChainName, replacementSet: string): Promise<void> {
   await db.query(
     `update signed_transactions t set status = ${TAKEN_BACK}, block_height = null, block_hash = null,
        paid_fee_atoms = null, send_at = now()
-     where chain = $1 and line = $2 and status in ('confirmed', 'reverted', 'displaced')`,
-    [chain, line],
+     where chain = $1 and replacement_set = $2 and status in ('confirmed', 'reverted', 'displaced')`,
+    [chain, replacementSet],
   )
 }
 
@@ -235,13 +235,17 @@ export interface Settling extends SignedTransaction {
 }
 
 /** A whole replacement set, locked in the order of its txids. */
-export async function lockReplacementSet(tx: Tx, chain: ChainName, line: string): Promise<Settling[]> {
+export async function lockReplacementSet(
+  tx: Tx,
+  chain: ChainName,
+  replacementSet: string,
+): Promise<Settling[]> {
   const { rows } = await tx.query<
     SignedRow & { paid_fee_atoms: bigint | null; booked_fee_atoms: bigint; fee_bookings: number }
   >(
     `select ${COLUMNS}, paid_fee_atoms, booked_fee_atoms, fee_bookings
-     from signed_transactions where chain = $1 and line = $2 order by txid for update`,
-    [chain, line],
+     from signed_transactions where chain = $1 and replacement_set = $2 order by txid for update`,
+    [chain, replacementSet],
   )
   return rows.map((row) => ({
     ...fromRow(row),
@@ -303,7 +307,7 @@ export async function wishBumps(
        and (fee_rate < $3 or nonce is not null and created_at < now() - 5 * $2::bigint * interval '1 millisecond'
          and not exists (select from signed_transactions b where b.chain = t.chain and b.sender = t.sender
            and b.nonce < t.nonce and ${openSql('b')} and b.block_height is null))
-       and not exists (select from signed_transactions n where n.chain = t.chain and n.line = t.line
+       and not exists (select from signed_transactions n where n.chain = t.chain and n.replacement_set = t.replacement_set
          and n.created_at > t.created_at)`,
     [chain, of.afterMs, of.rate],
   )
@@ -311,11 +315,11 @@ export async function wishBumps(
 }
 
 /** Asks the signer to bump one replacement set now. @returns Whether it is open and in no block. */
-export async function wishBump(db: Queryable, chain: ChainName, line: string): Promise<boolean> {
+export async function wishBump(db: Queryable, chain: ChainName, replacementSet: string): Promise<boolean> {
   const { rowCount } = await db.query(
     `update signed_transactions t set bump_wanted = true
      where chain = $1 and txid = $2 and ${openSql('t')} and block_height is null`,
-    [chain, line],
+    [chain, replacementSet],
   )
   return rowCount > 0
 }

@@ -147,7 +147,7 @@ export interface SweptTokens {
 export async function recordSwept(
   tx: Tx,
   chain: ChainName,
-  of: { readonly txid: string; readonly line: string },
+  of: { readonly txid: string; readonly replacementSet: string },
   moved: readonly SweptTokens[],
 ): Promise<void> {
   await tx.query('delete from swept_tokens where chain = $1 and txid = $2', [chain, of.txid])
@@ -162,7 +162,7 @@ export async function recordSwept(
     [
       chain,
       of.txid,
-      of.line,
+      of.replacementSet,
       moved.map(({ from }) => Buffer.from(from)),
       moved.map(({ asset }) => asset),
       moved.map(({ atoms }) => atoms),
@@ -170,46 +170,46 @@ export async function recordSwept(
   )
   // A restored database knows the batch from the signer's journal, and of its sweeps only what they moved.
   await tx.query(
-    `insert into sweeps (chain, id, address, series, position, asset, atoms, status, way, line)
+    `insert into sweeps (chain, id, address, series, position, asset, atoms, status, way, replacement_set)
      select $1, gen_random_uuid(), a.address, a.series, a.position, w.asset, w.atoms, 'sweeping', 'batch', $3
      from swept_tokens w join addresses a on a.chain = w.chain and a.address = w.address
      where w.chain = $1 and w.txid = $2 and not exists (select from sweeps s
-       where s.chain = $1 and s.line = $3 and s.address = w.address and s.asset = w.asset)
+       where s.chain = $1 and s.replacement_set = $3 and s.address = w.address and s.asset = w.asset)
      on conflict do nothing`,
-    [chain, of.txid, of.line],
+    [chain, of.txid, of.replacementSet],
   )
 }
 
 /** A block took the gas of a sweep. */
-export async function markFunded(db: Tx, chain: ChainName, line: string): Promise<void> {
+export async function markFunded(db: Tx, chain: ChainName, replacementSet: string): Promise<void> {
   await db.query(
-    `update sweeps set status = 'funded' where chain = $1 and gas_line = $2 and status = 'funding'`,
-    [chain, line],
+    `update sweeps set status = 'funded' where chain = $1 and gas_replacement_set = $2 and status = 'funding'`,
+    [chain, replacementSet],
   )
 }
 
 /**
- * A settled line ends its sweeps; one that moved nothing leaves its deposits to a next sweep. A sweep that was done fails
+ * A settled replacement set ends its sweeps; one that moved nothing leaves its deposits to a next sweep. A sweep that was done fails
  * when a reorganisation made it run again, and for nothing.
  */
 export async function finishSweeps(
   tx: Tx,
   chain: ChainName,
-  settled: { readonly txid: string; readonly line: string; readonly reverted: boolean },
+  settled: { readonly txid: string; readonly replacementSet: string; readonly reverted: boolean },
 ): Promise<void> {
   const { rows } = await tx.query<{ id: string }>(
     `with ended as (
        select id, case when not $4 and (way = 'alone' or exists (select from swept_tokens w
          where w.chain = $1 and w.txid = $2 and w.address = s.address and w.asset = s.asset)) then 'done' else 'failed' end as status
        from sweeps s
-       where chain = $1 and (line = $3 or gas_line = $3 and $4) and status in ('funding', 'funded', 'sweeping', 'done')
+       where chain = $1 and (replacement_set = $3 or gas_replacement_set = $3 and $4) and status in ('funding', 'funded', 'sweeping', 'done')
        for update
      ), changed as (
        update sweeps s set status = ended.status from ended
        where s.chain = $1 and s.id = ended.id and s.status <> ended.status returning s.id, s.status
      )
      select id from changed where status = 'failed'`,
-    [chain, settled.txid, settled.line, settled.reverted],
+    [chain, settled.txid, settled.replacementSet, settled.reverted],
   )
   await leaveDeposits(
     tx,
@@ -238,8 +238,11 @@ export async function isSweepDelegate(db: Queryable, chain: ChainName, address: 
 }
 
 /** What deploys the delegate can not enter the chain any more: it is wanted anew. */
-export async function wantDelegateAgain(tx: Tx, chain: ChainName, line: string): Promise<void> {
-  await tx.query('update sweep_delegates set line = null where chain = $1 and line = $2', [chain, line])
+export async function wantDelegateAgain(tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
+  await tx.query(
+    'update sweep_delegates set replacement_set = null where chain = $1 and replacement_set = $2',
+    [chain, replacementSet],
+  )
 }
 
 /** Addresses whose nonces and balances the signer needs: those under a sweep. */

@@ -187,13 +187,13 @@ export async function sumRefunded(
 }
 
 /** What a replacement set of signed transactions pays, locked in the order of the primary key. */
-export async function lockPaidBy(tx: Tx, chain: ChainName, line: string): Promise<Withdrawal[]> {
+export async function lockPaidBy(tx: Tx, chain: ChainName, replacementSet: string): Promise<Withdrawal[]> {
   const { rows } = await tx.query<WithdrawalRow>(
     `select ${COLUMNS} from withdrawals w
      where exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id
-       and s.chain = $1 and s.line = $2)
+       and s.chain = $1 and s.replacement_set = $2)
      order by account_id, id for update`,
-    [chain, line],
+    [chain, replacementSet],
   )
   return rows.map(fromRow)
 }

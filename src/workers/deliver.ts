@@ -63,7 +63,7 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
   const inFlight = new Map<WebhookEndpointId, number>()
   const inFlightOfAccounts = new Map<AccountId, number>()
   // The last delivery under way per endpoint and payment: the next event of that payment waits for its end.
-  const lines = new Map<string, Promise<void>>()
+  const lanes = new Map<string, Promise<void>>()
   // To be given back, uncounted.
   const released: ClaimedDelivery[] = []
   /** Something due was left behind for want of places, or given back. */
@@ -108,8 +108,8 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
 
   const start = (delivery: ClaimedDelivery, claimedAt: number) => {
     const { accountId, endpointId, subject } = delivery
-    const line = `${endpointId} ${subject}`
-    const before = lines.get(line)
+    const lane = `${endpointId} ${subject}`
+    const before = lanes.get(lane)
     const run = async () => {
       try {
         await before
@@ -120,12 +120,12 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
         log.error({ err: error, delivery: delivery.id, endpointId }, 'a delivery could not be attempted')
       } finally {
         running.delete(delivery)
-        if (lines.get(line) === done) lines.delete(line)
+        if (lanes.get(lane) === done) lanes.delete(lane)
         leave(accountId, endpointId)
       }
     }
     const done: Promise<void> = Promise.resolve().then(run)
-    lines.set(line, done)
+    lanes.set(lane, done)
     running.set(delivery, done)
   }
 

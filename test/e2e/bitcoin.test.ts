@@ -132,7 +132,7 @@ describe('a withdrawal on a real Bitcoin node', () => {
     await road.mine(1)
     await completedOnce(withdrawal, second)
     assert.deepEqual(
-      (await road.line(withdrawal)).map(({ status }) => status),
+      (await road.replacementSet(withdrawal)).map(({ status }) => status),
       ['displaced', 'confirmed'],
     )
   })
@@ -158,7 +158,7 @@ describe('a withdrawal on a real Bitcoin node', () => {
     await road.mine(2)
     await completedOnce(withdrawal, txHash ?? '')
     assert.deepEqual(
-      (await road.line(withdrawal)).map(({ kind, status }) => [kind, status]),
+      (await road.replacementSet(withdrawal)).map(({ kind, status }) => [kind, status]),
       [
         ['payout', 'displaced'],
         ['replacement', 'confirmed'],
@@ -174,7 +174,7 @@ describe('a withdrawal on a real Bitcoin node', () => {
     await road.mine(1)
     await completedOnce(withdrawal, first)
     assert.deepEqual(
-      (await road.line(withdrawal)).map(({ status }) => status),
+      (await road.replacementSet(withdrawal)).map(({ status }) => status),
       ['confirmed', 'displaced'],
     )
   })

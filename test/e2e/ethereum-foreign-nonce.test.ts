@@ -75,7 +75,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     assert.equal((await newer.tokensOf('USDC', newer.hotWallet)) - before, paid)
   })
 
-  it('ends the line of a payout that failed before; one that cannot be settled holds no other up', async () => {
+  it('ends the replacement set of a payout that failed before; one that cannot be settled holds no other up', async () => {
     const { gateway } = newer
     await newer.earn('ETH', 2_000n)
     await turns(newer, 8)
@@ -104,7 +104,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
       ],
     )
     const { rows: open } = await gateway.db.query<{ withdrawal_id: string }>(
-      `select p.withdrawal_id from signed_transactions t join signed_payouts p on p.chain = t.chain and p.line = t.line
+      `select p.withdrawal_id from signed_transactions t join signed_payouts p on p.chain = t.chain and p.replacement_set = t.replacement_set
        where t.status not in ('confirmed', 'reverted', 'displaced', 'impossible')`,
     )
     assert.deepEqual(open, [{ withdrawal_id: broken.id }])
@@ -120,7 +120,7 @@ async function useNonceOf(
 ): Promise<void> {
   const { rows } = await payouts.gateway.db.query<{ nonce: bigint }>(
     `select nonce from signed_transactions t where sender = $1 and status not in ('confirmed', 'reverted', 'displaced', 'impossible') and (kind = $2 or exists (
-       select from signed_payouts p where p.line = t.line and p.withdrawal_id::text = $2)) order by nonce desc limit 1`,
+       select from signed_payouts p where p.replacement_set = t.replacement_set and p.withdrawal_id::text = $2)) order by nonce desc limit 1`,
     [payouts.hotWallet, of],
   )
   const key = payouts.signer.vault.get('ethereum')?.privateKey(OWN_BRANCH, HOT_WALLET_POSITION)

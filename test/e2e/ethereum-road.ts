@@ -2,7 +2,7 @@
 import { createEthereumChain } from '../../src/chains/ethereum/ethereum-chain.ts'
 import { SILENT } from '../../src/core/log.ts'
 import { type Anvil, type AnvilOptions, startAnvil } from '../anvil.ts'
-import { openLine, type UnsteadyLine } from '../unsteady-line.ts'
+import { openConnection, type UnsteadyConnection } from '../unsteady-connection.ts'
 import { openRoad, type Road } from './road.ts'
 
 export interface EthereumRoadOptions extends AnvilOptions {
@@ -13,7 +13,7 @@ export interface EthereumRoadOptions extends AnvilOptions {
 export interface EthereumRoad extends Road {
   readonly anvil: Anvil
   /** Between Beck and Anvil, for troubles of the way. */
-  readonly line: UnsteadyLine
+  readonly connection: UnsteadyConnection
   readonly usdc: string
   readonly usdt: string
   /** Mines until what was sent is confirmed, and follows. */
@@ -25,10 +25,10 @@ export async function ethereumRoad(options: EthereumRoadOptions = {}): Promise<E
   const anvil = await startAnvil(options)
   const usdc = await anvil.deploy('UsdCoin')
   const usdt = await anvil.deploy('TetherToken')
-  const line = await openLine(anvil.url)
+  const connection = await openConnection(anvil.url)
   const road = await openRoad(
     createEthereumChain({
-      rpcUrl: line.url,
+      rpcUrl: connection.url,
       network: 'dev',
       usdcContract: usdc,
       usdtContract: usdt,
@@ -39,7 +39,7 @@ export async function ethereumRoad(options: EthereumRoadOptions = {}): Promise<E
   return {
     ...road,
     anvil,
-    line,
+    connection,
     usdc,
     usdt,
     async confirm() {

@@ -11,7 +11,7 @@ import { ethereumPayouts } from './ethereum-payouts.ts'
 const GWEI = 10n ** 9n
 const CONFIRMATIONS = 4
 const payouts = await ethereumPayouts({ confirmations: CONFIRMATIONS })
-const { anvil, gateway, line, port, signer } = payouts
+const { anvil, gateway, connection, port, signer } = payouts
 for (const asset of ['ETH', 'USDC'] as const) await payouts.earn(asset, 5_000n)
 await payouts.finish()
 
@@ -52,18 +52,18 @@ describe('a withdrawal whose fee no block takes any more', () => {
 
   it('is sent at a higher one also when the node never took it', async () => {
     const withdrawal = await payouts.request('ETH', '0.1', stranger())
-    line.onSending('kept:max fee per gas less than block base fee')
+    connection.onSending('kept:max fee per gas less than block base fee')
     await signAll(signer)
     await broadcastSigned(gateway, port)
     await payouts.setBaseFee(100n * GWEI)
     await payouts.pass(4)
     await payouts.turn()
     await payouts.turn()
-    line.onSending(null)
+    connection.onSending(null)
     await payouts.pass(1)
     await payouts.turn()
     assert.equal((await payouts.now(withdrawal)).status, 'broadcast')
-    assert.equal((await linesOf(withdrawal)).length, 2)
+    assert.equal((await setOf(withdrawal)).length, 2)
     await payouts.finish()
     await isPaidOnce(withdrawal)
   })
@@ -167,17 +167,17 @@ describe('a reorganisation', () => {
 
 describe('a node', () => {
   afterEach(() => {
-    line.onSending(null)
-    line.cut(false)
+    connection.onSending(null)
+    connection.cut(false)
   })
 
   it('that takes a transaction and drops the connection before it answers has it: nothing is sent twice', async () => {
     const withdrawal = await payouts.request('ETH', '0.4', stranger())
-    line.onSending('lost')
+    connection.onSending('lost')
     await signAll(signer)
     await assert.rejects(payOnce(gateway, port), OutsideFailure)
     assert.equal((await payouts.now(withdrawal)).status, 'requested')
-    line.onSending(null)
+    connection.onSending(null)
     await payouts.turn()
     assert.equal((await payouts.now(withdrawal)).status, 'broadcast')
     await payouts.finish()
@@ -187,10 +187,10 @@ describe('a node', () => {
   for (const answer of ['already known', 'nonce too low', 'replacement transaction underpriced'] as const) {
     it(`that has the bytes and answers "${answer}" is success`, async () => {
       const withdrawal = await payouts.request('USDC', '15', stranger())
-      line.onSending(answer)
+      connection.onSending(answer)
       await signAll(signer)
       await broadcastSigned(gateway, port)
-      line.onSending(null)
+      connection.onSending(null)
       assert.equal((await payouts.now(withdrawal)).status, 'broadcast')
       await payouts.finish()
       await isPaidOnce(withdrawal)
@@ -200,23 +200,23 @@ describe('a node', () => {
   for (const answer of ['nonce too low', 'replacement transaction underpriced', 'txpool is full'] as const) {
     it(`that refuses with "${answer}" for a while gets the same bytes again, never others`, async () => {
       const withdrawal = await payouts.request('USDC', '15', stranger())
-      line.onSending(`kept:${answer}`)
+      connection.onSending(`kept:${answer}`)
       for (let attempt = 0; attempt < 3; attempt++) {
         await payouts.turn()
         await payouts.pass(1)
       }
       assert.equal((await payouts.now(withdrawal)).status, 'requested')
-      line.onSending(null)
+      connection.onSending(null)
       await payouts.finish()
       await isPaidOnce(withdrawal)
-      assert.equal((await linesOf(withdrawal)).length, 1)
+      assert.equal((await setOf(withdrawal)).length, 1)
     })
   }
 
   it('that is down for minutes, and forgets what waited, gets it all again', async () => {
     const [waiting, asked] = [await sendOne('ETH', '0.05'), await payouts.request('USDC', '35', stranger())]
     await anvil.stop()
-    line.cut(true)
+    connection.cut(true)
     await signAll(signer)
     for (let minute = 0; minute < 5; minute++) {
       await assert.rejects(payOnce(gateway, port), OutsideFailure)
@@ -224,7 +224,7 @@ describe('a node', () => {
     }
     assert.equal((await payouts.now(asked)).status, 'requested')
     await anvil.start()
-    line.cut(false)
+    connection.cut(false)
     await payouts.finish()
     await isPaidOnce(waiting)
     await isPaidOnce(asked)
@@ -256,9 +256,9 @@ async function rawOf(txid: string): Promise<string> {
   return rows[0].raw
 }
 
-async function linesOf(withdrawal: Withdrawal) {
+async function setOf(withdrawal: Withdrawal) {
   const { rows } = await gateway.db.query<{ txid: string }>(
-    `select t.txid from signed_payouts p join signed_transactions t on t.chain = p.chain and t.line = p.line
+    `select t.txid from signed_payouts p join signed_transactions t on t.chain = p.chain and t.replacement_set = p.replacement_set
      where p.account_id = $1 and p.withdrawal_id = $2`,
     [withdrawal.accountId, withdrawal.id],
   )

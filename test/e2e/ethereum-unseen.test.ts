@@ -117,7 +117,7 @@ describe('an old address that was swept', () => {
     })
     const hash = await anvil.rpc<string>('eth_sendRawTransaction', [raw])
     await gateway.db.query(
-      `insert into signed_transactions (chain, txid, line, kind, status, raw, asset, value_atoms, sender, nonce, fee_atoms,
+      `insert into signed_transactions (chain, txid, replacement_set, kind, status, raw, asset, value_atoms, sender, nonce, fee_atoms,
          fee_rate)
        values ('ethereum', $1, $1, 'sweep', 'released', $2, 'ETH', $3, $4, 0, 1, 1)`,
       [hash, raw, value, payment.address],

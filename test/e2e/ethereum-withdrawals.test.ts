@@ -83,7 +83,7 @@ describe('withdrawals on a real Ethereum node', () => {
       const view = withdrawalView(now)
       assert.deepEqual([view.failure_reason, view.completed_at], ['reverted', null])
       const { rows } = await gateway.db.query<{ fee: bigint; kind: string }>(
-        `select t.paid_fee_atoms as fee, t.status as kind from signed_transactions t join signed_payouts p using (chain, line)
+        `select t.paid_fee_atoms as fee, t.status as kind from signed_transactions t join signed_payouts p using (chain, replacement_set)
          where t.txid = $1 or p.withdrawal_id = $2 order by t.status desc`,
         [view.tx_hash, good.id],
       )
@@ -129,7 +129,7 @@ describe('withdrawals on a real Ethereum node', () => {
     const { rows } = await gateway.db.query<{ status: string; reason: string; kept: bigint; paid: bigint }>(
       `select w.status, w.refused_reason as reason, w.kept_atoms as kept, t.paid_fee_atoms as paid from withdrawals w
        join signed_payouts p on p.withdrawal_id = w.id
-       join signed_transactions t on t.chain = p.chain and t.line = p.line and t.status = 'reverted'
+       join signed_transactions t on t.chain = p.chain and t.replacement_set = p.replacement_set and t.status = 'reverted'
        order by w.created_at desc, w.id desc limit 6`,
     )
     assert.equal(rows.length, 6)

@@ -69,7 +69,7 @@ async function tell(seed: number): Promise<void> {
       ...{
         chain: 'ethereum',
         txid,
-        line: txid,
+        replacementSet: txid,
         kind,
         purpose: kind,
         asset: 'ETH',

@@ -19,16 +19,16 @@ async function gone(scene: Scene): Promise<bigint> {
       Buffer.from(keys?.address(1, BigInt(n)).lookup ?? []).toString('hex'),
     ),
   )
-  const byLine = new Map<string, bigint>()
+  const bySet = new Map<string, bigint>()
   for (const entry of await scene.signed()) {
     if (!('spends' in entry)) continue
     const kept = outputsOfRaw(entry.raw)
       .filter(({ script }) => own.has(Buffer.from(script).toString('hex')))
       .reduce((sum, { atoms }) => sum + atoms, 0n)
     const left = BigInt(entry.spends.length) * COIN - kept
-    if (left > (byLine.get(entry.line) ?? 0n)) byLine.set(entry.line, left)
+    if (left > (bySet.get(entry.replacementSet) ?? 0n)) bySet.set(entry.replacementSet, left)
   }
-  return [...byLine.values()].reduce((sum, atoms) => sum + atoms, 0n)
+  return [...bySet.values()].reduce((sum, atoms) => sum + atoms, 0n)
 }
 
 test('a merchant’s withdrawal is requested by the server’s user and signed by the signer’s', async () => {

@@ -144,17 +144,17 @@ function bitcoinGone(scene: Scene, entries: readonly SignedEntry[]): bigint {
   const keys = scene.signer.vault.get('bitcoin')
   for (let position = 0n; position < 300n; position++)
     own.add(Buffer.from(keys?.address(1, position).lookup ?? []).toString('hex'))
-  const byLine = new Map<string, bigint>()
+  const bySet = new Map<string, bigint>()
   for (const entry of entries.filter(({ chain }) => chain === 'bitcoin')) {
     const kept = outputsOfRaw(entry.raw)
       .filter(({ script }) => own.has(Buffer.from(script).toString('hex')))
       .reduce((sum, { atoms }) => sum + atoms, 0n)
     assert.ok(entry.purpose === 'outputs')
     const gone = BigInt(entry.spends.length) * COIN - kept
-    const before = byLine.get(entry.line) ?? 0n
-    byLine.set(entry.line, gone > before ? gone : before)
+    const before = bySet.get(entry.replacementSet) ?? 0n
+    bySet.set(entry.replacementSet, gone > before ? gone : before)
   }
-  return [...byLine.values()].reduce((sum, atoms) => sum + atoms, 0n)
+  return [...bySet.values()].reduce((sum, atoms) => sum + atoms, 0n)
 }
 
 test('who owns the server drains no more bitcoin than the limits of hour and day, fees and bumps included', async (t) => {
@@ -180,7 +180,7 @@ test('who owns the server drains no more bitcoin than the limits of hour and day
     for (const slack of [400n, 5_000n])
       if (left > slack + 1_000n) await scene.invent('bitcoin', 'BTC', left - slack, HIS.bitcoin)
     await signAll(scene.signer)
-    // Bumps, again and again; rows of lines changed to his liking before.
+    // Bumps, again and again; rows of replacement sets changed to his liking before.
     for (let bump = 0; bump < 3; bump++) {
       await scene.sql(`update withdrawals set net_atoms = net_atoms + 1, fee_atoms = 0 where fee_atoms = 1`)
       await scene.sql(
@@ -291,7 +291,9 @@ test('nor more ether and tokens: gas, invented sweeps and nonces included', asyn
       await signAll(scene.signer)
     }
     // Everything signed is forgotten, and the nonces with it.
-    await scene.sql(`update sweeps set gas_line = null, line = null, status = 'planned'`)
+    await scene.sql(
+      `update sweeps set gas_replacement_set = null, replacement_set = null, status = 'planned'`,
+    )
     await scene.sql('delete from signed_payouts')
     await scene.sql('delete from signed_transactions')
     const after = ethereumGone(scene, await scene.signed())

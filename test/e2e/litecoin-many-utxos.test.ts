@@ -90,13 +90,17 @@ describe('fees that jump a hundredfold', () => {
     const small = await road.request(COIN / 100n, await road.stranger())
     const large = await road.request(10n * COIN, await road.stranger())
     await sign(100n * USUAL_RATE)
-    assert.equal((await road.line(small)).length, 0)
-    assert.equal((await road.line(large)).length, 1)
+    assert.equal((await road.replacementSet(small)).length, 0)
+    assert.equal((await road.replacementSet(large)).length, 1)
     await road.send()
     await road.node.mine(1)
     await road.follow()
     await sign(100n * USUAL_RATE)
-    assert.equal((await road.line(small)).length, 0, 'what is sent for it would cost more than it pays')
+    assert.equal(
+      (await road.replacementSet(small)).length,
+      0,
+      'what is sent for it would cost more than it pays',
+    )
     await finish()
     for (const each of [small, large]) assert.equal((await road.now(each)).status, 'completed')
   })

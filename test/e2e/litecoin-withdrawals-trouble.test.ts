@@ -25,7 +25,7 @@ async function completedOnce({ withdrawal, txid }: { withdrawal: Withdrawal; txi
   assert.deepEqual([done.status, done.txHash], ['completed', txid])
   assert.deepEqual(await road.paid(txid, withdrawal.destination), [withdrawal.netAtoms])
   assert.deepEqual(await road.announced(withdrawal), ['payout.completed'])
-  assert.equal((await road.line(withdrawal)).length, 1, 'nothing else was signed')
+  assert.equal((await road.replacementSet(withdrawal)).length, 1, 'nothing else was signed')
 }
 
 /** What half a minute without an answer of the node leads to. */

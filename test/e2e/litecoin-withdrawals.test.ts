@@ -169,12 +169,12 @@ describe('a withdrawal on a real Litecoin node', () => {
       const parent = (await road.now(withdrawal)).txHash
       assert.ok(parent && (await wishBump(gateway.db, 'litecoin', parent)))
       await road.turn()
-      const line = await road.line(withdrawal)
+      const set = await road.replacementSet(withdrawal)
       assert.deepEqual(
-        line.map(({ kind }) => kind),
+        set.map(({ kind }) => kind),
         ['payout', 'child'],
       )
-      const child = line[1]?.txid
+      const child = set[1]?.txid
       assert.deepEqual((await road.waiting()).sort(), [parent, child].sort())
       const entry = await node.call<{ fees: { ancestor: number }; ancestorsize: number }>(
         'getmempoolentry',

@@ -48,8 +48,8 @@ export interface PayoutRoad extends Road {
   /** What waits in the node's mempool. */
   waiting(): Promise<string[]>
   raw(txid: string): Promise<string>
-  /** Signed transactions of the line that a withdrawal is paid by, the oldest first. */
-  line(withdrawal: Withdrawal): Promise<{ txid: string; kind: string; status: string }[]>
+  /** Signed transactions of the replacement set that a withdrawal is paid by, the oldest first. */
+  replacementSet(withdrawal: Withdrawal): Promise<{ txid: string; kind: string; status: string }[]>
   /** How much a transaction in a block pays an address, output by output. */
   paid(txid: string, address: string): Promise<bigint[]>
   /** Types of the events about a withdrawal. */
@@ -122,10 +122,10 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
       assert.ok(rows[0])
       return rows[0].raw
     },
-    async line({ accountId, id }) {
+    async replacementSet({ accountId, id }) {
       const { rows } = await gateway.db.query<{ txid: string; kind: string; status: string }>(
         `select t.txid, t.kind, t.status from signed_transactions t
-         join signed_payouts p on p.chain = t.chain and p.line = t.line
+         join signed_payouts p on p.chain = t.chain and p.replacement_set = t.replacement_set
          where p.account_id = $1 and p.withdrawal_id = $2 order by t.created_at`,
         [accountId, id],
       )

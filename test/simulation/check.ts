@@ -280,18 +280,19 @@ export class Checker {
    * A payout whose coin left the chain and every mempool, and that nothing replaced: it may come back at any time and the
    * payout with it, so its hold is never given back. So is what spends the change of such a payout.
    */
-  #waitsForVanished(line: string): boolean {
+  #waitsForVanished(replacementSet: string): boolean {
     const { coins, deposits, signed } = this.#tables
     return [...coins.values()].some(
       ({ txid, index, reservedBy, blockHeight }) =>
-        reservedBy === line &&
+        reservedBy === replacementSet &&
         blockHeight === null &&
         ([...deposits.values()].some(
           (deposit) =>
             deposit.txKey === txid && deposit.outputIndex === index && deposit.status === 'dropped',
         ) ||
           [...signed.values()].some(
-            (parent) => parent.txid === txid && isOpen(parent.status) && this.#waitsForVanished(parent.line),
+            (parent) =>
+              parent.txid === txid && isOpen(parent.status) && this.#waitsForVanished(parent.replacementSet),
           )),
     )
   }

@@ -99,7 +99,7 @@ export function dumpTables(tables: Tables): string {
       signed: [...tables.signed.values()].map((each) =>
         row(
           each.txid,
-          each.line,
+          each.replacementSet,
           each.kind,
           each.valueAtoms,
           each.feeAtoms,

@@ -10,7 +10,8 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
     await tick()
     unsettled.delete(txid)
   }
-  const lineOf = (line: string) => [...entries.values()].filter((entry) => entry.line === line)
+  const setOf = (replacementSet: string) =>
+    [...entries.values()].filter((entry) => entry.replacementSet === replacementSet)
   return {
     async signed(entry) {
       await tick()
@@ -25,29 +26,31 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
     unsettled: () => [...unsettled.values()],
     async payingFor(withdrawal) {
       const opening = [...entries.values()].find(
-        (entry) => entry.line === entry.txid && paidBy(entry).includes(withdrawal),
+        (entry) => entry.replacementSet === entry.txid && paidBy(entry).includes(withdrawal),
       )
-      return opening ? lineOf(opening.line) : []
+      return opening ? setOf(opening.replacementSet) : []
     },
-    lineAt: async (chain, sender, nonce) => {
+    setAt: async (chain, sender, nonce) => {
       const opening = [...entries.values()].find(
         (entry) =>
           entry.purpose !== 'outputs' &&
           entry.chain === chain &&
           entry.sender === sender &&
           entry.nonce === String(nonce) &&
-          entry.line === entry.txid,
+          entry.replacementSet === entry.txid,
       )
-      return opening ? lineOf(opening.line) : []
+      return opening ? setOf(opening.replacementSet) : []
     },
-    async *placedLines(chain) {
-      for (const { chain: at, txid, line, purpose } of [...entries.values()].reverse())
-        if (at === chain && purpose !== 'outputs' && line === txid && !unsettled.has(txid)) yield txid
+    async *placedSets(chain) {
+      for (const { chain: at, txid, replacementSet, purpose } of [...entries.values()].reverse())
+        if (at === chain && purpose !== 'outputs' && replacementSet === txid && !unsettled.has(txid))
+          yield txid
     },
-    placedOf: async (_chain, line) => lineOf(line).filter(({ txid }) => !unsettled.has(txid)),
+    placedOf: async (_chain, replacementSet) =>
+      setOf(replacementSet).filter(({ txid }) => !unsettled.has(txid)),
     entryOf: async (_chain, txid) => entries.get(txid) ?? null,
     isPlaced: async (_chain, txid) => entries.has(txid) && !unsettled.has(txid),
-    async *bumpedLines() {},
+    async *bumpedSets() {},
     isBroken: () => false,
     leftSince: () => 0n,
     close: async () => {},

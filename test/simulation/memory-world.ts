@@ -87,7 +87,7 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
   issueAddresses(tables, chain, keys)
   tables.accounts.set(ACCOUNT.id, ACCOUNT)
   const checker = new Checker(tables, storage, chain)
-  const line = { percent: 0, random: seeded(seed, 3) }
+  const connection = { percent: 0, random: seeded(seed, 3) }
   const complaints: string[] = []
 
   const start = (name: string): Process => {
@@ -118,7 +118,7 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
     return {
       name,
       gateway,
-      port: unsteadyNode(noting, line, tick),
+      port: unsteadyNode(noting, connection, tick),
       signer,
       lease: null,
       async prove() {},
@@ -146,7 +146,7 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
     checker,
     complaints,
     setFaults(percent) {
-      line.percent = percent
+      connection.percent = percent
     },
     async endWindow(id) {
       const payment = tables.payments.get(id)

@@ -90,9 +90,9 @@ const LINES: Readonly<Record<Exclude<keyof Dump, 'tip'>, string>> = {
     b(missing_since is not null)) from deposits`,
   balances: `concat_ws(' ', account_id, asset, kind, atoms) from balances where atoms <> 0`,
   withdrawals: `concat_ws(' ', w.id, w.kind, w.status, amount_atoms, fee_atoms, net_atoms, destination, coalesce(tx_hash, '-'),
-    coalesce(refused_reason, '-'), coalesce(p.line, '-')) from withdrawals w
+    coalesce(refused_reason, '-'), coalesce(p.replacement_set, '-')) from withdrawals w
     left join signed_payouts p on p.account_id = w.account_id and p.withdrawal_id = w.id`,
-  signed: `concat_ws(' ', txid, line, kind, value_atoms, fee_atoms, coalesce(block_height::text, '-'), status,
+  signed: `concat_ws(' ', txid, replacement_set, kind, value_atoms, fee_atoms, coalesce(block_height::text, '-'), status,
     booked_fee_atoms, fee_bookings, b(bump_wanted), b(sent_at is not null), coalesce(refusal, '-')) from signed_transactions`,
   coins: `concat_ws(' ', txid, output_index, atoms, coalesce(block_height::text, '-'), coalesce(spent_by, '-'),
     coalesce(spent_height::text, '-'), coalesce(reserved_by, '-'), coalesce(reserved_first_by, '-')) from coins`,

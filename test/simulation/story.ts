@@ -28,7 +28,7 @@ import type { Process, World } from './world.ts'
 
 export interface StoryOptions {
   readonly random: Random
-  /** Processes end anywhere, two work at once, and the node's line breaks. Without it the story is calm. */
+  /** Processes end anywhere, two work at once, and the node's connection breaks. Without it the story is calm. */
   readonly chaos: boolean
   /** Payments of a story: few, so that much happens to each. */
   readonly paymentsMax: number
@@ -345,7 +345,7 @@ export class Story {
       ({ blockHeight }) => blockHeight === null,
     )
     if (waiting.length === 0) return
-    await wishBump(api.gateway.db, chain, this.#random.pick(waiting).line)
+    await wishBump(api.gateway.db, chain, this.#random.pick(waiting).replacementSet)
     await this.#work(sign)
     await this.#world.makeDue()
     await this.#work(payOut)

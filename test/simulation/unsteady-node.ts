@@ -3,22 +3,22 @@ import type { ChainPort } from '../../src/chains/chain.ts'
 import { OutsideFailure } from '../../src/core/errors.ts'
 import type { Random } from './random.ts'
 
-export interface Line {
+export interface Connection {
   /** How many of a hundred calls are lost. */
   percent: number
   readonly random: Random
 }
 
 /** @param tick - Called before and after each call: the process that calls may end there. */
-export function unsteadyNode(port: ChainPort, line: Line, tick: () => Promise<void>): ChainPort {
+export function unsteadyNode(port: ChainPort, connection: Connection, tick: () => Promise<void>): ChainPort {
   const lose = () => {
-    throw new OutsideFailure(`${port.chain}: the line to the node broke`, { retryable: true })
+    throw new OutsideFailure(`${port.chain}: the connection to the node broke`, { retryable: true })
   }
   const through = async <Result>(call: () => Promise<Result>): Promise<Result> => {
     await tick()
-    if (line.percent > 0 && line.random.percent(line.percent)) {
+    if (connection.percent > 0 && connection.random.percent(connection.percent)) {
       // Lost on the way there, or on the way back.
-      if (line.random.below(2) === 1) await call()
+      if (connection.random.below(2) === 1) await call()
       lose()
     }
     const result = await call()

@@ -49,7 +49,7 @@ create table signed_transactions (
   chain text not null,
   txid text not null,
   -- The transaction that opened its replacement set: its own id, or that of what it replaces or whose child it is.
-  line text not null,
+  replacement_set text not null,
   kind text not null check (kind in ('payout', 'replacement', 'child', 'consolidation', 'gas', 'sweep', 'batch', 'deploy')),
   -- Where it is (src/treasury/signed-transaction.ts); what follows only says where exactly, and when.
   status text not null check (status in ('placed', 'released', 'sent', 'refused', 'recovered', 'mined',
@@ -85,7 +85,7 @@ create table signed_transactions (
   -- A bump was asked for; the signer clears it.
   bump_wanted boolean not null default false,
   primary key (chain, txid),
-  foreign key (chain, line) references signed_transactions (chain, txid),
+  foreign key (chain, replacement_set) references signed_transactions (chain, txid),
   check ((sender is null) = (nonce is null)),
   check ((status in ('mined', 'mined_reverted', 'confirmed', 'reverted')) = (block_height is not null)),
   check ((block_height is null) = (block_hash is null)),
@@ -94,12 +94,12 @@ create table signed_transactions (
   check (status not in ('released', 'sent', 'refused') or raw is not null),
   check ((status = 'refused') = (refusal is not null))
 );
-create unique index signed_transactions_nonce on signed_transactions (chain, sender, nonce) where txid = line;
+create unique index signed_transactions_nonce on signed_transactions (chain, sender, nonce) where txid = replacement_set;
 create index signed_transactions_open on signed_transactions (chain, created_at)
   where status not in ('confirmed', 'reverted', 'displaced', 'impossible');
 create index signed_transactions_recent on signed_transactions (chain, created_at);
 create index signed_transactions_by_block on signed_transactions (chain, block_height) where block_height is not null;
-create index signed_transactions_line on signed_transactions (chain, line);
+create index signed_transactions_replacement_set on signed_transactions (chain, replacement_set);
 -- Without their bytes: placed by the signer whose journal does not know of the placing yet, or forgotten by a database.
 create index signed_transactions_unreleased on signed_transactions (chain) where status in ('placed', 'recovered');
 
@@ -108,12 +108,12 @@ create table signed_payouts (
   account_id uuid not null,
   withdrawal_id uuid not null,
   chain text not null,
-  line text not null,
+  replacement_set text not null,
   primary key (account_id, withdrawal_id),
   foreign key (account_id, withdrawal_id) references withdrawals (account_id, id),
-  foreign key (chain, line) references signed_transactions (chain, txid)
+  foreign key (chain, replacement_set) references signed_transactions (chain, txid)
 );
-create index signed_payouts_line on signed_payouts (chain, line);
+create index signed_payouts_replacement_set on signed_payouts (chain, replacement_set);
 
 -- Chains with outputs: every output that ever paid an address of ours, deposits and change alike.
 create table coins (
@@ -198,12 +198,12 @@ create table sweeps (
   delegates boolean not null default false,
   -- Ether of ours that the address had when the sweep was planned: what an earlier sweep left of its gas.
   ether_atoms numeric(78, 0) not null default 0 check (ether_atoms >= 0),
-  gas_line text,
-  line text,
+  gas_replacement_set text,
+  replacement_set text,
   created_at timestamptz not null default now(),
   primary key (chain, id),
-  foreign key (chain, gas_line) references signed_transactions (chain, txid),
-  foreign key (chain, line) references signed_transactions (chain, txid)
+  foreign key (chain, gas_replacement_set) references signed_transactions (chain, txid),
+  foreign key (chain, replacement_set) references signed_transactions (chain, txid)
 );
 -- What batches moved to the hot wallet, as the blocks that hold them show it: of a batch some may fail.
 create table swept_tokens (
@@ -221,9 +221,9 @@ create index swept_tokens_by_address on swept_tokens (chain, address);
 create table sweep_delegates (
   chain text not null,
   address text not null,
-  line text,
+  replacement_set text,
   primary key (chain, address),
-  foreign key (chain, line) references signed_transactions (chain, txid)
+  foreign key (chain, replacement_set) references signed_transactions (chain, txid)
 );
 -- The sweep that takes, or took, a deposit: one of those that made up its sum.
 alter table deposits add column sweep uuid;
@@ -253,5 +253,5 @@ alter table chains add column capital_height bigint not null default -1;
 -- One at a time for each address, so that its nonces follow each other.
 create unique index sweeps_open on sweeps (chain, address) where status not in ('done', 'failed');
 create index sweeps_by_address on sweeps (chain, address, asset);
-create index sweeps_by_line on sweeps (chain, line) where line is not null;
-create index sweeps_by_gas_line on sweeps (chain, gas_line) where gas_line is not null;
+create index sweeps_by_replacement_set on sweeps (chain, replacement_set) where replacement_set is not null;
+create index sweeps_by_gas_replacement_set on sweeps (chain, gas_replacement_set) where gas_replacement_set is not null;

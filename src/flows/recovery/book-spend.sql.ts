@@ -10,8 +10,8 @@ export interface SpentCoins {
   readonly height: number
   /** Blocks from the one that holds it to our tip. */
   readonly depth: number
-  /** The open lines that some of these coins were chosen for: a bump may have taken coins that another line gave back. */
-  readonly lines: readonly string[]
+  /** The open replacement sets that some of these coins were chosen for: a bump may have taken coins that another set gave back. */
+  readonly sets: readonly string[]
 }
 
 /** Coins of ours that a transaction spends in our blocks; null when it spends none. */
@@ -25,11 +25,11 @@ export async function findSpentCoins(
     atoms: bigint
     height: bigint
     depth: bigint
-    lines: string[]
+    sets: string[]
   }>(
     `select count(*) as count, sum(c.atoms) as atoms, min(c.spent_height) as height,
        min(v.tip_height - c.spent_height + 1) as depth,
-       coalesce(array_agg(distinct t.txid) filter (where t.txid is not null), '{}') as lines
+       coalesce(array_agg(distinct t.txid) filter (where t.txid is not null), '{}') as sets
      from coins c join chains v on v.chain = c.chain
      left join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and ${openSql('t')}
      where c.chain = $1 and c.spent_by = $2 having count(*) > 0`,
@@ -50,16 +50,20 @@ export interface OpenWithdrawal {
 
 /**
  * Withdrawals that a transaction found in the chain may have paid, the oldest first, locked in that order: those that
- * nothing was signed for; or those of a line whose coins it took.
+ * nothing was signed for; or those of a replacement set whose coins it took.
  */
-export async function lockPayable(tx: Tx, chain: ChainName, line: string | null): Promise<OpenWithdrawal[]> {
+export async function lockPayable(
+  tx: Tx,
+  chain: ChainName,
+  replacementSet: string | null,
+): Promise<OpenWithdrawal[]> {
   const { rows } = await tx.query<OpenWithdrawal>(
     `select w.account_id as "accountId", w.id, w.net_atoms as "netAtoms", w.destination from withdrawals w
      left join signed_payouts p on p.account_id = w.account_id and p.withdrawal_id = w.id
      where w.chain = $1 and w.status in ('requested', 'broadcast')
-       and (p.line = $2 or $2::text is null and p.line is null and w.refused_reason is null)
+       and (p.replacement_set = $2 or $2::text is null and p.replacement_set is null and w.refused_reason is null)
      order by w.created_at, w.id for update of w`,
-    [chain, line],
+    [chain, replacementSet],
   )
   return rows
 }
@@ -67,8 +71,8 @@ export async function lockPayable(tx: Tx, chain: ChainName, line: string | null)
 export interface FoundPayout {
   readonly chain: ChainName
   readonly txid: string
-  /** The line that it belongs to; its own txid when it opens one. */
-  readonly line: string
+  /** The replacement set that it belongs to; its own txid when it opens one. */
+  readonly replacementSet: string
   readonly asset: Asset
   /** What it pays to others. */
   readonly valueAtoms: bigint
@@ -83,23 +87,23 @@ export async function insertFound(
   paid: readonly OpenWithdrawal[],
 ): Promise<void> {
   await tx.query(
-    `insert into signed_transactions (chain, txid, line, kind, status, asset, value_atoms, fee_atoms, fee_rate, created_at,
+    `insert into signed_transactions (chain, txid, replacement_set, kind, status, asset, value_atoms, fee_atoms, fee_rate, created_at,
        since_height)
      values ($1, $2, $3, $4, 'recovered', $5, $6, $7, 1, clock_timestamp(), $8)`,
     [
       found.chain,
       found.txid,
-      found.line,
-      found.line === found.txid ? 'payout' : 'replacement',
+      found.replacementSet,
+      found.replacementSet === found.txid ? 'payout' : 'replacement',
       found.asset,
       found.valueAtoms,
       found.feeAtoms,
       found.height,
     ],
   )
-  if (found.line !== found.txid) return
+  if (found.replacementSet !== found.txid) return
   await tx.query(
-    `insert into signed_payouts (account_id, withdrawal_id, chain, line)
+    `insert into signed_payouts (account_id, withdrawal_id, chain, replacement_set)
      select account_id, id, $3, $4 from unnest($1::uuid[], $2::uuid[]) as paid (account_id, id)`,
     [paid.map(({ accountId }) => accountId), paid.map(({ id }) => id), found.chain, found.txid],
   )
@@ -107,7 +111,7 @@ export async function insertFound(
 
 export interface KnownPayout {
   readonly txid: string
-  readonly line: string
+  readonly replacementSet: string
   readonly asset: Asset
   readonly valueAtoms: bigint
   readonly feeAtoms: bigint
@@ -126,7 +130,7 @@ export async function findKnownPayout(
   txid: string,
 ): Promise<KnownPayout | null> {
   const { rows } = await db.query<{
-    line: string
+    replacement_set: string
     asset: Asset
     value_atoms: bigint
     fee_atoms: bigint
@@ -134,14 +138,14 @@ export async function findKnownPayout(
     depth: bigint
     paid_atoms: bigint
   }>(
-    `select t.line, t.asset, t.value_atoms, t.fee_atoms,
+    `select t.replacement_set, t.asset, t.value_atoms, t.fee_atoms,
        t.status = 'confirmed' as is_final,
        case when t.status not in ('mined', 'confirmed') then 0 else v.tip_height - t.block_height + 1 end as depth,
        (select coalesce(sum(w.net_atoms), 0) from signed_payouts p
         join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id
-        where p.chain = t.chain and p.line = t.line) as paid_atoms
+        where p.chain = t.chain and p.replacement_set = t.replacement_set) as paid_atoms
      from signed_transactions t
-     join signed_transactions o on o.chain = t.chain and o.txid = t.line and o.kind = 'payout'
+     join signed_transactions o on o.chain = t.chain and o.txid = t.replacement_set and o.kind = 'payout'
      join chains v on v.chain = t.chain
      where t.chain = $1 and t.txid = $2 and t.kind <> 'child'`,
     [chain, txid],
@@ -150,7 +154,7 @@ export async function findKnownPayout(
   return row
     ? {
         txid,
-        line: row.line,
+        replacementSet: row.replacement_set,
         asset: row.asset,
         valueAtoms: row.value_atoms,
         feeAtoms: row.fee_atoms,

@@ -63,7 +63,7 @@ test('a payout of which half is forgotten completes what waits, and the rest is 
   await story.proveBooks()
 })
 
-test('a forgotten fee bump completes the line that the database remembers', async () => {
+test('a forgotten fee bump completes the replacement set that the database remembers', async () => {
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 65_000n)
   const { withdrawal, txHash: first } = await story.send('BTC', '0.005')
@@ -81,7 +81,7 @@ test('a forgotten fee bump completes the line that the database remembers', asyn
   await story.proveBooks()
 })
 
-test('a forgotten bump that took coins which the database chose for another line belongs to its own', async () => {
+test('a forgotten bump that took coins which the database chose for another set belongs to its own', async () => {
   const story = await tellPayouts('sim-bitcoin')
   for (let coin = 0; coin < 4; coin++) await story.earn('BTC', 65_000n)
   const { db } = story.gateway
@@ -95,7 +95,7 @@ test('a forgotten bump that took coins which the database chose for another line
   }
   await freeze(db, 'sim-bitcoin', 'BTC', 'restored')
   await mineDeep(story)
-  // Each line of the database chose a coin of the other's: whichever comes first, it is not the one of both bumps.
+  // Each set of the database chose a coin of the other's: whichever comes first, it is not the one of both bumps.
   await db.query(
     `with taken as (select distinct on (spent_by) txid, output_index from coins where spent_by = any($1))
      update coins c set reserved_by = case c.reserved_by when $2 then $3 else $2 end from taken t
@@ -104,7 +104,7 @@ test('a forgotten bump that took coins which the database chose for another line
   )
   for (const bump of bumps)
     assert.deepEqual(
-      (await findSpentCoins(db, 'sim-bitcoin', bump))?.lines,
+      (await findSpentCoins(db, 'sim-bitcoin', bump))?.sets,
       [one.txHash, two.txHash].toSorted(),
     )
   for (const [index, { withdrawal }] of [one, two].entries()) {

@@ -122,24 +122,28 @@ async function adopt(
       return at >= 0
     })
   }
-  let [line, paid]: [string, readonly OpenWithdrawal[] | null] = [txid, null]
-  for (const each of coins.lines) {
-    const ofLine = await lockPayable(tx, chain, each)
-    if (ofLine.length === 0 || match(ofLine).length < ofLine.length) continue
-    line = each
-    paid = ofLine
+  let [replacementSet, paid]: [string, readonly OpenWithdrawal[] | null] = [txid, null]
+  for (const each of coins.sets) {
+    const ofSet = await lockPayable(tx, chain, each)
+    if (ofSet.length === 0 || match(ofSet).length < ofSet.length) continue
+    replacementSet = each
+    paid = ofSet
     break
   }
   paid ??= match(await lockPayable(tx, chain, null))
   const valueAtoms = foreign.reduce((sum, { atoms }) => sum + atoms, 0n)
-  await insertFound(tx, { chain, txid, line, asset, valueAtoms, feeAtoms, height: coins.height }, paid)
+  await insertFound(
+    tx,
+    { chain, txid, replacementSet, asset, valueAtoms, feeAtoms, height: coins.height },
+    paid,
+  )
   return paid
 }
 
 async function bookLoss(
   tx: Tx,
   chain: ChainName,
-  { txid, line, asset }: KnownPayout,
+  { txid, replacementSet, asset }: KnownPayout,
   atoms: bigint,
   isAllowed: boolean,
 ): Promise<void> {
@@ -153,7 +157,7 @@ async function bookLoss(
   const isNew = await post(tx, {
     accountId: GATEWAY,
     chain,
-    cause: { kind: 'spend', subjectId: line, number: 1 },
+    cause: { kind: 'spend', subjectId: replacementSet, number: 1 },
     transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms }],
   })
   if (!isNew)

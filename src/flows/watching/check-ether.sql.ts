@@ -104,8 +104,8 @@ export async function countOwnNonces(db: Queryable, chain: ChainName, address: s
   const { rows } = await db.query<{ count: bigint }>(
     `select (select count(distinct nonce) from signed_transactions
         where chain = $1 and sender = $2 and block_height is not null)
-       + (select count(distinct s.line) from sweeps s
-          join signed_transactions t on t.chain = s.chain and t.line = s.line and t.block_height is not null
+       + (select count(distinct s.replacement_set) from sweeps s
+          join signed_transactions t on t.chain = s.chain and t.replacement_set = s.replacement_set and t.block_height is not null
           where s.chain = $1 and s.address = $2 and s.way = 'batch' and not s.delegates) as count`,
     [chain, address],
   )

@@ -45,9 +45,9 @@ export async function broadcastSigned(gateway: Gateway, port: ChainPort): Promis
 
 /** The node, or a block, has these bytes: what they pay is `broadcast` under this id. */
 export async function recordSent(tx: Tx, transaction: SignedTransaction): Promise<void> {
-  const { chain, txid, line, kind } = transaction
-  // Withdrawals before their line, as everywhere.
-  const paid = kind === 'child' ? [] : await lockPaidBy(tx, chain, line)
+  const { chain, txid, replacementSet, kind } = transaction
+  // Withdrawals before their replacement set, as everywhere.
+  const paid = kind === 'child' ? [] : await lockPaidBy(tx, chain, replacementSet)
   await markSent(tx, chain, txid)
   for (const withdrawal of paid) {
     if (withdrawal.status === 'completed' && withdrawal.txHash !== null) continue

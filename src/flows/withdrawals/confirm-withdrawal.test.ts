@@ -158,7 +158,7 @@ test('Ethereum: a stuck nonce is replaced at a higher fee, and pays once', async
 })
 
 /** Transactions that were sent before any other and that nobody will ever find. */
-const LOST = `insert into signed_transactions (chain, txid, line, kind, status, asset, value_atoms, fee_atoms, fee_rate,
+const LOST = `insert into signed_transactions (chain, txid, replacement_set, kind, status, asset, value_atoms, fee_atoms, fee_rate,
     created_at, since_height)
   select 'sim-bitcoin', 'lost-' || n, 'lost-' || n, 'payout', 'recovered', 'BTC', 1, 1, 1000, now() - interval '1 day', 1
   from generate_series(1, 1100) n`

@@ -46,9 +46,9 @@ import { giveUpDisplaced } from './give-up-displaced.ts'
 /** Looks where every transaction under way is, and settles those that are deep enough. @returns How many settled. */
 export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<number> {
   const { chain } = port
-  for (const { txid, line } of await listTakenBack(gateway.db, chain)) {
+  for (const { txid, replacementSet } of await listTakenBack(gateway.db, chain)) {
     gateway.log.warn({ chain, txid }, 'a reorganisation took a settled transaction of ours; it is sent again')
-    await reopen(gateway.db, chain, line)
+    await reopen(gateway.db, chain, replacementSet)
   }
   let underWay = await listUnderWay(gateway.db, chain, null)
   if (underWay.length === 0) return 0
@@ -128,7 +128,7 @@ async function followTo(
     if (block.hash === transaction.blockHash) return
     await gateway.db.transaction(async (tx) => {
       await markMined(tx, chain, txid, { ...block, reverted, paidFeeAtoms })
-      await markFunded(tx, chain, transaction.line)
+      await markFunded(tx, chain, transaction.replacementSet)
       await recordSwept(tx, chain, transaction, found.tokensMoved ?? [])
       if (hasAccounts(chain)) await disown(tx, transaction, block)
     })
@@ -151,12 +151,12 @@ async function disown(tx: Tx, { chain, txid }: SignedTransaction, block: BlockRe
 }
 
 /** Books a transaction that is deep enough, and everything it decides, in one transaction of the database. */
-function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Promise<boolean> {
+function settle(gateway: Gateway, { chain, txid, replacementSet }: SignedTransaction): Promise<boolean> {
   crashPoint('confirm:deep')
   return gateway.db.transaction(async (tx) => {
-    // Withdrawals before their line: the signer's placing locks in the same order.
-    const withdrawals = await lockPaidBy(tx, chain, line)
-    const members = await lockReplacementSet(tx, chain, line)
+    // Withdrawals before their replacement set: the signer's placing locks in the same order.
+    const withdrawals = await lockPaidBy(tx, chain, replacementSet)
+    const members = await lockReplacementSet(tx, chain, replacementSet)
     const mined = members.find((member) => member.txid === txid)
     if (!mined || !isOpen(mined.status) || mined.blockHeight === null) return false
     await end(tx, mined, 'settled')
@@ -173,7 +173,7 @@ function settle(gateway: Gateway, { chain, txid, line }: SignedTransaction): Pro
         else if (hasReverted(mined.status)) await failReverted(gateway, tx, withdrawal, mined)
         else await complete(gateway, tx, withdrawal, txid)
       }
-      await finishSweeps(tx, chain, { txid, line, reverted: hasReverted(mined.status) })
+      await finishSweeps(tx, chain, { txid, replacementSet, reverted: hasReverted(mined.status) })
     }
     crashPoint('confirm:booked')
     return true

@@ -150,36 +150,41 @@ async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: Withd
 export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth: number): Promise<number> {
   const asset = nativeAsset(chain)
   if (await isFrozen(gateway.db, chain, asset)) return 0
-  const lines = await listImpossible(gateway.db, chain, depth)
-  if (lines.length === 0) return 0
+  const sets = await listImpossible(gateway.db, chain, depth)
+  if (sets.length === 0) return 0
   const view = await findChainView(gateway.db, chain)
   const proven = await findProvenBlock(gateway.db, chain)
   if (!view || proven?.hash !== view.tipHash) return 0
-  for (const line of lines) {
+  for (const replacementSet of sets) {
     try {
       await gateway.db.transaction(async (tx) => {
         // The prover may have frozen it since.
-        if (!(await isFrozen(tx, chain, asset))) await giveUp(gateway, tx, chain, line)
+        if (!(await isFrozen(tx, chain, asset))) await giveUp(gateway, tx, chain, replacementSet)
       })
     } catch (error) {
-      await raiseUnsettled(gateway, `${chain}:${line}`, `transaction ${line} of ${chain}`, error)
+      await raiseUnsettled(
+        gateway,
+        `${chain}:${replacementSet}`,
+        `transaction ${replacementSet} of ${chain}`,
+        error,
+      )
     }
   }
-  return lines.length
+  return sets.length
 }
 
-async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, line: string): Promise<void> {
-  const withdrawals = await lockPaidBy(tx, chain, line)
-  const members = await lockReplacementSet(tx, chain, line)
+async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
+  const withdrawals = await lockPaidBy(tx, chain, replacementSet)
+  const members = await lockReplacementSet(tx, chain, replacementSet)
   if (members.some((member) => !isOpen(member.status) || member.blockHeight !== null)) return
   for (const member of members) await end(tx, member, 'impossible')
-  await releaseCoins(tx, chain, line)
+  await releaseCoins(tx, chain, replacementSet)
   for (const withdrawal of withdrawals) await fail(gateway, tx, withdrawal, 'impossible', 'coins_spent')
   await raiseAlert(tx, {
     kind: 'payout_impossible',
     accountId: null,
-    subject: `${chain}:${line}`,
-    message: `a coin that transaction ${line} spends was spent by another one; what it paid failed`,
+    subject: `${chain}:${replacementSet}`,
+    message: `a coin that transaction ${replacementSet} spends was spent by another one; what it paid failed`,
   })
 }
 

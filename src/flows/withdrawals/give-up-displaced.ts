@@ -25,18 +25,23 @@ export async function giveUpDisplaced(gateway: Gateway, port: ChainPort): Promis
   const { height } = await port.tip()
   let ended = 0
   const waiting = new Set<string>()
-  for (const line of overdue) {
+  for (const set of overdue) {
     // Nonces are used in their order: after one that is not, none is.
-    if (waiting.has(line.sender)) continue
-    const use = await port.findNonceUse(line.sender, line.nonce, height - FINAL_DEPTH + 1)
-    if (use.kind === 'unused') waiting.add(line.sender)
-    if (use.kind === 'unclear') await raiseUnclear(gateway, port, line)
+    if (waiting.has(set.sender)) continue
+    const use = await port.findNonceUse(set.sender, set.nonce, height - FINAL_DEPTH + 1)
+    if (use.kind === 'unused') waiting.add(set.sender)
+    if (use.kind === 'unclear') await raiseUnclear(gateway, port, set)
     if (use.kind !== 'used') continue
     try {
-      if (await giveUp(gateway, port, line, use)) ended += 1
+      if (await giveUp(gateway, port, set, use)) ended += 1
     } catch (error) {
       const { chain } = port
-      await raiseUnsettled(gateway, `${chain}:${line.line}`, `transaction ${line.line} of ${chain}`, error)
+      await raiseUnsettled(
+        gateway,
+        `${chain}:${set.replacementSet}`,
+        `transaction ${set.replacementSet} of ${chain}`,
+        error,
+      )
     }
   }
   return ended
@@ -45,15 +50,15 @@ export async function giveUpDisplaced(gateway: Gateway, port: ChainPort): Promis
 async function giveUp(
   gateway: Gateway,
   port: ChainPort,
-  { line, sender, nonce }: OverdueSet,
+  { replacementSet, sender, nonce }: OverdueSet,
   { txid, block }: Extract<NonceUse, { kind: 'used' }>,
 ): Promise<boolean> {
   const { chain } = port
   const { transactions } = await port.readBlock(block.hash)
   const outputs = transactions.find(({ key }) => key === txid)?.outputs ?? []
   return gateway.db.transaction(async (tx) => {
-    const withdrawals = await lockPaidBy(tx, chain, line)
-    const members = await lockReplacementSet(tx, chain, line)
+    const withdrawals = await lockPaidBy(tx, chain, replacementSet)
+    const members = await lockReplacementSet(tx, chain, replacementSet)
     // It is one of ours after all, and will be found.
     const isOurs = members.some(
       (member) => !isOpen(member.status) || member.blockHeight !== null || member.txid === txid,
@@ -61,8 +66,13 @@ async function giveUp(
     if (isOurs) return false
     const said = `nonce ${nonce} of ${sender} was used by ${txid}, which this database did not sign`
     if (withdrawals.some((withdrawal) => isPaidBy(withdrawal, outputs))) {
-      const message = `${said} and which pays the same as ${line}: the withdrawal is neither paid again nor given back; look into it`
-      await raiseAlert(tx, { kind: 'payout_doubtful', accountId: null, subject: `${chain}:${line}`, message })
+      const message = `${said} and which pays the same as ${replacementSet}: the withdrawal is neither paid again nor given back; look into it`
+      await raiseAlert(tx, {
+        kind: 'payout_doubtful',
+        accountId: null,
+        subject: `${chain}:${replacementSet}`,
+        message,
+      })
       return false
     }
     for (const member of members) await end(tx, member, 'impossible')
@@ -71,11 +81,16 @@ async function giveUp(
       if (withdrawal.status === 'failed') continue
       await fail(gateway, tx, withdrawal, 'impossible', 'nonce_used')
     }
-    await finishSweeps(tx, chain, { txid: line, line, reverted: true })
-    await wantDelegateAgain(tx, chain, line)
-    const message = `${said}: transaction ${line} can never enter the chain, and what it was to do is done anew or failed`
-    await raiseAlert(tx, { kind: 'nonce_taken', accountId: null, subject: `${chain}:${line}`, message })
-    gateway.log.error({ chain, line, txid, sender, nonce: String(nonce) }, message)
+    await finishSweeps(tx, chain, { txid: replacementSet, replacementSet, reverted: true })
+    await wantDelegateAgain(tx, chain, replacementSet)
+    const message = `${said}: transaction ${replacementSet} can never enter the chain, and what it was to do is done anew or failed`
+    await raiseAlert(tx, {
+      kind: 'nonce_taken',
+      accountId: null,
+      subject: `${chain}:${replacementSet}`,
+      message,
+    })
+    gateway.log.error({ chain, replacementSet, txid, sender, nonce: String(nonce) }, message)
     return true
   })
 }
@@ -93,7 +108,7 @@ async function raiseUnclear(gateway: Gateway, { chain }: ChainPort, of: OverdueS
   await raiseAlert(gateway.db, {
     kind: 'nonce_unclear',
     accountId: null,
-    subject: `${chain}:${of.line}`,
-    message: `nonce ${of.nonce} of ${of.sender} was used, not by ${of.line}, and the node can not tell any more by what; ask an archive node or an explorer`,
+    subject: `${chain}:${of.replacementSet}`,
+    message: `nonce ${of.nonce} of ${of.sender} was used, not by ${of.replacementSet}, and the node can not tell any more by what; ask an archive node or an explorer`,
   })
 }

@@ -5,7 +5,7 @@ import { existing, membersOf, run } from './tables.ts'
 export const listImpossible: typeof real.listImpossible = (db, chain, depth) =>
   run(db, (tables) => {
     const height = existing(tables.chains, chain).tipHeight - depth + 1
-    const lines = new Set<string>()
+    const sets = new Set<string>()
     for (const coin of tables.coins.values()) {
       const { reservedBy, spentBy, spentHeight, txid, index, blockHeight } = coin
       if (reservedBy === null || reservedBy !== coin.reservedFirstBy) continue
@@ -15,7 +15,7 @@ export const listImpossible: typeof real.listImpossible = (db, chain, depth) =>
         spentBy !== null &&
         spentHeight !== null &&
         spentHeight <= height &&
-        tables.signed.get(spentBy)?.line !== reservedBy
+        tables.signed.get(spentBy)?.replacementSet !== reservedBy
       const deposit = tables.deposits.get(`${txid}:${index}`)
       const isReplaced =
         blockHeight === null &&
@@ -27,19 +27,19 @@ export const listImpossible: typeof real.listImpossible = (db, chain, depth) =>
         blockHeight === null &&
         (maker?.status === 'impossible' ||
           (maker?.status === 'displaced' &&
-            membersOf(tables, maker.line).some(
+            membersOf(tables, maker.replacementSet).some(
               (member) =>
                 member.status === 'confirmed' && member.blockHeight !== null && member.blockHeight <= height,
             )))
-      if (isSpent || isReplaced || isUnmade) lines.add(reservedBy)
+      if (isSpent || isReplaced || isUnmade) sets.add(reservedBy)
     }
-    return [...lines]
+    return [...sets]
   })
 
-export const releaseCoins: typeof real.releaseCoins = (tx, _chain, line) =>
+export const releaseCoins: typeof real.releaseCoins = (tx, _chain, replacementSet) =>
   run(tx, (tables) => {
     for (const coin of [...tables.coins.values()])
-      if (coin.reservedBy === line)
+      if (coin.reservedBy === replacementSet)
         tables.coins.set(`${coin.txid}:${coin.index}`, { ...coin, reservedBy: null, reservedFirstBy: null })
   })
 
@@ -47,13 +47,13 @@ export const releaseAddedCoins: typeof real.releaseAddedCoins = (tx, _chain, min
   run(tx, (tables) => {
     const { createdAt } = existing(tables.signed, mined.txid)
     const later = new Set(
-      membersOf(tables, mined.line)
+      membersOf(tables, mined.replacementSet)
         .filter((row) => row.createdAt > createdAt && row.status === 'displaced')
         .map(({ txid }) => txid),
     )
     for (const coin of [...tables.coins.values()])
       if (
-        coin.reservedBy === mined.line &&
+        coin.reservedBy === mined.replacementSet &&
         coin.reservedFirstBy !== null &&
         later.has(coin.reservedFirstBy) &&
         coin.spentBy === null

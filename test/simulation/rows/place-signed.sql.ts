@@ -10,17 +10,17 @@ export const isKnown: typeof real.isKnown = (db, _chain, txid) => run(db, (table
 
 export const insertSigned: typeof real.insertSigned = (tx, entry, status) =>
   run(tx, (tables) => {
-    const { chain, txid, line, kind, asset } = entry
+    const { chain, txid, replacementSet, kind, asset } = entry
     if (tables.signed.has(txid)) return
     const { sender, nonce } = entry.purpose === 'outputs' ? { sender: null, nonce: null } : entry
-    if (line === txid && sender !== null)
+    if (replacementSet === txid && sender !== null)
       for (const row of tables.signed.values())
-        if (row.txid === row.line && row.sender === sender && row.nonce === BigInt(nonce))
+        if (row.txid === row.replacementSet && row.sender === sender && row.nonce === BigInt(nonce))
           throw new Violation('23505', `${row.txid} uses nonce ${nonce}`)
     tables.signed.set(txid, {
       chain,
       txid,
-      line,
+      replacementSet,
       kind,
       status,
       raw: '',
@@ -58,9 +58,9 @@ export const listUnreleased: typeof real.listUnreleased = (db) =>
       .map(({ chain, txid }) => ({ chain, txid })),
   )
 
-export const lockOpenSet: typeof real.lockOpenSet = (tx, { line }) =>
+export const lockOpenSet: typeof real.lockOpenSet = (tx, { replacementSet }) =>
   run(tx, (tables) => {
-    const members = membersOf(tables, line)
+    const members = membersOf(tables, replacementSet)
     if (members.length === 0 || members.some((row) => !isOpen(row.status) || row.blockHeight !== null))
       throw new Taken()
     for (const row of members) tables.signed.set(row.txid, { ...row, bumpWanted: false })
@@ -72,24 +72,25 @@ export const takeNonce: typeof real.takeNonce = (tx, { sender, nonce }) =>
     tables.nonces.set(sender, BigInt(nonce) + 1n)
   })
 
-export const insertPayouts: typeof real.insertPayouts = (tx, { line }, paid) =>
+export const insertPayouts: typeof real.insertPayouts = (tx, { replacementSet }, paid) =>
   run(tx, (tables) => {
     for (const { id } of paid) {
       if (tables.payouts.has(id) && tables.mutation !== 'payout-key-not-unique')
         throw new Violation('23505', `${id} is paid by ${tables.payouts.get(id)}`)
-      tables.payouts.set(id, line)
+      tables.payouts.set(id, replacementSet)
     }
   })
 
-export const reserveCoins: typeof real.reserveCoins = (tx, { txid, line, spends }) =>
+export const reserveCoins: typeof real.reserveCoins = (tx, { txid, replacementSet, spends }) =>
   run(tx, (tables) => {
     for (const { txid: spent, index } of spends) {
       const coin = tables.coins.get(`${spent}:${index}`)
-      const isFree = coin && coin.spentBy === null && (coin.reservedBy === null || coin.reservedBy === line)
+      const isFree =
+        coin && coin.spentBy === null && (coin.reservedBy === null || coin.reservedBy === replacementSet)
       if (!isFree) throw new Taken()
       tables.coins.set(`${spent}:${index}`, {
         ...coin,
-        reservedBy: line,
+        reservedBy: replacementSet,
         reservedFirstBy: coin.reservedFirstBy ?? txid,
       })
     }

@@ -82,11 +82,12 @@ export const isIdle: typeof real.isIdle = (db) =>
       ![...tables.withdrawals.values()].some(({ status }) => status === 'requested'),
   )
 
-export const listCoins: typeof real.listCoins = (db, { line }, places) =>
+export const listCoins: typeof real.listCoins = (db, { replacementSet }, places) =>
   run(db, (tables) =>
     places.flatMap(({ txid, index }) => {
       const coin = tables.coins.get(`${txid}:${index}`)
-      const isFree = coin?.spentBy === null && (coin.reservedBy === null || coin.reservedBy === line)
+      const isFree =
+        coin?.spentBy === null && (coin.reservedBy === null || coin.reservedBy === replacementSet)
       return coin && isFree ? [owned(tables, coin)] : []
     }),
   )
@@ -99,15 +100,23 @@ export const nextChangePosition: typeof real.nextChangePosition = (db, _chain, s
 
 export const listBumpsWanted: typeof real.listBumpsWanted = (db) =>
   run(db, (tables) => {
-    const lines = new Map<string, { line: string; txid: string; feeAtoms: bigint; feeRate: bigint }>()
+    const sets = new Map<
+      string,
+      { replacementSet: string; txid: string; feeAtoms: bigint; feeRate: bigint }
+    >()
     for (const row of tables.signed.values()) {
-      const members = [...tables.signed.values()].filter((each) => each.line === row.line)
+      const members = [...tables.signed.values()].filter((each) => each.replacementSet === row.replacementSet)
       if (!members.some((each) => each.bumpWanted)) continue
       if (members.some((each) => !isOpen(each.status) || each.blockHeight !== null)) continue
-      // Later rows come later: the newest of each line stays.
-      lines.set(row.line, row)
+      // Later rows come later: the newest of each set stays.
+      sets.set(row.replacementSet, row)
     }
-    return [...lines.values()].map(({ line, txid, feeAtoms, feeRate }) => ({ line, txid, feeAtoms, feeRate }))
+    return [...sets.values()].map(({ replacementSet, txid, feeAtoms, feeRate }) => ({
+      replacementSet,
+      txid,
+      feeAtoms,
+      feeRate,
+    }))
   })
 
 export const nextNonce: typeof real.nextNonce = (db, _chain, sender) =>
@@ -125,13 +134,13 @@ export const spendableBalances: typeof real.spendableBalances = (db, _chain, sen
       const settled = new Set(
         rows
           .filter((row) => row.blockHeight !== null && row.blockHeight <= seenHeight)
-          .map((row) => row.line),
+          .map((row) => row.replacementSet),
       )
       for (const row of rows) {
         const counts = row.blockHeight === null ? isOpen(row.status) : row.blockHeight > seenHeight
-        if (!counts || settled.has(row.line)) continue
+        if (!counts || settled.has(row.replacementSet)) continue
         const most = (row.asset === asset ? row.valueAtoms : 0n) + (asset === 'ETH' ? row.feeAtoms : 0n)
-        if (most > (taken.get(row.line) ?? 0n)) taken.set(row.line, most)
+        if (most > (taken.get(row.replacementSet) ?? 0n)) taken.set(row.replacementSet, most)
       }
       spendable.set(
         asset,

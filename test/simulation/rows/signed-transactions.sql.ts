@@ -23,7 +23,7 @@ export const claimToSend: typeof real.claimToSend = (db, _chain, tipHeight, limi
     const now = tables.nowMs()
     const due = [...tables.signed.values()]
       .filter((row) => {
-        const members = membersOf(tables, row.line)
+        const members = membersOf(tables, row.replacementSet)
         return (
           ['released', 'sent', 'refused'].includes(row.status) &&
           row.sendAt <= now &&
@@ -100,13 +100,13 @@ export const markUnmined: typeof real.markUnmined = (db, _chain, txid) =>
     if (row.blockHash !== null && isOpen(row.status)) takenBack(tables, row)
   })
 
-export const reopen: typeof real.reopen = (db, _chain, line) =>
+export const reopen: typeof real.reopen = (db, _chain, replacementSet) =>
   run(db, (tables) => {
-    for (const row of membersOf(tables, line)) if (!isOpen(row.status)) takenBack(tables, row)
+    for (const row of membersOf(tables, replacementSet)) if (!isOpen(row.status)) takenBack(tables, row)
   })
 
-export const lockReplacementSet: typeof real.lockReplacementSet = (tx, _chain, line) =>
-  run(tx, (tables) => membersOf(tables, line).sort((a, b) => (a.txid < b.txid ? -1 : 1)))
+export const lockReplacementSet: typeof real.lockReplacementSet = (tx, _chain, replacementSet) =>
+  run(tx, (tables) => membersOf(tables, replacementSet).sort((a, b) => (a.txid < b.txid ? -1 : 1)))
 
 export const markFeeBooked: typeof real.markFeeBooked = (tx, _chain, txid, atoms) =>
   run(tx, (tables) => {
@@ -123,10 +123,10 @@ export const end: typeof real.end = (tx, { txid }, trigger) =>
 
 export const wishBumps: typeof real.wishBumps = async () => 0
 
-export const wishBump: typeof real.wishBump = (db, _chain, line) =>
+export const wishBump: typeof real.wishBump = (db, _chain, replacementSet) =>
   run(db, (tables) => {
-    const row = tables.signed.get(line)
+    const row = tables.signed.get(replacementSet)
     if (!row || !isOpen(row.status) || row.blockHeight !== null) return false
-    tables.signed.set(line, { ...row, bumpWanted: true })
+    tables.signed.set(replacementSet, { ...row, bumpWanted: true })
     return true
   })

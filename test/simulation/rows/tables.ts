@@ -309,8 +309,8 @@ export async function run<Result>(db: Queryable, statement: (tables: Tables) => 
 }
 
 /** A replacement set. */
-export const membersOf = (tables: Tables, line: string): SignedRow[] =>
-  [...tables.signed.values()].filter((row) => row.line === line)
+export const membersOf = (tables: Tables, replacementSet: string): SignedRow[] =>
+  [...tables.signed.values()].filter((row) => row.replacementSet === replacementSet)
 
 export const hex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

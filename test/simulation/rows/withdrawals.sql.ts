@@ -53,8 +53,10 @@ export const sumRefunded: typeof real.sumRefunded = (db, { id, asset }) =>
       .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n),
   )
 
-export const lockPaidBy: typeof real.lockPaidBy = (tx, _chain, line) =>
-  run(tx, (tables) => [...tables.withdrawals.values()].filter(({ id }) => tables.payouts.get(id) === line))
+export const lockPaidBy: typeof real.lockPaidBy = (tx, _chain, replacementSet) =>
+  run(tx, (tables) =>
+    [...tables.withdrawals.values()].filter(({ id }) => tables.payouts.get(id) === replacementSet),
+  )
 
 export const listRefused: typeof real.listRefused = (db, limit) =>
   run(db, (tables) =>

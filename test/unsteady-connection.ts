@@ -1,9 +1,9 @@
-/** A line to a JSON-RPC node that can be cut, that loses answers, and on which a node answers what others would. */
+/** A connection to a JSON-RPC node that can be cut, that loses answers, and on which a node answers what others would. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { after } from 'node:test'
 
-export interface UnsteadyLine {
+export interface UnsteadyConnection {
   readonly url: string
   /**
    * What happens to the next transactions that are sent: `lost` reaches the node and the connection ends before its
@@ -15,7 +15,7 @@ export interface UnsteadyLine {
 }
 
 /** Ends with the test file. Start it at the top level of the file. */
-export async function openLine(nodeUrl: string): Promise<UnsteadyLine> {
+export async function openConnection(nodeUrl: string): Promise<UnsteadyConnection> {
   let trouble: string | null = null
   let isCut = false
   const server = createServer(async (request, response) => {
@@ -41,7 +41,7 @@ export async function openLine(nodeUrl: string): Promise<UnsteadyLine> {
     server.close()
   })
   const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the line has no port')
+  if (address === null || typeof address === 'string') throw new Error('the connection has no port')
   return {
     url: `http://127.0.0.1:${address.port}`,
     onSending: (next) => {
