@@ -181,12 +181,12 @@ async function bareWork(db: Database, made: MadeBlock): Promise<number> {
   return tookMs
 }
 
-/** Exactly what was paid to us became deposits, and coins. */
+/** Exactly what was paid to us became deposits, and UTXOs. */
 async function check(db: Database, height: number): Promise<void> {
   const expected = BigInt(PAID_PER_BLOCK * 1_000 + (PAID_PER_BLOCK * (PAID_PER_BLOCK - 1)) / 2)
   for (const query of [
     'select count(*) as found, sum(amount_atoms) as atoms from deposits where block_height = $1',
-    'select count(*) as found, sum(atoms) as atoms from coins where block_height = $1',
+    'select count(*) as found, sum(atoms) as atoms from utxos where block_height = $1',
   ]) {
     const { rows } = await db.query<{ found: bigint; atoms: bigint }>(query, [height])
     assert.deepEqual(rows, [{ found: BigInt(PAID_PER_BLOCK), atoms: expected }])

@@ -88,7 +88,7 @@ async function measure(db: Database): Promise<{ lookMs: number; sliceMs: number 
     await db.query(
       `with place as (insert into addresses (chain, lookup, address, branch, position, series, mac)
          select $1, sha256(('own' || $2::bigint)::bytea), 'own ' || $2::bigint, 1, $2, 'bench', sha256('mac') returning lookup)
-       insert into coins (chain, txid, output_index, lookup, atoms, block_height)
+       insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
        select $1, 'capital' || $2::bigint, 0, lookup, 1000, $2 from place`,
       [CHAIN, height],
     )
@@ -100,9 +100,9 @@ async function measure(db: Database): Promise<{ lookMs: number; sliceMs: number 
     )
   }
 
-  await db.query('update coins set spent_by = txid, spent_height = block_height where chain = $1', [CHAIN])
+  await db.query('update utxos set spent_by = txid, spent_height = block_height where chain = $1', [CHAIN])
   await addBlocks(db, account, height + 1, height + 20)
-  await db.query('vacuum analyze coins')
+  await db.query('vacuum analyze utxos')
   const slices: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const began = performance.now()
@@ -127,7 +127,7 @@ async function addBlocks(db: Database, account: string, from: number, to: number
        select $1, sha256(name::bytea), name, 0, height * 1000 + split_part(name, ':', 2)::bigint, 'bench', sha256('mac'), $5,
          gen_random_uuid(), now() from given
      )
-     insert into coins (chain, txid, output_index, lookup, atoms, block_height)
+     insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
      select $1, encode(sha256(('tx' || name)::bytea), 'hex'), 0, sha256(name::bytea), 1000, height from given`,
     [CHAIN, from, to, PER_BLOCK, account],
   )

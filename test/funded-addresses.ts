@@ -128,7 +128,7 @@ async function fill(db: Database, accountId: string, addresses: number, underWay
     [CHAIN, HOT_WALLET],
   )
   await db.query(
-    `insert into receipts (chain, tx_key, output_index, lookup, asset, atoms, block_height)
+    `insert into unexpected_deposits (chain, tx_key, output_index, lookup, asset, atoms, block_height)
      values ($1, 'capital', -1, decode(repeat('ff', 20), 'hex'), 'ETH', $2, 1)`,
     [CHAIN, ATOMS],
   )

@@ -65,7 +65,7 @@ async function setScene(gateway: TestGateway, config: Partial<Signer['config']>)
       [chain, identity],
     )
   await sql(
-    `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
+    `insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
      select 'bitcoin', encode(sha256(convert_to(n::text, 'UTF8')), 'hex'), 0, a.lookup, $1::numeric, 900
      from generate_series(1, 100) n,
        (select lookup from addresses where chain = 'bitcoin' and branch = 0 order by position limit 1) a`,

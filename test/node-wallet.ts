@@ -1,6 +1,6 @@
 /** The wallet of a test node: pays quickly, with transactions whose replacement and reorganisation can be told. */
 
-/** Address and decimal amount of the coin, in the order of the outputs. */
+/** Address and decimal amount in whole coins, in the order of the outputs. */
 export type Outputs = readonly (readonly [address: string, amount: string])[]
 
 export interface NodeWallet {
@@ -12,14 +12,14 @@ export interface NodeWallet {
   mineEmpty(): Promise<string>
   /**
    * Pays the outputs in one transaction that signals replacement and has no lock time (one with a lock time at the tip
-   * does not survive a reorganisation); returns its id. One at a time: two at once may pick the same coins.
+   * does not survive a reorganisation); returns its id. One at a time: two at once may pick the same UTXOs.
    */
   pay(outputs: Outputs, options?: { fee?: string }): Promise<string>
   /** The same, signed but not sent. */
   sign(outputs: Outputs, options?: { fee?: string }): Promise<string>
   /** Spends what an unconfirmed transaction spends, at a much higher fee: pays these outputs, the rest to the wallet itself. */
   replace(txid: string, outputs?: Outputs): Promise<string>
-  /** Splits coins of the wallet into many of one size, and mines them. */
+  /** Splits UTXOs of the wallet into many of one size, and mines them. */
   fanOut(count: number, amount: string): Promise<void>
   /** Asks the node anew what it can spend, before the next payment. */
   forget(): void
@@ -27,7 +27,7 @@ export interface NodeWallet {
 
 type Call = <Answer = unknown>(method: string, ...params: unknown[]) => Promise<Answer>
 
-interface Coin {
+interface Utxo {
   readonly txid: string
   readonly vout: number
   readonly amount: number
@@ -37,17 +37,17 @@ interface Coin {
 /** BIP-125. */
 const SIGNALS_REPLACEMENT = 0xffff_fffd
 const atoms = (amount: string | number): number => Math.round(Number(amount) * 1e8)
-const coin = (amount: number): string => (amount / 1e8).toFixed(8)
+const decimal = (amount: number): string => (amount / 1e8).toFixed(8)
 
 export function nodeWallet(call: Call): NodeWallet {
-  // Coins are chosen here, confirmed ones first, the largest first: asking the node takes it 50 ms each time.
-  let coins: Coin[] | undefined
+  // UTXOs are chosen here, confirmed ones first, the largest first: asking the node takes it 50 ms each time.
+  let utxos: Utxo[] | undefined
   const forget = () => {
-    coins = undefined
+    utxos = undefined
   }
   const address = () => call<string>('getnewaddress', '', 'bech32')
 
-  const signed = async (inputs: readonly Coin[], outputs: Outputs): Promise<string> => {
+  const signed = async (inputs: readonly Utxo[], outputs: Outputs): Promise<string> => {
     const raw = await call<string>(
       'createrawtransaction',
       inputs.map(({ txid, vout }) => ({ txid, vout, sequence: SIGNALS_REPLACEMENT })),
@@ -61,9 +61,9 @@ export function nodeWallet(call: Call): NodeWallet {
   const prepare = async (outputs: Outputs, fee = '0.0002') => {
     const due = outputs.reduce((sum, [, amount]) => sum + atoms(amount), atoms(fee))
     const choose = () => {
-      const chosen: Coin[] = []
+      const chosen: Utxo[] = []
       let missing = due
-      for (const each of coins ?? []) {
+      for (const each of utxos ?? []) {
         if (missing <= 0) break
         chosen.push(each)
         missing -= atoms(each.amount)
@@ -72,15 +72,15 @@ export function nodeWallet(call: Call): NodeWallet {
     }
     let choice = choose()
     if (!choice) {
-      coins = await call<Coin[]>('listunspent', 0)
-      coins.sort((a, b) => Math.sign(b.confirmations) - Math.sign(a.confirmations) || b.amount - a.amount)
+      utxos = await call<Utxo[]>('listunspent', 0)
+      utxos.sort((a, b) => Math.sign(b.confirmations) - Math.sign(a.confirmations) || b.amount - a.amount)
       choice = choose()
     }
-    if (!choice) throw new Error(`the wallet is short of coins for ${coin(due)}`)
+    if (!choice) throw new Error(`the wallet is short of coins for ${decimal(due)}`)
     const { chosen, change } = choice
     const hex = await signed(
       chosen,
-      change > 0 ? [...outputs, [await address(), coin(change)] as const] : outputs,
+      change > 0 ? [...outputs, [await address(), decimal(change)] as const] : outputs,
     )
     return { hex, chosen }
   }
@@ -90,7 +90,7 @@ export function nodeWallet(call: Call): NodeWallet {
   }
   const pay: NodeWallet['pay'] = async (outputs, options = {}) => {
     const { hex, chosen } = await prepare(outputs, options.fee)
-    coins = coins?.filter((each) => !chosen.includes(each))
+    utxos = utxos?.filter((each) => !chosen.includes(each))
     return call<string>('sendrawtransaction', hex)
   }
 
@@ -107,7 +107,7 @@ export function nodeWallet(call: Call): NodeWallet {
     async replace(txid, outputs = []) {
       forget()
       const { vin } = await call<{ vin: { txid: string; vout: number }[] }>('getrawtransaction', txid, 1)
-      const inputs: Coin[] = []
+      const inputs: Utxo[] = []
       for (const { txid: spent, vout } of vin) {
         const { decoded } = await call<{ decoded: { vout: { value: number }[] } }>(
           'gettransaction',
@@ -119,7 +119,7 @@ export function nodeWallet(call: Call): NodeWallet {
       }
       const total = inputs.reduce((sum, { amount }) => sum + atoms(amount), 0)
       const paid = outputs.reduce((sum, [, amount]) => sum + atoms(amount), atoms('0.01'))
-      const hex = await signed(inputs, [...outputs, [await address(), coin(total - paid)]])
+      const hex = await signed(inputs, [...outputs, [await address(), decimal(total - paid)]])
       return call<string>('sendrawtransaction', hex)
     },
     async fanOut(count, amount) {

@@ -81,7 +81,7 @@ export async function tellPayouts(chain: SimulatedChainName) {
     },
     /** The same of a backup taken between a payout and its bump: the payout alone is known. */
     async forgetBump({ id }: Withdrawal, payout: string, bump: string) {
-      await gateway.db.query('delete from coins where txid = $1', [bump])
+      await gateway.db.query('delete from utxos where txid = $1', [bump])
       await gateway.db.query('delete from signed_transactions where txid = $1', [bump])
       await gateway.db.query('update withdrawals set tx_hash = $1 where id = $2', [payout, id])
     },
@@ -98,8 +98,8 @@ const FORGETTING = [
   `update withdrawals set status = 'requested', tx_hash = null, broadcast_at = null, completed_at = null`,
   `update nonces n set next = t.nonce from signed_transactions t join signed_payouts p on p.chain = t.chain and p.replacement_set = t.replacement_set
    where n.chain = t.chain and n.sender = t.sender`,
-  `update coins c set reserved_by = null from signed_payouts p where p.chain = c.chain and p.replacement_set = c.reserved_by`,
-  'delete from coins where block_height is null',
+  `update utxos c set reserved_by = null from signed_payouts p where p.chain = c.chain and p.replacement_set = c.reserved_by`,
+  'delete from utxos where block_height is null',
   `with forgotten as (delete from signed_payouts returning chain, replacement_set)
    delete from signed_transactions t using forgotten f where t.chain = f.chain and t.replacement_set = f.replacement_set`,
 ]

@@ -72,29 +72,29 @@ export function wallet(chain: BitcoinLike, fill: number) {
   return { address: payment.address, script: payment.script, key }
 }
 
-interface Coin {
+interface Utxo {
   readonly txid: string
   readonly index: number
   readonly atoms: bigint
 }
 export interface Spending {
   readonly from: ReturnType<typeof wallet>
-  readonly coins: readonly Coin[]
+  readonly utxos: readonly Utxo[]
   readonly to: string
   readonly atoms: bigint
 }
 
 export function spend(
   chain: BitcoinLike,
-  { from, coins, to, atoms }: Spending,
+  { from, utxos, to, atoms }: Spending,
 ): { txid: string; raw: string } {
   const transaction = new Transaction()
-  for (const coin of coins) {
+  for (const utxo of utxos) {
     transaction.addInput({
-      txid: coin.txid,
-      index: coin.index,
+      txid: utxo.txid,
+      index: utxo.index,
       sequence: 0xfffffffd,
-      witnessUtxo: { script: from.script, amount: coin.atoms },
+      witnessUtxo: { script: from.script, amount: utxo.atoms },
     })
   }
   transaction.addOutputAddress(to, atoms, SIMULATED_BITCOIN_NETWORKS[chain])

@@ -129,7 +129,7 @@ export interface ChainPort {
   etherAt?(blockHash: string, addresses: readonly string[]): Promise<readonly bigint[]>
   /**
    * What the chain holds now at scripts or addresses, whoever knows of it: for wallets that come back from their words.
-   * It reads the whole set of unspent coins, which takes minutes on a large chain.
+   * It reads the whole set of UTXOs, which takes minutes on a large chain.
    */
   findFunds?(lookups: readonly Uint8Array[]): Promise<FoundFunds>
   /** What is worth an operator's look at a node that works; empty when nothing is. */
@@ -210,7 +210,7 @@ export interface FoundFunds {
     readonly asset: Asset
     readonly atoms: bigint
     /** Null on chains with accounts. */
-    readonly coin: (Outpoint & { readonly height: number }) | null
+    readonly utxo: (Outpoint & { readonly height: number }) | null
   }[]
 }
 

@@ -54,7 +54,7 @@ const SIGNER: Readonly<Record<string, Privileges>> = {
   sandbox_seed: ADD,
   sweeps: ALL,
   sweep_delegates: WRITE,
-  coins: WRITE,
+  utxos: WRITE,
   // What it refuses; where it goes and how much it is stands under a MAC.
   withdrawals: ['select', 'update'],
   alerts: WRITE,

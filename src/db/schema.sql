@@ -223,32 +223,6 @@ create table closed_days (
   constraint closed_days_pkey PRIMARY KEY (day)
 );
 
-create table coins (
-  chain text not null,
-  txid text not null,
-  output_index integer not null,
-  lookup bytea not null,
-  atoms numeric(78,0) not null,
-  is_coinbase boolean not null default false,
-  block_height bigint,
-  spent_by text,
-  spent_height bigint,
-  reserved_by text,
-  reserved_first_by text,
-  constraint coins_atoms_check CHECK ((atoms > (0)::numeric)),
-  constraint coins_check CHECK (((spent_by IS NULL) = (spent_height IS NULL))),
-  constraint coins_output_index_check CHECK ((output_index >= 0)),
-  constraint coins_chain_reserved_by_fkey FOREIGN KEY (chain, reserved_by) REFERENCES signed_transactions(chain, txid),
-  constraint coins_pkey PRIMARY KEY (chain, txid, output_index)
-);
-CREATE INDEX coins_by_height ON public.coins USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
-CREATE INDEX coins_by_spender ON public.coins USING btree (chain, spent_by) WHERE (spent_by IS NOT NULL);
-CREATE INDEX coins_by_spent_height ON public.coins USING btree (chain, spent_height) WHERE (spent_height IS NOT NULL);
-CREATE INDEX coins_in_no_block ON public.coins USING btree (chain) WHERE (block_height IS NULL);
-CREATE INDEX coins_reserved ON public.coins USING btree (chain, reserved_by) WHERE (reserved_by IS NOT NULL);
-CREATE INDEX coins_spendable ON public.coins USING btree (chain, atoms DESC) WHERE ((spent_by IS NULL) AND (reserved_by IS NULL));
-CREATE INDEX coins_unspent ON public.coins USING btree (chain, txid, output_index) WHERE ((spent_by IS NULL) AND (block_height IS NOT NULL));
-
 create table customer_counts (
   account_id uuid not null,
   slot smallint not null,
@@ -704,21 +678,6 @@ create table proven_blocks (
   constraint proven_blocks_pkey PRIMARY KEY (chain)
 );
 
-create table receipts (
-  chain text not null,
-  tx_key text not null,
-  output_index integer not null,
-  lookup bytea not null,
-  asset text not null,
-  atoms numeric(78,0) not null,
-  block_height bigint,
-  constraint receipts_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
-  constraint receipts_atoms_check CHECK ((atoms > (0)::numeric)),
-  constraint receipts_pkey PRIMARY KEY (chain, tx_key, output_index)
-);
-CREATE INDEX receipts_by_height ON public.receipts USING btree (chain, block_height);
-CREATE INDEX receipts_by_lookup ON public.receipts USING btree (chain, lookup);
-
 create table recovery_codes (
   user_id uuid not null,
   code_hash bytea not null,
@@ -1014,6 +973,21 @@ create table transfers (
 CREATE INDEX transfers_history ON public.transfers USING btree (account_id, asset, created_at);
 CREATE INDEX transfers_wallet ON public.transfers USING btree (chain, created_at) INCLUDE (asset, debit, amount_atoms) WHERE ((debit = 'wallet'::text) OR (credit = 'wallet'::text));
 
+create table unexpected_deposits (
+  chain text not null,
+  tx_key text not null,
+  output_index integer not null,
+  lookup bytea not null,
+  asset text not null,
+  atoms numeric(78,0) not null,
+  block_height bigint,
+  constraint unexpected_deposits_asset_check CHECK ((asset = ANY (ARRAY['ETH'::text, 'USDC'::text, 'USDT'::text]))),
+  constraint unexpected_deposits_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint unexpected_deposits_pkey PRIMARY KEY (chain, tx_key, output_index)
+);
+CREATE INDEX unexpected_deposits_by_height ON public.unexpected_deposits USING btree (chain, block_height);
+CREATE INDEX unexpected_deposits_by_lookup ON public.unexpected_deposits USING btree (chain, lookup);
+
 create table unresolved_funds (
   account_id uuid not null,
   payment_id uuid not null,
@@ -1039,6 +1013,32 @@ create table users (
   constraint users_pkey PRIMARY KEY (id)
 );
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
+
+create table utxos (
+  chain text not null,
+  txid text not null,
+  output_index integer not null,
+  lookup bytea not null,
+  atoms numeric(78,0) not null,
+  is_coinbase boolean not null default false,
+  block_height bigint,
+  spent_by text,
+  spent_height bigint,
+  reserved_by text,
+  reserved_first_by text,
+  constraint utxos_atoms_check CHECK ((atoms > (0)::numeric)),
+  constraint utxos_check CHECK (((spent_by IS NULL) = (spent_height IS NULL))),
+  constraint utxos_output_index_check CHECK ((output_index >= 0)),
+  constraint utxos_chain_reserved_by_fkey FOREIGN KEY (chain, reserved_by) REFERENCES signed_transactions(chain, txid),
+  constraint utxos_pkey PRIMARY KEY (chain, txid, output_index)
+);
+CREATE INDEX utxos_by_height ON public.utxos USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
+CREATE INDEX utxos_by_spender ON public.utxos USING btree (chain, spent_by) WHERE (spent_by IS NOT NULL);
+CREATE INDEX utxos_by_spent_height ON public.utxos USING btree (chain, spent_height) WHERE (spent_height IS NOT NULL);
+CREATE INDEX utxos_in_no_block ON public.utxos USING btree (chain) WHERE (block_height IS NULL);
+CREATE INDEX utxos_reserved ON public.utxos USING btree (chain, reserved_by) WHERE (reserved_by IS NOT NULL);
+CREATE INDEX utxos_spendable ON public.utxos USING btree (chain, atoms DESC) WHERE ((spent_by IS NULL) AND (reserved_by IS NULL));
+CREATE INDEX utxos_unspent ON public.utxos USING btree (chain, txid, output_index) WHERE ((spent_by IS NULL) AND (block_height IS NOT NULL));
 
 create table wallets (
   chain text not null,
@@ -1177,7 +1177,7 @@ BEGIN ATOMIC
  SELECT (COALESCE(( SELECT sum(d.amount_atoms) AS sum
             FROM deposits d
            WHERE ((d.chain = ether_of.of_chain) AND (d.address = ether_of.of_address) AND (d.asset = 'ETH'::text) AND (d.block_height IS NOT NULL))), (0)::numeric) + COALESCE(( SELECT sum(r.atoms) AS sum
-            FROM receipts r
+            FROM unexpected_deposits r
            WHERE ((r.chain = ether_of.of_chain) AND (r.lookup = decode(substr(ether_of.of_address, 3), 'hex'::text)) AND (r.asset = 'ETH'::text) AND (r.block_height IS NOT NULL))), (0)::numeric)),
      COALESCE(( SELECT sum(d.amount_atoms) AS sum
             FROM deposits d

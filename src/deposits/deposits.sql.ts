@@ -202,7 +202,7 @@ export async function recordInputs(
 }
 
 /**
- * Deposits that no block holds and whose coins another transaction spends are replaced by it. One indexed join over
+ * Deposits that no block holds and whose inputs another transaction spends are replaced by it. One indexed join over
  * the inputs of unconfirmed deposits, few at any time, whatever the size of the block.
  *
  * @param blockHeight - Of the block that holds the other transactions; null for the mempool.

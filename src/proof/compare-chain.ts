@@ -1,6 +1,6 @@
 /**
  * The ledger against the blocks, and the blocks against what the chain says it holds for us now. What disagrees is
- * named: the coin, or the address.
+ * named: the UTXO, or the address.
  */
 import type { ChainPort, HoldingsQuery } from '../chains/chain.ts'
 import type { Asset, ChainName } from '../core/assets.ts'
@@ -11,7 +11,7 @@ export interface Difference {
   readonly proof: string
   readonly chain: ChainName
   readonly asset: Asset
-  /** Whose, or which row, coin or address; null for a sum over the whole gateway. */
+  /** Whose, or which row, UTXO or address; null for a sum over the whole gateway. */
   readonly subject: string | null
   readonly expectedAtoms: bigint
   readonly foundAtoms: bigint

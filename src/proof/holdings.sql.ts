@@ -22,11 +22,11 @@ export interface Heights {
 }
 
 /** Outputs: what blocks paid to addresses of ours less what blocks spent of it. */
-const SHOWN_COINS = `
+const SHOWN_UTXOS = `
   select case when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset, sum(atoms) as atoms, 0::numeric as own from (
-    select sum(atoms) as atoms from coins where chain = $1 and block_height > $2 and block_height <= $3
+    select sum(atoms) as atoms from utxos where chain = $1 and block_height > $2 and block_height <= $3
     union all
-    select -sum(atoms) from coins where chain = $1 and spent_height > $2 and spent_height <= $3 and block_height is not null
+    select -sum(atoms) from utxos where chain = $1 and spent_height > $2 and spent_height <= $3 and block_height is not null
   ) s having sum(atoms) is not null`
 
 /** Rows of our own transactions in blocks, with what each takes from its sender and what of it leaves us for good. */
@@ -40,7 +40,7 @@ const OWN_IN_BLOCKS = `
   from signed_transactions t
   where t.chain = $1 and t.block_height > $2 and t.block_height <= $3`
 
-/** Accounts: deposits and receipts, less what our own transactions paid and cost. `own` is the part of the hot wallet. */
+/** Accounts: deposits and unexpected deposits, less what our own transactions paid and cost. `own` is the part of the hot wallet. */
 const SHOWN_BALANCES = `
   with own as (${OWN_IN_BLOCKS})
   select asset, sum(atoms) as atoms, sum(own) as own from (
@@ -49,7 +49,7 @@ const SHOWN_BALANCES = `
     union all
     select r.asset, r.atoms, case when exists (select from addresses a
       where a.chain = r.chain and a.lookup = r.lookup and a.branch = 1) then r.atoms else 0 end
-    from receipts r where r.chain = $1 and r.block_height > $2 and r.block_height <= $3
+    from unexpected_deposits r where r.chain = $1 and r.block_height > $2 and r.block_height <= $3
     union all
     select asset, case when pays then -value else 0 end, case when is_own then -value else value end from own
     union all
@@ -65,7 +65,7 @@ export interface Shown {
 }
 
 export async function sumShown(db: Queryable, chain: ChainName, heights: Heights): Promise<Shown> {
-  const text = hasAccounts(chain) ? SHOWN_BALANCES : SHOWN_COINS
+  const text = hasAccounts(chain) ? SHOWN_BALANCES : SHOWN_UTXOS
   const { rows } = await db.query<SumRow & { own: bigint }>(text, [chain, heights.above, heights.upTo])
   return { atoms: sumsOf(rows), own: new Map(rows.map((row) => [row.asset, row.own])) }
 }
@@ -139,15 +139,15 @@ export async function sumUnlikeBooks(
 }
 
 const CAPITAL_OF_ACCOUNTS = `
-  select tx_key as txid, output_index, asset, atoms, block_height from receipts
+  select tx_key as txid, output_index, asset, atoms, block_height from unexpected_deposits
   where chain = $1 and (block_height > $3 or block_height is null)`
 
 const CAPITAL_OF_OUTPUTS = `
   select c.txid, c.output_index, case when c.chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, c.atoms, c.block_height
-  from coins c join addresses a on a.chain = c.chain and a.lookup = c.lookup
+  from utxos c join addresses a on a.chain = c.chain and a.lookup = c.lookup
   where c.chain = $1 and a.payment_id is null and (c.block_height > $3 or c.block_height is null)
     and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
-    and not exists (select from coins s where s.chain = c.chain and s.spent_by = c.txid)
+    and not exists (select from utxos s where s.chain = c.chain and s.spent_by = c.txid)
     and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)`
 
 /** Our own transactions whose replacement set is open, or was settled where a reorganisation may still reach it. */
@@ -158,7 +158,7 @@ const OWN_UNSETTLED = `
       and (exists (select from signed_payouts p where p.chain = t.chain and p.replacement_set = t.replacement_set)
         or exists (select from journal_entries j where j.account_id = $2
           and j.kind = 'spend' and j.subject_id = t.replacement_set)) as pays,
-    case when $4 then t.block_height is not null else exists (select from coins c
+    case when $4 then t.block_height is not null else exists (select from utxos c
       where c.chain = t.chain and c.spent_by = t.txid) end as in_block
   from signed_transactions t
   where t.chain = $1 and t.replacement_set in (
@@ -167,21 +167,21 @@ const OWN_UNSETTLED = `
     select s.replacement_set from signed_transactions s join chains v on v.chain = s.chain
     where s.chain = $1 and s.block_height > v.tip_height - 200)`
 
-export interface ShownCoin {
+export interface ShownUtxo {
   readonly txid: string
   readonly index: number
   readonly atoms: bigint
 }
 
-/** Coins in blocks that nothing spends, in the order of their places. */
+/** UTXOs in blocks that nothing spends, in the order of their places. */
 export async function listUnspent(
   db: Queryable,
   chain: ChainName,
   of: { readonly aboveHeight: number; readonly after: string; readonly limit: number },
-): Promise<ShownCoin[]> {
+): Promise<ShownUtxo[]> {
   const [txid = '', index = '-1'] = of.after.split(':')
   const { rows } = await db.query<{ txid: string; output_index: number; atoms: bigint }>(
-    `select txid, output_index, atoms from coins
+    `select txid, output_index, atoms from utxos
      where chain = $1 and block_height > $2 and spent_by is null and (txid, output_index) > ($3, $4::integer)
      order by txid, output_index limit $5`,
     [chain, of.aboveHeight, txid, Number(index), of.limit],
@@ -252,7 +252,7 @@ export async function sumAddresses(
        where d.chain = $1 and d.address = any($2::text[]) and d.block_height is not null
        union all
        select a.address, r.asset, r.atoms from unnest($2::text[]) as a (address)
-       join receipts r on r.lookup = decode(substr(a.address, 3), 'hex')
+       join unexpected_deposits r on r.lookup = decode(substr(a.address, 3), 'hex')
        where r.chain = $1 and r.block_height is not null
        union all
        select g.address, 'ETH', g.atoms from gas_funding g where g.chain = $1 and g.address = any($2::text[])

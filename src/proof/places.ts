@@ -1,5 +1,5 @@
 /**
- * Places where coins of ours lie: outputs that nothing spends, deposit addresses, the hot wallet. They are read from the
+ * Places where UTXOs of ours lie: outputs that nothing spends, deposit addresses, the hot wallet. They are read from the
  * database page by page, each page at a block of its own, so that any number of them is proven while the chain goes on.
  */
 import type { ChainPort, TokensMoved } from '../chains/chain.ts'
@@ -18,7 +18,7 @@ import {
   type UncertainTransaction,
 } from './holdings.sql.ts'
 
-/** Which coins or addresses to ask the chain about. */
+/** Which UTXOs or addresses to ask the chain about. */
 export interface Slice {
   readonly aboveHeight: number
   /** Only places behind this one, in their order. */
@@ -37,19 +37,19 @@ export interface PlacePage {
 }
 
 export const readPage = (tx: Queryable, chain: ChainName, slice: Slice): Promise<PlacePage> =>
-  hasAccounts(chain) ? readAddresses(tx, chain, slice) : readCoins(tx, chain, slice)
+  hasAccounts(chain) ? readAddresses(tx, chain, slice) : readUtxos(tx, chain, slice)
 
-async function readCoins(tx: Queryable, chain: ChainName, slice: Slice): Promise<PlacePage> {
+async function readUtxos(tx: Queryable, chain: ChainName, slice: Slice): Promise<PlacePage> {
   const asset = nativeAsset(chain)
-  const coins = await listUnspent(tx, chain, slice)
-  const last = coins.at(-1)
+  const utxos = await listUnspent(tx, chain, slice)
+  const last = utxos.at(-1)
   return {
-    places: coins.map(({ txid, index, atoms }) => ({
+    places: utxos.map(({ txid, index, atoms }) => ({
       subject: `coin ${txid}:${index}`,
       query: { outpoints: [{ txid, index }], addresses: [] },
       atoms: new Map([[asset, atoms]]),
     })),
-    next: last && coins.length === slice.limit ? `${last.txid}:${last.index}` : null,
+    next: last && utxos.length === slice.limit ? `${last.txid}:${last.index}` : null,
     uncertain: [],
   }
 }

@@ -51,7 +51,7 @@ export async function writePastSums(
 export interface ProvenBlock {
   readonly height: number
   readonly hash: string
-  /** Where the next slice of old coins or addresses begins. */
+  /** Where the next slice of old UTXOs or addresses begins. */
   readonly sliceAfter: string
 }
 

@@ -1,6 +1,6 @@
 /**
  * After every block the books are proven by what it changed: the ledger against the blocks, from where the last proof
- * stopped adding up, and the blocks against the chain, at the hot wallet, at the coins or addresses that moved, and at as
+ * stopped adding up, and the blocks against the chain, at the hot wallet, at the UTXOs or addresses that moved, and at as
  * many of the old ones as the time allows. Where they disagree, and disagree again when everything is added up anew at
  * another moment, the coin pays nothing out any more until the operator has looked.
  */
@@ -13,7 +13,7 @@ import { SENT_BY_CONTRACT } from '../deposits/deposit.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { freeze, listFreezes } from '../ledger/freezes.sql.ts'
-import { recordReceipts } from '../treasury/receipts.sql.ts'
+import { recordUnexpectedDeposits } from '../treasury/unexpected-deposits.sql.ts'
 import { atOneBlock, inSnapshot, readsPastBlocks } from './at-block.ts'
 import {
   addSums,
@@ -60,8 +60,8 @@ export interface ProverMemory {
 const BURIED_DEPTH = 100
 const PAST_STEP = 50
 const MOVED_MAX = 2_000
-/** Old places that a proof looks at again: coins one short page; addresses, which are asked about hundreds at once, for a while. */
-const OLD_COINS = 100
+/** Old places that a proof looks at again: UTXOs one short page; addresses, which are asked about hundreds at once, for a while. */
+const OLD_UTXOS = 100
 const OLD_ADDRESSES_PER_PAGE = 4_000
 const OLD_ADDRESSES_MS = 2 * SECOND_MS
 /** Books that nothing proved for so long are something to look at. */
@@ -216,7 +216,7 @@ async function proveOld(
           pageLimit: OLD_ADDRESSES_PER_PAGE,
           goesOn: () => performance.now() - began < OLD_ADDRESSES_MS,
         }
-      : { after, pageLimit: OLD_COINS, goesOn: (pages) => pages === 0 },
+      : { after, pageLimit: OLD_UTXOS, goesOn: (pages) => pages === 0 },
   )
   const slices = new Set(walk.strays.filter((stray) => !isGift(stray)).map(({ slice }) => slice))
   const unlike: Difference[] = []
@@ -321,7 +321,13 @@ async function takeGift(
     if (tip?.hash !== tipHash) return
     const lookup = Buffer.from(address.slice(2), 'hex')
     const output = { lookup, index: SENT_BY_CONTRACT, asset: 'ETH', atoms } as const
-    await recordReceipts(tx, chain, `internal:${tipHash}:${address.toLowerCase()}`, [output], tip.height)
+    await recordUnexpectedDeposits(
+      tx,
+      chain,
+      `internal:${tipHash}:${address.toLowerCase()}`,
+      [output],
+      tip.height,
+    )
     gateway.log.info({ chain, atoms: String(atoms) }, 'the hot wallet received ether that no block announced')
   })
 }

@@ -180,8 +180,8 @@ const spendsFollowTransactions = proof(
   'spent coins = transactions of ours',
   `select c.chain, case when c.chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, 'transaction ' || c.spent_by as subject,
      0::numeric as expected,
-     sum(c.atoms) - coalesce((select sum(o.atoms) from coins o where o.chain = c.chain and o.txid = c.spent_by), 0) as found
-   from coins c
+     sum(c.atoms) - coalesce((select sum(o.atoms) from utxos o where o.chain = c.chain and o.txid = c.spent_by), 0) as found
+   from utxos c
    where c.spent_by is not null
      and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.spent_by)
    group by c.chain, c.spent_by`,
@@ -208,12 +208,12 @@ const feesFollowTransactions = proof(
 )
 
 /** Chains with outputs: what a transaction of ours took in our blocks is what it paid, its fee and its change. */
-const coinsFollowTransactions = proof(
+const utxosFollowTransactions = proof(
   'spent coins = settled transactions',
   `with moved as (
      select t.chain, t.txid, t.value_atoms + t.fee_atoms as expected,
-       (select coalesce(sum(atoms), 0) from coins c where c.chain = t.chain and c.spent_by = t.txid)
-       - (select coalesce(sum(atoms), 0) from coins c where c.chain = t.chain and c.txid = t.txid) as found
+       (select coalesce(sum(atoms), 0) from utxos c where c.chain = t.chain and c.spent_by = t.txid)
+       - (select coalesce(sum(atoms), 0) from utxos c where c.chain = t.chain and c.txid = t.txid) as found
      from signed_transactions t where t.sender is null and t.status = 'confirmed'
    )
    select chain, case when chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, 'transaction ' || txid as subject,
@@ -221,10 +221,10 @@ const coinsFollowTransactions = proof(
 )
 
 /** Chains with outputs: a deposit is a coin, to the atom and in the same block. */
-const coinsFollowDeposits = proof(
+const utxosFollowDeposits = proof(
   'coins = deposits',
   `select d.chain, d.asset, 'deposit ' || d.id as subject, d.amount_atoms as expected, coalesce(c.atoms, 0) as found
-   from deposits d left join coins c on c.chain = d.chain and c.txid = d.tx_key and c.output_index = d.output_index
+   from deposits d left join utxos c on c.chain = d.chain and c.txid = d.tx_key and c.output_index = d.output_index
    where d.asset in ('BTC', 'LTC') and d.block_height is not null
      and (c.atoms, c.block_height) is distinct from (d.amount_atoms, d.block_height)`,
 )
@@ -244,9 +244,9 @@ const entriesHaveCauses = proof(
    left join signed_transactions s on s.chain = t.chain and s.txid = j.subject_id
      and (j.kind = 'network_fee' and j.number between 1 and s.fee_bookings
        or j.kind = 'spend' and j.number = 1 and s.kind = 'payout')
-   left join receipts r on j.kind = 'capital' and r.chain = t.chain and r.tx_key = j.subject_id
+   left join unexpected_deposits r on j.kind = 'capital' and r.chain = t.chain and r.tx_key = j.subject_id
      and r.output_index = j.number and (r.asset, r.atoms) = (t.asset, t.amount_atoms)
-   left join coins c on j.kind = 'capital' and c.chain = t.chain and c.txid = j.subject_id
+   left join utxos c on j.kind = 'capital' and c.chain = t.chain and c.txid = j.subject_id
      and c.output_index = j.number and c.atoms = t.amount_atoms
    where coalesce(d.id, p.id, w.id) is null and coalesce(s.txid, r.tx_key, c.txid) is null
    group by t.chain, t.asset, j.kind, j.subject_id, j.number`,
@@ -257,13 +257,13 @@ export const PROOFS: readonly Prove[] = [
   balancesFollowTransfers,
   heldFundsFollowBalances,
   bookingsFollowDeposits,
-  coinsFollowDeposits,
+  utxosFollowDeposits,
   settlementsFollowPayments,
   postingsFollowWithdrawals,
   setsFollowWithdrawals,
   valuesFollowPayouts,
   feesFollowTransactions,
-  coinsFollowTransactions,
+  utxosFollowTransactions,
   spendsFollowTransactions,
   entriesHaveCauses,
   proveSwept,

@@ -102,14 +102,14 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, subject: string
   ['the line of a withdrawal', 'delete from signed_payouts', `${name('wd', paid.id)} completed`],
   [
     'a coin that no block spent',
-    `update coins set spent_by = 'nobody', spent_height = 1
+    `update utxos set spent_by = 'nobody', spent_height = 1
      where txid = (select tx_key from deposits where id = '${deposit}')`,
     'all together',
   ],
   [
     'a coin that no block gave',
-    `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
-     select chain, repeat('ab', 32), 0, lookup, 1000, 1 from coins limit 1`,
+    `insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
+     select chain, repeat('ab', 32), 0, lookup, 1000, 1 from utxos limit 1`,
     `coin ${'ab'.repeat(32)}:0`,
   ],
   [

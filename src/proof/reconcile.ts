@@ -1,7 +1,7 @@
 /**
  * The whole proof of the books. Every sum is computed on two sides that were written independently: balances against
- * transfers, entries against what they book, the ledger against the blocks, and the blocks against the chain, coin by
- * coin and address by address. `prove-block.ts` proves after each block what that block changed.
+ * transfers, entries against what they book, the ledger against the blocks, and the blocks against the chain, UTXO by
+ * UTXO and address by address. `prove-block.ts` proves after each block what that block changed.
  */
 import type { ChainPort } from '../chains/chain.ts'
 import { listChainViews } from '../chains/chain-view.sql.ts'
@@ -87,7 +87,7 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
 
 const PLACES_PER_PAGE = 4_000
 
-/** Every coin, or the hot wallet and every address, page by page. */
+/** Every UTXO, or the hot wallet and every address, page by page. */
 async function findAllStrays(
   db: Database | Tx,
   port: ChainPort,

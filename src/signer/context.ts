@@ -40,7 +40,7 @@ const publicId = (name: string): string => showId('wd', name.slice(name.indexOf(
 
 /** Journals a signed transaction, places it and releases it: after this the worker may send it, or it is void. */
 export async function commit(signer: Signer, entry: SignedEntry): Promise<Placing> {
-  // Two signatures under one id differ in the amounts that rows gave for its coins: put together they may be valid and
+  // Two signatures under one id differ in the amounts that rows gave for its UTXOs: put together they may be valid and
   // give the difference to the miner. And two withdrawals that one transaction pays would be one that is not paid.
   if (await signer.journal.entryOf(entry.chain, entry.txid)) {
     logWaiting(signer, entry.chain, entry.txid, 'it was signed before, and the database does not know')

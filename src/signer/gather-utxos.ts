@@ -23,7 +23,7 @@ import {
   isIdle,
   listSpendable,
   nextChangePosition,
-  type OwnedCoin,
+  type OwnedUtxo,
   type Requested,
   readRates,
   sumExpectedChange,
@@ -53,11 +53,11 @@ export async function gatherFor(
   position: bigint,
 ): Promise<boolean> {
   const { chain } = keys
-  const coins = await spendable(signer, keys, UTXOS_PER_WITHDRAWAL_MAX, rate)
+  const utxos = await spendable(signer, keys, UTXOS_PER_WITHDRAWAL_MAX, rate)
   const coming = await sumExpectedChange(signer.db, chain, keys.series)
   const need = request.netAtoms + feeAt(rate, payoutVbytes(INPUTS_MAX, script.length))
-  const atoms = coins.map((coin) => coin.atoms)
-  const atOnce = coins.slice(0, INPUTS_MAX)
+  const atoms = utxos.map((utxo) => utxo.atoms)
+  const atOnce = utxos.slice(0, INPUTS_MAX)
   if (worthOf(atoms.slice(0, INPUTS_MAX), rate) + coming >= need || worthOf(atoms, rate) + coming < need)
     return false
   const fees = feeAt(rate, payoutVbytes(utxosToPay(atoms, need) ?? atoms.length, script.length))
@@ -89,35 +89,35 @@ export async function consolidateIfCheap(signer: Signer, keys: ChainKeys): Promi
   const rates = await readRates(signer.db, chain)
   const rate = rates && boundedRate(network, rates.rate)
   if (rate === null || rate > LOW_RATE[network]) return
-  const coins = await spendable(signer, keys, UTXOS_ENOUGH + INPUTS_MAX, rate)
-  if (coins.length <= UTXOS_ENOUGH) return
+  const utxos = await spendable(signer, keys, UTXOS_ENOUGH + INPUTS_MAX, rate)
+  if (utxos.length <= UTXOS_ENOUGH) return
   const position = await nextChangePosition(signer.db, chain, keys.series)
   if (position !== null)
-    await consolidate(signer, keys, coins.slice(LEFT_FOR_PAYOUTS).slice(-INPUTS_MAX), rate, position)
+    await consolidate(signer, keys, utxos.slice(LEFT_FOR_PAYOUTS).slice(-INPUTS_MAX), rate, position)
 }
 
 /** The largest first; none that is not worth spending. */
-async function spendable(signer: Signer, keys: ChainKeys, limit: number, rate: bigint): Promise<OwnedCoin[]> {
+async function spendable(signer: Signer, keys: ChainKeys, limit: number, rate: bigint): Promise<OwnedUtxo[]> {
   const asset = nativeAsset(keys.chain)
-  const coins = await listSpendable(signer.db, {
+  const utxos = await listSpendable(signer.db, {
     chain: keys.chain,
     series: keys.series,
     depositConfirmations: signer.config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations,
     limit,
   })
-  return coins.filter(({ atoms }) => atoms >= worthSpending(rate))
+  return utxos.filter(({ atoms }) => atoms >= worthSpending(rate))
 }
 
 async function consolidate(
   signer: Signer,
   keys: ChainKeys,
-  coins: readonly OwnedCoin[],
+  utxos: readonly OwnedUtxo[],
   rate: bigint,
   position: bigint,
 ): Promise<boolean> {
   const { chain } = keys
   const dustAtoms = ASSET_FACTS[nativeAsset(chain)].dustAtoms
-  const selection = balance(coins, { outputAtoms: 0n, scriptLengths: [], rateAtomsPerKvb: rate, dustAtoms })
+  const selection = balance(utxos, { outputAtoms: 0n, scriptLengths: [], rateAtomsPerKvb: rate, dustAtoms })
   if (!selection || selection.changeAtoms === 0n) return false
   if (!(await allowsFee(signer, chain, selection.feeAtoms, 0n))) return false
   return (await commit(signer, signConsolidation(keys, chain, selection, rate, position))) === 'placed'
@@ -126,12 +126,12 @@ async function consolidate(
 function signConsolidation(
   keys: ChainKeys,
   chain: ChainName,
-  { coins, feeAtoms, changeAtoms }: Selection<OwnedCoin>,
+  { utxos, feeAtoms, changeAtoms }: Selection<OwnedUtxo>,
   rate: bigint,
   position: bigint,
 ): SignedEntry {
   const script = keys.address(OWN_BRANCH, position).lookup
-  const { txid, raw } = signOutputs(inputsOf(keys, coins), [{ script, atoms: changeAtoms }])
+  const { txid, raw } = signOutputs(inputsOf(keys, utxos), [{ script, atoms: changeAtoms }])
   const asset = nativeAsset(chain)
   return {
     chain,
@@ -145,7 +145,7 @@ function signConsolidation(
     feeAtoms: String(feeAtoms),
     feeRate: String(rate),
     withdrawals: [],
-    spends: coins.map(({ txid: spent, index }) => ({ txid: spent, index })),
+    spends: utxos.map(({ txid: spent, index }) => ({ txid: spent, index })),
     change: { position: String(position), index: 0, atoms: String(changeAtoms) },
     leaves: [{ asset, atoms: String(feeAtoms) }],
   }

@@ -18,7 +18,7 @@ import {
   isKnown,
   lockOpenSet,
   type PaidWithdrawal,
-  reserveCoins,
+  reserveUtxos,
   Taken,
   takeDeployment,
   takeNonce,
@@ -30,7 +30,7 @@ import {
   restoreDeployment,
   restoreSweep,
   searchFromView,
-  takeCoinsBack,
+  takeUtxosBack,
 } from '../treasury/restore-signed.sql.ts'
 import { opensSet, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
 import { raiseNextChange } from '../wallets/wallets.sql.ts'
@@ -46,7 +46,7 @@ export interface ChangePlace {
 }
 
 /**
- * Locks, in this order: the withdrawals it pays by their keys, its replacement set, its nonce, its coins. Whoever signs for
+ * Locks, in this order: the withdrawals it pays by their keys, its replacement set, its nonce, its UTXOs. Whoever signs for
  * the same withdrawals waits at the first of them and finds them taken.
  */
 export async function place(db: Database, entry: SignedEntry, change: ChangePlace | null): Promise<Placing> {
@@ -87,7 +87,7 @@ async function placeIn(tx: Tx, entry: SignedEntry, change: ChangePlace | null): 
   else await lockOpenSet(tx, entry)
   await insertSigned(tx, entry, 'placed')
   if (opensSet(entry)) await insertPayouts(tx, entry, paid)
-  if (entry.purpose === 'outputs') await reserveCoins(tx, entry)
+  if (entry.purpose === 'outputs') await reserveUtxos(tx, entry)
   else if (opensSet(entry)) await advance(tx, entry)
   await noteChange(tx, entry, change)
   crashPoint('signer:placing')
@@ -108,8 +108,8 @@ async function noteChange(tx: Tx, entry: SignedEntry, place: ChangePlace | null)
 
 /**
  * Puts back a replacement set, or what is missing of one, that the journal knows as sent and the database does not: it was
- * restored from a backup, or tampered with. The chain may have taken it long ago, so neither spent coins nor used nonces
- * speak against it; something else that was signed for the same withdrawals, coins or nonce does.
+ * restored from a backup, or tampered with. The chain may have taken it long ago, so neither spent UTXOs nor used nonces
+ * speak against it; something else that was signed for the same withdrawals, UTXOs or nonce does.
  *
  * @returns False when it cannot be put back.
  */
@@ -140,7 +140,7 @@ async function restoreIn(
   if (opening.purpose !== 'outputs') await raiseUsedNonce(tx, opening)
   for (const entry of entries) {
     await insertSigned(tx, entry, 'recovered')
-    if (entry.purpose === 'outputs') await takeCoinsBack(tx, entry)
+    if (entry.purpose === 'outputs') await takeUtxosBack(tx, entry)
     await searchFromView(tx, entry.chain, entry.txid)
     await noteChange(tx, entry, changeOf(entry))
   }

@@ -1,5 +1,5 @@
 /**
- * What a restored database forgot of transactions that it knows: their bumps. Without them it would take the coins of a
+ * What a restored database forgot of transactions that it knows: their bumps. Without them it would take the UTXOs of a
  * payout for spent by somebody else, and wait for a transaction that was replaced long ago. Payouts that it forgot as a
  * whole are put back when they are asked for again; see `restorePaid`. On chains with accounts all sets are, for each used a
  * nonce.
@@ -24,7 +24,7 @@ export async function putBackBumps(signer: Signer): Promise<number> {
 
 /**
  * Chains with accounts: puts back every set that was sent and that the database does not know, newest first until it knows
- * one. Each used a nonce that nothing new may use, and moved coins that would be taken for strangers'.
+ * one. Each used a nonce that nothing new may use, and moved UTXOs that would be taken for strangers'.
  */
 export async function putBackSentSets(signer: Signer, chain: ChainName): Promise<void> {
   const forgotten: string[] = []

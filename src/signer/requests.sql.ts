@@ -1,4 +1,4 @@
-/** What the signer reads: requests with their MACs, their holds, coins, balances and fee rates. */
+/** What the signer reads: requests with their MACs, their holds, UTXOs, balances and fee rates. */
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
@@ -119,7 +119,7 @@ export async function heldFor(db: Queryable, request: WithdrawalRequest): Promis
   return rows[0]?.atoms ?? 0n
 }
 
-export interface OwnedCoin {
+export interface OwnedUtxo {
   readonly txid: string
   readonly index: number
   readonly atoms: bigint
@@ -128,7 +128,7 @@ export interface OwnedCoin {
   readonly position: bigint
 }
 
-interface CoinRow {
+interface UtxoRow {
   txid: string
   output_index: number
   atoms: bigint
@@ -137,7 +137,7 @@ interface CoinRow {
   position: bigint
 }
 
-const coinFromRow = (row: CoinRow): OwnedCoin => ({
+const utxoFromRow = (row: UtxoRow): OwnedUtxo => ({
   txid: row.txid,
   index: row.output_index,
   atoms: row.atoms,
@@ -149,15 +149,15 @@ const coinFromRow = (row: CoinRow): OwnedCoin => ({
 /**
  * Coins of a series that may be spent now: deep enough in the chain, unspent, chosen by nobody. The largest first. One
  * block is enough for change of our own; what others sent waits as deposits do, on Litecoin never less than the six
- * blocks that coins out of the MWEB are kept for (LIP-0003), and minted coins a hundred.
+ * blocks that outputs out of the MWEB are kept for (LIP-0003), and coinbase outputs a hundred.
  */
 export async function listSpendable(
   db: Queryable,
   of: { chain: ChainName; series: string; depositConfirmations: number; limit: number },
-): Promise<OwnedCoin[]> {
-  const { rows } = await db.query<CoinRow>(
+): Promise<OwnedUtxo[]> {
+  const { rows } = await db.query<UtxoRow>(
     `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
-     from coins c
+     from utxos c
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
      join chains v on v.chain = c.chain
      where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2
@@ -169,14 +169,14 @@ export async function listSpendable(
      order by c.atoms desc, c.txid, c.output_index limit $4`,
     [of.chain, of.series, of.depositConfirmations, of.limit],
   )
-  return rows.map(coinFromRow)
+  return rows.map(utxoFromRow)
 }
 
 /** Change of ours that no block shows yet. */
 export async function sumExpectedChange(db: Queryable, chain: ChainName, series: string): Promise<bigint> {
   const { rows } = await db.query<{ atoms: bigint }>(
     `select coalesce(sum(c.atoms), 0) as atoms from signed_transactions t
-     join coins c on c.chain = t.chain and c.txid = t.txid and c.block_height is null and c.spent_by is null
+     join utxos c on c.chain = t.chain and c.txid = t.txid and c.block_height is null and c.spent_by is null
        and c.reserved_by is null
      join addresses a on a.chain = c.chain and a.lookup = c.lookup and a.series = $2
      where t.chain = $1 and ${openSql('t')} and t.block_height is null`,
@@ -196,15 +196,15 @@ export async function isIdle(db: Queryable, chain: ChainName): Promise<boolean> 
 }
 
 /** Coins that a replacement set may still spend, by their places; fewer when some are unknown, spent or another set's. */
-export async function listCoins(
+export async function listUtxos(
   db: Queryable,
   of: { chain: ChainName; series: string; replacementSet: string },
   places: readonly { txid: string; index: number }[],
-): Promise<OwnedCoin[]> {
-  const { rows } = await db.query<CoinRow>(
+): Promise<OwnedUtxo[]> {
+  const { rows } = await db.query<UtxoRow>(
     `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
      from unnest($3::text[], $4::integer[]) with ordinality as place (txid, output_index, number)
-     join coins c on c.chain = $1 and c.txid = place.txid and c.output_index = place.output_index
+     join utxos c on c.chain = $1 and c.txid = place.txid and c.output_index = place.output_index
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
      where a.series = $2 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $5) order by place.number`,
     [
@@ -215,7 +215,7 @@ export async function listCoins(
       of.replacementSet,
     ],
   )
-  return rows.map(coinFromRow)
+  return rows.map(utxoFromRow)
 }
 
 /** Rates no older than ten minutes; null without them. */

@@ -71,12 +71,12 @@ test('what can not be put back waits; its hold is never given back and nothing e
   const [replacementSet] = await story.signer.journal.payingFor(nameOf(withdrawal))
   assert(replacementSet)
   await story.forgetSigned()
-  // Another signer, with a journal of its own, chose the same coins in the restored database.
+  // Another signer, with a journal of its own, chose the same UTXOs in the restored database.
   await story.gateway.db.query(
     `insert into signed_transactions (chain, txid, replacement_set, kind, status, raw, asset, value_atoms, fee_atoms, fee_rate)
      values ('sim-bitcoin', 'other', 'other', 'payout', 'released', '', 'BTC', 1, 1, 1000)`,
   )
-  await story.gateway.db.query(`update coins set reserved_by = 'other'`)
+  await story.gateway.db.query(`update utxos set reserved_by = 'other'`)
   for (let turn = 0; turn < 3; turn++) await signAll(story.signer)
   const waiting = await story.now(withdrawal)
   assert.deepEqual([waiting.status, waiting.refusedReason], ['requested', null])
@@ -99,12 +99,12 @@ test('bytes that the journal does not know as placed are never sent, and void on
   assert.deepEqual(seen, [{ raw: null }], 'nor seen by the database, which could say that it is void')
   const [unsettled] = journal.unsettled()
   assert(unsettled)
-  // The database is restored to before that, and the coins go elsewhere.
+  // The database is restored to before that, and the UTXOs go elsewhere.
   await story.forgetSigned()
-  await story.gateway.db.query(`update coins set reserved_by = null, spent_by = 'else', spent_height = 1`)
+  await story.gateway.db.query(`update utxos set reserved_by = null, spent_by = 'else', spent_height = 1`)
   await signAll(story.signer)
   assert.deepEqual(journal.unsettled(), [])
-  await story.gateway.db.query(`update coins set spent_by = null, spent_height = null`)
+  await story.gateway.db.query(`update utxos set spent_by = null, spent_height = null`)
   await signAll(story.signer)
   await story.turn()
   const paid = await story.now(withdrawal)
@@ -241,7 +241,7 @@ test('a transaction is signed once: the same id a second time is given up before
   const [entry] = await journal.payingFor(nameOf(withdrawal))
   assert(entry)
   const left = journal.leftSince('BTC', false, 0)
-  // As it would be with amounts of its coins that rows made up: other signatures, the same id.
+  // As it would be with amounts of its UTXOs that rows made up: other signatures, the same id.
   const again = { ...entry, raw: `${entry.raw}00`, withdrawals: ['another/one'] }
   assert.equal(await commit(story.signer, again), 'taken')
   assert.deepEqual(await journal.entryOf('sim-bitcoin', txHash), entry)
@@ -254,7 +254,7 @@ for (const [chain, asset, amount] of [CASES[0], CASES[1]])
     await story.earn(asset, 65_000n)
     const { txHash } = await story.send(asset, amount)
     await story.gateway.db.query(
-      `update coins set spent_by = 'unknown', spent_height = 1 where reserved_by = $1 or txid = $1`,
+      `update utxos set spent_by = 'unknown', spent_height = 1 where reserved_by = $1 or txid = $1`,
       [txHash],
     )
     const { journal } = story.signer

@@ -1,5 +1,5 @@
 /**
- * Fee bumps of transactions that no block takes. Bitcoin: a replacement that spends the same coins and pays the same
+ * Fee bumps of transactions that no block takes. Bitcoin: a replacement that spends the same UTXOs and pays the same
  * destinations (BIP-125). Litecoin Core relays no replacements: a child that spends our own change and pays for both.
  * Ethereum: the same transfer under the same nonce at a higher price. None of them can ever pay twice.
  */
@@ -17,10 +17,10 @@ import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import {
   listBumpsWanted,
-  listCoins,
   listSpendable,
+  listUtxos,
   nextChangePosition,
-  type OwnedCoin,
+  type OwnedUtxo,
   readRates,
   spendableBalances,
 } from './requests.sql.ts'
@@ -67,7 +67,7 @@ async function replaceOutputs(
   const asset = nativeAsset(chain)
   // What the journal's bytes pay, whatever the database says now that the line pays.
   const outputs = outputsOfRaw(before.raw).filter((_, index) => index !== before.change?.index)
-  const own = await listCoins(
+  const own = await listUtxos(
     signer.db,
     { chain, series: keys.series, replacementSet: before.replacementSet },
     before.spends,
@@ -94,7 +94,7 @@ async function replaceOutputs(
     limit: 20,
   })
   const attempts = Array.from({ length: extra.length + 1 }, (_, count) => [...own, ...extra.slice(0, count)])
-  const selection = attempts.map((coins) => balance(coins, spending)).find((found) => found !== null)
+  const selection = attempts.map((utxos) => balance(utxos, spending)).find((found) => found !== null)
   if (!selection) return 'the confirmed coins do not suffice for a higher fee'
   const added = selection.feeAtoms - BigInt(before.feeAtoms)
   if (!(await allowsFee(signer, chain, added, 0n))) return 'the policy allows no higher fee now'
@@ -103,7 +103,7 @@ async function replaceOutputs(
     : await nextChangePosition(signer.db, chain, keys.series)
   if (position === null) return 'no change address is derived yet'
   const change = selection.changeAtoms > 0n
-  const signed = signOutputs(inputsOf(keys, selection.coins), [
+  const signed = signOutputs(inputsOf(keys, selection.utxos), [
     ...outputs,
     ...(change ? [{ script: keys.address(OWN_BRANCH, position).lookup, atoms: selection.changeAtoms }] : []),
   ])
@@ -114,7 +114,7 @@ async function replaceOutputs(
     raw: signed.raw,
     feeAtoms: String(selection.feeAtoms),
     feeRate: String(rate),
-    spends: selection.coins.map(({ txid, index }) => ({ txid, index })),
+    spends: selection.utxos.map(({ txid, index }) => ({ txid, index })),
     change: change
       ? { position: String(position), index: outputs.length, atoms: String(selection.changeAtoms) }
       : null,
@@ -146,7 +146,7 @@ async function addChild(
   const asset = nativeAsset(chain)
   if (!change) return 'it has no change that a child could spend'
   const spends = [{ txid: parent.txid, index: change.index }]
-  if ((await listCoins(signer.db, { chain, series: keys.series, replacementSet }, spends)).length === 0)
+  if ((await listUtxos(signer.db, { chain, series: keys.series, replacementSet }, spends)).length === 0)
     return 'its change is spent, or not known'
   const ancestors = await unconfirmedSet(signer, parent)
   const vbytes = ancestors.reduce((sum, entry) => sum + BigInt(vbytesOfRaw(entry.raw)), 0n)
@@ -166,7 +166,7 @@ async function addChild(
   const position = await nextChangePosition(signer.db, chain, keys.series)
   if (position === null) return 'no change address is derived yet'
   const from = BigInt(change.position)
-  const coin: OwnedCoin = {
+  const utxo: OwnedUtxo = {
     txid: parent.txid,
     index: change.index,
     atoms: given,
@@ -174,7 +174,7 @@ async function addChild(
     branch: OWN_BRANCH,
     position: from,
   }
-  const signed = signOutputs(inputsOf(keys, [coin]), [
+  const signed = signOutputs(inputsOf(keys, [utxo]), [
     { script: keys.address(OWN_BRANCH, position).lookup, atoms: rest },
   ])
   return {

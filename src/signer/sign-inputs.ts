@@ -1,15 +1,15 @@
-/** The inputs of a transaction, with their keys: nothing is signed for a coin that is not at the address its row names. */
+/** The inputs of a transaction, with their keys: nothing is signed for a UTXO that is not at the address its row names. */
 import type { SignedInput } from '../chains/bitcoin/sign.ts'
 import { invariant } from '../core/errors.ts'
-import type { OwnedCoin } from './requests.sql.ts'
+import type { OwnedUtxo } from './requests.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
-export function inputsOf(keys: ChainKeys, coins: readonly OwnedCoin[]): SignedInput[] {
-  return coins.map((coin) => {
+export function inputsOf(keys: ChainKeys, utxos: readonly OwnedUtxo[]): SignedInput[] {
+  return utxos.map((utxo) => {
     invariant(
-      Buffer.from(keys.address(coin.branch, coin.position).lookup).equals(coin.script),
-      `coin ${coin.txid}:${coin.index} is not at the address that its row names`,
+      Buffer.from(keys.address(utxo.branch, utxo.position).lookup).equals(utxo.script),
+      `coin ${utxo.txid}:${utxo.index} is not at the address that its row names`,
     )
-    return { ...coin, privateKey: keys.privateKey(coin.branch, coin.position) }
+    return { ...utxo, privateKey: keys.privateKey(utxo.branch, utxo.position) }
   })
 }

@@ -16,7 +16,7 @@ import {
   listRequested,
   listSpendable,
   nextChangePosition,
-  type OwnedCoin,
+  type OwnedUtxo,
   type Requested,
   readRates,
 } from './requests.sql.ts'
@@ -24,7 +24,7 @@ import { inputsOf } from './sign-inputs.ts'
 import type { ChainKeys } from './vault.ts'
 
 const BATCH_MAX = 50
-const COINS_READ = 2_000
+const UTXOS_READ = 2_000
 const REQUESTS_READ = 200
 
 interface Payable {
@@ -36,7 +36,7 @@ const beginLook = rememberLooks<Requested>()
 
 /**
  * Signs one transaction for the withdrawals that wait, the oldest first. Those that can not be paid now, for the policy,
- * a freeze or want of coins, are passed over, however many they are: nobody waits behind them.
+ * a freeze or want of UTXOs, are passed over, however many they are: nobody waits behind them.
  *
  * @returns Whether there may be more to sign at once.
  */
@@ -124,18 +124,18 @@ async function signBatch(
     logWaiting(signer, chain, 'payouts', rates ? 'no change address is derived yet' : 'no fee rate is known')
     return 'stop'
   }
-  const coins = await listSpendable(signer.db, {
+  const utxos = await listSpendable(signer.db, {
     chain,
     series: keys.series,
     depositConfirmations: signer.config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations,
-    limit: COINS_READ,
+    limit: UTXOS_READ,
   })
   const market = boundedRate(networkOfChain(chain), rates.rate)
   const affordable: Payable[] = []
   for (const payable of payables)
     if (await isInProportion(signer, payable.request, market)) affordable.push(payable)
   const rate = payoutRate(chain, market, affordable)
-  const plan = await planWithin(signer, chain, affordable, (some) => planPayout(some, coins, rate, asset))
+  const plan = await planWithin(signer, chain, affordable, (some) => planPayout(some, utxos, rate, asset))
   const [first] = affordable
   if (!plan) return first && (await gatherFor(signer, keys, first, rate, position)) ? 'stop' : null
   crashPoint('signer:planned')
@@ -175,18 +175,18 @@ const mostFor = (paid: readonly Payable[]): bigint =>
 
 interface PayoutPlan {
   readonly paid: readonly Payable[]
-  readonly selection: Selection<OwnedCoin>
+  readonly selection: Selection<OwnedUtxo>
 }
 
-/** The oldest first; one that the coins cannot pay is passed over, so that it does not hold up smaller ones. */
+/** The oldest first; one that the UTXOs cannot pay is passed over, so that it does not hold up smaller ones. */
 function planPayout(
   payables: readonly Payable[],
-  coins: readonly OwnedCoin[],
+  utxos: readonly OwnedUtxo[],
   rateAtomsPerKvb: bigint,
   asset: Asset,
 ): PayoutPlan | null {
   const select = (paid: readonly Payable[]) =>
-    selectUtxos(coins, {
+    selectUtxos(utxos, {
       outputAtoms: sumNet(paid),
       scriptLengths: paid.map(({ script }) => script.length),
       rateAtomsPerKvb,
@@ -249,7 +249,7 @@ function signPayout(
     selection.changeAtoms > 0n
       ? { position: String(position), index: outputs.length, atoms: String(selection.changeAtoms) }
       : null
-  const signed = signOutputs(inputsOf(keys, selection.coins), [
+  const signed = signOutputs(inputsOf(keys, selection.utxos), [
     ...outputs,
     ...(change ? [{ script: keys.address(OWN_BRANCH, position).lookup, atoms: selection.changeAtoms }] : []),
   ])
@@ -267,7 +267,7 @@ function signPayout(
     feeAtoms: String(selection.feeAtoms),
     feeRate: String(rate),
     withdrawals: paid.map(({ request }) => nameOf(request)),
-    spends: selection.coins.map(({ txid, index }) => ({ txid, index })),
+    spends: selection.utxos.map(({ txid, index }) => ({ txid, index })),
     change,
     leaves: [{ asset, atoms: String(value + selection.feeAtoms) }],
   }

@@ -70,7 +70,7 @@ test('a look that is out of time goes on behind what it looked at, and ends at t
 test('withdrawals that the coins do not cover hold up none behind them', async () => {
   const story = await tellPayouts('sim-bitcoin')
   await story.earn('BTC', 650_000n)
-  await story.gateway.db.query('update coins set is_coinbase = true')
+  await story.gateway.db.query('update utxos set is_coinbase = true')
   await story.earn('BTC', 6_500n)
   for (let count = 0; count < 60; count++) await story.request('BTC', '0.0015')
   const { txHash } = await story.send('BTC', '0.0005')
@@ -95,7 +95,7 @@ test('two signers with journals of their own share the limits as far as the rows
   assert.equal((await other.journal.payingFor(nameOf(third))).length, 1)
   // Rows that are gone, or were never true, change nothing of what the own journal counts.
   await scene.sql('delete from signed_payouts')
-  await scene.sql('update coins set reserved_by = null')
+  await scene.sql('update utxos set reserved_by = null')
   await scene.sql('delete from signed_transactions')
   await scene.request('0.5')
   await signAll(scene.signer)

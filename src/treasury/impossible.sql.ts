@@ -1,17 +1,17 @@
-/** Replacement sets that can never enter the chain, or wait suspiciously long; and the coins that such ones give back. */
+/** Replacement sets that can never enter the chain, or wait suspiciously long; and the UTXOs that such ones give back. */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { openSql } from './signed-transaction.ts'
 
 /**
- * Sets that can never enter the chain: a coin that each of their transactions spends is gone. Somebody else spent it; or
+ * Sets that can never enter the chain: a UTXO that each of their transactions spends is gone. Somebody else spent it; or
  * a reorganisation ended with another transaction in the place of the deposit or the payout of ours that made it. Each in
  * a block this deep. Chains with outputs only.
  */
 export async function listImpossible(db: Queryable, chain: ChainName, depth: number): Promise<string[]> {
   const { rows } = await db.query<{ replacement_set: string }>(
     `select distinct c.reserved_by as replacement_set
-     from coins c
+     from utxos c
      join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and ${openSql('t')},
      lateral (select v.tip_height - $2::bigint + 1 as height from chains v where v.chain = c.chain) as deep
      where c.chain = $1 and c.reserved_by = c.reserved_first_by and (
@@ -48,22 +48,22 @@ export async function listOverdue(db: Queryable, chain: ChainName): Promise<Over
   return rows
 }
 
-/** Gives back the coins of a set that can never spend them. */
-export async function releaseCoins(tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
+/** Gives back the UTXOs of a set that can never spend them. */
+export async function releaseUtxos(tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
   await tx.query(
-    'update coins set reserved_by = null, reserved_first_by = null where chain = $1 and reserved_by = $2',
+    'update utxos set reserved_by = null, reserved_first_by = null where chain = $1 and reserved_by = $2',
     [chain, replacementSet],
   )
 }
 
-/** Gives back the coins that displaced replacements added to what the mined transaction of their set spends. */
-export async function releaseAddedCoins(
+/** Gives back the UTXOs that displaced replacements added to what the mined transaction of their set spends. */
+export async function releaseAddedUtxos(
   tx: Tx,
   chain: ChainName,
   mined: { replacementSet: string; txid: string },
 ): Promise<void> {
   await tx.query(
-    `update coins c set reserved_by = null, reserved_first_by = null
+    `update utxos c set reserved_by = null, reserved_first_by = null
      from signed_transactions m
      join signed_transactions s on s.chain = m.chain and s.replacement_set = m.replacement_set and s.created_at > m.created_at
        and s.status = 'displaced'

@@ -121,22 +121,22 @@ export async function insertPayouts(
   )
 }
 
-/** Coins are free, or belong to this set already; spent ones are gone. Locks them in the order of their places. */
-export async function reserveCoins(
+/** UTXOs are free, or belong to this set already; spent ones are gone. Locks them in the order of their places. */
+export async function reserveUtxos(
   tx: Tx,
   { chain, txid, replacementSet, spends }: OutputsEntry,
 ): Promise<void> {
   if (spends.length === 0) return
   const { rowCount } = await tx.query(
     `with wanted as (
-       select c.chain, c.txid, c.output_index from coins c
+       select c.chain, c.txid, c.output_index from utxos c
        join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
        where c.chain = $1 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $2)
        order by c.txid, c.output_index for update of c
      )
-     update coins set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5) from wanted
-     where coins.chain = wanted.chain and coins.txid = wanted.txid and coins.output_index = wanted.output_index`,
-    [chain, replacementSet, spends.map((coin) => coin.txid), spends.map((coin) => coin.index), txid],
+     update utxos set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5) from wanted
+     where utxos.chain = wanted.chain and utxos.txid = wanted.txid and utxos.output_index = wanted.output_index`,
+    [chain, replacementSet, spends.map((utxo) => utxo.txid), spends.map((utxo) => utxo.index), txid],
   )
   if (rowCount !== spends.length) throw new Taken()
 }
@@ -149,7 +149,7 @@ export async function expectChange(
   script: Uint8Array,
 ): Promise<void> {
   await tx.query(
-    `insert into coins (chain, txid, output_index, lookup, atoms) values ($1, $2, $3, $4, $5)
+    `insert into utxos (chain, txid, output_index, lookup, atoms) values ($1, $2, $3, $4, $5)
      on conflict do nothing`,
     [chain, txid, change.index, script, change.atoms],
   )

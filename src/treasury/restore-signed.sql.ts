@@ -50,31 +50,31 @@ export async function raiseUsedNonce(
   ])
 }
 
-/** Its coins, spent ones too: the chain may have taken it long ago. Another set's are not given to it. */
-export async function takeCoinsBack(
+/** Its UTXOs, spent ones too: the chain may have taken it long ago. Another set's are not given to it. */
+export async function takeUtxosBack(
   tx: Tx,
   { chain, txid, replacementSet, spends }: OutputsEntry,
 ): Promise<void> {
-  const places = [spends.map((coin) => coin.txid), spends.map((coin) => coin.index)] as const
+  const places = [spends.map((utxo) => utxo.txid), spends.map((utxo) => utxo.index)] as const
   const { rowCount: taken } = await tx.query(
-    `select from coins c join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
+    `select from utxos c join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
      where c.chain = $1 and c.reserved_by <> $2 limit 1`,
     [chain, replacementSet, ...places],
   )
   if (taken > 0) throw new Taken()
   await tx.query(
-    `update coins c set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5)
+    `update utxos c set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5)
      from unnest($3::text[], $4::integer[]) as spent (txid, output_index)
      where c.chain = $1 and c.txid = spent.txid and c.output_index = spent.output_index`,
     [chain, replacementSet, ...places, txid],
   )
 }
 
-/** Blocks up to our view hold it where they spend its coins, or do not hold it. */
+/** Blocks up to our view hold it where they spend its UTXOs, or do not hold it. */
 export async function searchFromView(tx: Tx, chain: ChainName, txid: string): Promise<void> {
   await tx.query(
     `update signed_transactions t set since_height = coalesce(
-       (select min(c.spent_height) from coins c where c.chain = $1 and c.spent_by = $2), v.tip_height)
+       (select min(c.spent_height) from utxos c where c.chain = $1 and c.spent_by = $2), v.tip_height)
      from chains v where v.chain = $1 and t.chain = $1 and t.txid = $2`,
     [chain, txid],
   )

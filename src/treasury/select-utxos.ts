@@ -8,7 +8,7 @@ export interface Utxo {
 }
 
 export interface Selection<U extends Utxo> {
-  readonly coins: readonly U[]
+  readonly utxos: readonly U[]
   readonly feeAtoms: bigint
   /** 0 when there is no change output: what would be too little to keep goes to the fee. */
   readonly changeAtoms: bigint
@@ -36,41 +36,41 @@ export const inputFee = (rateAtomsPerKvb: bigint): bigint => divideUpKvb(INPUT_V
 /** A UTXO of less pays for itself poorly: more than half of it would be the fee of spending it. */
 export const worthSpending = (rateAtomsPerKvb: bigint): bigint => 2n * inputFee(rateAtomsPerKvb)
 
-/** @returns Null when the coins do not suffice. */
-export function selectUtxos<U extends Utxo>(coins: readonly U[], spending: Spending): Selection<U> | null {
+/** @returns Null when the UTXOs do not suffice. */
+export function selectUtxos<U extends Utxo>(utxos: readonly U[], spending: Spending): Selection<U> | null {
   const least = worthSpending(spending.rateAtomsPerKvb)
-  const worthy = coins.filter((coin) => coin.atoms >= least).toSorted(largestFirst)
-  for (const coin of worthy.toReversed()) {
-    const alone = balance([coin], spending)
+  const worthy = utxos.filter((utxo) => utxo.atoms >= least).toSorted(largestFirst)
+  for (const utxo of worthy.toReversed()) {
+    const alone = balance([utxo], spending)
     if (alone) return alone
   }
   let chosen: U[] = []
-  for (const coin of worthy.slice(0, INPUTS_MAX)) {
-    chosen = [...chosen, coin]
+  for (const utxo of worthy.slice(0, INPUTS_MAX)) {
+    chosen = [...chosen, utxo]
     const together = balance(chosen, spending)
     if (together) return together
   }
   return null
 }
 
-/** Coins that hold the same follow their places, so that the same coins give the same selection in whatever order they come. */
+/** UTXOs that hold the same follow their places, so that the same UTXOs give the same selection in whatever order they come. */
 function largestFirst(a: Utxo, b: Utxo): number {
   if (a.atoms !== b.atoms) return a.atoms < b.atoms ? 1 : -1
   if (a.txid !== b.txid) return a.txid < b.txid ? -1 : 1
   return a.index - b.index
 }
 
-/** Splits what coins hold into outputs, fee and change; null when they do not suffice. */
-export function balance<U extends Utxo>(coins: readonly U[], spending: Spending): Selection<U> | null {
-  const given = coins.reduce((sum, coin) => sum + coin.atoms, 0n)
+/** Splits what UTXOs hold into outputs, fee and change; null when they do not suffice. */
+export function balance<U extends Utxo>(utxos: readonly U[], spending: Spending): Selection<U> | null {
+  const given = utxos.reduce((sum, utxo) => sum + utxo.atoms, 0n)
   const rest = given - spending.outputAtoms
   const feeFor = (scriptLengths: readonly number[]) =>
-    divideUpKvb(BigInt(vbytesOf(coins.length, scriptLengths)) * spending.rateAtomsPerKvb)
+    divideUpKvb(BigInt(vbytesOf(utxos.length, scriptLengths)) * spending.rateAtomsPerKvb)
   const feeWithChange = feeFor([...spending.scriptLengths, CHANGE_SCRIPT_LENGTH])
   const worthKeeping = spending.dustAtoms + inputFee(spending.rateAtomsPerKvb)
   if (rest - feeWithChange >= worthKeeping)
-    return { coins, feeAtoms: feeWithChange, changeAtoms: rest - feeWithChange }
-  return rest >= feeFor(spending.scriptLengths) ? { coins, feeAtoms: rest, changeAtoms: 0n } : null
+    return { utxos, feeAtoms: feeWithChange, changeAtoms: rest - feeWithChange }
+  return rest >= feeFor(spending.scriptLengths) ? { utxos, feeAtoms: rest, changeAtoms: 0n } : null
 }
 
 export const divideUpKvb = (atoms: bigint): bigint => (atoms + 999n) / 1_000n

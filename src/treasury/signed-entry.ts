@@ -23,7 +23,7 @@ export interface OutputsEntry extends Signed {
   readonly purpose: 'outputs'
   /** Withdrawals that it pays, each as `account/id`; empty for a child and a consolidation. */
   readonly withdrawals: readonly string[]
-  /** Coins it spends. */
+  /** UTXOs it spends. */
   readonly spends: readonly { readonly txid: string; readonly index: number }[]
   /** Change: position under branch 1, and where it is in the transaction. */
   readonly change: Change | null

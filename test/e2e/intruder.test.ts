@@ -79,10 +79,10 @@ test('signed rows that are deleted or rolled back, with status, coins and ledger
   const [first] = await scene.signed()
   for (const rollBack of [
     ['delete from signed_payouts'],
-    ['delete from signed_payouts', `update coins set reserved_by = null`, 'delete from signed_transactions'],
+    ['delete from signed_payouts', `update utxos set reserved_by = null`, 'delete from signed_transactions'],
     [
       'delete from signed_payouts',
-      `update coins set reserved_by = null, spent_by = 'his', spent_height = 950`,
+      `update utxos set reserved_by = null, spent_by = 'his', spent_height = 950`,
       'delete from signed_transactions',
       `update withdrawals set status = 'requested', refused_reason = null, tx_hash = null, failed_at = null, completed_at = null`,
     ],
@@ -191,8 +191,8 @@ test('who owns the server drains no more bitcoin than the limits of hour and day
     }
     // Coins and signed rows forgotten; what waited goes on waiting.
     await scene.sql('delete from signed_payouts')
-    await scene.sql('update coins set reserved_by = null')
-    await scene.sql('delete from coins where block_height is null')
+    await scene.sql('update utxos set reserved_by = null')
+    await scene.sql('delete from utxos where block_height is null')
     await scene.sql('delete from signed_transactions')
     await signAll(scene.signer)
     rounds.push({ at: Date.now(), atoms: (await gone()) - before })

@@ -134,7 +134,7 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
     async paid(txid, address) {
       const script = await scriptOf(node, forNode(address))
       const { rows } = await gateway.db.query<{ height: bigint }>(
-        'select spent_height as height from coins where spent_by = $1',
+        'select spent_height as height from utxos where spent_by = $1',
         [txid],
       )
       const found = await port.findTransaction(txid, Number(rows[0]?.height ?? 0))
@@ -153,7 +153,7 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
     },
     async spendable() {
       const { rows } = await gateway.db.query<{ place: string; atoms: bigint }>(
-        `select txid || ':' || output_index as place, atoms from coins
+        `select txid || ':' || output_index as place, atoms from utxos
          where chain = $1 and block_height is not null and spent_by is null and reserved_by is null`,
         [chain],
       )

@@ -23,7 +23,7 @@ const PAYMENT_MOVES: Readonly<Record<PaymentStatus, readonly PaymentStatus[]>> =
 const WITHDRAWAL_MOVES: Readonly<Record<WithdrawalStatus, readonly WithdrawalStatus[]>> = {
   requested: ['broadcast', 'completed', 'failed'],
   broadcast: ['completed', 'failed'],
-  // A reorganisation deeper than the confirmations may take a payout and the coin it spent: its hold is given back.
+  // A reorganisation deeper than the confirmations may take a payout and the UTXO it spent: its hold is given back.
   completed: ['failed'],
   failed: [],
 }
@@ -142,7 +142,7 @@ export class Checker {
 
   /** The ledger's wallet, and what blocks showed and it does not count yet or any more, is what blocks gave us. */
   #wallets(): string[] {
-    const { entries, deposits, coins, signed, withdrawals, payouts } = this.#tables
+    const { entries, deposits, utxos, signed, withdrawals, payouts } = this.#tables
     const books = new Map<Asset, bigint>()
     const blocks = new Map<Asset, bigint>()
     for (const { transfers } of entries.values())
@@ -156,9 +156,9 @@ export class Checker {
     else {
       const asset = this.#chain === 'sim-bitcoin' ? 'BTC' : 'LTC'
       const spenders = new Set<string>()
-      for (const coin of coins.values()) {
-        if (coin.blockHeight !== null && coin.spentBy === null) add(blocks, asset, coin.atoms)
-        if (coin.spentBy !== null) spenders.add(coin.spentBy)
+      for (const utxo of utxos.values()) {
+        if (utxo.blockHeight !== null && utxo.spentBy === null) add(blocks, asset, utxo.atoms)
+        if (utxo.spentBy !== null) spenders.add(utxo.spentBy)
       }
       for (const row of signed.values()) {
         const isInBlock = spenders.has(row.txid)
@@ -178,8 +178,8 @@ export class Checker {
 
   /** Capital that came in blocks, and what our own transactions took in theirs, before and after they are booked. */
   #accounts(books: Map<Asset, bigint>, blocks: Map<Asset, bigint>): void {
-    const { receipts, signed, withdrawals, entries } = this.#tables
-    for (const { txKey, index, asset, atoms, blockHeight } of receipts.values()) {
+    const { unexpectedDeposits, signed, withdrawals, entries } = this.#tables
+    for (const { txKey, index, asset, atoms, blockHeight } of unexpectedDeposits.values()) {
       const isBooked = entries.has(`${GATEWAY} capital ${txKey} ${index}`)
       if (isBooked === (blockHeight === null)) add(books, asset, isBooked ? -atoms : atoms)
       if (blockHeight !== null) add(blocks, asset, atoms)
@@ -277,12 +277,12 @@ export class Checker {
   }
 
   /**
-   * A payout whose coin left the chain and every mempool, and that nothing replaced: it may come back at any time and the
+   * A payout whose UTXO left the chain and every mempool, and that nothing replaced: it may come back at any time and the
    * payout with it, so its hold is never given back. So is what spends the change of such a payout.
    */
   #waitsForVanished(replacementSet: string): boolean {
-    const { coins, deposits, signed } = this.#tables
-    return [...coins.values()].some(
+    const { utxos, deposits, signed } = this.#tables
+    return [...utxos.values()].some(
       ({ txid, index, reservedBy, blockHeight }) =>
         reservedBy === replacementSet &&
         blockHeight === null &&

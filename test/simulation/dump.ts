@@ -8,7 +8,7 @@ export interface Dump {
   readonly balances: readonly string[]
   readonly withdrawals: readonly string[]
   readonly signed: readonly string[]
-  readonly coins: readonly string[]
+  readonly utxos: readonly string[]
   readonly entries: readonly string[]
   readonly events: readonly string[]
   readonly tip: string
@@ -112,7 +112,7 @@ export function dumpTables(tables: Tables): string {
           each.refusal,
         ),
       ),
-      coins: [...tables.coins.values()].map((each) =>
+      utxos: [...tables.utxos.values()].map((each) =>
         row(
           each.txid,
           each.index,

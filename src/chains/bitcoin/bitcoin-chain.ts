@@ -299,7 +299,7 @@ async function feeRates(rpc: RpcClient): Promise<FeeRates> {
 
 const SCAN_TIMEOUT_MS = 60 * MINUTE_MS
 
-/** One pass over the node's unspent coins; no index and no wallet of the node's is needed. */
+/** One pass over the node's UTXOs; no index and no wallet of the node's is needed. */
 async function scanUnspent(
   rpc: RpcClient,
   asset: Asset,
@@ -316,7 +316,7 @@ async function scanUnspent(
       lookup: Buffer.from(text(field(unspent, 'scriptPubKey')), 'hex'),
       asset,
       atoms: coinAtoms(field(unspent, 'amount')),
-      coin: {
+      utxo: {
         txid: text(field(unspent, 'txid')),
         index: count(field(unspent, 'vout')),
         height: count(field(unspent, 'height')),

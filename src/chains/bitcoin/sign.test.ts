@@ -8,7 +8,7 @@ import { signOutputs } from './sign.ts'
 
 const branch = testAccountKey('bitcoin').deriveChild(0)
 
-function coin(position: number, atoms: bigint) {
+function utxo(position: number, atoms: bigint) {
   const { privateKey, pubKeyHash } = branch.deriveChild(position)
   assert.ok(privateKey && pubKeyHash)
   const script = Uint8Array.of(0x00, 0x14, ...pubKeyHash)
@@ -37,7 +37,7 @@ test('what is signed spends and pays exactly what was asked for, in no more byte
         maxLength: 6,
       }),
       (inputCount, outputs) => {
-        const inputs = Array.from({ length: inputCount }, (_, position) => coin(position, 10_000_000n))
+        const inputs = Array.from({ length: inputCount }, (_, position) => utxo(position, 10_000_000n))
         const signed = signOutputs(inputs, outputs)
         const estimate = vbytesOf(
           inputCount,
@@ -65,10 +65,10 @@ test('what is signed spends and pays exactly what was asked for, in no more byte
 })
 
 test('nothing is signed for a coin of somebody else, or beyond what the inputs hold', () => {
-  const out = { script: coin(9, 1n).script, atoms: 1_000n }
-  const foreign = { ...coin(1, 5_000n), privateKey: coin(2, 1n).privateKey }
+  const out = { script: utxo(9, 1n).script, atoms: 1_000n }
+  const foreign = { ...utxo(1, 5_000n), privateKey: utxo(2, 1n).privateKey }
   assert.throws(() => signOutputs([foreign], [out]))
-  assert.throws(() => signOutputs([coin(1, 1_000n)], [out]), RangeError)
+  assert.throws(() => signOutputs([utxo(1, 1_000n)], [out]), RangeError)
   assert.throws(() => signOutputs([], [out]), RangeError)
 })
 

@@ -1,5 +1,5 @@
 /**
- * Signing of Bitcoin and Litecoin transactions, pure: spends P2WPKH coins (BIP-84, BIP-141, BIP-143) to any scripts.
+ * Signing of Bitcoin and Litecoin transactions, pure: spends P2WPKH UTXOs (BIP-84, BIP-141, BIP-143) to any scripts.
  * Every input signals replacement (BIP-125); lock time 0, so that no reorganisation makes a transaction wait.
  */
 import { Transaction } from '@scure/btc-signer'
@@ -9,7 +9,7 @@ export interface SignedInput {
   readonly txid: string
   readonly index: number
   readonly atoms: bigint
-  /** The P2WPKH scriptPubKey of the coin. */
+  /** The P2WPKH scriptPubKey of the UTXO. */
   readonly script: Uint8Array
   readonly privateKey: Uint8Array
 }
@@ -30,7 +30,7 @@ const SEQUENCE_REPLACEABLE = 0xfffffffd
 
 /**
  * @throws {RangeError} when outputs exceed inputs.
- * @throws when a key does not own its input's script: nothing is signed for coins that are not ours.
+ * @throws when a key does not own its input's script: nothing is signed for UTXOs that are not ours.
  */
 export function signOutputs(inputs: readonly SignedInput[], outputs: readonly SignedOutput[]): SignedBytes {
   const given = inputs.reduce((sum, input) => sum + input.atoms, 0n)

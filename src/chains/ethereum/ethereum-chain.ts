@@ -173,7 +173,7 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
           lookup: lookups[account] ?? new Uint8Array(),
           asset,
           atoms: balances[index] ?? 0n,
-          coin: null,
+          utxo: null,
         })),
       )
       return { at, funds: funds.filter(({ atoms }) => atoms > 0n) }

@@ -29,7 +29,7 @@ type Happening =
   | { readonly kind: 'reorganise'; readonly depth: number }
   /** The nth waiting transaction, counted round. */
   | { readonly kind: 'replace'; readonly nth: number }
-  /** Bitcoin: the nth coin that was ever sent here. Ethereum: the nth nonce. */
+  /** Bitcoin: the nth UTXO that was ever sent here. Ethereum: the nth nonce. */
   | { readonly kind: 'spend'; readonly nth: number; readonly fee: bigint }
 
 const happenings = fc.array(
@@ -47,7 +47,7 @@ const happenings = fc.array(
 async function tell(chain: TestChain, story: readonly Happening[]): Promise<string[]> {
   const bitcoin = chain.port.chain === 'sim-bitcoin'
   const ours = wallet('sim-bitcoin', 1)
-  const coins: { txid: string; index: number; atoms: bigint }[] = []
+  const utxos: { txid: string; index: number; atoms: bigint }[] = []
   const told: string[] = []
   for (const event of story) {
     if (event.kind === 'send') {
@@ -57,7 +57,7 @@ async function tell(chain: TestChain, story: readonly Happening[]): Promise<stri
         bitcoin ? 'BTC' : 'ETH',
         event.atoms,
       )
-      coins.push({ txid, index: 0, atoms: event.atoms })
+      utxos.push({ txid, index: 0, atoms: event.atoms })
       told.push('sent')
     } else if (event.kind === 'mine') {
       const tip = await chain.change((store) => mine(store, event.count))
@@ -70,10 +70,10 @@ async function tell(chain: TestChain, story: readonly Happening[]): Promise<stri
       const txid = waiting[event.nth % Math.max(1, waiting.length)] ?? 'none'
       told.push((await chain.change((store) => replace(store, txid))) ? 'replaced' : 'nothing to replace')
     } else {
-      const coin = coins[event.nth % Math.max(1, coins.length)]
+      const utxo = utxos[event.nth % Math.max(1, utxos.length)]
       const outcome = await chain.port.broadcast(
         bitcoin
-          ? spendBack(ours, coin, event.fee)
+          ? spendBack(ours, utxo, event.fee)
           : await transfer({
               nonce: event.nth,
               value: event.fee,
@@ -89,10 +89,10 @@ async function tell(chain: TestChain, story: readonly Happening[]): Promise<stri
 
 const spendBack = (
   from: ReturnType<typeof wallet>,
-  coin: { txid: string; index: number; atoms: bigint } | undefined,
+  utxo: { txid: string; index: number; atoms: bigint } | undefined,
   fee: bigint,
 ): string =>
-  coin ? spend('sim-bitcoin', { from, coins: [coin], to: from.address, atoms: coin.atoms - fee }).raw : ''
+  utxo ? spend('sim-bitcoin', { from, utxos: [utxo], to: from.address, atoms: utxo.atoms - fee }).raw : ''
 
 /** Blocks link, nothing is used twice, parents come first, and balances are what the blocks moved. */
 async function assertWhole({ port, storage: { reads } }: TestChain): Promise<void> {

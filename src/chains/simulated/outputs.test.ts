@@ -114,18 +114,18 @@ onBothStorages((open) => {
       const first = { txid: await send(chain, ours.address, asset, 100_000n), index: 0, atoms: 100_000n }
       const second = { txid: await send(chain, ours.address, asset, 50_000n), index: 0, atoms: 50_000n }
       await chain.change((store) => mine(store))
-      const coins = [first, second]
-      const payout = spend(name, { from: ours, coins, to: theirs.address, atoms: 149_000n })
+      const utxos = [first, second]
+      const payout = spend(name, { from: ours, utxos, to: theirs.address, atoms: 149_000n })
 
       assert.deepEqual(await port.broadcast(payout.raw), { kind: 'accepted' })
       assert.deepEqual(await port.broadcast(payout.raw), { kind: 'already_known' })
-      const outpoints = [...coins, { txid: payout.txid, index: 0 }]
+      const outpoints = [...utxos, { txid: payout.txid, index: 0 }]
       assert.deepEqual(await port.holdings({ outpoints, addresses: [] }), { [asset]: 150_000n })
       await chain.change((store) => mine(store))
       assert.deepEqual(await port.broadcast(payout.raw), { kind: 'already_known' })
       assert.deepEqual(await port.holdings({ outpoints, addresses: [] }), { [asset]: 149_000n })
 
-      const again = spend(name, { from: ours, coins: [first], to: theirs.address, atoms: 90_000n })
+      const again = spend(name, { from: ours, utxos: [first], to: theirs.address, atoms: 90_000n })
       assert.deepEqual(await port.broadcast(again.raw), {
         kind: 'refused',
         reason: 'bad-txns-inputs-missingorspent',
@@ -134,11 +134,11 @@ onBothStorages((open) => {
 
     test(`${name}: what a node would not relay is refused with the node's reason`, async () => {
       const chain = await open(name)
-      const coin = { txid: await send(chain, ours.address, asset, 100_000n), index: 0, atoms: 100_000n }
+      const utxo = { txid: await send(chain, ours.address, asset, 100_000n), index: 0, atoms: 100_000n }
       const reasonFor = async (change: Partial<Spending>): Promise<string> => {
         const { raw } = spend(name, {
           from: ours,
-          coins: [coin],
+          utxos: [utxo],
           to: theirs.address,
           atoms: 90_000n,
           ...change,
@@ -146,10 +146,10 @@ onBothStorages((open) => {
         const outcome = await chain.port.broadcast(raw)
         return outcome.kind === 'refused' ? outcome.reason : outcome.kind
       }
-      assert.match(await reasonFor({ coins: [{ ...coin, index: 1 }] }), /missingorspent/)
-      assert.match(await reasonFor({ coins: [{ ...coin, txid: 'ab'.repeat(32) }] }), /missingorspent/)
+      assert.match(await reasonFor({ utxos: [{ ...utxo, index: 1 }] }), /missingorspent/)
+      assert.match(await reasonFor({ utxos: [{ ...utxo, txid: 'ab'.repeat(32) }] }), /missingorspent/)
       assert.match(await reasonFor({ from: theirs }), /script-verify/)
-      assert.match(await reasonFor({ coins: [{ ...coin, atoms: 200_000n }] }), /script-verify/)
+      assert.match(await reasonFor({ utxos: [{ ...utxo, atoms: 200_000n }] }), /script-verify/)
       assert.match(await reasonFor({ atoms: 100_000n }), /min relay fee/)
       assert.match(await reasonFor({ atoms: 200n }), /dust/)
       assert.equal((await chain.port.broadcast('00')).kind, 'refused')
@@ -160,18 +160,18 @@ onBothStorages((open) => {
     test(`${name}: a conflict in the mempool ${name === 'sim-bitcoin' ? 'gives way to a higher fee' : 'stands'}`, async () => {
       const chain = await open(name)
       const { port } = chain
-      const coin = { txid: await send(chain, ours.address, asset, 100_000n), index: 0, atoms: 100_000n }
-      const slow = spend(name, { from: ours, coins: [coin], to: theirs.address, atoms: 99_000n })
+      const utxo = { txid: await send(chain, ours.address, asset, 100_000n), index: 0, atoms: 100_000n }
+      const slow = spend(name, { from: ours, utxos: [utxo], to: theirs.address, atoms: 99_000n })
       const child = spend(name, {
         from: theirs,
-        coins: [{ txid: slow.txid, index: 0, atoms: 99_000n }],
+        utxos: [{ txid: slow.txid, index: 0, atoms: 99_000n }],
         to: ours.address,
         atoms: 98_000n,
       })
       assert.equal((await port.broadcast(slow.raw)).kind, 'accepted')
       assert.equal((await port.broadcast(child.raw)).kind, 'accepted')
-      const tooLow = spend(name, { from: ours, coins: [coin], to: theirs.address, atoms: 98_050n })
-      const bump = spend(name, { from: ours, coins: [coin], to: theirs.address, atoms: 97_000n })
+      const tooLow = spend(name, { from: ours, utxos: [utxo], to: theirs.address, atoms: 98_050n })
+      const bump = spend(name, { from: ours, utxos: [utxo], to: theirs.address, atoms: 97_000n })
       assert.equal((await port.broadcast(tooLow.raw)).kind, 'refused')
       const outcome = await port.broadcast(bump.raw)
       if (name === 'sim-litecoin') {
@@ -186,10 +186,10 @@ onBothStorages((open) => {
     test(`${name}: what builds on a double-spent payment goes with it`, async () => {
       const chain = await open(name)
       const { port } = chain
-      const coin = { txid: await send(chain, ours.address, asset, 100_000n), index: 0, atoms: 100_000n }
-      const payout = spend(name, { from: ours, coins: [coin], to: theirs.address, atoms: 90_000n })
+      const utxo = { txid: await send(chain, ours.address, asset, 100_000n), index: 0, atoms: 100_000n }
+      const payout = spend(name, { from: ours, utxos: [utxo], to: theirs.address, atoms: 90_000n })
       assert.equal((await port.broadcast(payout.raw)).kind, 'accepted')
-      const replacement = await chain.change((store) => replace(store, coin.txid))
+      const replacement = await chain.change((store) => replace(store, utxo.txid))
       assert.ok(replacement)
       assert.equal(await port.findTransaction(payout.txid), null)
       assert.equal((await port.broadcast(payout.raw)).kind, 'refused')
@@ -208,10 +208,10 @@ onBothStorages((open) => {
   test('a hint follows accepted bytes', async () => {
     const chain = await open('sim-bitcoin')
     const ours = wallet('sim-bitcoin', 1)
-    const coin = { txid: await send(chain, ours.address, 'BTC', 10_000n), index: 0, atoms: 10_000n }
+    const utxo = { txid: await send(chain, ours.address, 'BTC', 10_000n), index: 0, atoms: 10_000n }
     let hints = 0
     const stop = chain.port.onHint(() => hints++)
-    const { raw } = spend('sim-bitcoin', { from: ours, coins: [coin], to: ours.address, atoms: 9_000n })
+    const { raw } = spend('sim-bitcoin', { from: ours, utxos: [utxo], to: ours.address, atoms: 9_000n })
     await chain.port.broadcast(raw)
     assert.equal(hints, 1)
     stop()

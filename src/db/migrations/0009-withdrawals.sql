@@ -1,4 +1,4 @@
--- Money that leaves: what merchants asked for, what the signer signed for it, and the coins it may spend.
+-- Money that leaves: what merchants asked for, what the signer signed for it, and the UTXOs it may spend.
 
 create table withdrawals (
   account_id uuid not null references accounts (id),
@@ -115,8 +115,9 @@ create table signed_payouts (
 );
 create index signed_payouts_replacement_set on signed_payouts (chain, replacement_set);
 
--- Chains with outputs: every output that ever paid an address of ours, deposits and change alike.
-create table coins (
+-- Chains with outputs: every output that ever paid an address of ours, deposits and change alike. A spent
+-- one stays, with what spent it.
+create table utxos (
   chain text not null,
   txid text not null,
   output_index integer not null check (output_index >= 0),
@@ -130,20 +131,20 @@ create table coins (
   spent_by text,
   spent_height bigint,
   -- The replacement set that it was chosen for, and the first of them to spend it: a replacement may add
-  -- coins of its own.
+  -- UTXOs of its own.
   reserved_by text,
   reserved_first_by text,
   primary key (chain, txid, output_index),
   foreign key (chain, reserved_by) references signed_transactions (chain, txid),
   check ((spent_by is null) = (spent_height is null))
 );
-create index coins_spendable on coins (chain, atoms desc) where spent_by is null and reserved_by is null;
--- Where the proofs of the books go through the coins in their order, past those that were spent long ago.
-create index coins_unspent on coins (chain, txid, output_index) where spent_by is null and block_height is not null;
-create index coins_by_height on coins (chain, block_height) where block_height is not null;
-create index coins_by_spent_height on coins (chain, spent_height) where spent_height is not null;
-create index coins_by_spender on coins (chain, spent_by) where spent_by is not null;
-create index coins_reserved on coins (chain, reserved_by) where reserved_by is not null;
+create index utxos_spendable on utxos (chain, atoms desc) where spent_by is null and reserved_by is null;
+-- Where the proofs of the books go through the UTXOs in their order, past those that were spent long ago.
+create index utxos_unspent on utxos (chain, txid, output_index) where spent_by is null and block_height is not null;
+create index utxos_by_height on utxos (chain, block_height) where block_height is not null;
+create index utxos_by_spent_height on utxos (chain, spent_height) where spent_height is not null;
+create index utxos_by_spender on utxos (chain, spent_by) where spent_by is not null;
+create index utxos_reserved on utxos (chain, reserved_by) where reserved_by is not null;
 
 -- Chains with accounts: the next nonce of each of our senders. A row, so that two signers take turns.
 create table nonces (
@@ -233,8 +234,8 @@ create index deposits_unswept on deposits (chain, asset, amount_atoms desc)
 create index deposits_by_sweep on deposits (chain, sweep) where sweep is not null;
 
 -- What reached our own addresses without being anybody's payment, on chains with accounts: the operator's capital.
--- Chains with outputs show it in `coins`.
-create table receipts (
+-- Chains with outputs show it in `utxos`.
+create table unexpected_deposits (
   chain text not null,
   tx_key text not null,
   output_index integer not null,
@@ -246,8 +247,8 @@ create table receipts (
   block_height bigint,
   primary key (chain, tx_key, output_index)
 );
-create index receipts_by_height on receipts (chain, block_height);
--- Blocks up to this height were searched for capital; a reorganisation and coins found later lower it.
+create index unexpected_deposits_by_height on unexpected_deposits (chain, block_height);
+-- Blocks up to this height were searched for capital; a reorganisation and UTXOs found later lower it.
 alter table chains add column capital_height bigint not null default -1;
 
 -- One at a time for each address, so that its nonces follow each other.

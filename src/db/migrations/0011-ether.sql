@@ -44,7 +44,7 @@ begin atomic
   select
     coalesce((select sum(d.amount_atoms) from deposits d
       where d.chain = of_chain and d.address = of_address and d.asset = 'ETH' and d.block_height is not null), 0)
-    + coalesce((select sum(r.atoms) from receipts r
+    + coalesce((select sum(r.atoms) from unexpected_deposits r
       where r.chain = of_chain and r.lookup = decode(substr(of_address, 3), 'hex') and r.asset = 'ETH'
         and r.block_height is not null), 0),
     coalesce((select sum(d.amount_atoms) from deposits d
@@ -61,4 +61,4 @@ begin atomic
         and (s.status not in ('confirmed', 'reverted') or s.block_height > c.tip_height
           or s.block_height > c.tip_height - 200 and b.hash is distinct from s.block_hash));
 end;
-create index receipts_by_lookup on receipts (chain, lookup);
+create index unexpected_deposits_by_lookup on unexpected_deposits (chain, lookup);

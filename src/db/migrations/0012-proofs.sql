@@ -30,5 +30,5 @@ create index transfers_wallet on transfers (chain, created_at) include (asset, d
 -- Deposits that chain and ledger see differently now: in a block and not booked, or the other way round.
 create index deposits_unlike_books on deposits (chain) include (asset, amount_atoms, block_height, dust)
   where (block_height is null) = booked;
-create index coins_in_no_block on coins (chain) where block_height is null;
+create index utxos_in_no_block on utxos (chain) where block_height is null;
 create index signed_transactions_sender on signed_transactions (chain, sender) where sender is not null;

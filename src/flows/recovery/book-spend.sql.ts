@@ -1,25 +1,25 @@
-/** What a transaction that nobody remembers took of our coins, and the withdrawals that it may have paid. */
+/** What a transaction that nobody remembers took of our UTXOs, and the withdrawals that it may have paid. */
 import type { Asset, ChainName } from '../../core/assets.ts'
 import type { AccountId, WithdrawalId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { openSql } from '../../treasury/signed-transaction.ts'
 
-export interface SpentCoins {
+export interface SpentUtxos {
   readonly count: number
   readonly atoms: bigint
   readonly height: number
   /** Blocks from the one that holds it to our tip. */
   readonly depth: number
-  /** The open replacement sets that some of these coins were chosen for: a bump may have taken coins that another set gave back. */
+  /** The open replacement sets that some of these UTXOs were chosen for: a bump may have taken UTXOs that another set gave back. */
   readonly sets: readonly string[]
 }
 
-/** Coins of ours that a transaction spends in our blocks; null when it spends none. */
-export async function findSpentCoins(
+/** UTXOs of ours that a transaction spends in our blocks; null when it spends none. */
+export async function findSpentUtxos(
   db: Queryable,
   chain: ChainName,
   txid: string,
-): Promise<SpentCoins | null> {
+): Promise<SpentUtxos | null> {
   const { rows } = await db.query<{
     count: bigint
     atoms: bigint
@@ -30,7 +30,7 @@ export async function findSpentCoins(
     `select count(*) as count, sum(c.atoms) as atoms, min(c.spent_height) as height,
        min(v.tip_height - c.spent_height + 1) as depth,
        coalesce(array_agg(distinct t.txid) filter (where t.txid is not null), '{}') as sets
-     from coins c join chains v on v.chain = c.chain
+     from utxos c join chains v on v.chain = c.chain
      left join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and ${openSql('t')}
      where c.chain = $1 and c.spent_by = $2 having count(*) > 0`,
     [chain, txid],
@@ -50,7 +50,7 @@ export interface OpenWithdrawal {
 
 /**
  * Withdrawals that a transaction found in the chain may have paid, the oldest first, locked in that order: those that
- * nothing was signed for; or those of a replacement set whose coins it took.
+ * nothing was signed for; or those of a replacement set whose UTXOs it took.
  */
 export async function lockPayable(
   tx: Tx,

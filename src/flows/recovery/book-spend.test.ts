@@ -6,7 +6,7 @@ import { TEST_SECRETS } from '../../../test/wallet.ts'
 import { freeze } from '../../ledger/freezes.sql.ts'
 import { reconcile } from '../../proof/reconcile.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
-import { findSpentCoins } from './book-spend.sql.ts'
+import { findSpentUtxos } from './book-spend.sql.ts'
 import { bookSpend } from './book-spend.ts'
 
 const DEEP = 12
@@ -81,9 +81,9 @@ test('a forgotten fee bump completes the replacement set that the database remem
   await story.proveBooks()
 })
 
-test('a forgotten bump that took coins which the database chose for another set belongs to its own', async () => {
+test('a forgotten bump that took UTXOs which the database chose for another set belongs to its own', async () => {
   const story = await tellPayouts('sim-bitcoin')
-  for (let coin = 0; coin < 4; coin++) await story.earn('BTC', 65_000n)
+  for (let utxo = 0; utxo < 4; utxo++) await story.earn('BTC', 65_000n)
   const { db } = story.gateway
   const [one, two] = [await story.send('BTC', '0.015'), await story.send('BTC', '0.013')]
   const bumps = []
@@ -95,16 +95,16 @@ test('a forgotten bump that took coins which the database chose for another set 
   }
   await freeze(db, 'sim-bitcoin', 'BTC', 'restored')
   await mineDeep(story)
-  // Each set of the database chose a coin of the other's: whichever comes first, it is not the one of both bumps.
+  // Each set of the database chose a UTXO of the other's: whichever comes first, it is not the one of both bumps.
   await db.query(
-    `with taken as (select distinct on (spent_by) txid, output_index from coins where spent_by = any($1))
-     update coins c set reserved_by = case c.reserved_by when $2 then $3 else $2 end from taken t
+    `with taken as (select distinct on (spent_by) txid, output_index from utxos where spent_by = any($1))
+     update utxos c set reserved_by = case c.reserved_by when $2 then $3 else $2 end from taken t
      where c.txid = t.txid and c.output_index = t.output_index`,
     [bumps, one.txHash, two.txHash],
   )
   for (const bump of bumps)
     assert.deepEqual(
-      (await findSpentCoins(db, 'sim-bitcoin', bump))?.sets,
+      (await findSpentUtxos(db, 'sim-bitcoin', bump))?.sets,
       [one.txHash, two.txHash].toSorted(),
     )
   for (const [index, { withdrawal }] of [one, two].entries()) {

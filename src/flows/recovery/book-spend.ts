@@ -17,12 +17,12 @@ import type { Gateway } from '../gateway.ts'
 import { listOwnTransactions, matchOwnAddresses } from '../watching/own-addresses.sql.ts'
 import {
   findKnownPayout,
-  findSpentCoins,
+  findSpentUtxos,
   insertFound,
   type KnownPayout,
   lockPayable,
   type OpenWithdrawal,
-  type SpentCoins,
+  type SpentUtxos,
 } from './book-spend.sql.ts'
 
 export interface BookedSpend {
@@ -42,7 +42,7 @@ const DEPTH_MIN = 6
  * @param options.loss - Takes what no open withdrawal asked for as the gateway's loss; without it such a payout is refused,
  *   and the refusal says how much that is.
  * @throws {Refusal} `not_found` when no block that was read holds it; `conflict` when it is not deep enough, known already,
- *   or spends coins of others too.
+ *   or spends UTXOs of others too.
  */
 export async function bookSpend(
   gateway: Pick<Gateway, 'db' | 'secrets'>,
@@ -68,12 +68,12 @@ export async function bookSpend(
 }
 
 interface FoundSpend {
-  readonly coins: SpentCoins
+  readonly utxos: SpentUtxos
   readonly foreign: readonly { readonly lookup: Uint8Array; readonly atoms: bigint }[]
   readonly feeAtoms: bigint
 }
 
-/** What the chain shows of a transaction that spends coins of ours; null when it is no stranger. */
+/** What the chain shows of a transaction that spends UTXOs of ours; null when it is no stranger. */
 async function readSpend(
   { db }: Pick<Gateway, 'db'>,
   port: ChainPort,
@@ -81,24 +81,24 @@ async function readSpend(
 ): Promise<FoundSpend | null> {
   const { chain } = port
   if ((await listOwnTransactions(db, chain, [txid])).has(txid)) return null
-  const coins = await findSpentCoins(db, chain, txid)
-  const hash = coins && (await port.blockHash(coins.height))
+  const utxos = await findSpentUtxos(db, chain, txid)
+  const hash = utxos && (await port.blockHash(utxos.height))
   const block = hash ? await port.readBlock(hash) : null
   const transaction = block?.transactions.find(({ key }) => key === txid)
-  if (!coins || !transaction) throw unknown(chain, txid)
-  if (coins.depth < DEPTH_MIN) throw tooFresh(txid, coins.depth)
-  if (transaction.inputs.length !== coins.count)
+  if (!utxos || !transaction) throw unknown(chain, txid)
+  if (utxos.depth < DEPTH_MIN) throw tooFresh(txid, utxos.depth)
+  if (transaction.inputs.length !== utxos.count)
     throw new Refusal(
       'conflict',
       'spend_not_ours',
-      `transaction ${txid} spends ${coins.count} coins of ours and ${transaction.inputs.length - coins.count} of others; Beck signs none such`,
+      `transaction ${txid} spends ${utxos.count} coins of ours and ${transaction.inputs.length - utxos.count} of others; Beck signs none such`,
     )
   const { outputs } = transaction
   const own = await matchOwnAddresses(db, chain, [transaction])
   return {
-    coins,
+    utxos,
     foreign: outputs.filter(({ lookup }) => own.find(lookup) === undefined),
-    feeAtoms: coins.atoms - outputs.reduce((sum, { atoms }) => sum + atoms, 0n),
+    feeAtoms: utxos.atoms - outputs.reduce((sum, { atoms }) => sum + atoms, 0n),
   }
 }
 
@@ -108,7 +108,7 @@ async function adopt(
   tx: Tx,
   chain: ChainName,
   txid: string,
-  { coins, foreign, feeAtoms }: FoundSpend,
+  { utxos, foreign, feeAtoms }: FoundSpend,
 ): Promise<readonly OpenWithdrawal[]> {
   const asset = nativeAsset(chain)
   const wallet = (await currentWallets(tx, gateway.secrets)).find((each) => each.chain === chain)
@@ -123,7 +123,7 @@ async function adopt(
     })
   }
   let [replacementSet, paid]: [string, readonly OpenWithdrawal[] | null] = [txid, null]
-  for (const each of coins.sets) {
+  for (const each of utxos.sets) {
     const ofSet = await lockPayable(tx, chain, each)
     if (ofSet.length === 0 || match(ofSet).length < ofSet.length) continue
     replacementSet = each
@@ -134,7 +134,7 @@ async function adopt(
   const valueAtoms = foreign.reduce((sum, { atoms }) => sum + atoms, 0n)
   await insertFound(
     tx,
-    { chain, txid, replacementSet, asset, valueAtoms, feeAtoms, height: coins.height },
+    { chain, txid, replacementSet, asset, valueAtoms, feeAtoms, height: utxos.height },
     paid,
   )
   return paid

@@ -7,8 +7,8 @@ import type { ChainPort, FoundFunds } from '../../chains/chain.ts'
 import { type Asset, type ChainName, hasAccounts, networkOfChain } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { lockTip } from '../../proof/prove-block.sql.ts'
-import { recordFoundCoins } from '../../treasury/coins.sql.ts'
-import { searchCapitalAgain } from '../../treasury/receipts.sql.ts'
+import { searchCapitalAgain } from '../../treasury/unexpected-deposits.sql.ts'
+import { recordFoundUtxos } from '../../treasury/utxos.sql.ts'
 import { withholdFresh } from '../../wallets/address-pool.sql.ts'
 import {
   accountPath,
@@ -93,7 +93,7 @@ interface Place {
 }
 
 interface Placed extends Find, Place {
-  readonly coin: FoundFunds['funds'][number]['coin']
+  readonly utxo: FoundFunds['funds'][number]['utxo']
 }
 
 interface Found {
@@ -105,7 +105,7 @@ interface Found {
 
 /**
  * Asks for all addresses at once, and for twice as many as long as some near the end hold something: what counts is the
- * last answer alone, which is of one block. A pass over Bitcoin's coins takes minutes however many are asked for, and
+ * last answer alone, which is of one block. A pass over Bitcoin's UTXOs takes minutes however many are asked for, and
  * another block may come between two.
  */
 async function searchChain(
@@ -126,17 +126,17 @@ async function searchChain(
       }
     }
     const { at, funds } = await ask([...places.values()].map(({ lookup }) => lookup))
-    const finds = funds.flatMap(({ lookup, asset, atoms, coin }) => {
+    const finds = funds.flatMap(({ lookup, asset, atoms, utxo }) => {
       const place = places.get(Buffer.from(lookup).toString('hex'))
       if (!place) return []
       const path = `${root}/${place.branch}/${place.position}`
-      return [{ ...place, chain, asset, atoms, coin, path }]
+      return [{ ...place, chain, asset, atoms, utxo, path }]
     })
     if (finds.every(({ position }) => position + BigInt(gap) < end)) return { end, at, finds }
   }
 }
 
-/** @returns How many coins are new; null when the chain is not where our view of it is. */
+/** @returns How many UTXOs are new; null when the chain is not where our view of it is. */
 async function record(
   gateway: Gateway,
   wallet: Wallet,
@@ -158,10 +158,10 @@ async function record(
   })
   return gateway.db.transaction(async (tx) => {
     if ((await lockTip(tx, chain))?.hash !== at.hash) return null
-    const coins = finds.flatMap(({ coin, lookup, atoms }) => (coin ? [{ ...coin, lookup, atoms }] : []))
+    const utxos = finds.flatMap(({ utxo, lookup, atoms }) => (utxo ? [{ ...utxo, lookup, atoms }] : []))
     // They may lie in blocks that were searched for capital before anybody knew of them.
-    const lowest = Math.min(...coins.map(({ height }) => height))
-    if (coins.length > 0) await searchCapitalAgain(tx, chain, lowest - 1)
-    return recordFoundCoins(tx, chain, coins)
+    const lowest = Math.min(...utxos.map(({ height }) => height))
+    if (utxos.length > 0) await searchCapitalAgain(tx, chain, lowest - 1)
+    return recordFoundUtxos(tx, chain, utxos)
   })
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
-import { searchCapitalAgain } from '../../treasury/receipts.sql.ts'
+import { searchCapitalAgain } from '../../treasury/unexpected-deposits.sql.ts'
 import { bookCapital } from './book-capital.ts'
 
 const CHAIN = 'litecoin'
@@ -21,7 +21,7 @@ const lookup = rows[0]?.lookup ?? assert.fail('a wallet of the tests')
 
 const give = (txid: string, height: number | null) =>
   db.query(
-    `insert into coins (chain, txid, output_index, lookup, atoms, block_height) values ($1, $2, 0, $3, 1000, $4)
+    `insert into utxos (chain, txid, output_index, lookup, atoms, block_height) values ($1, $2, 0, $3, 1000, $4)
      on conflict (chain, txid, output_index) do update set block_height = excluded.block_height`,
     [CHAIN, txid, lookup, height],
   )

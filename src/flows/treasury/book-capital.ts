@@ -2,7 +2,11 @@
 import { type ChainName, nativeAsset } from '../../core/assets.ts'
 import { GATEWAY } from '../../ledger/journal.ts'
 import { post } from '../../ledger/post.sql.ts'
-import { endCapitalSearch, findCapitalSearch, listUnbookedCapital } from '../../treasury/receipts.sql.ts'
+import {
+  endCapitalSearch,
+  findCapitalSearch,
+  listUnbookedCapital,
+} from '../../treasury/unexpected-deposits.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 
 const ENTRIES_PER_LOOK = 100
@@ -15,11 +19,11 @@ const ENTRIES_PER_LOOK = 100
  */
 export async function bookCapital(gateway: Gateway, chain: ChainName): Promise<number> {
   const native = nativeAsset(chain)
-  const coin = native === 'ETH' ? null : native
+  const asset = native === 'ETH' ? null : native
   const depth = confirmationsOf(gateway.settings, native)
   const search = await findCapitalSearch(gateway.db, chain, depth)
   if (!search) return 0
-  const unbooked = await listUnbookedCapital(gateway.db, coin, search, ENTRIES_PER_LOOK)
+  const unbooked = await listUnbookedCapital(gateway.db, asset, search, ENTRIES_PER_LOOK)
   for (const { txKey, index, asset, atoms } of unbooked) {
     await gateway.db.transaction((tx) =>
       post(tx, {

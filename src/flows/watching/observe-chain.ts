@@ -28,7 +28,7 @@ import {
 } from '../../deposits/deposits.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../../payments/payments.sql.ts'
-import { markCoinsSpent } from '../../treasury/coins.sql.ts'
+import { markUtxosSpent } from '../../treasury/utxos.sql.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { askEtherCheck } from './check-ether.sql.ts'
@@ -145,7 +145,7 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
       time,
     })
     const spends = await matchOwnSpends(tx, lease.chain, block.transactions)
-    await markCoinsSpent(tx, lease.chain, block.height, spends)
+    await markUtxosSpent(tx, lease.chain, block.height, spends)
     const replaced = await markReplaced(tx, lease.chain, spends, block.height)
     await advanceTip(tx, lease.chain, { ...at, parentHash: block.parentHash, time })
     const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)

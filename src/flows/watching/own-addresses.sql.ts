@@ -142,7 +142,7 @@ export const spendsOf = ({ key, inputs }: ChainTransaction): Spend[] =>
 
 /**
  * What the transactions spend, less what concerns nobody here: the few that spend from a transaction of which we have a
- * coin, or which an unconfirmed deposit spends from as well. To be called when the coins of the same block are recorded.
+ * UTXO, or which an unconfirmed deposit spends from as well. To be called when the UTXOs of the same block are recorded.
  *
  * The ids travel as one value, as their hexadecimal digits: from digits to bytes takes longer here than to send them.
  */
@@ -158,7 +158,7 @@ export async function matchOwnSpends(
        select encode(substr($2::bytea, n * 64 + 1, 64), 'escape') as txid
        from generate_series(0, length($2::bytea) / 64 - 1) as n
      )
-     select txid from spent join coins using (txid) where coins.chain = $1
+     select txid from spent join utxos using (txid) where utxos.chain = $1
      union
      select txid from spent join deposit_inputs on spent_tx = txid where deposit_inputs.chain = $1`,
     [chain, Buffer.from(spent.join(''), 'latin1')],

@@ -52,15 +52,15 @@ const planOf = (of: {
 }
 
 const STORIES = [
-  ['a buyer pays, in a block', { to: ISSUED }, 'coin spend sighting'],
+  ['a buyer pays, in a block', { to: ISSUED }, 'utxo spend sighting'],
   ['a buyer pays, in the mempool', { to: ISSUED, mempool: true }, 'spend sighting'],
-  ['our own change comes back', { to: UNISSUED, ours: true }, 'coin unissued'],
-  ['the operator brings coins', { to: UNISSUED }, 'coin unissued'],
-  ['we pay an address of a payment ourselves', { to: ISSUED, ours: true }, 'coin'],
+  ['our own change comes back', { to: UNISSUED, ours: true }, 'utxo unissued'],
+  ['the operator brings coins', { to: UNISSUED }, 'utxo unissued'],
+  ['we pay an address of a payment ourselves', { to: ISSUED, ours: true }, 'utxo'],
   ['strangers pay each other', { to: STRANGER }, ''],
-  ['nothing is paid to a payment', { to: ISSUED, atoms: 0n }, 'coin spend'],
+  ['nothing is paid to a payment', { to: ISSUED, atoms: 0n }, 'utxo spend'],
   ['a buyer pays ether', { chain: 'ethereum', asset: 'ETH', to: ISSUED }, 'spend sighting'],
-  ['the operator brings ether', { chain: 'ethereum', asset: 'ETH', to: UNISSUED }, 'receipt unissued'],
+  ['the operator brings ether', { chain: 'ethereum', asset: 'ETH', to: UNISSUED }, 'unexpected unissued'],
   [
     'our gas reaches an address of a payment',
     { chain: 'ethereum', asset: 'ETH', to: ISSUED, ours: true },
@@ -82,8 +82,8 @@ for (const [story, given, expected] of STORIES)
   test(`${story}: ${expected || 'nothing'}`, () => {
     const plan = planOf(given)
     const written = Object.entries({
-      coin: plan.coins,
-      receipt: plan.receipts,
+      utxo: plan.utxos,
+      unexpected: plan.unexpectedDeposits,
       gas: plan.gas,
       unissued: plan.unissued,
       spend: plan.spends,

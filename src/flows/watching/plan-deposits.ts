@@ -36,9 +36,9 @@ export interface Shown {
 
 export interface Plan {
   /** Outputs that may be spent, of chains with outputs: change and deposits alike. */
-  readonly coins: readonly ChainTransaction[]
+  readonly utxos: readonly ChainTransaction[]
   /** What reached the gateway's own addresses on chains with accounts. */
-  readonly receipts: readonly ChainTransaction[]
+  readonly unexpectedDeposits: readonly ChainTransaction[]
   /** Ether that our own transactions brought to addresses of payments. */
   readonly gas: readonly GasFunding[]
   /** Addresses of ours that no payment has: change, the hot wallet, and those of the pool. */
@@ -63,8 +63,8 @@ export function planDeposits(shown: Shown): Plan {
   const toPayments = withOutputs(({ lookup }) => Boolean(own.find(lookup)))(ofOthers)
   const accounts = hasAccounts(chain)
   return {
-    coins: block && !accounts ? toUs : [],
-    receipts: block && accounts ? toOurselves(ofOthers) : [],
+    utxos: block && !accounts ? toUs : [],
+    unexpectedDeposits: block && accounts ? toOurselves(ofOthers) : [],
     gas:
       block && accounts
         ? gasOf(

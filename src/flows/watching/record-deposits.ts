@@ -11,9 +11,9 @@ import {
   recordSightings,
 } from '../../deposits/deposits.sql.ts'
 import { fiatValue } from '../../rates/quote.ts'
-import { recordCoins } from '../../treasury/coins.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
-import { recordReceipts } from '../../treasury/receipts.sql.ts'
+import { recordUnexpectedDeposits } from '../../treasury/unexpected-deposits.sql.ts'
+import { recordUtxos } from '../../treasury/utxos.sql.ts'
 import { withholdPaid } from '../../wallets/address-pool.sql.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -59,9 +59,10 @@ export async function recordDeposits(
 }
 
 async function write(tx: Tx, chain: ChainName, block: BlockRef | null, plan: Plan): Promise<PaymentKey[]> {
-  if (block) await recordCoins(tx, chain, { height: block.height, transactions: plan.coins }, () => true)
+  if (block) await recordUtxos(tx, chain, { height: block.height, transactions: plan.utxos }, () => true)
   if (block)
-    for (const { key, outputs } of plan.receipts) await recordReceipts(tx, chain, key, outputs, block.height)
+    for (const { key, outputs } of plan.unexpectedDeposits)
+      await recordUnexpectedDeposits(tx, chain, key, outputs, block.height)
   for (const funding of plan.gas) await recordGasFunding(tx, funding)
   // Nobody pays to the pool unless it was handed out by what a restored database forgot.
   await withholdPaid(tx, chain, plan.unissued)

@@ -12,7 +12,7 @@ export interface Undone {
 }
 
 /**
- * Takes back what the blocks above a fork showed. Deposits, coins and receipts stay known: their transactions usually wait
+ * Takes back what the blocks above a fork showed. Deposits, UTXOs and unexpected deposits stay known: their transactions usually wait
  * again. What our own transactions brought is recorded anew with their new block. Ether without a transaction is compared
  * again, and the blocks that follow are searched for capital again. The payers follow `signed_transactions` by themselves.
  *
@@ -37,13 +37,13 @@ export async function undoBlocksAbove(tx: Tx, chain: ChainName, forkHeight: numb
        where chain = $1 and (block_height > $2 or replaced_height > $2)
        returning account_id, payment_id, status
      ), given_and_spent as (
-       update coins set
+       update utxos set
          block_height = case when block_height > $2 then null else block_height end,
          spent_by = case when spent_height > $2 then null else spent_by end,
          spent_height = case when spent_height > $2 then null else spent_height end
        where chain = $1 and (block_height > $2 or spent_height > $2)
      ), received as (
-       update receipts set block_height = null where chain = $1 and block_height > $2
+       update unexpected_deposits set block_height = null where chain = $1 and block_height > $2
      ), funded as (
        delete from gas_funding where chain = $1 and block_height > $2
      ), moved as (

@@ -48,12 +48,12 @@ test('no column of the schema tells of a block above the fork', async () => {
       [account.id, payment.id, CHAIN, `replaced in ${height}`, height],
     )
     await db.query(
-      `insert into coins (chain, txid, output_index, lookup, atoms, block_height, spent_by, spent_height)
+      `insert into utxos (chain, txid, output_index, lookup, atoms, block_height, spent_by, spent_height)
        values ($1, $2, 0, '\\x00', 5, 10, 'spender', $3), ($1, $2, 1, '\\x00', 5, $3, null, null)`,
       [CHAIN, `coin ${height}`, height],
     )
     await db.query(
-      `insert into receipts (chain, tx_key, output_index, lookup, asset, atoms, block_height)
+      `insert into unexpected_deposits (chain, tx_key, output_index, lookup, asset, atoms, block_height)
        values ($1, $2, 0, '\\x00', 'ETH', 5, $3)`,
       [CHAIN, `receipt ${height}`, height],
     )

@@ -218,7 +218,7 @@ test('while a coin is frozen no hold is given back for coins that somebody else 
   await story.earn('BTC', 65_000n)
   const { withdrawal } = await story.send('BTC', '0.005')
   await story.gateway.db.query(
-    `update coins set spent_by = 'unknown', spent_height = 0 where reserved_by is not null`,
+    `update utxos set spent_by = 'unknown', spent_height = 0 where reserved_by is not null`,
   )
   await story.turnPayer()
   assert.equal((await story.now(withdrawal)).status, 'broadcast', 'nor before the block is proven')

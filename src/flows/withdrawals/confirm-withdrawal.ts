@@ -16,10 +16,8 @@ import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { GATEWAY } from '../../ledger/journal.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { findPayment, markDecisionDue } from '../../payments/payments.sql.ts'
-import { listSpendHeights } from '../../treasury/coins.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
-import { releaseAddedCoins } from '../../treasury/impossible.sql.ts'
-import { forgetReceiptsOf } from '../../treasury/receipts.sql.ts'
+import { releaseAddedUtxos } from '../../treasury/impossible.sql.ts'
 import { hasReverted, isOpen } from '../../treasury/signed-transaction.ts'
 import {
   end,
@@ -34,6 +32,8 @@ import {
   type SignedTransaction,
 } from '../../treasury/signed-transactions.sql.ts'
 import { finishSweeps, markFunded, recordSwept } from '../../treasury/sweeps.sql.ts'
+import { forgetUnexpectedDepositsOf } from '../../treasury/unexpected-deposits.sql.ts'
+import { listSpendHeights } from '../../treasury/utxos.sql.ts'
 import { completionCause, statusAfter, type Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
 import { lockPaidBy, updateWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
@@ -143,7 +143,7 @@ async function followTo(
  * journal gives back what was signed since the backup. What it moved is then neither anybody's deposit nor capital.
  */
 async function disown(tx: Tx, { chain, txid }: SignedTransaction, block: BlockRef): Promise<void> {
-  await forgetReceiptsOf(tx, chain, txid)
+  await forgetUnexpectedDepositsOf(tx, chain, txid)
   const taken = await markOwn(tx, chain, txid, block.height)
   for (const { address, atoms } of taken)
     await recordGasFunding(tx, { chain, txid, address, atoms, blockHeight: block.height })
@@ -167,7 +167,7 @@ function settle(gateway: Gateway, { chain, txid, replacementSet }: SignedTransac
         // It had settled before a deep reorganisation.
         await bookFee(tx, rival, 0n)
       }
-      await releaseAddedCoins(tx, chain, mined)
+      await releaseAddedUtxos(tx, chain, mined)
       for (const withdrawal of withdrawals) {
         if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
         else if (hasReverted(mined.status)) await failReverted(gateway, tx, withdrawal, mined)

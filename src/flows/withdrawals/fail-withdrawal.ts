@@ -16,7 +16,7 @@ import { listTransfers, post } from '../../ledger/post.sql.ts'
 import { lockPayment, markDecisionDue } from '../../payments/payments.sql.ts'
 import { addUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { findProvenBlock } from '../../proof/prove-block.sql.ts'
-import { listImpossible, releaseCoins } from '../../treasury/impossible.sql.ts'
+import { listImpossible, releaseUtxos } from '../../treasury/impossible.sql.ts'
 import { isOpen } from '../../treasury/signed-transaction.ts'
 import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
 import {
@@ -141,7 +141,7 @@ async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: Withd
 /**
  * Gives back the holds of replacement sets that can never enter a chain with outputs any more; see {@link listImpossible}.
  *
- * Not while its coin is frozen: what spends our own coins is signed with our own keys, and where the books do not know it
+ * Not while its coin is frozen: what spends our own UTXOs is signed with our own keys, and where the books do not know it
  * (a database that was restored) it may be just what pays these withdrawals. Nor before the block that the watcher stands
  * at is proven: what freezes the coin may be in it.
  *
@@ -178,7 +178,7 @@ async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, replacementSet
   const members = await lockReplacementSet(tx, chain, replacementSet)
   if (members.some((member) => !isOpen(member.status) || member.blockHeight !== null)) return
   for (const member of members) await end(tx, member, 'impossible')
-  await releaseCoins(tx, chain, replacementSet)
+  await releaseUtxos(tx, chain, replacementSet)
   for (const withdrawal of withdrawals) await fail(gateway, tx, withdrawal, 'impossible', 'coins_spent')
   await raiseAlert(tx, {
     kind: 'payout_impossible',

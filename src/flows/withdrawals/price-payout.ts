@@ -6,7 +6,6 @@ import { ASSET_FACTS, type Asset, type ChainName, hasAccounts } from '../../core
 import { Refusal } from '../../core/errors.ts'
 import { divideUp, formatDecimal } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
-import { listUtxoAtoms, sumUtxos } from '../../treasury/coins.sql.ts'
 import { type NetworkRates, networkFeeAtoms, type TokenPrices } from '../../treasury/fees.ts'
 import {
   feeAt,
@@ -16,6 +15,7 @@ import {
   worthOf,
 } from '../../treasury/payout-cost.ts'
 import { worthSpending } from '../../treasury/select-utxos.ts'
+import { listUtxoAtoms, sumUtxos } from '../../treasury/utxos.sql.ts'
 import type { Wallet } from '../../wallets/wallets.sql.ts'
 import { sumUnsigned } from '../../withdrawals/withdrawals.sql.ts'
 

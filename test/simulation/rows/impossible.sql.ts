@@ -6,9 +6,9 @@ export const listImpossible: typeof real.listImpossible = (db, chain, depth) =>
   run(db, (tables) => {
     const height = existing(tables.chains, chain).tipHeight - depth + 1
     const sets = new Set<string>()
-    for (const coin of tables.coins.values()) {
-      const { reservedBy, spentBy, spentHeight, txid, index, blockHeight } = coin
-      if (reservedBy === null || reservedBy !== coin.reservedFirstBy) continue
+    for (const utxo of tables.utxos.values()) {
+      const { reservedBy, spentBy, spentHeight, txid, index, blockHeight } = utxo
+      if (reservedBy === null || reservedBy !== utxo.reservedFirstBy) continue
       const chosenFor = tables.signed.get(reservedBy)
       if (!chosenFor || !isOpen(chosenFor.status)) continue
       const isSpent =
@@ -36,14 +36,14 @@ export const listImpossible: typeof real.listImpossible = (db, chain, depth) =>
     return [...sets]
   })
 
-export const releaseCoins: typeof real.releaseCoins = (tx, _chain, replacementSet) =>
+export const releaseUtxos: typeof real.releaseUtxos = (tx, _chain, replacementSet) =>
   run(tx, (tables) => {
-    for (const coin of [...tables.coins.values()])
-      if (coin.reservedBy === replacementSet)
-        tables.coins.set(`${coin.txid}:${coin.index}`, { ...coin, reservedBy: null, reservedFirstBy: null })
+    for (const utxo of [...tables.utxos.values()])
+      if (utxo.reservedBy === replacementSet)
+        tables.utxos.set(`${utxo.txid}:${utxo.index}`, { ...utxo, reservedBy: null, reservedFirstBy: null })
   })
 
-export const releaseAddedCoins: typeof real.releaseAddedCoins = (tx, _chain, mined) =>
+export const releaseAddedUtxos: typeof real.releaseAddedUtxos = (tx, _chain, mined) =>
   run(tx, (tables) => {
     const { createdAt } = existing(tables.signed, mined.txid)
     const later = new Set(
@@ -51,12 +51,12 @@ export const releaseAddedCoins: typeof real.releaseAddedCoins = (tx, _chain, min
         .filter((row) => row.createdAt > createdAt && row.status === 'displaced')
         .map(({ txid }) => txid),
     )
-    for (const coin of [...tables.coins.values()])
+    for (const utxo of [...tables.utxos.values()])
       if (
-        coin.reservedBy === mined.replacementSet &&
-        coin.reservedFirstBy !== null &&
-        later.has(coin.reservedFirstBy) &&
-        coin.spentBy === null
+        utxo.reservedBy === mined.replacementSet &&
+        utxo.reservedFirstBy !== null &&
+        later.has(utxo.reservedFirstBy) &&
+        utxo.spentBy === null
       )
-        tables.coins.set(`${coin.txid}:${coin.index}`, { ...coin, reservedBy: null, reservedFirstBy: null })
+        tables.utxos.set(`${utxo.txid}:${utxo.index}`, { ...utxo, reservedBy: null, reservedFirstBy: null })
   })

@@ -34,7 +34,7 @@ export const matchOwnSpends: typeof real.matchOwnSpends = (db, _chain, transacti
     const spends = transactions.flatMap(spendsOf)
     if (spends.length === 0) return []
     const known = new Set<string>()
-    for (const coin of tables.coins.values()) known.add(coin.txid)
+    for (const utxo of tables.utxos.values()) known.add(utxo.txid)
     for (const input of tables.inputs.values()) known.add(input.spentTx)
     return spends.filter(({ spentTx }) => known.has(spentTx))
   })

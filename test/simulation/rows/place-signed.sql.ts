@@ -81,17 +81,17 @@ export const insertPayouts: typeof real.insertPayouts = (tx, { replacementSet },
     }
   })
 
-export const reserveCoins: typeof real.reserveCoins = (tx, { txid, replacementSet, spends }) =>
+export const reserveUtxos: typeof real.reserveUtxos = (tx, { txid, replacementSet, spends }) =>
   run(tx, (tables) => {
     for (const { txid: spent, index } of spends) {
-      const coin = tables.coins.get(`${spent}:${index}`)
+      const utxo = tables.utxos.get(`${spent}:${index}`)
       const isFree =
-        coin && coin.spentBy === null && (coin.reservedBy === null || coin.reservedBy === replacementSet)
+        utxo && utxo.spentBy === null && (utxo.reservedBy === null || utxo.reservedBy === replacementSet)
       if (!isFree) throw new Taken()
-      tables.coins.set(`${spent}:${index}`, {
-        ...coin,
+      tables.utxos.set(`${spent}:${index}`, {
+        ...utxo,
         reservedBy: replacementSet,
-        reservedFirstBy: coin.reservedFirstBy ?? txid,
+        reservedFirstBy: utxo.reservedFirstBy ?? txid,
       })
     }
   })
@@ -99,8 +99,8 @@ export const reserveCoins: typeof real.reserveCoins = (tx, { txid, replacementSe
 export const expectChange: typeof real.expectChange = (tx, { chain, txid }, change, script) =>
   run(tx, (tables) => {
     const key = `${txid}:${change.index}`
-    if (tables.coins.has(key)) return
-    tables.coins.set(key, {
+    if (tables.utxos.has(key)) return
+    tables.utxos.set(key, {
       chain,
       txid,
       index: change.index,

@@ -3,11 +3,11 @@ import { showCause } from '../../../src/ledger/journal.ts'
 import type * as real from '../../../src/signer/requests.sql.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
-import { type CoinRow, existing, hex, isWaiting, run, type Tables } from './tables.ts'
+import { existing, hex, isWaiting, run, type Tables, type UtxoRow } from './tables.ts'
 
 export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
   run(db, (tables) => {
-    const chains = new Set<CoinRow['chain']>()
+    const chains = new Set<UtxoRow['chain']>()
     for (const row of tables.withdrawals.values()) if (isWaiting(tables, row.id)) chains.add(row.chain)
     for (const row of tables.signed.values()) if (isOpen(row.status) && row.bumpWanted) chains.add(row.chain)
     return chains
@@ -31,16 +31,16 @@ export const heldFor: typeof real.heldFor = (db, { accountId, id, asset, kind })
       .reduce((sum, { atoms }) => sum + atoms, 0n)
   })
 
-function owned(tables: Tables, coin: CoinRow): real.OwnedCoin {
-  const { branch, position } = existing(tables.addresses, hex(coin.lookup))
-  return { txid: coin.txid, index: coin.index, atoms: coin.atoms, script: coin.lookup, branch, position }
+function owned(tables: Tables, utxo: UtxoRow): real.OwnedUtxo {
+  const { branch, position } = existing(tables.addresses, hex(utxo.lookup))
+  return { txid: utxo.txid, index: utxo.index, atoms: utxo.atoms, script: utxo.lookup, branch, position }
 }
 
 export const listSpendable: typeof real.listSpendable = (db, { chain, depositConfirmations, limit }) =>
   run(db, (tables) => {
     const { tipHeight } = existing(tables.chains, chain)
     const depthOfOthers = chain === 'sim-litecoin' ? Math.max(depositConfirmations, 6) : depositConfirmations
-    return [...tables.coins.values()]
+    return [...tables.utxos.values()]
       .filter(
         ({ txid, blockHeight, spentBy, reservedBy }) =>
           blockHeight !== null &&
@@ -48,7 +48,7 @@ export const listSpendable: typeof real.listSpendable = (db, { chain, depositCon
           reservedBy === null &&
           tipHeight - blockHeight + 1 >= (tables.signed.has(txid) ? 1 : depthOfOthers),
       )
-      .map((coin) => owned(tables, coin))
+      .map((utxo) => owned(tables, utxo))
       .sort((a, b) =>
         a.atoms !== b.atoms
           ? a.atoms < b.atoms
@@ -65,11 +65,11 @@ export const listSpendable: typeof real.listSpendable = (db, { chain, depositCon
 
 export const sumExpectedChange: typeof real.sumExpectedChange = (db) =>
   run(db, (tables) =>
-    [...tables.coins.values()]
-      .filter((coin) => {
-        const signed = tables.signed.get(coin.txid)
+    [...tables.utxos.values()]
+      .filter((utxo) => {
+        const signed = tables.signed.get(utxo.txid)
         const isExpected = signed !== undefined && isOpen(signed.status) && signed.blockHeight === null
-        return isExpected && coin.blockHeight === null && coin.spentBy === null && coin.reservedBy === null
+        return isExpected && utxo.blockHeight === null && utxo.spentBy === null && utxo.reservedBy === null
       })
       .reduce((sum, { atoms }) => sum + atoms, 0n),
   )
@@ -82,13 +82,13 @@ export const isIdle: typeof real.isIdle = (db) =>
       ![...tables.withdrawals.values()].some(({ status }) => status === 'requested'),
   )
 
-export const listCoins: typeof real.listCoins = (db, { replacementSet }, places) =>
+export const listUtxos: typeof real.listUtxos = (db, { replacementSet }, places) =>
   run(db, (tables) =>
     places.flatMap(({ txid, index }) => {
-      const coin = tables.coins.get(`${txid}:${index}`)
+      const utxo = tables.utxos.get(`${txid}:${index}`)
       const isFree =
-        coin?.spentBy === null && (coin.reservedBy === null || coin.reservedBy === replacementSet)
-      return coin && isFree ? [owned(tables, coin)] : []
+        utxo?.spentBy === null && (utxo.reservedBy === null || utxo.reservedBy === replacementSet)
+      return utxo && isFree ? [owned(tables, utxo)] : []
     }),
   )
 

@@ -46,7 +46,7 @@ export interface DepositRow extends Deposit {
   readonly missingSince: Date | null
 }
 
-export interface CoinRow {
+export interface UtxoRow {
   readonly chain: ChainName
   readonly txid: string
   readonly index: number
@@ -84,7 +84,7 @@ export interface EventRow {
 }
 
 /** What reached the hot wallet from outside. */
-export interface ReceiptRow {
+export interface UnexpectedDepositRow {
   readonly txKey: string
   readonly index: number
   readonly asset: Asset
@@ -198,13 +198,13 @@ export class Tables {
   readonly signed = this.#table<SignedRow>()
   /** The replacement set that pays a withdrawal. */
   readonly payouts = this.#table<string>()
-  readonly coins = this.#table<CoinRow>()
+  readonly utxos = this.#table<UtxoRow>()
   readonly feeRates = this.#table<{ rate: bigint; priorityRate: bigint }>()
   /** The next nonce, by sender. */
   readonly nonces = this.#table<bigint>()
   /** What senders held when it was looked last, by `sender asset`. */
   readonly accountBalances = this.#table<{ atoms: bigint; seenHeight: number }>()
-  readonly receipts = this.#table<ReceiptRow>()
+  readonly unexpectedDeposits = this.#table<UnexpectedDepositRow>()
   /** The next position of change, by series. */
   readonly nextChange = this.#table<bigint>()
 

@@ -22,18 +22,18 @@ export const undoBlocksAbove: typeof real.undoBlocksAbove = (tx, chain, forkHeig
       capitalHeight: Math.min(row.capitalHeight, forkHeight),
     })
     changeAll(
-      tables.coins,
-      (coin) => isGone(coin.blockHeight) || isGone(coin.spentHeight),
-      (coin) => ({
-        ...coin,
-        ...(isGone(coin.blockHeight) ? { blockHeight: null } : {}),
-        ...(isGone(coin.spentHeight) ? { spentBy: null, spentHeight: null } : {}),
+      tables.utxos,
+      (utxo) => isGone(utxo.blockHeight) || isGone(utxo.spentHeight),
+      (utxo) => ({
+        ...utxo,
+        ...(isGone(utxo.blockHeight) ? { blockHeight: null } : {}),
+        ...(isGone(utxo.spentHeight) ? { spentBy: null, spentHeight: null } : {}),
       }),
     )
     changeAll(
-      tables.receipts,
-      (receipt) => isGone(receipt.blockHeight),
-      (receipt) => ({ ...receipt, blockHeight: null }),
+      tables.unexpectedDeposits,
+      (unexpected) => isGone(unexpected.blockHeight),
+      (unexpected) => ({ ...unexpected, blockHeight: null }),
     )
     if (tables.mutation === 'reorganisation-ignored') return { blocks: blocks.length, payments: [] }
     changeAll(

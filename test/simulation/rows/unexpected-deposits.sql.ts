@@ -1,17 +1,24 @@
 import { GATEWAY } from '../../../src/ledger/journal.ts'
-import type * as real from '../../../src/treasury/receipts.sql.ts'
+import type * as real from '../../../src/treasury/unexpected-deposits.sql.ts'
 import { existing, run } from './tables.ts'
 
-export const recordReceipts: typeof real.recordReceipts = (tx, _chain, txKey, outputs, blockHeight) =>
+export const recordUnexpectedDeposits: typeof real.recordUnexpectedDeposits = (
+  tx,
+  _chain,
+  txKey,
+  outputs,
+  blockHeight,
+) =>
   run(tx, (tables) => {
     for (const { index, asset, atoms } of outputs)
-      if (atoms > 0n) tables.receipts.set(`${txKey}:${index}`, { txKey, index, asset, atoms, blockHeight })
+      if (atoms > 0n)
+        tables.unexpectedDeposits.set(`${txKey}:${index}`, { txKey, index, asset, atoms, blockHeight })
   })
 
-export const forgetReceiptsOf: typeof real.forgetReceiptsOf = (tx, _chain, txKey) =>
+export const forgetUnexpectedDepositsOf: typeof real.forgetUnexpectedDepositsOf = (tx, _chain, txKey) =>
   run(tx, (tables) => {
-    for (const [key, row] of [...tables.receipts])
-      if (row.txKey === txKey) tables.receipts.set(key, { ...row, blockHeight: null })
+    for (const [key, row] of [...tables.unexpectedDeposits])
+      if (row.txKey === txKey) tables.unexpectedDeposits.set(key, { ...row, blockHeight: null })
   })
 
 export const findCapitalSearch: typeof real.findCapitalSearch = (db, chain, depth) =>
@@ -35,10 +42,10 @@ export const searchCapitalAgain: typeof real.searchCapitalAgain = (tx, chain, ab
   })
 
 /** Capital of chains with outputs is in no story. */
-export const listUnbookedCapital: typeof real.listUnbookedCapital = (db, coin, search, limit) =>
+export const listUnbookedCapital: typeof real.listUnbookedCapital = (db, asset, search, limit) =>
   run(db, (tables) => {
-    if (coin !== null) return []
-    return [...tables.receipts.values()]
+    if (asset !== null) return []
+    return [...tables.unexpectedDeposits.values()]
       .filter(
         ({ blockHeight }) =>
           blockHeight !== null && blockHeight > search.aboveHeight && blockHeight <= search.upToHeight,

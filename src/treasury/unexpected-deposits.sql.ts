@@ -1,12 +1,12 @@
 /**
  * What reached our own addresses without being anybody's payment: the operator's capital, sent to the hot wallet from
- * outside. On chains with accounts blocks are noted here; on chains with outputs `coins` shows it.
+ * outside. On chains with accounts blocks are noted here; on chains with outputs `utxos` shows it.
  */
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 
 /** To be called in the transaction that moves the cursor past the block. Reading it again changes nothing. */
-export async function recordReceipts(
+export async function recordUnexpectedDeposits(
   tx: Tx,
   chain: ChainName,
   txKey: string,
@@ -21,7 +21,7 @@ export async function recordReceipts(
   for (const { lookup, index, asset, atoms } of outputs) {
     if (atoms === 0n) continue
     await tx.query(
-      `insert into receipts (chain, tx_key, output_index, lookup, asset, atoms, block_height)
+      `insert into unexpected_deposits (chain, tx_key, output_index, lookup, asset, atoms, block_height)
        values ($1, $2, $3, $4, $5, $6, $7)
        on conflict (chain, tx_key, output_index) do update set block_height = excluded.block_height`,
       [chain, txKey, index, lookup, asset, atoms, blockHeight],
@@ -30,8 +30,11 @@ export async function recordReceipts(
 }
 
 /** Takes back what a transaction brought that turned out to be our own. */
-export async function forgetReceiptsOf(tx: Tx, chain: ChainName, txKey: string): Promise<void> {
-  await tx.query('update receipts set block_height = null where chain = $1 and tx_key = $2', [chain, txKey])
+export async function forgetUnexpectedDepositsOf(tx: Tx, chain: ChainName, txKey: string): Promise<void> {
+  await tx.query('update unexpected_deposits set block_height = null where chain = $1 and tx_key = $2', [
+    chain,
+    txKey,
+  ])
 }
 
 export interface Capital {
@@ -83,37 +86,37 @@ export async function searchCapitalAgain(tx: Tx, chain: ChainName, aboveHeight: 
 }
 
 /**
- * Capital in these blocks that the ledger does not know yet. What spends coins of ours is no capital but change, even when
+ * Capital in these blocks that the ledger does not know yet. What spends UTXOs of ours is no capital but change, even when
  * a restored database knows nothing of its transaction.
  *
- * It begins at the heights (`coins_by_height`, `receipts_by_height`), so it costs what the new blocks brought, however
- * many coins there are: bench/payer-look.ts has the figures.
+ * It begins at the heights (`utxos_by_height`, `unexpected_deposits_by_height`), so it costs what the new blocks brought, however
+ * many UTXOs there are: bench/payer-look.ts has the figures.
  */
 export async function listUnbookedCapital(
   db: Queryable,
-  coin: 'BTC' | 'LTC' | null,
+  asset: 'BTC' | 'LTC' | null,
   { chain, aboveHeight, upToHeight }: CapitalSearch,
   limit: number,
 ): Promise<Capital[]> {
   const { rows } = await db.query<Capital>(
-    coin === null
+    asset === null
       ? `select r.tx_key as "txKey", r.output_index as index, r.asset, r.atoms
-         from receipts r
+         from unexpected_deposits r
          where r.chain = $1 and $2::text is null and r.block_height > $3 and r.block_height <= $4
            and not exists (select from journal_entries j where j.account_id = $5
              and j.kind = 'capital' and j.subject_id = r.tx_key and j.number = r.output_index)
          limit $6`
       : `select c.txid as "txKey", c.output_index as index, $2 as asset, c.atoms
-         from coins c
+         from utxos c
          join addresses a on a.chain = c.chain and a.lookup = c.lookup
          where c.chain = $1 and a.payment_id is null and c.block_height > $3 and c.block_height <= $4
            and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
-           and not exists (select from coins s where s.chain = c.chain and s.spent_by = c.txid)
+           and not exists (select from utxos s where s.chain = c.chain and s.spent_by = c.txid)
            and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)
            and not exists (select from journal_entries j where j.account_id = $5
              and j.kind = 'capital' and j.subject_id = c.txid and j.number = c.output_index)
          limit $6`,
-    [chain, coin, aboveHeight, upToHeight, '00000000-0000-0000-0000-000000000000', limit],
+    [chain, asset, aboveHeight, upToHeight, '00000000-0000-0000-0000-000000000000', limit],
   )
   return rows
 }

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import type { Database } from '../db/database.ts'
-import { type CoinBlock, markCoinsSpent, recordCoins } from './coins.sql.ts'
+import { markUtxosSpent, recordUtxos, type UtxoBlock } from './utxos.sql.ts'
 
 const OURS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(1))
 const THEIRS = Uint8Array.of(0x00, 0x14, ...new Uint8Array(20).fill(2))
 const isOurs = (lookup: Uint8Array) => lookup[2] === 1
 
-interface SpendingBlock extends CoinBlock {
-  readonly transactions: readonly (CoinBlock['transactions'][number] & {
+interface SpendingBlock extends UtxoBlock {
+  readonly transactions: readonly (UtxoBlock['transactions'][number] & {
     readonly inputs: readonly { txid: string; index: number }[]
   })[]
 }
@@ -34,26 +34,26 @@ const spending: SpendingBlock = {
 
 const record = (db: Database, block: SpendingBlock) =>
   db.transaction(async (tx) => {
-    await recordCoins(tx, 'bitcoin', block, isOurs)
+    await recordUtxos(tx, 'bitcoin', block, isOurs)
     const spends = block.transactions.flatMap(({ key, inputs }) =>
       inputs.map(({ txid, index }) => ({ txKey: key, spentTx: txid, spentIndex: index })),
     )
-    await markCoinsSpent(tx, 'bitcoin', block.height, spends)
+    await markUtxosSpent(tx, 'bitcoin', block.height, spends)
   })
-const coins = async (db: Database) =>
+const utxos = async (db: Database) =>
   (
     await db.query(
-      'select txid, output_index, atoms, block_height, spent_by, spent_height from coins order by txid',
+      'select txid, output_index, atoms, block_height, spent_by, spent_height from utxos order by txid',
     )
   ).rows
 
-test('a block gives coins and spends them; reading it again changes nothing', async () => {
+test('a block gives UTXOs and spends them; reading it again changes nothing', async () => {
   const db = await testDatabase()
   for (let time = 0; time < 2; time++) {
     await record(db, paying)
     await record(db, spending)
   }
-  assert.deepEqual(await coins(db), [
+  assert.deepEqual(await utxos(db), [
     { txid: 'a', output_index: 1, atoms: 5n, block_height: 10n, spent_by: 'b', spent_height: 11n },
   ])
 })
@@ -62,7 +62,7 @@ test('a coin made and spent in one block is known as spent', async () => {
   const db = await testDatabase()
   const both = { height: 10, transactions: [...paying.transactions, ...spending.transactions] }
   await record(db, both)
-  assert.deepEqual(await coins(db), [
+  assert.deepEqual(await utxos(db), [
     { txid: 'a', output_index: 1, atoms: 5n, block_height: 10n, spent_by: 'b', spent_height: 10n },
   ])
 })

@@ -1,12 +1,12 @@
 /**
- * The coins of chains with outputs: every output that ever paid an address of ours, deposits and change alike, where
+ * The UTXOs of chains with outputs: every output that ever paid an address of ours, deposits and change alike, where
  * it is and what spent it. The watcher writes what blocks show; the signer reserves what it spends.
  */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 
-/** A block as far as coins go; `Block` of the chain port fits. */
-export interface CoinBlock {
+/** A block as far as UTXOs go; `Block` of the chain port fits. */
+export interface UtxoBlock {
   readonly height: number
   readonly transactions: readonly {
     readonly key: string
@@ -21,16 +21,16 @@ export interface CoinBlock {
 }
 
 /**
- * Records the coins that a block gives us. Reading a block again changes nothing.
+ * Records the UTXOs that a block gives us. Reading a block again changes nothing.
  * To be called for chains with outputs, in the transaction that moves the cursor past the block.
  *
  * @param isOurs - Whether a scriptPubKey has a row in `addresses`, of either branch, issued or not: the caller matched
  *   the block's outputs against that table already.
  */
-export async function recordCoins(
+export async function recordUtxos(
   tx: Tx,
   chain: ChainName,
-  block: CoinBlock,
+  block: UtxoBlock,
   isOurs: (lookup: Uint8Array) => boolean,
 ): Promise<void> {
   const given = block.transactions.flatMap(({ key, outputs, inputs }) =>
@@ -40,30 +40,30 @@ export async function recordCoins(
   )
   if (given.length === 0) return
   await tx.query(
-    `insert into coins (chain, txid, output_index, lookup, atoms, is_coinbase, block_height)
+    `insert into utxos (chain, txid, output_index, lookup, atoms, is_coinbase, block_height)
        select $1::text, txid, output_index, lookup, atoms, is_coinbase, $2::bigint
        from unnest($3::text[], $4::integer[], $5::bytea[], $6::numeric[], $7::boolean[])
          as given (txid, output_index, lookup, atoms, is_coinbase)
        order by txid, output_index
        on conflict (chain, txid, output_index) do update set block_height = excluded.block_height
-         where coins.block_height is distinct from excluded.block_height`,
+         where utxos.block_height is distinct from excluded.block_height`,
     [
       chain,
       block.height,
-      given.map((coin) => coin.txid),
-      given.map((coin) => coin.index),
-      given.map((coin) => coin.lookup),
-      given.map((coin) => coin.atoms),
-      given.map((coin) => coin.isCoinbase),
+      given.map((utxo) => utxo.txid),
+      given.map((utxo) => utxo.index),
+      given.map((utxo) => utxo.lookup),
+      given.map((utxo) => utxo.atoms),
+      given.map((utxo) => utxo.isCoinbase),
     ],
   )
 }
 
 /**
- * Notes which of our coins a block spends; spends of other coins are ignored. To be called after {@link recordCoins} of
+ * Notes which of our UTXOs a block spends; spends of other UTXOs are ignored. To be called after {@link recordUtxos} of
  * the same block, in the same transaction.
  */
-export async function markCoinsSpent(
+export async function markUtxosSpent(
   tx: Tx,
   chain: ChainName,
   blockHeight: number,
@@ -71,10 +71,10 @@ export async function markCoinsSpent(
 ): Promise<void> {
   if (spends.length === 0) return
   await tx.query(
-    `update coins set spent_by = spent.by, spent_height = $2::bigint
+    `update utxos set spent_by = spent.by, spent_height = $2::bigint
      from unnest($3::text[], $4::text[], $5::bigint[]) as spent (by, txid, output_index)
-     where coins.chain = $1::text and coins.txid = spent.txid and coins.output_index = spent.output_index
-       and (coins.spent_by, coins.spent_height) is distinct from (spent.by, $2::bigint)`,
+     where utxos.chain = $1::text and utxos.txid = spent.txid and utxos.output_index = spent.output_index
+       and (utxos.spent_by, utxos.spent_height) is distinct from (spent.by, $2::bigint)`,
     [
       chain,
       blockHeight,
@@ -87,7 +87,7 @@ export async function markCoinsSpent(
 
 /**
  * In which blocks the watcher saw transactions of ours, by their ids: what the gateway signs on a chain with outputs spends
- * coins of its own, and most of it pays change.
+ * UTXOs of its own, and most of it pays change.
  */
 export async function listSpendHeights(
   db: Queryable,
@@ -95,19 +95,19 @@ export async function listSpendHeights(
   txids: readonly string[],
 ): Promise<Map<string, number>> {
   const { rows } = await db.query<{ txid: string; height: bigint }>(
-    `select spent_by as txid, spent_height as height from coins where chain = $1 and spent_by = any($2)
+    `select spent_by as txid, spent_height as height from utxos where chain = $1 and spent_by = any($2)
      union
-     select txid, block_height from coins where chain = $1 and txid = any($2) and block_height is not null`,
+     select txid, block_height from utxos where chain = $1 and txid = any($2) and block_height is not null`,
     [chain, txids],
   )
   return new Map(rows.map(({ txid, height }) => [txid, Number(height)]))
 }
 
-/** Coins that a search of the chain found and no block showed here. @returns How many were not known. */
-export async function recordFoundCoins(
+/** UTXOs that a search of the chain found and no block showed here. @returns How many were not known. */
+export async function recordFoundUtxos(
   tx: Tx,
   chain: ChainName,
-  coins: readonly {
+  utxos: readonly {
     readonly txid: string
     readonly index: number
     readonly lookup: Uint8Array
@@ -116,16 +116,16 @@ export async function recordFoundCoins(
   }[],
 ): Promise<number> {
   const { rowCount } = await tx.query(
-    `insert into coins (chain, txid, output_index, lookup, atoms, block_height)
+    `insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
      select $1::text, * from unnest($2::text[], $3::integer[], $4::bytea[], $5::numeric[], $6::bigint[])
      on conflict do nothing`,
     [
       chain,
-      coins.map((coin) => coin.txid),
-      coins.map((coin) => coin.index),
-      coins.map((coin) => Buffer.from(coin.lookup)),
-      coins.map((coin) => coin.atoms),
-      coins.map((coin) => coin.height),
+      utxos.map((utxo) => utxo.txid),
+      utxos.map((utxo) => utxo.index),
+      utxos.map((utxo) => Buffer.from(utxo.lookup)),
+      utxos.map((utxo) => utxo.atoms),
+      utxos.map((utxo) => utxo.height),
     ],
   )
   return rowCount
@@ -140,7 +140,7 @@ export async function listUtxoAtoms(
   of: { readonly chain: ChainName; readonly series: string; readonly least: bigint; readonly limit: number },
 ): Promise<bigint[]> {
   const { rows } = await db.query<{ atoms: bigint }>(
-    `select c.atoms from coins c join addresses a on a.chain = c.chain and a.lookup = c.lookup
+    `select c.atoms from utxos c join addresses a on a.chain = c.chain and a.lookup = c.lookup
      where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2 and c.atoms >= $3
      order by c.atoms desc limit $4`,
     [of.chain, of.series, of.least, of.limit],
@@ -154,7 +154,7 @@ export async function sumUtxos(
   of: { readonly chain: ChainName; readonly series: string },
 ): Promise<bigint> {
   const { rows } = await db.query<{ atoms: bigint }>(
-    `select coalesce(sum(c.atoms), 0) as atoms from coins c join addresses a on a.chain = c.chain and a.lookup = c.lookup
+    `select coalesce(sum(c.atoms), 0) as atoms from utxos c join addresses a on a.chain = c.chain and a.lookup = c.lookup
      where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2`,
     [of.chain, of.series],
   )

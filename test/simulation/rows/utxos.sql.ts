@@ -1,15 +1,15 @@
-import type * as real from '../../../src/treasury/coins.sql.ts'
+import type * as real from '../../../src/treasury/utxos.sql.ts'
 import { existing, hex, run } from './tables.ts'
 
-export const recordCoins: typeof real.recordCoins = (tx, chain, block, isOurs) =>
+export const recordUtxos: typeof real.recordUtxos = (tx, chain, block, isOurs) =>
   run(tx, (tables) => {
     for (const { key, outputs } of block.transactions)
       for (const { lookup, index, atoms } of outputs) {
         if (!isOurs(lookup)) continue
         const place = `${key}:${index}`
-        const known = tables.coins.get(place)
+        const known = tables.utxos.get(place)
         if (known?.blockHeight === block.height) continue
-        tables.coins.set(
+        tables.utxos.set(
           place,
           known
             ? { ...known, blockHeight: block.height }
@@ -29,19 +29,19 @@ export const recordCoins: typeof real.recordCoins = (tx, chain, block, isOurs) =
       }
   })
 
-export const markCoinsSpent: typeof real.markCoinsSpent = (tx, _chain, blockHeight, spends) =>
+export const markUtxosSpent: typeof real.markUtxosSpent = (tx, _chain, blockHeight, spends) =>
   run(tx, (tables) => {
     for (const { txKey, spentTx, spentIndex } of spends) {
-      const coin = tables.coins.get(`${spentTx}:${spentIndex}`)
-      if (coin)
-        tables.coins.set(`${spentTx}:${spentIndex}`, { ...coin, spentBy: txKey, spentHeight: blockHeight })
+      const utxo = tables.utxos.get(`${spentTx}:${spentIndex}`)
+      if (utxo)
+        tables.utxos.set(`${spentTx}:${spentIndex}`, { ...utxo, spentBy: txKey, spentHeight: blockHeight })
     }
   })
 
 export const listSpendHeights: typeof real.listSpendHeights = (db, _chain, txids) =>
   run(db, (tables) => {
     const heights = new Map<string, number>()
-    for (const { txid, blockHeight, spentBy, spentHeight } of tables.coins.values()) {
+    for (const { txid, blockHeight, spentBy, spentHeight } of tables.utxos.values()) {
       if (spentBy !== null && spentHeight !== null && txids.includes(spentBy))
         heights.set(spentBy, spentHeight)
       if (blockHeight !== null && txids.includes(txid)) heights.set(txid, blockHeight)
@@ -50,14 +50,14 @@ export const listSpendHeights: typeof real.listSpendHeights = (db, _chain, txids
   })
 export const listUtxoAtoms: typeof real.listUtxoAtoms = (db, { chain, series, least, limit }) =>
   run(db, (tables) =>
-    [...tables.coins.values()]
+    [...tables.utxos.values()]
       .filter(
-        (coin) =>
-          coin.chain === chain &&
-          coin.spentBy === null &&
-          coin.reservedBy === null &&
-          coin.atoms >= least &&
-          existing(tables.addresses, hex(coin.lookup)).series === series,
+        (utxo) =>
+          utxo.chain === chain &&
+          utxo.spentBy === null &&
+          utxo.reservedBy === null &&
+          utxo.atoms >= least &&
+          existing(tables.addresses, hex(utxo.lookup)).series === series,
       )
       .map(({ atoms }) => atoms)
       .sort((a, b) => Number(b - a))
