@@ -47,7 +47,7 @@ export default {
       ...only(
         'an-adapter-imports-the-port',
         '^src/chains/([^/]+)/',
-        '^src/(core/|chains/chain\\.ts|chains/$1/)',
+        '^src/(core/|chains/(chain|json-rpc)\\.ts|chains/$1/)',
       ),
       from: { path: '^src/chains/([^/]+)/', pathNot: '(\\.sql|\\.test)\\.ts$|^src/chains/simulated/' },
     },

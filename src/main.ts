@@ -12,6 +12,7 @@ import { openStore, type Store } from './config/store.ts'
 import { type ChainName, isSimulated, NETWORKS, type Network } from './core/assets.ts'
 import { InvariantBroken, Refusal } from './core/errors.ts'
 import type { Log } from './core/log.ts'
+import { pause } from './core/pause.ts'
 import { keyIdOf } from './core/secrets.ts'
 import { type Database, openDatabase } from './db/database.ts'
 import { requireSight } from './db/grants.ts'
@@ -269,7 +270,7 @@ async function untilReady(gateway: Gateway, config: Config): Promise<void> {
     const { chains, backlog } = await readHealth(gateway, connectedChains(config))
     const simulated = chains.filter(({ chain }) => isSimulated(chain))
     if (simulated.every(({ ok, chain }) => ok && (backlog?.freshAddresses[chain] ?? 0) > 0)) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await pause(50)
   }
   gateway.log.warn({}, 'the simulated chains are not ready yet; test accounts may have to wait')
 }

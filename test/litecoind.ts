@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { promisify } from 'node:util'
 import { type BitcoinLike, bitcoinNetwork } from '../src/chains/bitcoin/networks.ts'
-import { openRpc } from '../src/chains/bitcoin/rpc.ts'
+import { openCoreRpc } from '../src/chains/bitcoin/rpc.ts'
 import { freePort } from '../src/db/embedded/embedded.ts'
 import { type NodeWallet, nodeWallet } from './node-wallet.ts'
 
@@ -72,8 +72,8 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
   const port = await freePort()
   const { rpcPort, chainName } = bitcoinNetwork(chain, network)
   const rpcUrl = `http://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`
-  const rpc = openRpc(`${rpcUrl}/wallet/${WALLET}`, rpcPort)
-  const mwebRpc = openRpc(`${rpcUrl}/wallet/${MWEB_WALLET}`, rpcPort)
+  const rpc = openCoreRpc(`${rpcUrl}/wallet/${WALLET}`, rpcPort)
+  const mwebRpc = openCoreRpc(`${rpcUrl}/wallet/${MWEB_WALLET}`, rpcPort)
   const commandLine = [
     `-datadir=${folder}`,
     `-chain=${chainName}`,

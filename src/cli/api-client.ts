@@ -1,5 +1,6 @@
 /** The merchant's side of the API, for commands that work with a key instead of the database. */
 import { OutsideFailure, Refusal, withoutCredentials } from '../core/errors.ts'
+import { exchange, textOf } from '../core/http.ts'
 import { parseVerbatim } from '../core/json.ts'
 
 export interface ApiOptions {
@@ -18,6 +19,8 @@ export interface ApiClient {
 }
 
 const TIMEOUT_MS = 30_000
+/** Far above a page of a hundred events with all that merchants may write into them. */
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 
 export function openApi(options: ApiOptions): ApiClient {
   const key = options.key ?? process.env.BECK_API_KEY
@@ -32,7 +35,7 @@ export function openApi(options: ApiOptions): ApiClient {
   return {
     key,
     async call<Data>(method: 'GET' | 'POST', path: string, body?: object) {
-      const { status, text } = await exchange(base, method, path, key, body)
+      const { status, text } = await ask(base, method, path, key, body)
       const answer = parseAnswer(text)
       if (!answer && status >= 500) throw notNow(base, status)
       if (!answer) throw notBeck(base, status)
@@ -46,15 +49,17 @@ export function openApi(options: ApiOptions): ApiClient {
   }
 }
 
-async function exchange(base: string, method: string, path: string, key: string, body?: object) {
+async function ask(base: string, method: 'GET' | 'POST', path: string, key: string, body?: object) {
   try {
-    const response = await fetch(base + path, {
+    const answer = await exchange({
+      url: base + path,
       method,
       headers: { 'x-api-key': key, ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      timeoutMs: TIMEOUT_MS,
+      bytesMax: ANSWER_BYTES_MAX,
     })
-    return { status: response.status, text: await response.text() }
+    return { status: answer.status, text: textOf(answer) }
   } catch (cause) {
     throw new OutsideFailure(`${withoutCredentials(base)} does not answer; is Beck running there?`, {
       cause,

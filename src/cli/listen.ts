@@ -4,6 +4,7 @@
  */
 import { createHmac } from 'node:crypto'
 import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { backoffMs, pause } from '../core/pause.ts'
 import { openSender, type Sender } from '../events/send.ts'
 import { signatureHeaders } from '../events/signature.ts'
 import { type ApiClient, type ApiOptions, openApi } from './api-client.ts'
@@ -102,12 +103,13 @@ async function forward(sender: Sender, target: URL, secret: Buffer, event: Event
 
 /** Tries again, ever more slowly, as long as nothing answers. @returns Null when the signal ended it. */
 async function untilAnswered<Done>(act: () => Promise<Done>, signal: AbortSignal): Promise<Done | null> {
-  for (let pauseMs = POLL_MS; !signal.aborted; pauseMs = Math.min(PAUSE_MS_MAX, pauseMs * 2)) {
+  for (let failures = 1; !signal.aborted; failures += 1) {
     try {
       return await act()
     } catch (error) {
       if (signal.aborted) return null
       if (!(error instanceof OutsideFailure)) throw error
+      const pauseMs = backoffMs(failures, { firstMs: POLL_MS, maxMs: PAUSE_MS_MAX })
       process.stderr.write(`${error.message}; trying again in ${pauseMs / 1_000} s\n`)
       await pause(pauseMs, signal)
     }
@@ -117,15 +119,3 @@ async function untilAnswered<Done>(act: () => Promise<Done>, signal: AbortSignal
 
 /** Made from the key, so that the local server's settings outlive this command. */
 const secretOf = (key: string): Buffer => createHmac('sha256', key).update('beck listen').digest()
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal.addEventListener('abort', end, { once: true })
-  })

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { bech32 } from '@scure/base'
 import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { pause } from '../core/pause.ts'
 import { EVENT_TYPES, type EventType } from '../events/event.ts'
 import { type ApiClient, type ApiOptions, openApi } from './api-client.ts'
 import type { Terminal } from './terminal.ts'
@@ -130,7 +131,7 @@ async function until<Found>(what: string, look: () => Promise<Found | undefined>
   for (const end = performance.now() + WAIT_MS; performance.now() < end; ) {
     const found = await look()
     if (found !== undefined) return found
-    await new Promise((resolve) => setTimeout(resolve, 250))
+    await pause(250)
   }
   throw new OutsideFailure(`${what} did not come within ${WAIT_MS / 1_000} s; is a worker running?`, {
     retryable: true,

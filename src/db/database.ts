@@ -4,6 +4,7 @@
  */
 import pg from 'pg'
 import { invariant, OutsideFailure, withoutCredentials } from '../core/errors.ts'
+import { type Backoff, backoffMs, pause } from '../core/pause.ts'
 import { openStatementNames, type StatementNames } from './statement-names.ts'
 
 const NUMERIC_OID = 1700
@@ -66,6 +67,7 @@ export interface Database extends Queryable {
 }
 
 const ATTEMPTS_MAX = 5
+const RETRY_PAUSE: Backoff = { firstMs: 20, maxMs: 1_000 }
 const RETRYABLE_SQLSTATES = new Set(['40001', '40P01'])
 /** Connection exceptions, admin shutdown, crash shutdown, cannot connect now, a transaction that stood idle too long. */
 const CONNECTION_LOST = /^(08...|57P0[123]|25P03)$/
@@ -187,7 +189,7 @@ async function transact<Result>(
     if (attempt >= ATTEMPTS_MAX || isLockedOut) {
       throw sqlState(outcome.cause) ? failureOf(url, outcome.cause) : unreachable(url, outcome.cause)
     }
-    await pause(backoffMs(attempt))
+    await pause(backoffMs(attempt, RETRY_PAUSE) * (0.5 + Math.random()))
   }
 }
 
@@ -281,6 +283,3 @@ function isConnectionLoss(error: unknown): boolean {
       /Connection terminated|timeout exceeded when trying to connect|not queryable/i.test(error.message))
   )
 }
-
-const backoffMs = (attempt: number): number => Math.min(1_000, 10 * 2 ** attempt) * (0.5 + Math.random())
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

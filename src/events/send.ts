@@ -1,19 +1,11 @@
 /**
- * One HTTP exchange with a receiver that nobody vouches for. The deadline holds for all of it, name resolution and
- * the answer's body included; only so much of the answer is read; redirects are not followed; and connections go to
- * public addresses only, checked on the very addresses that are connected to, so that a name that resolves
- * differently a second time (DNS rebinding) gains nothing.
+ * HTTP exchanges with receivers that nobody vouches for. Connections go to public addresses only, checked on the very
+ * addresses that are connected to, so that a name that resolves differently a second time (DNS rebinding) gains nothing.
  */
 import { promises as dns, Resolver } from 'node:dns'
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-} from 'node:http'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { createSecureContext } from 'node:tls'
+import { exchange, NoAnswer, openConnections } from '../core/http.ts'
 import type { Outcome } from './delivery.ts'
 import { isPublicAddress } from './public-address.ts'
 import { hostOf } from './webhook-url.ts'
@@ -58,24 +50,18 @@ const IDLE_CONNECTION_MS = 10_000
 
 export function openSender(options: SenderOptions): Sender {
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS
-  const bodyBytesMax = options.bodyBytesMax ?? BODY_BYTES_MAX
-  const lookup = guardedLookup(options)
-  const connection = {
-    lookup,
-    autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
-    // One for all connections: each would build its own, with a copy of every authority in it.
-    secureContext: createSecureContext(options.ca === undefined ? {} : { ca: options.ca }),
-    // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
-    rejectUnauthorized: true,
-  }
-  const kept = { keepAlive: true, timeout: IDLE_CONNECTION_MS, maxFreeSockets: 256 }
-  const agents = {
-    kept: {
-      'http:': new HttpAgent({ ...connection, ...kept }),
-      'https:': new HttpsAgent({ ...connection, ...kept }),
+  const bytesMax = options.bodyBytesMax ?? BODY_BYTES_MAX
+  const connections = openConnections({
+    idleMs: IDLE_CONNECTION_MS,
+    connect: {
+      lookup: guardedLookup(options),
+      autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
+      // One for all connections: each would build its own, with a copy of every authority in it.
+      secureContext: createSecureContext(options.ca === undefined ? {} : { ca: options.ca }),
+      // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
+      rejectUnauthorized: true,
     },
-    fresh: { 'http:': new HttpAgent(connection), 'https:': new HttpsAgent(connection) },
-  }
+  })
 
   const refusal = (url: URL | null): string | null => {
     if (!url) return 'the URL cannot be read'
@@ -88,116 +74,30 @@ export function openSender(options: SenderOptions): Sender {
 
   return {
     async send(message, signal) {
-      const url = URL.parse(message.url)
-      const refused = refusal(url)
-      if (refused !== null || !url) return { kind: 'unanswered', status: null, error: refused ?? '' }
-      const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
-      const limits = { timeoutMs, endsAtMs: performance.now() + timeoutMs, bodyBytesMax }
-      const first = await exchange(
-        url,
-        message,
-        { agent: agents.kept[protocol], isKept: true },
-        limits,
-        signal,
-      )
-      if (first !== 'stale') return first
-      const fresh = { agent: agents.fresh[protocol], isKept: false }
-      const second = await exchange(url, message, fresh, limits, signal)
-      return second === 'stale' ? null : second
-    },
-    close() {
-      for (const { 'http:': http, 'https:': https } of Object.values(agents)) {
-        http.destroy()
-        https.destroy()
+      const refused = refusal(URL.parse(message.url))
+      if (refused !== null) return { kind: 'unanswered', status: null, error: refused }
+      try {
+        const answer = await exchange({
+          ...message,
+          method: 'POST',
+          timeoutMs,
+          bytesMax,
+          bytesKept: START_BYTES_MAX,
+          signal,
+          connections,
+        })
+        const retryAfter = answer.headers['retry-after'] ?? null
+        return { kind: 'answered', status: answer.status, retryAfter, start: textOf(answer.body) }
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error
+        if (error.kind === 'aborted') return null
+        const late = `no complete answer within ${timeoutMs / 1_000} seconds`
+        const told = error.kind === 'too_late' ? late : sentence(error.cause ?? error)
+        return { kind: 'unanswered', status: error.status, error: told }
       }
     },
+    close: () => connections.close(),
   }
-}
-
-interface Limits {
-  readonly timeoutMs: number
-  /** On the clock of `performance.now()`. */
-  readonly endsAtMs: number
-  readonly bodyBytesMax: number
-}
-
-/** A connection of an earlier exchange, where there is one, or a fresh one. */
-interface Way {
-  readonly agent: HttpAgent | HttpsAgent
-  readonly isKept: boolean
-}
-
-/**
- * Posts a message once.
- *
- * @returns `stale` when a connection that was kept open broke before any answer: the receiver had closed it, most likely,
- *   and the message is worth a fresh one. Null when `signal` cut the exchange off.
- */
-function exchange(
-  url: URL,
-  message: Message,
-  way: Way,
-  limits: Limits,
-  signal?: AbortSignal,
-): Promise<Outcome | 'stale' | null> {
-  return new Promise((resolve) => {
-    let response: IncomingMessage | undefined
-    let request: ClientRequest | undefined
-    let settled = false
-    const settle = (outcome: Outcome | 'stale' | null, keep = false) => {
-      if (settled) return
-      settled = true
-      clearTimeout(deadline)
-      signal?.removeEventListener('abort', abort)
-      resolve(outcome)
-      if (!keep) request?.destroy()
-    }
-    const unanswered = (error: string) =>
-      settle({ kind: 'unanswered', status: response?.statusCode ?? null, error })
-    const abort = () => settle(null)
-    const deadline = setTimeout(
-      () => unanswered(`no complete answer within ${limits.timeoutMs / 1_000} seconds`),
-      limits.endsAtMs - performance.now(),
-    )
-    if (signal?.aborted) return abort()
-    signal?.addEventListener('abort', abort, { once: true })
-
-    request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-      method: 'POST',
-      agent: way.agent,
-      headers: { ...message.headers, 'content-length': Buffer.byteLength(message.body) },
-    })
-    request.on('error', (error) => {
-      // A connection kept open, closed by the receiver just as it was used again: says nothing about the receiver.
-      if (way.isKept && request?.reusedSocket && !response) return settle('stale')
-      unanswered(sentence(error))
-    })
-    // Ends without an error or an answer: a switch of protocols, for one.
-    request.on('close', () => unanswered('the connection was closed before an answer came'))
-    request.on('response', (answer) => {
-      response = answer
-      const start: Buffer[] = []
-      let bytes = 0
-      const answered = (keep: boolean) =>
-        settle(
-          {
-            kind: 'answered',
-            status: answer.statusCode ?? 0,
-            retryAfter: answer.headers['retry-after'] ?? null,
-            start: textOf(Buffer.concat(start).subarray(0, START_BYTES_MAX)),
-          },
-          keep,
-        )
-      answer.on('data', (chunk: Buffer) => {
-        if (bytes < START_BYTES_MAX) start.push(chunk.subarray(0, START_BYTES_MAX - bytes))
-        bytes += chunk.length
-        if (bytes > limits.bodyBytesMax) answered(false)
-      })
-      answer.on('end', () => answered(true))
-      answer.on('error', (error) => unanswered(sentence(error)))
-    })
-    request.end(message.body)
-  })
 }
 
 const NOT_PUBLIC = 'the address of the host is not on the public internet'
@@ -260,7 +160,10 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ENODATA: 'the host name has no address',
 }
 
-function sentence(error: Error): string {
+function sentence(error: unknown): string {
+  if (!(error instanceof Error)) return 'the exchange failed'
+  // Nothing failed: a switch of protocols, for one.
+  if (error instanceof NoAnswer) return 'the connection was closed before an answer came'
   const code = 'code' in error ? String(error.code) : ''
   // Several addresses were tried; each failure stands in `errors`.
   const causes = error instanceof AggregateError ? error.errors.map(String) : []

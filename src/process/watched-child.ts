@@ -6,13 +6,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { endProcess, hasEnded } from '../core/child-process.ts'
 import type { Log } from '../core/log.ts'
+import { type Backoff, backoffMs } from '../core/pause.ts'
 import { COMPILE_CACHE } from './compile-cache.ts'
 
 const TIE = new URL('./child-tie.ts', import.meta.url).href
 /** After its last words a process has nothing left to do. */
 const EXIT_LIMIT_MS = 5_000
 const STOP_LIMIT_MS = 15_000
-const RESTART_PAUSE_MS_MAX = 10_000
+const RESTART_PAUSE: Backoff = { firstMs: 250, maxMs: 10_000 }
 /** Who ran for so long and then ends has a new trouble, not the old one. */
 const STEADY_MS = 60_000
 
@@ -83,7 +84,7 @@ export function superviseChild(
       if (stopping) return
       failures = Date.now() - startedAtMs > STEADY_MS ? 0 : failures + 1
       log.error({ ...fields, failures }, `${name} ended by itself; it is started again`)
-      timer = setTimeout(run, Math.min(RESTART_PAUSE_MS_MAX, 250 * 2 ** failures))
+      timer = setTimeout(run, backoffMs(failures + 1, RESTART_PAUSE))
     }
     try {
       const started = start().process

@@ -4,6 +4,7 @@
  */
 import { ASSETS, type Asset, FIAT_CURRENCIES, type Fiat } from '../core/assets.ts'
 import type { Log } from '../core/log.ts'
+import { backoffMs, pause } from '../core/pause.ts'
 import { inMinorUnits, noRate, type PairName, pairName } from './pair.ts'
 import { coinPrice, TICKER_AGE_MS_MAX } from './quorum.ts'
 import type { Rate, Rates } from './rates.ts'
@@ -108,20 +109,10 @@ async function poll({ signal, intervalMs, turn, onFailure }: Poll): Promise<void
       failures += 1
       onFailure(error, failures)
     }
-    const pauseMs = Math.min(Math.max(intervalMs, BACKOFF_MS_MAX), intervalMs * 2 ** failures)
+    const pauseMs = backoffMs(failures + 1, {
+      firstMs: intervalMs,
+      maxMs: Math.max(intervalMs, BACKOFF_MS_MAX),
+    })
     await pause(pauseMs * (0.9 + 0.2 * Math.random()), signal)
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    if (signal.aborted) return done()
-    signal.addEventListener('abort', done)
-  })
 }

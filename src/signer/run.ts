@@ -4,10 +4,10 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { ASSETS, CHAINS, isSimulated } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { type Backoff, backoffMs, pause } from '../core/pause.ts'
 import { openSecrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
 import { lockDirectory } from '../db/embedded/directory-lock.ts'
@@ -21,7 +21,7 @@ import { openTimeLook, type TimeLook } from './time.ts'
 import { type ChainKeys, openVault, type Vault } from './vault.ts'
 
 const IDLE_MS = 250
-const FAILURE_PAUSE_MS_MAX = 10_000
+const FAILURE_PAUSE: Backoff = { firstMs: 500, maxMs: 10_000 }
 /** How often a signer without live keys looks whether a keystore was made meanwhile. */
 const KEYSTORE_LOOK_MS = 2_000
 
@@ -75,7 +75,7 @@ async function keepSimulated(scene: Scene): Promise<void> {
     } catch (error) {
       scene.log.error({ err: error }, 'simulated chains cannot be signed for; live ones go on')
     }
-    await pause(FAILURE_PAUSE_MS_MAX, scene.stopping)
+    await pause(FAILURE_PAUSE.maxMs, scene.stopping)
   }
 }
 
@@ -114,7 +114,7 @@ async function signUntilEnd(scene: Scene, side: Side, journal: Journal): Promise
     } catch (error) {
       failures += 1
       log.error({ side, err: error, failures }, 'a turn of the signer failed; it goes on')
-      await pause(Math.min(FAILURE_PAUSE_MS_MAX, 250 * 2 ** Math.min(failures, 6)), stopping)
+      await pause(backoffMs(failures, FAILURE_PAUSE), stopping)
     }
   }
 }
@@ -205,6 +205,3 @@ export async function publishKeys(
     for (const { chain, mode, xpub } of keys) await publishWallet(tx, secrets, { chain, mode, xpub })
   })
 }
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  setTimeout(ms, undefined, { signal }).catch(() => {})

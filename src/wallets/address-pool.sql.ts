@@ -1,7 +1,7 @@
 /** Fresh deposit addresses, derived ahead of time so that no request does curve arithmetic. */
-import { setTimeout } from 'node:timers/promises'
 import { type ChainName, hasAccounts, networkOfChain } from '../core/assets.ts'
 import { InvariantBroken, Refusal } from '../core/errors.ts'
+import { pause } from '../core/pause.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable } from '../db/database.ts'
 import { type AddressRow, openAddressReserves, type ReservedAddress } from './address-reserves.sql.ts'
@@ -54,7 +54,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
       if (row) known.add(chain)
       const waits = !('inTransaction' in db) && known.has(chain) && performance.now() < deadlineMs
       if (row || !waits) return row
-      await setTimeout(DRY_LOOK_MS)
+      await pause(DRY_LOOK_MS)
     }
   }
   return {

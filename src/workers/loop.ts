@@ -1,6 +1,7 @@
 /** A loop that does one turn after another until it is stopped, and survives every failure of a turn. */
 import { withoutCredentials } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { type Backoff, backoffMs, pause } from '../core/pause.ts'
 
 export interface LoopOptions {
   readonly name: string
@@ -40,34 +41,21 @@ export function gatherWakes<Name>(wake: (name: Name) => void, gatherMs = GATHER_
   }
 }
 
-const FAILURE_PAUSE_MS_MAX = 10_000
+const FAILURE_PAUSE: Backoff = { firstMs: 500, maxMs: 10_000 }
 
 export function startLoop(options: LoopOptions): Loop {
   const stopping = new AbortController()
-  let woken = false
-  let endPause: (() => void) | undefined
-  const wake = () => {
-    woken = true
-    endPause?.()
-  }
-  const pause = (ms: number) =>
-    new Promise<void>((resolve) => {
-      if (woken || stopping.signal.aborted) return resolve()
-      const timer = setTimeout(resolve, ms)
-      endPause = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+  let woken = new AbortController()
+  const pauseUntilWoken = (ms: number) => pause(ms, woken.signal)
 
   const running = (async () => {
     let failures = 0
     while (!stopping.signal.aborted) {
-      woken = false
+      woken = new AbortController()
       try {
         const more = await options.turn(stopping.signal)
         failures = 0
-        if (!more) await pause(options.idleMs)
+        if (!more) await pauseUntilWoken(options.idleMs)
       } catch (error) {
         if (stopping.signal.aborted) return
         failures += 1
@@ -77,16 +65,16 @@ export function startLoop(options: LoopOptions): Loop {
           { loop: options.name, failures, err: error },
           `a turn of the ${options.name} loop failed; it goes on`,
         )
-        await pause(Math.min(FAILURE_PAUSE_MS_MAX, 250 * 2 ** Math.min(failures, 6)))
+        await pauseUntilWoken(backoffMs(failures, FAILURE_PAUSE))
       }
     }
   })()
 
   return {
-    wake,
+    wake: () => woken.abort(),
     async stop() {
       stopping.abort()
-      wake()
+      woken.abort()
       await running
     },
   }

@@ -4,10 +4,6 @@ import { parseDecimal } from '../../core/money.ts'
 
 const COIN_DECIMALS = 8
 
-export function field(answer: unknown, name: string): unknown {
-  return typeof answer === 'object' && answer !== null ? Reflect.get(answer, name) : undefined
-}
-
 export function text(value: unknown): string {
   if (typeof value === 'string') return value
   throw new OutsideFailure(`the node sent ${typeof value} instead of a text`, { retryable: true })

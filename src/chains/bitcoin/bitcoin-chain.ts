@@ -1,6 +1,7 @@
 /** Bitcoin and Litecoin behind the chain port, read from a Bitcoin Core or Litecoin Core node over JSON-RPC. */
 import type { Asset } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
+import { member } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import {
@@ -14,21 +15,20 @@ import {
   type Outpoint,
   WrongChain,
 } from '../chain.ts'
-import { coinAtoms, count, field, text } from './answers.ts'
+import { NodeError, take } from '../json-rpc.ts'
+import { coinAtoms, count, text } from './answers.ts'
 import { parseBlock } from './block.ts'
 import { concernsOf } from './concerns.ts'
 import { listenForHints } from './hints.ts'
 import { lookOver } from './mempool.ts'
 import { type BitcoinLike, type BitcoinNetwork, bitcoinNetwork } from './networks.ts'
 import {
-  NodeError,
-  openRpc,
+  type CoreRpc,
+  openCoreRpc,
   RPC_INTERNAL_ERROR,
   RPC_INVALID_ADDRESS_OR_KEY,
   RPC_INVALID_PARAMETER,
   RPC_VERIFY_ALREADY_IN_UTXO_SET,
-  type RpcClient,
-  take,
 } from './rpc.ts'
 import { MalformedBytes, type ParsedTransaction, parseTransaction } from './transaction.ts'
 
@@ -62,7 +62,7 @@ const FEE_TARGET_BLOCKS = 3
 export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
   const { chain, log } = options
   const network = bitcoinNetwork(chain, options.network)
-  const rpc = openRpc(options.rpcUrl, network.rpcPort)
+  const rpc = openCoreRpc(options.rpcUrl, network.rpcPort)
   const asset: Asset = chain === 'bitcoin' ? 'BTC' : 'LTC'
   const mempool = lookOver(rpc, (rawHex, txid) => {
     const parsed = parseTransaction(Buffer.from(rawHex, 'hex'), chain)
@@ -93,7 +93,7 @@ export function createBitcoinChain(options: BitcoinChainOptions): ChainPort {
         if (!transaction.isMwebOnly) transactions.push(shown(transaction, asset))
       }
       const { parentHash, timeMs } = parsed
-      return { hash, height: count(field(take(header), 'height')), parentHash, timeMs, transactions }
+      return { hash, height: count(member(take(header), 'height')), parentHash, timeMs, transactions }
     },
 
     lookAtMempool: () => mempool.look(),
@@ -141,7 +141,7 @@ function shown(parsed: ParsedTransaction, asset: Asset): ChainTransaction {
   }
 }
 
-async function identity(rpc: RpcClient, network: BitcoinNetwork, chain: BitcoinLike): Promise<string> {
+async function identity(rpc: CoreRpc, network: BitcoinNetwork, chain: BitcoinLike): Promise<string> {
   const genesis = text(await rpc.call('getblockhash', [0]))
   if (genesis !== network.genesisHash) throw new WrongChain(chain, network.genesisHash, genesis)
   const { checkpoint } = network
@@ -151,33 +151,33 @@ async function identity(rpc: RpcClient, network: BitcoinNetwork, chain: BitcoinL
   return genesis
 }
 
-async function tip(rpc: RpcClient, network: BitcoinNetwork, chain: BitcoinLike): Promise<BlockRef> {
+async function tip(rpc: CoreRpc, network: BitcoinNetwork, chain: BitcoinLike): Promise<BlockRef> {
   const [chainAnswer, networkAnswer] = await rpc.batch([
     { method: 'getblockchaininfo' },
     { method: 'getnetworkinfo' },
   ])
   const info = take(chainAnswer)
-  const chainName = text(field(info, 'chain'))
+  const chainName = text(member(info, 'chain'))
   if (chainName !== network.chainName) throw new WrongChain(chain, network.chainName, chainName)
-  const height = count(field(info, 'blocks'))
+  const height = count(member(info, 'blocks'))
   if (!network.isPrivate) {
-    const behind = count(field(info, 'headers')) - height
-    if (field(info, 'initialblockdownload') === true || behind > BLOCKS_BEHIND_MAX)
+    const behind = count(member(info, 'headers')) - height
+    if (member(info, 'initialblockdownload') === true || behind > BLOCKS_BEHIND_MAX)
       throw new OutsideFailure(
         `the node at ${rpc.endpoint} still syncs: ${behind} blocks behind its headers`,
         {
           retryable: true,
         },
       )
-    if (count(field(take(networkAnswer), 'connections')) === 0)
+    if (count(member(take(networkAnswer), 'connections')) === 0)
       throw new OutsideFailure(`the node at ${rpc.endpoint} has no peers and sees no news`, {
         retryable: true,
       })
   }
-  return { height, hash: text(field(info, 'bestblockhash')) }
+  return { height, hash: text(member(info, 'bestblockhash')) }
 }
 
-async function blockHash(rpc: RpcClient, height: number): Promise<string | null> {
+async function blockHash(rpc: CoreRpc, height: number): Promise<string | null> {
   try {
     return text(await rpc.call('getblockhash', [height]))
   } catch (error) {
@@ -197,7 +197,7 @@ const KNOWN =
 /** The signer bounds what a transaction pays; a child that pays for a large parent exceeds the node's bound of its own. */
 const ANY_FEE_RATE = 0
 
-async function broadcast(rpc: RpcClient, rawTransaction: string): Promise<BroadcastOutcome> {
+async function broadcast(rpc: CoreRpc, rawTransaction: string): Promise<BroadcastOutcome> {
   try {
     await rpc.call('sendrawtransaction', [rawTransaction, ANY_FEE_RATE])
     return { kind: 'accepted' }
@@ -210,7 +210,7 @@ async function broadcast(rpc: RpcClient, rawTransaction: string): Promise<Broadc
 }
 
 async function findTransaction(
-  rpc: RpcClient,
+  rpc: CoreRpc,
   txid: string,
   seenAtHeight: number | undefined,
 ): Promise<FoundTransaction | null> {
@@ -220,12 +220,12 @@ async function findTransaction(
   ])
   if (waiting && !waiting.error) return { block: null }
   if (indexed && !indexed.error) {
-    const hash = field(indexed.result, 'blockhash')
+    const hash = member(indexed.result, 'blockhash')
     if (typeof hash !== 'string') return { block: null }
     const header = await rpc.call('getblockheader', [hash, true])
     // An index also knows blocks that a reorganisation took out of the chain.
-    if (Number(field(header, 'confirmations')) > 0)
-      return { block: { height: count(field(header, 'height')), hash } }
+    if (Number(member(header, 'confirmations')) > 0)
+      return { block: { height: count(member(header, 'height')), hash } }
   }
   for (const answer of [waiting, indexed]) {
     if (answer?.error && answer.error.code !== RPC_INVALID_ADDRESS_OR_KEY) throw answer.error
@@ -237,7 +237,7 @@ async function findTransaction(
 }
 
 /** The block of a transaction that still has an unspent output: the set of these tells how deep each lies. */
-async function blockOfUnspent(rpc: RpcClient, txid: string): Promise<BlockRef | null> {
+async function blockOfUnspent(rpc: CoreRpc, txid: string): Promise<BlockRef | null> {
   const answers = await rpc.batch(
     Array.from({ length: OUTPUTS_TRIED }, (_, index) => ({
       method: 'gettxout',
@@ -246,12 +246,12 @@ async function blockOfUnspent(rpc: RpcClient, txid: string): Promise<BlockRef | 
   )
   const unspent = answers.map(take).find((result) => result !== null)
   if (unspent === undefined) return null
-  const seenFrom = text(field(unspent, 'bestblock'))
+  const seenFrom = text(member(unspent, 'bestblock'))
   const [header, best] = await rpc.batch([
     { method: 'getblockheader', params: [seenFrom, true] },
     { method: 'getbestblockhash' },
   ])
-  const height = count(field(take(header), 'height')) - count(field(unspent, 'confirmations')) + 1
+  const height = count(member(take(header), 'height')) - count(member(unspent, 'confirmations')) + 1
   const hash = await blockHash(rpc, height)
   if (hash === null || take(best) !== seenFrom)
     throw new OutsideFailure(`the chain moved while ${txid} was looked for`, { retryable: true })
@@ -259,14 +259,14 @@ async function blockOfUnspent(rpc: RpcClient, txid: string): Promise<BlockRef | 
 }
 
 /** The block at a height, if it holds the transaction. */
-async function blockAtHolding(rpc: RpcClient, txid: string, height: number): Promise<BlockRef | null> {
+async function blockAtHolding(rpc: CoreRpc, txid: string, height: number): Promise<BlockRef | null> {
   const hash = await blockHash(rpc, height)
   if (hash === null) return null
-  const txids = field(await rpc.call('getblock', [hash, 1], { timeoutMs: BLOCK_TIMEOUT_MS }), 'tx')
+  const txids = member(await rpc.call('getblock', [hash, 1], { timeoutMs: BLOCK_TIMEOUT_MS }), 'tx')
   return Array.isArray(txids) && txids.includes(txid) ? { height, hash } : null
 }
 
-async function unspentAtoms(rpc: RpcClient, outpoints: readonly Outpoint[]): Promise<bigint> {
+async function unspentAtoms(rpc: CoreRpc, outpoints: readonly Outpoint[]): Promise<bigint> {
   let atoms = 0n
   for (let from = 0; from < outpoints.length; from += OUTPOINTS_PER_BATCH) {
     const calls = outpoints
@@ -274,22 +274,22 @@ async function unspentAtoms(rpc: RpcClient, outpoints: readonly Outpoint[]): Pro
       .map(({ txid, index }) => ({ method: 'gettxout', params: [txid, index, false] }))
     for (const answer of await rpc.batch(calls, { timeoutMs: BLOCK_TIMEOUT_MS })) {
       const unspent = take(answer)
-      if (unspent !== null) atoms += coinAtoms(field(unspent, 'value'))
+      if (unspent !== null) atoms += coinAtoms(member(unspent, 'value'))
     }
   }
   return atoms
 }
 
-async function feeRates(rpc: RpcClient): Promise<FeeRates> {
+async function feeRates(rpc: CoreRpc): Promise<FeeRates> {
   const [estimate, mempool] = await rpc.batch([
     { method: 'estimatesmartfee', params: [FEE_TARGET_BLOCKS] },
     { method: 'getmempoolinfo' },
   ])
   // A node that relays blocks only answers that it does not estimate.
-  const rate = estimate?.error?.code === RPC_INTERNAL_ERROR ? undefined : field(take(estimate), 'feerate')
+  const rate = estimate?.error?.code === RPC_INTERNAL_ERROR ? undefined : member(take(estimate), 'feerate')
   const info = take(mempool)
-  const full = coinAtoms(field(info, 'mempoolminfee'))
-  const relayed = coinAtoms(field(info, 'minrelaytxfee'))
+  const full = coinAtoms(member(info, 'mempoolminfee'))
+  const relayed = coinAtoms(member(info, 'minrelaytxfee'))
   return {
     kind: 'vbyte',
     atomsPerKvb: rate === undefined ? null : coinAtoms(rate),
@@ -300,26 +300,22 @@ async function feeRates(rpc: RpcClient): Promise<FeeRates> {
 const SCAN_TIMEOUT_MS = 60 * MINUTE_MS
 
 /** One pass over the node's UTXOs; no index and no wallet of the node's is needed. */
-async function scanUnspent(
-  rpc: RpcClient,
-  asset: Asset,
-  lookups: readonly Uint8Array[],
-): Promise<FoundFunds> {
+async function scanUnspent(rpc: CoreRpc, asset: Asset, lookups: readonly Uint8Array[]): Promise<FoundFunds> {
   const descriptors = lookups.map((lookup) => `raw(${Buffer.from(lookup).toString('hex')})`)
   const answer = await rpc.call('scantxoutset', ['start', descriptors], { timeoutMs: SCAN_TIMEOUT_MS })
-  const unspents = field(answer, 'unspents')
+  const unspents = member(answer, 'unspents')
   if (!Array.isArray(unspents))
     throw new OutsideFailure('the node sent no list of unspent coins', { retryable: true })
   return {
-    at: { height: count(field(answer, 'height')), hash: text(field(answer, 'bestblock')) },
+    at: { height: count(member(answer, 'height')), hash: text(member(answer, 'bestblock')) },
     funds: unspents.map((unspent) => ({
-      lookup: Buffer.from(text(field(unspent, 'scriptPubKey')), 'hex'),
+      lookup: Buffer.from(text(member(unspent, 'scriptPubKey')), 'hex'),
       asset,
-      atoms: coinAtoms(field(unspent, 'amount')),
+      atoms: coinAtoms(member(unspent, 'amount')),
       utxo: {
-        txid: text(field(unspent, 'txid')),
-        index: count(field(unspent, 'vout')),
-        height: count(field(unspent, 'height')),
+        txid: text(member(unspent, 'txid')),
+        index: count(member(unspent, 'vout')),
+        height: count(member(unspent, 'height')),
       },
     })),
   }

@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import { Publisher } from 'zeromq'
 import { SILENT } from '../../core/log.ts'
 import { listenForHints } from './hints.ts'
-import { openRpc } from './rpc.ts'
+import { openCoreRpc } from './rpc.ts'
 
 async function nodeThatNames(notifications: unknown): Promise<string> {
   const server = http.createServer((_, response) => {
@@ -57,7 +57,7 @@ test('a hint wakes, also after the node restarted, and stopping ends it at once'
     { type: 'pubhashtx', address: address.replace('127.0.0.1', '*'), hwm: 1000 },
   ])
   let wake = Promise.withResolvers<void>()
-  const rpc = openRpc(url, 1)
+  const rpc = openCoreRpc(url, 1)
   const stop = listenForHints(rpc, () => wake.resolve(), SILENT)
   after(stop)
   await publishUntil(publisher, wake.promise)
@@ -77,7 +77,7 @@ test('hints without end of a busy mempool wake ever less often, and blocks as of
   after(() => publisher.close())
   await publisher.bind('tcp://127.0.0.1:*')
   const address = publisher.lastEndpoint ?? assert.fail('bound')
-  const rpc = openRpc(await nodeThatNames([{ type: 'pubsequence', address, hwm: 1000 }]), 1)
+  const rpc = openCoreRpc(await nodeThatNames([{ type: 'pubsequence', address, hwm: 1000 }]), 1)
   let wakes = 0
   const stop = listenForHints(rpc, () => (wakes += 1), SILENT)
   after(stop)
@@ -106,7 +106,7 @@ test('a node without hints, or whose answer makes no sense, wakes nobody and bre
     [{ type: 'pubhashblock' }],
     [{ type: 'pubrawwallet', address: 'tcp://127.0.0.1:1' }],
   ]) {
-    const rpc = openRpc(await nodeThatNames(answer), 1)
+    const rpc = openCoreRpc(await nodeThatNames(answer), 1)
     const stop = listenForHints(rpc, () => assert.fail('woken'), SILENT)
     await rpc.call('getzmqnotifications')
     stop()
@@ -118,8 +118,8 @@ test('a listener that nobody stopped does not keep the process from ending once 
   const url = await nodeThatNames([{ type: 'pubhashblock', address: 'tcp://127.0.0.1:1', hwm: 1 }])
   const program = `
     import { listenForHints } from './src/chains/bitcoin/hints.ts'
-    import { openRpc } from './src/chains/bitcoin/rpc.ts'
-    const rpc = openRpc('${url}', 1)
+    import { openCoreRpc } from './src/chains/bitcoin/rpc.ts'
+    const rpc = openCoreRpc('${url}', 1)
     const listening = Promise.withResolvers()
     const log = { debug: listening.resolve, info() {}, warn() {}, error() {} }
     const stop = listenForHints(rpc, () => {}, log)

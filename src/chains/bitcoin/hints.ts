@@ -5,7 +5,7 @@
 import type { Subscriber } from 'zeromq'
 import type { Log } from '../../core/log.ts'
 import { SECOND_MS } from '../../core/time.ts'
-import type { RpcClient } from './rpc.ts'
+import type { CoreRpc } from './rpc.ts'
 
 /** How often the node is asked for its sockets: it may have restarted with others, or not run at first. */
 const DISCOVERY_MS = 30 * SECOND_MS
@@ -19,7 +19,7 @@ const RECONNECT_MS_MAX = 10 * SECOND_MS
 const TOPICS = ['hashblock', 'rawblock', 'hashtx', 'rawtx', 'sequence']
 
 /** Calls `wake` soon after each hint. Returns the way to stop, which is immediate. */
-export function listenForHints(rpc: RpcClient, wake: () => void, log: Log): () => void {
+export function listenForHints(rpc: CoreRpc, wake: () => void, log: Log): () => void {
   const sockets = new Map<string, Subscriber>()
   const ofBlock = throttled(wake, WAKE_EVERY_MS)
   const ofTransaction = throttled(wake, WAKE_FOR_TRANSACTIONS_EVERY_MS)
@@ -63,7 +63,7 @@ export function listenForHints(rpc: RpcClient, wake: () => void, log: Log): () =
 }
 
 /** Addresses of the node's publishers of blocks and transactions, as reachable from here. */
-async function publishers(rpc: RpcClient): Promise<ReadonlySet<string>> {
+async function publishers(rpc: CoreRpc): Promise<ReadonlySet<string>> {
   const answer = await rpc.call('getzmqnotifications')
   const addresses = new Set<string>()
   for (const entry of Array.isArray(answer) ? answer : []) {

@@ -1,9 +1,11 @@
 /** What waits in the node's mempool, look by look: each transaction is handed over once while it stays. */
 import { OutsideFailure } from '../../core/errors.ts'
+import { member } from '../../core/json.ts'
 import { SECOND_MS } from '../../core/time.ts'
 import type { ChainTransaction, Mempool } from '../chain.ts'
-import { field } from './answers.ts'
-import { NodeError, RPC_INVALID_ADDRESS_OR_KEY, type RpcClient, take } from './rpc.ts'
+
+import { take } from '../json-rpc.ts'
+import { type CoreRpc, RPC_INVALID_ADDRESS_OR_KEY } from './rpc.ts'
 
 /** A standard transaction is at most 100 kB: a batch never weighs more than 20 MB of hex. */
 const BATCH = 100
@@ -18,7 +20,7 @@ export interface MempoolLooks {
  * @param read - Turns raw bytes into what the port shows; null for what lives in the MWEB alone.
  */
 export function lookOver(
-  rpc: RpcClient,
+  rpc: CoreRpc,
   read: (rawHex: string, txid: string) => ChainTransaction | null,
 ): MempoolLooks {
   // Only what the caller took in counts as handed over: when he fails in the middle, the next look shows the rest.
@@ -36,7 +38,7 @@ export function lookOver(
       for (const [i, txid] of txids.entries()) {
         const answer = answers[i]
         // It left the mempool since the list was read: into a block, or out of the way of another.
-        if (answer?.error instanceof NodeError && answer.error.code === RPC_INVALID_ADDRESS_OR_KEY) continue
+        if (answer?.error?.code === RPC_INVALID_ADDRESS_OR_KEY) continue
         found.push(txid)
         const transaction = read(String(take(answer)), txid)
         if (transaction) transactions.push(transaction)
@@ -53,7 +55,7 @@ export function lookOver(
         { timeoutMs: LIST_TIMEOUT_MS },
       )
       // For a while after a restart transactions are missing that nobody dropped, and the view would not be complete.
-      if (field(take(info), 'loaded') === false)
+      if (member(take(info), 'loaded') === false)
         throw new OutsideFailure(`the node at ${rpc.endpoint} still loads its mempool`, { retryable: true })
       const names = take(list)
       if (!Array.isArray(names))

@@ -4,7 +4,8 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { OutsideFailure } from '../../core/errors.ts'
-import { NodeError, openRpc } from './rpc.ts'
+import { NodeError } from '../json-rpc.ts'
+import { openCoreRpc } from './rpc.ts'
 
 /** A server that answers as told; returns the URL with credentials. */
 async function answering(listener: http.RequestListener): Promise<string> {
@@ -49,7 +50,7 @@ test('user and password are sent percent-decoded, and a batch keeps the order of
     )
     response.end(JSON.stringify(answers.reverse()))
   })
-  const rpc = openRpc(url, 1)
+  const rpc = openCoreRpc(url, 1)
   const [first, second, third] = await rpc.batch([{ method: 'a' }, { method: 'bad' }, { method: 'c' }])
   assert.equal(authorization, `Basic ${Buffer.from('alice:s3cr/t').toString('base64')}`)
   assert.equal(first?.error ?? first?.result, 'a')
@@ -87,7 +88,7 @@ const refusals: readonly [name: string, status: number, body: string, retryable:
 ]
 for (const [name, status, body, retryable, says] of refusals) {
   test(name, async () => {
-    const rpc = openRpc(
+    const rpc = openCoreRpc(
       await answering((_, response) => {
         response.writeHead(status).end(body)
       }),
@@ -103,14 +104,14 @@ for (const [name, status, body, retryable, says] of refusals) {
 }
 
 test('nobody listening is worth another try', async () => {
-  const error = await failure(openRpc('http://alice:s3cr%2Ft@127.0.0.1:1', 1).call('getblockcount'))
+  const error = await failure(openCoreRpc('http://alice:s3cr%2Ft@127.0.0.1:1', 1).call('getblockcount'))
   assert.match(error.message, /cannot be reached: ECONNREFUSED/)
   assert.equal(error.retryable, true)
 })
 
 test('a connection dropped before or within the answer is worth another try', async () => {
   for (const part of ['', '{"result":"00']) {
-    const rpc = openRpc(
+    const rpc = openCoreRpc(
       await answering((_, response) => {
         response.writeHead(200, { 'content-length': '1000' })
         response.write(part, () => response.destroy())
@@ -125,7 +126,7 @@ test('a connection dropped before or within the answer is worth another try', as
 test('silence, and an answer that only drips, end with the time that was given', async () => {
   for (const drip of [false, true]) {
     const timers: NodeJS.Timeout[] = []
-    const rpc = openRpc(
+    const rpc = openCoreRpc(
       await answering((_, response) => {
         if (drip) timers.push(setInterval(() => response.write(' '), 20))
       }),
@@ -155,7 +156,7 @@ test('a kept connection that the node closed meanwhile is replaced without anybo
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   after(() => server.close())
-  const rpc = openRpc(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 1)
+  const rpc = openCoreRpc(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 1)
   for (let i = 0; i < 3; i++) assert.equal(await rpc.call('getblockcount'), 7)
   assert.equal(connections, 3)
   rpc.close()
@@ -169,15 +170,15 @@ test('a URL that is none is refused without being repeated', () => {
     'http://alice:s3%zz@host',
   ]) {
     assert.throws(
-      () => openRpc(url, 1),
+      () => openCoreRpc(url, 1),
       (error: Error) => error instanceof RangeError && !/s3|alice/.test(error.message),
     )
   }
 })
 
 test('the port is the given one, else the node’s own', () => {
-  assert.equal(openRpc('http://u:p@node.example', 8332).endpoint, 'http://node.example:8332')
-  assert.equal(openRpc('http://u:p@node.example:80', 8332).endpoint, 'http://node.example:80')
-  assert.equal(openRpc('http://[::1]:9000', 8332).endpoint, 'http://[::1]:9000')
-  assert.equal(openRpc('https://u:p@node.example/path', 8332).endpoint, 'https://node.example:443')
+  assert.equal(openCoreRpc('http://u:p@node.example', 8332).endpoint, 'http://node.example:8332')
+  assert.equal(openCoreRpc('http://u:p@node.example:80', 8332).endpoint, 'http://node.example:80')
+  assert.equal(openCoreRpc('http://[::1]:9000', 8332).endpoint, 'http://[::1]:9000')
+  assert.equal(openCoreRpc('https://u:p@node.example/path', 8332).endpoint, 'https://node.example:443')
 })

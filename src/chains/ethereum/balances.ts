@@ -7,8 +7,8 @@
  */
 import { encodeDeployData } from 'viem/utils'
 import { OutsideFailure } from '../../core/errors.ts'
+import { type RpcAnswer, type RpcCall, take } from '../json-rpc.ts'
 import artifacts from './contracts/artifacts.json' with { type: 'json' }
-import type { RpcAnswer, RpcCall } from './rpc.ts'
 import { type Hex, hex } from './wire.ts'
 
 const ABI = [
@@ -56,13 +56,7 @@ export function readBalances(
   tokenCount: number,
 ): bigint[][] {
   const words = answers.flatMap((answer) => {
-    if ('error' in answer) {
-      throw new OutsideFailure(
-        `the ethereum node could not read balances: ${answer.error.message} (${answer.error.code})`,
-        { retryable: true },
-      )
-    }
-    const digits = hex(answer.result, 'balances').slice(2)
+    const digits = hex(take(answer), 'balances').slice(2)
     return Array.from({ length: digits.length / WORD_DIGITS }, (_, word) =>
       BigInt(`0x${digits.slice(word * WORD_DIGITS, (word + 1) * WORD_DIGITS)}`),
     )

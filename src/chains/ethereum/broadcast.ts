@@ -2,7 +2,8 @@
 import { keccak256 } from 'viem/utils'
 import { OutsideFailure } from '../../core/errors.ts'
 import type { BroadcastOutcome } from '../chain.ts'
-import { isUnsupported, type Rpc, type RpcError } from './rpc.ts'
+import type { NodeError, Rpc } from '../json-rpc.ts'
+import { isUnsupported } from './rpc.ts'
 import { hex } from './wire.ts'
 
 /** Geth and Erigon "already known", Nethermind "AlreadyKnown", Besu "Known transaction", Parity and Anvil "already imported". */
@@ -17,21 +18,20 @@ const REFUSAL =
 
 export async function broadcastRaw(rpc: Rpc, rawTransaction: string): Promise<BroadcastOutcome> {
   const raw = hex(rawTransaction, 'raw transaction')
-  const [answer] = await rpc.ask([{ method: 'eth_sendRawTransaction', params: [raw] }])
-  if (!answer || 'result' in answer) return { kind: 'accepted' }
-  if (ALREADY_KNOWN.test(answer.error.message)) return { kind: 'already_known' }
+  const [answered] = await rpc.batch([{ method: 'eth_sendRawTransaction', params: [raw] }])
+  if (!answered?.error) return { kind: 'accepted' }
+  const { code, answer } = answered.error
+  if (ALREADY_KNOWN.test(answer)) return { kind: 'already_known' }
 
   // "Nonce too low" is also the answer when a block already holds exactly these bytes: the hash tells.
-  const known = await rpc.get('eth_getTransactionByHash', [keccak256(raw)])
+  const known = await rpc.call('eth_getTransactionByHash', [keccak256(raw)])
   if (known !== null) return { kind: 'already_known' }
-  if (isAboutTheTransaction(answer.error)) {
-    return { kind: 'refused', reason: `${answer.error.message} (${answer.error.code})` }
-  }
+  if (isAboutTheTransaction(answered.error)) return { kind: 'refused', reason: `${answer} (${code})` }
   throw new OutsideFailure(
-    `the ethereum node could not take a transaction: ${answer.error.message} (${answer.error.code}); nobody knows whether it did`,
+    `the ethereum node could not take a transaction: ${answer} (${code}); nobody knows whether it did`,
     { retryable: true },
   )
 }
 
-const isAboutTheTransaction = (error: RpcError): boolean =>
-  !isUnsupported(error) && (error.code !== -32603 || REFUSAL.test(error.message))
+const isAboutTheTransaction = (error: NodeError): boolean =>
+  !isUnsupported(error) && (error.code !== -32603 || REFUSAL.test(error.answer))

@@ -6,9 +6,9 @@
 import { OutsideFailure } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { SECOND_MS } from '../../core/time.ts'
+import { type Rpc, type RpcAnswer, take } from '../json-rpc.ts'
 import { balanceCalls, readBalances } from './balances.ts'
 import { type ContractCredit, creditFromContracts } from './contract-ether.ts'
-import { type Rpc, type RpcAnswer, resultOf } from './rpc.ts'
 import type { ExecutedTransaction } from './transactions.ts'
 import { type Hex, readBlockRef, type WireBlock } from './wire.ts'
 
@@ -85,9 +85,9 @@ export function createCreditReader(rpc: Rpc, log: Log): CreditReader {
     const before = balanceCalls(unknown, [], { blockHash: block.parentHash })
     const after = balanceCalls(unread, [], { blockHash: block.hash })
     try {
-      const answers = await rpc.ask([...before, ...after])
-      const failed = answers.find((answer) => 'error' in answer)
-      if (failed && 'error' in failed && (await isStateGone(rpc, block, page, failed.error.message)))
+      const answers = await rpc.batch([...before, ...after])
+      const failed = answers.find(({ error }) => error)?.error
+      if (failed && (await isStateGone(rpc, block, page, failed.answer)))
         return 'has the state of a block no longer'
       pairUp(unknown, answers.slice(0, before.length), held.before)
       pairUp(unread, answers.slice(before.length), held.after)
@@ -110,12 +110,12 @@ async function isStateGone(
   message: string,
 ): Promise<boolean> {
   if (STATE_GONE.test(message)) return true
-  const [latest, sample] = await rpc.ask([
+  const [latest, sample] = await rpc.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     ...balanceCalls(accounts.slice(0, 1), [], 'latest'),
   ])
-  const { height } = readBlockRef(resultOf(latest, 'eth_getBlockByNumber'))
-  return sample !== undefined && 'result' in sample && height - block.height >= STATE_DEPTH_BLOCKS
+  const { height } = readBlockRef(take(latest))
+  return sample !== undefined && !sample.error && height - block.height >= STATE_DEPTH_BLOCKS
 }
 
 function pairUp(accounts: readonly Hex[], answers: readonly RpcAnswer[], into: Map<Hex, bigint>): void {

@@ -1,6 +1,6 @@
 /** Which transaction used a nonce: by halves through the blocks in which the account's count passed it. */
 import type { NonceUse } from '../chain.ts'
-import type { Rpc } from './rpc.ts'
+import type { Rpc } from '../json-rpc.ts'
 import { hex, list, quantity, readBlockRef, record, toQuantity } from './wire.ts'
 
 /** A full node keeps the state of the last 128 blocks, and the height asked up to lies deep among them. */
@@ -16,8 +16,8 @@ export async function findNonceUse(
   /** Null when the node answers with an error: it has that state no longer, in whatever words. */
   const isUsedAt = async (height: number): Promise<boolean | null> => {
     const params = [account, toQuantity(height)]
-    const [answer] = await rpc.ask([{ method: 'eth_getTransactionCount', params }])
-    return answer && 'result' in answer ? quantity(answer.result, 'nonce') > nonce : null
+    const [answer] = await rpc.batch([{ method: 'eth_getTransactionCount', params }])
+    return answer && !answer.error ? quantity(answer.result, 'nonce') > nonce : null
   }
 
   if (upToHeight < 0 || !(await isUsedAt(upToHeight))) return { kind: 'unused' }
@@ -31,7 +31,7 @@ export async function findNonceUse(
     if (isUsedThere) since = middle
     else before = middle
   }
-  const found = await rpc.get('eth_getBlockByNumber', [toQuantity(since), true])
+  const found = await rpc.call('eth_getBlockByNumber', [toQuantity(since), true])
   const user = list(record(found, 'block').transactions, 'block.transactions')
     .map((transaction) => record(transaction, 'transaction'))
     .find(

@@ -1,6 +1,7 @@
 /** The receipts of a block: what its transactions cost, whether they succeeded, and their logs. */
 import type { Log } from '../../core/log.ts'
-import { isUnsupported, type Rpc, type RpcAnswer, resultOf } from './rpc.ts'
+import { type Rpc, type RpcAnswer, take } from '../json-rpc.ts'
+import { isUnsupported } from './rpc.ts'
 import { list, readReceipt, type WireBlock, type WireReceipt } from './wire.ts'
 
 /**
@@ -12,21 +13,21 @@ export function createReceiptReader(rpc: Rpc, log: Log) {
   return {
     calls: (hash: string) => (wholeBlocks ? [{ method: 'eth_getBlockReceipts', params: [hash] }] : []),
     async read(block: WireBlock, answer: RpcAnswer | undefined): Promise<WireReceipt[]> {
-      if (answer && 'result' in answer && answer.result !== null) {
+      if (answer && !answer.error && answer.result !== null) {
         return list(answer.result, 'receipts').map(readReceipt)
       }
-      if (answer && 'error' in answer && isUnsupported(answer.error)) {
+      if (answer?.error && isUnsupported(answer.error)) {
         wholeBlocks = false
         log.warn(
           { chain: 'ethereum' },
           'the node does not know eth_getBlockReceipts; receipts are asked for one by one',
         )
       }
-      const receipts = await rpc.ask(
+      const receipts = await rpc.batch(
         block.transactions.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
       )
       return receipts
-        .map((receipt) => resultOf(receipt, 'eth_getTransactionReceipt'))
+        .map(take)
         .filter((receipt) => receipt !== null)
         .map(readReceipt)
     },

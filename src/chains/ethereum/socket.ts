@@ -3,8 +3,9 @@
  * It connects when it is needed, and again after a loss; what was under way then fails and is asked again by polling.
  */
 import { OutsideFailure } from '../../core/errors.ts'
+import { member, parseJson } from '../../core/json.ts'
 import { SECOND_MS } from '../../core/time.ts'
-import { type Carrier, type NodeUrl, RPC_TIMEOUT_MS } from './rpc.ts'
+import { type Carrier, RPC_TIMEOUT_MS, type RpcNode, type RpcRequest } from '../json-rpc.ts'
 
 const RECONNECT_MS = 5 * SECOND_MS
 /** Keeps proxies from closing a quiet connection. */
@@ -19,112 +20,123 @@ export interface NodeSocket extends Carrier {
 interface Waiting {
   readonly answers: unknown[]
   readonly expected: number
-  resolve(answers: unknown): void
+  resolve(answers: readonly unknown[]): void
   reject(error: Error): void
 }
 
-export function openSocket(node: NodeUrl): NodeSocket {
-  const wakers = new Set<() => void>()
-  const waiting = new Map<unknown, Waiting>()
-  let connection: Promise<WebSocket> | undefined
-  let reconnect: NodeJS.Timeout | undefined
-  let subscribed = false
-  let closed = false
+export function openSocket(node: RpcNode): NodeSocket {
+  return new ReconnectingSocket(node)
+}
 
-  const failure = (what: string) =>
-    new OutsideFailure(`${node.name} ${node.redact(what)}`, { retryable: true })
+class ReconnectingSocket implements NodeSocket {
+  readonly #node: RpcNode
+  readonly #wakers = new Set<() => void>()
+  readonly #waiting = new Map<unknown, Waiting>()
+  #connection: Promise<WebSocket> | undefined
+  #reconnect: NodeJS.Timeout | undefined
+  #isSubscribed = false
+  #isClosed = false
 
-  function connect(): Promise<WebSocket> {
-    connection ??= new Promise<WebSocket>((resolve, reject) => {
-      const socket = new WebSocket(node.bare, { headers: node.headers })
+  constructor(node: RpcNode) {
+    this.#node = node
+  }
+
+  async carry(asked: RpcRequest | readonly RpcRequest[], timeoutMs: number): Promise<unknown> {
+    if (this.#isClosed) throw this.#failure('is closed')
+    const requests = [asked].flat()
+    const socket = await this.#connect()
+    const { promise, resolve, reject } = Promise.withResolvers<readonly unknown[]>()
+    const call: Waiting = { answers: [], expected: requests.length, resolve, reject }
+    for (const { id } of requests) this.#waiting.set(id, call)
+    const late = `did not answer within ${timeoutMs / SECOND_MS} s`
+    const timer = setTimeout(() => reject(this.#failure(late)), timeoutMs)
+    try {
+      for (const request of requests) socket.send(JSON.stringify(request))
+      const answers = await promise
+      return Array.isArray(asked) ? answers : answers[0]
+    } finally {
+      clearTimeout(timer)
+      for (const { id } of requests) this.#waiting.delete(id)
+    }
+  }
+
+  onHead(wake: () => void): () => void {
+    this.#wakers.add(wake)
+    this.#connect().then(
+      (socket) => this.#subscribe(socket),
+      () => this.#reconnectLater(),
+    )
+    return () => {
+      this.#wakers.delete(wake)
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#reconnect)
+    this.#connection?.then((socket) => socket.close()).catch(() => {})
+  }
+
+  #connect(): Promise<WebSocket> {
+    this.#connection ??= new Promise<WebSocket>((resolve, reject) => {
+      const socket = new WebSocket(this.#node.url, { headers: this.#node.headers })
       const timer = setTimeout(() => socket.close(), RPC_TIMEOUT_MS)
       const ping = setInterval(() => send(socket, { id: 'ping', method: 'net_version' }), PING_MS)
       ping.unref()
       socket.addEventListener('open', () => {
         clearTimeout(timer)
-        subscribe(socket)
+        this.#subscribe(socket)
         resolve(socket)
       })
-      socket.addEventListener('message', (event) => receive(event.data))
+      socket.addEventListener('message', (event) => this.#receive(String(event.data)))
       socket.addEventListener('error', () => socket.close())
       socket.addEventListener('close', () => {
         clearTimeout(timer)
         clearInterval(ping)
-        connection = undefined
-        subscribed = false
-        reject(failure('did not accept the WebSocket connection'))
-        for (const call of new Set(waiting.values())) call.reject(failure('closed the WebSocket connection'))
-        waiting.clear()
-        reconnectLater()
+        reject(this.#failure('did not accept the WebSocket connection'))
+        this.#lose()
       })
     })
-    return connection
+    return this.#connection
   }
 
-  function reconnectLater() {
-    if (closed || wakers.size === 0 || reconnect) return
-    reconnect = setTimeout(() => {
-      reconnect = undefined
-      connect().catch(() => {})
+  #lose(): void {
+    this.#connection = undefined
+    this.#isSubscribed = false
+    for (const call of this.#waiting.values()) call.reject(this.#failure('closed the WebSocket connection'))
+    this.#waiting.clear()
+    this.#reconnectLater()
+  }
+
+  #reconnectLater(): void {
+    if (this.#isClosed || this.#wakers.size === 0 || this.#reconnect) return
+    this.#reconnect = setTimeout(() => {
+      this.#reconnect = undefined
+      this.#connect().catch(() => {})
     }, RECONNECT_MS)
-    reconnect.unref()
+    this.#reconnect.unref()
   }
 
-  function subscribe(socket: WebSocket) {
-    if (subscribed || wakers.size === 0) return
-    subscribed = true
+  #subscribe(socket: WebSocket): void {
+    if (this.#isSubscribed || this.#wakers.size === 0) return
+    this.#isSubscribed = true
     send(socket, { id: HEADS_ID, method: 'eth_subscribe', params: ['newHeads'] })
   }
 
-  function receive(data: unknown) {
-    let message: unknown
-    try {
-      message = JSON.parse(String(data))
-    } catch {
-      return
-    }
-    for (const answer of Array.isArray(message) ? message : [message]) {
-      if (answer?.method === 'eth_subscription') for (const wake of wakers) wake()
-      const call = waiting.get(answer?.id)
+  #receive(text: string): void {
+    for (const answer of [parseJson(text)].flat()) {
+      if (member(answer, 'method') === 'eth_subscription') for (const wake of this.#wakers) wake()
+      const id = member(answer, 'id')
+      const call = this.#waiting.get(id)
       if (!call) continue
-      waiting.delete(answer.id)
+      this.#waiting.delete(id)
       call.answers.push(answer)
       if (call.answers.length === call.expected) call.resolve(call.answers)
     }
   }
 
-  return {
-    async carry(requests) {
-      if (closed) throw failure('is closed')
-      const socket = await connect()
-      const ids = requests.map((request) => ('id' in request ? request.id : undefined))
-      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-      const call: Waiting = { answers: [], expected: requests.length, resolve, reject }
-      for (const id of ids) waiting.set(id, call)
-      const timer = setTimeout(
-        () => reject(failure(`did not answer within ${RPC_TIMEOUT_MS / SECOND_MS} s`)),
-        RPC_TIMEOUT_MS,
-      )
-      try {
-        for (const request of requests) socket.send(JSON.stringify(request))
-        return await promise
-      } finally {
-        clearTimeout(timer)
-        for (const id of ids) waiting.delete(id)
-      }
-    },
-    onHead(wake) {
-      wakers.add(wake)
-      connect().then(subscribe, reconnectLater)
-      return () => {
-        wakers.delete(wake)
-      }
-    },
-    close() {
-      closed = true
-      clearTimeout(reconnect)
-      connection?.then((socket) => socket.close()).catch(() => {})
-    },
+  #failure(what: string): OutsideFailure {
+    return new OutsideFailure(`${this.#node.name} ${this.#node.redact(what)}`, { retryable: true })
   }
 }
 

@@ -4,8 +4,9 @@
  * trouble here ends in "not known".
  */
 import type { Log } from '../../core/log.ts'
+import type { Rpc, RpcCall } from '../json-rpc.ts'
 import type { TracedTransfer } from './contract-ether.ts'
-import { isUnsupported, type Rpc, type RpcCall } from './rpc.ts'
+import { isUnsupported } from './rpc.ts'
 import { hex, list, quantity, record, toQuantity, type WireBlock } from './wire.ts'
 
 interface Tracer {
@@ -35,9 +36,9 @@ export function createTracing(rpc: Rpc, log: Log): (block: WireBlock) => Promise
       if (unsupported.has(tracer)) continue
       const call = tracer.call(block)
       try {
-        const [answer] = await rpc.ask([call])
-        if (answer && 'result' in answer) return tracer.read(answer.result, block)
-        if (answer && isUnsupported(answer.error)) unsupported.add(tracer)
+        const [answer] = await rpc.batch([call])
+        if (!answer?.error) return tracer.read(answer?.result, block)
+        if (isUnsupported(answer.error)) unsupported.add(tracer)
       } catch (error) {
         log.debug(
           { method: call.method, err: error },

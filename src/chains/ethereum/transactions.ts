@@ -1,5 +1,4 @@
 /** What the transactions of a block pay, read from the block and its receipts. Pure: asks no node. */
-import type { Asset } from '../../core/assets.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { type ChainTransaction, nonceAsOutpoint, type Output } from '../chain.ts'
 import type { Hex, WireBlock, WireLog, WireReceipt, WireTransaction } from './wire.ts'
@@ -13,7 +12,7 @@ const TOP_LEVEL_INDEX = -1
 export const FROM_CONTRACTS_INDEX = -2
 
 /** The contracts whose `Transfer` logs count, by address in lower case. */
-export type TokenContracts = ReadonlyMap<Hex, Asset>
+export type TokenContracts = ReadonlyMap<Hex, 'USDC' | 'USDT'>
 
 export interface ExecutedTransaction {
   readonly transaction: WireTransaction

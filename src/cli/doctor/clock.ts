@@ -1,4 +1,5 @@
 /** This machine's clock beside those of servers that keep time: every answer over HTTP carries its Date, in seconds. */
+import { exchange } from '../../core/http.ts'
 import { type Finding, fine, warning, wrong } from './finding.ts'
 
 /** Exchanges that are asked for rates anyway; the middle one of their clocks counts. */
@@ -27,15 +28,10 @@ export async function clock(urls: readonly string[] = CLOCKS): Promise<Finding> 
 async function readAheadMs(url: string): Promise<number | null> {
   try {
     const askedAtMs = Date.now()
-    const response = await fetch(url, {
-      method: 'HEAD',
-      redirect: 'manual',
-      headers: { 'user-agent': 'beck' },
-      signal: AbortSignal.timeout(LIMIT_MS),
-    })
+    const headers = { 'user-agent': 'beck' }
+    const answer = await exchange({ url, method: 'HEAD', headers, timeoutMs: LIMIT_MS, bytesMax: 0 })
     const answeredAtMs = Date.now()
-    await response.body?.cancel()
-    const fromMs = Date.parse(response.headers.get('date') ?? '')
+    const fromMs = Date.parse(answer.headers.date ?? '')
     // The moment it was told is any of that second, and any of our own between question and answer.
     if (askedAtMs > fromMs + 999) return askedAtMs - (fromMs + 999)
     if (answeredAtMs < fromMs) return answeredAtMs - fromMs

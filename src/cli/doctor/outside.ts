@@ -1,6 +1,7 @@
 /** What lies outside: nodes, token contracts, what the watchers saw of the chains, exchanges. */
 import type { ChainPort } from '../../chains/chain.ts'
-import { createRpc, httpCarrier, readNodeUrl } from '../../chains/ethereum/rpc.ts'
+import { readNode } from '../../chains/ethereum/rpc.ts'
+import { openRpc } from '../../chains/json-rpc.ts'
 import type { Config } from '../../config/config.ts'
 import { openPorts } from '../../config/ports.ts'
 import type { Store } from '../../config/store.ts'
@@ -97,14 +98,14 @@ async function gas(port: ChainPort, store: Pick<Store, 'db' | 'secrets'>): Promi
 async function tokens(config: Config): Promise<Finding[]> {
   const { ethereum } = config.nodes
   if (!ethereum || !/^http/.test(ethereum.rpcUrl)) return []
-  const rpc = createRpc(...carried(ethereum.rpcUrl))
+  const rpc = openRpc(readNode(ethereum.rpcUrl, ['http:', 'https:']))
   try {
     return await Promise.all(
       (['USDC', 'USDT'] as const).map(async (asset) => {
         const contract = config.tokens[asset]
         const variable = `${asset}_CONTRACT`
         try {
-          const answer = await rpc.get('eth_call', [{ to: contract, data: ERC20_DECIMALS }, 'latest'])
+          const answer = await rpc.call('eth_call', [{ to: contract, data: ERC20_DECIMALS }, 'latest'])
           const isToken =
             typeof answer === 'string' &&
             /^0x[0-9a-f]{64}$/i.test(answer) &&
@@ -124,11 +125,6 @@ async function tokens(config: Config): Promise<Finding[]> {
   } finally {
     rpc.close()
   }
-}
-
-function carried(rpcUrl: string): Parameters<typeof createRpc> {
-  const url = readNodeUrl(rpcUrl, ['http:', 'https:'])
-  return [url, httpCarrier(url)]
 }
 
 export async function rates(config: Config, isNeeded: boolean): Promise<Finding> {

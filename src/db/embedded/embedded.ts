@@ -9,6 +9,7 @@ import { dirname, join, resolve } from 'node:path'
 import { InvariantBroken, Refusal } from '../../core/errors.ts'
 import { ifThere, syncPath } from '../../core/files.ts'
 import { type Log, SILENT } from '../../core/log.ts'
+import { pause } from '../../core/pause.ts'
 import { as, type ClusterPlace, execute, findPlace, SHARED_HOME } from './cluster-place.ts'
 import { DirectoryInUse, type DirectoryLock, type HolderKind, lockDirectory } from './directory-lock.ts'
 import { stopOrphans, superviseServer } from './postmaster.ts'
@@ -54,8 +55,6 @@ const SUPERUSER = 'beck'
 const PORT_TRIES_MAX = 5
 /** A tool needs the database for a moment; whoever finds it there waits this long. */
 const TOOL_WAIT_MS = 30_000
-
-const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /**
  * Creates the cluster when there is none, then starts it on a loopback port.

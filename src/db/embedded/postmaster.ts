@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type EndingStep, endProcess, hasEnded } from '../../core/child-process.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { type Backoff, backoffMs, pause } from '../../core/pause.ts'
 import { as, type ClusterPlace } from './cluster-place.ts'
 
 /** After a crash on a slow disk, recovery takes its time; cut off, it would begin again at the next start. */
@@ -18,10 +19,8 @@ const STOP_STEPS: readonly EndingStep[] = [
   ['SIGINT', FAST_STOP_LIMIT_MS],
   ['SIGQUIT', IMMEDIATE_STOP_LIMIT_MS],
 ]
-const RESTART_PAUSE_MS_MAX = 5_000
+const RESTART_PAUSE: Backoff = { firstMs: 100, maxMs: 5_000 }
 const LOG_BYTES_MAX = 10_000_000
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 interface Launch {
   readonly place: ClusterPlace
@@ -55,7 +54,7 @@ export async function superviseServer(launch: Launch, log: Log): Promise<Postmas
       restarting = restart()
     })
   const restart = async () => {
-    for (let failures = 0; !stopping.signal.aborted; failures++) {
+    for (let failures = 1; !stopping.signal.aborted; failures++) {
       try {
         await stopOrphans(launch.place.pgData)
         watch(await start())
@@ -64,7 +63,7 @@ export async function superviseServer(launch: Launch, log: Log): Promise<Postmas
       } catch (error) {
         if (stopping.signal.aborted) return
         log.error({ err: error, failures }, 'PostgreSQL did not start; it is tried again')
-        await pause(Math.min(RESTART_PAUSE_MS_MAX, 100 * 2 ** Math.min(failures, 8)))
+        await pause(backoffMs(failures, RESTART_PAUSE))
       }
     }
   }

@@ -5,6 +5,7 @@
  */
 import type { SessionId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
+import { backoffMs, pause } from '../../core/pause.ts'
 
 /** What the hub needs of a moment; `CheckoutMoment` fits. */
 export interface Moment {
@@ -38,7 +39,7 @@ export interface HubOptions {
 const PAUSE_MS = 250
 const PULSE_MS = 100
 /** After looks that failed. */
-const PAUSE_MS_MAX = 5_000
+const FAILURE_PAUSE_MS_MAX = 5_000
 /** Sessions per query. A larger one is not faster, and leaves more garbage in memory at once. */
 const BATCH = 500
 /** What drawing a page may take: pages that hear of the same block ask so far apart. */
@@ -49,17 +50,85 @@ interface Watched {
   readonly listeners: Listener[]
 }
 
-export function openHub({ changed, pulse, log, pauseMs = PAUSE_MS }: HubOptions): Hub {
-  const watched = new Map<SessionId, Watched>()
-  let running: Promise<void> | null = null
-  let stopping = false
-  let endPause: (() => void) | undefined
+export function openHub(options: HubOptions): Hub {
+  return new PollingHub(options)
+}
+
+class PollingHub implements Hub {
+  readonly #options: HubOptions
+  readonly #watched = new Map<SessionId, Watched>()
+  readonly #stopping = new AbortController()
+  #running: Promise<void> | null = null
+
+  constructor(options: HubOptions) {
+    this.#options = options
+  }
+
+  listen(id: SessionId, version: string, listener: Listener): void {
+    const one = this.#watched.get(id)
+    if (!one) this.#watched.set(id, { version, listeners: [listener] })
+    else {
+      if (one.version !== version) {
+        one.version = version
+        for (const other of one.listeners) other.hear(version, 0)
+      }
+      one.listeners.push(listener)
+    }
+    this.#running ??= this.#run()
+  }
+
+  leave(id: SessionId, listener: Listener): void {
+    const one = this.#watched.get(id)
+    const position = one?.listeners.indexOf(listener) ?? -1
+    if (!one || position < 0) return
+    one.listeners.splice(position, 1)
+    if (one.listeners.length === 0) this.#watched.delete(id)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { pulse, log, pauseMs = PAUSE_MS } = this.#options
+    let failures = 0
+    while (this.#watched.size > 0 && !this.#stopping.signal.aborted) {
+      const began = performance.now()
+      try {
+        const before = await pulse()
+        await this.#look()
+        failures = 0
+        await this.#pauseUntilBlock(Math.max(pauseMs, performance.now() - began), before)
+      } catch (error) {
+        failures += 1
+        if (failures === 1) log.warn({ err: error }, 'open checkout pages cannot be kept live; trying again')
+        const backoff = { firstMs: 2 * pauseMs, maxMs: FAILURE_PAUSE_MS_MAX }
+        await pause(backoffMs(failures, backoff), this.#stopping.signal)
+      }
+    }
+    this.#running = null
+  }
+
+  /** The database answers about the next ones while these are told. */
+  async #look(): Promise<void> {
+    const { changed } = this.#options
+    const known = [...this.#watched].map(([id, { version }]) => ({ id, version }))
+    let told = 0
+    let asking = changed(known.slice(0, BATCH))
+    for (let next = BATCH; ; next += BATCH) {
+      const moments = await asking
+      if (next < known.length) asking = changed(known.slice(next, next + BATCH))
+      told = this.#tell(moments, told)
+      if (next >= known.length) return
+    }
+  }
 
   /** @param before - Pages told in the same look. @returns How many there are now. */
-  const tell = (moments: readonly Moment[], before: number): number => {
+  #tell(moments: readonly Moment[], before: number): number {
     let told = before
     for (const { sessionId, version } of moments) {
-      const one = watched.get(sessionId)
+      const one = this.#watched.get(sessionId)
       if (!one || one.version === version) continue
       one.version = version
       for (const listener of one.listeners) listener.hear(version, told++ * SPREAD_MS)
@@ -67,78 +136,12 @@ export function openHub({ changed, pulse, log, pauseMs = PAUSE_MS }: HubOptions)
     return told
   }
 
-  /** The database answers about the next ones while these are told. */
-  const look = async () => {
-    const known = [...watched].map(([id, { version }]) => ({ id, version }))
-    let told = 0
-    let asking = changed(known.slice(0, BATCH))
-    for (let next = BATCH; ; next += BATCH) {
-      const moments = await asking
-      if (next < known.length) asking = changed(known.slice(next, next + BATCH))
-      told = tell(moments, told)
-      if (next >= known.length) return
-    }
-  }
-
-  const pause = (ms: number) =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      endPause = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-
   /** Ends early when a block came since `before` was read. */
-  const pauseUntilBlock = async (ms: number, before: string) => {
-    for (const end = performance.now() + ms; performance.now() < end && !stopping; ) {
-      await pause(Math.min(ms, PULSE_MS))
-      if ((await pulse()) !== before) return
+  async #pauseUntilBlock(ms: number, before: string): Promise<void> {
+    const { signal } = this.#stopping
+    for (const end = performance.now() + ms; performance.now() < end && !signal.aborted; ) {
+      await pause(Math.min(ms, PULSE_MS), signal)
+      if ((await this.#options.pulse()) !== before) return
     }
-  }
-
-  const run = async () => {
-    let failures = 0
-    while (watched.size > 0 && !stopping) {
-      const began = performance.now()
-      try {
-        const before = await pulse()
-        await look()
-        failures = 0
-        await pauseUntilBlock(Math.max(pauseMs, performance.now() - began), before)
-      } catch (error) {
-        failures += 1
-        if (failures === 1) log.warn({ err: error }, 'open checkout pages cannot be kept live; trying again')
-        await pause(Math.min(PAUSE_MS_MAX, pauseMs * 2 ** failures))
-      }
-    }
-    running = null
-  }
-
-  return {
-    listen(id, version, listener) {
-      const one = watched.get(id)
-      if (!one) watched.set(id, { version, listeners: [listener] })
-      else {
-        if (one.version !== version) {
-          one.version = version
-          for (const other of one.listeners) other.hear(version, 0)
-        }
-        one.listeners.push(listener)
-      }
-      running ??= run()
-    },
-    leave(id, listener) {
-      const one = watched.get(id)
-      const position = one?.listeners.indexOf(listener) ?? -1
-      if (!one || position < 0) return
-      one.listeners.splice(position, 1)
-      if (one.listeners.length === 0) watched.delete(id)
-    },
-    async stop() {
-      stopping = true
-      endPause?.()
-      await running
-    },
   }
 }

@@ -6,8 +6,9 @@
  * @see https://developers.binance.com/docs/binance-spot-api-docs/rest-api/market-data-endpoints
  */
 import { OutsideFailure } from '../../core/errors.ts'
+import { member } from '../../core/json.ts'
 import { invert, type PairName } from '../pair.ts'
-import { askTogether, getJson, member, midPrice, type Source, type SourceOptions, stampOf } from './source.ts'
+import { askTogether, getJson, midPrice, type Source, type SourceOptions, stampOf } from './source.ts'
 
 const PAIRS: readonly (readonly [symbol: string, pair: PairName, inverted: boolean])[] = [
   ['BTCEUR', 'BTC/EUR', false],

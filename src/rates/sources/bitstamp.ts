@@ -4,8 +4,9 @@
  * @see https://www.bitstamp.net/api/#tag/Tickers/operation/GetCurrencyPairTickers
  */
 import { OutsideFailure } from '../../core/errors.ts'
+import { member } from '../../core/json.ts'
 import { pairName, parsePair } from '../pair.ts'
-import { getJson, member, midPrice, type Source, type SourceOptions, stampOf } from './source.ts'
+import { getJson, midPrice, type Source, type SourceOptions, stampOf } from './source.ts'
 
 export function bitstamp(options: SourceOptions = {}): Source {
   const baseUrl = options.baseUrl ?? 'https://www.bitstamp.net'

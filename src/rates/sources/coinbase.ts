@@ -4,8 +4,10 @@
  *
  * @see https://docs.cdp.coinbase.com/exchange/reference/exchangerestapi_getproductticker
  */
+
+import { member } from '../../core/json.ts'
 import type { PairName } from '../pair.ts'
-import { getJson, member, midPrice, readEach, type Source, type SourceOptions, stampOf } from './source.ts'
+import { getJson, midPrice, readEach, type Source, type SourceOptions, stampOf } from './source.ts'
 
 const PAIRS: readonly PairName[] = [
   'BTC/USD',

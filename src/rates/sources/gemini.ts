@@ -4,8 +4,10 @@
  *
  * @see https://docs.gemini.com/rest/market-data
  */
+
+import { member } from '../../core/json.ts'
 import type { PairName } from '../pair.ts'
-import { getJson, member, midPrice, readEach, type Source, type SourceOptions } from './source.ts'
+import { getJson, midPrice, readEach, type Source, type SourceOptions } from './source.ts'
 
 const VOLUME_AGE_MS_MAX = 120_000
 

@@ -5,8 +5,9 @@
  * @see https://docs.kraken.com/api/docs/rest-api/get-ticker-information
  */
 import { OutsideFailure } from '../../core/errors.ts'
+import { member } from '../../core/json.ts'
 import type { PairName } from '../pair.ts'
-import { askTogether, getJson, member, midPrice, type Source, type SourceOptions } from './source.ts'
+import { askTogether, getJson, midPrice, type Source, type SourceOptions } from './source.ts'
 
 /** What is asked for, what the answer calls it, and what it is. */
 const PAIRS: readonly (readonly [asked: string, answered: string, pair: PairName])[] = [

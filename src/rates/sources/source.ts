@@ -1,5 +1,6 @@
 /** What every exchange's file shares: the shape of a ticker, and a careful way to ask for one. */
 import { OutsideFailure, withoutCredentials } from '../../core/errors.ts'
+import { exchange, textOf } from '../../core/http.ts'
 import { compareRatios, type Ratio, ratio } from '../../core/ratio.ts'
 import { type PairName, parsePrice } from '../pair.ts'
 
@@ -35,44 +36,18 @@ const BODY_BYTES_MAX = 1_000_000
  */
 export async function getJson(url: string, signal: AbortSignal, timeoutMs = TIMEOUT_MS): Promise<unknown> {
   const shown = withoutCredentials(url)
+  const headers = { accept: 'application/json', 'accept-encoding': 'gzip', 'user-agent': 'beck' }
   try {
-    const response = await fetch(url, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-      redirect: 'error',
-      headers: { accept: 'application/json', 'user-agent': 'beck' },
-    })
-    if (!response.ok) {
-      await response.body?.cancel()
-      // These two are how exchanges say that they do not list a pair.
-      const retryable = response.status !== 400 && response.status !== 404
-      throw new OutsideFailure(`${shown} answered ${response.status}`, { retryable })
-    }
-    return JSON.parse(await boundedText(response, shown))
+    const answer = await exchange({ url, headers, timeoutMs, bytesMax: BODY_BYTES_MAX, signal })
+    if (answer.status >= 200 && answer.status < 300) return JSON.parse(textOf(answer))
+    // These two are how exchanges say that they do not list a pair.
+    const retryable = answer.status !== 400 && answer.status !== 404
+    throw new OutsideFailure(`${shown} answered ${answer.status}`, { retryable })
   } catch (cause) {
     if (cause instanceof OutsideFailure) throw cause
     throw new OutsideFailure(`${shown} gave no usable answer`, { cause, retryable: true })
   }
 }
-
-async function boundedText(response: Response, shown: string): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length
-    // Leaving the loop cancels the body, which closes the connection.
-    if (bytes > BODY_BYTES_MAX) {
-      throw new OutsideFailure(`${shown} answered more than ${BODY_BYTES_MAX} bytes`, { retryable: true })
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-/** A member of what may be an object; undefined for everything else. */
-export const member = (value: unknown, key: string | number): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? (value as Record<string | number, unknown>)[key]
-    : undefined
 
 /**
  * The middle of the order book. It is live even where trades are rare; the last trade is not.

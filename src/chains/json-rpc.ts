@@ -1,0 +1,202 @@
+/**
+ * JSON-RPC to a node. What a node answers and what keeps it from answering are told apart, and no secret of its URL
+ * (user, password, the keys that providers put into paths) reaches a message.
+ *
+ * viem's own transport is not used: its timeout ends with the headers, so that a node that stalls in the middle of a
+ * body would hold the watcher for ever, and its errors print URLs with their paths and whole request bodies.
+ */
+import { OutsideFailure } from '../core/errors.ts'
+import { exchange, NoAnswer, openConnections, textOf } from '../core/http.ts'
+import { member, parseJson } from '../core/json.ts'
+import { SECOND_MS } from '../core/time.ts'
+
+export const RPC_TIMEOUT_MS = 5 * SECOND_MS
+/** Before the node closes a kept connection; and one that is told to stop waits until its connections are closed. */
+const IDLE_MS = 3 * SECOND_MS
+
+export interface RpcCall {
+  readonly method: string
+  readonly params?: readonly unknown[]
+}
+
+export interface RpcOptions {
+  /** For the whole exchange; 5 s unless a large answer is expected. */
+  readonly timeoutMs?: number
+}
+
+/** What the node answered to one call: a result, or its error. */
+export type RpcAnswer =
+  | { readonly result: unknown; readonly error?: undefined }
+  | { readonly error: NodeError; readonly result?: undefined }
+
+export interface Rpc {
+  /**
+   * The result of one call.
+   *
+   * @throws {NodeError} when the node answers with an error.
+   * @throws {OutsideFailure} when it does not answer at all.
+   */
+  call(method: string, params?: readonly unknown[], options?: RpcOptions): Promise<unknown>
+  /** Several calls in one exchange; each has a result or an error of its own, in the order of the calls. */
+  batch(calls: readonly RpcCall[], options?: RpcOptions): Promise<readonly RpcAnswer[]>
+  close(): void
+}
+
+/** A node, and how its kind speaks. */
+export interface RpcNode {
+  /** How messages call it: `the node at http://127.0.0.1:8332`. */
+  readonly name: string
+  /** Without user and password. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Named in every request, where the kind wants it. */
+  readonly version?: '2.0'
+  readonly answerBytesMax: number
+  /** Connections to it at a time. */
+  readonly connectionsMax?: number
+  /** Larger batches are sent in parts. */
+  readonly batchCallsMax?: number
+  /** Text of the node or of the network, fit for a message. */
+  redact(text: string): string
+  /** What an error means: nothing about the call, for want of time; worth another try; or for good. */
+  judge(code: number, answer: string): 'busy' | 'passing' | 'final'
+  /** What is to be done about an answer of the HTTP server before it, where that is known. */
+  explain?(status: number, methods: string): string | null
+}
+
+/** The node answered, and its answer was an error. */
+export class NodeError extends OutsideFailure {
+  override readonly name = 'NodeError'
+  readonly code: number
+  /** What the node said, alone. */
+  readonly answer: string
+
+  constructor(node: string, method: string, code: number, answer: string, retryable: boolean) {
+    super(`${node} answered ${method} with error ${code}: ${answer}`, { retryable })
+    this.code = code
+    this.answer = answer
+  }
+}
+
+export interface RpcRequest extends RpcCall {
+  readonly jsonrpc?: '2.0'
+  readonly id: number
+}
+
+/** Brings one request, or a batch of them, to the node and its parsed answer back, or throws an {@link OutsideFailure}. */
+export interface Carrier {
+  carry(asked: RpcRequest | readonly RpcRequest[], timeoutMs: number): Promise<unknown>
+  close(): void
+}
+
+export function openRpc(node: RpcNode, carrier: Carrier = httpCarrier(node)): Rpc {
+  let lastId = 0
+  const requestOf = ({ method, params = [] }: RpcCall): RpcRequest => {
+    lastId += 1
+    return { ...(node.version && { jsonrpc: node.version }), id: lastId, method, params }
+  }
+
+  async function exchangeBatch(calls: readonly RpcCall[], timeoutMs: number): Promise<RpcAnswer[]> {
+    const requests = calls.map(requestOf)
+    const answers = await carrier.carry(requests, timeoutMs)
+    // One answer to all of them is a refusal of the batch.
+    if (!Array.isArray(answers)) take(readAnswer(node, methodsOf(calls), answers))
+    const byId = new Map((Array.isArray(answers) ? answers : []).map((answer) => [answer?.id, answer]))
+    return requests.map(({ id, method }) => readAnswer(node, method, byId.get(id)))
+  }
+
+  return {
+    async call(method, params = [], { timeoutMs = RPC_TIMEOUT_MS } = {}) {
+      return take(readAnswer(node, method, await carrier.carry(requestOf({ method, params }), timeoutMs)))
+    },
+    async batch(calls, { timeoutMs = RPC_TIMEOUT_MS } = {}) {
+      const answers: RpcAnswer[] = []
+      const { batchCallsMax = calls.length } = node
+      for (let start = 0; start < calls.length; start += batchCallsMax)
+        answers.push(...(await exchangeBatch(calls.slice(start, start + batchCallsMax), timeoutMs)))
+      return answers
+    },
+    close: () => carrier.close(),
+  }
+}
+
+/** The result, or the error thrown. */
+export function take(answer: RpcAnswer | undefined): unknown {
+  if (!answer) throw new OutsideFailure('the node left an answer out', { retryable: true })
+  if (answer.error) throw answer.error
+  return answer.result
+}
+
+/** The header for the user and password of a node's URL, percent-decoded; null when that is not possible. */
+export function authorizationOf(url: URL): Readonly<Record<string, string>> | null {
+  try {
+    const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+    return credentials === ':'
+      ? {}
+      : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }
+  } catch {
+    return null
+  }
+}
+
+function httpCarrier(node: RpcNode): Carrier {
+  const { connectionsMax: perHostMax } = node
+  const connections = openConnections({ idleMs: IDLE_MS, ...(perHostMax ? { perHostMax } : {}) })
+  return {
+    async carry(asked, timeoutMs) {
+      const { status, text } = await post(asked, timeoutMs)
+      const answer = parseJson(text)
+      const isAnswer = Array.isArray(answer) || member(answer, 'error') || member(answer, 'result')
+      if (answer !== undefined && (status === 200 || isAnswer)) return answer
+      throw refusedByHttp(node, status, methodsOf([asked].flat()), text)
+    },
+    close: () => connections.close(),
+  }
+
+  async function post(asked: object, timeoutMs: number): Promise<{ status: number; text: string }> {
+    try {
+      const answer = await exchange({
+        url: node.url,
+        method: 'POST',
+        headers: { ...node.headers, 'content-type': 'application/json', 'accept-encoding': 'gzip' },
+        body: JSON.stringify(asked),
+        timeoutMs,
+        bytesMax: node.answerBytesMax,
+        connections,
+      })
+      return { status: answer.status, text: textOf(answer) }
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error
+      throw new OutsideFailure(`${node.name} ${node.redact(error.message)}`, { retryable: true })
+    }
+  }
+}
+
+/** Answers that carry no JSON come from the HTTP server in front of the RPC code. */
+function refusedByHttp(node: RpcNode, status: number, methods: string, text: string): OutsideFailure {
+  const known = node.explain?.(status, methods) ?? null
+  if (known !== null) return new OutsideFailure(`${node.name} ${known}`, { retryable: false })
+  const cause = status === 503 ? ' (its work queue is full, or it is stopping)' : ''
+  const said = node.redact(text.slice(0, 200))
+  return new OutsideFailure(
+    `${node.name} answered ${methods} with HTTP ${status} and no JSON-RPC${cause}; is the URL right? It said: ${said}`,
+    { retryable: true },
+  )
+}
+
+function readAnswer(node: RpcNode, method: string, answer: unknown): RpcAnswer {
+  const error = member(answer, 'error')
+  if (typeof error === 'object' && error !== null) {
+    const code = Number(member(error, 'code') ?? 0)
+    const said = node.redact(String(member(error, 'message') ?? 'no message'))
+    const kind = node.judge(code, said)
+    const failure = new NodeError(node.name, method, code, said, kind !== 'final')
+    if (kind === 'busy') throw failure
+    return { error: failure }
+  }
+  if (typeof answer === 'object' && answer !== null && 'result' in answer) return { result: answer.result }
+  throw new OutsideFailure(`${node.name} left out its answer to ${method}`, { retryable: true })
+}
+
+const methodsOf = (calls: readonly RpcCall[]): string =>
+  [...new Set(calls.map(({ method }) => method))].join(', ')

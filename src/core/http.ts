@@ -1,0 +1,185 @@
+/**
+ * One exchange over HTTP with somebody who may be slow, dead or hostile. The deadline holds for all of it, name
+ * resolution and the answer's body included; only so much of an answer is read; redirects are not followed.
+ */
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  Agent as PlainAgent,
+  request as plain,
+} from 'node:http'
+import { Agent as SecureAgent, request as secure } from 'node:https'
+import type { TcpNetConnectOpts } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+
+export interface HttpRequest {
+  readonly url: string | URL
+  readonly method?: 'GET' | 'HEAD' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** For the whole exchange. */
+  readonly timeoutMs: number
+  /** Of the answer's body, packed or not; what comes beyond is not read. */
+  readonly bytesMax: number
+  /** Of those, what is kept; all when absent. */
+  readonly bytesKept?: number
+  /** Cuts the exchange off. */
+  readonly signal?: AbortSignal | undefined
+  /** Kept open between exchanges; a connection for this one when absent. */
+  readonly connections?: Connections
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+  /** Whether the body ended within `bytesMax`. */
+  readonly isWhole: boolean
+}
+
+/** No answer, or not all of it. The message has no subject: it goes on after the name of who was asked. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+  readonly kind: 'too_late' | 'aborted' | 'failed'
+  /** Of an answer that broke off. */
+  readonly status: number | null
+
+  constructor(kind: NoAnswer['kind'], message: string, status: number | null = null, cause?: unknown) {
+    super(message, { cause })
+    this.kind = kind
+    this.status = status
+  }
+}
+
+export interface Connections {
+  readonly kept: Agents
+  /** For a second try: of the same kind, but none of an earlier exchange. */
+  readonly fresh: Agents
+  close(): void
+}
+
+interface Agents {
+  readonly 'http:': PlainAgent
+  readonly 'https:': SecureAgent
+}
+
+export interface ConnectionsOptions {
+  /** How long one is kept open unused. */
+  readonly idleMs: number
+  /** To one host at a time. */
+  readonly perHostMax?: number
+  /** How they are made. */
+  readonly connect?: Partial<TcpNetConnectOpts> & ConnectionOptions
+}
+
+export function openConnections({ idleMs, perHostMax, connect = {} }: ConnectionsOptions): Connections {
+  const kept = {
+    ...connect,
+    keepAlive: true,
+    timeout: idleMs,
+    ...(perHostMax ? { maxSockets: perHostMax } : {}),
+  }
+  const agents = {
+    kept: { 'http:': new PlainAgent(kept), 'https:': new SecureAgent(kept) },
+    fresh: { 'http:': new PlainAgent(connect), 'https:': new SecureAgent(connect) },
+  }
+  return {
+    ...agents,
+    close() {
+      for (const agent of [agents.kept, agents.fresh].flatMap((each) => Object.values(each))) agent.destroy()
+    },
+  }
+}
+
+/**
+ * Asks once; and once more on a fresh connection when a kept one turns out to be closed before any answer came.
+ *
+ * @throws {NoAnswer} when no answer comes. {TypeError} for a URL that is none.
+ */
+export async function exchange(request: HttpRequest): Promise<HttpAnswer> {
+  const url = new URL(request.url)
+  const protocol = url.protocol === 'http:' ? 'http:' : 'https:'
+  const endsAtMs = performance.now() + request.timeoutMs
+  const { kept, fresh } = request.connections ?? {}
+  const answer =
+    (await exchangeOnce(url, request, endsAtMs, kept?.[protocol])) ??
+    (await exchangeOnce(url, request, endsAtMs, fresh?.[protocol]))
+  if (!answer) throw new NoAnswer('failed', 'closed the connection')
+  if (answer.headers['content-encoding'] !== 'gzip' || !answer.isWhole) return answer
+  const body = await unpack(answer.body, { maxOutputLength: request.bytesMax }).catch((cause) => {
+    throw new NoAnswer('failed', 'packed its answer wrongly or too well', answer.status, cause)
+  })
+  return { ...answer, body }
+}
+
+/** The body as text. @throws {NoAnswer} when there was more of it than was to be read. */
+export function textOf({ body, isWhole, status }: HttpAnswer): string {
+  if (!isWhole) throw new NoAnswer('failed', `sent more than ${body.length} bytes`, status)
+  return body.toString('utf8')
+}
+
+const unpack = promisify(gunzip)
+
+/** @returns Null when a connection that was kept open broke before any answer: most likely it had been closed already. */
+function exchangeOnce(
+  url: URL,
+  request: HttpRequest,
+  endsAtMs: number,
+  agent: PlainAgent | SecureAgent | undefined,
+): Promise<HttpAnswer | null> {
+  const { body, signal, bytesMax, bytesKept = bytesMax } = request
+  const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer | null>()
+  let response: IncomingMessage | undefined
+  const failed = (kind: NoAnswer['kind'], message: string, cause?: unknown) => {
+    reject(new NoAnswer(kind, message, response?.statusCode ?? null, cause))
+    sent.destroy()
+  }
+  const sent = (url.protocol === 'http:' ? plain : secure)(url, {
+    method: request.method ?? 'GET',
+    agent: agent ?? false,
+    headers: {
+      ...request.headers,
+      ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
+    },
+  })
+  const late = `did not answer within ${request.timeoutMs / 1_000} s`
+  const deadline = setTimeout(() => failed('too_late', late), endsAtMs - performance.now())
+  const abort = () => failed('aborted', 'was not waited for')
+  signal?.addEventListener('abort', abort, { once: true })
+
+  sent.on('error', (cause: NodeJS.ErrnoException) => {
+    if (sent.reusedSocket && !response && /^(ECONNRESET|EPIPE)$/.test(cause.code ?? '')) resolve(null)
+    else failed('failed', `cannot be reached: ${cause.code ?? cause.message}`, cause)
+  })
+  // Ends without an error or an answer: a switch of protocols, for one.
+  sent.on('close', () => failed('failed', 'closed the connection before an answer came'))
+  sent.on('response', (answer) => {
+    response = answer
+    const { socket } = answer
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const answered = (isWhole: boolean) => {
+      const { statusCode = 0, headers } = answer
+      resolve({ status: statusCode, headers, body: Buffer.concat(chunks), isWhole })
+      // Who stops, or has no place left, answers 503 for as long as anybody stays connected.
+      if (!isWhole || statusCode === 503) socket.destroy()
+    }
+    answer.on('data', (chunk: Buffer) => {
+      const room = Math.max(0, bytesKept - bytes)
+      if (room > 0) chunks.push(chunk.subarray(0, room))
+      bytes += chunk.length
+      if (bytes > bytesMax) answered(false)
+    })
+    answer.on('end', () => answered(true))
+    answer.on('error', (cause) => failed('failed', 'broke off its answer', cause))
+  })
+  if (signal?.aborted) abort()
+  else sent.end(body)
+
+  return promise.finally(() => {
+    clearTimeout(deadline)
+    signal?.removeEventListener('abort', abort)
+  })
+}
