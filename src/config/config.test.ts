@@ -64,7 +64,7 @@ test('every variable is read', () => {
   assert.deepEqual(config.settings.confirmations, { BTC: 3, LTC: 1 })
   assert.equal(config.settings.minFiatMinor, 150n)
   assert.equal(config.trustProxy, '10.0.0.0/8,::1,loopback')
-  assert.equal(config.hasSignerLimits, true)
+  assert.deepEqual(config.limits, { BTC: { tx: 100_000_000n, hour: 500_000_000n, day: 2_000_000_000n } })
   assert.deepEqual(config.unknownVariables, ['BECK_PUBLIC_ULR'])
 })
 

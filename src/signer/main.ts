@@ -46,7 +46,7 @@ async function main(): Promise<void> {
     else if (command === 'allow') await allow(config, rest)
     else if (command === 'check') await check(config, db)
     else if (command === 'run')
-      await runSigner(config, db, openLog(process.env.BECK_LOG_LEVEL || 'info').child({ role: 'signer' }))
+      await runSigner(config, db, openLog(config.logLevel).child({ role: 'signer' }))
     else
       throw new Refusal(
         'invalid',

@@ -23,10 +23,12 @@ const SYNONYMS = new Map([
   ['dev', 'regtest'],
 ])
 
-/** Reads what the operator wrote in `BITCOIN_NETWORK` and its like. Null when it is no network. */
-export function readNetworkMode(text: string): NetworkMode | null {
-  const word = SYNONYMS.get(text) ?? text
-  return NETWORK_MODES.find((mode) => mode === word) ?? null
+/** Of a network that the settings name. */
+export function networkModeOf(network: string): NetworkMode {
+  const word = SYNONYMS.get(network) ?? network
+  const mode = NETWORK_MODES.find((each) => each === word)
+  invariant(mode, `${network} is no network`)
+  return mode
 }
 
 /** The mode of a simulated chain: its addresses are those of the test networks. */

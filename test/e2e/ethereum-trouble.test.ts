@@ -167,7 +167,7 @@ describe('a real Ethereum node that is stopped', () => {
     await anvil.send({ from: buyer, to: paid.address, value: paid.dueAtoms })
     await anvil.mine()
     await anvil.stop()
-    await assert.rejects(road.follow(), /did not answer/)
+    await assert.rejects(road.follow(), /cannot be reached/)
     await outlastOutage(road, { waiting, paid }, () => anvil.start())
   })
 

@@ -174,7 +174,7 @@ async function passphrase(
 }
 
 const limits = (config: Config): Finding =>
-  config.hasSignerLimits
+  Object.keys(config.limits).length > 0
     ? fine('limits', 'BECK_SIGNER_LIMITS bounds what can leave')
     : warning(
         'limits',

@@ -8,11 +8,11 @@ const id = newPublicId('cs')
 
 /** A hub whose looks come a minute apart, and the next news of a page. */
 function hub(options: Pick<HubOptions, 'changed' | 'pulse'> & Partial<HubOptions>) {
-  const { listen, leave, stop } = openHub({ log: SILENT, pauseMs: 60_000, ...options })
+  const open = openHub({ log: SILENT, pauseMs: 60_000, ...options })
   const { promise, resolve } = Promise.withResolvers<string>()
   const listener = { hear: resolve }
-  listen(id, 'v1', listener)
-  return { news: promise, leave: () => leave(id, listener), stop }
+  open.listen(id, 'v1', listener)
+  return { news: promise, leave: () => open.leave(id, listener), stop: () => open.stop() }
 }
 
 test('a block is told at once, however long it is until the next look', async () => {
