@@ -104,8 +104,10 @@ function members(schema: Schema, indent: string): string {
     ]
     const text = said.filter(Boolean).join('; ').replaceAll('*/', '*\\/')
     const comment = text ? `${inner}/** ${text} */\n` : ''
-    const optional = schema.required?.includes(field) ? '' : '?'
-    return `${comment}${inner}${field}${optional}: ${typeOf(member, inner)}\n`
+    const type = typeOf(member, inner)
+    // What is undefined is left out, also for those who compile with `exactOptionalPropertyTypes`.
+    const rest = schema.required?.includes(field) ? `: ${type}` : `?: ${type} | undefined`
+    return `${comment}${inner}${field}${rest}\n`
   })
   return `{\n${lines.join('')}${indent}}`
 }

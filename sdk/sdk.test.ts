@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -15,6 +15,7 @@ import { testGateway } from '../test/gateway.ts'
 import {
   AuthenticationError,
   Beck,
+  ConfigurationError,
   ConflictError,
   ConnectionError,
   InvalidRequestError,
@@ -140,7 +141,7 @@ test('every operation of the document has its method, and no method asks for ano
     const data = { items: [], total: 0, page: 1, limit: 25, total_pages: 0, has_more: false, cursor: null }
     return Response.json({ data, error: null })
   }
-  const client = new Beck({ apiKey: 'x', baseUrl: 'https://pay.example/v1', fetch: fake })
+  const client = new Beck({ apiKey: 'bk_test_x', baseUrl: 'https://pay.example/v1', fetch: fake })
   for (const group of Object.values(client)) {
     for (const [name, method] of Object.entries(group as Record<string, (...given: string[]) => unknown>))
       if (name !== 'verify') await method('a', 'b')
@@ -203,6 +204,24 @@ describe('against a server that fails', () => {
   })
 })
 
+describe('settings', () => {
+  test('a key that is not set, or a placeholder, is told before anything is sent', () => {
+    for (const apiKey of [undefined, '', 'undefined', 'bk_test_…', 'bk_test_', ' bk_test_x', 'sk_live_x'])
+      assert.throws(() => new Beck({ apiKey, baseUrl }), ConfigurationError, String(apiKey))
+    for (const bad of [undefined, '', 'localhost:8080', 'ftp://pay.example.com', '/v1'])
+      assert.throws(() => new Beck({ apiKey: merchant.key, baseUrl: bad }), ConfigurationError, String(bad))
+  })
+
+  test('the address does with and without its version and a slash', async () => {
+    for (const path of ['', '/', '/v1', '/v1/'])
+      assert.equal(
+        (await new Beck({ apiKey: merchant.key, baseUrl: new URL(baseUrl).origin + path }).balance.retrieve())
+          .currency,
+        'USD',
+      )
+  })
+})
+
 describe('webhooks.verify', () => {
   const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
   const old = `whsec_${Buffer.alloc(32, 2).toString('base64')}`
@@ -255,7 +274,7 @@ describe('webhooks.verify', () => {
       secret.slice(0, -16),
       ` ${secret}`,
       `${secret}\n`,
-      undefined as unknown as string,
+      undefined,
     ]
     for (const bad of unusable) {
       for (const sent of [headers, ...guesses.map(forged)]) {
@@ -265,7 +284,7 @@ describe('webhooks.verify', () => {
       }
     }
     await assert.rejects(webhooks.verify(body, headers, []), WebhookSecretError)
-    await assert.rejects(webhooks.verify(body, headers, undefined as unknown as string), WebhookSecretError)
+    await assert.rejects(webhooks.verify(body, headers, undefined), WebhookSecretError)
   })
 })
 
@@ -274,22 +293,56 @@ describe('as it is published', () => {
     await exec(process.execPath, ['sdk/generate-types.ts', '--check'])
   })
 
-  test('it builds to plain modules under 10 kB gzipped that Node runs', async () => {
-    const out = await mkdtemp(join(tmpdir(), 'beck-sdk-'))
+  test('its package installs alone, its guide compiles strictly, and its modules are under 10 kB gzipped', async () => {
+    const shop = await mkdtemp(join(tmpdir(), 'beck-shop-'))
     try {
-      await exec('node_modules/.bin/tsc', ['-p', 'sdk/tsconfig.json', '--outDir', out])
-      const modules = (await readdir(out)).filter((name) => name.endsWith('.js'))
-      const whole = Buffer.concat(await Promise.all(modules.map((name) => readFile(join(out, name)))))
+      await exec('npm', ['pack', './sdk', '--pack-destination', shop])
+      const [tarball = ''] = await readdir(shop)
+      await writeFile(join(shop, 'package.json'), '{ "name": "shop", "private": true, "type": "module" }')
+      await exec('npm', ['install', '--offline', '--no-audit', '--no-fund', `./${tarball}`], { cwd: shop })
+      const installed = join(shop, 'node_modules/beck-sdk')
+      const modules = (await readdir(join(installed, 'dist'))).filter((name) => name.endsWith('.js'))
+      const whole = Buffer.concat(
+        await Promise.all(modules.map((name) => readFile(join(installed, 'dist', name)))),
+      )
       assert.ok(gzipSync(whole).length < 10_000, `${gzipSync(whole).length} bytes`)
-      await writeFile(join(out, 'package.json'), '{"type":"module"}')
-      const { stdout } = await exec(process.execPath, [
-        '--input-type=module',
-        '-e',
-        `import { Beck } from '${join(out, 'index.js')}'; console.log((await new Beck({ apiKey: '${merchant.key}', baseUrl: '${baseUrl}' }).balance.retrieve()).currency)`,
-      ])
-      assert.equal(stdout.trim(), 'USD')
+      assert.match(await readFile(join(installed, 'LICENSE'), 'utf8'), /MIT License/)
+
+      const guide = await readFile(join(installed, 'README.md'), 'utf8')
+      const links = [...guide.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, to = '']) => to)
+      for (const to of links) await readFile(join(installed, to))
+      await writeFile(join(shop, 'guide.ts'), guideAsProgram(guide))
+      await mkdir(join(shop, 'node_modules/@types'))
+      await symlink(join(process.cwd(), 'node_modules/@types/node'), join(shop, 'node_modules/@types/node'))
+      const strict = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--module', 'nodenext']
+      await exec(
+        join(process.cwd(), 'node_modules/.bin/tsc'),
+        [...strict, '--target', 'es2024', '--types', 'node', '--skipLibCheck', 'guide.ts'],
+        { cwd: shop },
+      ).catch(({ stdout }) => assert.fail(stdout))
+
+      const program = `import { Beck } from 'beck-sdk'
+        const beck = new Beck({ apiKey: '${merchant.key}', baseUrl: '${baseUrl}' })
+        process.stdout.write((await beck.balance.retrieve()).currency)`
+      const { stdout } = await exec(process.execPath, ['--input-type=module', '-e', program], { cwd: shop })
+      assert.equal(stdout, 'USD')
     } finally {
-      await rm(out, { recursive: true, force: true })
+      await rm(shop, { recursive: true, force: true })
     }
   })
 })
+
+/** The examples in one file, with what the reader's own program has around them. */
+function guideAsProgram(guide: string): string {
+  const blocks = [...guide.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  assert.ok(blocks.length >= 5, 'the guide has its examples')
+  const imports = new Set(blocks.join('').match(/^import .*$/gm))
+  const bodies = blocks.map((block) => block.replace(/^import .*$/gm, ''))
+  return `${[...imports].join('\n')}
+declare const rawBody: string
+declare const request: import('node:http').IncomingMessage
+declare function shipOrder(reference: string | null): Promise<void>
+declare function lastSeen(): Promise<string | undefined>
+declare function handle(event: unknown): Promise<void>
+${bodies.join('\n')}`
+}

@@ -5,6 +5,11 @@ export interface BeckErrorDetail {
   readonly message: string
 }
 
+/** The client was given settings it cannot work with: nothing was sent. Let it stop the program. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError'
+}
+
 /** Beck answered with an error. */
 export class BeckError extends Error {
   override readonly name: string = 'BeckError'

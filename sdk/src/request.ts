@@ -1,11 +1,11 @@
 /** One call to the API: key, time limit, retries that never do a thing twice, errors as classes. */
-import { ConnectionError, errorOf } from './errors.ts'
+import { ConfigurationError, ConnectionError, errorOf } from './errors.ts'
 
 export interface BeckOptions {
-  /** `bk_live_…` or `bk_test_…`. Only ever on your server. */
-  readonly apiKey: string
-  /** Where your Beck is, with the version: `https://pay.example.com/v1`. */
-  readonly baseUrl: string
+  /** `bk_live_…` or `bk_test_…`. Only ever on your server. A variable that is not set is told at once. */
+  readonly apiKey: string | undefined
+  /** Where your Beck is: `https://pay.example.com`, or with the version, `https://pay.example.com/v1`. */
+  readonly baseUrl: string | undefined
   /** Tries after the first one when no answer came, on 429 and on 5xx; 2 unless set. */
   readonly retries?: number
   /** For one try, in milliseconds; 30,000 unless set. */
@@ -29,11 +29,14 @@ export interface Call extends CallOptions {
 
 export type Send = <Data>(call: Call) => Promise<Data>
 
+/** @throws {ConfigurationError} */
 export function openSend(options: BeckOptions): Send {
-  const { apiKey, baseUrl, retries = 2, timeoutMs = 30_000 } = options
+  const { retries = 2, timeoutMs = 30_000 } = options
+  const apiKey = readKey(options.apiKey)
+  const base = readBase(options.baseUrl)
   const send = options.fetch ?? fetch
   return async <Data>(call: Call): Promise<Data> => {
-    const url = new URL(baseUrl.replace(/\/$/, '') + call.path)
+    const url = new URL(base + call.path)
     for (const [name, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value))
     }
@@ -62,6 +65,30 @@ export function openSend(options: BeckOptions): Send {
       await pause(waitMs(answer, attempt), call.signal)
     }
   }
+}
+
+/** A placeholder that nobody replaced, or `undefined` in a header, would be answered with a puzzle. */
+function readKey(key: string | undefined): string {
+  if (typeof key === 'string' && /^bk_(live|test)_[0-9A-Za-z]+$/.test(key)) return key
+  throw new ConfigurationError(
+    key
+      ? 'apiKey is not an API key: expected bk_live_ or bk_test_ and letters and digits, as Beck showed it once'
+      : 'apiKey is not set; is its variable, such as BECK_API_KEY, there?',
+  )
+}
+
+/** @returns The address with its version, without a slash at its end. */
+function readBase(baseUrl: string | undefined): string {
+  let url: URL | undefined
+  try {
+    url = new URL(baseUrl ?? '')
+  } catch {}
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new ConfigurationError(
+      `baseUrl is ${baseUrl ? JSON.stringify(baseUrl.slice(0, 100)) : 'not set'}; expected Beck's address, such as https://pay.example.com/v1`,
+    )
+  const path = url.pathname.replace(/\/+$/, '')
+  return url.origin + (path.endsWith('/v1') ? path : `${path}/v1`)
 }
 
 /** What the server asks for, else half a second doubled each time, with jitter; never more than half a minute. */

@@ -5,13 +5,13 @@ export interface CreatePaymentBody {
   /** more than 0, at most two decimals */
   fiat_amount: number
   /** default 'USD' */
-  fiat_currency?: 'USD' | 'EUR' | 'GBP'
+  fiat_currency?: 'USD' | 'EUR' | 'GBP' | undefined
   /** your own reference, echoed back */
-  reference?: string
+  reference?: string | undefined
   /** an email address */
-  customer_email?: string
+  customer_email?: string | undefined
   /** at most 50 keys of 40 characters, texts of at most 500, 16 kB in all */
-  metadata?: Record<string, unknown>
+  metadata?: Record<string, unknown> | undefined
 }
 
 export interface CreatePaymentData {
@@ -57,35 +57,35 @@ export interface CreatePaymentData {
 
 export interface ListPaymentsQuery {
   /** 1-based; default 1 */
-  page?: number
+  page?: number | undefined
   /** default 25 */
-  limit?: number
+  limit?: number | undefined
   /** default 'created_at' */
-  sort?: 'id' | 'total' | 'asset' | 'status' | 'created_at'
+  sort?: 'id' | 'total' | 'asset' | 'status' | 'created_at' | undefined
   /** default 'desc' */
-  order?: 'asc' | 'desc'
+  order?: 'asc' | 'desc' | undefined
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  start_date?: string
+  start_date?: string | undefined
   /** created before: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  end_date?: string
+  end_date?: string | undefined
   /** exact id */
-  filter_id?: string
+  filter_id?: string | undefined
   /** part of the customer's email, in any case */
-  filter_email?: string
+  filter_email?: string | undefined
   /** your reference, to the letter */
-  filter_reference?: string
+  filter_reference?: string | undefined
   /** comma-separated coins */
-  filter_asset?: string
+  filter_asset?: string | undefined
   /** default 'is' */
-  filter_asset_op?: 'is' | 'is_not'
+  filter_asset_op?: 'is' | 'is_not' | undefined
   /** comma-separated statuses */
-  filter_status?: string
+  filter_status?: string | undefined
   /** default 'is' */
-  filter_status_op?: 'is' | 'is_not'
+  filter_status_op?: 'is' | 'is_not' | undefined
   /** least net fiat amount */
-  total_min?: number
+  total_min?: number | undefined
   /** largest net fiat amount */
-  total_max?: number
+  total_max?: number | undefined
 }
 
 export interface ListPaymentsData {
@@ -308,19 +308,19 @@ export interface AcceptPaymentData {
 
 export interface CreateCheckoutSessionBody {
   /** more than 0, at most two decimals; when left out, the page asks the buyer */
-  amount?: number
+  amount?: number | undefined
   /** the account's settlement currency when left out */
-  currency?: 'USD' | 'EUR' | 'GBP'
+  currency?: 'USD' | 'EUR' | 'GBP' | undefined
   /** shown on the page */
-  label?: string
+  label?: string | undefined
   /** your own reference, echoed back */
-  reference?: string
+  reference?: string | undefined
   /** an email address */
-  customer_email?: string
+  customer_email?: string | undefined
   /** http(s); where the buyer goes after success */
-  success_url?: string
+  success_url?: string | undefined
   /** http(s); where the buyer goes when he cancels */
-  cancel_url?: string
+  cancel_url?: string | undefined
 }
 
 export interface CreateCheckoutSessionData {
@@ -419,7 +419,7 @@ export interface CreatePaymentLinkBody {
   /** more than 0, at most two decimals */
   amount: number
   /** default 'USD' */
-  currency?: 'USD' | 'EUR' | 'GBP'
+  currency?: 'USD' | 'EUR' | 'GBP' | undefined
 }
 
 export interface CreatePaymentLinkData {
@@ -439,25 +439,25 @@ export interface CreatePaymentLinkData {
 
 export interface ListPaymentLinksQuery {
   /** 1-based; default 1 */
-  page?: number
+  page?: number | undefined
   /** default 25 */
-  limit?: number
+  limit?: number | undefined
   /** default 'created_at' */
-  sort?: 'id' | 'label' | 'amount' | 'uses' | 'status' | 'created_at'
+  sort?: 'id' | 'label' | 'amount' | 'uses' | 'status' | 'created_at' | undefined
   /** default 'desc' */
-  order?: 'asc' | 'desc'
+  order?: 'asc' | 'desc' | undefined
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  start_date?: string
+  start_date?: string | undefined
   /** created before: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  end_date?: string
+  end_date?: string | undefined
   /** exact id */
-  filter_id?: string
+  filter_id?: string | undefined
   /** part of the label, in any case */
-  filter_label?: string
+  filter_label?: string | undefined
   /** comma-separated `active`, `inactive` */
-  filter_status?: string
-  amount_min?: number
-  amount_max?: number
+  filter_status?: string | undefined
+  amount_min?: number | undefined
+  amount_max?: number | undefined
 }
 
 export interface ListPaymentLinksData {
@@ -522,23 +522,23 @@ export interface CreateWebhookData {
 
 export interface ListWebhooksQuery {
   /** 1-based; default 1 */
-  page?: number
+  page?: number | undefined
   /** default 25 */
-  limit?: number
+  limit?: number | undefined
   /** default 'created_at' */
-  sort?: 'id' | 'url' | 'events' | 'status' | 'created_at'
+  sort?: 'id' | 'url' | 'events' | 'status' | 'created_at' | undefined
   /** default 'desc' */
-  order?: 'asc' | 'desc'
+  order?: 'asc' | 'desc' | undefined
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  start_date?: string
+  start_date?: string | undefined
   /** created before: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  end_date?: string
+  end_date?: string | undefined
   /** exact id */
-  filter_id?: string
+  filter_id?: string | undefined
   /** part of the URL, in any case */
-  filter_url?: string
+  filter_url?: string | undefined
   /** comma-separated `active`, `inactive` */
-  filter_status?: string
+  filter_status?: string | undefined
 }
 
 export interface ListWebhooksData {
@@ -608,19 +608,19 @@ export interface RotateWebhookData {
 
 export interface ListWebhookDeliveriesQuery {
   /** 1-based; default 1 */
-  page?: number
+  page?: number | undefined
   /** default 25 */
-  limit?: number
+  limit?: number | undefined
   /** default 'created_at' */
-  sort?: 'id' | 'status' | 'created_at'
+  sort?: 'id' | 'status' | 'created_at' | undefined
   /** default 'desc' */
-  order?: 'asc' | 'desc'
+  order?: 'asc' | 'desc' | undefined
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  start_date?: string
+  start_date?: string | undefined
   /** created before: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  end_date?: string
+  end_date?: string | undefined
   /** comma-separated `pending`, `delivered`, `failed`, `cancelled` */
-  filter_status?: string
+  filter_status?: string | undefined
 }
 
 export interface ListWebhookDeliveriesData {
@@ -676,9 +676,9 @@ export interface RedeliverWebhookDeliveryData {
 
 export interface ListEventsQuery {
   /** an event's id; `latest` for the newest event's cursor alone; the oldest event when left out */
-  after?: string
+  after?: string | undefined
   /** default 25 */
-  limit?: number
+  limit?: number | undefined
 }
 
 export interface ListEventsData {
@@ -698,25 +698,25 @@ export interface ListEventsData {
 
 export interface ListCustomersQuery {
   /** 1-based; default 1 */
-  page?: number
+  page?: number | undefined
   /** default 25 */
-  limit?: number
+  limit?: number | undefined
   /** default 'created_at' */
-  sort?: 'id' | 'email' | 'order_count' | 'total_spent' | 'created_at'
+  sort?: 'id' | 'email' | 'order_count' | 'total_spent' | 'created_at' | undefined
   /** default 'desc' */
-  order?: 'asc' | 'desc'
+  order?: 'asc' | 'desc' | undefined
   /** created on or after: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  start_date?: string
+  start_date?: string | undefined
   /** created before: a date (`YYYY-MM-DD`, midnight UTC) or a full ISO timestamp */
-  end_date?: string
+  end_date?: string | undefined
   /** exact id */
-  filter_id?: string
+  filter_id?: string | undefined
   /** part of the email, in any case */
-  filter_email?: string
-  order_count_min?: number
-  order_count_max?: number
-  total_spent_min?: number
-  total_spent_max?: number
+  filter_email?: string | undefined
+  order_count_min?: number | undefined
+  order_count_max?: number | undefined
+  total_spent_min?: number | undefined
+  total_spent_max?: number | undefined
 }
 
 export interface ListCustomersData {
@@ -960,7 +960,7 @@ export interface RefundPaymentBody {
   /** a wallet on the coin's network that is not this gateway's own */
   destination_address: string
   /** decimal of the coin, such as `"0.015"` */
-  amount?: string
+  amount?: string | undefined
 }
 
 export interface RefundPaymentData {
@@ -984,9 +984,9 @@ export interface RefundPaymentData {
 
 export interface PaySandboxPaymentBody {
   /** decimal in the coin; exactly what is due when left out */
-  amount?: string
+  amount?: string | undefined
   /** blocks mined at once, the one that holds the payment included; none when left out */
-  confirmations?: number
+  confirmations?: number | undefined
 }
 
 export interface PaySandboxPaymentData {
@@ -1190,7 +1190,7 @@ export interface ReplaceSandboxPaymentData {
 export interface CreateSandboxBlockBody {
   network: 'bitcoin' | 'litecoin' | 'ethereum'
   /** 1 when left out */
-  count?: number
+  count?: number | undefined
 }
 
 export interface CreateSandboxBlockData {
@@ -1202,7 +1202,7 @@ export interface CreateSandboxBlockData {
 export interface ReorgSandboxBody {
   network: 'bitcoin' | 'litecoin' | 'ethereum'
   /** 1 when left out */
-  depth?: number
+  depth?: number | undefined
 }
 
 export interface ReorgSandboxData {

@@ -29,10 +29,10 @@ export interface VerifyOptions {
 export async function verify(
   body: string | Uint8Array,
   headers: Headers | Record<string, string | readonly string[] | undefined>,
-  secrets: string | readonly string[],
+  secrets: string | undefined | readonly (string | undefined)[],
   options: VerifyOptions = {},
 ): Promise<WebhookEvent> {
-  const keys = (typeof secrets === 'string' ? [secrets] : (secrets ?? [])).map(keyOf)
+  const keys = (typeof secrets === 'object' ? secrets : [secrets]).map(keyOf)
   if (keys.length === 0)
     throw new WebhookSecretError('no webhook secret was given, expected one or more whsec_…')
   const header = (name: string): string => {
