@@ -1,10 +1,10 @@
 """A client of a Beck payment gateway. Python 3.9 or newer, no dependency. Use it only on a server: its key moves money.
 
     from decimal import Decimal
-    from beck import Beck
+    import beck
 
-    beck = Beck(os.environ["BECK_API_KEY"], "https://pay.example.com/v1")
-    payment = beck.payments.create(asset="LTC", fiat_amount=Decimal("49.99"), reference="order-1001")
+    gateway = beck.Beck(os.environ["BECK_API_KEY"], "https://pay.example.com/v1")
+    payment = gateway.payments.create(asset="LTC", fiat_amount=Decimal("49.99"), reference="order-1001")
 
 Answers are dicts as the API documents them. Numbers come and go as `Decimal` or `int`, so no digit is lost.
 """

@@ -153,7 +153,10 @@ export class Beck {
     return this.#send<Data>({ method: 'POST', path, ...(body && { body }), ...options })
   }
 
-  #list<Data extends Paged<unknown>>(path: string, query?: { page?: number | undefined }): List<Data['items'][number]> {
+  #list<Data extends Paged<unknown>>(
+    path: string,
+    query?: { page?: number | undefined },
+  ): List<Data['items'][number]> {
     return openList(query?.page ?? 1, (page) =>
       this.#send<Page<Data['items'][number]>>({ method: 'GET', path, query: { ...query, page } }),
     )

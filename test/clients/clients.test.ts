@@ -158,8 +158,11 @@ for (const [name, language] of Object.entries(LANGUAGES)) {
       const guide = await readFile(`clients/${name}/README.md`, 'utf8')
       const blocks = [...guide.matchAll(new RegExp(`^\`\`\`${name}\\n(.*?)^\`\`\`$`, 'gms'))]
       assert.equal(blocks.length, 2, 'a payment and a webhook')
-      const program = blocks.map(([, block = '']) => block).join('\n')
-      const variables = { BECK_API_KEY: key, BECK_URL: base }
+      const program = blocks
+        .map(([, block = '']) => block)
+        .join('\n')
+        .replace('http://127.0.0.1:8080/v1', base)
+      const variables = { BECK_API_KEY: key }
       assert.match(
         await run(language, program, variables),
         /^send exactly 0\.4999 LTC to tltc1q\w+(\npay_\w+ \w+)+\n$/,

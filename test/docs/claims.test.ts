@@ -6,7 +6,9 @@ import { basename, dirname, join } from 'node:path'
 import test from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
 
-const PAGES = [...(await Array.fromAsync(glob(['*.md', 'docs/**/*.{md,txt}', 'sdk/*.md', 'clients/*/*.md']))).sort()]
+const PAGES = [
+  ...(await Array.fromAsync(glob(['*.md', 'docs/**/*.{md,txt}', 'sdk/*.md', 'clients/*/*.md']))).sort(),
+]
 const texts = new Map<string, string>()
 for (const page of PAGES) texts.set(page, await readFile(page, 'utf8'))
 const textOf = (page: string): string => texts.get(page) ?? assert.fail(`there is no ${page}`)
