@@ -9,17 +9,16 @@
  * is printed. Bar: design, section 11.
  */
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { freePort, startCluster } from '../src/db/embedded/embedded.ts'
+import { startCluster } from '../src/db/embedded/embedded.ts'
+import { type StartedBeck, startBeck } from './started-beck.ts'
 
 const ROUNDS = 3
 const option = (name: string) =>
@@ -46,7 +45,7 @@ const LEAST_SCHEMA = `
 
 const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
 const cluster = await startCluster({ dataDir: join(folder, 'pg') })
-let beck: ReturnType<typeof spawnBeck> | null = null
+let beck: StartedBeck | null = null
 const least = new pg.Pool({ connectionString: cluster.url('least'), max: CONNECTIONS })
 try {
   const admin = new pg.Client({ connectionString: cluster.url('postgres') })
@@ -55,16 +54,8 @@ try {
   await admin.query('create database least')
   await admin.end()
   await least.query(LEAST_SCHEMA)
-  beck = spawnBeck({
-    DATABASE_URL: cluster.url('beck'),
-    BECK_SECRET_KEY: 'ab'.repeat(32),
-    BECK_DATA_DIR: join(folder, 'beck'),
-    BECK_RATE_LIMIT: '1000000',
-    BECK_RATE_BURST: '1000000',
-    BECK_LOG_LEVEL: 'warn',
-    PORT: String(await freePort()),
-  })
-  const target = await beck.ready
+  beck = await startBeck({ DATABASE_URL: cluster.url('beck'), BECK_DATA_DIR: join(folder, 'beck') })
+  const target = { url: new URL('/v1/payments', beck.url).href, key: beck.key }
   const best = { http: 0, sql: 0, p50Ms: Number.POSITIVE_INFINITY }
   let made = 0
   for (let round = 0; round <= ROUNDS; round++) {
@@ -89,30 +80,6 @@ try {
   await least.end()
   await cluster.stop()
   await rm(folder, { recursive: true, force: true })
-}
-
-/** `beck start`, all roles; its first words name its address and its key. */
-function spawnBeck(env: NodeJS.ProcessEnv) {
-  const program = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--max-semi-space-size=4', program, '--json', 'start'], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const hear = async () => {
-    for await (const line of createInterface(child.stdout)) {
-      const said: { url?: string; key?: string } = JSON.parse(line)
-      if (said.url && said.key) return { url: new URL('/v1/payments', said.url).href, key: said.key }
-    }
-    throw new Error('Beck ended before it was ready')
-  }
-  return {
-    ready: hear(),
-    async stop() {
-      child.stdout.resume()
-      child.kill('SIGTERM')
-      await once(child, 'exit')
-    },
-  }
 }
 
 /** Payments a second over HTTP, from a process of its own; every answer must be 201. */

@@ -1,0 +1,56 @@
+/**
+ * Every bench in turn, and a table of the bars: `npm run bench`, or `npm run bench -- create-payment balance` for some. Takes
+ * two hours, 60 GB of disk for the largest, and a machine that does nothing else. Each bench checks its results, prints its
+ * figures beside its limit, and says by its exit code whether the bar is met.
+ */
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+/** What is promised, and the bench that measures it with its arguments. */
+const BARS: readonly (readonly [work: string, bench: string, ...args: string[]])[] = [
+  ['POST /payments, 16 at once', 'create-payment'],
+  ['POST /payments, one at a time', 'create-payment', '--connections=1'],
+  ['POST /payments with Idempotency-Key', 'create-payment', '--keyed'],
+  ...['BTC', 'ETH', 'USDC', 'USDT'].map(
+    (asset) => [`POST /payments in ${asset}`, 'create-payment', `--asset=${asset}`] as const,
+  ),
+  ['a 4 MB block with 10,000,000 addresses', 'block-scan'],
+  ['webhooks to receivers that take 200 ms', 'webhook-delivery'],
+  ['GET /balance at 10,000,000 transfers', 'balance'],
+  ['lists of 10,000,000 payments', 'list-payments'],
+  ['10,000 open checkout pages', 'live-pages'],
+  ['the proof after a block', 'prove-block'],
+  ['the proof of Ethereum', 'prove-ethereum'],
+  ["a payer's look", 'payer-look'],
+  ["the signer's journal", 'signer-journal'],
+  ['gas of sweeps', 'sweep-gas'],
+  ['weight of the checkout page', 'checkout-page'],
+  ['memory of an idle role', 'idle-memory'],
+  ['installation and start', 'installation'],
+]
+
+const asked = process.argv.slice(2)
+const bars = BARS.filter(([, bench]) => asked.length === 0 || asked.includes(bench))
+const results: { work: string; isMet: boolean; last: string }[] = []
+for (const [work, bench, ...args] of bars) {
+  process.stdout.write(`\n${work}: node bench/${bench}.ts ${args.join(' ')}\n`)
+  results.push({ work, ...(await run(bench, args)) })
+}
+const width = Math.max(...bars.map(([work]) => work.length))
+process.stdout.write('\n')
+for (const { work, isMet, last } of results)
+  process.stdout.write(`${isMet ? 'met   ' : 'MISSED'} ${work.padEnd(width)}  ${last}\n`)
+process.exitCode = results.length > 0 && results.every(({ isMet }) => isMet) ? 0 : 1
+
+async function run(bench: string, args: readonly string[]): Promise<{ isMet: boolean; last: string }> {
+  const script = fileURLToPath(new URL(`${bench}.ts`, import.meta.url))
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  let last = ''
+  for await (const line of createInterface(child.stdout)) {
+    process.stdout.write(`  ${line}\n`)
+    if (line !== '') last = line
+  }
+  return { isMet: (await ended) === 0, last }
+}
