@@ -15,6 +15,7 @@ const BARS: readonly (readonly [work: string, bench: string, ...args: string[]])
   ...['BTC', 'ETH', 'USDC', 'USDT'].map(
     (asset) => [`POST /payments in ${asset}`, 'create-payment', `--asset=${asset}`] as const,
   ),
+  ['a block of 2,000 and of 10,000 payments, until all is told', 'whole-life'],
   ['a 4 MB block with 10,000,000 addresses', 'block-scan'],
   ['webhooks to receivers that take 200 ms', 'webhook-delivery'],
   ['GET /balance at 10,000,000 transfers', 'balance'],

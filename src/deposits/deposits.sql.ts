@@ -2,6 +2,7 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import { type AccountId, type DepositId, newId, type PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { overRows, runRows } from '../db/together.ts'
 import type { Deposit, DepositStatus } from './deposit.ts'
 
 interface DepositRow {
@@ -66,12 +67,15 @@ export async function listDeposits(
   accountId: AccountId,
   paymentId: PaymentId,
 ): Promise<Deposit[]> {
-  const { rows } = await db.query<DepositRow>(
-    `select ${COLUMNS} from deposits where account_id = $1 and payment_id = $2 order by seen_at, id`,
-    [accountId, paymentId],
-  )
+  const rows = await runRows<DepositRow>(db, LIST, [{ of_account: accountId, of_payment: paymentId }])
   return rows.map(fromRow)
 }
+
+const LIST = overRows(
+  { of_account: 'uuid', of_payment: 'uuid' },
+  (rows) => `select place, ${COLUMNS} from ${rows}
+    join deposits on account_id = of_account and payment_id = of_payment order by seen_at, id`,
+)
 
 /** One output at an address of ours, with what its payment says about it. */
 export interface Sighting
@@ -336,11 +340,14 @@ export async function forgetBuriedInputs(tx: Tx, chain: ChainName, height: numbe
 }
 
 export async function markConfirmed(tx: Tx, of: Pick<Deposit, 'accountId' | 'id'>): Promise<void> {
-  await tx.query("update deposits set status = 'confirmed' where account_id = $1 and id = $2", [
-    of.accountId,
-    of.id,
-  ])
+  await runRows(tx, MARK_CONFIRMED, [{ account_id: of.accountId, id: of.id }])
 }
+
+const MARK_CONFIRMED = overRows(
+  { account_id: 'uuid', id: 'uuid' },
+  (rows) =>
+    `update deposits d set status = 'confirmed' from ${rows} where d.account_id = r.account_id and d.id = r.id`,
+)
 
 /** The ledger took it in (with the number of this booking), or gave it back. */
 export async function markBooked(
@@ -348,8 +355,13 @@ export async function markBooked(
   of: Pick<Deposit, 'accountId' | 'id'>,
   booked: boolean,
 ): Promise<void> {
-  await tx.query(
-    `update deposits set booked = $3, bookings = bookings + case when $3 then 1 else 0 end where account_id = $1 and id = $2`,
-    [of.accountId, of.id, booked],
-  )
+  await runRows(tx, MARK_BOOKED, [{ account_id: of.accountId, id: of.id, booked }])
 }
+
+const MARK_BOOKED = overRows(
+  { account_id: 'uuid', id: 'uuid', booked: 'boolean' },
+  (
+    rows,
+  ) => `update deposits d set booked = r.booked, bookings = bookings + case when r.booked then 1 else 0 end
+    from ${rows} where d.account_id = r.account_id and d.id = r.id`,
+)

@@ -1,6 +1,7 @@
 /** Writes an event and its deliveries into the transaction that causes them. */
 import { type EventId, newId, showId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
+import { overRows, runRows } from '../db/together.ts'
 import type { Announcement } from './event.ts'
 
 /** An event about to be written: its id, and the exact body that is signed and sent. */
@@ -41,15 +42,18 @@ export const DELIVERIES_OF_EVENT = `
  */
 export async function announce(tx: Tx, announcement: Announcement): Promise<boolean> {
   const { accountId, id, type, cause, body } = draftEvent(announcement)
-  const { rowCount } = await tx.query(
-    `with event as (
-       insert into events (account_id, id, type, cause, body) values ($1, $2, $3, $4, $5)
-       on conflict (account_id, cause) do nothing
-       returning account_id, id, type
-     ), told as (${DELIVERIES_OF_EVENT})
-     select from event`,
-    [accountId, id, type, cause, body],
-    'prepared',
-  )
-  return rowCount > 0
+  const announced = await runRows(tx, ANNOUNCE, [{ account_id: accountId, id, type, cause, body }])
+  return announced.length > 0
 }
+
+const ANNOUNCE = overRows(
+  { account_id: 'uuid', id: 'uuid', type: 'text', cause: 'text', body: 'text' },
+  (rows) => `with draft as (
+      select * from ${rows}
+    ), event as (
+      insert into events (account_id, id, type, cause, body) select account_id, id, type, cause, body from draft order by id
+      on conflict (account_id, cause) do nothing
+      returning account_id, id, type
+    ), told as (${DELIVERIES_OF_EVENT})
+    select place from draft join event using (id)`,
+)

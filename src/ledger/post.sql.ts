@@ -3,6 +3,7 @@ import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { overRows, runRows } from '../db/together.ts'
 import {
   type Cause,
   type EntryKind,
@@ -33,53 +34,108 @@ export async function post(tx: Tx, entry: JournalEntry): Promise<boolean> {
     )
   }
   const { kind, subjectId, number } = entry.cause
-  const { rowCount, rows } = await tx.query<{ id: string }>(
-    `insert into journal_entries (account_id, id, kind, subject_id, number) values ($1, $2, $3, $4, $5)
-     on conflict (account_id, kind, subject_id, number) do nothing returning id`,
-    [entry.accountId, newRowId(), kind, subjectId, number],
-  )
-  if (rowCount === 0) return false
+  const id = newRowId()
+  const isNew = await runRows(tx, INSERT_ENTRY, [
+    { account_id: entry.accountId, id, kind, subject_id: subjectId, number },
+  ])
+  if (isNew.length === 0) return false
   if (transfers.length === 0) return true
   for (const change of balanceChanges(transfers)) {
     await changeBalance(tx, entry, change)
   }
-  await tx.query(
-    `insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms, created_at)
-     select $1, $2, t.line - 1, $3, t.asset, t.debit, t.credit, t.atoms, statement_timestamp()
-     from unnest($4::text[], $5::text[], $6::text[], $7::numeric[]) with ordinality as t (asset, debit, credit, atoms, line)`,
-    [
-      entry.accountId,
-      rows[0]?.id,
-      entry.chain,
-      transfers.map((transfer) => transfer.asset),
-      transfers.map((transfer) => transfer.debit),
-      transfers.map((transfer) => transfer.credit),
-      transfers.map((transfer) => transfer.atoms),
-    ],
+  await runRows(
+    tx,
+    INSERT_TRANSFERS,
+    transfers.map(({ asset, debit, credit, atoms }, line) => ({
+      account_id: entry.accountId,
+      entry_id: id,
+      line,
+      chain: entry.chain,
+      asset,
+      debit,
+      credit,
+      atoms,
+    })),
   )
   return true
 }
 
+const INSERT_ENTRY = overRows(
+  { account_id: 'uuid', id: 'uuid', kind: 'text', subject_id: 'text', number: 'integer' },
+  (rows) => `with draft as (
+      select * from ${rows}
+    ), entry as (
+      insert into journal_entries (account_id, id, kind, subject_id, number)
+      select account_id, id, kind, subject_id, number from draft order by account_id, kind, subject_id, number
+      on conflict (account_id, kind, subject_id, number) do nothing returning id
+    )
+    select place from draft join entry using (id)`,
+)
+
+const INSERT_TRANSFERS = overRows(
+  {
+    account_id: 'uuid',
+    entry_id: 'uuid',
+    line: 'smallint',
+    chain: 'text',
+    asset: 'text',
+    debit: 'text',
+    credit: 'text',
+    atoms: 'numeric',
+  },
+  (
+    rows,
+  ) => `insert into transfers (account_id, entry_id, line, chain, asset, debit, credit, amount_atoms, created_at)
+    select account_id, entry_id, line, chain, asset, debit, credit, atoms, statement_timestamp() from ${rows}`,
+)
+
 /** PostgreSQL checks a row to insert before it looks for a conflict, so what goes down is an update. */
 async function changeBalance(tx: Tx, entry: JournalEntry, change: BalanceChange): Promise<void> {
-  const values = [entry.accountId, change.asset, change.kind, change.atoms]
+  const { accountId: account_id, chain } = entry
+  const row = { account_id, asset: change.asset, kind: change.kind, chain, atoms: change.atoms }
   if (change.atoms > 0n) {
-    await tx.query(
-      `insert into balances as b (account_id, asset, kind, chain, atoms) values ($1, $2, $3, $5, $4)
-       on conflict (account_id, asset, kind) do update set atoms = b.atoms + excluded.atoms`,
-      [...values, entry.chain],
-    )
+    await runRows(tx, ADD_TO_BALANCES, [row])
     return
   }
-  const { rowCount } = await tx.query(
-    'update balances set atoms = atoms + $4 where account_id = $1 and asset = $2 and kind = $3',
-    values,
-  )
+  const taken = await runRows(tx, TAKE_FROM_BALANCES, [row])
   invariant(
-    rowCount === 1,
+    taken.length === 1,
     `${showCause(entry.cause)} takes ${-change.atoms} of ${change.asset} from an empty ${change.kind} balance`,
   )
 }
+
+const BALANCE_CHANGE = {
+  account_id: 'uuid',
+  asset: 'text',
+  kind: 'text',
+  chain: 'text',
+  atoms: 'numeric',
+} as const
+
+const ADD_TO_BALANCES = overRows(
+  BALANCE_CHANGE,
+  (rows) => `insert into balances as b (account_id, asset, kind, chain, atoms)
+    select account_id, asset, kind, min(chain), sum(atoms) from ${rows} group by 1, 2, 3 order by 1, 2, 3
+    on conflict (account_id, asset, kind) do update set atoms = b.atoms + excluded.atoms`,
+)
+
+const TAKE_FROM_BALANCES = overRows(
+  BALANCE_CHANGE,
+  (rows) => `with change as (
+      select * from ${rows}
+    ), locked as (
+      select b.account_id, b.asset, b.kind from balances b
+      where (b.account_id, b.asset, b.kind) in (select account_id, asset, kind from change)
+      order by b.account_id, b.asset, b.kind for update
+    ), taken as (
+      update balances b set atoms = b.atoms + sums.atoms
+      from (select account_id, asset, kind, sum(atoms) as atoms from change join locked using (account_id, asset, kind)
+        group by 1, 2, 3) sums
+      where b.account_id = sums.account_id and b.asset = sums.asset and b.kind = sums.kind
+      returning b.account_id, b.asset, b.kind
+    )
+    select place from change join taken using (account_id, asset, kind)`,
+)
 
 /** The transfers of an entry, by its cause; empty when it was never booked. */
 export async function listTransfers(db: Queryable, accountId: AccountId, cause: Cause): Promise<Transfer[]> {

@@ -2,6 +2,7 @@
 import { invariant } from '../core/errors.ts'
 import { type AccountId, type CustomerId, newId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { overRows, runRows } from '../db/together.ts'
 
 /**
  * The customer of an email, made on first sight. The first spelling of the email stays.
@@ -53,13 +54,28 @@ export interface CustomerChange {
 
 /** Follows a settlement or its reversal, within its transaction. Locks the customer's row until that commits. */
 export async function adjustCustomer(tx: Tx, change: CustomerChange): Promise<void> {
-  const { rowCount } = await tx.query(
-    `update customers set order_count = order_count + $3, total_spent_minor = total_spent_minor + $4
-     where account_id = $1 and id = $2`,
-    [change.accountId, change.customerId, change.orders, change.spentMinor],
-  )
-  invariant(rowCount === 1, `customer ${change.customerId} is not there to be adjusted`)
+  const { accountId: account_id, customerId: id, orders, spentMinor: spent } = change
+  const adjusted = await runRows(tx, ADJUST, [{ account_id, id, orders, spent }])
+  invariant(adjusted.length === 1, `customer ${change.customerId} is not there to be adjusted`)
 }
+
+/** Locks them in the order of their keys; one customer may have several of the orders. */
+const ADJUST = overRows(
+  { account_id: 'uuid', id: 'uuid', orders: 'integer', spent: 'bigint' },
+  (rows) => `with change as (
+      select * from ${rows}
+    ), locked as (
+      select c.account_id, c.id from customers c
+      where (c.account_id, c.id) in (select account_id, id from change) order by c.account_id, c.id for update
+    ), adjusted as (
+      update customers c set order_count = c.order_count + sums.orders, total_spent_minor = c.total_spent_minor + sums.spent
+      from (select account_id, id, sum(orders) as orders, sum(spent) as spent from change join locked using (account_id, id)
+        group by 1, 2) sums
+      where c.account_id = sums.account_id and c.id = sums.id
+      returning c.account_id, c.id
+    )
+    select place from change join adjusted using (account_id, id)`,
+)
 
 /** What people call a customer; null for nothing but his email. */
 export async function renameCustomer(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
-import { claimDecision, markDecisionDue } from './payments.sql.ts'
+import { claimDecisions, markDecisionDue } from './payments.sql.ts'
 
 test('a decision that falls due while an older one is being taken is not lost', async () => {
   const gateway = await testGateway()
@@ -13,7 +13,7 @@ test('a decision that falls due while an older one is being taken is not lost', 
 
   let marked = false
   const { marking } = await db.transaction(async (tx) => {
-    assert.deepEqual(await claimDecision(tx), payment)
+    assert.deepEqual(await claimDecisions(tx, 1), [payment])
     const marking = mark().then(() => {
       marked = true
     })
@@ -27,6 +27,6 @@ test('a decision that falls due while an older one is being taken is not lost', 
     return { marking }
   })
   await marking
-  assert.deepEqual(await db.transaction(claimDecision), payment)
-  assert.equal(await db.transaction(claimDecision), null)
+  assert.deepEqual(await db.transaction((tx) => claimDecisions(tx, 9)), [payment])
+  assert.deepEqual(await db.transaction((tx) => claimDecisions(tx, 9)), [])
 })

@@ -2,6 +2,7 @@
 import type { Asset, ChainName, Fiat } from '../core/assets.ts'
 import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { overRows, runRows } from '../db/together.ts'
 import type { Payment, PaymentStatus } from './payment.ts'
 
 interface PaymentRow {
@@ -101,36 +102,60 @@ export async function findPayment(
 
 /** The payment, locked until the transaction ends: whoever decides about it takes this lock first, before any balance. */
 export async function lockPayment(tx: Tx, accountId: AccountId, id: PaymentId): Promise<Payment | null> {
-  const { rows } = await tx.query<PaymentRow>(
-    `select ${COLUMNS} from payments where account_id = $1 and id = $2 for update`,
-    [accountId, id],
-  )
-  return rows[0] ? fromRow(rows[0]) : null
+  const [row] = await runRows<PaymentRow>(tx, LOCK, [{ of_account: accountId, of_payment: id }])
+  return row ? fromRow(row) : null
 }
+
+/** Of several in the order of their keys. */
+const LOCK = overRows(
+  { of_account: 'uuid', of_payment: 'uuid' },
+  (rows) => `select place, ${COLUMNS} from ${rows}
+    join payments on account_id = of_account and id = of_payment order by account_id, id for update of payments`,
+)
 
 /** Everything about a payment that its life changes. */
 export async function updatePayment(tx: Tx, payment: Payment): Promise<void> {
-  await tx.query(
-    `update payments set status = $3, fee_minor = $4, net_minor = $5, detected_at = $6, completed_at = $7, credited_atoms = $8,
-       gateway_fee_atoms = $9, shortfall_atoms = $10, recovered_atoms = $11, spent_minor = $12, settlements = $13
-     where account_id = $1 and id = $2`,
-    [
-      payment.accountId,
-      payment.id,
-      payment.status,
-      payment.feeMinor,
-      payment.netMinor,
-      payment.detectedAt,
-      payment.completedAt,
-      payment.creditedAtoms,
-      payment.gatewayFeeAtoms,
-      payment.shortfallAtoms,
-      payment.recoveredAtoms,
-      payment.spentMinor,
-      payment.settlements,
-    ],
-  )
+  await runRows(tx, UPDATE, [
+    {
+      account_id: payment.accountId,
+      id: payment.id,
+      status: payment.status,
+      fee_minor: payment.feeMinor,
+      net_minor: payment.netMinor,
+      detected_at: payment.detectedAt,
+      completed_at: payment.completedAt,
+      credited_atoms: payment.creditedAtoms,
+      gateway_fee_atoms: payment.gatewayFeeAtoms,
+      shortfall_atoms: payment.shortfallAtoms,
+      recovered_atoms: payment.recoveredAtoms,
+      spent_minor: payment.spentMinor,
+      settlements: payment.settlements,
+    },
+  ])
 }
+
+const UPDATE = overRows(
+  {
+    account_id: 'uuid',
+    id: 'uuid',
+    status: 'text',
+    fee_minor: 'bigint',
+    net_minor: 'bigint',
+    detected_at: 'timestamptz',
+    completed_at: 'timestamptz',
+    credited_atoms: 'numeric',
+    gateway_fee_atoms: 'numeric',
+    shortfall_atoms: 'numeric',
+    recovered_atoms: 'numeric',
+    spent_minor: 'bigint',
+    settlements: 'integer',
+  },
+  (rows) => `update payments p set status = r.status, fee_minor = r.fee_minor, net_minor = r.net_minor,
+      detected_at = r.detected_at, completed_at = r.completed_at, credited_atoms = r.credited_atoms,
+      gateway_fee_atoms = r.gateway_fee_atoms, shortfall_atoms = r.shortfall_atoms, recovered_atoms = r.recovered_atoms,
+      spent_minor = r.spent_minor, settlements = r.settlements
+    from ${rows} where p.account_id = r.account_id and p.id = r.id`,
+)
 
 /**
  * Puts payments into the settle worker's queue. Locks their rows in the order of their keys, those that are queued
@@ -152,23 +177,24 @@ export async function markDecisionDue(
 }
 
 /**
- * Takes one payment off the settle queue and locks it; others' claims are stepped over. Null when nothing is due.
+ * Takes payments off the settle queue and locks them; others' claims are stepped over. None when nothing is due.
  *
  * @param except - Payments to leave where they are.
  */
-export async function claimDecision(
+export async function claimDecisions(
   tx: Tx,
+  limit: number,
   except: readonly PaymentId[] = [],
-): Promise<{ accountId: AccountId; paymentId: PaymentId } | null> {
+): Promise<{ accountId: AccountId; paymentId: PaymentId }[]> {
   const { rows } = await tx.query<{ account_id: AccountId; id: PaymentId }>(
     `update payments p set decision_due = false
      from (select account_id, id from payments where decision_due and id <> all($1::uuid[])
-       limit 1 for update skip locked) due
+       limit $2 for update skip locked) due
      where p.account_id = due.account_id and p.id = due.id
      returning p.account_id, p.id`,
-    [except],
+    [except, limit],
   )
-  return rows[0] ? { accountId: rows[0].account_id, paymentId: rows[0].id } : null
+  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.id }))
 }
 
 /**

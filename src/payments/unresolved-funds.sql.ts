@@ -3,6 +3,7 @@ import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
+import { overRows, runRows } from '../db/together.ts'
 
 export interface UnresolvedKey {
   readonly accountId: AccountId
@@ -11,22 +12,37 @@ export interface UnresolvedKey {
 }
 
 export async function addUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
-  await tx.query(
-    `insert into unresolved_funds as u (account_id, payment_id, asset, atoms) values ($1, $2, $3, $4)
-     on conflict (account_id, payment_id, asset) do update set atoms = u.atoms + excluded.atoms`,
-    [key.accountId, key.paymentId, key.asset, atoms],
-  )
+  await runRows(tx, ADD, [rowOf(key, atoms)])
 }
+
+const KEYED_ATOMS = { account_id: 'uuid', payment_id: 'uuid', asset: 'text', atoms: 'numeric' } as const
+const rowOf = ({ accountId, paymentId, asset }: UnresolvedKey, atoms: bigint) => ({
+  account_id: accountId,
+  payment_id: paymentId,
+  asset,
+  atoms,
+})
+
+const ADD = overRows(
+  KEYED_ATOMS,
+  (rows) => `insert into unresolved_funds as u (account_id, payment_id, asset, atoms)
+    select account_id, payment_id, asset, sum(atoms) from ${rows} group by 1, 2, 3
+    on conflict (account_id, payment_id, asset) do update set atoms = u.atoms + excluded.atoms`,
+)
 
 /** @throws PostgreSQL's check violation (23514) when less is held than is taken. */
 export async function takeUnresolved(tx: Tx, key: UnresolvedKey, atoms: bigint): Promise<void> {
   if (atoms === 0n) return
-  const { rowCount } = await tx.query(
-    'update unresolved_funds set atoms = atoms - $4 where account_id = $1 and payment_id = $2 and asset = $3',
-    [key.accountId, key.paymentId, key.asset, atoms],
-  )
-  invariant(rowCount === 1, `nothing of ${key.asset} is held for payment ${key.paymentId}`)
+  const taken = await runRows(tx, TAKE, [rowOf(key, atoms)])
+  invariant(taken.length === 1, `nothing of ${key.asset} is held for payment ${key.paymentId}`)
 }
+
+/** Under the payment's lock: of a payment's asset one is taken at a time. */
+const TAKE = overRows(
+  KEYED_ATOMS,
+  (rows) => `update unresolved_funds u set atoms = u.atoms - r.atoms from ${rows}
+    where u.account_id = r.account_id and u.payment_id = r.payment_id and u.asset = r.asset returning place`,
+)
 
 /** All that is held for a payment now, by asset, locked until the transaction ends. */
 export async function lockUnresolved(

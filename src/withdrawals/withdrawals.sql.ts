@@ -11,6 +11,7 @@ import {
   readBatches,
   readPage,
 } from '../db/list.ts'
+import { overRows, runRows } from '../db/together.ts'
 import {
   type WaitingFor,
   WITHDRAWAL_KINDS,
@@ -178,13 +179,19 @@ export async function sumRefunded(
   db: Queryable,
   payment: { readonly accountId: AccountId; readonly id: PaymentId; readonly asset: Asset },
 ): Promise<bigint> {
-  const { rows } = await db.query<{ atoms: bigint }>(
-    `select coalesce(sum(case when status = 'failed' then kept_atoms else amount_atoms end), 0) as atoms from withdrawals
-     where account_id = $1 and payment_id = $2 and asset = $3`,
-    [payment.accountId, payment.id, payment.asset],
-  )
-  return rows[0]?.atoms ?? 0n
+  const [refunded] = await runRows<{ atoms: bigint }>(db, SUM_REFUNDED, [
+    { account_id: payment.accountId, payment_id: payment.id, asset: payment.asset },
+  ])
+  return refunded?.atoms ?? 0n
 }
+
+const SUM_REFUNDED = overRows(
+  { account_id: 'uuid', payment_id: 'uuid', asset: 'text' },
+  (
+    rows,
+  ) => `select place, sum(case when w.status = 'failed' then w.kept_atoms else w.amount_atoms end) as atoms from ${rows}
+    join withdrawals w on w.account_id = r.account_id and w.payment_id = r.payment_id and w.asset = r.asset group by place`,
+)
 
 /** What a replacement set of signed transactions pays, locked in the order of the primary key. */
 export async function lockPaidBy(tx: Tx, chain: ChainName, replacementSet: string): Promise<Withdrawal[]> {

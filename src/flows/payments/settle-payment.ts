@@ -11,6 +11,7 @@ import type { AccountId, PaymentId } from '../../core/ids.ts'
 import { divideHalfUp } from '../../core/money.ts'
 import { DAY_MS } from '../../core/time.ts'
 import type { Tx } from '../../db/database.ts'
+import { readShared } from '../../db/together.ts'
 import type { Deposit } from '../../deposits/deposit.ts'
 import { requireOwnDeposit } from '../../deposits/deposit-mac.ts'
 import { listDeposits, markBooked, markConfirmed } from '../../deposits/deposits.sql.ts'
@@ -47,8 +48,9 @@ export async function settlePayment(
   let payment = await lockPayment(tx, accountId, paymentId)
   if (!payment) return null
   requireOwnTerms(gateway.secrets, payment)
-  const chain = await findChainView(tx, payment.chain)
-  const moment = { now: await readDatabaseTime(tx), viewedAt: chain?.viewedAt ?? null }
+  const { chain: name } = payment
+  const chain = await readShared(tx, name, () => findChainView(tx, name))
+  const moment = { now: await readTime(tx), viewedAt: chain?.viewedAt ?? null }
   const tipHeight = chain?.tipHeight ?? 0
 
   const deposits = await confirmDeposits(tx, await listDeposits(tx, accountId, paymentId), tipHeight)
@@ -87,6 +89,8 @@ export async function settlePayment(
   if (payment.status === 'expired') payment = await maybeAcceptLate(gateway, tx, payment, deposits)
   return payment
 }
+
+const readTime = (tx: Tx): Promise<Date> => readShared(tx, 'time', () => readDatabaseTime(tx))
 
 /** A deposit counts for good once its confirmations are there, until its block is taken away. */
 async function confirmDeposits(tx: Tx, deposits: readonly Deposit[], tipHeight: number): Promise<Deposit[]> {
@@ -155,7 +159,7 @@ async function settle(
     recoveredAtoms,
     spentMinor,
     detectedAt: payment.detectedAt ?? deposits[0]?.seenAt ?? null,
-    completedAt: await readDatabaseTime(tx),
+    completedAt: await readTime(tx),
   }
 }
 

@@ -19,13 +19,16 @@ export const markDecisionDue: typeof real.markDecisionDue = (tx, payments) =>
     for (const { paymentId } of payments) tables.decisionsDue.set(paymentId, true)
   })
 
-export const claimDecision: typeof real.claimDecision = (tx, except = []) =>
+export const claimDecisions: typeof real.claimDecisions = (tx, limit, except = []) =>
   run(tx, (tables) => {
-    const id = [...tables.decisionsDue.keys()].find((each) => !(except as readonly string[]).includes(each))
-    if (id === undefined) return null
-    tables.decisionsDue.delete(id)
-    const payment = existing(tables.payments, id)
-    return { accountId: payment.accountId, paymentId: payment.id }
+    const ids = [...tables.decisionsDue.keys()].filter(
+      (each) => !(except as readonly string[]).includes(each),
+    )
+    return ids.slice(0, limit).map((id) => {
+      tables.decisionsDue.delete(id)
+      const payment = existing(tables.payments, id)
+      return { accountId: payment.accountId, paymentId: payment.id }
+    })
   })
 
 export const markWindowsOver: typeof real.markWindowsOver = (tx, limit) =>
