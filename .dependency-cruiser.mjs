@@ -1,6 +1,6 @@
 // Who may import whom. The table stands in words in ARCHITECTURE.md; this file enforces it.
 const rooms =
-  'accounts|audit|rates|wallets|payments|deposits|ledger|events|withdrawals|treasury|checkout|users'
+  'accounts|audit|rates|wallets|payments|deposits|ledger|events|withdrawals|treasury|checkout|users|mails'
 
 /** The port to the chains and how far each was seen: what lies in `chains/` beside the adapters. */
 const port = 'chains/[^/]+\\.ts$'

@@ -26,6 +26,7 @@ import { inviteFirstPerson } from './flows/people/join.ts'
 import { openTimeKeeper, type TimeKeeper } from './flows/recovery/keep-time.ts'
 import { openToldPayments } from './flows/recovery/told-payments.ts'
 import { portRefusal, requirePort } from './http/port.ts'
+import { openMailSender } from './mails/send-mail.ts'
 import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { fixedRates } from './rates/fixed.ts'
 import { startMarket } from './rates/market.ts'
@@ -45,6 +46,7 @@ import { gatherWakes, type Loop } from './workers/loop.ts'
 import { startMiner } from './workers/mine.ts'
 import { startPayer } from './workers/pay-out.ts'
 import { startProver } from './workers/prove.ts'
+import { startMailer } from './workers/send-mails.ts'
 import { startSettler } from './workers/settle.ts'
 import { startWatcher } from './workers/watch.ts'
 
@@ -109,7 +111,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
         await Promise.all(ports.map((port) => port.close()))
       })
       if (runs('watcher')) startWatchers(config, gateway, ports, closers)
-      if (runs('worker')) startWorkers(gateway, ports, loops, closers)
+      if (runs('worker')) startWorkers(config, gateway, ports, loops, closers)
     }
     if (runs('api')) {
       const server = await listen(config, gateway)
@@ -208,6 +210,7 @@ function startWatchers(
 }
 
 function startWorkers(
+  config: Config,
   gateway: Gateway,
   ports: readonly ChainPort[],
   loops: Map<Queue, Loop>,
@@ -231,6 +234,7 @@ function startWorkers(
     startDayCloser(gateway),
     startForgetter(gateway),
     startActChainer(gateway),
+    ...(config.mail ? [startMailer(gateway, openMailSender(config.mail))] : []),
   ])
 }
 

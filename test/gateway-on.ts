@@ -24,6 +24,7 @@ export function gatewayOn(db: Database, secrets: Secrets, log: Log = SILENT): Ga
       confirmations: {},
       tokenContracts: Object.values(SIMULATED_TOKENS),
       webhookAllowPrivate: true,
+      sendsMail: false,
     },
     rates: { live: rates, test: rates },
     addresses: openAddressPool(secrets),

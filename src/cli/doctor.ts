@@ -7,7 +7,7 @@ import { checkSigner } from '../process/signer-process.ts'
 import { clock } from './doctor/clock.ts'
 import { type Finding, messageOf, wrong } from './doctor/finding.ts'
 import { disk, keystore, nodeVersion, privateFiles, settings } from './doctor/host.ts'
-import { chains, rates } from './doctor/outside.ts'
+import { chains, mails, rates } from './doctor/outside.ts'
 import { alerts, database, history, secretKey, signers } from './doctor/storage.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -58,6 +58,7 @@ async function* examine(): AsyncGenerator<Finding> {
     yield* await keystore(config, process.env, hasLive || hasNodes, () => checkSigner(config, store))
     yield* await chains(config, store)
     yield await rates(config, hasLive)
+    yield* await mails(config)
     if (hasLive && config.fixedRates === null) yield await clock()
   } finally {
     await store.close()

@@ -3,9 +3,9 @@ import { findAccount } from '../accounts/accounts.sql.ts'
 import { Refusal } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
-import { joinLink } from '../flows/people/join.ts'
+import { type HandedOver, handOver } from '../flows/people/hand-over.ts'
 import { merchantOfAccount } from '../flows/people/merchants.ts'
-import { INVITATION_HOURS, insertInvitation, voidInvitationsOf } from '../users/invitations.sql.ts'
+import { INVITATION_HOURS, resetDraft, voidInvitationsOf } from '../users/invitations.sql.ts'
 import { isRole, ROLES } from '../users/permissions.ts'
 import { deleteSessions } from '../users/sessions.sql.ts'
 import { readEmail, type User } from '../users/user.ts'
@@ -28,7 +28,7 @@ export async function inviteUser(terminal: Terminal, address: string, options: I
   const role = options.account === undefined ? null : (options.role ?? 'owner')
   if (role !== null && !isRole(role))
     throw new Refusal('invalid', 'invalid_role', `a role is one of ${ROLES.join(', ')}, got "${role}"`)
-  const link = await withStore(({ db }, { settings }) =>
+  const handed = await withStore(({ db, secrets }, { settings }) =>
     db.transaction(async (tx) => {
       const id = options.account === undefined ? null : readId('acct', options.account)
       const account = id && (await findAccount(tx, id))
@@ -38,56 +38,54 @@ export async function inviteUser(terminal: Terminal, address: string, options: I
           'account_not_found',
           `there is no account ${options.account}; beck accounts list names them`,
         )
-      const token = await insertInvitation(tx, {
+      const merchant = account ? await merchantOfAccount(tx, account) : null
+      const draft = {
         kind: 'invite',
         email,
-        merchantId: account ? (await merchantOfAccount(tx, account)).id : null,
+        merchantId: merchant?.id ?? null,
         role,
         makesOperator: options.operator === true,
         userId: null,
         invitedBy: null,
-      })
+      } as const
       await recordCommand(tx, {
         action: 'user.invite',
         accountId: id,
         after: { email, role, operator: options.operator === true },
       })
-      return joinLink({ settings }, token)
+      return handOver({ settings, secrets }, tx, draft, { email, merchant: merchant?.name ?? null, by: null })
     }),
   )
-  tellLink(terminal, link, email)
+  tellLink(terminal, handed, email)
 }
 
 /** A link with which somebody sets a new password. His sessions end when he uses it; second factors stay. */
 export async function resetUser(terminal: Terminal, address: string): Promise<void> {
-  const link = await withStore(({ db }, { settings }) =>
+  const handed = await withStore(({ db, secrets }, { settings }) =>
     db.transaction(async (tx) => {
       const user = await userOf(tx, address)
       await voidInvitationsOf(tx, 'reset', user.id)
-      const token = await insertInvitation(tx, {
-        kind: 'reset',
-        email: null,
-        merchantId: null,
-        role: null,
-        makesOperator: false,
-        userId: user.id,
-        invitedBy: null,
-      })
       await recordCommand(tx, {
         action: 'user.reset',
         subject: showId('usr', user.id),
         after: { email: user.email },
       })
-      return joinLink({ settings }, token)
+      return handOver({ settings, secrets }, tx, resetDraft(user.id), {
+        email: user.email,
+        merchant: null,
+        by: null,
+      })
     }),
   )
-  tellLink(terminal, link, address)
+  tellLink(terminal, handed, address)
 }
 
-const tellLink = (terminal: Terminal, link: string, email: string) =>
-  terminal.answer({ link }, [
+const tellLink = (terminal: Terminal, { link, isMailed }: HandedOver, email: string) =>
+  terminal.answer({ link, is_mailed: isMailed }, [
     link,
-    `Hand this to ${email}: it is good once, for ${INVITATION_HOURS} hours, and shown only now.`,
+    isMailed
+      ? `It is on its way to ${email} by mail: good once, for ${INVITATION_HOURS} hours, and shown only now.`
+      : `Hand this to ${email}: it is good once, for ${INVITATION_HOURS} hours, and shown only now.`,
   ])
 
 export async function showUsers(terminal: Terminal): Promise<void> {

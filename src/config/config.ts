@@ -5,6 +5,7 @@ import { FIAT_DECIMALS, parseDecimal } from '../core/money.ts'
 import { readNetworks } from '../core/networks.ts'
 import type { GatewaySettings } from '../flows/gateway.ts'
 import { fixedRates } from '../rates/fixed.ts'
+import { type MailSettings, readMailSettings } from './people.ts'
 import { POSTGRES_URL_FORM, postgresUrlOf, readShared, type SharedSettings } from './shared.ts'
 import {
   addressOf,
@@ -37,6 +38,8 @@ export interface Config extends SharedSettings {
   /** The signer's own user of that database; null where it has the server's, or the embedded one's. */
   readonly signerDatabaseUrl: string | null
   readonly redisUrl: string | null
+  /** Where mails go out; null for nowhere. */
+  readonly mail: MailSettings | null
   /** Null where the operator connected no node. */
   readonly nodes: {
     readonly bitcoin: NodeConfig | null
@@ -78,6 +81,8 @@ export function readConfig(env: Environment): Config {
   const { read } = variables
   const shared = readShared(read)
   const port = read('PORT', 8080, wholeNumber(1, 65_535), 'a port number from 1 to 65535')
+  const settings = gatewaySettingsOf(variables, shared, port)
+  const mail = readMailSettings(read, settings.dashboardUrl)
   const redis = 'redis://user:password@host:port'
   const config: Config = {
     ...shared,
@@ -93,7 +98,8 @@ export function readConfig(env: Environment): Config {
       ratesOf,
       'market, or fixed: with pairs such as fixed:BTC/USD=65000,EUR/USD=1.08',
     ).fixed,
-    settings: gatewaySettingsOf(variables, shared, port),
+    mail,
+    settings: { ...settings, sendsMail: mail !== null },
     rateLimit: {
       perSecond: rateOf(read, 'BECK_RATE_LIMIT', 100, 'a second per key'),
       burst: rateOf(read, 'BECK_RATE_BURST', 200, 'at once per key'),
@@ -139,7 +145,11 @@ function reportContradictions(config: Config, { report }: Variables): void {
   if (settings.minFiatMinor > settings.maxFiatMinor) report('BECK_MIN_FIAT is above BECK_MAX_FIAT')
 }
 
-function gatewaySettingsOf({ read }: Variables, shared: SharedSettings, port: number): GatewaySettings {
+function gatewaySettingsOf(
+  { read }: Variables,
+  shared: SharedSettings,
+  port: number,
+): Omit<GatewaySettings, 'sendsMail'> {
   const bps = 'hundredths of a percent, from 0 to 9999'
   const fiat = 'an amount of fiat above zero such as'
   const home = `http://localhost:${port}`

@@ -84,6 +84,7 @@ create table alerts (
   created_at timestamp with time zone not null default now(),
   acknowledged_at timestamp with time zone,
   acknowledged_by text,
+  told_at timestamp with time zone,
   constraint alerts_check CHECK (((acknowledged_at IS NULL) = (acknowledged_by IS NULL))),
   constraint alerts_pkey PRIMARY KEY (id),
   constraint alerts_kind_subject_key UNIQUE (kind, subject)
@@ -490,6 +491,33 @@ create table journal_entries (
   constraint journal_entries_pkey PRIMARY KEY (account_id, id),
   constraint journal_entries_account_id_kind_subject_id_number_key UNIQUE (account_id, kind, subject_id, number)
 );
+
+create table mails (
+  id uuid not null,
+  cause text not null,
+  recipient text not null,
+  kind text not null,
+  status text not null default 'queued'::text,
+  content_sealed bytea,
+  attempts integer not null default 0,
+  next_attempt_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  trouble text,
+  created_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint mails_attempts_check CHECK ((attempts >= 0)),
+  constraint mails_cause_check CHECK (((length(cause) >= 1) AND (length(cause) <= 200))),
+  constraint mails_check CHECK (((status = 'queued'::text) = (content_sealed IS NOT NULL))),
+  constraint mails_check1 CHECK (((status = 'queued'::text) = (finished_at IS NULL))),
+  constraint mails_kind_check CHECK ((kind = ANY (ARRAY['invitation'::text, 'reset'::text, 'lockout'::text, 'notice'::text, 'alert'::text]))),
+  constraint mails_recipient_check CHECK (((length(recipient) >= 3) AND (length(recipient) <= 254))),
+  constraint mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'refused'::text, 'given_up'::text]))),
+  constraint mails_trouble_check CHECK ((length(trouble) <= 300)),
+  constraint mails_pkey PRIMARY KEY (id),
+  constraint mails_cause_recipient_key UNIQUE (cause, recipient)
+);
+CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (status = 'queued'::text);
+CREATE INDEX mails_finished ON public.mails USING btree (finished_at) WHERE (status <> 'queued'::text);
 
 create table members (
   merchant_id uuid not null,
@@ -940,6 +968,14 @@ create table time_arrow (
   constraint time_arrow_singleton_check CHECK (singleton),
   constraint time_arrow_tick_check CHECK ((tick >= 1)),
   constraint time_arrow_pkey PRIMARY KEY (singleton)
+);
+
+create table told_acts (
+  singleton boolean not null default true,
+  place bigint not null,
+  constraint told_acts_place_check CHECK ((place >= 0)),
+  constraint told_acts_singleton_check CHECK (singleton),
+  constraint told_acts_pkey PRIMARY KEY (singleton)
 );
 
 create table totp (

@@ -18,6 +18,8 @@ export interface GatewaySettings {
   readonly maxFiatMinor: bigint
   /** BECK_WEBHOOK_ALLOW_PRIVATE: webhooks may go to http URLs and private addresses. For closed networks only. */
   readonly webhookAllowPrivate: boolean
+  /** SMTP_URL is set: links that let somebody in are mailed, and people are told of what changes. */
+  readonly sendsMail: boolean
   /** Contracts of the tokens, live and simulated: nothing is ever paid out to one. */
   readonly tokenContracts: readonly string[]
   /** How long the answer to a withdrawal waits for its broadcast. */

@@ -23,18 +23,33 @@ export type InvitationDraft = Pick<
   'kind' | 'email' | 'merchantId' | 'role' | 'makesOperator' | 'userId'
 > & { readonly invitedBy: UserId | null }
 
+/** A link that gives a person a new password, and nothing else. */
+export const resetDraft = (userId: UserId): InvitationDraft => ({
+  kind: 'reset',
+  email: null,
+  merchantId: null,
+  role: null,
+  makesOperator: false,
+  userId,
+  invitedBy: null,
+})
+
 const COLUMNS = `i.id, i.kind, i.email, i.merchant_id as "merchantId", i.role, i.makes_operator as "makesOperator",
   i.user_id as "userId", i.created_at as "createdAt", i.expires_at as "expiresAt"`
 
-/** @returns The token for the link: nobody can read it again. */
-export async function insertInvitation(db: Queryable, draft: InvitationDraft): Promise<string> {
+/** @returns Its token is for the link: nobody can read it again. */
+export async function insertInvitation(
+  db: Queryable,
+  draft: InvitationDraft,
+): Promise<{ readonly id: InvitationId; readonly token: string }> {
   const token = newToken()
+  const id = newId('inv')
   await db.query(
     `insert into invitations (id, token_hash, kind, email, merchant_id, role, makes_operator, user_id, invited_by,
        expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10 * interval '1 hour')`,
     [
-      newId('inv'),
+      id,
       token.hash,
       draft.kind,
       draft.email,
@@ -46,7 +61,7 @@ export async function insertInvitation(db: Queryable, draft: InvitationDraft): P
       INVITATION_HOURS,
     ],
   )
-  return token.text
+  return { id, token: token.text }
 }
 
 /** Null when it is unknown, used or too old. */

@@ -11,6 +11,7 @@ import { SILENT } from '../../core/log.ts'
 import { formatDecimal } from '../../core/money.ts'
 import { readHealth } from '../../flows/operation/health.ts'
 import { hotWalletOf } from '../../flows/treasury/tend-senders.ts'
+import { openMailSender } from '../../mails/send-mail.ts'
 import { connectedChains } from '../../main.ts'
 import { openLog } from '../../process/log.ts'
 import { sandboxRates } from '../../rates/sandbox.ts'
@@ -22,6 +23,7 @@ const EXCHANGES_MIN = 2
 /** Fewer payouts that the hot wallet has gas for are worth a word. */
 const PAYOUTS_MIN = 10n
 const EXCHANGE_LIMIT_MS = 5_000
+const MAIL_LIMIT_MS = 10_000
 const ERC20_DECIMALS = '0x313ce567'
 
 export async function chains(config: Config, { db, secrets }: Store): Promise<Finding[]> {
@@ -125,6 +127,18 @@ async function tokens(config: Config): Promise<Finding[]> {
   } finally {
     rpc.close()
   }
+}
+
+/** Whether the mail server lets Beck in. */
+export async function mails(config: Config): Promise<Finding[]> {
+  if (!config.mail) return []
+  const { host, port } = config.mail.server
+  const trouble = await openMailSender({ ...config.mail, deadlineMs: MAIL_LIMIT_MS }).trouble()
+  return [
+    trouble === null
+      ? fine('mail', `${host}:${port} lets Beck in`)
+      : wrong('mail', `${host}:${port}: ${trouble}`, 'correct SMTP_URL, or start the mail server'),
+  ]
 }
 
 export async function rates(config: Config, isNeeded: boolean): Promise<Finding> {

@@ -67,6 +67,7 @@ const ratio = (numerator: bigint, denominator: bigint) => ({ numerator, denomina
 
 export const COLUMNS: readonly Column[] = [
   sealed('totp', 'secret_sealed', { user_id: 'uuid' }, 'totp', (row) => String(row.user_id)),
+  sealed('mails', 'content_sealed', { id: 'uuid' }, 'mail', (row) => String(row.id)),
   authenticated(
     'wallets',
     'mac',

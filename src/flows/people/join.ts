@@ -29,14 +29,11 @@ import {
   setPassword,
 } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
+import { joinLink } from './hand-over.ts'
 import { merchantOfAccount } from './merchants.ts'
 import { challengeOf, keepPasskey } from './passkeys.ts'
 import { actOf } from './person.ts'
 import { openSession, type Place, type SignedIn } from './sign-in.ts'
-
-/** Where a link leads. */
-export const joinLink = (gateway: Pick<Gateway, 'settings'>, token: string): string =>
-  `${gateway.settings.dashboardUrl}/dashboard/join/${token}`
 
 /**
  * While there is nobody yet, each start of the API makes a link for the first person, and voids the one before.
@@ -47,7 +44,7 @@ export async function inviteFirstPerson(gateway: Pick<Gateway, 'db' | 'settings'
   return gateway.db.transaction(async (tx) => {
     if (await hasUser(tx)) return null
     await voidInvitationsOf(tx, 'first', null)
-    const token = await insertInvitation(tx, {
+    const { token } = await insertInvitation(tx, {
       kind: 'first',
       email: null,
       merchantId: null,

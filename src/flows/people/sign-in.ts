@@ -24,6 +24,7 @@ import { findUser, findUserByEmail } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { challengeOf, verifyPasskey } from './passkeys.ts'
 import { actOf } from './person.ts'
+import { mailLockout } from './sign-in-mails.ts'
 
 /** From where somebody signs in. */
 export interface Place {
@@ -55,7 +56,10 @@ export async function signInWithPassword(
   given: { readonly email: string; readonly password: string },
   place: Place,
 ): Promise<SignedIn> {
-  if (!(await countAttempt(gateway.db, given.email, place.address))) throw tooMany()
+  if (!(await countAttempt(gateway.db, given.email, place.address))) {
+    await mailLockout(gateway, given.email, place.address)
+    throw tooMany()
+  }
   const user = await findUserByEmail(gateway.db, given.email)
   const isRight = await isPassword(user?.passwordHash ?? null, given.password)
   if (!user || !isRight || user.disabledAt) throw new Refusal('unauthenticated', 'wrong_password', WRONG)

@@ -3,15 +3,11 @@ import { recordAct } from '../../audit/audit-log.sql.ts'
 import { invalidField, invariant, Refusal } from '../../core/errors.ts'
 import { type AccountId, type InvitationId, type MerchantId, showId, type UserId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
-import {
-  insertInvitation,
-  voidInvitation,
-  voidInvitationsOf,
-  voidInvitesTo,
-} from '../../users/invitations.sql.ts'
+import { resetDraft, voidInvitation, voidInvitationsOf, voidInvitesTo } from '../../users/invitations.sql.ts'
 import {
   countMemberships,
   deleteMember,
+  findMerchant,
   listMembers,
   lockMerchant,
   type Member,
@@ -21,6 +17,8 @@ import { isRole, mayGrant, type Role } from '../../users/permissions.ts'
 import { deleteSessions } from '../../users/sessions.sql.ts'
 import { readEmail } from '../../users/user.ts'
 import { findUser } from '../../users/users.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { type HandedOver, handOver } from './hand-over.ts'
 import { actOf, type Person } from './person.ts'
 
 /** Who changes the team, and as what. */
@@ -39,12 +37,13 @@ const readRole = ({ role }: TeamChange, wanted: string): Role => {
   return wanted
 }
 
-/** @returns The token for the link. @throws {Refusal} `invalid_email`, `invalid_role`, `role_above_own`, `member_already`. */
+/** @throws {Refusal} `invalid_email`, `invalid_role`, `role_above_own`, `member_already`. */
 export async function inviteMember(
+  gateway: Pick<Gateway, 'settings' | 'secrets'>,
   tx: Tx,
   change: TeamChange,
   given: { readonly email: string; readonly role: string },
-): Promise<string> {
+): Promise<HandedOver> {
   const email = readEmail(given.email)
   const role = readRole(change, given.role)
   const members = await listMembers(tx, change.merchantId)
@@ -54,7 +53,9 @@ export async function inviteMember(
       'member_already',
       `${email} belongs to the team already; change the role instead`,
     )
-  const token = await insertInvitation(tx, {
+  await record(tx, change, 'member.invite', null, null, { email, role })
+  const merchant = await findMerchant(tx, change.merchantId)
+  const draft = {
     kind: 'invite',
     email,
     merchantId: change.merchantId,
@@ -62,9 +63,8 @@ export async function inviteMember(
     makesOperator: false,
     userId: null,
     invitedBy: change.person.userId,
-  })
-  await record(tx, change, 'member.invite', null, null, { email, role })
-  return token
+  } as const
+  return handOver(gateway, tx, draft, { email, merchant: merchant?.name ?? null, by: change.person.email })
 }
 
 export async function withdrawInvitation(tx: Tx, change: TeamChange, id: InvitationId): Promise<void> {
@@ -114,7 +114,12 @@ async function voidLinksOf(tx: Tx, { merchantId }: TeamChange, member: Member): 
  *
  * @throws {Refusal} `member_elsewhere` for one who belongs to other teams too, or runs the whole Beck.
  */
-export async function resetMember(tx: Tx, change: TeamChange, userId: UserId): Promise<string> {
+export async function resetMember(
+  gateway: Pick<Gateway, 'settings' | 'secrets'>,
+  tx: Tx,
+  change: TeamChange,
+  userId: UserId,
+): Promise<HandedOver> {
   const member = await lockMember(tx, change, userId)
   // Whoever sets his password gets in wherever he may: that is only theirs to hand out whose alone he is.
   const user = await findUser(tx, userId)
@@ -126,15 +131,8 @@ export async function resetMember(tx: Tx, change: TeamChange, userId: UserId): P
     )
   await voidInvitationsOf(tx, 'reset', userId)
   await record(tx, change, 'member.reset', showId('usr', userId), null, { email: member.email })
-  return insertInvitation(tx, {
-    kind: 'reset',
-    email: null,
-    merchantId: null,
-    role: null,
-    makesOperator: false,
-    userId,
-    invitedBy: change.person.userId,
-  })
+  const draft = { ...resetDraft(userId), invitedBy: change.person.userId }
+  return handOver(gateway, tx, draft, { email: member.email, merchant: null, by: change.person.email })
 }
 
 /** Changes of one team take turns, so that two owners cannot remove each other. */

@@ -209,7 +209,7 @@ test('a link for a new password lets no passkey in, and changes no factor', asyn
   const codes = async () =>
     (await gateway.db.query('select * from recovery_codes where user_id = $1 order by 1, 2', [userId])).rows
   const before = await codes()
-  const token = await insertInvitation(gateway.db, {
+  const { token } = await insertInvitation(gateway.db, {
     kind: 'reset',
     email: null,
     merchantId: null,

@@ -73,6 +73,8 @@ const DONE: Readonly<Record<string, string>> = {
   saved: 'Saved.',
   'view-saved': 'The view is saved.',
   'view-deleted': 'The view is gone.',
+  mailed: 'A mail with the link is on its way.',
+  'reset-asked': 'If somebody signs in with that email, a mail with a link is on its way.',
   uninvited: 'The invitation is taken back.',
   'member-changed': 'The role is changed.',
   'member-removed': 'The member is removed, and signed out everywhere.',

@@ -99,6 +99,7 @@ export const dayAfter = (text: string): string =>
 const TONES: Readonly<Record<string, 'good' | 'bad' | 'wait' | 'busy' | 'quiet'>> = {
   completed: 'good',
   delivered: 'good',
+  sent: 'good',
   active: 'good',
   confirmed: 'good',
   ok: 'good',
@@ -110,7 +111,10 @@ const TONES: Readonly<Record<string, 'good' | 'bad' | 'wait' | 'busy' | 'quiet'>
   detected: 'busy',
   seen: 'busy',
   pending: 'busy',
+  queued: 'busy',
   failed: 'bad',
+  refused: 'bad',
+  'given up': 'bad',
   replaced: 'bad',
   reorganised: 'bad',
   frozen: 'bad',

@@ -1,6 +1,7 @@
 /** Coming in and going out. */
 import { canHavePasskeys, newChallenge, passkeyRequest } from '../../../flows/people/passkeys.ts'
 import { proveAgain, signInWithPasskey, signInWithPassword, signOut } from '../../../flows/people/sign-in.ts'
+import { askForReset } from '../../../flows/people/sign-in-mails.ts'
 import { insertSignInChallenge, setChallenge } from '../../../users/sessions.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { proofForms } from '../confirm.ts'
@@ -46,8 +47,27 @@ ${
 ${field(call, { name: 'email', label: 'Email', type: 'email', required: true, autocomplete: 'username webauthn', value: call.form.get('email'), isFocused: true })}
 ${field(call, { name: 'password', label: 'Password', type: 'password', required: true, autocomplete: 'current-password' })}
 <div class="actions"><button type="submit" class="primary wide">Continue</button></div></form>
-<p class="hint">Lost your password? An owner or admin of your team can make you a new link.</p>`,
+<p class="hint">${call.gateway.settings.sendsMail ? html`<a href="${call.base}/forgotten">Lost your password?</a>` : 'Lost your password? An owner or admin of your team can make you a new link.'}</p>`,
 })
+
+const forgottenPage = async (call: Call): Promise<Sheet> => ({
+  title: 'A new password',
+  width: 'narrow',
+  content: html`<p class="mark">Beck</p><h1>A new password</h1>${formProblem(call)}<p class="lead">A link comes to you by mail. Your passkeys and authenticator app stay as they are.</p><form method="post" action="${call.base}/forgotten">${field(call, { name: 'email', label: 'Email', type: 'email', required: true, autocomplete: 'username', isFocused: true })}<div class="actions"><button type="submit" class="primary wide">Send the link</button></div></form><p><a href="${call.base}/sign-in">Back to the sign-in</a></p>`,
+})
+
+const forgottenRows: readonly DashboardRow[] = [
+  publicRow({ method: 'GET', path: '/forgotten', handle: forgottenPage }),
+  publicRow({
+    method: 'POST',
+    path: '/forgotten',
+    async handle(call) {
+      await askForReset(call.gateway, call.form.get('email'), origin(call))
+      return { to: `${call.base}/sign-in`, done: 'reset-asked' }
+    },
+    redraw: forgottenPage,
+  }),
+]
 
 const signInRows: readonly DashboardRow[] = [
   publicRow({
@@ -151,4 +171,4 @@ async function factorPage(call: PersonCall): Promise<Sheet> {
   }
 }
 
-export const doorRows: readonly DashboardRow[] = [...signInRows, ...stepUpRows]
+export const doorRows: readonly DashboardRow[] = [...signInRows, ...forgottenRows, ...stepUpRows]

@@ -10,6 +10,7 @@ import { readHealth } from '../../../flows/operation/health.ts'
 import { openMerchant } from '../../../flows/people/merchants.ts'
 import { actOf } from '../../../flows/people/person.ts'
 import { acknowledgeAlerts, listAlerts } from '../../../ledger/alerts.sql.ts'
+import { listMails } from '../../../mails/mails.sql.ts'
 import { listMerchants } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import {
@@ -183,13 +184,15 @@ ${card('Not swept yet', unswept.length > 0 ? html`<ul class="rows">${unswept.map
 }
 
 const ALERTS_MAX = 100
+const MAILS_MAX = 20
 
 async function alertsPage(call: PersonCall): Promise<Sheet> {
   const { gateway, base } = call
   const isAll = call.query.all === '1'
-  const [alerts, books] = await Promise.all([
+  const [alerts, books, mails] = await Promise.all([
     listAlerts(gateway.db, { all: isAll, limit: ALERTS_MAX }),
     readGatewayBooks(gateway.db),
+    listMails(gateway.db, MAILS_MAX),
   ])
   return {
     title: 'Alerts & freezes',
@@ -218,6 +221,25 @@ ${
         alerts,
       )
     : empty('Nothing to look at', 'What the operator must see is listed here.')
+}${
+  mails.length > 0 &&
+  card(
+    'Latest mails',
+    table(
+      'Latest mails',
+      [
+        { label: 'When', cell: (row) => time(row.createdAt) },
+        { label: 'To', cell: (row) => row.recipient },
+        { label: 'About', isMinor: true, cell: (row) => row.kind },
+        {
+          label: 'State',
+          cell: (row) =>
+            html`${badge(row.status.replace('_', ' '))}${row.trouble && html`<br><span class="hint">${row.trouble}</span>`}`,
+        },
+      ],
+      mails,
+    ),
+  )
 }`,
   }
 }

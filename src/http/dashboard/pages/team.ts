@@ -1,7 +1,7 @@
 /** Who belongs to the merchant, and as what. */
 import { Refusal } from '../../../core/errors.ts'
 import { readId, showId, type UserId } from '../../../core/ids.ts'
-import { joinLink } from '../../../flows/people/join.ts'
+import { type HandedOver, invitationCause } from '../../../flows/people/hand-over.ts'
 import {
   changeRole,
   inviteMember,
@@ -10,6 +10,7 @@ import {
   type TeamChange,
   withdrawInvitation,
 } from '../../../flows/people/team.ts'
+import { mailsOfCauses } from '../../../mails/mails.sql.ts'
 import { INVITATION_HOURS, listInvitations } from '../../../users/invitations.sql.ts'
 import { listMembers } from '../../../users/merchants.sql.ts'
 import { mayGrant, ROLE_PURPOSE, ROLES } from '../../../users/permissions.ts'
@@ -35,6 +36,10 @@ async function teamPage(call: PlaceCall): Promise<Sheet> {
     listMembers(gateway.db, merchantId),
     listInvitations(gateway.db, merchantId),
   ])
+  const mails = await mailsOfCauses(
+    gateway.db,
+    invitations.map(({ id }) => invitationCause(id)),
+  )
   const mayWrite = call.may('team:write')
   const change = (member: (typeof members)[number]): Part => {
     if (!mayWrite || !mayGrant(role, member.role)) return null
@@ -71,14 +76,31 @@ ${
   invitations.length > 0 &&
   card(
     'Invited',
-    html`<ul class="rows">${invitations.map((each) => html`<li><div><strong>${each.email}</strong><span>as ${each.role}, until ${time(each.expiresAt, timeZone)}</span></div>${mayWrite && button(`${here}/team/invitations/${showId('inv', each.id)}/withdraw`, 'Take back', { name: `Take back the invitation of ${each.email}` })}</li>`)}</ul>`,
+    html`<ul class="rows">${invitations.map((each) => html`<li><div><strong>${each.email}</strong><span>as ${each.role}, until ${time(each.expiresAt, timeZone)}${MAIL_WORDS[mails.get(invitationCause(each.id)) ?? '']}</span></div>${mayWrite && button(`${here}/team/invitations/${showId('inv', each.id)}/withdraw`, 'Take back', { name: `Take back the invitation of ${each.email}` })}</li>`)}</ul>`,
   )
 }
-${mayWrite && card('Invite', html`<form method="post" action="${here}/team"><div class="pair">${field(call, { name: 'email', label: 'Email', type: 'email', required: true, maxlength: 254 })}${select(call, { name: 'role', label: 'Role', choices: ROLE_CHOICES(call), value: 'viewer' })}</div><p class="hint">${ROLES.map((each) => html`<strong>${each}</strong>: ${ROLE_PURPOSE[each]}. `)}</p>${submit('Make an invitation')}</form>`)}`,
+${mayWrite && card('Invite', html`<form method="post" action="${here}/team"><div class="pair">${field(call, { name: 'email', label: 'Email', type: 'email', required: true, maxlength: 254 })}${select(call, { name: 'role', label: 'Role', choices: ROLE_CHOICES(call), value: 'viewer' })}</div><p class="hint">${ROLES.map((each) => html`<strong>${each}</strong>: ${ROLE_PURPOSE[each]}. `)}</p>${submit(gateway.settings.sendsMail ? 'Send an invitation' : 'Make an invitation')}</form>`)}`,
   }
 }
 
-const linkPage = (call: PlaceCall, title: string, text: string, link: string): Sheet => ({
+/** What became of an invitation's mail. */
+const MAIL_WORDS: Readonly<Record<string, string>> = {
+  queued: '; its mail is on its way',
+  sent: '; its mail was sent',
+  refused: '; the mail server refused its mail',
+  given_up: '; its mail could not be sent',
+}
+
+/** The link to hand over, once; a mailed one is nobody's but the receiver's. */
+const linkPage = (
+  call: PlaceCall,
+  title: string,
+  text: string,
+  { link, isMailed }: HandedOver,
+): Sheet | { to: string; done: string } =>
+  isMailed ? { to: `${call.here}/team`, done: 'mailed' } : shownLink(call, title, text, link)
+
+const shownLink = (call: PlaceCall, title: string, text: string, link: string): Sheet => ({
   title,
   nav: 'team',
   width: 'narrow',
@@ -100,13 +122,10 @@ export const teamRows: readonly DashboardRow[] = [
     confirm: 'recent',
     async handle(call) {
       const given = { email: call.form.get('email'), role: call.form.get('role') }
-      const token = await call.gateway.db.transaction((tx) => inviteMember(tx, teamChange(call), given))
-      return linkPage(
-        call,
-        'Hand this link over',
-        `It lets ${given.email} in as ${given.role}.`,
-        joinLink(call.gateway, token),
+      const handed = await call.gateway.db.transaction((tx) =>
+        inviteMember(call.gateway, tx, teamChange(call), given),
       )
+      return linkPage(call, 'Hand this link over', `It lets ${given.email} in as ${given.role}.`, handed)
     },
     redraw: teamPage,
   }),
@@ -140,12 +159,14 @@ export const teamRows: readonly DashboardRow[] = [
     confirm: 'recent',
     async handle(call) {
       const user = userOf(call)
-      const token = await call.gateway.db.transaction((tx) => resetMember(tx, teamChange(call), user))
+      const handed = await call.gateway.db.transaction((tx) =>
+        resetMember(call.gateway, tx, teamChange(call), user),
+      )
       return linkPage(
         call,
         'A new password',
         'Hand this link over: it sets a new password. Second factors stay.',
-        joinLink(call.gateway, token),
+        handed,
       )
     },
     redraw: teamPage,

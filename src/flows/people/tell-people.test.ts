@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testApp } from '../../../test/api.ts'
+import { homeOf, testPerson, visit } from '../../../test/dashboard.ts'
+import { testAccount, testGateway } from '../../../test/gateway.ts'
+import { chainActs, recordAct } from '../../audit/audit-log.sql.ts'
+import { showId } from '../../core/ids.ts'
+import { acknowledgeAlerts, raiseAlert } from '../../ledger/alerts.sql.ts'
+import { claimMails, finishMail, openLetter } from '../../mails/mails.sql.ts'
+import { goLive, merchantOfAccount } from './merchants.ts'
+import { actOf } from './person.ts'
+import { askForReset } from './sign-in-mails.ts'
+import { tellPeople } from './tell-people.ts'
+
+async function scene() {
+  const base = await testGateway()
+  const gateway = { ...base, settings: { ...base.settings, sendsMail: true } }
+  const app = await testApp(gateway)
+  const account = await testAccount(gateway)
+  const owner = await testPerson(gateway, app, { account, role: 'owner' })
+  /** What was queued since the last look, `recipient: subject`, with the texts. */
+  const mails = async () => {
+    await chainActs(gateway.db, gateway.secrets, 1_000)
+    while (await tellPeople(gateway));
+    const claimed = await claimMails(gateway.db, 100)
+    const read = claimed.map((mail) => ({
+      ...openLetter(gateway.secrets, mail),
+      to: mail.recipient,
+      kind: mail.kind,
+    }))
+    for (const { id } of claimed) await finishMail(gateway.db, id, 'sent', null)
+    return read
+  }
+  return { gateway, app, account, owner, mails }
+}
+
+const lines = (mails: readonly { to: string; subject: string }[]) =>
+  mails.map(({ to, subject }) => `${to}: ${subject}`).sort()
+
+test('an invitation and a new password are mailed, and shown to nobody else', async () => {
+  const { owner, account, mails, app } = await scene()
+  const team = `${homeOf(account)}/team`
+  const invited = await owner.post(team, { email: 'new@example.com', role: 'viewer' })
+  assert.deepEqual([invited.status, invited.location], [303, `${team}?done=mailed`])
+  assert.match((await owner.get(team)).text, /its mail is on its way/)
+  const sent = (await mails()).find(({ kind }) => kind === 'invitation')
+  assert.equal(sent?.to, 'new@example.com')
+  assert.match((await owner.get(team)).text, /its mail was sent/)
+  const link = /http\S+\/dashboard\/join\/\S+/.exec(sent?.text ?? '')?.[0]
+  const seen = await visit(app).get(new URL(link ?? '').pathname)
+  assert.match(seen.text, /You are invited as viewer/)
+})
+
+test('who lost his password is mailed a link; who asks learns nothing, and cannot ask for ever', async () => {
+  const { gateway, app, owner, mails } = await scene()
+  await mails()
+  const visitor = visit(app)
+  assert.match((await visitor.get('/dashboard/sign-in')).html, /href="\/dashboard\/forgotten"/)
+  const known = await visitor.post('/dashboard/forgotten', { email: owner.email })
+  const unknown = await visitor.post('/dashboard/forgotten', { email: 'nobody@example.com' })
+  assert.deepEqual(
+    [known.status, known.location, known.html],
+    [unknown.status, unknown.location, unknown.html],
+  )
+  const place = { address: '192.0.2.1', agent: 'test' }
+  for (const work of await askForReset(gateway, owner.email, place)) await work
+  for (const work of await askForReset(gateway, 'nobody@example.com', place)) await work
+  const sent = (await mails()).filter(({ kind }) => kind === 'reset')
+  assert.ok(sent.length >= 1 && sent.every(({ to }) => to === owner.email))
+  await assert.rejects(async () => {
+    for (let i = 0; i < 20; i++) for (const work of await askForReset(gateway, owner.email, place)) await work
+  }, /asked for too often/)
+  const { rows } = await gateway.db.query(
+    `select 1 from invitations where kind = 'reset' and used_at is null`,
+  )
+  assert.equal(rows.length, 1, 'the newest link alone is good')
+})
+
+test('a guessed-at password tells its owner, once', async () => {
+  const { app, owner, mails } = await scene()
+  await mails()
+  const thief = visit(app)
+  const guess = (email: string) => thief.post('/dashboard/sign-in', { email, password: 'guess guess guess' })
+  for (let i = 0; i < 14; i++) await guess(owner.email)
+  for (let i = 0; i < 14; i++) await guess('nobody@example.com')
+  assert.deepEqual(lines(await mails()), [`${owner.email}: Your sign-in to Beck waits`])
+})
+
+test('a changed factor tells the person and the owners; test keys tell nobody, live ones the owners', async () => {
+  const { gateway, app, account, owner, mails } = await scene()
+  const dev = await testPerson(gateway, app, { account, role: 'developer' })
+  await mails()
+  const person = { userId: dev.userId, email: dev.email, address: '192.0.2.7' }
+  await gateway.db.transaction((tx) =>
+    recordAct(tx, actOf(person, { action: 'passkey.add', after: { name: 'Laptop' } })),
+  )
+  const told = await mails()
+  assert.deepEqual(
+    lines(told),
+    [`${dev.email}: A passkey was added`, `${owner.email}: ${dev.email}: a passkey was added`].sort(),
+  )
+  assert.match(told[0]?.text ?? '', /from 192\.0\.2\.7/)
+
+  const made = await dev.post(`${homeOf(account)}/keys`, { name: 'Shop', scopes: ['payments:read'] })
+  assert.equal(made.status, 200, made.text)
+  assert.deepEqual(await mails(), [], 'nothing is lost with a test key')
+
+  const merchant = await gateway.db.transaction((tx) => merchantOfAccount(tx, account))
+  const boss = { userId: owner.userId, email: owner.email, name: '', sessionId: null, address: '' }
+  const liveId = await gateway.db.transaction((tx) => goLive(tx, boss, merchant.id))
+  await mails()
+  const live = await dev.post(`${homeOf({ ...account, id: liveId })}/keys`, {
+    name: 'Shop',
+    scopes: ['payments:read'],
+  })
+  assert.equal(live.status, 200, live.text)
+  const [mail, ...others] = await mails()
+  assert.equal(others.length, 0)
+  assert.equal(mail?.to, owner.email)
+  assert.match(mail?.subject ?? '', /an API key was made/)
+  assert.ok(mail?.text.includes(showId('acct', liveId)))
+  assert.doesNotMatch(mail?.text ?? '', /bk_live_/)
+})
+
+test('an alert tells the operators, and again when it opens again', async () => {
+  const { gateway, app, mails } = await scene()
+  await testPerson(gateway, app, { isOperator: true })
+  await mails()
+  const alert = { kind: 'frozen', accountId: null, subject: 'LTC', message: 'books and chain differ' }
+  await raiseAlert(gateway.db, alert)
+  assert.deepEqual(
+    (await mails()).map(({ subject }) => subject),
+    ['Beck alert: frozen'],
+  )
+  await raiseAlert(gateway.db, alert)
+  assert.deepEqual(await mails(), [])
+  await acknowledgeAlerts(gateway.db, null, 'somebody')
+  await raiseAlert(gateway.db, { ...alert, message: 'they differ by more' })
+  const again = await mails()
+  assert.equal(again.length, 1)
+  assert.match(again[0]?.text ?? '', /frozen: they differ by more[\s\S]*\/dashboard\/operator\/alerts/)
+})
+
+test('acts of last week are history when the first mail server is connected', async () => {
+  const { gateway, owner, mails } = await scene()
+  await mails()
+  const person = { userId: owner.userId, email: owner.email, address: '192.0.2.7' }
+  await gateway.db.transaction((tx) => recordAct(tx, actOf(person, { action: 'passkey.add' })))
+  await chainActs(gateway.db, gateway.secrets, 10)
+  await gateway.db.query('alter table audit_log disable trigger user')
+  await gateway.db.query(`update audit_log set at = now() - interval '7 days'`)
+  assert.deepEqual(await mails(), [])
+})

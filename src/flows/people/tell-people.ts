@@ -1,0 +1,70 @@
+/**
+ * Mails about what was done and what is wrong: to the person and the owners when something changes that gets at money, to
+ * the operators when an alert is raised. Acts are in the audit log with what they did, so none is missed: this reads the
+ * log's chain to its end.
+ */
+import { newRowId, readId, showId } from '../../core/ids.ts'
+import type { Tx } from '../../db/database.ts'
+import { alertLetter, isOfPerson, isOfTeam, NOTICES, noticeLetter } from '../../mails/letters.ts'
+import { type MailDraft, queueMails } from '../../mails/mails.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import {
+  emailsAround,
+  emailsOfOperators,
+  emailsOfOwners,
+  takeUntoldActs,
+  takeUntoldAlerts,
+  type UntoldAct,
+} from './tell-people.sql.ts'
+
+type Teller = Pick<Gateway, 'db' | 'settings' | 'secrets'>
+
+const ACTS_PER_TURN = 100
+
+/** @returns Whether there may be more to tell at once. */
+export async function tellPeople(gateway: Teller): Promise<boolean> {
+  return gateway.db.transaction(async (tx) => {
+    const acts = await takeUntoldActs(tx, Object.keys(NOTICES), ACTS_PER_TURN)
+    const drafts: MailDraft[] = []
+    for (const act of acts) drafts.push(...(await noticesOf(gateway, tx, act)))
+    const alerts = await takeUntoldAlerts(tx)
+    if (alerts.length > 0)
+      drafts.push({
+        cause: `alerts:${newRowId()}`,
+        kind: 'alert',
+        to: await emailsOfOperators(tx),
+        letter: alertLetter(alerts, `${gateway.settings.dashboardUrl}/dashboard/operator/alerts`),
+      })
+    await queueMails(tx, gateway.secrets, drafts)
+    return acts.length === ACTS_PER_TURN
+  })
+}
+
+async function noticesOf(gateway: Teller, tx: Tx, act: UntoldAct): Promise<MailDraft[]> {
+  const userId = isOfPerson(act.action) && act.actorId !== null ? readId('usr', act.actorId) : null
+  // What is tried out on a test account gets at nothing.
+  const matters = act.isLive || isOfTeam(act.action)
+  const to = userId
+    ? await emailsAround(tx, userId)
+    : act.accountId && matters
+      ? await emailsOfOwners(tx, act.accountId)
+      : []
+  const home = `${gateway.settings.dashboardUrl}/dashboard`
+  const letterTo = (email: string) =>
+    noticeLetter({
+      what:
+        userId && email !== act.actorName
+          ? `${act.actorName}: ${lower(NOTICES[act.action])}`
+          : (NOTICES[act.action] ?? act.action),
+      merchant: act.merchant,
+      who: act.actorName ?? (act.actorKind === 'cli' ? 'the command line' : act.actorKind),
+      address: act.address,
+      at: act.at,
+      page:
+        userId || act.accountId === null ? `${home}/me` : `${home}/${showId('acct', act.accountId)}/audit`,
+    })
+  return to.map((email) => ({ cause: `act:${act.id}`, kind: 'notice', to: [email], letter: letterTo(email) }))
+}
+
+const lower = (text = ''): string =>
+  text.replace(/^Your /, 'the ').replace(/^./, (first) => first.toLowerCase())

@@ -1,0 +1,111 @@
+/** The words of every mail. */
+import type { Letter } from './mail.ts'
+
+const letter = (subject: string, ...paragraphs: (string | null)[]): Letter => ({
+  // A name of somebody's choosing stands in some subjects; a line has no second one.
+  subject: subject.replace(/\p{Cc}+/gu, ' '),
+  text: `${paragraphs.filter((each) => each !== null).join('\n\n')}\n`,
+})
+
+export interface InvitationWords {
+  readonly link: string
+  readonly hours: number
+  /** Null for an invitation to run the whole Beck. */
+  readonly merchant: string | null
+  readonly role: string | null
+  /** An email; null when it was made on the command line. */
+  readonly by: string | null
+}
+
+export const invitationLetter = ({ link, hours, merchant, role, by }: InvitationWords): Letter =>
+  letter(
+    `You are invited to ${merchant ?? 'run Beck'}`,
+    `${by ?? 'The operator'} invites you to ${merchant === null ? 'run this Beck as its operator' : `${merchant}${role === null ? '' : `, as ${role}`}`}.`,
+    `Open this link to come in. It is good once, for ${hours} hours:`,
+    link,
+    'If you expected no invitation, do nothing: without the link nobody comes in.',
+  )
+
+export const resetLetter = (link: string, hours: number): Letter =>
+  letter(
+    'A new password for Beck',
+    `This link sets a new password. It is good once, for ${hours} hours:`,
+    link,
+    'Your passkeys and authenticator app stay as they are. If you did not ask for it, do nothing: your password stays as it is.',
+  )
+
+export const lockoutLetter = (address: string): Letter =>
+  letter(
+    'Your sign-in to Beck waits',
+    `Somebody at ${address} gave too many wrong passwords for your sign-in. Passwords are not looked at for a quarter of an hour; a passkey works at any time.`,
+    'If that was you, wait, or ask for a link to set a new password. If it was not, nobody got in; a passkey cannot be guessed.',
+  )
+
+export interface NoticeWords {
+  /** What happened, a sentence. */
+  readonly what: string
+  readonly merchant: string | null
+  /** Who did it: an email, a key's name, the command line. */
+  readonly who: string
+  readonly address: string | null
+  readonly at: Date
+  /** Where to see more and undo it. */
+  readonly page: string
+}
+
+export const noticeLetter = ({ what, merchant, who, address, at, page }: NoticeWords): Letter =>
+  letter(
+    merchant === null ? what : `${merchant}: ${what.charAt(0).toLowerCase()}${what.slice(1)}`,
+    `${what}${merchant === null ? '' : ` at ${merchant}`}.`,
+    `By ${who}${address === null ? '' : `, from ${address}`}, on ${at.toISOString().slice(0, 16).replace('T', ' at ')} UTC.`,
+    page,
+    'If you do not know of this, open the page, undo it, and look at who can sign in.',
+  )
+
+export interface AlertWords {
+  readonly kind: string
+  readonly message: string
+}
+
+const ALERTS_LISTED_MAX = 20
+
+export const alertLetter = (alerts: readonly AlertWords[], page: string): Letter =>
+  letter(
+    alerts.length === 1 ? `Beck alert: ${alerts[0]?.kind}` : `Beck: ${alerts.length} alerts`,
+    ...alerts.slice(0, ALERTS_LISTED_MAX).map(({ kind, message }) => `${kind}: ${message}`),
+    alerts.length > ALERTS_LISTED_MAX ? `And ${alerts.length - ALERTS_LISTED_MAX} more.` : null,
+    `Acknowledge them at ${page}`,
+  )
+
+/** What people are told of, and how it is said. What is not here is told nobody by mail. */
+export const NOTICES: Readonly<Record<string, string>> = {
+  'password.change': 'Your password was changed',
+  'password.reset': 'Your password was set anew with a link',
+  'totp.add': 'An authenticator app was added',
+  'totp.remove': 'An authenticator app was removed',
+  'passkey.add': 'A passkey was added',
+  'passkey.remove': 'A passkey was removed',
+  'recovery_codes.renew': 'New recovery codes were made',
+  'member.invite': 'Somebody was invited to the team',
+  'member.change': 'A role in the team was changed',
+  'member.remove': 'Somebody was removed from the team',
+  'member.reset': 'A link for a member’s new password was made',
+  'user.join': 'Somebody joined',
+  'merchant.go_live': 'A live account was opened',
+  'key.create': 'An API key was made',
+  'key.roll': 'An API key was replaced by a new one',
+  'key.change': 'An API key was changed',
+  'webhook.create': 'A webhook endpoint was added',
+  'webhook.rotate': 'The secret of a webhook endpoint was replaced',
+  'webhook.delete': 'A webhook endpoint was removed',
+  'account.change': 'The settings were changed',
+  'allowlist.add': 'An address was added to the allowlist',
+  'allowlist.remove': 'An address was removed from the allowlist',
+}
+
+/** Of a person himself: told to him, and to the owners of his teams. */
+export const isOfPerson = (action: string): boolean =>
+  /^(password|totp|passkey|recovery_codes)\./.test(action)
+
+/** Told of test accounts too: the same people may do the same on the live one. */
+export const isOfTeam = (action: string): boolean => /^(member|user|merchant)\./.test(action)

@@ -1,0 +1,172 @@
+/** Mails that wait, and what became of them. */
+import { newRowId } from '../core/ids.ts'
+import type { Secrets } from '../core/secrets.ts'
+import type { Queryable } from '../db/database.ts'
+import { type Letter, MAIL_HOURS, type MailKind, type MailStatus } from './mail.ts'
+
+const PURPOSE = 'mail'
+
+export interface MailDraft {
+  /** `invitation:…`, `act:…`: nobody gets two mails of one cause. */
+  readonly cause: string
+  readonly kind: MailKind
+  /** Email addresses; none is nobody. */
+  readonly to: readonly string[]
+  readonly letter: Letter
+}
+
+const seal = (secrets: Secrets, id: string, letter: Letter): Buffer =>
+  secrets.seal(PURPOSE, id, Buffer.from(JSON.stringify(letter)))
+
+/** Writes mails within the transaction that causes them. */
+export async function queueMails(
+  db: Queryable,
+  secrets: Secrets,
+  drafts: readonly MailDraft[],
+): Promise<void> {
+  const rows = drafts.flatMap(({ to, ...draft }) =>
+    to.map((recipient) => ({ ...draft, recipient, id: newRowId() })),
+  )
+  if (rows.length === 0) return
+  await db.query(
+    `insert into mails (id, cause, kind, recipient, content_sealed, expires_at)
+     select d.id, d.cause, d.kind, d.recipient, d.content, now() + ${MAIL_HOURS} * interval '1 hour'
+     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[]) as d (id, cause, kind, recipient, content)
+     on conflict (cause, recipient) do nothing`,
+    [
+      rows.map(({ id }) => id),
+      rows.map(({ cause }) => cause),
+      rows.map(({ kind }) => kind),
+      rows.map(({ recipient }) => recipient),
+      rows.map(({ id, letter }) => seal(secrets, id, letter)),
+    ],
+  )
+}
+
+/**
+ * One mail to a person who may or may not be there: the same statement for both, so that nobody can tell from the time it
+ * takes who has a sign-in.
+ */
+export async function queueMailToUser(
+  db: Queryable,
+  secrets: Secrets,
+  draft: Omit<MailDraft, 'to'> & { readonly email: string },
+): Promise<void> {
+  const id = newRowId()
+  await db.query(
+    `insert into mails (id, cause, kind, recipient, content_sealed, expires_at)
+     select $1, $2, $3, u.email, $4, now() + ${MAIL_HOURS} * interval '1 hour'
+     from users u where lower(u.email) = lower($5) and u.disabled_at is null
+     on conflict (cause, recipient) do nothing`,
+    [id, draft.cause, draft.kind, seal(secrets, id, draft.letter), draft.email],
+  )
+}
+
+export interface ClaimedMail {
+  readonly id: string
+  readonly kind: MailKind
+  readonly recipient: string
+  readonly sealed: Buffer
+  /** With this one. */
+  readonly attempts: number
+  readonly expiresAt: Date
+}
+
+/** A claim holds so long: a worker that died gives its mails back by then. */
+const CLAIM_MINUTES = 5
+
+/** Claims what is due, oldest first. Locks those rows alone; other workers pass them by. */
+export async function claimMails(db: Queryable, limit: number): Promise<ClaimedMail[]> {
+  const { rows } = await db.query<ClaimedMail>(
+    `update mails m set attempts = attempts + 1, next_attempt_at = now() + ${CLAIM_MINUTES} * interval '1 minute'
+     from (select id from mails where status = 'queued' and next_attempt_at <= now()
+           order by next_attempt_at limit $1 for update skip locked) due
+     where m.id = due.id
+     returning m.id, m.kind, m.recipient, m.content_sealed as sealed, m.attempts, m.expires_at as "expiresAt"`,
+    [limit],
+  )
+  return rows
+}
+
+export const openLetter = (secrets: Secrets, { id, sealed }: Pick<ClaimedMail, 'id' | 'sealed'>): Letter =>
+  JSON.parse(secrets.open(PURPOSE, id, sealed).toString('utf8'))
+
+/** It came to an end: its text goes. */
+export async function finishMail(
+  db: Queryable,
+  id: string,
+  status: Exclude<MailStatus, 'queued'>,
+  trouble: string | null,
+): Promise<void> {
+  await db.query(
+    `update mails set status = $2, trouble = $3, content_sealed = null, finished_at = now()
+     where id = $1 and status = 'queued'`,
+    [id, status, trouble],
+  )
+}
+
+/** It is tried again later. */
+export async function postponeMail(
+  db: Queryable,
+  id: string,
+  pauseMs: number,
+  trouble: string,
+): Promise<void> {
+  await db.query(
+    `update mails set next_attempt_at = now() + $2 * interval '1 millisecond', trouble = $3
+     where id = $1 and status = 'queued'`,
+    [id, pauseMs, trouble],
+  )
+}
+
+/** It was cut off before the server said anything: due again, and not counted. */
+export async function releaseMail(db: Queryable, id: string): Promise<void> {
+  await db.query(
+    `update mails set next_attempt_at = now(), attempts = attempts - 1 where id = $1 and status = 'queued'`,
+    [id],
+  )
+}
+
+export interface SentMail {
+  readonly cause: string
+  readonly kind: MailKind
+  readonly recipient: string
+  readonly status: MailStatus
+  readonly attempts: number
+  readonly trouble: string | null
+  readonly createdAt: Date
+}
+
+/** The latest mails, for who runs Beck: to whom, and what became of them; never what stood in them. */
+export async function listMails(db: Queryable, limit: number): Promise<SentMail[]> {
+  const { rows } = await db.query<SentMail>(
+    `select cause, kind, recipient, status, attempts, trouble, created_at as "createdAt"
+     from mails order by id desc limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+/** What became of the mails of some causes. */
+export async function mailsOfCauses(
+  db: Queryable,
+  causes: readonly string[],
+): Promise<Map<string, MailStatus>> {
+  const { rows } = await db.query<{ cause: string; status: MailStatus }>(
+    'select cause, status from mails where cause = any($1::text[])',
+    [causes],
+  )
+  return new Map(rows.map(({ cause, status }) => [cause, status]))
+}
+
+const KEPT_DAYS = 30
+
+/** Forgets mails that ended long ago. @returns How many, at most `limit`. */
+export async function pruneMails(db: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from mails where id in (select id from mails
+       where status <> 'queued' and finished_at < now() - ${KEPT_DAYS} * interval '1 day' limit $1)`,
+    [limit],
+  )
+  return rowCount
+}

@@ -1,0 +1,80 @@
+/** Sends mails that are due, and writes those that tell of acts and alerts. Runs where SMTP_URL is set. */
+import { SECOND_MS } from '../core/time.ts'
+import type { Gateway } from '../flows/gateway.ts'
+import { tellPeople } from '../flows/people/tell-people.ts'
+import { raiseAlert } from '../ledger/alerts.sql.ts'
+import { pauseAfter } from '../mails/mail.ts'
+import {
+  type ClaimedMail,
+  claimMails,
+  finishMail,
+  openLetter,
+  postponeMail,
+  releaseMail,
+} from '../mails/mails.sql.ts'
+import type { MailSender } from '../mails/send-mail.ts'
+import { type Loop, startLoop } from './loop.ts'
+
+type MailerPorts = Pick<Gateway, 'db' | 'log' | 'secrets' | 'settings'>
+
+/** At once: each is an exchange of its own with the operator's server. */
+const MAILS_PER_TURN = 5
+const IDLE_MS = 5 * SECOND_MS
+/** A server that stays away so often is worth the operator's look: nobody else sees that no mail comes. */
+const ATTEMPTS_BEFORE_ALERT = 4
+
+export function startMailer(
+  gateway: MailerPorts,
+  sender: MailSender,
+  options: { idleMs?: number } = {},
+): Loop {
+  return startLoop({
+    name: 'mail',
+    idleMs: options.idleMs ?? IDLE_MS,
+    log: gateway.log,
+    async turn(signal) {
+      const more = await tellPeople(gateway)
+      const due = await claimMails(gateway.db, MAILS_PER_TURN)
+      await Promise.all(due.map((mail) => attempt(gateway, sender, mail, signal)))
+      return more || due.length === MAILS_PER_TURN
+    },
+  })
+}
+
+async function attempt(
+  gateway: MailerPorts,
+  sender: MailSender,
+  mail: ClaimedMail,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, log } = gateway
+  const letter = openLetter(gateway.secrets, mail)
+  const outcome = await sender.send(mail.id, mail.recipient, letter, signal)
+  if (outcome === null) return releaseMail(db, mail.id)
+  // Who gets mail is not the log's business; its id finds it on the operator's page.
+  const told = { mail: mail.id, kind: mail.kind, attempts: mail.attempts }
+  if (outcome.kind === 'sent') {
+    await finishMail(db, mail.id, 'sent', null)
+    return log.debug(told, 'a mail was sent')
+  }
+  const { trouble } = outcome
+  if (outcome.kind === 'refused') {
+    await finishMail(db, mail.id, 'refused', trouble)
+    return log.warn(told, 'the mail server refused a mail for good; the page of alerts says why')
+  }
+  const pauseMs = pauseAfter(mail.attempts, Math.random())
+  if (Date.now() + pauseMs >= mail.expiresAt.getTime()) {
+    await finishMail(db, mail.id, 'given_up', trouble)
+    log.warn(told, 'a mail is too old to be of use and was given up')
+  } else {
+    await postponeMail(db, mail.id, pauseMs, trouble)
+    log.warn({ ...told, pauseMs }, 'the mail server did not take a mail; it is tried again')
+  }
+  if (mail.attempts >= ATTEMPTS_BEFORE_ALERT)
+    await raiseAlert(db, {
+      kind: 'mail_server',
+      accountId: null,
+      subject: 'SMTP_URL',
+      message: `the mail server takes no mail: ${trouble}`,
+    })
+}
