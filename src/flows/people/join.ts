@@ -32,8 +32,8 @@ import type { Gateway } from '../gateway.ts'
 import { joinLink } from './hand-over.ts'
 import { merchantOfAccount } from './merchants.ts'
 import { challengeOf, keepPasskey } from './passkeys.ts'
-import { actOf } from './person.ts'
-import { openSession, type Place, type SignedIn } from './sign-in.ts'
+import { actOf, type Place } from './person.ts'
+import { openSession, type SignedIn } from './sign-in.ts'
 
 /**
  * While there is nobody yet, each start of the API makes a link for the first person, and voids the one before.

@@ -12,6 +12,12 @@ export interface Person {
   readonly address: string
 }
 
+/** From where somebody signs in. */
+export interface Place {
+  readonly address: string
+  readonly agent: string
+}
+
 /** What a person did, as the audit log keeps it. */
 export const actOf = (
   person: Pick<Person, 'userId' | 'email' | 'address'>,

@@ -11,8 +11,7 @@ import { readEmail } from '../../users/user.ts'
 import { findUserByEmail } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { handOver } from './hand-over.ts'
-import { actOf } from './person.ts'
-import type { Place } from './sign-in.ts'
+import { actOf, type Place } from './person.ts'
 
 /** One mail for each such quarter of an hour. */
 const LOCKOUT_MS = 15 * MINUTE_MS

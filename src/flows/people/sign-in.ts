@@ -23,14 +23,8 @@ import type { User } from '../../users/user.ts'
 import { findUser, findUserByEmail } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { challengeOf, verifyPasskey } from './passkeys.ts'
-import { actOf } from './person.ts'
+import { actOf, type Place } from './person.ts'
 import { mailLockout } from './sign-in-mails.ts'
-
-/** From where somebody signs in. */
-export interface Place {
-  readonly address: string
-  readonly agent: string
-}
 
 export interface SignedIn {
   /** For the cookie. */
