@@ -4,10 +4,10 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
-import { SCOPES } from '../src/accounts/api-key.ts'
 import { createApiKey } from '../src/accounts/api-keys.sql.ts'
 import { keepSecretKey } from '../src/config/secret-key.ts'
 import { showId } from '../src/core/ids.ts'
+import { SCOPES } from '../src/core/scopes.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'

@@ -7,22 +7,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { MODES, type Mode } from '../core/assets.ts'
 import { invalidField } from '../core/errors.ts'
-
-/** What a key may be allowed to do; the contract's table. */
-export const SCOPES = [
-  'payments:read',
-  'payments:write',
-  'customers:read',
-  'customers:write',
-  'balance:read',
-  'withdrawals:read',
-  'withdrawals:write',
-  'payment_links:read',
-  'payment_links:write',
-  'webhooks:read',
-  'webhooks:write',
-] as const
-export type Scope = (typeof SCOPES)[number]
+import { SCOPES, type Scope } from '../core/scopes.ts'
 
 const isScope = (value: string): value is Scope => (SCOPES as readonly string[]).includes(value)
 

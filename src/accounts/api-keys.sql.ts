@@ -1,8 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Mode } from '../core/assets.ts'
 import { type AccountId, type ApiKeyId, newId } from '../core/ids.ts'
+import type { Scope } from '../core/scopes.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { hashApiKey, newApiKey, type Scope } from './api-key.ts'
+import { hashApiKey, newApiKey } from './api-key.ts'
 
 /** A key as lists show it: without the key. */
 export interface ApiKey {

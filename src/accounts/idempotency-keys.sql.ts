@@ -2,16 +2,13 @@
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 
-/** How long the answer of a first request may still change after its effect is committed. */
-export const SETTLING_MS = 5_000
-
 export interface StoredAnswer {
   readonly requestHash: Buffer
   readonly status: number
   /** Sealed: an answer may hold a secret that is shown once. */
   readonly sealedBody: Buffer
-  /** The first request may still change it. */
-  readonly isSettling: boolean
+  /** False while nobody was answered: {@link settleAnswer} may still change it, once. */
+  readonly isFinal: boolean
 }
 
 /** A key claimed together with its answer, sealed: for a statement that is the whole of a request's effect. */
@@ -42,7 +39,7 @@ export async function claimIdempotencyKey(
      insert into idempotency_keys as known (account_id, key, request_hash)
      select $1::uuid, $2::text, $3::bytea from patience
      on conflict (account_id, key) do update
-       set request_hash = excluded.request_hash, response_status = null, response_body = null, settling_until = null,
+       set request_hash = excluded.request_hash, response_status = null, response_body = null, is_final = true,
          created_at = now()
        where known.created_at < now() - interval '24 hours'`,
     [claim.accountId, claim.key, Buffer.from(claim.requestHash), `${claim.waitMs}ms`],
@@ -50,27 +47,22 @@ export async function claimIdempotencyKey(
   return rowCount > 0
 }
 
-/**
- * Completes a claim, in the transaction that made it.
- *
- * @param settlesMs - How long {@link settleAnswer} may replace it; nobody is answered with it before.
- */
+/** Completes a claim, in the transaction that made it. */
 export async function storeAnswer(
   tx: Tx,
   accountId: AccountId,
   key: string,
-  answer: Pick<StoredAnswer, 'status' | 'sealedBody'>,
-  settlesMs = 0,
+  answer: Omit<StoredAnswer, 'requestHash'>,
 ): Promise<void> {
   await tx.query(
     `update idempotency_keys set response_status = $3::integer, response_body = $4::bytea,
-       settling_until = case when $5 > 0 then clock_timestamp() + $5 * interval '1 millisecond' end
+       is_final = $5::boolean
      where account_id = $1::uuid and key = $2::text`,
-    [accountId, key, answer.status, answer.sealedBody, settlesMs],
+    [accountId, key, answer.status, answer.sealedBody, answer.isFinal],
   )
 }
 
-/** The last word of a first request. @returns False when it came too late: others were answered as it stood. */
+/** The last word on an answer that is not final. @returns False when somebody else had it. */
 export async function settleAnswer(
   db: Queryable,
   accountId: AccountId,
@@ -78,8 +70,8 @@ export async function settleAnswer(
   sealedBody: Uint8Array,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update idempotency_keys set response_body = $3::bytea, settling_until = null
-     where account_id = $1::uuid and key = $2::text and settling_until > clock_timestamp()`,
+    `update idempotency_keys set response_body = $3::bytea, is_final = true
+     where account_id = $1::uuid and key = $2::text and not is_final`,
     [accountId, key, Buffer.from(sealedBody)],
   )
   return rowCount > 0
@@ -93,7 +85,7 @@ export async function findAnswer(
 ): Promise<StoredAnswer | null> {
   const { rows } = await db.query<StoredAnswer>(
     `select request_hash as "requestHash", response_status as status, response_body as "sealedBody",
-       coalesce(settling_until > clock_timestamp(), false) as "isSettling"
+       is_final as "isFinal"
      from idempotency_keys
      where account_id = $1::uuid and key = $2::text and created_at >= now() - interval '24 hours'
        and response_status is not null`,

@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import { findAccount, listAccounts } from '../accounts/accounts.sql.ts'
-import { readScopes, SCOPES } from '../accounts/api-key.ts'
+import { readScopes } from '../accounts/api-key.ts'
 import {
   type ApiKey,
   createApiKey,
@@ -12,6 +12,7 @@ import {
 import { Refusal } from '../core/errors.ts'
 import { type AccountId, readId, showId } from '../core/ids.ts'
 import { readNetworks } from '../core/networks.ts'
+import { SCOPES } from '../core/scopes.ts'
 import { DAY_MS, HOUR_MS, isoOrNull, MINUTE_MS } from '../core/time.ts'
 import type { Queryable } from '../db/database.ts'
 import { recordCommand } from './record-command.ts'

@@ -443,7 +443,7 @@ create table idempotency_keys (
   request_hash bytea not null,
   response_status integer,
   response_body bytea,
-  settling_until timestamp with time zone,
+  is_final boolean not null default true,
   created_at timestamp with time zone not null default now(),
   constraint idempotency_keys_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255))),
   constraint idempotency_keys_request_hash_check CHECK ((length(request_hash) = 32)),

@@ -1,12 +1,13 @@
 /** Who is calling: the secret key in `X-API-Key` or `Authorization: Bearer`, and what it may do. */
 import type { Account } from '../accounts/account.ts'
 import { findAccount } from '../accounts/accounts.sql.ts'
-import { parseApiKey, type Scope } from '../accounts/api-key.ts'
+import { parseApiKey } from '../accounts/api-key.ts'
 import { findApiKey, type KeyUse, listKeyHashes, recordKeyUses } from '../accounts/api-keys.sql.ts'
 import { invariant, Refusal } from '../core/errors.ts'
 import type { ApiKeyId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import { type Networks, readNetworks } from '../core/networks.ts'
+import type { Scope } from '../core/scopes.ts'
 import type { Queryable } from '../db/database.ts'
 
 export interface Caller {

@@ -1,7 +1,7 @@
 /** What every API request passes before anything of it is read: a good key, a token of its bucket, the scope. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Scope } from '../accounts/api-key.ts'
 import { Refusal } from '../core/errors.ts'
+import type { Scope } from '../core/scopes.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import type { AddressLimit } from './address-limit.ts'
 import { type Authenticator, type Caller, missingKey, presentedKey, requireScope } from './authenticate.ts'

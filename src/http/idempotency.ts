@@ -9,12 +9,10 @@
  * @see docs/decisions/0010-idempotency.md
  */
 import { createHash } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
 import {
   claimIdempotencyKey,
   findAnswer,
   type KeyedAnswer,
-  SETTLING_MS,
   type StoredAnswer,
   settleAnswer,
   storeAnswer,
@@ -27,9 +25,6 @@ import { type Database, type Queryable, sqlState, type Tx } from '../db/database
 const KEY_LENGTH_MAX = 255
 /** How long a request waits for another one with the same key to be answered. */
 const WAIT_MS = 5_000
-/** The first request waits for what its effect leads to; its answer is not final. */
-const SETTLING = Symbol('settling')
-const SETTLING_LOOK_MS = 50
 const LOCK_NOT_AVAILABLE = '55P03'
 const STORED_REFUSALS: readonly RefusalKind[] = ['not_found', 'conflict', 'unprocessable']
 
@@ -37,6 +32,11 @@ const STORED_REFUSALS: readonly RefusalKind[] = ['not_found', 'conflict', 'unpro
 export interface Reply {
   readonly status: number
   readonly body: string
+}
+
+export interface KeyedReply extends Reply {
+  /** Of an earlier request. */
+  readonly replayed: boolean
 }
 
 export interface KeyedRequest {
@@ -69,7 +69,7 @@ export const hashRequest = (method: string, url: string, bodyText: string): Buff
  * Runs `work` in a transaction once per key.
  *
  * @param refused - Writes the answer to a refusal, for storing.
- * @param settle - What the answer becomes a little after the commit; requests with the same key wait for it.
+ * @param settle - Waits a little after the commit for what the answer becomes; null for an answer that is final.
  * @returns The answer, and whether it is an earlier one.
  * @throws {Refusal} `conflict`: the key belongs to another request, or its first request is still running.
  */
@@ -80,58 +80,49 @@ export async function answerOnce(
   work: (tx: Tx) => Promise<Reply>,
   refused: (refusal: Refusal) => Reply,
   settle: ((reply: Reply) => Promise<Reply>) | null = null,
-): Promise<Reply & { replayed: boolean }> {
+): Promise<KeyedReply> {
   const { accountId, key, requestHash } = request
-  const owner = ownerOf(request)
-  const replay = (stored: StoredAnswer) => replayOf(secrets, request, stored)
-  const tryOnce = (produce: (tx: Tx) => Promise<Reply>, settlesMs: number) =>
-    db.transaction<typeof SETTLING | (Reply & { replayed: boolean })>(
+  const seal = ({ body }: Reply) => secrets.seal('idempotency', ownerOf(request), Buffer.from(body))
+  const once = (produce: (tx: Tx) => Promise<Reply>, isFinal: boolean) =>
+    db.transaction(
       async (tx) => {
         if (!(await claimIdempotencyKey(tx, { accountId, key, requestHash, waitMs: WAIT_MS }))) {
           const stored = await findAnswer(tx, accountId, key)
           if (!stored) throw inFlight()
-          const answer = replay(stored)
-          return stored.isSettling ? SETTLING : answer
+          return { reply: replayOf(secrets, request, stored), isFinal: stored.isFinal }
         }
         const reply = await produce(tx)
-        const sealedBody = secrets.seal('idempotency', owner, Buffer.from(reply.body))
-        await storeAnswer(tx, accountId, key, { status: reply.status, sealedBody }, settlesMs)
-        return { ...reply, replayed: false }
+        await storeAnswer(tx, accountId, key, { status: reply.status, sealedBody: seal(reply), isFinal })
+        return { reply: { ...reply, replayed: false }, isFinal }
       },
       {
         ifCommitted: async (after) => {
           const stored = await findAnswer(after, accountId, key)
-          return stored ? { ...replay(stored), replayed: false } : undefined
+          if (!stored) return undefined
+          const reply = { ...replayOf(secrets, request, stored), replayed: false }
+          return { reply, isFinal: stored.isFinal }
         },
       },
     )
-  // Without a connection of the pool, which the first request may need to come to its answer.
-  const once = async (produce: (tx: Tx) => Promise<Reply>, settlesMs = 0) => {
-    for (;;) {
-      const answer = await tryOnce(produce, settlesMs)
-      if (answer !== SETTLING) return answer
-      await setTimeout(SETTLING_LOOK_MS)
-    }
-  }
   let underway = false
   try {
-    const first = await once(
-      (tx) => {
-        underway = true
-        return work(tx)
-      },
-      settle ? SETTLING_MS : 0,
-    )
-    if (!settle || first.replayed) return first
-    const settled = await settle(first)
-    const sealedBody = secrets.seal('idempotency', owner, Buffer.from(settled.body))
-    return (await settleAnswer(db, accountId, key, sealedBody)) ? { ...settled, replayed: false } : first
+    const { reply, isFinal } = await once((tx) => {
+      underway = true
+      return work(tx)
+    }, settle === null)
+    if (isFinal || settle === null) return reply
+    // The first one, or whoever comes next when that one died: the last word is written once and is everybody's.
+    const settled = await settle(reply)
+    const isMine = await settleAnswer(db, accountId, key, seal(settled))
+    const stored = isMine ? null : await findAnswer(db, accountId, key)
+    const last = stored ? replayOf(secrets, request, stored) : settled
+    return { ...last, replayed: reply.replayed }
   } catch (error) {
     if (!underway && sqlState(error) === LOCK_NOT_AVAILABLE) throw inFlight()
     // A refusal left no effect: it rolled back together with the claim. It is stored in a transaction of its own; if
     // another request with this key got in between, that one's answer stands.
     if (underway && error instanceof Refusal && STORED_REFUSALS.includes(error.kind)) {
-      return await once(async () => refused(error))
+      return (await once(async () => refused(error), true)).reply
     }
     throw error
   }
@@ -148,7 +139,7 @@ export async function answerAtOnce(
   request: KeyedRequest,
   work: (tx: Tx, keyed: (reply: Reply) => KeyedAnswer) => Promise<Reply | null>,
   refused: (refusal: Refusal) => Reply,
-): Promise<Reply & { replayed: boolean }> {
+): Promise<KeyedReply> {
   const { accountId, key, requestHash } = request
   const keyed = ({ status, body }: Reply): KeyedAnswer => ({
     accountId,
@@ -186,11 +177,7 @@ export async function answerAtOnce(
 
 const ownerOf = ({ accountId, key }: KeyedRequest): string => `${accountId}:${key}`
 
-function replayOf(
-  secrets: Secrets,
-  request: KeyedRequest,
-  stored: StoredAnswer,
-): Reply & { replayed: boolean } {
+function replayOf(secrets: Secrets, request: KeyedRequest, stored: StoredAnswer): KeyedReply {
   if (!stored.requestHash.equals(request.requestHash)) {
     throw new Refusal(
       'conflict',

@@ -17,6 +17,7 @@ import {
   answerAtOnce,
   answerOnce,
   hashRequest,
+  type KeyedReply,
   type KeyedRequest,
   type Reply,
   readIdempotencyKey,
@@ -134,7 +135,6 @@ const keyedRequest = (accountId: AccountId, key: string, request: FastifyRequest
   requestHash: hashRequest(request.method, request.url, request.bodyText),
 })
 
-type Answer = Reply & { readonly replayed: boolean }
 type Serialize = (data: unknown) => Reply
 type AnyCall = Omit<Parameters<ReadRoute['read']>[0], 'db'>
 
@@ -145,14 +145,12 @@ async function readOrChange(
   serialize: Serialize,
   keyed: KeyedRequest | null,
   request: { readonly caller: Caller; readonly id: string; readonly ip: string },
-): Promise<Answer> {
+): Promise<KeyedReply> {
   const { gateway } = call
-  let written: unknown
   const work = async (tx: Queryable | Tx): Promise<Reply> => {
     if ('read' in route) return serialize(await route.read({ ...call, db: tx }))
     invariant('inTransaction' in tx, 'a change ran outside of a transaction')
-    written = await writeRecorded(route, { ...call, tx }, request.caller, request.ip)
-    return serialize(written)
+    return serialize(await writeRecorded(route, { ...call, tx }, request.caller, request.ip))
   }
   const settle = async (first: Reply): Promise<Reply> => {
     if (!('write' in route)) return first
@@ -160,7 +158,7 @@ async function readOrChange(
     if (!route.settled) return first
     crashPoint('http:settling')
     // The effect stands whatever happens now.
-    return route.settled(call, written).then(serialize, () => first)
+    return route.settled(call, JSON.parse(first.body).data).then(serialize, () => first)
   }
   if (keyed !== null) {
     const answer = await answerOnce(
@@ -186,7 +184,7 @@ async function changeAtOnce(
   serialize: Serialize,
   keyed: KeyedRequest | null,
   requestId: string,
-): Promise<Answer> {
+): Promise<KeyedReply> {
   const { secrets } = call.gateway
   let drafted: Drafted<unknown> | null = null
   let reply: Reply | null = null

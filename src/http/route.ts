@@ -4,9 +4,9 @@
  */
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Account } from '../accounts/account.ts'
-import type { Scope } from '../accounts/api-key.ts'
 import type { KeyedAnswer } from '../accounts/idempotency-keys.sql.ts'
 import type { Act } from '../audit/act.ts'
+import type { Scope } from '../core/scopes.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
 

@@ -2,20 +2,11 @@
  * What people may do. The contract's scopes mean for a person what they mean for a key; the rest only people have.
  * One table says what each role holds: pages ask it what to show, and the server what to refuse.
  */
+import { SCOPES } from '../core/scopes.ts'
 
 export const PERMISSIONS = [
   'overview:read',
-  'payments:read',
-  'payments:write',
-  'customers:read',
-  'customers:write',
-  'balance:read',
-  'withdrawals:read',
-  'withdrawals:write',
-  'payment_links:read',
-  'payment_links:write',
-  'webhooks:read',
-  'webhooks:write',
+  ...SCOPES,
   'payments:resolve',
   'payments:refund',
   'exports:read',

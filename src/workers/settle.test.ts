@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testPayment } from '../../test/gateway.ts'
 import { tellStory } from '../../test/story.ts'
-import { refundPayment } from '../flows/withdrawals/request-withdrawal.ts'
+import { refundPayment } from '../flows/withdrawals/refund-payment.ts'
 import { storeFeeRates } from '../treasury/fee-rates.sql.ts'
 import { type SetAside, settleAll, settleNext } from './settle.ts'
 

@@ -1,9 +1,10 @@
 /** Every row of the contract: what it answers, takes, refuses, who may call it, and whose it is. */
 import assert from 'node:assert/strict'
 import test, { before, describe } from 'node:test'
-import { newApiKey, SCOPES as OUR_SCOPES, type Scope } from '../../src/accounts/api-key.ts'
+import { newApiKey } from '../../src/accounts/api-key.ts'
 import { revokeApiKey } from '../../src/accounts/api-keys.sql.ts'
 import { type ApiKeyId, newId, newPublicId, showId } from '../../src/core/ids.ts'
+import { SCOPES as OUR_SCOPES, type Scope } from '../../src/core/scopes.ts'
 import { routes } from '../../src/http/api/routes.ts'
 import { post } from '../../src/ledger/post.sql.ts'
 import { storeFeeRates } from '../../src/treasury/fee-rates.sql.ts'

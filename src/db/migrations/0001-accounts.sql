@@ -63,8 +63,8 @@ create table idempotency_keys (
   -- may hold a secret that is shown once.
   response_status integer,
   response_body bytea,
-  -- While the first request still waits for what its effect leads to: its answer may change until then, once.
-  settling_until timestamptz,
+  -- False while nobody was answered: whoever is first waits for what the effect leads to, and writes the last word.
+  is_final boolean not null default true,
   created_at timestamptz not null default now(),
   primary key (account_id, key)
 );

@@ -1,8 +1,8 @@
 /** The very first start leaves something to try Beck with: a test account and a key to it. */
 import type { Account } from '../../accounts/account.ts'
 import { insertAccount, lockAccounts } from '../../accounts/accounts.sql.ts'
-import { SCOPES } from '../../accounts/api-key.ts'
 import { createApiKey } from '../../accounts/api-keys.sql.ts'
+import { SCOPES } from '../../core/scopes.ts'
 import type { Gateway } from '../gateway.ts'
 
 export interface FirstAccount {

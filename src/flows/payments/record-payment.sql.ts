@@ -88,7 +88,7 @@ const INSERT = `
     from (select set_config('lock_timeout', $37::text, true) where $33::text is not null) patience
     on conflict (account_id, key) do update
       set request_hash = excluded.request_hash, response_status = excluded.response_status,
-        response_body = excluded.response_body, settling_until = null, created_at = now()
+        response_body = excluded.response_body, is_final = true, created_at = now()
       where known.created_at < now() - interval '24 hours'
     returning 1
   ), free as (

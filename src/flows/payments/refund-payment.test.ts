@@ -8,7 +8,7 @@ import { TEST_RATES } from '../../../test/rates.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { fixedRates } from '../../rates/fixed.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
-import { refundPayment } from '../withdrawals/request-withdrawal.ts'
+import { refundPayment } from '../withdrawals/refund-payment.ts'
 import { cancelPayment } from './cancel-payment.ts'
 import { acceptPayment } from './resolve-payment.ts'
 

@@ -1,7 +1,7 @@
 /** Most payouts are signed and sent within a second: whoever asked for one hears of it at once. */
-import { setTimeout } from 'node:timers/promises'
 import { crashPoint } from '../../core/crash-point.ts'
 import type { AccountId, WithdrawalId } from '../../core/ids.ts'
+import { pause } from '../../core/pause.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -19,6 +19,6 @@ export async function awaitBroadcast(
   for (;;) {
     const withdrawal = await findWithdrawal(gateway.db, accountId, id)
     if (withdrawal?.status !== 'requested' || performance.now() >= deadlineMs) return withdrawal
-    await setTimeout(LOOK_MS)
+    await pause(LOOK_MS)
   }
 }

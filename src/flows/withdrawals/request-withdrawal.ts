@@ -6,14 +6,11 @@ import type { Account } from '../../accounts/account.ts'
 import { ASSET_FACTS, type Asset, type ChainName, chainFor, networkOf } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant, Refusal } from '../../core/errors.ts'
-import { newId, type PaymentId } from '../../core/ids.ts'
+import { newId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { isFrozen } from '../../ledger/freezes.sql.ts'
 import { lockBalance, post } from '../../ledger/post.sql.ts'
-import { lockPayment } from '../../payments/payments.sql.ts'
-import { requireOwnTerms } from '../../payments/terms.ts'
-import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { costOf, type NetworkRates, type TokenPrices, type WithdrawalCost } from '../../treasury/fees.ts'
 import { isSweepDelegate } from '../../treasury/sweeps.sql.ts'
@@ -27,7 +24,7 @@ import {
   type Withdrawal,
   type WithdrawalRequest,
 } from '../../withdrawals/withdrawal.ts'
-import { countReverts, findRefund, insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
+import { countReverts, insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Payout, payoutFee, priceNetwork, requireSpendable } from './price-payout.ts'
 
@@ -93,105 +90,8 @@ export async function requestWithdrawal(
   })
 }
 
-/**
- * Returns what is held for a payment to an address that the buyer gave; costs the network fee alone.
- *
- * @throws {Refusal} `not_found`; `conflict` while the payment runs, when nothing is held, or after a first refund;
- *   otherwise as {@link quoteWithdrawal}.
- */
-export async function refundPayment(
-  gateway: Gateway,
-  tx: Tx,
-  account: Account,
-  id: PaymentId,
-  order: RefundOrder,
-): Promise<Withdrawal> {
-  const { asset, cost, chain, destination } = await priceRefund(gateway, tx, account, id, order)
-  await takeUnresolved(tx, { accountId: account.id, paymentId: id, asset }, cost.amountAtoms)
-  return hold(gateway, tx, {
-    ...cost,
-    accountId: account.id,
-    id: newId('wd'),
-    kind: 'refund',
-    paymentId: id,
-    chain,
-    asset,
-    destination,
-  })
-}
-
-export interface RefundOrder {
-  readonly destination: string
-  /** A decimal of the held coin; null for all that is held. */
-  readonly amount: string | null
-}
-
-export interface PricedRefund {
-  readonly asset: Asset
-  readonly cost: WithdrawalCost
-  readonly chain: ChainName
-  readonly destination: string
-}
-
-/**
- * What a refund would be, to the atom; takes nothing. Locks the payment and what it holds.
- *
- * @throws {Refusal} as {@link refundPayment}.
- */
-export async function priceRefund(
-  gateway: Gateway,
-  tx: Tx,
-  account: Account,
-  id: PaymentId,
-  order: RefundOrder,
-): Promise<PricedRefund> {
-  const payment = await lockPayment(tx, account.id, id)
-  if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
-  requireOwnTerms(gateway.secrets, payment)
-  if (payment.status === 'pending' || payment.status === 'detected')
-    throw new Refusal(
-      'conflict',
-      'payment_in_progress',
-      `the payment is ${payment.status}; refund it once its deposits are confirmed`,
-    )
-  if (await findRefund(tx, account.id, id))
-    throw new Refusal(
-      'conflict',
-      'already_refunded',
-      'this payment has a refund already; see GET /withdrawals',
-    )
-  const held = await lockUnresolved(tx, account.id, id)
-  const funds = held.find((row) => row.asset === payment.asset) ?? held[0]
-  if (!funds)
-    throw new Refusal(
-      'conflict',
-      'nothing_to_refund',
-      `nothing is held for this payment: it is ${payment.status} and what it received was credited`,
-    )
-  const { asset, atoms } = funds
-  const { decimals } = ASSET_FACTS[asset]
-  const { cost, chain, destination, payout, rates } = await price(
-    gateway,
-    tx,
-    account,
-    { asset, amount: order.amount ?? formatDecimal(atoms, decimals), destination: order.destination },
-    0n,
-  )
-  await requireThawed(tx, chain, asset)
-  const { amountAtoms } = cost
-  if (amountAtoms > atoms)
-    throw new Refusal(
-      'unprocessable',
-      'insufficient_balance',
-      `${shown(amountAtoms, asset)} was asked for and ${shown(atoms, asset)} is held for this payment`,
-      [{ field: 'amount', message: `exceeds the held ${shown(atoms, asset)}` }],
-    )
-  await requireSpendable(tx, payout, rates, cost.netAtoms)
-  return { asset, cost, chain, destination: destination.address }
-}
-
 /** Moves the gross amount to `held` and writes the request with its MAC. */
-async function hold(gateway: Gateway, tx: Tx, request: WithdrawalRequest): Promise<Withdrawal> {
+export async function hold(gateway: Gateway, tx: Tx, request: WithdrawalRequest): Promise<Withdrawal> {
   const booked = await post(tx, {
     accountId: request.accountId,
     chain: request.chain,
@@ -221,7 +121,7 @@ interface Priced {
   readonly rates: NetworkRates
 }
 
-async function price(
+export async function price(
   gateway: Gateway,
   db: Queryable,
   account: Account,
@@ -303,7 +203,7 @@ function tokenPrices(gateway: Gateway, account: Account, asset: Asset): TokenPri
   return { ether: rates.rate('ETH', 'USD').ratio, token: rates.rate(asset, 'USD').ratio }
 }
 
-async function requireThawed(db: Queryable, chain: ChainName, asset: Asset): Promise<void> {
+export async function requireThawed(db: Queryable, chain: ChainName, asset: Asset): Promise<void> {
   if (await isFrozen(db, chain, asset))
     throw new Refusal(
       'unavailable',
@@ -312,5 +212,5 @@ async function requireThawed(db: Queryable, chain: ChainName, asset: Asset): Pro
     )
 }
 
-const shown = (atoms: bigint, asset: Asset): string =>
+export const shown = (atoms: bigint, asset: Asset): string =>
   `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`

@@ -7,11 +7,8 @@ import { formatDecimal } from '../../core/money.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { awaitBroadcast } from '../../flows/withdrawals/await-broadcast.ts'
 import { cancelWithdrawal, withdrawalNotFound } from '../../flows/withdrawals/cancel-withdrawal.ts'
-import {
-  quoteWithdrawal,
-  refundPayment,
-  requestWithdrawal,
-} from '../../flows/withdrawals/request-withdrawal.ts'
+import { refundPayment } from '../../flows/withdrawals/refund-payment.ts'
+import { quoteWithdrawal, requestWithdrawal } from '../../flows/withdrawals/request-withdrawal.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { WAITING_VIEWS, withdrawalView } from '../../withdrawals/withdrawal-view.ts'
 import { findWithdrawal, listRecentWithdrawals } from '../../withdrawals/withdrawals.sql.ts'

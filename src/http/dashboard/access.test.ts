@@ -4,8 +4,8 @@ import test from 'node:test'
 import { testApp } from '../../../test/api.ts'
 import { homeOf, type Seen, type TestPerson, testPerson, visit } from '../../../test/dashboard.ts'
 import { testAccount, testGateway } from '../../../test/gateway.ts'
-import { SCOPES } from '../../accounts/api-key.ts'
 import { newId, newPublicId, showId } from '../../core/ids.ts'
+import { SCOPES } from '../../core/scopes.ts'
 import { goLive, merchantOfAccount } from '../../flows/people/merchants.ts'
 import {
   may,

@@ -89,16 +89,16 @@ export interface PlaceCall extends PersonCall {
   may(permission: Permission): boolean
 }
 
-type Answer = Promise<Sheet | Shown | Move | typeof SENT>
+export type Outcome = Sheet | Shown | Move | typeof SENT
 
-interface Row<C extends Call> {
+export interface Row<C extends Call> {
   readonly method: 'GET' | 'POST'
   /** Below `/dashboard`; `/:account/…` for what concerns a merchant. */
   readonly path: string
   readonly confirm?: Confirm
   /** What a confirmed act will do, in figures: shown where it is confirmed. */
   consequence?(call: C): Promise<Part>
-  handle(call: C): Answer
+  handle(call: C): Promise<Outcome>
   /** The form again, with what was typed and why it was refused. */
   redraw?(call: C): Promise<Sheet>
 }

@@ -1,8 +1,9 @@
 /** API keys: made with a name, scopes and an end, shown once, revoked. */
-import { SCOPES, type Scope } from '../../../accounts/api-key.ts'
+
 import { type ApiKey, createApiKey, listApiKeys, revokeApiKey } from '../../../accounts/api-keys.sql.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
+import { SCOPES, type Scope } from '../../../core/scopes.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { button, checks, copyable, empty, field, formProblem, submit, table } from '../parts.ts'

@@ -1,0 +1,113 @@
+/** What a payment holds on its way back to the buyer: a withdrawal that costs the network fee alone, once a payment. */
+import type { Account } from '../../accounts/account.ts'
+import { ASSET_FACTS, type Asset, type ChainName } from '../../core/assets.ts'
+import { Refusal } from '../../core/errors.ts'
+import { newId, type PaymentId } from '../../core/ids.ts'
+import { formatDecimal } from '../../core/money.ts'
+import type { Tx } from '../../db/database.ts'
+import { lockPayment } from '../../payments/payments.sql.ts'
+import { requireOwnTerms } from '../../payments/terms.ts'
+import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
+import type { WithdrawalCost } from '../../treasury/fees.ts'
+import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { findRefund } from '../../withdrawals/withdrawals.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { requireSpendable } from './price-payout.ts'
+import { hold, price, requireThawed, shown } from './request-withdrawal.ts'
+
+/**
+ * Returns what is held for a payment to an address that the buyer gave; costs the network fee alone.
+ *
+ * @throws {Refusal} `not_found`; `conflict` while the payment runs, when nothing is held, or after a first refund;
+ *   otherwise as {@link price}.
+ */
+export async function refundPayment(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  id: PaymentId,
+  order: RefundOrder,
+): Promise<Withdrawal> {
+  const { asset, cost, chain, destination } = await priceRefund(gateway, tx, account, id, order)
+  await takeUnresolved(tx, { accountId: account.id, paymentId: id, asset }, cost.amountAtoms)
+  return hold(gateway, tx, {
+    ...cost,
+    accountId: account.id,
+    id: newId('wd'),
+    kind: 'refund',
+    paymentId: id,
+    chain,
+    asset,
+    destination,
+  })
+}
+
+export interface RefundOrder {
+  readonly destination: string
+  /** A decimal of the held coin; null for all that is held. */
+  readonly amount: string | null
+}
+
+export interface PricedRefund {
+  readonly asset: Asset
+  readonly cost: WithdrawalCost
+  readonly chain: ChainName
+  readonly destination: string
+}
+
+/**
+ * What a refund would be, to the atom; takes nothing. Locks the payment and what it holds.
+ *
+ * @throws {Refusal} as {@link refundPayment}.
+ */
+export async function priceRefund(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  id: PaymentId,
+  order: RefundOrder,
+): Promise<PricedRefund> {
+  const payment = await lockPayment(tx, account.id, id)
+  if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
+  requireOwnTerms(gateway.secrets, payment)
+  if (payment.status === 'pending' || payment.status === 'detected')
+    throw new Refusal(
+      'conflict',
+      'payment_in_progress',
+      `the payment is ${payment.status}; refund it once its deposits are confirmed`,
+    )
+  if (await findRefund(tx, account.id, id))
+    throw new Refusal(
+      'conflict',
+      'already_refunded',
+      'this payment has a refund already; see GET /withdrawals',
+    )
+  const held = await lockUnresolved(tx, account.id, id)
+  const funds = held.find((row) => row.asset === payment.asset) ?? held[0]
+  if (!funds)
+    throw new Refusal(
+      'conflict',
+      'nothing_to_refund',
+      `nothing is held for this payment: it is ${payment.status} and what it received was credited`,
+    )
+  const { asset, atoms } = funds
+  const { decimals } = ASSET_FACTS[asset]
+  const { cost, chain, destination, payout, rates } = await price(
+    gateway,
+    tx,
+    account,
+    { asset, amount: order.amount ?? formatDecimal(atoms, decimals), destination: order.destination },
+    0n,
+  )
+  await requireThawed(tx, chain, asset)
+  const { amountAtoms } = cost
+  if (amountAtoms > atoms)
+    throw new Refusal(
+      'unprocessable',
+      'insufficient_balance',
+      `${shown(amountAtoms, asset)} was asked for and ${shown(atoms, asset)} is held for this payment`,
+      [{ field: 'amount', message: `exceeds the held ${shown(atoms, asset)}` }],
+    )
+  await requireSpendable(tx, payout, rates, cost.netAtoms)
+  return { asset, cost, chain, destination: destination.address }
+}

@@ -1,0 +1,63 @@
+/** Acts that matter are done once somebody has shown again that it is he. */
+import type { FastifyReply } from 'fastify'
+import { Refusal } from '../../core/errors.ts'
+import { proveAgain } from '../../flows/people/sign-in.ts'
+import { answer, redraw, sendSheet } from './answer.ts'
+import { CONFIRMATION_FIELDS, confirmPage } from './confirm.ts'
+import { writeCookie } from './cookie.ts'
+import type { Frame } from './layout.ts'
+import { rootOf } from './root.ts'
+import type { PersonCall, Row } from './row.ts'
+
+const PROOF_REASONS = ['wrong_code', 'passkey_refused', 'challenge_over', 'too_many_attempts']
+
+/** Does what the row says; asks for a confirmation first where the row wants one and the form brings none. */
+export async function answerConfirmed<C extends PersonCall>(
+  frame: Frame,
+  row: Row<C>,
+  call: C,
+): Promise<FastifyReply> {
+  const { session } = call
+  if (!row.confirm || (row.confirm === 'recent' && session.isSteppedUp)) return answer(frame, row, call)
+  // A page that has to be confirmed is asked for again afterwards; a form is carried along.
+  if (row.method === 'GET') {
+    const next = call.request.url.slice(rootOf(call.gateway).length)
+    return call.reply
+      .code(303)
+      .header('Location', `${call.base}/step-up?next=${encodeURIComponent(next)}`)
+      .send()
+  }
+  const ask = async (problem: Refusal | null) => {
+    const sheet = await confirmPage(call, await row.consequence?.(call), problem)
+    return sendSheet(frame, sheet, problem ? 403 : 200)
+  }
+  const isProven = CONFIRMATION_FIELDS.some((name) => name !== 'challenge' && call.form.get(name) !== '')
+  try {
+    if (!isProven) return await ask(null)
+  } catch (error) {
+    return redraw(frame, row, call, error)
+  }
+  try {
+    const { token, factor } = await proveAgain(
+      call.gateway,
+      session,
+      {
+        challenge: call.form.get('challenge'),
+        code: call.form.get('code'),
+        assertion: call.form.get('assertion'),
+      },
+      { address: call.request.ip, agent: call.request.headers['user-agent'] ?? '' },
+    )
+    writeCookie(call.gateway, call.reply, token)
+    const proven = { ...call, session: { ...session, factor, isSteppedUp: true } }
+    return await answer(frame, row, proven)
+  } catch (error) {
+    if (
+      error instanceof Refusal &&
+      ['unauthenticated', 'conflict', 'forbidden'].includes(error.kind) &&
+      PROOF_REASONS.includes(error.reason)
+    )
+      return ask(error)
+    throw error
+  }
+}
