@@ -6,7 +6,8 @@ import { pubECDSA } from '@scure/btc-signer/utils.js'
 import { encodeFunctionData, erc20Abi, parseEther, type TransactionSerializableEIP1559 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { ChainPort, ChainTransaction, Mempool } from '../src/chains/chain.ts'
-import { mint, type SimulatedStorage } from '../src/chains/simulated/ledger.ts'
+import type { SimulatedStorage } from '../src/chains/simulated/chain-store.ts'
+import { mint } from '../src/chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../src/chains/simulated/memory.ts'
 import {
   lookupOf,

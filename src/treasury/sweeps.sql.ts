@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { type EndingSweep, sweepEnd } from './sweep.ts'
 
 export interface SweepCandidate {
   readonly address: string
@@ -189,32 +190,36 @@ export async function markFunded(db: Tx, chain: ChainName, replacementSet: strin
 }
 
 /**
- * A settled replacement set ends its sweeps; one that moved nothing leaves its deposits to a next sweep. A sweep that was done fails
- * when a reorganisation made it run again, and for nothing.
+ * A settled replacement set ends its sweeps ({@link sweepEnd}); one that moved nothing leaves its deposits to a next sweep. Locks the
+ * sweeps in no order: they belong to one replacement set, which its caller holds.
  */
 export async function finishSweeps(
   tx: Tx,
   chain: ChainName,
   settled: { readonly txid: string; readonly replacementSet: string; readonly reverted: boolean },
 ): Promise<void> {
-  const { rows } = await tx.query<{ id: string }>(
-    `with ended as (
-       select id, case when not $4 and (way = 'alone' or exists (select from swept_tokens w
-         where w.chain = $1 and w.txid = $2 and w.address = s.address and w.asset = s.asset)) then 'done' else 'failed' end as status
-       from sweeps s
-       where chain = $1 and (replacement_set = $3 or gas_replacement_set = $3 and $4) and status in ('funding', 'funded', 'sweeping', 'done')
-       for update
-     ), changed as (
-       update sweeps s set status = ended.status from ended
-       where s.chain = $1 and s.id = ended.id and s.status <> ended.status returning s.id, s.status
-     )
-     select id from changed where status = 'failed'`,
-    [chain, settled.txid, settled.replacementSet, settled.reverted],
+  const { txid, replacementSet, reverted } = settled
+  const { rows } = await tx.query<EndingSweep & { id: string }>(
+    `select id, status, way, replacement_set is not distinct from $2 as "isSwept", exists (select from swept_tokens w
+       where w.chain = $1 and w.txid = $3 and w.address = s.address and w.asset = s.asset) as "hasMoved"
+     from sweeps s where chain = $1 and (replacement_set = $2 or gas_replacement_set = $2) for update`,
+    [chain, replacementSet, txid],
   )
+  const ended = rows.flatMap((sweep) => {
+    const status = sweepEnd(sweep, reverted)
+    return status === sweep.status ? [] : [{ id: sweep.id, status }]
+  })
+  if (ended.length === 0) return
+  await tx.query(
+    `update sweeps s set status = e.status from unnest($2::uuid[], $3::text[]) as e (id, status)
+     where s.chain = $1 and s.id = e.id`,
+    [chain, ended.map(({ id }) => id), ended.map(({ status }) => status)],
+  )
+  const failed = ended.filter(({ status }) => status === 'failed')
   await leaveDeposits(
     tx,
     chain,
-    rows.map(({ id }) => id),
+    failed.map(({ id }) => id),
   )
 }
 

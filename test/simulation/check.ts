@@ -1,5 +1,5 @@
 /** What is never so, after whatever step. Written from the design alone: it shares no sum with the house's own proof. */
-import type { SimulatedStorage } from '../../src/chains/simulated/ledger.ts'
+import type { SimulatedStorage } from '../../src/chains/simulated/chain-store.ts'
 import { lookupOf, type SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { GATEWAY, showCause } from '../../src/ledger/journal.ts'

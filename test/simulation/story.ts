@@ -1,14 +1,7 @@
 /** One story: steps that a seed chooses, taken in a world. The flows that run are the house's own. */
 import { bech32 } from '@scure/base'
-import {
-  mine,
-  mint,
-  reorganise,
-  replace,
-  type SimulatedStorage,
-  type SimulatedTransaction,
-  withDescendants,
-} from '../../src/chains/simulated/ledger.ts'
+import type { SimulatedStorage, SimulatedTransaction } from '../../src/chains/simulated/chain-store.ts'
+import { mine, mint, reorganise, replace, withDescendants } from '../../src/chains/simulated/ledger.ts'
 import { lookupOf } from '../../src/chains/simulated/network.ts'
 import { ASSET_FACTS, type Asset } from '../../src/core/assets.ts'
 import { Refusal } from '../../src/core/errors.ts'

@@ -1,5 +1,11 @@
 /** What a transaction that sweeps many deposit addresses at once is made of (EIP-7702; contracts/SweepDelegate.sol). */
-import { concatHex, encodeDeployData, encodeFunctionData, getCreate2Address } from 'viem/utils'
+import {
+  concatHex,
+  decodeFunctionData,
+  encodeDeployData,
+  encodeFunctionData,
+  getCreate2Address,
+} from 'viem/utils'
 import artifacts from './contracts/artifacts.json' with { type: 'json' }
 import { type Hex, hex } from './wire.ts'
 
@@ -68,6 +74,15 @@ export const sweepCall = (sweeps: readonly Sweep[]): Hex =>
       })),
     ],
   })
+
+/** What {@link sweepCall} says, addresses in lower case. Throws for anything else. */
+export function readSweepCall(data: Hex): Sweep[] {
+  const { args } = decodeFunctionData({ abi: ABI, data })
+  return args[0].map(({ account, token }) => ({
+    account: account.toLowerCase(),
+    token: token.toLowerCase() === ETHER ? null : token.toLowerCase(),
+  }))
+}
 
 /** Whether an account's code (`eth_getCode`) says that it delegates to a contract. */
 export const isDelegatedTo = (code: string, delegate: string): boolean =>

@@ -9,8 +9,8 @@ import {
   holdingKey,
   type Placed,
   type SimulatedTransaction,
-  withDescendants,
-} from './ledger.ts'
+} from './chain-store.ts'
+import { withDescendants } from './ledger.ts'
 import { SIMULATED_FEE_RATES } from './network.ts'
 import { readSigned, type SignedOutputs, type SignedTransfer } from './signed.ts'
 

@@ -62,7 +62,7 @@ onBothStorages((open) => {
     const block = await chain.change((store) => mine(store))
     assert.equal(await port.nextNonce?.(owner.address), 2n)
     const feeAtoms = 21_000n * (GWEI + GWEI / 10n)
-    assert.deepEqual(await port.findTransaction(keccak256(raw)), { block, feeAtoms })
+    assert.deepEqual(await port.findTransaction(keccak256(raw)), { block, feeAtoms, tokensMoved: [] })
     assert.deepEqual(await balance(chain, buyer), { ETH: parseEther('1'), USDC: 0n, USDT: 400n })
     const gas = (21_000n + 50_000n) * (GWEI + GWEI / 10n)
     assert.deepEqual(await balance(chain, owner.address), {

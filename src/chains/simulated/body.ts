@@ -2,7 +2,7 @@
 import { isAsset } from '../../core/assets.ts'
 import { invariant } from '../../core/errors.ts'
 import type { Outpoint } from '../chain.ts'
-import type { Holding, SimulatedTransaction } from './ledger.ts'
+import type { Call, Holding, SimulatedTransaction } from './chain-store.ts'
 
 interface HoldingBody {
   lookup: string
@@ -15,9 +15,10 @@ interface Body {
   outputs: (HoldingBody & { index: number })[]
   debits: HoldingBody[]
   bid: string
+  call?: Call
 }
 
-export function writeBody({ txid, claims, outputs, debits, bid }: SimulatedTransaction): string {
+export function writeBody({ txid, claims, outputs, debits, bid, call }: SimulatedTransaction): string {
   const write = ({ lookup, asset, atoms }: Holding): HoldingBody => ({
     lookup: Buffer.from(lookup).toString('hex'),
     asset,
@@ -29,13 +30,14 @@ export function writeBody({ txid, claims, outputs, debits, bid }: SimulatedTrans
     outputs: outputs.map((output) => ({ ...write(output), index: output.index })),
     debits: debits.map(write),
     bid: String(bid),
+    ...(call ? { call } : {}),
   }
   return JSON.stringify(body)
 }
 
 /** @param body - What the driver makes of the `jsonb` that {@link writeBody} wrote. */
 export function readBody(body: unknown): SimulatedTransaction {
-  const { txid, claims, outputs, debits, bid } = body as Body
+  const { txid, claims, outputs, debits, bid, call } = body as Body
   const read = ({ lookup, asset, atoms }: HoldingBody): Holding => {
     invariant(isAsset(asset), `a simulated transaction moves ${asset}, which is no asset`)
     return { lookup: new Uint8Array(Buffer.from(lookup, 'hex')), asset, atoms: BigInt(atoms) }
@@ -46,5 +48,6 @@ export function readBody(body: unknown): SimulatedTransaction {
     outputs: outputs.map((output) => ({ ...read(output), index: output.index })),
     debits: debits.map(read),
     bid: BigInt(bid),
+    ...(call ? { call } : {}),
   }
 }

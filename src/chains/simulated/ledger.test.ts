@@ -13,15 +13,8 @@ import {
   transfer,
   wallet,
 } from '../../../test/simulated-chains.ts'
-import {
-  type Balances,
-  claimKey,
-  holdingKey,
-  mine,
-  reorganise,
-  replace,
-  type SimulatedTransaction,
-} from './ledger.ts'
+import { type Balances, claimKey, holdingKey, type SimulatedTransaction } from './chain-store.ts'
+import { mine, reorganise, replace } from './ledger.ts'
 
 type Happening =
   | { readonly kind: 'send'; readonly atoms: bigint }

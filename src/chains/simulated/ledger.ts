@@ -5,81 +5,18 @@
  */
 import { type Asset, hasAccounts } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
-import type { Block, BlockRef, Outpoint, Output } from '../chain.ts'
-import { elsewhere, type SimulatedChainName } from './network.ts'
-
-export interface SimulatedTransaction {
-  readonly txid: string
-  /**
-   * What it alone may use: the outputs it spends; on Ethereum its sender's nonce; for coins out of nowhere an
-   * outpoint that never was, so that these can be double-spent too. Two transactions that claim the same exclude
-   * each other.
-   */
-  readonly claims: readonly Outpoint[]
-  readonly outputs: readonly Output[]
-  /** What leaves its sender, gas included. Empty where claimed outputs carry the coins. */
-  readonly debits: readonly Holding[]
-  /** What a replacement has to outbid: its fee in atoms; on Ethereum its price of gas in wei. */
-  readonly bid: bigint
-}
-
-export interface Holding {
-  readonly lookup: Uint8Array
-  readonly asset: Asset
-  readonly atoms: bigint
-}
-
-/** Balances by {@link holdingKey}; what is missing is zero. */
-export type Balances = Map<string, bigint>
-export const holdingKey = (holding: Pick<Holding, 'lookup' | 'asset'>): string =>
-  `${Buffer.from(holding.lookup).toString('hex')}:${holding.asset}`
-export const claimKey = (claim: Outpoint): string => `${claim.txid}:${claim.index}`
-
-export interface Placed {
-  readonly transaction: SimulatedTransaction
-  /** Null while it waits in the mempool. */
-  readonly block: BlockRef | null
-}
-
-/** What can be asked of a chain. Each answer is consistent in itself. */
-export interface ChainReads {
-  readonly chain: SimulatedChainName
-  tip(): Promise<BlockRef>
-  /** Null above the tip, and for what was pruned. */
-  blockAt(height: number): Promise<BlockRef | null>
-  block(
-    hash: string,
-  ): Promise<(Omit<Block, 'transactions'> & { transactions: SimulatedTransaction[] }) | null>
-  /** Transactions of the best chain and the mempool, by txid. */
-  transactions(txids: readonly string[]): Promise<Map<string, Placed>>
-  /** Who claims these, by {@link claimKey}. */
-  claimants(claims: readonly Outpoint[]): Promise<Map<string, Placed>>
-  /** The waiting transactions in the order they came. */
-  mempool(): Promise<SimulatedTransaction[]>
-  mempoolIds(): Promise<string[]>
-  /** The nonce an account uses next: one more than its last one in a block. */
-  nextNonce(sender: string): Promise<bigint>
-  /** Every asset of these accounts, in the best chain. */
-  balances(lookups: readonly Uint8Array[]): Promise<Balances>
-}
-
-export interface ChainStore extends ChainReads {
-  /** A hash that nobody saw before. */
-  newHash(): string
-  addToMempool(transaction: SimulatedTransaction): Promise<void>
-  removeFromMempool(txids: readonly string[]): Promise<void>
-  /** Appends blocks that follow each other, stamped with the clock; the first holds these waiting transactions. */
-  append(blocks: readonly (BlockRef & { parentHash: string })[], txids: readonly string[]): Promise<void>
-  /** Takes away every block above a height. @returns What they held, which waits again. */
-  cut(height: number): Promise<SimulatedTransaction[]>
-  setBalances(balances: Balances): Promise<void>
-}
-
-/** Where a simulated chain is kept: reads at any time, changes one after the other. */
-export interface SimulatedStorage {
-  readonly reads: ChainReads
-  change<Result>(work: (store: ChainStore) => Promise<Result>): Promise<Result>
-}
+import type { BlockRef } from '../chain.ts'
+import { countNonce, execute, readAccounts, touchedBy, unexecuted } from './calls.ts'
+import {
+  type Balances,
+  type ChainReads,
+  type ChainStore,
+  type Holding,
+  holdingKey,
+  type Placed,
+  type SimulatedTransaction,
+} from './chain-store.ts'
+import { elsewhere } from './network.ts'
 
 /** Sends coins out of nowhere to an address. @returns The txid; the transaction waits in the mempool. */
 export async function mint(store: ChainStore, coins: Holding): Promise<string> {
@@ -101,6 +38,7 @@ const outputIndex = (asset: Asset): number => (asset === 'ETH' ? -1 : 0)
 export async function mine(store: ChainStore, count = 1): Promise<BlockRef> {
   const waiting = await store.mempool()
   const included = hasAccounts(store.chain) ? await payable(store, waiting) : waiting
+  for (const transaction of included) if (transaction.call) await takeClaims(store, transaction)
   const blocks = newBlocks(store, await store.tip(), count)
   await store.append(
     blocks,
@@ -130,6 +68,7 @@ export async function reorganise(store: ChainStore, depth: number): Promise<Bloc
     const balances = await balancesOf(store, returned)
     for (const transaction of returned) apply(transaction, balances, -1n)
     await store.setBalances(balances)
+    for (const transaction of returned) if (transaction.call) await store.rewrite(unexecuted(transaction))
   }
   await store.append(newBlocks(store, fork, depth + 1), [])
   return store.tip()
@@ -181,20 +120,36 @@ async function payable(
   waiting: readonly SimulatedTransaction[],
 ): Promise<SimulatedTransaction[]> {
   const balances = await balancesOf(store, waiting)
+  const accounts = await readAccounts(store, waiting)
   const heldUp = new Set<string>()
-  const included = waiting.filter((transaction) => {
+  const included: SimulatedTransaction[] = []
+  for (const transaction of waiting) {
     const sender = transaction.claims[0]?.txid ?? transaction.txid
     const pays = transaction.debits.every((debit) => (balances.get(holdingKey(debit)) ?? 0n) >= debit.atoms)
-    // A nonce is used only after the one before it.
-    if (!pays || heldUp.has(sender)) {
+    // A nonce is used only after the one before it, and once.
+    const isUsed = (accounts.nonces.get(sender) ?? 0) > (transaction.claims[0]?.index ?? 0)
+    if (!pays || isUsed || heldUp.has(sender)) {
       heldUp.add(sender)
-      return false
+      continue
     }
-    apply(transaction, balances, 1n)
-    return true
-  })
+    const executed = transaction.call
+      ? execute(transaction, transaction.call, balances, accounts)
+      : transaction
+    countNonce(accounts, transaction)
+    apply(executed, balances, 1n)
+    included.push(executed)
+  }
   await store.setBalances(balances)
   return included
+}
+
+/** Whatever waits with a nonce that an authorisation used can never enter the chain any more. */
+async function takeClaims(store: ChainStore, transaction: SimulatedTransaction): Promise<void> {
+  const rivals = [...(await store.claimants(transaction.claims)).values()]
+    .map((placed) => placed.transaction.txid)
+    .filter((txid) => txid !== transaction.txid)
+  await store.removeFromMempool(rivals)
+  await store.rewrite(transaction)
 }
 
 function apply(transaction: SimulatedTransaction, balances: Balances, sign: 1n | -1n): void {
@@ -206,7 +161,10 @@ function apply(transaction: SimulatedTransaction, balances: Balances, sign: 1n |
 
 const balancesOf = (store: ChainReads, transactions: readonly SimulatedTransaction[]): Promise<Balances> =>
   store.balances(
-    transactions.flatMap(({ debits, outputs }) => [...debits, ...outputs].map(({ lookup }) => lookup)),
+    transactions.flatMap((transaction) => [
+      ...[...transaction.debits, ...transaction.outputs].map(({ lookup }) => lookup),
+      ...touchedBy(transaction),
+    ]),
   )
 
 function newBlocks(store: ChainStore, parent: BlockRef, count: number) {

@@ -10,7 +10,7 @@ import {
   type Placed,
   type SimulatedStorage,
   type SimulatedTransaction,
-} from './ledger.ts'
+} from './chain-store.ts'
 import { ASSETS_OF_ACCOUNTS, genesisOf, hashFormat, type SimulatedChainName } from './network.ts'
 
 interface MemoryBlock extends Omit<Block, 'transactions'> {
@@ -48,8 +48,10 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
   let waiting = new Map<string, SimulatedTransaction>()
   const balances: Balances = new Map()
   const nextNonces = new Map<string, bigint>()
-  const countNonce = ({ claims: [claim], debits }: SimulatedTransaction, used: 1n | -1n): void => {
-    if (claim && debits.length > 0) nextNonces.set(claim.txid, (nextNonces.get(claim.txid) ?? 0n) + used)
+  /** Of every name that is claimed the nonce after the last one in a block. */
+  const countNonces = ({ claims, debits }: SimulatedTransaction, isUsed: boolean): void => {
+    if (debits.length > 0)
+      for (const { txid, index } of claims) nextNonces.set(txid, BigInt(isUsed ? index + 1 : index))
   }
 
   const find = (txid: string): Placed[] => {
@@ -108,6 +110,18 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
       }
     },
 
+    async rewrite(transaction) {
+      const before = placed.get(transaction.txid)
+      invariant(before && !before.block, `${transaction.txid} does not wait`)
+      for (const claim of before.transaction.claims) claims.delete(claimKey(claim))
+      for (const claim of transaction.claims) {
+        invariant(!claims.has(claimKey(claim)), `${claimKey(claim)} is claimed already`)
+        claims.set(claimKey(claim), transaction.txid)
+      }
+      placed.set(transaction.txid, { transaction, block: null })
+      waiting.set(transaction.txid, transaction)
+    },
+
     async append(mined, txids) {
       for (const [position, block] of mined.entries()) {
         const transactions = position > 0 ? [] : txids.flatMap((txid) => waiting.get(txid) ?? [])
@@ -116,7 +130,7 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
         byHash.set(block.hash, full)
         for (const transaction of transactions) {
           placed.set(transaction.txid, { transaction, block: refOf(block) })
-          countNonce(transaction, 1n)
+          countNonces(transaction, true)
           waiting.delete(transaction.txid)
         }
       }
@@ -126,10 +140,9 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
       const gone = blocks.splice(height + 1)
       const returned = gone.flatMap((block) => block.transactions)
       for (const block of gone) byHash.delete(block.hash)
-      for (const transaction of returned) {
-        placed.set(transaction.txid, { transaction, block: null })
-        countNonce(transaction, -1n)
-      }
+      for (const transaction of returned) placed.set(transaction.txid, { transaction, block: null })
+      // The last ones first: what is left is the first nonce that is free.
+      for (const transaction of returned.toReversed()) countNonces(transaction, false)
       // They came before everything that waits.
       waiting = new Map([
         ...returned.map((transaction) => [transaction.txid, transaction] as const),

@@ -31,8 +31,15 @@ export const SIMULATED_FEE_RATES = {
   'sim-ethereum': { kind: 'gas', baseFeeWei: 1_000_000_000n, priorityFeeWei: 100_000_000n },
 } as const satisfies Record<SimulatedChainName, FeeRates>
 
-/** Gas of the only two things that the simulated Ethereum can do. */
-export const SIMULATED_GAS = { ether: 21_000n, token: 50_000n } as const
+/** Gas of all that the simulated Ethereum can do; a batch costs about what it does on the main network (bench/sweep-gas.ts). */
+export const SIMULATED_GAS = {
+  ether: 21_000n,
+  token: 50_000n,
+  deployment: 567_656n,
+  batch: 30_000n,
+  authorization: 12_500n,
+  sweep: 20_000n,
+} as const
 
 /**
  * What outputs to an address are matched by: the scriptPubKey, or the 20 bytes of an EVM address.

@@ -1,4 +1,4 @@
-/** Reads signed bytes: P2WPKH transactions of Bitcoin and Litecoin, EIP-1559 transactions of Ethereum. */
+/** Reads signed bytes: P2WPKH transactions of Bitcoin and Litecoin, EIP-1559 and EIP-7702 transactions of Ethereum. */
 import { OutScript, Transaction } from '@scure/btc-signer'
 import { hash160 } from '@scure/btc-signer/utils.js'
 import {
@@ -11,9 +11,11 @@ import {
   recoverPublicKey,
   recoverTransactionAddress,
 } from 'viem'
+import { recoverAuthorizationAddress } from 'viem/utils'
 import { nativeAsset } from '../../core/assets.ts'
 import type { Outpoint, Output } from '../chain.ts'
-import type { Holding, SimulatedTransaction } from './ledger.ts'
+import { DEPLOYER, delegateAddress, delegateCreation, readSweepCall } from '../ethereum/sweep.ts'
+import type { Authorization, Call, Holding, SimulatedTransaction } from './chain-store.ts'
 import {
   assetOfToken,
   SIMULATED_ETHEREUM_CHAIN_ID,
@@ -116,53 +118,115 @@ function readDer(der: Uint8Array): { r: `0x${string}`; s: `0x${string}` } {
 const compressed = (publicKey: Uint8Array): Uint8Array =>
   new Uint8Array([2 + ((publicKey[64] ?? 0) & 1), ...publicKey.subarray(1, 33)])
 
+const TYPES = { eip1559: '0x02', eip7702: '0x04' } as const
+
 async function readTransfer(raw: `0x${string}`): Promise<Reading> {
-  // Any other type throws: the wallets that pay here are ours and send this one.
-  if (!raw.startsWith('0x02')) return unreadable('transaction type not supported: expected an EIP-1559 one')
-  const serialized = raw as `0x02${string}`
-  const { chainId, to, nonce = 0, value = 0n, data, gas = 0n, ...fees } = parseTransaction(serialized)
+  // Any other type throws: the wallets that pay here are ours and send these.
+  if (!raw.startsWith(TYPES.eip1559) && !raw.startsWith(TYPES.eip7702))
+    return unreadable('transaction type not supported: expected an EIP-1559 or an EIP-7702 one')
+  const serialized = raw as `0x02${string}` | `0x04${string}`
+  const parsed = parseTransaction(serialized)
+  const { chainId, to, nonce = 0, value = 0n, gas = 0n } = parsed
   if (chainId !== SIMULATED_ETHEREUM_CHAIN_ID) {
     return unreadable(`invalid chain id: expected ${SIMULATED_ETHEREUM_CHAIN_ID}, got ${chainId}`)
   }
-  if (!to) return unreadable('contracts cannot be created on the simulated chain')
+  if (!to) return unreadable('contracts are created by the deployment proxy only')
 
   const sender = await recoverTransactionAddress({ serializedTransaction: serialized })
   const lookup = hexToBytes(sender)
-  const token = assetOfToken(to.toLowerCase())
-  if (token && value > 0n) return unreadable('execution reverted: tokens take no ether')
-  const call = token ? decodeFunctionData({ abi: erc20Abi, data: data ?? '0x' }) : null
-  if (call && call.functionName !== 'transfer') {
-    return unreadable('the tokens of the simulated chain know transfer(address,uint256) only')
-  }
-
-  const gasUsed = token ? SIMULATED_GAS.token : SIMULATED_GAS.ether
+  const done = await readAct(parsed, sender.toLowerCase())
+  if (typeof done === 'string') return unreadable(done)
+  const { gasUsed, credit, call } = done
   if (gas < gasUsed) return unreadable(`intrinsic gas too low: expected ${gasUsed} or more, got ${gas}`)
   const { baseFeeWei } = SIMULATED_FEE_RATES['sim-ethereum']
-  const feeMax = fees.maxFeePerGas ?? 0n
+  const feeMax = parsed.maxFeePerGas ?? 0n
   if (feeMax < baseFeeWei) {
     return unreadable(
       `max fee per gas less than block base fee: expected ${baseFeeWei} or more, got ${feeMax}`,
     )
   }
-  const offered = baseFeeWei + (fees.maxPriorityFeePerGas ?? 0n)
+  const offered = baseFeeWei + (parsed.maxPriorityFeePerGas ?? 0n)
   const gasCost = gasUsed * (offered < feeMax ? offered : feeMax)
 
   const ether: Holding = { lookup, asset: 'ETH', atoms: value + gasCost }
-  const credit =
-    token && call
-      ? { lookup: hexToBytes(call.args[0]), index: 0, asset: token, atoms: call.args[1] }
-      : { lookup: hexToBytes(to), index: -1, asset: 'ETH' as const, atoms: value }
   const claim = { txid: sender.toLowerCase(), index: nonce }
   return {
     kind: 'transfer',
     transaction: {
       txid: keccak256(raw),
       claims: [claim],
-      outputs: credit.atoms > 0n ? [credit] : [],
-      debits: token ? [ether, { ...credit, lookup }] : [ether],
+      outputs: credit && credit.atoms > 0n ? [credit] : [],
+      debits: credit && credit.asset !== 'ETH' ? [ether, { ...credit, lookup }] : [ether],
       bid: feeMax,
+      ...(call ? { call } : {}),
     },
     nonce: claim,
     reserve: { lookup, asset: 'ETH', atoms: value + gas * feeMax },
   }
+}
+
+interface Act {
+  readonly gasUsed: bigint
+  /** Null for what moves nothing of its sender. */
+  readonly credit: Output | null
+  readonly call: Call | null
+}
+
+/** What a transaction does, or in words why a node would not take it. */
+async function readAct(
+  { to, value = 0n, data = '0x', authorizationList = [] }: ReturnType<typeof parseTransaction>,
+  sender: string,
+): Promise<Act | string> {
+  const receiver = (to ?? '').toLowerCase()
+  const token = assetOfToken(receiver)
+  const isCall = receiver === DEPLOYER || receiver === delegateAddress(sender).toLowerCase()
+  if (!isCall && authorizationList.length > 0) return 'only what sweeps carries authorizations here'
+  if ((token || isCall) && value > 0n) return 'execution reverted: contracts take no ether here'
+  if (receiver === DEPLOYER) {
+    // The last word of a deployment is whose delegate it is.
+    if (data.toLowerCase() !== delegateCreation(sender))
+      return 'execution reverted: no delegate of its sender'
+    const call = { kind: 'deploy', treasury: sender, authorizations: [], sweeps: [] } as const
+    return { gasUsed: SIMULATED_GAS.deployment, credit: null, call }
+  }
+  if (isCall) return readBatch(sender, data, authorizationList)
+  if (!token) {
+    const credit = {
+      lookup: hexToBytes(receiver as `0x${string}`),
+      index: -1,
+      asset: 'ETH',
+      atoms: value,
+    } as const
+    return { gasUsed: SIMULATED_GAS.ether, credit, call: null }
+  }
+  const { functionName, args } = decodeFunctionData({ abi: erc20Abi, data })
+  if (functionName !== 'transfer')
+    return 'the tokens of the simulated chain know transfer(address,uint256) only'
+  const credit = { lookup: hexToBytes(args[0]), index: 0, asset: token, atoms: args[1] }
+  return { gasUsed: SIMULATED_GAS.token, credit, call: null }
+}
+
+async function readBatch(
+  sender: string,
+  data: `0x${string}`,
+  authorizationList: NonNullable<ReturnType<typeof parseTransaction>['authorizationList']>,
+): Promise<Act | string> {
+  const authorizations: Authorization[] = []
+  for (const authorization of authorizationList) {
+    const isOurs = authorization.address.toLowerCase() === delegateAddress(sender).toLowerCase()
+    if (!isOurs || authorization.chainId !== SIMULATED_ETHEREUM_CHAIN_ID) continue
+    const account = await recoverAuthorizationAddress({ authorization })
+    authorizations.push({ account: account.toLowerCase(), nonce: authorization.nonce })
+  }
+  const sweeps: Call['sweeps'][number][] = []
+  for (const { account, token } of readSweepCall(data)) {
+    const asset = token === null ? null : assetOfToken(token)
+    if (!asset) return 'the delegate of the simulated chain sweeps its tokens only'
+    sweeps.push({ account, asset })
+  }
+  const gasUsed =
+    SIMULATED_GAS.batch +
+    SIMULATED_GAS.authorization * BigInt(authorizationList.length) +
+    SIMULATED_GAS.sweep * BigInt(sweeps.length)
+  return { gasUsed, credit: null, call: { kind: 'sweep', treasury: sender, authorizations, sweeps } }
 }

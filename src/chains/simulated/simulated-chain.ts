@@ -3,21 +3,25 @@ import { type Asset, hasAccounts, nativeAsset } from '../../core/assets.ts'
 import { invariant, OutsideFailure } from '../../core/errors.ts'
 import type { Database } from '../../db/database.ts'
 import {
+  type BatchSweeping,
   type ChainPort,
   type ChainTransaction,
   type Mempool,
   nonceAsOutpoint,
   type Outpoint,
+  type TokensMoved,
 } from '../chain.ts'
+import { delegateAddress } from '../ethereum/sweep.ts'
 import { accept } from './accept.ts'
-import { hints } from './hints.ts'
+import { isDelegated, isDeployed } from './calls.ts'
 import {
   type ChainReads,
   claimKey,
   holdingKey,
   type SimulatedStorage,
   type SimulatedTransaction,
-} from './ledger.ts'
+} from './chain-store.ts'
+import { hints } from './hints.ts'
 import {
   ASSETS_OF_ACCOUNTS,
   lookupOf,
@@ -43,7 +47,10 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
     key: txid,
     hash: txid,
     outputs,
-    inputs: accounts ? claims.map(({ txid: sender, index }) => nonceAsOutpoint(sender, index)) : claims,
+    // Of what a call claims its sender's nonce comes first.
+    inputs: accounts
+      ? claims.slice(0, 1).map(({ txid: sender, index }) => nonceAsOutpoint(sender, index))
+      : claims,
   })
   const handedOver = new Set<string>()
 
@@ -104,14 +111,24 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
     async findTransaction(txid) {
       const placed = (await reads.transactions([txid])).get(txid)
       if (!placed?.block || !accounts) return placed ? { block: placed.block } : null
-      return { block: placed.block, feeAtoms: gasPaid(placed.transaction) }
+      return {
+        block: placed.block,
+        feeAtoms: gasPaid(placed.transaction),
+        tokensMoved: tokensMoved(placed.transaction),
+      }
     },
 
     holdings: ({ outpoints, addresses }) => (accounts ? held(reads, addresses) : unspent(reads, outpoints)),
 
     feeRates: async () => SIMULATED_FEE_RATES[chain],
 
-    ...(accounts ? { nextNonce: (address: string) => reads.nextNonce(address.toLowerCase()) } : {}),
+    ...(accounts
+      ? {
+          nextNonce: (address: string) => reads.nextNonce(address.toLowerCase()),
+          batchSweeping: (treasury: string, addresses: readonly string[]) =>
+            batchSweeping(reads, treasury, addresses),
+        }
+      : {}),
 
     async close() {},
   }
@@ -122,6 +139,25 @@ function gasPaid({ debits, outputs }: SimulatedTransaction): bigint {
   const ether = (moves: readonly { asset: Asset; atoms: bigint }[]): bigint =>
     moves.reduce((sum, move) => (move.asset === 'ETH' ? sum + move.atoms : sum), 0n)
   return debits.length === 0 ? 0n : ether(debits) - ether(outputs)
+}
+
+const tokensMoved = ({ debits }: SimulatedTransaction): TokensMoved[] =>
+  debits.flatMap(({ lookup, asset, atoms }) =>
+    asset === 'ETH' || atoms === 0n ? [] : [{ from: lookup, asset, atoms }],
+  )
+
+async function batchSweeping(
+  reads: ChainReads,
+  treasury: string,
+  addresses: readonly string[],
+): Promise<BatchSweeping> {
+  const accounts: BatchSweeping['accounts'][number][] = []
+  for (const address of addresses.map((each) => each.toLowerCase()))
+    accounts.push({
+      nonce: await reads.nextNonce(address),
+      delegates: await isDelegated(reads, address, treasury),
+    })
+  return { delegate: delegateAddress(treasury), isDeployed: await isDeployed(reads, treasury), accounts }
 }
 
 async function held(

@@ -11,7 +11,8 @@ import {
   claimKey,
   holdingKey,
   type Placed,
-} from './ledger.ts'
+  type SimulatedTransaction,
+} from './chain-store.ts'
 import { newSimulatedHash, SIMULATED_CHAINS, type SimulatedChainName } from './network.ts'
 
 /**
@@ -148,12 +149,18 @@ export async function lockSimulatedChain(tx: Tx, chain: SimulatedChainName): Pro
         transaction.txid,
         writeBody(transaction),
       ])
-      const { claims } = transaction
-      await tx.query(
-        `insert into sim_claims (chain, name, position, txid)
-         select $1, name, position, $4 from unnest($2::text[], $3::bigint[]) as claimed (name, position)`,
-        [chain, claims.map((claim) => claim.txid), claims.map((claim) => claim.index), transaction.txid],
-      )
+      await insertClaims(tx, chain, transaction)
+    },
+
+    async rewrite(transaction) {
+      const { txid } = transaction
+      await tx.query('update sim_transactions set body = $3 where chain = $1 and txid = $2', [
+        chain,
+        txid,
+        writeBody(transaction),
+      ])
+      await tx.query('delete from sim_claims where chain = $1 and txid = $2', [chain, txid])
+      await insertClaims(tx, chain, transaction)
     },
 
     async removeFromMempool(txids) {
@@ -213,6 +220,18 @@ export async function lockSimulatedChain(tx: Tx, chain: SimulatedChainName): Pro
       )
     },
   }
+}
+
+async function insertClaims(
+  tx: Tx,
+  chain: SimulatedChainName,
+  { txid, claims }: SimulatedTransaction,
+): Promise<void> {
+  await tx.query(
+    `insert into sim_claims (chain, name, position, txid)
+     select $1, name, position, $4 from unnest($2::text[], $3::bigint[]) as claimed (name, position)`,
+    [chain, claims.map((claim) => claim.txid), claims.map((claim) => claim.index), txid],
+  )
 }
 
 /** As many blocks as were mined fall out of what is kept; of these the empty ones go. Block 0 stays for ever. */

@@ -1,6 +1,7 @@
 /**
- * Which deposits move to the hot wallet, and how: those that are worth their gas, tokens together where the chain has
- * EIP-7702; and with them what earlier sweeps left of their gas. The signer does the rest.
+ * Which deposits move to the hot wallet, and how: those that are worth their gas, tokens in batches through the delegate,
+ * which is deployed with the wallet; and with them what earlier sweeps left of their gas. Only where a chain lacks EIP-7702
+ * are tokens given gas and swept alone. The signer does the rest.
  */
 import type { BatchSweeping, ChainPort } from '../../chains/chain.ts'
 import { ASSET_FACTS, isSimulated, type Mode } from '../../core/assets.ts'
@@ -28,24 +29,23 @@ const SWEEP_GAS = { ETH: 21_000n, token: 100_000n } as const
 const WORTH_GAS_TIMES = 20n
 /** The same while a withdrawal waits for the coin: what a merchant owns has to be payable. */
 const WORTH_GAS_TIMES_ASKED = 2n
-/** So many tokens that wait at once are worth the contract, which pays for itself within a dozen sweeps. */
-const DEPLOY_FROM = 2
 
 /** @returns How many sweeps were planned. */
 export async function planSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<number> {
   const { chain } = port
   const found = await findSweeps(gateway, port, rates)
-  if (found.length === 0) return 0
   const tokens = found.filter((plan) => plan.asset !== 'ETH')
   const batching = await readBatching(gateway, port, tokens)
-  if (batching && !batching.isDeployed && tokens.length >= DEPLOY_FROM)
-    await wantDelegate(gateway.db, chain, batching.delegate)
+  if (batching && !batching.isDeployed) await wantDelegate(gateway.db, chain, batching.delegate)
+  if (found.length === 0) return 0
 
   // All at once, so that the signer finds them together.
   return gateway.db.transaction(async (tx) => {
     let planned = 0
     for (const plan of found) {
-      const account = batching?.isDeployed ? batching.accounts[tokens.indexOf(plan)] : undefined
+      const account = batching?.accounts[tokens.indexOf(plan)]
+      // Its batch waits for the contract.
+      if (account && !batching?.isDeployed) continue
       const delegates = account?.delegates ?? false
       // Cheaper even for one, and an address that delegates runs code when ether comes: no plain transfer funds its gas.
       const way = account ? 'batch' : 'alone'
@@ -100,7 +100,7 @@ async function readBatching(
   port: ChainPort,
   tokens: readonly FoundSweep[],
 ): Promise<BatchSweeping | null> {
-  if (tokens.length === 0 || !port.batchSweeping) return null
+  if (!port.batchSweeping) return null
   const hot = await hotWalletOf(gateway, port.chain)
   if (hot === null) return null
   return port.batchSweeping(
