@@ -4,7 +4,7 @@
  */
 import type { ChainPort } from '../chains/chain.ts'
 import { networkOfChain } from '../core/assets.ts'
-import { withoutCredentials } from '../core/errors.ts'
+import { OutsideFailure, withoutCredentials } from '../core/errors.ts'
 import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { bookCapital } from '../flows/treasury/book-capital.ts'
@@ -105,8 +105,11 @@ async function sweepIfPossible(gateway: Gateway, port: ChainPort, rates: Network
   try {
     await planSweeps(gateway, port, rates)
   } catch (error) {
-    const reason = withoutCredentials(error instanceof Error ? error.message : String(error))
-    gateway.log.error({ chain: port.chain, reason }, 'sweeps can not be planned now')
+    const { chain } = port
+    // A node that fails says why; anything else is a fault of ours, with all that is known of it.
+    if (error instanceof OutsideFailure)
+      gateway.log.error({ chain, reason: withoutCredentials(error.message) }, 'sweeps can not be planned now')
+    else gateway.log.error({ chain, err: error }, 'sweeps can not be planned')
   }
 }
 

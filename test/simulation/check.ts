@@ -1,6 +1,6 @@
 /** What is never so, after whatever step. Written from the design alone: it shares no sum with the house's own proof. */
 import type { SimulatedStorage } from '../../src/chains/simulated/chain-store.ts'
-import { lookupOf, type SimulatedChainName } from '../../src/chains/simulated/network.ts'
+import { ASSETS_OF_ACCOUNTS, lookupOf, type SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { GATEWAY, showCause } from '../../src/ledger/journal.ts'
 import type { PaymentStatus } from '../../src/payments/payment.ts'
@@ -184,12 +184,15 @@ export class Checker {
       if (isBooked === (blockHeight === null)) add(books, asset, isBooked ? -atoms : atoms)
       if (blockHeight !== null) add(blocks, asset, atoms)
     }
-    for (const { asset, valueAtoms, blockHeight, bookedFeeAtoms, paidFeeAtoms } of signed.values()) {
+    for (const row of signed.values()) {
+      const { asset, valueAtoms, blockHeight, bookedFeeAtoms, paidFeeAtoms, replacementSet } = row
       add(books, 'ETH', bookedFeeAtoms)
       if (blockHeight === null) continue
       add(books, 'ETH', -(paidFeeAtoms ?? 0n))
-      add(books, asset, -valueAtoms)
       add(blocks, 'ETH', -(paidFeeAtoms ?? 0n))
+      // A sweep moves what is ours from one address of ours to another.
+      if (signed.get(replacementSet)?.kind !== 'payout') continue
+      add(books, asset, -valueAtoms)
       add(blocks, asset, -valueAtoms)
     }
     for (const { status, asset, netAtoms } of withdrawals.values())
@@ -297,6 +300,31 @@ export class Checker {
     )
   }
 
+  /** Chains with accounts: what blocks gave and took by our rows is what the chain holds at all our addresses, sweeps and all. */
+  async #atAddresses(): Promise<string[]> {
+    if (this.#chain !== 'sim-ethereum') return []
+    const wrong: string[] = []
+    for (const { address, asset, status } of this.#tables.sweeps.values())
+      if (status !== 'done' && status !== 'failed')
+        wrong.push(`the sweep of ${asset} at ${address} is still ${status}`)
+    const blocks = new Map<Asset, bigint>()
+    for (const { asset, amountAtoms, blockHeight } of this.#tables.deposits.values())
+      if (blockHeight !== null) add(blocks, asset, amountAtoms)
+    this.#accounts(new Map(), blocks)
+    const lookups = [...this.#tables.addresses.values()].map(({ lookup }) => lookup)
+    const held = new Map<string, bigint>()
+    for (const [key, atoms] of await this.#storage.reads.balances(lookups)) {
+      const asset = key.slice(key.indexOf(':') + 1)
+      held.set(asset, (held.get(asset) ?? 0n) + atoms)
+    }
+    for (const asset of ASSETS_OF_ACCOUNTS)
+      if ((held.get(asset) ?? 0n) !== (blocks.get(asset) ?? 0n))
+        wrong.push(
+          `the chain holds ${held.get(asset) ?? 0n} of ${asset}, by our rows ${blocks.get(asset) ?? 0n}`,
+        )
+    return wrong
+  }
+
   /** When everything under way has ended: nothing is left open, and the chain holds what the books say. */
   async checkEnd(): Promise<string[]> {
     const { payments, deposits, withdrawals, entries, chains } = this.#tables
@@ -327,6 +355,7 @@ export class Checker {
     for (const { id, status } of withdrawals.values())
       if (status === 'broadcast' && !this.#waitsForVanished(this.#tables.payouts.get(id) ?? ''))
         wrong.push(`withdrawal ${id} is still on its way`)
+    wrong.push(...(await this.#atAddresses()))
     const tip = await this.#storage.reads.tip()
     if (chains.get(this.#chain)?.tipHash !== tip.hash) wrong.push('the watcher did not reach the tip')
     if (entries.size === 0 && deposits.size > 0) wrong.push('nothing was booked')

@@ -8,6 +8,8 @@ export interface Dump {
   readonly balances: readonly string[]
   readonly withdrawals: readonly string[]
   readonly signed: readonly string[]
+  readonly sweeps: readonly string[]
+  readonly nonces: readonly string[]
   readonly utxos: readonly string[]
   readonly entries: readonly string[]
   readonly events: readonly string[]
@@ -124,6 +126,20 @@ export function dumpTables(tables: Tables): string {
           each.reservedFirstBy,
         ),
       ),
+      sweeps: [...tables.sweeps.values()].map((each) =>
+        row(
+          each.address,
+          each.asset,
+          each.atoms,
+          each.etherAtoms,
+          each.way,
+          each.delegates,
+          each.status,
+          each.replacementSet,
+          [...tables.sweptBy.values()].filter((id) => id === each.id).length,
+        ),
+      ),
+      nonces: [...tables.nonces].map(([sender, next]) => row(sender, next)),
       entries: [...tables.entries.values()].map((each) =>
         row(
           showCause(each.cause),

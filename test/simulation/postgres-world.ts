@@ -96,6 +96,9 @@ const LINES: Readonly<Record<Exclude<keyof Dump, 'tip'>, string>> = {
     booked_fee_atoms, fee_bookings, b(bump_wanted), b(sent_at is not null), coalesce(refusal, '-')) from signed_transactions`,
   utxos: `concat_ws(' ', txid, output_index, atoms, coalesce(block_height::text, '-'), coalesce(spent_by, '-'),
     coalesce(spent_height::text, '-'), coalesce(reserved_by, '-'), coalesce(reserved_first_by, '-')) from utxos`,
+  sweeps: `concat_ws(' ', address, asset, atoms, ether_atoms, way, b(delegates), status, coalesce(replacement_set, '-'),
+    (select count(*) from deposits d where d.chain = s.chain and d.sweep = s.id)) from sweeps s`,
+  nonces: `concat_ws(' ', sender, next) from nonces`,
   entries: `concat_ws(' ', j.kind, j.subject_id, j.number, (select string_agg(concat_ws(' ', asset, debit, credit, amount_atoms), ' ' order by line)
     from transfers t where t.account_id = j.account_id and t.entry_id = j.id)) from journal_entries j`,
   events: `concat_ws(' ', type, cause) from events`,
@@ -132,6 +135,8 @@ async function dumpDatabase(db: Database): Promise<string> {
       withdrawals: await lines(LINES.withdrawals),
       signed: await lines(LINES.signed),
       utxos: await lines(LINES.utxos),
+      sweeps: await lines(LINES.sweeps),
+      nonces: await lines(LINES.nonces),
       entries: await lines(LINES.entries),
       events: await lines(LINES.events),
       tip: tips.map(({ tip }) => tip).join(),

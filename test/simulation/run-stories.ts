@@ -34,7 +34,8 @@ async function tellStory(
   isTold: boolean,
 ) {
   const random = seeded(seed, 1)
-  const chain = random.pick([...SIMULATED_CHAINS, 'sim-bitcoin', 'sim-litecoin'] as const)
+  const picked = random.pick([...SIMULATED_CHAINS, ...SIMULATED_CHAINS, 'sim-bitcoin'] as const)
+  const chain = SIMULATED_CHAINS.find((each) => each === values.chain) ?? picked
   const world = await memoryWorld({ chain, seed, mutation })
   const story = new Story(world, { random, chaos: true, paymentsMax: PAYMENTS_MAX })
   const count = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
@@ -61,6 +62,8 @@ async function tellStory(
   for (const { status } of world.tables.deposits.values()) count(`deposit ${status}`)
   for (const { kind, status } of world.tables.signed.values())
     count(`${kind} ${isOpen(status) ? 'open' : status}`)
+  for (const { asset, way, status } of world.tables.sweeps.values())
+    count(`sweep of ${asset} ${way} ${status}`)
   for (const key of world.tables.alerts.keys()) count(`alert ${key.split(' ')[0]}`)
   return { steps: STEPS_PER_STORY, finding: null }
 }
@@ -70,6 +73,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     steps: { type: 'string', default: '10000' },
     stride: { type: 'string', default: '1' },
+    chain: { type: 'string' },
     mutation: { type: 'string' },
     tell: { type: 'boolean', default: false },
   },

@@ -25,7 +25,7 @@ export function unsteadyNode(port: ChainPort, connection: Connection, tick: () =
     await tick()
     return result
   }
-  const { nextNonce } = port
+  const { nextNonce, batchSweeping } = port
   return {
     ...port,
     identity: () => through(() => port.identity()),
@@ -38,5 +38,11 @@ export function unsteadyNode(port: ChainPort, connection: Connection, tick: () =
     holdings: (query) => through(() => port.holdings(query)),
     feeRates: () => through(() => port.feeRates()),
     ...(nextNonce ? { nextNonce: (address: string) => through(() => nextNonce(address)) } : {}),
+    ...(batchSweeping
+      ? {
+          batchSweeping: (treasury: string, addresses: readonly string[]) =>
+            through(() => batchSweeping(treasury, addresses)),
+        }
+      : {}),
   }
 }

@@ -2,11 +2,9 @@
 
 import { StaleLease, takeLease } from '../../src/chains/chain-view.sql.ts'
 import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
-import { bookCapital } from '../../src/flows/treasury/book-capital.ts'
-import { refreshFeeRates, refreshSenders } from '../../src/flows/treasury/tend-senders.ts'
+import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { observeChain } from '../../src/flows/watching/observe-chain.ts'
 import { broadcastSigned } from '../../src/flows/withdrawals/broadcast-withdrawal.ts'
-import { confirmSigned } from '../../src/flows/withdrawals/confirm-withdrawal.ts'
 import { failRefused } from '../../src/flows/withdrawals/fail-withdrawal.ts'
 import { markWindowsOver } from '../../src/payments/payments.sql.ts'
 import { signerTurn } from '../../src/signer/signer.ts'
@@ -43,14 +41,8 @@ export async function payOut({ gateway, port, prove }: Process): Promise<void> {
   await failRefused(gateway)
   const rates = await refreshFeeRates(gateway, port)
   await broadcastSigned(gateway, port)
-  if (port.chain !== 'sim-ethereum') {
-    await prove()
-    return payLook(gateway, port, rates)
-  }
-  // The same without sweeps: the hot wallet lives from what the operator sent there.
-  await confirmSigned(gateway, port)
-  await bookCapital(gateway, port.chain)
-  await refreshSenders(gateway, port)
+  await prove()
+  await payLook(gateway, port, rates)
 }
 
 /** Refusals and failures outside are part of life, and so is the end of a process; nothing else is. */

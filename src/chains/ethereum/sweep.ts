@@ -48,8 +48,18 @@ const SALT: Hex = `0x${'0'.repeat(64)}`
  * Where the delegate of a treasury stands, whoever deployed it. The address follows from its code and from the treasury
  * in it: no other contract can ever stand there, so nobody needs to be believed about it.
  */
-export const delegateAddress = (treasury: string): Hex =>
-  getCreate2Address({ from: DEPLOYER, salt: SALT, bytecode: delegateDeployment(treasury) })
+export function delegateAddress(treasury: string): Hex {
+  const known = delegates.get(treasury)
+  if (known) return known
+  const address = getCreate2Address({ from: DEPLOYER, salt: SALT, bytecode: delegateDeployment(treasury) })
+  if (delegates.size >= DELEGATES_KEPT) delegates.clear()
+  delegates.set(treasury, address)
+  return address
+}
+
+/** Hashed once: it is asked for after every block, for one hot wallet or a few. */
+const delegates = new Map<string, Hex>()
+const DELEGATES_KEPT = 64
 
 /** What the {@link DEPLOYER} is called with. */
 export const delegateCreation = (treasury: string): Hex => concatHex([SALT, delegateDeployment(treasury)])

@@ -179,7 +179,8 @@ async function readAct(
 ): Promise<Act | string> {
   const receiver = (to ?? '').toLowerCase()
   const token = assetOfToken(receiver)
-  const isCall = receiver === DEPLOYER || receiver === delegateAddress(sender).toLowerCase()
+  const isCall =
+    data !== '0x' && (receiver === DEPLOYER || receiver === delegateAddress(sender).toLowerCase())
   if (!isCall && authorizationList.length > 0) return 'only what sweeps carries authorizations here'
   if ((token || isCall) && value > 0n) return 'execution reverted: contracts take no ether here'
   if (receiver === DEPLOYER) {

@@ -1,6 +1,6 @@
 import type * as real from '../../../src/treasury/place-signed.sql.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
-import { existing, membersOf, run, Violation } from './tables.ts'
+import { existing, membersOf, run, type Tables, Violation } from './tables.ts'
 
 export class Taken extends Error {
   override readonly name = 'Taken'
@@ -94,6 +94,30 @@ export const reserveUtxos: typeof real.reserveUtxos = (tx, { txid, replacementSe
         reservedFirstBy: utxo.reservedFirstBy ?? txid,
       })
     }
+  })
+
+export const advanceSweep: typeof real.advanceSweep = (tx, { sweep, replacementSet }) =>
+  run(tx, (tables) => advance(tables, sweep, replacementSet))
+
+function advance(tables: Tables, id: string, replacementSet: string): void {
+  const sweep = tables.sweeps.get(id)
+  if (sweep?.status !== 'planned') throw new Taken()
+  tables.sweeps.set(id, { ...sweep, status: 'sweeping', replacementSet })
+}
+
+export const advanceBatch: typeof real.advanceBatch = (tx, { batch, replacementSet }) =>
+  run(tx, (tables) => {
+    for (const id of batch.sweeps) advance(tables, id, replacementSet)
+    for (const { address, nonce } of batch.authorities) {
+      if (tables.nonces.get(address) !== BigInt(nonce)) throw new Taken()
+      tables.nonces.set(address, BigInt(nonce) + 1n)
+    }
+  })
+
+export const takeDeployment: typeof real.takeDeployment = (tx, { deploys, replacementSet }) =>
+  run(tx, (tables) => {
+    if (tables.sweepDelegates.get(deploys)?.replacementSet !== null) throw new Taken()
+    tables.sweepDelegates.set(deploys, { replacementSet })
   })
 
 export const expectChange: typeof real.expectChange = (tx, { chain, txid }, change, script) =>

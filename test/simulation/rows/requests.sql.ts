@@ -10,6 +10,10 @@ export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
     const chains = new Set<UtxoRow['chain']>()
     for (const row of tables.withdrawals.values()) if (isWaiting(tables, row.id)) chains.add(row.chain)
     for (const row of tables.signed.values()) if (isOpen(row.status) && row.bumpWanted) chains.add(row.chain)
+    const isSwept =
+      [...tables.sweeps.values()].some(({ status }) => status === 'planned') ||
+      [...tables.sweepDelegates.values()].some(({ replacementSet }) => replacementSet === null)
+    if (isSwept) chains.add('sim-ethereum')
     return chains
   })
 
@@ -149,5 +153,18 @@ export const spendableBalances: typeof real.spendableBalances = (db, _chain, sen
     }
     return spendable
   })
-export const listSweeps: typeof real.listSweeps = async () => []
-export const isDeploymentWanted: typeof real.isDeploymentWanted = async () => false
+
+export const listSweeps: typeof real.listSweeps = (db, { after, limit }) =>
+  run(db, (tables) => {
+    const planned = [...tables.sweeps.values()].filter(
+      ({ status, asset }) => status === 'planned' && !tables.freezes.has(asset),
+    )
+    const ids = [...tables.sweeps.keys()]
+    return planned
+      .filter(({ id }) => after === null || ids.indexOf(id) > ids.indexOf(after))
+      .slice(0, limit)
+      .map((sweep) => ({ ...sweep, isFunded: false }))
+  })
+
+export const isDeploymentWanted: typeof real.isDeploymentWanted = (db, _chain, address) =>
+  run(db, (tables) => tables.sweepDelegates.get(address)?.replacementSet === null)

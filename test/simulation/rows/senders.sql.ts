@@ -1,5 +1,6 @@
 import type { Asset } from '../../../src/core/assets.ts'
 import type * as real from '../../../src/treasury/senders.sql.ts'
+import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { run } from './tables.ts'
 
 export const raiseNonce: typeof real.raiseNonce = (db, _chain, sender, confirmed) =>
@@ -9,6 +10,12 @@ export const raiseNonce: typeof real.raiseNonce = (db, _chain, sender, confirmed
     for (const row of tables.signed.values())
       if (row.sender === sender && row.nonce !== null && row.nonce >= next) next = row.nonce + 1n
     tables.nonces.set(sender, next)
+  })
+
+export const setNonce: typeof real.setNonce = (tx, _chain, address, confirmed) =>
+  run(tx, (tables) => {
+    const isUnderWay = [...tables.signed.values()].some((row) => row.sender === address && isOpen(row.status))
+    if (!tables.nonces.has(address) || !isUnderWay) tables.nonces.set(address, confirmed)
   })
 
 export const storeBalances: typeof real.storeBalances = (db, _chain, address, holdings, seenHeight) =>

@@ -1,13 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import { invariant } from '../../../src/core/errors.ts'
+import { sweepEnd } from '../../../src/treasury/sweep.ts'
 import type * as real from '../../../src/treasury/sweeps.sql.ts'
+import { existing, hex, run, type SweepRow, type Tables } from './tables.ts'
 
-/** Nothing is swept in a story. */
-export const listSweepCandidates: typeof real.listSweepCandidates = async () => []
-export const planSweep: typeof real.planSweep = async () => false
+const DAY_MS = 86_400_000
+const hasEnded = ({ status }: SweepRow): boolean => status === 'done' || status === 'failed'
+const sweepsOf = (tables: Tables, address: string): SweepRow[] =>
+  [...tables.sweeps.values()].filter((sweep) => sweep.address === address)
+
+/** After one that failed the next waits a day for each failure. */
+function mayBeSwept(tables: Tables, address: string, asset: string): boolean {
+  const sweeps = sweepsOf(tables, address)
+  const failed = sweeps.filter((sweep) => sweep.asset === asset && sweep.status === 'failed')
+  const last = Math.max(0, ...failed.map(({ createdAt }) => createdAt))
+  return sweeps.every(hasEnded) && last + failed.length * DAY_MS <= tables.nowMs()
+}
+
+/** Nobody gives gas in a story: what an address holds is what it was paid, less what it sent. */
+function etherOf(tables: Tables, address: string): bigint {
+  let atoms = 0n
+  for (const deposit of tables.deposits.values())
+    if (deposit.address === address && deposit.asset === 'ETH' && deposit.booked) atoms += deposit.amountAtoms
+  for (const { sender, asset, status, valueAtoms, paidFeeAtoms, blockHeight } of tables.signed.values()) {
+    if (sender !== address || blockHeight === null) continue
+    const hasMoved = asset === 'ETH' && (status === 'mined' || status === 'confirmed')
+    atoms -= (paidFeeAtoms ?? 0n) + (hasMoved ? valueAtoms : 0n)
+  }
+  return atoms
+}
+
+export const listSweepCandidates: typeof real.listSweepCandidates = (db, _chain, of) =>
+  run(db, (tables) => {
+    const largest = new Map<string, bigint>()
+    const free = [...tables.deposits].filter(
+      ([key, { asset, booked }]) => asset === of.asset && booked && !tables.sweptBy.has(key),
+    )
+    for (const [, { address, amountAtoms }] of free)
+      if (amountAtoms >= of.atomsMin && mayBeSwept(tables, address, of.asset))
+        largest.set(
+          address,
+          amountAtoms > (largest.get(address) ?? 0n) ? amountAtoms : (largest.get(address) ?? 0n),
+        )
+    return [...largest]
+      .sort(([, a], [, b]) => (a < b ? 1 : a > b ? -1 : 0))
+      .slice(0, of.limit)
+      .map(([address]) => {
+        const row = [...tables.addresses.values()].find((each) => each.address === address)
+        invariant(row, `${address} was issued`)
+        const mine = free.filter(([, deposit]) => deposit.address === address)
+        const done = sweepsOf(tables, address).filter(
+          (sweep) => sweep.asset === of.asset && sweep.status === 'done',
+        )
+        return {
+          address,
+          series: row.series,
+          position: row.position,
+          asset: of.asset,
+          bookedAtoms: mine.reduce((sum, [, { amountAtoms }]) => sum + amountAtoms, 0n),
+          etherAtoms: etherOf(tables, address),
+          deposits: mine.map(([key]) => key),
+          gas: [],
+          lastSweep: done.at(-1)?.id ?? null,
+        }
+      })
+  })
+
+export const planSweep: typeof real.planSweep = (tx, _chain, plan) =>
+  run(tx, (tables) => {
+    const { address, series, position, asset, atoms, etherAtoms, way, delegates } = plan
+    if (!sweepsOf(tables, address).every(hasEnded)) return false
+    const id = randomUUID()
+    const what = { address, series, position, asset, atoms, etherAtoms, way, delegates }
+    tables.sweeps.set(id, { id, ...what, status: 'planned', replacementSet: null, createdAt: tables.nowMs() })
+    take(tables, id, plan.deposits)
+    return true
+  })
+
+export const markSwept: typeof real.markSwept = (db, _chain, sweep, { deposits }) =>
+  run(db, (tables) => take(tables, sweep, deposits))
+
+function take(tables: Tables, sweep: string, deposits: readonly string[]): void {
+  for (const key of deposits) if (!tables.sweptBy.has(key)) tables.sweptBy.set(key, sweep)
+}
+
+export const wantDelegate: typeof real.wantDelegate = (db, _chain, address) =>
+  run(db, (tables) => {
+    if (!tables.sweepDelegates.has(address)) tables.sweepDelegates.set(address, { replacementSet: null })
+  })
+
+export const wantDelegateAgain: typeof real.wantDelegateAgain = (tx, _chain, replacementSet) =>
+  run(tx, (tables) => {
+    for (const [address, row] of [...tables.sweepDelegates])
+      if (row.replacementSet === replacementSet) tables.sweepDelegates.set(address, { replacementSet: null })
+  })
+
+export const isSweepDelegate: typeof real.isSweepDelegate = (db, _chain, address) =>
+  run(db, (tables) =>
+    [...tables.sweepDelegates.keys()].some((each) => each.toLowerCase() === address.toLowerCase()),
+  )
+
+export const recordSwept: typeof real.recordSwept = (tx, _chain, { txid, replacementSet }, moved) =>
+  run(tx, (tables) => {
+    for (const [key, row] of [...tables.sweptTokens]) if (row.txid === txid) tables.sweptTokens.delete(key)
+    if (existing(tables.signed, replacementSet).kind !== 'batch') return
+    for (const { from, asset, atoms } of moved) {
+      const address = tables.addresses.get(hex(from))?.address
+      if (address === undefined) continue
+      const key = `${txid} ${address} ${asset}`
+      const before = tables.sweptTokens.get(key)?.atoms ?? 0n
+      tables.sweptTokens.set(key, { txid, address, asset, atoms: before + atoms })
+    }
+  })
+
+/** Nobody gives gas in a story. */
 export const markFunded: typeof real.markFunded = async () => {}
-export const finishSweeps: typeof real.finishSweeps = async () => {}
-export const listSweptAddresses: typeof real.listSweptAddresses = async () => []
-export const markSwept: typeof real.markSwept = async () => {}
-export const wantDelegate: typeof real.wantDelegate = async () => {}
-export const recordSwept: typeof real.recordSwept = async () => {}
+
+export const finishSweeps: typeof real.finishSweeps = (tx, _chain, { txid, replacementSet, reverted }) =>
+  run(tx, (tables) => {
+    for (const sweep of [...tables.sweeps.values()]) {
+      if (sweep.replacementSet !== replacementSet) continue
+      const hasMoved = tables.sweptTokens.has(`${txid} ${sweep.address} ${sweep.asset}`)
+      const status = sweepEnd({ ...sweep, isSwept: true, hasMoved }, reverted)
+      tables.sweeps.set(sweep.id, { ...sweep, status })
+      if (status !== 'failed') continue
+      for (const [key, by] of [...tables.sweptBy]) if (by === sweep.id) tables.sweptBy.delete(key)
+    }
+  })
+
+export const listSweptAddresses: typeof real.listSweptAddresses = (db) =>
+  run(db, (tables) => [
+    ...new Set(
+      [...tables.sweeps.values()]
+        .filter(({ status }) => ['planned', 'funding', 'funded'].includes(status))
+        .map(({ address }) => address),
+    ),
+  ])
+
 export const sumUnswept: typeof real.sumUnswept = async () => []
-export const isSweepDelegate: typeof real.isSweepDelegate = async () => false

@@ -12,6 +12,7 @@ import type { Deposit } from '../../../src/deposits/deposit.ts'
 import type { Cause, Transfer } from '../../../src/ledger/journal.ts'
 import type { Payment } from '../../../src/payments/payment.ts'
 import type { Settling } from '../../../src/treasury/signed-transactions.sql.ts'
+import type { SweepStatus } from '../../../src/treasury/sweep.ts'
 import type { Branch } from '../../../src/wallets/derivation.ts'
 import type { Withdrawal } from '../../../src/withdrawals/withdrawal.ts'
 
@@ -81,6 +82,30 @@ export interface EventRow {
   readonly accountId: AccountId
   readonly type: string
   readonly cause: string
+}
+
+/** Planned, or on its way, or where it ended; chains with accounts. */
+export interface SweepRow {
+  readonly id: string
+  readonly address: string
+  readonly series: string
+  readonly position: bigint
+  readonly asset: Asset
+  readonly atoms: bigint
+  readonly etherAtoms: bigint
+  readonly way: 'alone' | 'batch'
+  readonly delegates: boolean
+  readonly status: SweepStatus
+  readonly replacementSet: string | null
+  readonly createdAt: number
+}
+
+/** What a batch moved by its block. */
+export interface SweptTokensRow {
+  readonly txid: string
+  readonly address: string
+  readonly asset: Asset
+  readonly atoms: bigint
 }
 
 /** What reached the hot wallet from outside. */
@@ -205,6 +230,11 @@ export class Tables {
   /** What senders held when it was looked last, by `sender asset`. */
   readonly accountBalances = this.#table<{ atoms: bigint; seenHeight: number }>()
   readonly unexpectedDeposits = this.#table<UnexpectedDepositRow>()
+  readonly sweeps = this.#table<SweepRow>()
+  readonly sweptTokens = this.#table<SweptTokensRow>()
+  /** The sweep that takes, or took, a deposit, by the deposit's key. */
+  readonly sweptBy = this.#table<string>()
+  readonly sweepDelegates = this.#table<{ readonly replacementSet: string | null }>()
   /** The next position of change, by series. */
   readonly nextChange = this.#table<bigint>()
 

@@ -111,3 +111,10 @@ export const sumUnsigned: typeof real.sumUnsigned = (db, _chain, asset) =>
 /** No story cancels, and nothing that decides looks at why one waits. */
 export const listCancelWanted: typeof real.listCancelWanted = async () => []
 export const noteWaiting: typeof real.noteWaiting = async () => {}
+
+export const isAskedFor: typeof real.isAskedFor = (db, chain, asset) =>
+  run(db, (tables) =>
+    [...tables.withdrawals.values()].some(
+      (row) => row.chain === chain && row.asset === asset && isWaiting(tables, row.id),
+    ),
+  )
