@@ -17,7 +17,7 @@ import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import { createBitcoinChain } from '../src/chains/bitcoin/bitcoin-chain.ts'
 import { parseBlock } from '../src/chains/bitcoin/block.ts'
 import type { ChainPort } from '../src/chains/chain.ts'
-import { openChainView, takeLease } from '../src/chains/chain-view.sql.ts'
+import { openChain, takeLease } from '../src/chains/chain-progress.sql.ts'
 import { SILENT } from '../src/core/log.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
@@ -116,7 +116,7 @@ function firstPaid(): number {
 async function measure(db: Database, port: ChainPort): Promise<boolean> {
   const gateway = gatewayOn(db, TEST_SECRETS)
   const first = { identity: 'bench', height: 0, hash: GENESIS, parentHash: GENESIS, time: new Date() }
-  await db.transaction((tx) => openChainView(tx, 'bitcoin', first, []))
+  await db.transaction((tx) => openChain(tx, 'bitcoin', first, []))
   const lease = await takeLease(db, 'bitcoin', 'bench')
   assert.ok(lease)
 

@@ -82,7 +82,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     const applied = await store.migrate()
     if (applied.length > 0) log.info({ applied }, 'the database is up to date')
     if (role !== 'signer') await requireSight(store.db)
-    await requireOwnSecret(store, role, log)
+    await requireMatchingSecret(store, role, log)
     const keeper = role === 'signer' ? null : await keepTime(config, store, log, closers)
 
     if (runs('signer') && hasSigner()) {
@@ -148,7 +148,7 @@ async function keepTime(config: Config, store: Store, log: Log, closers: Closers
 }
 
 /** Under another key nothing that was sealed opens, and what is sealed now would be lost with the right one. */
-async function requireOwnSecret(
+async function requireMatchingSecret(
   { db, secrets, secretKey, alsoSecretKey }: Store,
   role: Role,
   log: Log,

@@ -92,7 +92,7 @@ export async function fundAddresses(
     async addBlock() {
       height += 1
       await db.query(
-        `update chains set tip_height = $2, tip_hash = $3, tip_time = now(), viewed_at = now() where chain = $1`,
+        `update chains set tip_height = $2, tip_hash = $3, tip_time = now(), polled_at = now() where chain = $1`,
         [CHAIN, height, hashOf(height)],
       )
     },
@@ -102,7 +102,7 @@ export async function fundAddresses(
 
 async function fill(db: Database, accountId: string, addresses: number, underWay: number, tip: number) {
   await db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, viewed_at)
+    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
      values ($1, 'stand-in', $2, 'block ' || $2::bigint, now(), now())`,
     [CHAIN, tip],
   )

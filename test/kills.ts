@@ -53,7 +53,7 @@ export const SIGNER_STEPS = [
   'signer:placing',
   'signer:placed',
   'signer:placing-journaled',
-  'signer:released',
+  'signer:ready',
 ]
 
 const ASSETS = {

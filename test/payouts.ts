@@ -14,7 +14,7 @@ import { openJournal } from '../src/signer/journal.ts'
 import { type Signer, signerTurn } from '../src/signer/signer.ts'
 import { chainKeys, type Vault } from '../src/signer/vault.ts'
 import { fillAddressPool } from '../src/wallets/address-pool.sql.ts'
-import { payLook } from '../src/workers/pay-out.ts'
+import { pollPayouts } from '../src/workers/pay-out.ts'
 import { TEST_SECRETS, testMode, testRoot } from './wallet.ts'
 
 /** A signer with the test seed's keys and a journal of its own. */
@@ -43,7 +43,7 @@ export async function testSigner(
 
 /** Signs everything that can be signed now, however slowly. */
 export async function signAll(signer: Signer): Promise<void> {
-  while (await signerTurn({ lookMs: 600_000, ...signer }));
+  while (await signerTurn({ scanMs: 600_000, ...signer }));
 }
 
 /** One turn of the payer, whatever it did last. */
@@ -51,6 +51,6 @@ export async function payOnce(gateway: Gateway, port: ChainPort): Promise<void> 
   await failRefused(gateway)
   const rates = await refreshFeeRates(gateway, port)
   await broadcastSigned(gateway, port)
-  await payLook(gateway, port, rates)
+  await pollPayouts(gateway, port, rates)
   await fillAddressPool(gateway.db, gateway.secrets, { fresh: 4, change: 8 })
 }

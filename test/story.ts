@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Account } from '../src/accounts/account.ts'
 import type { ChainPort } from '../src/chains/chain.ts'
-import { type Lease, takeLease } from '../src/chains/chain-view.sql.ts'
+import { type Lease, takeLease } from '../src/chains/chain-progress.sql.ts'
 import { mine, mint, reorganise, replace } from '../src/chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../src/chains/simulated/memory.ts'
 import { lookupOf, type SimulatedChainName } from '../src/chains/simulated/network.ts'
@@ -12,7 +12,7 @@ import { readPayment } from '../src/flows/payments/read-payment.ts'
 import { checkEther } from '../src/flows/watching/check-ether.ts'
 import { meetChain, observeChain } from '../src/flows/watching/observe-chain.ts'
 import type { Payment } from '../src/payments/payment.ts'
-import type { PaymentView } from '../src/payments/payment-view.ts'
+import type { PaymentResource } from '../src/payments/payment-resource.ts'
 import { markWindowsOver } from '../src/payments/payments.sql.ts'
 import { proveBlock } from '../src/proof/prove-block.ts'
 import { reconcile } from '../src/proof/reconcile.ts'
@@ -37,7 +37,7 @@ export interface Story {
   watch(): Promise<void>
   /** Ends the payment's window, as the database's clock would. */
   endWindow(payment: Payment): Promise<void>
-  read(payment: Payment): Promise<PaymentView>
+  read(payment: Payment): Promise<PaymentResource>
   /** Types of the account's events, oldest first. */
   events(): Promise<string[]>
   balance(kind: 'available' | 'held' | 'unresolved'): Promise<bigint>

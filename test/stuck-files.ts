@@ -13,13 +13,13 @@ export const EXITING = '.exiting'
 
 /** After its `exit` event a process has nothing left to do. */
 const EXIT_LIMIT_MS = 20_000
-const LOOK_EVERY_MS = 1_000
+const CHECK_EVERY_MS = 1_000
 
 /** Looks until stopped. `fileLimitMs` is what a file may take in all; `tell` takes a line for people. */
 export function endStuckFiles(folder: string, fileLimitMs: number, tell: (line: string) => void): () => void {
   const timer = setInterval(() => {
     void endThem(folder, fileLimitMs, tell)
-  }, LOOK_EVERY_MS)
+  }, CHECK_EVERY_MS)
   return () => clearInterval(timer)
 }
 

@@ -60,7 +60,7 @@ export function readScopes(text: string): Scope[] {
 function checksum(body: string): string {
   let rest = crc32(body)
   let digits = ''
-  for (let place = 0; place < CHECKSUM_LENGTH; place++) {
+  for (let digit = 0; digit < CHECKSUM_LENGTH; digit++) {
     digits = BASE62.charAt(rest % 62) + digits
     rest = Math.floor(rest / 62)
   }

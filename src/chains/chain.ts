@@ -74,9 +74,9 @@ export interface ReadBlockOptions {
 }
 
 export interface Mempool {
-  /** Transactions that entered since the last look; at the first look, all of them. Batches keep memory flat. */
+  /** Transactions that entered since the last poll; at the first poll, all of them. Batches keep memory flat. */
   readonly added: AsyncIterable<readonly ChainTransaction[]>
-  /** Whether a transaction waits in the node's mempool now. Valid until the next look. */
+  /** Whether a transaction waits in the node's mempool now. Valid until the next poll. */
   has(txid: string): boolean
 }
 

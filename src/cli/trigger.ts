@@ -127,9 +127,9 @@ const becomes = (api: ApiClient, { id }: Payment, status: string) =>
     return payment.status === status ? payment : undefined
   })
 
-async function until<Found>(what: string, look: () => Promise<Found | undefined>): Promise<Found> {
+async function until<Found>(what: string, find: () => Promise<Found | undefined>): Promise<Found> {
   for (const end = performance.now() + WAIT_MS; performance.now() < end; ) {
-    const found = await look()
+    const found = await find()
     if (found !== undefined) return found
     await pause(250)
   }
@@ -141,9 +141,9 @@ async function until<Found>(what: string, look: () => Promise<Found | undefined>
 /** Half of a decimal, rounded down. */
 function half(amount: string): string {
   const atoms = BigInt(amount.replace('.', ''))
-  const places = amount.split('.')[1]?.length ?? 0
-  const text = (atoms / 2n).toString().padStart(places + 1, '0')
-  return places === 0 ? text : `${text.slice(0, -places)}.${text.slice(-places)}`
+  const digits = amount.split('.')[1]?.length ?? 0
+  const text = (atoms / 2n).toString().padStart(digits + 1, '0')
+  return digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
 }
 
 /** Nobody's address on the simulated Litecoin: a witness program of random bytes (BIP-173). */

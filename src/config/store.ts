@@ -54,10 +54,10 @@ export async function openStore(config: Config, log: Log, kind: HolderKind): Pro
 }
 
 async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> {
-  const place = { dataDir: config.dataDir, log, roles: true }
+  const options = { dataDir: config.dataDir, log, roles: true }
   const cluster = config.databaseUrl
     ? null
-    : await (kind === 'server' ? startCluster(place) : borrowCluster(place))
+    : await (kind === 'server' ? startCluster(options) : borrowCluster(options))
   try {
     // The command line is the operator's, who owns the schema; a server has only what a server needs.
     const urlAs = (user: User) => config.databaseUrl ?? cluster?.urlAs(user) ?? ''

@@ -170,7 +170,7 @@ create table chains (
   tip_height bigint not null,
   tip_hash text not null,
   tip_time timestamp with time zone not null,
-  viewed_at timestamp with time zone,
+  polled_at timestamp with time zone,
   halted_reason text,
   lease_holder text,
   lease_epoch bigint not null default 0,
@@ -688,8 +688,8 @@ create table proof_sums (
   chain text not null,
   asset text not null,
   height bigint not null,
-  shown_atoms numeric(78,0) not null,
-  own_atoms numeric(78,0) not null,
+  observed_atoms numeric(78,0) not null,
+  hot_wallet_atoms numeric(78,0) not null,
   booked_before timestamp with time zone not null,
   wallet_atoms numeric(78,0) not null,
   constraint proof_sums_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
@@ -832,24 +832,24 @@ create table signed_transactions (
   constraint signed_transactions_check2 CHECK (((block_height IS NULL) = (block_hash IS NULL))),
   constraint signed_transactions_check3 CHECK (((block_height IS NULL) OR (paid_fee_atoms IS NOT NULL))),
   constraint signed_transactions_check4 CHECK (((status <> ALL (ARRAY['placed'::text, 'recovered'::text])) OR (raw IS NULL))),
-  constraint signed_transactions_check5 CHECK (((status <> ALL (ARRAY['released'::text, 'sent'::text, 'refused'::text])) OR (raw IS NOT NULL))),
+  constraint signed_transactions_check5 CHECK (((status <> ALL (ARRAY['ready'::text, 'sent'::text, 'refused'::text])) OR (raw IS NOT NULL))),
   constraint signed_transactions_check6 CHECK (((status = 'refused'::text) = (refusal IS NOT NULL))),
   constraint signed_transactions_fee_atoms_check CHECK ((fee_atoms > (0)::numeric)),
   constraint signed_transactions_fee_rate_check CHECK ((fee_rate > (0)::numeric)),
   constraint signed_transactions_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'replacement'::text, 'child'::text, 'consolidation'::text, 'gas'::text, 'sweep'::text, 'batch'::text, 'deploy'::text]))),
   constraint signed_transactions_nonce_check CHECK ((nonce >= 0)),
-  constraint signed_transactions_status_check CHECK ((status = ANY (ARRAY['placed'::text, 'released'::text, 'sent'::text, 'refused'::text, 'recovered'::text, 'mined'::text, 'mined_reverted'::text, 'confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]))),
+  constraint signed_transactions_status_check CHECK ((status = ANY (ARRAY['placed'::text, 'ready'::text, 'sent'::text, 'refused'::text, 'recovered'::text, 'mined'::text, 'mined_reverted'::text, 'confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]))),
   constraint signed_transactions_value_atoms_check CHECK ((value_atoms >= (0)::numeric)),
   constraint signed_transactions_chain_replacement_set_fkey FOREIGN KEY (chain, replacement_set) REFERENCES signed_transactions(chain, txid),
   constraint signed_transactions_pkey PRIMARY KEY (chain, txid)
 );
 CREATE INDEX signed_transactions_by_block ON public.signed_transactions USING btree (chain, block_height) WHERE (block_height IS NOT NULL);
 CREATE UNIQUE INDEX signed_transactions_nonce ON public.signed_transactions USING btree (chain, sender, nonce) WHERE (txid = replacement_set);
+CREATE INDEX signed_transactions_not_ready ON public.signed_transactions USING btree (chain) WHERE (status = ANY (ARRAY['placed'::text, 'recovered'::text]));
 CREATE INDEX signed_transactions_open ON public.signed_transactions USING btree (chain, created_at) WHERE (status <> ALL (ARRAY['confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text]));
 CREATE INDEX signed_transactions_recent ON public.signed_transactions USING btree (chain, created_at);
 CREATE INDEX signed_transactions_replacement_set ON public.signed_transactions USING btree (chain, replacement_set);
 CREATE INDEX signed_transactions_sender ON public.signed_transactions USING btree (chain, sender) WHERE (sender IS NOT NULL);
-CREATE INDEX signed_transactions_unreleased ON public.signed_transactions USING btree (chain) WHERE (status = ANY (ARRAY['placed'::text, 'recovered'::text]));
 
 create table sim_balances (
   chain text not null,
@@ -1206,7 +1206,7 @@ end
 $function$;
 
 CREATE OR REPLACE FUNCTION public.ether_of(of_chain text, of_address text)
- RETURNS TABLE(shown_atoms numeric, booked_atoms numeric, given_atoms numeric, sent_atoms numeric, is_certain boolean)
+ RETURNS TABLE(observed_atoms numeric, booked_atoms numeric, given_atoms numeric, sent_atoms numeric, is_certain boolean)
  LANGUAGE sql
  STABLE
 BEGIN ATOMIC

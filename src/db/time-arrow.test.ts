@@ -10,7 +10,7 @@ import { SILENT } from '../core/log.ts'
 import { openTimeKeeper } from '../flows/recovery/keep-time.ts'
 import { openToldPayments } from '../flows/recovery/told-payments.ts'
 import { listFreezes } from '../ledger/freezes.sql.ts'
-import { openTimeLook } from '../signer/time.ts'
+import { openTimeCheck } from '../signer/time.ts'
 import {
   advanceArrow,
   beginEra,
@@ -95,12 +95,12 @@ test('a counter that is set back stops every process, also one that just started
 
 test('the signer remembers by itself, and signs nothing once the counter is smaller than in its file', async () => {
   const { db, folder } = await scene()
-  const look = await openTimeLook(folder, db, SILENT)
+  const look = await openTimeCheck(folder, db, SILENT)
   for (let beat = 0; beat < 5; beat++) await advanceArrow(db)
   assert.equal(await look(), true)
   await db.query('update time_arrow set tick = 3')
   assert.equal(await look(), false)
   assert.match((await readArrow(db))?.stopped ?? '', /lost commits/, 'and says it to all')
-  const restarted = await openTimeLook(folder, db, SILENT)
+  const restarted = await openTimeCheck(folder, db, SILENT)
   assert.equal(await restarted(), false)
 })

@@ -3,7 +3,7 @@ import { TamperedRow } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Deposit } from './deposit.ts'
 
-type Shown = Pick<
+type Observed = Pick<
   Deposit,
   | 'accountId'
   | 'paymentId'
@@ -19,20 +19,20 @@ type Shown = Pick<
 const PURPOSE = 'deposit'
 
 /** What the MAC of a deposit covers. */
-export const depositMacParts = (shown: Shown): string[] => [
-  shown.accountId,
-  shown.paymentId,
-  shown.chain,
-  shown.asset,
-  shown.txKey,
-  String(shown.outputIndex),
-  shown.address,
-  String(shown.amountAtoms),
-  String(shown.requiredConfirmations),
+export const depositMacParts = (observed: Observed): string[] => [
+  observed.accountId,
+  observed.paymentId,
+  observed.chain,
+  observed.asset,
+  observed.txKey,
+  String(observed.outputIndex),
+  observed.address,
+  String(observed.amountAtoms),
+  String(observed.requiredConfirmations),
 ]
 
-export const macOfDeposit = (secrets: Secrets, shown: Shown): Buffer =>
-  secrets.mac(PURPOSE, depositMacParts(shown))
+export const macOfDeposit = (secrets: Secrets, observed: Observed): Buffer =>
+  secrets.mac(PURPOSE, depositMacParts(observed))
 
 /**
  * To be asked before a deposit is booked.
@@ -40,9 +40,9 @@ export const macOfDeposit = (secrets: Secrets, shown: Shown): Buffer =>
  * @param address - Of its payment: a deposit at another one was led here by a row that somebody changed.
  * @throws {TamperedRow} when it is not as the watcher recorded it, or paid something else.
  */
-export function requireOwnDeposit(
+export function requireAuthenticDeposit(
   secrets: Secrets,
-  deposit: Shown & Pick<Deposit, 'id' | 'mac'>,
+  deposit: Observed & Pick<Deposit, 'id' | 'mac'>,
   address: string,
 ): void {
   if (!secrets.isMac(deposit.mac, PURPOSE, depositMacParts(deposit)))

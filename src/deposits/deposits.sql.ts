@@ -119,7 +119,7 @@ export async function recordSightings(
   sightings: readonly Sighting[],
 ): Promise<PaymentKey[]> {
   if (sightings.length === 0) return []
-  const shown = sightings.map((sighting) => ({
+  const observed = sightings.map((sighting) => ({
     account_id: sighting.accountId,
     id: newId('dep'),
     payment_id: sighting.paymentId,
@@ -145,7 +145,7 @@ export async function recordSightings(
          tx_hash text, output_index integer, address text, amount_atoms numeric, block_height bigint, block_hash text,
          required_confirmations integer, sighted_at timestamptz, window_ends_at timestamptz, is_over boolean,
          sighted_minor bigint, dust boolean, mac text)
-     ), shown as (
+     ), observed as (
        select s.*, least(s.sighted_at, bumped.seen_at) as seen_at from sighted s left join lateral (
          select min(d.seen_at) as seen_at from deposit_inputs own
          join deposit_inputs other on other.chain = $1 and other.spent_tx = own.spent_tx
@@ -154,7 +154,7 @@ export async function recordSightings(
          where own.chain = $1 and own.tx_key = s.tx_key
            and d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
        ) bumped on not s.is_over
-     ), shown_again as (
+     ), observed_again as (
        update deposits d set
          status = 'seen',
          block_height = s.block_height,
@@ -164,24 +164,24 @@ export async function recordSightings(
          replaced_by = null,
          replaced_height = null,
          missing_since = null
-       from shown s
+       from observed s
        where d.chain = $1 and d.tx_key = s.tx_key and d.output_index = s.output_index
          and case when s.block_height is null
            then d.block_height is null and d.status in ('reorganised', 'dropped', 'replaced')
            else d.block_hash is distinct from s.block_hash end
        returning d.account_id, d.payment_id
-     ), shown_first as (
+     ), observed_first as (
        insert into deposits (account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms,
          status, block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust, mac)
        select account_id, id, payment_id, $1, asset, tx_key, tx_hash, output_index, address, amount_atoms,
          'seen', block_height, block_hash, required_confirmations, seen_at, seen_at > window_ends_at or is_over,
          case when seen_at > window_ends_at then sighted_minor end, dust, decode(mac, 'hex')
-       from shown
+       from observed
        on conflict (chain, tx_key, output_index) do nothing
        returning account_id, payment_id
      )
-     select account_id as "accountId", payment_id as "paymentId" from (table shown_again union all table shown_first) changed`,
-    [chain, JSON.stringify(shown)],
+     select account_id as "accountId", payment_id as "paymentId" from (table observed_again union all table observed_first) changed`,
+    [chain, JSON.stringify(observed)],
   )
   return rows
 }

@@ -64,13 +64,13 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
          order by account_id, endpoint_id limit 1
        ) n
      ), heads as (
-       select head.account_id, head.id, head.due_at, coalesce(busy.in_flight, 0) + head.place as endpoint_place
+       select head.account_id, head.id, head.due_at, coalesce(busy.in_flight, 0) + head.rank as endpoint_rank
        from queues q
        join webhook_endpoints w on w.account_id = q.account_id and w.id = q.endpoint_id
        left join unnest($2::uuid[], $3::integer[]) as busy (endpoint_id, in_flight)
          on busy.endpoint_id = q.endpoint_id
        cross join lateral (
-         select d.account_id, d.id, d.due_at, row_number() over (order by d.due_at, d.id) as place
+         select d.account_id, d.id, d.due_at, row_number() over (order by d.due_at, d.id) as rank
          from deliveries d
          where d.account_id = q.account_id and d.endpoint_id = q.endpoint_id
            and d.status = 'pending' and d.due_at <= now()
@@ -79,14 +79,14 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
                            - coalesce(busy.in_flight, 0))
        ) head
      ), ranked as (
-       select h.account_id, h.id, h.due_at, h.endpoint_place, coalesce(busy.in_flight, 0) + row_number() over (
-           partition by h.account_id order by h.endpoint_place, h.due_at, h.id) as account_place
+       select h.account_id, h.id, h.due_at, h.endpoint_rank, coalesce(busy.in_flight, 0) + row_number() over (
+           partition by h.account_id order by h.endpoint_rank, h.due_at, h.id) as account_rank
        from heads h
        left join unnest($7::uuid[], $8::integer[]) as busy (account_id, in_flight) using (account_id)
      ), candidates as (
        select account_id, id from ranked
-       where account_place <= $9::integer
-       order by account_place, endpoint_place, due_at
+       where account_rank <= $9::integer
+       order by account_rank, endpoint_rank, due_at
        limit $1
      ), claimed as (
        select d.account_id, d.id
@@ -188,7 +188,7 @@ export async function recordAttempts(db: Queryable, attempts: readonly AttemptRe
 }
 
 /** Gives claimed deliveries back at once, uncounted: for a worker that stops. */
-export async function releaseDeliveries(
+export async function returnDeliveries(
   db: Queryable,
   deliveries: readonly Pick<ClaimedDelivery, 'accountId' | 'id' | 'leasedUntil'>[],
 ): Promise<void> {

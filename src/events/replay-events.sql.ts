@@ -30,11 +30,11 @@ export async function replayEvents(
   wanted: { readonly types: readonly EventType[]; readonly after: string | null; readonly limit: number },
 ): Promise<EventPage> {
   const { types, after, limit } = wanted
-  const settled = await db.query<{ before: string }>(
+  const visible = await db.query<{ before: string }>(
     `select least(statement_timestamp(), min(xact_start))::text as before from pg_stat_activity
      where datname = current_database() and backend_xid is not null and pid <> pg_backend_pid()`,
   )
-  const before = settled.rows[0]?.before
+  const before = visible.rows[0]?.before
   if (after === 'latest') {
     const { rows } = await db.query<{ id: EventId }>(
       `select id from events where account_id = $1 and created_at < $2::timestamptz and type = any($3)

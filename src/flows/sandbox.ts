@@ -5,7 +5,7 @@
  */
 import type { Account } from '../accounts/account.ts'
 import type { BlockRef } from '../chains/chain.ts'
-import { findBlockHash, findChainView } from '../chains/chain-view.sql.ts'
+import { findBlockHash, findChainProgress } from '../chains/chain-progress.sql.ts'
 import { type ChainStore, holdingKey } from '../chains/simulated/chain-store.ts'
 import { hintAt } from '../chains/simulated/hints.ts'
 import { mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
@@ -116,8 +116,12 @@ export async function reorganiseInSandbox(
   const store = await lockSimulatedChain(tx, `sim-${network}`)
   // A watcher that cannot walk back to the fork halts the chain for everybody.
   const forkHeight = (await store.tip()).height - depth
-  const view = await findChainView(tx, store.chain)
-  if (view && forkHeight <= view.tipHeight && (await findBlockHash(tx, store.chain, forkHeight)) === null) {
+  const progress = await findChainProgress(tx, store.chain)
+  if (
+    progress &&
+    forkHeight <= progress.tipHeight &&
+    (await findBlockHash(tx, store.chain, forkHeight)) === null
+  ) {
     throw new Refusal(
       'conflict',
       'chain_too_short',

@@ -30,16 +30,16 @@ export interface Monitored {
 
 /** @param chains - The chains that the settings connect. */
 export function registerHealth(app: FastifyInstance, gateway: Gateway, chains: readonly ChainName[]): void {
-  const look = remembered(() => readHealth(gateway, chains))
+  const read = remembered(() => readHealth(gateway, chains))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  describeHealth(registry, look)
+  describeHealth(registry, read)
   measureRequests(app, registry)
 
   app.get('/livez', async (_request, reply) => json(reply, 200, success({ status: 'alive' })))
 
   app.get('/readyz', async (request, reply) => {
-    const health = await look()
+    const health = await read()
     return health.ready
       ? json(reply, 200, success({ status: statusOf(health) }))
       : json(reply, 503, notReady(health, request.id))
@@ -55,7 +55,7 @@ export function registerHealth(app: FastifyInstance, gateway: Gateway, chains: r
       const answers: Readonly<Record<string, () => Promise<unknown>>> = {
         '/livez': async () => sendJson(200, success({ status: 'alive' })),
         '/readyz': async () => {
-          const health = await look()
+          const health = await read()
           if (health.ready) sendJson(200, success({ status: statusOf(health), ...shown(health) }))
           else sendJson(503, notReady(health, newRequestId()))
         },
@@ -97,26 +97,26 @@ const shown = ({ database, chains, rates, backlog }: Health) => ({
     problem: chain.problem,
     tip_height: chain.tipHeight,
     tip_age_seconds: seconds(chain.tipAgeMs),
-    view_age_seconds: seconds(chain.viewAgeMs),
+    view_age_seconds: seconds(chain.pollAgeMs),
   })),
   rates: { ok: rates.ok, problem: rates.problem, age_seconds: seconds(rates.ageMs) },
   frozen: backlog?.frozen ?? [],
 })
 
-function remembered(look: () => Promise<Health>): () => Promise<Health> {
+function remembered(read: () => Promise<Health>): () => Promise<Health> {
   let last: Promise<Health> | undefined
-  let lookedAtMs = 0
+  let readAtMs = 0
   return () => {
-    if (!last || performance.now() - lookedAtMs > REMEMBERED_MS) {
-      lookedAtMs = performance.now()
-      last = look()
+    if (!last || performance.now() - readAtMs > REMEMBERED_MS) {
+      readAtMs = performance.now()
+      last = read()
     }
     return last
   }
 }
 
 /** Gauges that are read when they are asked for. */
-function describeHealth(registry: Registry, look: () => Promise<Health>): void {
+function describeHealth(registry: Registry, read: () => Promise<Health>): void {
   const gauge = (
     name: string,
     help: string,
@@ -130,7 +130,7 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
       registers: [registry],
       async collect() {
         this.reset()
-        fill(this, await look())
+        fill(this, await read())
       },
     })
 
@@ -147,8 +147,8 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
   gauge('chain_tip_age_seconds', 'age of the newest block known', ['chain'], (to, { chains }) => {
     for (const { chain, tipAgeMs } of chains) if (tipAgeMs !== null) to.set({ chain }, tipAgeMs / 1_000)
   })
-  gauge('chain_view_age_seconds', 'time since the last complete look', ['chain'], (to, { chains }) => {
-    for (const { chain, viewAgeMs } of chains) if (viewAgeMs !== null) to.set({ chain }, viewAgeMs / 1_000)
+  gauge('chain_poll_age_seconds', 'time since the last complete look', ['chain'], (to, { chains }) => {
+    for (const { chain, pollAgeMs } of chains) if (pollAgeMs !== null) to.set({ chain }, pollAgeMs / 1_000)
   })
   gauge('rate_age_seconds', 'age of the oldest live rate in use', [], (to, { rates }) => {
     if (rates.ageMs !== null) to.set(rates.ageMs / 1_000)
@@ -173,7 +173,7 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
       to.set({ state: 'disabled' }, backlog.endpointsDisabled)
     },
   )
-  describeAttempts(registry, look)
+  describeAttempts(registry, read)
   gauge('fresh_addresses', 'addresses derived ahead', ['chain'], (to, { backlog }) => {
     for (const [chain, count] of Object.entries(backlog?.freshAddresses ?? {})) to.set({ chain }, count)
   })
@@ -213,7 +213,7 @@ function describeHealth(registry: Registry, look: () => Promise<Health>): void {
 }
 
 /** Counters kept in the database, so that they are those of all workers. */
-function describeAttempts(registry: Registry, look: () => Promise<Health>): void {
+function describeAttempts(registry: Registry, read: () => Promise<Health>): void {
   const counter = (name: string, help: string, amount: (total: DeliveryTotal) => number) =>
     new Counter({
       name: `beck_delivery_${name}`,
@@ -222,7 +222,7 @@ function describeAttempts(registry: Registry, look: () => Promise<Health>): void
       registers: [registry],
       async collect() {
         this.reset()
-        for (const total of (await look()).backlog?.deliveryTotals ?? [])
+        for (const total of (await read()).backlog?.deliveryTotals ?? [])
           this.inc({ result: total.result }, amount(total))
       },
     })

@@ -6,7 +6,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-const LOOK_EVERY_MS = 50
+const CHECK_EVERY_MS = 50
 
 export function closeIdleConnections(app: FastifyInstance): void {
   const unused = new Set<Socket>()
@@ -22,7 +22,7 @@ export function closeIdleConnections(app: FastifyInstance): void {
     const closing = setInterval(() => {
       for (const socket of unused) socket.destroy()
       app.server.closeIdleConnections()
-    }, LOOK_EVERY_MS)
+    }, CHECK_EVERY_MS)
     app.server.once('close', () => clearInterval(closing))
   })
 }

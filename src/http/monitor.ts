@@ -7,7 +7,7 @@ import { isIPv6 } from 'node:net'
 import type { Log } from '../core/log.ts'
 import { portRefusal } from './port.ts'
 
-export interface MonitorPlace {
+export interface MonitorAddress {
   readonly host: string
   readonly port: number
   /** Whether the operator chose the port; else Beck does without when another program has it. */
@@ -24,7 +24,7 @@ const REQUEST_MS = 10_000
 /** @returns Null when the port that nobody chose is in use. */
 export async function startMonitor(
   answer: RequestListener,
-  { host, port, isChosen }: MonitorPlace,
+  { host, port, isChosen }: MonitorAddress,
   log: Log,
 ): Promise<Monitor | null> {
   const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, answer)

@@ -235,12 +235,12 @@ function refusal(status: number, reasons: readonly string[]): Json {
   }
 }
 
-function parametersIn(place: 'path' | 'query', schema: TSchema | undefined): Json[] {
+function parametersIn(where: 'path' | 'query', schema: TSchema | undefined): Json[] {
   if (!schema) return []
   const { properties = {} } = plain(schema) as { properties?: Record<string, Json> }
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,
-    in: place,
+    in: where,
     required: requiredOf(schema).includes(name),
     ...(description === undefined ? {} : { description }),
     schema: rest,

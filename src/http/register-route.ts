@@ -103,7 +103,7 @@ async function handle(
   const serialize = (data: unknown): Reply => ({ status, body: String(reply.serialize(success(data))) })
   const key = route.method === 'POST' ? readIdempotencyKey(request.headers['idempotency-key']) : null
   const keyed = key === null ? null : keyedRequest(account.id, key, request)
-  const db = takingPlaces(gateway.db, route, account.id, effort, () => request.raw.socket?.destroyed === true)
+  const db = takingTurns(gateway.db, route, account.id, effort, () => request.raw.socket?.destroyed === true)
   const answer =
     'draft' in route
       ? await changeAtOnce(route, call, db, serialize, keyed, request.id)
@@ -113,7 +113,7 @@ async function handle(
 }
 
 /** Each transaction takes a place of the account's, and nothing that is waited for between and after them. */
-function takingPlaces(
+function takingTurns(
   db: Database,
   route: Route,
   account: AccountId,

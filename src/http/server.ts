@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Gateway } from '../flows/gateway.ts'
 import { type AppOptions, buildApp } from './app.ts'
-import { type Monitor, type MonitorPlace, startMonitor } from './monitor.ts'
+import { type Monitor, type MonitorAddress, startMonitor } from './monitor.ts'
 import { allAddresses } from './port.ts'
 
 export interface ServerOptions extends AppOptions {
@@ -10,7 +10,7 @@ export interface ServerOptions extends AppOptions {
   /** All addresses when absent. */
   readonly host?: string
   /** Where metrics are served; nowhere when absent. */
-  readonly monitor?: MonitorPlace
+  readonly monitor?: MonitorAddress
 }
 
 export interface Server {

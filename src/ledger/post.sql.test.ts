@@ -11,7 +11,7 @@ import {
   type LedgerAccount,
   MERCHANT_ACCOUNTS,
   type Transfer,
-} from './journal.ts'
+} from './chart-of-accounts.ts'
 import { listTransfers, lockBalance, post, sumLoss } from './post.sql.ts'
 
 const db = await testDatabase({ connectionsMax: 20 })

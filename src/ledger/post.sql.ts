@@ -14,7 +14,7 @@ import {
   type MerchantAccount,
   showCause,
   type Transfer,
-} from './journal.ts'
+} from './chart-of-accounts.ts'
 
 /**
  * Books an entry once. The rows locked are the balances it changes, in the order of their keys, so that two entries of one

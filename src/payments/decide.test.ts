@@ -17,9 +17,9 @@ const deposit = (change: Partial<DecidedDeposit> = {}): DecidedDeposit => ({
   dust: false,
   ...change,
 })
-const open: ChainMoment = { now: INSIDE, viewedAt: INSIDE }
-const over: ChainMoment = { now: AFTER, viewedAt: AFTER }
-const blind: ChainMoment = { now: AFTER, viewedAt: INSIDE }
+const open: ChainMoment = { now: INSIDE, polledAt: INSIDE }
+const over: ChainMoment = { now: AFTER, polledAt: AFTER }
+const blind: ChainMoment = { now: AFTER, polledAt: INSIDE }
 
 const exact = deposit({ status: 'confirmed' })
 const low = deposit({ status: 'confirmed', amountAtoms: 60n })

@@ -34,7 +34,7 @@ export interface DecidedPayment {
 
 export interface ChainMoment {
   /** When the last complete look at the chain began; null before the first. */
-  readonly viewedAt: Date | null
+  readonly polledAt: Date | null
   /** The database's clock. */
   readonly now: Date
 }
@@ -137,7 +137,7 @@ function withoutFunds(payment: DecidedPayment, moment: ChainMoment): Step | null
 
 /** Never while blind: the chain must have been looked at after the window's end. */
 const windowIsOver = (payment: DecidedPayment, moment: ChainMoment): boolean =>
-  moment.now > payment.expiresAt && moment.viewedAt !== null && moment.viewedAt > payment.expiresAt
+  moment.now > payment.expiresAt && moment.polledAt !== null && moment.polledAt > payment.expiresAt
 
 const sum = (deposits: readonly DecidedDeposit[]): bigint =>
   deposits.reduce((total, deposit) => total + deposit.amountAtoms, 0n)

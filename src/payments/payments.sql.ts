@@ -205,7 +205,7 @@ export async function markWindowsOver(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(
     `update payments p set decision_due = true
      from (select p.account_id, p.id from payments p join chains c on c.chain = p.chain
-       where p.status in ('pending', 'detected') and not p.decision_due and p.expires_at < now() and c.viewed_at > p.expires_at
+       where p.status in ('pending', 'detected') and not p.decision_due and p.expires_at < now() and c.polled_at > p.expires_at
          and (p.status = 'pending' or not exists (select from deposits d
            where d.account_id = p.account_id and d.payment_id = p.id and d.asset = p.asset and not d.dust
              and d.status in ('seen', 'confirmed', 'reorganised') and (not d.late or p.settlements > 0)))

@@ -51,7 +51,7 @@ export const macOfTerms = (secrets: Secrets, terms: Terms): Buffer =>
  *
  * @throws {TamperedRow} when a term is not what it was when the payment was made.
  */
-export function requireOwnTerms(secrets: Secrets, payment: Terms & Pick<Payment, 'termsMac'>): void {
+export function requireAuthenticTerms(secrets: Secrets, payment: Terms & Pick<Payment, 'termsMac'>): void {
   if (secrets.isMac(payment.termsMac, PURPOSE, termsMacParts(payment))) return
   throw new TamperedRow(`payment ${payment.id} is not as it was made: its row in payments was tampered with`)
 }

@@ -5,7 +5,7 @@
 import type { ChainPort, HoldingsQuery } from '../chains/chain.ts'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
-import { type Sums, sumShown, sumUnlikeBooks, sumWallets } from './holdings.sql.ts'
+import { type Sums, sumObserved, sumUnlikeBooks, sumWallets } from './holdings.sql.ts'
 
 export interface Difference {
   readonly proof: string
@@ -31,16 +31,16 @@ export interface HoldingProof {
 /** Sums of the past that need not be added up again. */
 export interface PastSums {
   readonly height: number
-  readonly shown: Sums
-  readonly own: Sums
+  readonly observed: Sums
+  readonly hotWallet: Sums
   readonly bookedBefore: Date
   readonly wallets: Sums
 }
 
 export const NO_PAST: PastSums = {
   height: -1,
-  shown: new Map(),
-  own: new Map(),
+  observed: new Map(),
+  hotWallet: new Map(),
   bookedBefore: new Date(0),
   wallets: new Map(),
 }
@@ -49,16 +49,16 @@ const ALL_HEIGHTS = Number.MAX_SAFE_INTEGER
 
 /** Ledger and blocks, summed in one snapshot: what each asset's `wallet` and all that is outside of it come to. */
 export async function proveSums(db: Queryable, chain: ChainName, past: PastSums): Promise<HoldingProof[]> {
-  const shown = addSums(
-    past.shown,
-    (await sumShown(db, chain, { above: past.height, upTo: ALL_HEIGHTS })).atoms,
+  const observed = addSums(
+    past.observed,
+    (await sumObserved(db, chain, { above: past.height, upTo: ALL_HEIGHTS })).atoms,
   )
   const wallets = addSums(
     past.wallets,
     await sumWallets(db, chain, { since: past.bookedBefore, before: null }),
   )
   const outside = await sumUnlikeBooks(db, chain, past.height)
-  const assets = new Set([...shown.keys(), ...wallets.keys(), ...outside.map(({ asset }) => asset)])
+  const assets = new Set([...observed.keys(), ...wallets.keys(), ...outside.map(({ asset }) => asset)])
   return [...assets].sort().map((asset) => ({
     chain,
     asset,
@@ -66,7 +66,7 @@ export async function proveSums(db: Queryable, chain: ChainName, past: PastSums)
     outside: Object.fromEntries(
       outside.filter((row) => row.asset === asset).map((row) => [row.reason, row.atoms]),
     ),
-    shownAtoms: shown.get(asset) ?? 0n,
+    shownAtoms: observed.get(asset) ?? 0n,
   }))
 }
 
@@ -79,7 +79,7 @@ export const differencesOf = (holdings: readonly HoldingProof[]): Difference[] =
   })
 
 /** Something the chain can be asked about, and what it should hold. */
-export interface Place {
+export interface Holder {
   readonly subject: string
   readonly query: HoldingsQuery
   readonly atoms: Sums
@@ -93,26 +93,26 @@ export interface Stray {
 }
 
 /**
- * Asks about all places at once, and by halves about those that do not add up, until each stray is named.
+ * Asks about all holders at once, and by halves about those that do not add up, until each stray is named.
  *
- * @param at - The block that the places were read at.
+ * @param at - The block that the holders were read at.
  */
-export async function findStrays(port: ChainPort, places: readonly Place[], at: string): Promise<Stray[]> {
-  const [first] = places
+export async function findStrays(port: ChainPort, holders: readonly Holder[], at: string): Promise<Stray[]> {
+  const [first] = holders
   if (!first) return []
   const found = await port.holdings({
-    outpoints: places.flatMap(({ query }) => query.outpoints),
-    addresses: places.flatMap(({ query }) => query.addresses),
+    outpoints: holders.flatMap(({ query }) => query.outpoints),
+    addresses: holders.flatMap(({ query }) => query.addresses),
     at,
   })
-  const expected = places.reduce<Sums>((sums, { atoms }) => addSums(sums, atoms), new Map())
+  const expected = holders.reduce<Sums>((sums, { atoms }) => addSums(sums, atoms), new Map())
   const assets = [...new Set([...expected.keys(), ...(Object.keys(found) as Asset[])])].filter(
     (asset) => (expected.get(asset) ?? 0n) !== (found[asset] ?? 0n),
   )
   if (assets.length === 0) return []
-  if (places.length > 1) {
-    const middle = places.length >> 1
-    const halves = [places.slice(0, middle), places.slice(middle)]
+  if (holders.length > 1) {
+    const middle = holders.length >> 1
+    const halves = [holders.slice(0, middle), holders.slice(middle)]
     return (await Promise.all(halves.map((half) => findStrays(port, half, at)))).flat()
   }
   return assets.map((asset) => ({

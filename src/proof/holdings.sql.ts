@@ -4,7 +4,7 @@
  */
 import { type Asset, type ChainName, hasAccounts } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
-import { GATEWAY } from '../ledger/journal.ts'
+import { GATEWAY } from '../ledger/chart-of-accounts.ts'
 import { openSql, revertedSql } from '../treasury/signed-transaction.ts'
 
 export type Sums = Map<Asset, bigint>
@@ -22,52 +22,52 @@ export interface Heights {
 }
 
 /** Outputs: what blocks paid to addresses of ours less what blocks spent of it. */
-const SHOWN_UTXOS = `
-  select case when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset, sum(atoms) as atoms, 0::numeric as own from (
+const OBSERVED_UTXOS = `
+  select case when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset, sum(atoms) as atoms, 0::numeric as hot_wallet from (
     select sum(atoms) as atoms from utxos where chain = $1 and block_height > $2 and block_height <= $3
     union all
     select -sum(atoms) from utxos where chain = $1 and spent_height > $2 and spent_height <= $3 and block_height is not null
   ) s having sum(atoms) is not null`
 
 /** Rows of our own transactions in blocks, with what each takes from its sender and what of it leaves us for good. */
-const OWN_IN_BLOCKS = `
+const SIGNED_IN_BLOCKS = `
   select t.txid, t.sender, t.asset, t.block_height,
     case when ${revertedSql('t')} then 0 else t.value_atoms end as value,
     coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
     -- A payout whose withdrawal a restored database does not know left us all the same.
     exists (select from signed_transactions o where o.chain = t.chain and o.txid = t.replacement_set and o.kind = 'payout') as pays,
-    exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_own
+    exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_hot_wallet
   from signed_transactions t
   where t.chain = $1 and t.block_height > $2 and t.block_height <= $3`
 
-/** Accounts: deposits and unexpected deposits, less what our own transactions paid and cost. `own` is the part of the hot wallet. */
-const SHOWN_BALANCES = `
-  with own as (${OWN_IN_BLOCKS})
-  select asset, sum(atoms) as atoms, sum(own) as own from (
-    select asset, amount_atoms as atoms, 0::numeric as own from deposits
+/** Accounts: deposits and unexpected deposits, less what our own transactions paid and cost. `hot_wallet` is its part. */
+const OBSERVED_BALANCES = `
+  with signed as (${SIGNED_IN_BLOCKS})
+  select asset, sum(atoms) as atoms, sum(hot_wallet) as hot_wallet from (
+    select asset, amount_atoms as atoms, 0::numeric as hot_wallet from deposits
     where chain = $1 and block_height > $2 and block_height <= $3
     union all
     select r.asset, r.atoms, case when exists (select from addresses a
       where a.chain = r.chain and a.lookup = r.lookup and a.branch = 1) then r.atoms else 0 end
     from unexpected_deposits r where r.chain = $1 and r.block_height > $2 and r.block_height <= $3
     union all
-    select asset, case when pays then -value else 0 end, case when is_own then -value else value end from own
+    select asset, case when pays then -value else 0 end, case when is_hot_wallet then -value else value end from signed
     union all
-    select 'ETH', -fee, case when is_own then -fee else 0 end from own
+    select 'ETH', -fee, case when is_hot_wallet then -fee else 0 end from signed
     union all
-    select w.asset, 0, w.atoms from swept_tokens w join own o on o.txid = w.txid where w.chain = $1
+    select w.asset, 0, w.atoms from swept_tokens w join signed o on o.txid = w.txid where w.chain = $1
   ) s group by asset`
 
-export interface Shown {
+export interface Observed {
   readonly atoms: Sums
   /** Chains with accounts: the part that the gateway's own addresses hold. */
-  readonly own: Sums
+  readonly hotWallet: Sums
 }
 
-export async function sumShown(db: Queryable, chain: ChainName, heights: Heights): Promise<Shown> {
-  const text = hasAccounts(chain) ? SHOWN_BALANCES : SHOWN_UTXOS
-  const { rows } = await db.query<SumRow & { own: bigint }>(text, [chain, heights.above, heights.upTo])
-  return { atoms: sumsOf(rows), own: new Map(rows.map((row) => [row.asset, row.own])) }
+export async function sumObserved(db: Queryable, chain: ChainName, heights: Heights): Promise<Observed> {
+  const text = hasAccounts(chain) ? OBSERVED_BALANCES : OBSERVED_UTXOS
+  const { rows } = await db.query<SumRow & { hot_wallet: bigint }>(text, [chain, heights.above, heights.upTo])
+  return { atoms: sumsOf(rows), hotWallet: new Map(rows.map((row) => [row.asset, row.hot_wallet])) }
 }
 
 /**
@@ -105,7 +105,7 @@ export async function sumUnlikeBooks(
 ): Promise<{ asset: Asset; reason: string; atoms: bigint }[]> {
   const accounts = hasAccounts(chain)
   const { rows } = await db.query<SumRow & { reason: string }>(
-    `with capital as (${accounts ? CAPITAL_OF_ACCOUNTS : CAPITAL_OF_OUTPUTS}), own as (${OWN_UNSETTLED})
+    `with capital as (${accounts ? CAPITAL_OF_ACCOUNTS : CAPITAL_OF_OUTPUTS}), signed as (${SIGNED_UNFINISHED})
      select asset, reason, sum(atoms) as atoms from (
        select asset, case when block_height is null then 'reorganised' when dust then 'dust' else 'confirming' end as reason,
          case when block_height is null then -amount_atoms else amount_atoms end as atoms
@@ -116,21 +116,21 @@ export async function sumUnlikeBooks(
        from capital where (block_height is null) = exists (select from journal_entries j
          where j.account_id = $2 and j.kind = 'capital' and j.subject_id = capital.txid and j.number = capital.output_index)
        union all
-       select asset, 'paying', paid - shown from (
+       select asset, 'paying', paid - observed from (
          select case when $4 then 'ETH' when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset,
-           booked_fee as paid, case when in_block then fee else 0 end as shown from own
+           booked_fee as paid, case when in_block then fee else 0 end as observed from signed
          union all
-         select asset, 0, case when in_block and pays then value else 0 end from own
+         select asset, 0, case when in_block and pays then value else 0 end from signed
          union all
          select t.asset, case when t.credit = 'wallet' then t.amount_atoms else -t.amount_atoms end, 0 from signed_payouts p
          join journal_entries j on j.account_id = p.account_id and j.subject_id = p.withdrawal_id::text
            and j.kind in ('completion', 'completion_reversal', 'paid_after_failure')
          join transfers t on t.account_id = j.account_id and t.entry_id = j.id and 'wallet' in (t.debit, t.credit)
-         where p.chain = $1 and p.replacement_set in (select replacement_set from own)
+         where p.chain = $1 and p.replacement_set in (select replacement_set from signed)
          union all
          select t.asset, t.amount_atoms, 0 from journal_entries j
          join transfers t on t.account_id = j.account_id and t.entry_id = j.id
-         where j.account_id = $2 and j.kind = 'spend' and j.subject_id in (select replacement_set from own) and t.chain = $1
+         where j.account_id = $2 and j.kind = 'spend' and j.subject_id in (select replacement_set from signed) and t.chain = $1
        ) o
      ) unlike group by asset, reason having sum(atoms) <> 0`,
     [chain, GATEWAY, capitalAbove, accounts],
@@ -150,8 +150,8 @@ const CAPITAL_OF_OUTPUTS = `
     and not exists (select from utxos s where s.chain = c.chain and s.spent_by = c.txid)
     and not exists (select from deposits d where d.chain = c.chain and d.tx_key = c.txid and d.output_index = c.output_index)`
 
-/** Our own transactions whose replacement set is open, or was settled where a reorganisation may still reach it. */
-const OWN_UNSETTLED = `
+/** Our own transactions whose replacement set is open, or ended where a reorganisation may still reach it. */
+const SIGNED_UNFINISHED = `
   select t.replacement_set, t.asset, t.value_atoms as value, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee,
     t.booked_fee_atoms as booked_fee,
     t.kind <> 'child' and not ${revertedSql('t')}
@@ -167,18 +167,18 @@ const OWN_UNSETTLED = `
     select s.replacement_set from signed_transactions s join chains v on v.chain = s.chain
     where s.chain = $1 and s.block_height > v.tip_height - 200)`
 
-export interface ShownUtxo {
+export interface UnspentUtxo {
   readonly txid: string
   readonly index: number
   readonly atoms: bigint
 }
 
-/** UTXOs in blocks that nothing spends, in the order of their places. */
+/** UTXOs in blocks that nothing spends, in the order of their outpoints. */
 export async function listUnspent(
   db: Queryable,
   chain: ChainName,
   of: { readonly aboveHeight: number; readonly after: string; readonly limit: number },
-): Promise<ShownUtxo[]> {
+): Promise<UnspentUtxo[]> {
   const [txid = '', index = '-1'] = of.after.split(':')
   const { rows } = await db.query<{ txid: string; output_index: number; atoms: bigint }>(
     `select txid, output_index, atoms from utxos
@@ -225,7 +225,7 @@ export async function listFundedAddresses(
 }
 
 /** The gateway's own addresses on a chain with accounts: hot wallets, of retired wallets too. */
-export async function listOwnAddresses(db: Queryable, chain: ChainName): Promise<string[]> {
+export async function listHotWallets(db: Queryable, chain: ChainName): Promise<string[]> {
   const { rows } = await db.query<{ address: string }>(
     'select address from addresses where chain = $1 and branch = 1 order by address',
     [chain],
@@ -271,16 +271,16 @@ export async function sumAddresses(
   return rows
 }
 
-/** One of our transactions on a chain with accounts whose place only the chain knows for sure. */
+/** One of our transactions on a chain with accounts whose block only the chain knows for sure. */
 export interface UncertainTransaction {
   readonly txid: string
   readonly sender: string
   /** Its sender is a hot wallet; otherwise it sweeps to one. */
-  readonly isOwn: boolean
+  readonly isHotWallet: boolean
   readonly asset: Asset
   readonly valueAtoms: bigint
   readonly feeAtoms: bigint
-  /** Where our rows place it; null for no block. */
+  /** The block of our rows; null for no block. */
   readonly blockHeight: number | null
   /** As far as our rows know. */
   readonly reverted: boolean
@@ -288,12 +288,12 @@ export interface UncertainTransaction {
   readonly swept: readonly { readonly asset: Asset; readonly atoms: bigint }[]
 }
 
-/** Those sent and not settled, and settled ones whose block our chain does not hold. */
+/** Those sent and not ended, and ended ones whose block our chain does not hold. */
 export async function listUncertain(db: Queryable, chain: ChainName): Promise<UncertainTransaction[]> {
   const { rows } = await db.query<{
     txid: string
     sender: string
-    is_own: boolean
+    is_hot_wallet: boolean
     asset: Asset
     value_atoms: bigint
     fee: bigint
@@ -304,7 +304,7 @@ export async function listUncertain(db: Queryable, chain: ChainName): Promise<Un
     `select t.txid, t.sender, t.asset, t.value_atoms, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee, t.block_height, ${revertedSql('t')} as reverted,
        (select coalesce(json_agg(json_build_object('asset', w.asset, 'atoms', w.atoms::text)), '[]') from swept_tokens w
         where w.chain = t.chain and w.txid = t.txid) as swept,
-       exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_own
+       exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_hot_wallet
      from signed_transactions t join chains v on v.chain = t.chain
      left join chain_blocks b on b.chain = t.chain and b.height = t.block_height
      where t.chain = $1 and t.sender is not null
@@ -314,7 +314,7 @@ export async function listUncertain(db: Queryable, chain: ChainName): Promise<Un
   return rows.map((row) => ({
     txid: row.txid,
     sender: row.sender,
-    isOwn: row.is_own,
+    isHotWallet: row.is_hot_wallet,
     asset: row.asset,
     valueAtoms: row.value_atoms,
     feeAtoms: row.fee,

@@ -8,8 +8,8 @@ export async function readPastSums(db: Queryable, chain: ChainName): Promise<Pas
   const { rows } = await db.query<{
     asset: Asset
     height: bigint
-    shown_atoms: bigint
-    own_atoms: bigint
+    observed_atoms: bigint
+    hot_wallet_atoms: bigint
     booked_before: Date
     wallet_atoms: bigint
   }>('select * from proof_sums where chain = $1', [chain])
@@ -18,8 +18,8 @@ export async function readPastSums(db: Queryable, chain: ChainName): Promise<Pas
   return {
     height: Number(first.height),
     bookedBefore: first.booked_before,
-    shown: new Map(rows.map((row) => [row.asset, row.shown_atoms])),
-    own: new Map(rows.map((row) => [row.asset, row.own_atoms])),
+    observed: new Map(rows.map((row) => [row.asset, row.observed_atoms])),
+    hotWallet: new Map(rows.map((row) => [row.asset, row.hot_wallet_atoms])),
     wallets: new Map(rows.map((row) => [row.asset, row.wallet_atoms])),
   }
 }
@@ -33,16 +33,16 @@ export async function writePastSums(
 ): Promise<void> {
   await tx.query('delete from proof_sums where chain = $1', [chain])
   await tx.query(
-    `insert into proof_sums (chain, asset, height, shown_atoms, own_atoms, booked_before, wallet_atoms)
-     select $1, asset, $2, shown, own, $3, wallet
-     from unnest($4::text[], $5::numeric[], $6::numeric[], $7::numeric[]) as s (asset, shown, own, wallet)`,
+    `insert into proof_sums (chain, asset, height, observed_atoms, hot_wallet_atoms, booked_before, wallet_atoms)
+     select $1, asset, $2, observed, hot_wallet, $3, wallet
+     from unnest($4::text[], $5::numeric[], $6::numeric[], $7::numeric[]) as s (asset, observed, hot_wallet, wallet)`,
     [
       chain,
       past.height,
       past.bookedBefore,
       assets,
-      assets.map((asset) => past.shown.get(asset) ?? 0n),
-      assets.map((asset) => past.own.get(asset) ?? 0n),
+      assets.map((asset) => past.observed.get(asset) ?? 0n),
+      assets.map((asset) => past.hotWallet.get(asset) ?? 0n),
       assets.map((asset) => past.wallets.get(asset) ?? 0n),
     ],
   )

@@ -97,15 +97,15 @@ test('the past is added up once: a sum that is wrong is found out, and freezes n
   assert.equal((await story.now(withdrawal)).status, 'completed')
   const past = async () =>
     (
-      await gateway.db.query<{ height: bigint; shown_atoms: bigint }>(
-        "select height, shown_atoms from proof_sums where asset = 'BTC'",
+      await gateway.db.query<{ height: bigint; observed_atoms: bigint }>(
+        "select height, observed_atoms from proof_sums where asset = 'BTC'",
       )
     ).rows[0]
   assert.equal(await proveBlock(gateway, port), 'proven')
   const sums = await past()
-  assert.ok(sums && sums.height > 50n && sums.shown_atoms > 0n)
+  assert.ok(sums && sums.height > 50n && sums.observed_atoms > 0n)
 
-  await gateway.db.query('update proof_sums set shown_atoms = shown_atoms + 1')
+  await gateway.db.query('update proof_sums set observed_atoms = observed_atoms + 1')
   await story.mine(1)
   await story.look()
   assert.equal(await proveBlock(gateway, port), 'proven')
@@ -113,7 +113,7 @@ test('the past is added up once: a sum that is wrong is found out, and freezes n
   await story.mine(1)
   await story.look()
   assert.equal(await proveBlock(gateway, port), 'proven')
-  assert.equal((await past())?.shown_atoms, sums.shown_atoms)
+  assert.equal((await past())?.observed_atoms, sums.observed_atoms)
   assert.equal((await gateway.db.query('select from freezes')).rowCount, 0)
 })
 

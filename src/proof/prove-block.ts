@@ -5,7 +5,7 @@
  * another moment, the coin pays nothing out any more until the operator has looked.
  */
 import type { ChainPort } from '../chains/chain.ts'
-import { findChainView } from '../chains/chain-view.sql.ts'
+import { findChainProgress } from '../chains/chain-progress.sql.ts'
 import { ASSETS, type Asset, type ChainName, hasAccounts, networkOf, networkOfChain } from '../core/assets.ts'
 import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import type { Database, Tx } from '../db/database.ts'
@@ -26,13 +26,20 @@ import {
   strayDifference,
 } from './compare-chain.ts'
 import {
+  createLocator,
+  findHotWalletStrays,
+  findPageStrays,
+  type Locator,
+  readHotWallet,
+  readPage,
+} from './holders.ts'
+import {
   findBookedBefore,
-  listOwnAddresses,
-  sumShown,
+  listHotWallets,
+  sumObserved,
   sumWallets,
   type UncertainTransaction,
 } from './holdings.sql.ts'
-import { createPlacer, findOwnStrays, findPageStrays, type Placer, readOwn, readPage } from './places.ts'
 import {
   findProofAge,
   findProvenBlock,
@@ -43,7 +50,7 @@ import {
   writePastSums,
 } from './prove-block.sql.ts'
 import { PROOFS } from './reconcile.sql.ts'
-import { findSliceStrays, walkPlaces } from './walk-places.ts'
+import { findSliceStrays, walkHolders } from './walk-holders.ts'
 
 /** `unlike`: books and chain disagree, and the coin is frozen. `unproven`: they could not be compared now. */
 export type Verdict = 'known' | 'proven' | 'unlike' | 'unproven'
@@ -60,7 +67,7 @@ export interface ProverMemory {
 const BURIED_DEPTH = 100
 const PAST_STEP = 50
 const MOVED_MAX = 2_000
-/** Old places that a proof looks at again: UTXOs one short page; addresses, which are asked about hundreds at once, for a while. */
+/** Old holders that a proof looks at again: UTXOs one short page; addresses, which are asked about hundreds at once, for a while. */
 const OLD_UTXOS = 100
 const OLD_ADDRESSES_PER_PAGE = 4_000
 const OLD_ADDRESSES_MS = 2 * SECOND_MS
@@ -89,26 +96,26 @@ async function prove(
 ): Promise<Exclude<Verdict, 'unproven'> | { readonly reason: string }> {
   const { db } = gateway
   const { chain } = port
-  const view = await findChainView(db, chain)
+  const progress = await findChainProgress(db, chain)
   const proven = await findProvenBlock(db, chain)
-  if (!view) return { reason: 'its watcher has not seen it yet' }
-  if (view.haltedReason !== null) return { reason: `its watcher stopped: ${view.haltedReason}` }
-  if (proven?.hash === view.tipHash) {
+  if (!progress) return { reason: 'its watcher has not seen it yet' }
+  if (progress.haltedReason !== null) return { reason: `its watcher stopped: ${progress.haltedReason}` }
+  if (proven?.hash === progress.tipHash) {
     await markStillProven(db, chain)
     return 'known'
   }
-  const placer = createPlacer(db, port)
-  const compared = await compareBlock(db, port, placer, 'sums of before')
+  const locator = createLocator(db, port)
+  const compared = await compareBlock(db, port, locator, 'sums of before')
   if ('reason' in compared) return compared
   const seen = compared.result.differences
   if (seen.length > 0) {
     if (await areFrozen(db, chain, seen)) return 'unlike'
     // Once more, at another moment and with nothing of what was added up before.
-    const again = await compareBlock(db, port, placer, 'no sums')
+    const again = await compareBlock(db, port, locator, 'no sums')
     if ('reason' in again) return again
     if (again.result.differences.length > 0) return freezeUnlike(gateway, chain, again.result.differences)
   }
-  const old = await proveOld(gateway, port, placer, proven?.sliceAfter ?? '')
+  const old = await proveOld(gateway, port, locator, proven?.sliceAfter ?? '')
   if (old === 'unlike' || 'reason' in old) return old
   const { next, block, assets, gift } = compared.result
   await db.transaction(async (tx) => {
@@ -153,63 +160,70 @@ interface Comparison {
 }
 
 /** The ledger against the blocks, and the blocks against the chain at the hot wallet and where the last blocks moved something. */
-async function compareBlock(db: Database, port: ChainPort, placer: Placer, by: 'sums of before' | 'no sums') {
+async function compareBlock(
+  db: Database,
+  port: ChainPort,
+  locator: Locator,
+  by: 'sums of before' | 'no sums',
+) {
   const { chain } = port
   const bookedBefore = await findBookedBefore(db)
   return atOneBlock(db, port, {
-    async read(tx, view) {
+    async read(tx, progress) {
       const proven = await findProvenBlock(tx, chain)
       const past = by === 'no sums' ? NO_PAST : await readPastSums(tx, chain)
       // A reorganisation may have moved everything above its fork.
-      const since = Math.min(proven?.height ?? -1, view.tipHeight) - 1
-      const recent = await sumShown(tx, chain, { above: past.height, upTo: Number.MAX_SAFE_INTEGER })
+      const since = Math.min(proven?.height ?? -1, progress.tipHeight) - 1
+      const recent = await sumObserved(tx, chain, { above: past.height, upTo: Number.MAX_SAFE_INTEGER })
       const moved = await readPage(tx, chain, {
         aboveHeight: Math.max(since, 0),
         after: '',
         limit: MOVED_MAX,
       })
-      const upTo = buriedHeight(view.tipHeight, moved.uncertain)
+      const upTo = buriedHeight(progress.tipHeight, moved.uncertain)
       return {
         holdings: await proveSums(tx, chain, past),
         moved,
-        own: hasAccounts(chain) ? await readOwn(tx, chain, addSums(past.own, recent.own)) : null,
+        hotWallet: hasAccounts(chain)
+          ? await readHotWallet(tx, chain, addSums(past.hotWallet, recent.hotWallet))
+          : null,
         next: upTo >= past.height + PAST_STEP ? await lengthen(tx, chain, past, upTo, bookedBefore) : null,
       }
     },
-    async ask({ holdings, moved, own, next }, view): Promise<Comparison> {
-      const strays = await findPageStrays(port, moved, view, placer)
-      const ownStrays = own ? await findOwnStrays(port, own, view, placer) : []
-      const gift = ownStrays.find(isGift)
+    async ask({ holdings, moved, hotWallet, next }, progress): Promise<Comparison> {
+      const strays = await findPageStrays(port, moved, progress, locator)
+      const hotWalletStrays = hotWallet ? await findHotWalletStrays(port, hotWallet, progress, locator) : []
+      const gift = hotWalletStrays.find(isGift)
       return {
         differences: [
           ...differencesOf(holdings),
-          ...[...strays, ...ownStrays]
+          ...[...strays, ...hotWalletStrays]
             .filter((stray) => !isGift(stray))
             .map((stray) => strayDifference(chain, stray)),
         ],
-        block: { height: view.tipHeight, hash: view.tipHash },
+        block: { height: progress.tipHeight, hash: progress.tipHash },
         assets: ASSETS.filter((asset) => networkOf(asset) === networkOfChain(chain)),
         next,
-        gift: gift && own?.uncertain.length === 0 ? gift.foundAtoms - gift.expectedAtoms : null,
+        gift: gift && hotWallet?.uncertain.length === 0 ? gift.foundAtoms - gift.expectedAtoms : null,
       }
     },
   })
 }
 
-/** Goes on with the walk over all old places where the last proof stopped. */
+/** Goes on with the walk over all old holders where the last proof stopped. */
 async function proveOld(
   gateway: Pick<Gateway, 'db' | 'log'>,
   port: ChainPort,
-  placer: Placer,
+  locator: Locator,
   after: string,
 ): Promise<'unlike' | { readonly reason: string } | { readonly next: string | null }> {
   const { db } = gateway
   const { chain } = port
   const began = performance.now()
-  const walk = await walkPlaces(
+  const walk = await walkHolders(
     db,
     port,
-    placer,
+    locator,
     readsPastBlocks(port)
       ? {
           after,
@@ -221,7 +235,7 @@ async function proveOld(
   const slices = new Set(walk.strays.filter((stray) => !isGift(stray)).map(({ slice }) => slice))
   const unlike: Difference[] = []
   for (const slice of slices) {
-    const again = await findSliceStrays(db, port, slice, placer)
+    const again = await findSliceStrays(db, port, slice, locator)
     if ('reason' in again) return again
     unlike.push(
       ...again.strays.filter((stray) => !isGift(stray)).map((stray) => strayDifference(chain, stray)),
@@ -245,12 +259,12 @@ async function lengthen(
   height: number,
   bookedBefore: Date,
 ): Promise<PastSums> {
-  const shown = await sumShown(tx, chain, { above: past.height, upTo: height })
+  const observed = await sumObserved(tx, chain, { above: past.height, upTo: height })
   const isLater = bookedBefore > past.bookedBefore
   return {
     height,
-    shown: addSums(past.shown, shown.atoms),
-    own: addSums(past.own, shown.own),
+    observed: addSums(past.observed, observed.atoms),
+    hotWallet: addSums(past.hotWallet, observed.hotWallet),
     bookedBefore: isLater ? bookedBefore : past.bookedBefore,
     wallets: isLater
       ? addSums(past.wallets, await sumWallets(tx, chain, { since: past.bookedBefore, before: bookedBefore }))
@@ -314,7 +328,7 @@ async function takeGift(
   const before = memory.gift
   memory.gift = { atoms, tipHash }
   if (before?.atoms !== atoms || before.tipHash === tipHash) return
-  const [address] = await listOwnAddresses(gateway.db, chain)
+  const [address] = await listHotWallets(gateway.db, chain)
   if (!address) return
   await gateway.db.transaction(async (tx) => {
     const tip = await lockTip(tx, chain)

@@ -5,7 +5,7 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import { type AccountId, type DepositId, type PaymentId, showId, type WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { ENTRY_KINDS, GATEWAY } from '../ledger/journal.ts'
+import { ENTRY_KINDS, GATEWAY } from '../ledger/chart-of-accounts.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import type { Difference } from './compare-chain.ts'
 import { proveSwept } from './swept.sql.ts'
@@ -20,7 +20,7 @@ interface DifferenceRow {
 }
 
 /** Ids as the API shows them. */
-function shown(subject: string): string {
+function observed(subject: string): string {
   const [word = '', id = '', ...rest] = subject.split(' ')
   const name =
     word === 'deposit'
@@ -47,7 +47,7 @@ const proof =
       proof: name,
       chain: row.chain,
       asset: row.asset,
-      subject: shown(row.subject),
+      subject: observed(row.subject),
       expectedAtoms: row.expected,
       foundAtoms: row.found,
     }))
@@ -72,7 +72,7 @@ const balancesFollowTransfers = proof(
    where coalesce(t.atoms, 0) <> coalesce(b.atoms, 0)`,
 )
 
-const heldFundsFollowBalances = proof(
+const unresolvedFundsFollowBalances = proof(
   'funds held for payments = unresolved balances',
   `with held as (
      select u.account_id, p.chain, u.asset, sum(u.atoms) as atoms
@@ -255,7 +255,7 @@ const entriesHaveCauses = proof(
 /** All of them, in the order of a withdrawal's way back to the coins it came from. */
 export const PROOFS: readonly Prove[] = [
   balancesFollowTransfers,
-  heldFundsFollowBalances,
+  unresolvedFundsFollowBalances,
   bookingsFollowDeposits,
   utxosFollowDeposits,
   settlementsFollowPayments,

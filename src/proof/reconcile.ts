@@ -4,7 +4,7 @@
  * UTXO and address by address. `prove-block.ts` proves after each block what that block changed.
  */
 import type { ChainPort } from '../chains/chain.ts'
-import { listChainViews } from '../chains/chain-view.sql.ts'
+import { listChainProgress } from '../chains/chain-progress.sql.ts'
 import { type ChainName, hasAccounts } from '../core/assets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
 import { listFreezes, thaw } from '../ledger/freezes.sql.ts'
@@ -20,10 +20,10 @@ import {
   type Stray,
   strayDifference,
 } from './compare-chain.ts'
-import { sumShown } from './holdings.sql.ts'
-import { createPlacer, findOwnStrays, type Placer, readOwn } from './places.ts'
+import { createLocator, findHotWalletStrays, type Locator, readHotWallet } from './holders.ts'
+import { sumObserved } from './holdings.sql.ts'
 import { PROOFS } from './reconcile.sql.ts'
-import { walkPlaces } from './walk-places.ts'
+import { walkHolders } from './walk-holders.ts'
 
 export type { Difference, HoldingProof } from './compare-chain.ts'
 
@@ -34,7 +34,7 @@ export interface Proof {
   readonly holdings: readonly HoldingProof[]
   /** Ether that the chain holds at an address and no block announced. */
   readonly gifts: readonly (Stray & { readonly chain: ChainName })[]
-  /** Chains that were asked, place by place. */
+  /** Chains that were asked, holder by holder. */
   readonly compared: readonly ChainName[]
   /** Deposits that lie at their own addresses until they are worth the gas of a sweep. */
   readonly unswept: readonly (Unswept & { readonly chain: ChainName })[]
@@ -44,7 +44,7 @@ export interface Proof {
     readonly addresses: bigint
     readonly atoms: bigint
   }[]
-  /** Chains that could not be compared: the node did not answer, or did not stand where our view of it does. */
+  /** Chains that could not be compared: the node did not answer, or did not stand where our copy of it does. */
   readonly unproven: readonly { readonly chain: ChainName; readonly reason: string }[]
 }
 
@@ -56,7 +56,8 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
   const holdings: HoldingProof[] = []
   await inSnapshot(db, async (tx) => {
     for (const prove of PROOFS) for (const difference of await prove(tx)) differences.push(difference)
-    for (const { chain } of await listChainViews(tx)) holdings.push(...(await proveSums(tx, chain, NO_PAST)))
+    for (const { chain } of await listChainProgress(tx))
+      holdings.push(...(await proveSums(tx, chain, NO_PAST)))
   })
   differences.push(...differencesOf(holdings))
   const gifts: (Stray & { chain: ChainName })[] = []
@@ -85,31 +86,31 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
   return { differences, holdings, gifts, compared, unswept, gasLeft, unproven }
 }
 
-const PLACES_PER_PAGE = 4_000
+const HOLDERS_PER_PAGE = 4_000
 
 /** Every UTXO, or the hot wallet and every address, page by page. */
 async function findAllStrays(
   db: Database | Tx,
   port: ChainPort,
 ): Promise<{ readonly strays: readonly Stray[] } | { readonly reason: string }> {
-  const placer = createPlacer(db, port)
-  const own = hasAccounts(port.chain) ? await findAllOwnStrays(db, port, placer) : { result: [] }
-  if ('reason' in own) return own
-  const { strays, reason } = await walkPlaces(db, port, placer, {
+  const locator = createLocator(db, port)
+  const hotWallet = hasAccounts(port.chain) ? await findAllHotWalletStrays(db, port, locator) : { result: [] }
+  if ('reason' in hotWallet) return hotWallet
+  const { strays, reason } = await walkHolders(db, port, locator, {
     after: '',
-    pageLimit: PLACES_PER_PAGE,
+    pageLimit: HOLDERS_PER_PAGE,
     goesOn: () => true,
   })
-  return reason === null ? { strays: [...own.result, ...strays] } : { reason }
+  return reason === null ? { strays: [...hotWallet.result, ...strays] } : { reason }
 }
 
-const findAllOwnStrays = (db: Database | Tx, port: ChainPort, placer: Placer) =>
+const findAllHotWalletStrays = (db: Database | Tx, port: ChainPort, locator: Locator) =>
   atOneBlock(db, port, {
     async read(tx) {
-      const { own } = await sumShown(tx, port.chain, { above: -1, upTo: Number.MAX_SAFE_INTEGER })
-      return readOwn(tx, port.chain, own)
+      const { hotWallet } = await sumObserved(tx, port.chain, { above: -1, upTo: Number.MAX_SAFE_INTEGER })
+      return readHotWallet(tx, port.chain, hotWallet)
     },
-    ask: (own, view) => findOwnStrays(port, own, view, placer),
+    ask: (hotWallet, progress) => findHotWalletStrays(port, hotWallet, progress, locator),
   })
 
 /**
@@ -122,7 +123,7 @@ export async function unfreeze(
   db: Queryable,
   proof: Proof,
 ): Promise<{ readonly chain: ChainName; readonly asset: string }[]> {
-  const seen = new Set((await listChainViews(db)).map((view) => view.chain))
+  const seen = new Set((await listChainProgress(db)).map((progress) => progress.chain))
   const lifted = []
   for (const { chain, asset } of await listFreezes(db)) {
     const isProven =

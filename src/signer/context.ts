@@ -5,15 +5,15 @@ import { showId, type WithdrawalId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
-import { listUnreleased, release } from '../treasury/place-signed.sql.ts'
+import { listPlaced, markReady } from '../treasury/place-signed.sql.ts'
 import { paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
-import { OWN_BRANCH } from '../wallets/derivation.ts'
+import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { CANCELLED, type WaitingFor, type Withdrawal } from '../withdrawals/withdrawal.ts'
 import { listCancelWanted, markRefused, noteWaiting } from '../withdrawals/withdrawals.sql.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
 import { forgetWaiting, logWaiting } from './log-waiting.ts'
-import { type ChangePlace, type Placing, place, restoreSet } from './place.ts'
+import { type ChangeAddress, type Placing, place, restoreSet } from './place.ts'
 import { spanTooShort } from './policy.ts'
 import { nextNonce, type Requested } from './requests.sql.ts'
 import type { Vault } from './vault.ts'
@@ -25,8 +25,8 @@ export interface Signer {
   readonly config: Pick<SignerConfig, 'limits' | 'allowlistWaitMs' | 'folder' | 'confirmations' | 'tokens'>
   readonly vault: Vault
   readonly log: Log
-  /** How long a turn looks through what waits on one chain; five seconds unless told. */
-  readonly lookMs?: number
+  /** How long a turn scans what waits on one chain; five seconds unless told. */
+  readonly scanMs?: number
   /** Aborted when the signer is to end. */
   readonly stopping?: AbortSignal
 }
@@ -38,7 +38,7 @@ export const nameOf = (request: Pick<Withdrawal, 'accountId' | 'id'>): string =>
 /** A withdrawal of the journal as merchants know it. */
 const publicId = (name: string): string => showId('wd', name.slice(name.indexOf('/') + 1) as WithdrawalId)
 
-/** Journals a signed transaction, places it and releases it: after this the worker may send it, or it is void. */
+/** Journals a signed transaction, places it and makes it ready: after this the worker may send it, or it is void. */
 export async function commit(signer: Signer, entry: SignedEntry): Promise<Placing> {
   // Two signatures under one id differ in the amounts that rows gave for its UTXOs: put together they may be valid and
   // give the difference to the miner. And two withdrawals that one transaction pays would be one that is not paid.
@@ -49,19 +49,19 @@ export async function commit(signer: Signer, entry: SignedEntry): Promise<Placin
   crashPoint('signer:signed')
   await signer.journal.signed(entry)
   crashPoint('signer:journaled')
-  return settle(signer, entry)
+  return finishPlacing(signer, entry)
 }
 
-/** Places a journaled transaction whose fate is open; it was never released. */
-export async function settle(signer: Signer, entry: SignedEntry): Promise<Placing> {
-  const placing = await place(signer.db, entry, changePlace(signer, entry))
+/** Places a journaled transaction whose fate is open; it was never ready to be sent. */
+export async function finishPlacing(signer: Signer, entry: SignedEntry): Promise<Placing> {
+  const placing = await place(signer.db, entry, changeAddress(signer, entry))
   crashPoint('signer:placed')
   const fields = { chain: entry.chain, txid: entry.txid, kind: entry.kind, pays: paidBy(entry).map(publicId) }
   if (placing === 'placed') {
     await signer.journal.placed(entry)
     crashPoint('signer:placing-journaled')
-    await release(signer.db, entry)
-    crashPoint('signer:released')
+    await markReady(signer.db, entry)
+    crashPoint('signer:ready')
     for (const name of paidBy(entry)) forgetWaiting(entry.chain, publicId(name))
     signer.log.info(fields, 'signed')
   } else {
@@ -71,19 +71,19 @@ export async function settle(signer: Signer, entry: SignedEntry): Promise<Placin
   return placing
 }
 
-/** What was placed by this signer and, for a crash in between, not released. */
-export async function releasePlaced(signer: Signer): Promise<void> {
-  for (const { chain, txid } of await listUnreleased(signer.db)) {
+/** What was placed by this signer and, for a crash in between, is not ready to be sent. */
+export async function readyPlaced(signer: Signer): Promise<void> {
+  for (const { chain, txid } of await listPlaced(signer.db)) {
     if (!(await signer.journal.isPlaced(chain, txid))) continue
     const entry = await signer.journal.entryOf(chain, txid)
-    if (entry) await release(signer.db, entry)
+    if (entry) await markReady(signer.db, entry)
   }
 }
 
-function changePlace(signer: Signer, entry: SignedEntry): ChangePlace | null {
+function changeAddress(signer: Signer, entry: SignedEntry): ChangeAddress | null {
   const keys = signer.vault.get(entry.chain)
   if (!keys || entry.purpose !== 'outputs' || !entry.change) return null
-  return { series: keys.series, script: keys.address(OWN_BRANCH, BigInt(entry.change.position)).lookup }
+  return { series: keys.series, script: keys.address(INTERNAL_BRANCH, BigInt(entry.change.position)).lookup }
 }
 
 /**
@@ -107,7 +107,7 @@ export async function restorePaid(
 
 /**
  * The next nonce of a sender. One that the journal knows as used is never used again: a restored database forgot what
- * used it, so that is put back first, and no two transactions ever wait for the same place.
+ * used it, so that is put back first, and no two transactions ever wait for the same nonce.
  *
  * @returns Null while it is not known.
  */
@@ -125,8 +125,8 @@ export async function unusedNonce(signer: Signer, chain: ChainName, sender: stri
 
 /** Puts back what the database does not know of a set that may have been sent. @returns False when it cannot be. */
 export async function putBackSet(signer: Signer, set: readonly SignedEntry[]): Promise<boolean> {
-  if (!(await restoreSet(signer.db, set, (entry) => changePlace(signer, entry)))) return false
-  for (const entry of set) await release(signer.db, entry)
+  if (!(await restoreSet(signer.db, set, (entry) => changeAddress(signer, entry)))) return false
+  for (const entry of set) await markReady(signer.db, entry)
   const [opening] = set
   signer.log.error(
     { chain: opening?.chain, txid: opening?.txid, pays: opening && paidBy(opening).map(publicId) },

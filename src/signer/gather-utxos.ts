@@ -15,7 +15,7 @@ import {
   worthOf,
 } from '../treasury/payout-cost.ts'
 import { balance, INPUTS_MAX, type Selection, worthSpending } from '../treasury/select-utxos.ts'
-import { OWN_BRANCH } from '../wallets/derivation.ts'
+import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, keepWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
@@ -73,16 +73,16 @@ export async function gatherFor(
   return consolidate(signer, keys, atOnce, rate, position)
 }
 
-const lookedAtMs = new WeakMap<ChainKeys, number>()
+const triedAtMs = new WeakMap<ChainKeys, number>()
 
 /** Whether it is time to see if a chain with outputs has much to gather; once a minute. */
 export const isConsolidationDue = (keys: ChainKeys): boolean =>
-  Date.now() - (lookedAtMs.get(keys) ?? 0) >= CONSOLIDATION_PAUSE_MS
+  Date.now() - (triedAtMs.get(keys) ?? 0) >= CONSOLIDATION_PAUSE_MS
 
 /** Gathers the smallest UTXOs while fees are low, there are many, and nobody waits to be paid. */
 export async function consolidateIfCheap(signer: Signer, keys: ChainKeys): Promise<void> {
   if (!isConsolidationDue(keys)) return
-  lookedAtMs.set(keys, Date.now())
+  triedAtMs.set(keys, Date.now())
   const { chain } = keys
   const network = networkOfChain(chain)
   if (network === 'ethereum' || !(await isIdle(signer.db, chain))) return
@@ -130,7 +130,7 @@ function signConsolidation(
   rate: bigint,
   position: bigint,
 ): SignedEntry {
-  const script = keys.address(OWN_BRANCH, position).lookup
+  const script = keys.address(INTERNAL_BRANCH, position).lookup
   const { txid, raw } = signOutputs(inputsOf(keys, utxos), [{ script, atoms: changeAtoms }])
   const asset = nativeAsset(chain)
   return {

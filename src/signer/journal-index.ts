@@ -12,7 +12,7 @@ import { dirname } from 'node:path'
 import { ifThere, syncPath } from '../core/files.ts'
 
 /** Where a row is in the journal. */
-export interface Place {
+export interface ByteRange {
   readonly start: number
   readonly length: number
 }
@@ -31,8 +31,8 @@ export interface IndexFoot {
 
 export interface JournalIndex {
   readonly foot: IndexFoot
-  /** The places under a key, in the order of the journal. */
-  find(key: string): Promise<Place[]>
+  /** The ranges under a key, in the order of the journal. */
+  find(key: string): Promise<ByteRange[]>
   close(): Promise<void>
 }
 
@@ -86,7 +86,7 @@ async function findIn(
   firsts: BigUint64Array,
   recordsEnd: number,
   key: Buffer,
-): Promise<Place[]> {
+): Promise<ByteRange[]> {
   const first = key.readBigUInt64BE(0)
   // The last block that begins below the key may hold the first of its records.
   let [low, high] = [0, firsts.length]
@@ -95,19 +95,19 @@ async function findIn(
     if ((firsts[middle] ?? 0n) < first) low = middle + 1
     else high = middle
   }
-  const places: Place[] = []
+  const ranges: ByteRange[] = []
   for (let number = Math.max(0, low - 1); number < firsts.length; number++) {
     if ((firsts[number] ?? 0n) > first) break
     const block = await readAt(file, number * BLOCK, Math.min(BLOCK, recordsEnd - number * BLOCK))
     for (let at = lowerBound(block, key); at < block.length; at += RECORD) {
       if (key.compare(block, at, at + KEY) !== 0) break
-      places.push({
+      ranges.push({
         start: Number(block.readBigUInt64BE(at + KEY)),
         length: block.readUInt32BE(at + KEY + 8),
       })
     }
   }
-  return places
+  return ranges
 }
 
 /** Where in sorted records the first one that is not below some bytes is. */
@@ -130,7 +130,7 @@ function lowerBound(records: Buffer, bytes: Buffer, from = 0): number {
 export async function writeIndex(
   path: string,
   before: JournalIndex | null,
-  added: ReadonlyMap<string, readonly Place[]>,
+  added: ReadonlyMap<string, readonly ByteRange[]>,
   foot: IndexFoot,
 ): Promise<JournalIndex> {
   const records = recordsOf(added)
@@ -194,11 +194,11 @@ async function merge(
     await write(Buffer.concat(added.slice(start, start + BLOCK_RECORDS)))
 }
 
-function recordsOf(added: ReadonlyMap<string, readonly Place[]>): Buffer[] {
+function recordsOf(added: ReadonlyMap<string, readonly ByteRange[]>): Buffer[] {
   const records: Buffer[] = []
-  for (const [key, places] of added) {
+  for (const [key, ranges] of added) {
     const bytes = hashOf(key)
-    for (const { start, length } of places) {
+    for (const { start, length } of ranges) {
       const record = Buffer.alloc(RECORD)
       bytes.copy(record)
       record.writeBigUInt64BE(BigInt(start), KEY)

@@ -7,7 +7,7 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { InvariantBroken } from '../core/errors.ts'
 import { syncPath } from '../core/files.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
-import { type JournalIndex, openIndex, type Place, sequenceKey, writeIndex } from './journal-index.ts'
+import { type ByteRange, type JournalIndex, openIndex, sequenceKey, writeIndex } from './journal-index.ts'
 import { type JournalRow, JournalTail, keyOf } from './journal-tail.ts'
 
 /** Each row ends in digits of a hash over it and all before it, so that a cut or edited file is noticed. */
@@ -76,25 +76,25 @@ export class JournalStore {
 
   /** Writes the table anew once so many rows are not in it, and the fate of none is open. */
   async index(rowsPerIndex: number): Promise<void> {
-    if (this.#tail.rows < rowsPerIndex || this.#tail.unsettled.size > 0) return
+    if (this.#tail.rows < rowsPerIndex || this.#tail.pending.size > 0) return
     const foot = { end: this.#end, check: this.#check, rows: this.#rows, ...this.#tail.summary() }
     this.#index = await writeIndex(`${this.#path}.index`, this.#index, this.#tail.added(), foot)
     this.#tail = new JournalTail(foot)
   }
 
-  unsettled(): SignedEntry[] {
-    return [...this.#tail.unsettled.values()].map(({ entry }) => entry)
+  pending(): SignedEntry[] {
+    return [...this.#tail.pending.values()].map(({ entry }) => entry)
   }
 
-  isUnsettled(chain: ChainName, txid: string): boolean {
-    return this.#tail.unsettled.has(keyOf.transaction(chain, txid))
+  isPending(chain: ChainName, txid: string): boolean {
+    return this.#tail.pending.has(keyOf.transaction(chain, txid))
   }
 
   leftSince(asset: Asset, live: boolean, sinceMs: number): bigint {
     return this.#tail.leftSince(asset, live, sinceMs)
   }
 
-  async #find(key: string): Promise<Place[]> {
+  async #find(key: string): Promise<ByteRange[]> {
     // Together: what is in the tail now may be in the table a moment later, and in both never.
     const [index, tail] = [this.#index, this.#tail]
     return [...((await index?.find(key)) ?? []), ...tail.find(key)]
@@ -105,8 +105,8 @@ export class JournalStore {
   }
 
   async entries(key: string): Promise<SignedEntry[]> {
-    const places = await this.#find(key)
-    return Promise.all(places.map((place) => this.#read(place)))
+    const ranges = await this.#find(key)
+    return Promise.all(ranges.map((range) => this.#read(range)))
   }
 
   /** A sequence backwards. */
@@ -115,7 +115,7 @@ export class JournalStore {
       yield* await this.entries(sequenceKey(name, number))
   }
 
-  async #read({ start, length }: Place): Promise<SignedEntry> {
+  async #read({ start, length }: ByteRange): Promise<SignedEntry> {
     const before = start === 0 ? 0 : CHECK_DIGITS + 1
     const bytes = Buffer.alloc(before + length)
     await this.#file.read(bytes, 0, bytes.length, start - before)

@@ -2,14 +2,14 @@
 import { type Asset, type ChainName, isSimulated } from '../core/assets.ts'
 import { DAY_MS, MINUTE_MS } from '../core/time.ts'
 import { paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
-import { type IndexFoot, type Place, sequenceKey } from './journal-index.ts'
+import { type ByteRange, type IndexFoot, sequenceKey } from './journal-index.ts'
 
 /** A row of the file. */
 export type JournalRow =
   | { readonly fact: 'signed'; readonly at: number; readonly entry: SignedEntry }
-  /** Its rows are committed, and only after this fact is it released for sending. */
+  /** Its rows are committed, and only after this fact is it ready to be sent. */
   | { readonly fact: 'placed'; readonly chain: ChainName; readonly txid: string }
-  /** Its rows can never be committed, and it was never released. */
+  /** Its rows can never be committed, and it was never ready to be sent. */
   | { readonly fact: 'void'; readonly chain: ChainName; readonly txid: string }
 
 /** The keys under which rows are found: by transaction and its replacement set, by withdrawal, by sender and nonce. */
@@ -22,15 +22,15 @@ export const keyOf = {
 /** Rows in the order they were placed: first transactions with a nonce, and bumps. */
 export const SEQUENCES = { sets: (chain: ChainName): string => `o ${chain}`, bumps: 'b' } as const
 
-interface Unsettled {
+interface Pending {
   readonly entry: SignedEntry
-  readonly place: Place
+  readonly range: ByteRange
 }
 
 export class JournalTail {
   /** Signed, and neither placed nor void. */
-  readonly unsettled = new Map<string, Unsettled>()
-  readonly #places = new Map<string, Place[]>()
+  readonly pending = new Map<string, Pending>()
+  readonly #ranges = new Map<string, ByteRange[]>()
   readonly #sequences: Map<string, number>
   /** By side (asset, live or not) and minute: the latest instant in it, and what left. */
   readonly #left = new Map<string, Map<number, { at: number; atoms: bigint }>>()
@@ -47,22 +47,22 @@ export class JournalTail {
     return this.#rows
   }
 
-  apply(row: JournalRow, place: Place): void {
+  apply(row: JournalRow, range: ByteRange): void {
     this.#rows += 1
     if (row.fact === 'signed') {
-      this.#sign(row.entry, row.at, place)
+      this.#sign(row.entry, row.at, range)
       return
     }
     const key = keyOf.transaction(row.chain, row.txid)
-    const signed = this.unsettled.get(key)
-    this.unsettled.delete(key)
+    const signed = this.pending.get(key)
+    this.pending.delete(key)
     if (!signed) return
-    if (row.fact === 'placed') this.#place(signed)
-    else for (const each of keysOf(signed.entry)) this.#forget(each, signed.place)
+    if (row.fact === 'placed') this.#range(signed)
+    else for (const each of keysOf(signed.entry)) this.#forget(each, signed.range)
   }
 
-  find(key: string): readonly Place[] {
-    return this.#places.get(key) ?? []
+  find(key: string): readonly ByteRange[] {
+    return this.#ranges.get(key) ?? []
   }
 
   lengthOf(sequence: string): number {
@@ -74,9 +74,9 @@ export class JournalTail {
     return [...minutes].reduce((sum, { at, atoms }) => (at >= sinceMs ? sum + atoms : sum), 0n)
   }
 
-  /** What goes into the table; only while nothing is unsettled. */
-  added(): ReadonlyMap<string, readonly Place[]> {
-    return this.#places
+  /** What goes into the table; only while nothing is pending. */
+  added(): ReadonlyMap<string, readonly ByteRange[]> {
+    return this.#ranges
   }
 
   summary(): Pick<IndexFoot, 'sequences' | 'left'> {
@@ -88,35 +88,35 @@ export class JournalTail {
     }
   }
 
-  #sign(entry: SignedEntry, at: number, place: Place): void {
-    this.unsettled.set(keyOf.transaction(entry.chain, entry.txid), { entry, place })
-    for (const key of keysOf(entry)) this.#remember(key, place)
+  #sign(entry: SignedEntry, at: number, range: ByteRange): void {
+    this.pending.set(keyOf.transaction(entry.chain, entry.txid), { entry, range })
+    for (const key of keysOf(entry)) this.#remember(key, range)
     const live = !isSimulated(entry.chain)
     for (const { asset, atoms } of entry.leaves)
       this.#leave(sideOf(asset, live), Math.floor(at / MINUTE_MS), at, BigInt(atoms))
   }
 
-  #place({ entry, place }: Unsettled): void {
-    if (entry.replacementSet !== entry.txid) this.#next(SEQUENCES.bumps, place)
-    else if (entry.purpose !== 'outputs') this.#next(SEQUENCES.sets(entry.chain), place)
+  #range({ entry, range }: Pending): void {
+    if (entry.replacementSet !== entry.txid) this.#next(SEQUENCES.bumps, range)
+    else if (entry.purpose !== 'outputs') this.#next(SEQUENCES.sets(entry.chain), range)
   }
 
-  #next(sequence: string, place: Place): void {
+  #next(sequence: string, range: ByteRange): void {
     const number = this.lengthOf(sequence)
-    this.#remember(sequenceKey(sequence, number), place)
+    this.#remember(sequenceKey(sequence, number), range)
     this.#sequences.set(sequence, number + 1)
   }
 
-  #remember(key: string, place: Place): void {
-    const places = this.#places.get(key)
-    if (places) places.push(place)
-    else this.#places.set(key, [place])
+  #remember(key: string, range: ByteRange): void {
+    const ranges = this.#ranges.get(key)
+    if (ranges) ranges.push(range)
+    else this.#ranges.set(key, [range])
   }
 
-  #forget(key: string, place: Place): void {
-    const places = this.#places.get(key)?.filter(({ start }) => start !== place.start) ?? []
-    if (places.length > 0) this.#places.set(key, places)
-    else this.#places.delete(key)
+  #forget(key: string, range: ByteRange): void {
+    const ranges = this.#ranges.get(key)?.filter(({ start }) => start !== range.start) ?? []
+    if (ranges.length > 0) this.#ranges.set(key, ranges)
+    else this.#ranges.delete(key)
   }
 
   /** Counted by minutes, each as if all of it left at its last instant: never too little, and never more than a day of them. */

@@ -75,7 +75,7 @@ test('what was signed is known after a restart: what pays whom, what is open, wh
   assert.deepEqual(await second.payingFor('w3'), [])
   assert.equal((await second.payingFor('w4'))[0]?.txid, 'c')
   assert.deepEqual(
-    second.unsettled().map(({ txid }) => txid),
+    second.pending().map(({ txid }) => txid),
     ['c', 'd'],
   )
   assert.equal(second.leftSince('BTC', true, 0), 23n, 'a void one counts: the database saw its bytes')
@@ -111,7 +111,7 @@ test('a copied journal takes all that was signed for sent: its signer went on', 
   await first.close()
   for (let opening = 0; opening < 2; opening++) {
     const copy = await openJournal(`${path}-copy`)
-    assert.deepEqual(copy.unsettled(), [])
+    assert.deepEqual(copy.pending(), [])
     assert.ok(await copy.isPlaced('bitcoin', 'a'))
     assert.equal((await copy.payingFor('w1'))[0]?.txid, 'a')
     await copy.close()
@@ -223,7 +223,7 @@ async function askAll(path: string, rowsPerIndex: number): Promise<unknown> {
     sets: await Array.fromAsync(journal.placedSets('ethereum')),
     bumped: (await Array.fromAsync(journal.bumpedSets())).map(ids),
     left: journal.leftSince('BTC', true, Date.now() - 60_000),
-    unsettled: ids(journal.unsettled()),
+    pending: ids(journal.pending()),
   }
   await journal.close()
   return said

@@ -22,9 +22,9 @@ export interface Journal {
   void(entry: SignedEntry): Promise<void>
   /**
    * Signed, but whether its rows were committed is not known: after a crash, or a lost connection. It was never sent:
-   * what is released for sending is known here as placed.
+   * what is ready to be sent is known here as placed.
    */
-  unsettled(): SignedEntry[]
+  pending(): SignedEntry[]
   /** The replacement set that pays a withdrawal, its first transaction first; empty for none. Named `account/id` as in the entry. */
   payingFor(withdrawal: string): Promise<SignedEntry[]>
   /** The replacement sets of a chain with accounts that may have been sent, by their first transactions, the newest first: each used a nonce. */
@@ -90,7 +90,7 @@ export async function openJournal(path: string, rowsPerIndex = ROWS_PER_INDEX): 
     return writing
   }
   if (await isThere(`${path}.copied`)) {
-    for (const { chain, txid } of store.unsettled()) await write({ fact: 'placed', chain, txid })
+    for (const { chain, txid } of store.pending()) await write({ fact: 'placed', chain, txid })
     await rm(`${path}.copied`)
   }
   const first = async (key: string): Promise<SignedEntry | null> => (await store.entries(key)).at(0) ?? null
@@ -101,12 +101,12 @@ export async function openJournal(path: string, rowsPerIndex = ROWS_PER_INDEX): 
     return opening ? setOf(opening.chain, opening.replacementSet) : []
   }
   const placedOf = async (chain: ChainName, replacementSet: string): Promise<SignedEntry[]> =>
-    (await setOf(chain, replacementSet)).filter(({ txid }) => !store.isUnsettled(chain, txid))
+    (await setOf(chain, replacementSet)).filter(({ txid }) => !store.isPending(chain, txid))
   return {
     signed: (entry) => write({ fact: 'signed', at: Date.now(), entry }),
     placed: ({ chain, txid }) => write({ fact: 'placed', chain, txid }),
     void: ({ chain, txid }) => write({ fact: 'void', chain, txid }),
-    unsettled: () => store.unsettled(),
+    pending: () => store.pending(),
     payingFor: (withdrawal) => openedBy(keyOf.withdrawal(withdrawal)),
     async *placedSets(chain) {
       for await (const entry of store.sequence(SEQUENCES.sets(chain))) yield entry.txid
@@ -115,7 +115,7 @@ export async function openJournal(path: string, rowsPerIndex = ROWS_PER_INDEX): 
     setAt: (chain, sender, nonce) => openedBy(keyOf.nonce(chain, sender, String(nonce))),
     entryOf: (chain, txid) => first(keyOf.transaction(chain, txid)),
     isPlaced: async (chain, txid) =>
-      !store.isUnsettled(chain, txid) && (await store.isKnown(keyOf.transaction(chain, txid))),
+      !store.isPending(chain, txid) && (await store.isKnown(keyOf.transaction(chain, txid))),
     async *bumpedSets() {
       const seen = new Set<string>()
       for await (const { chain, replacementSet } of store.sequence(SEQUENCES.bumps)) {

@@ -62,7 +62,7 @@ export async function judgeRequest(
   const verdict: Verdict = isSimulated(chain)
     ? { kind: 'allow' }
     : await judgePolicy(judge, request, planned, left)
-  // Before its hold is looked for: however many wait for a limit, a look at them costs little, and a wait signs nothing.
+  // Before its hold is asked for: however many wait for a limit, a scan of them costs little, and a wait signs nothing.
   if (verdict.kind === 'wait') return verdict
   if ((await heldFor(judge.db, request)) !== request.amountAtoms)
     return { kind: 'refuse', reason: 'not_held' }
@@ -102,8 +102,8 @@ async function judgeLeaving(
   const rows = await left(asset)
   const now = Date.now()
   return judgeAmount(limits, asset, atoms, (span) => {
-    const own = judge.journal.leftSince(asset, true, now - (span === 'hour' ? HOUR_MS : DAY_MS))
-    return (own > rows[span] ? own : rows[span]) + planned
+    const journaled = judge.journal.leftSince(asset, true, now - (span === 'hour' ? HOUR_MS : DAY_MS))
+    return (journaled > rows[span] ? journaled : rows[span]) + planned
   })
 }
 

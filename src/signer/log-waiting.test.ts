@@ -29,7 +29,7 @@ test('more than are named are counted, and that is said once a minute', (t) => {
   assert.equal(said(), 0)
   t.mock.timers.tick(60_000)
   all()
-  assert.deepEqual(lines.splice(0), ['more wait than are named {"looks":200}'])
+  assert.deepEqual(lines.splice(0), ['more wait than are named {"unnamed":200}'])
   // What is signed or refused makes room.
   forgetWaiting('bitcoin', 'wd 0')
   wait('wd 10099')

@@ -4,7 +4,7 @@ import type { Log } from '../core/log.ts'
 
 const NAMED_MAX = 10_000
 const SUMMARY_MS = 60_000
-/** Longer than a look at everything that waits takes. */
+/** Longer than a scan of everything that waits takes. */
 const FORGOTTEN_AFTER_MS = 3_600_000
 
 const named = new Map<string, { reason: string; seenAtMs: number }>()
@@ -19,7 +19,7 @@ export function logWaiting({ log }: { log: Log }, chain: ChainName, what: string
   if (!before && named.size >= NAMED_MAX) {
     unnamed.count += 1
     if (seenAtMs - unnamed.saidAtMs < SUMMARY_MS) return
-    log.warn({ looks: unnamed.count }, 'more wait than are named')
+    log.warn({ unnamed: unnamed.count }, 'more wait than are named')
     unnamed.count = 0
     unnamed.saidAtMs = seenAtMs
     for (const [old, entry] of named) if (seenAtMs - entry.seenAtMs > FORGOTTEN_AFTER_MS) named.delete(old)

@@ -13,7 +13,7 @@ import { Refusal } from '../core/errors.ts'
 import { openSecrets } from '../core/secrets.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { openLog } from '../process/log.ts'
-import { HOT_WALLET_POSITION, OWN_BRANCH, readAccountKey } from '../wallets/derivation.ts'
+import { HOT_WALLET_POSITION, INTERNAL_BRANCH, readAccountKey } from '../wallets/derivation.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
 import { readDestination } from '../withdrawals/destination.ts'
 import { readSignerConfig, type SignerConfig } from './config.ts'
@@ -171,7 +171,7 @@ async function check(config: SignerConfig, db: Database): Promise<void> {
 }
 
 const hotWalletOf = ({ chain, mode, xpub }: Pick<ChainKeys, 'chain' | 'mode' | 'xpub'>): string =>
-  readAccountKey(chain, mode, xpub).derive(OWN_BRANCH, HOT_WALLET_POSITION).address
+  readAccountKey(chain, mode, xpub).derive(INTERNAL_BRANCH, HOT_WALLET_POSITION).address
 
 async function readStandardInput(): Promise<string> {
   const chunks: Buffer[] = []

@@ -1,6 +1,6 @@
 /**
  * Placing: the rows of a journaled transaction enter the database in one transaction, or never. Its bytes follow when it
- * is released, and it is released once the journal says that it was placed: so what the journal does not know as placed
+ * is ready to be sent, and it is that once the journal says that it was placed: so what the journal does not know as placed
  * was never sent, and nobody, not even the database's owner, has seen the bytes of what is void. All of it can be repeated
  * after any crash and any lost answer.
  */
@@ -29,7 +29,7 @@ import {
   restoreBatch,
   restoreDeployment,
   restoreSweep,
-  searchFromView,
+  searchFromTip,
   takeUtxosBack,
 } from '../treasury/restore-signed.sql.ts'
 import { opensSet, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
@@ -40,7 +40,7 @@ import { lockByIds } from '../withdrawals/withdrawals.sql.ts'
 export type Placing = 'placed' | 'taken'
 
 /** Where change of a placed transaction goes. */
-export interface ChangePlace {
+export interface ChangeAddress {
   readonly series: string
   readonly script: Uint8Array
 }
@@ -49,7 +49,11 @@ export interface ChangePlace {
  * Locks, in this order: the withdrawals it pays by their keys, its replacement set, its nonce, its UTXOs. Whoever signs for
  * the same withdrawals waits at the first of them and finds them taken.
  */
-export async function place(db: Database, entry: SignedEntry, change: ChangePlace | null): Promise<Placing> {
+export async function place(
+  db: Database,
+  entry: SignedEntry,
+  change: ChangeAddress | null,
+): Promise<Placing> {
   try {
     return await db.transaction((tx) => placeIn(tx, entry, change), {
       ifCommitted: async (after) => ((await isKnown(after, entry.chain, entry.txid)) ? 'placed' : undefined),
@@ -71,7 +75,7 @@ const paidOf = (entry: SignedEntry): PaidWithdrawal[] =>
     return { accountId: accountId as AccountId, id: id as WithdrawalId }
   })
 
-async function placeIn(tx: Tx, entry: SignedEntry, change: ChangePlace | null): Promise<Placing> {
+async function placeIn(tx: Tx, entry: SignedEntry, change: ChangeAddress | null): Promise<Placing> {
   const paid = paidOf(entry)
   const found = await lockByIds(tx, paid)
   if (await isKnown(tx, entry.chain, entry.txid)) return 'placed'
@@ -100,7 +104,7 @@ async function advance(tx: Tx, entry: SignedEntry): Promise<void> {
   if (entry.purpose === 'deploy') await takeDeployment(tx, entry)
 }
 
-async function noteChange(tx: Tx, entry: SignedEntry, place: ChangePlace | null): Promise<void> {
+async function noteChange(tx: Tx, entry: SignedEntry, place: ChangeAddress | null): Promise<void> {
   if (entry.purpose !== 'outputs' || !entry.change || !place) return
   await expectChange(tx, entry, entry.change, place.script)
   await raiseNextChange(tx, entry.chain, place.series, BigInt(entry.change.position) + 1n)
@@ -116,7 +120,7 @@ async function noteChange(tx: Tx, entry: SignedEntry, place: ChangePlace | null)
 export async function restoreSet(
   db: Database,
   entries: readonly SignedEntry[],
-  changeOf: (entry: SignedEntry) => ChangePlace | null,
+  changeOf: (entry: SignedEntry) => ChangeAddress | null,
 ): Promise<boolean> {
   const [opening] = entries
   invariant(opening && opensSet(opening), 'a replacement set begins with the transaction that names it')
@@ -133,7 +137,7 @@ async function restoreIn(
   tx: Tx,
   opening: SignedEntry,
   entries: readonly SignedEntry[],
-  changeOf: (entry: SignedEntry) => ChangePlace | null,
+  changeOf: (entry: SignedEntry) => ChangeAddress | null,
 ): Promise<void> {
   // Withdrawals of its batch that were requested after the backup are gone: the proof of the books shows what they took.
   const paid = (await lockByIds(tx, paidOf(opening))).filter(({ status }) => status === 'requested')
@@ -141,7 +145,7 @@ async function restoreIn(
   for (const entry of entries) {
     await insertSigned(tx, entry, 'recovered')
     if (entry.purpose === 'outputs') await takeUtxosBack(tx, entry)
-    await searchFromView(tx, entry.chain, entry.txid)
+    await searchFromTip(tx, entry.chain, entry.txid)
     await noteChange(tx, entry, changeOf(entry))
   }
   await insertPayouts(tx, opening, await listNotKnownAsPaid(tx, opening, paid))

@@ -27,10 +27,10 @@ export function judgeAmount(
   atoms: bigint,
   leftWithin: (span: 'hour' | 'day') => bigint,
 ): Verdict {
-  const own = limits[asset]
-  if (!own) return { kind: 'allow' }
+  const ofAsset = limits[asset]
+  if (!ofAsset) return { kind: 'allow' }
   for (const span of LIMIT_SPANS) {
-    const limit = own[span]
+    const limit = ofAsset[span]
     if (limit === undefined) continue
     if (atoms > limit) return { kind: 'refuse', reason: `limit_per_${span}` }
     if (span === 'tx') continue

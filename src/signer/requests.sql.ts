@@ -195,23 +195,23 @@ export async function isIdle(db: Queryable, chain: ChainName): Promise<boolean> 
   return rows[0]?.idle ?? false
 }
 
-/** Coins that a replacement set may still spend, by their places; fewer when some are unknown, spent or another set's. */
+/** UTXOs that a replacement set may still spend, by their outpoints; fewer when some are unknown, spent or another set's. */
 export async function listUtxos(
   db: Queryable,
   of: { chain: ChainName; series: string; replacementSet: string },
-  places: readonly { txid: string; index: number }[],
+  outpoints: readonly { txid: string; index: number }[],
 ): Promise<OwnedUtxo[]> {
   const { rows } = await db.query<UtxoRow>(
     `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
-     from unnest($3::text[], $4::integer[]) with ordinality as place (txid, output_index, number)
-     join utxos c on c.chain = $1 and c.txid = place.txid and c.output_index = place.output_index
+     from unnest($3::text[], $4::integer[]) with ordinality as outpoint (txid, output_index, number)
+     join utxos c on c.chain = $1 and c.txid = outpoint.txid and c.output_index = outpoint.output_index
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
-     where a.series = $2 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $5) order by place.number`,
+     where a.series = $2 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $5) order by outpoint.number`,
     [
       of.chain,
       of.series,
-      places.map((place) => place.txid),
-      places.map((place) => place.index),
+      outpoints.map((outpoint) => outpoint.txid),
+      outpoints.map((outpoint) => outpoint.index),
       of.replacementSet,
     ],
   )

@@ -74,7 +74,7 @@ test('what can not be put back waits; its hold is never given back and nothing e
   // Another signer, with a journal of its own, chose the same UTXOs in the restored database.
   await story.gateway.db.query(
     `insert into signed_transactions (chain, txid, replacement_set, kind, status, raw, asset, value_atoms, fee_atoms, fee_rate)
-     values ('sim-bitcoin', 'other', 'other', 'payout', 'released', '', 'BTC', 1, 1, 1000)`,
+     values ('sim-bitcoin', 'other', 'other', 'payout', 'ready', '', 'BTC', 1, 1, 1000)`,
   )
   await story.gateway.db.query(`update utxos set reserved_by = 'other'`)
   for (let turn = 0; turn < 3; turn++) await signAll(story.signer)
@@ -97,13 +97,13 @@ test('bytes that the journal does not know as placed are never sent, and void on
   assert.equal((await story.now(withdrawal)).status, 'requested', 'nothing was sent')
   const { rows: seen } = await story.gateway.db.query('select raw from signed_transactions')
   assert.deepEqual(seen, [{ raw: null }], 'nor seen by the database, which could say that it is void')
-  const [unsettled] = journal.unsettled()
-  assert(unsettled)
+  const [pending] = journal.pending()
+  assert(pending)
   // The database is restored to before that, and the UTXOs go elsewhere.
   await story.forgetSigned()
   await story.gateway.db.query(`update utxos set reserved_by = null, spent_by = 'else', spent_height = 1`)
   await signAll(story.signer)
-  assert.deepEqual(journal.unsettled(), [])
+  assert.deepEqual(journal.pending(), [])
   await story.gateway.db.query(`update utxos set spent_by = null, spent_height = null`)
   await signAll(story.signer)
   await story.turn()
@@ -113,8 +113,8 @@ test('bytes that the journal does not know as placed are never sent, and void on
   const outputs = await story.outputsOf(paid.txHash ?? '')
   assert.equal(outputs.filter((output) => output.atoms === withdrawal.netAtoms).length, 1)
   assert.equal(
-    await place(story.gateway.db, unsettled, null),
-    unsettled.txid === paid.txHash ? 'placed' : 'taken',
+    await place(story.gateway.db, pending, null),
+    pending.txid === paid.txHash ? 'placed' : 'taken',
   )
   await story.proveBooks()
 })

@@ -17,13 +17,13 @@ import { makeFolder } from './folder.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { putBackBumps } from './put-back.ts'
 import { type Signer, signerTurn } from './signer.ts'
-import { openTimeLook, type TimeLook } from './time.ts'
+import { openTimeCheck, type TimeCheck } from './time.ts'
 import { type ChainKeys, openVault, type Vault } from './vault.ts'
 
 const IDLE_MS = 250
 const FAILURE_PAUSE: Backoff = { firstMs: 500, maxMs: 10_000 }
 /** How often a signer without live keys looks whether a keystore was made meanwhile. */
-const KEYSTORE_LOOK_MS = 2_000
+const KEYSTORE_POLL_MS = 2_000
 
 /** Signs what is requested until SIGTERM, or until its journal cannot be written: only opening it again tells its end. */
 export async function runSigner(config: SignerConfig, db: Database, log: Log): Promise<void> {
@@ -39,7 +39,7 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
     log,
     stopping: stopping.signal,
     keys: liveKeys(config, db, log),
-    mayMove: await openTimeLook(config.folder, db, log),
+    mayMove: await openTimeCheck(config.folder, db, log),
   }
   try {
     const simulated = keepSimulated(scene)
@@ -60,7 +60,7 @@ interface Scene extends Omit<Signer, 'journal' | 'vault' | 'stopping'> {
   readonly config: SignerConfig
   readonly stopping: AbortSignal
   keys(): Promise<Vault>
-  readonly mayMove: TimeLook
+  readonly mayMove: TimeCheck
 }
 
 const JOURNALS = { live: 'journal', simulated: 'journal-simulated' } as const
@@ -83,7 +83,7 @@ async function keepSimulated(scene: Scene): Promise<void> {
 async function runSide(scene: Scene, side: Side): Promise<boolean> {
   const journal = await openJournal(join(scene.config.folder, JOURNALS[side]))
   try {
-    scene.log.info({ side, unsettled: journal.unsettled().length }, 'the signer runs')
+    scene.log.info({ side, pending: journal.pending().length }, 'the signer runs')
     await signUntilEnd(scene, side, journal)
   } finally {
     await journal.close()
@@ -100,7 +100,7 @@ async function signUntilEnd(scene: Scene, side: Side, journal: Journal): Promise
     const startedAtMs = Date.now()
     try {
       if (!(await scene.mayMove())) {
-        await pause(KEYSTORE_LOOK_MS, stopping)
+        await pause(KEYSTORE_POLL_MS, stopping)
         continue
       }
       const vault = await keysOf()
@@ -109,7 +109,7 @@ async function signUntilEnd(scene: Scene, side: Side, journal: Journal): Promise
       putBackFor = vault
       const more = vault.size > 0 && (await signerTurn(signer))
       failures = 0
-      // It rests as long as it looked: with many that wait a look is long.
+      // It rests as long as it scanned: with many that wait a scan is long.
       if (!more) await pause(Math.max(IDLE_MS, Date.now() - startedAtMs), stopping)
     } catch (error) {
       failures += 1
@@ -122,26 +122,26 @@ async function signUntilEnd(scene: Scene, side: Side, journal: Journal): Promise
 /** The same vault as long as nothing in it changed. */
 function keysOfSide({ keys }: Scene, side: Side): () => Promise<Vault> {
   let whole: Vault | null = null
-  let own: Vault = new Map()
+  let ofSide: Vault = new Map()
   return async () => {
     const vault = await keys()
     if (vault !== whole)
-      own = new Map([...vault].filter(([chain]) => isSimulated(chain) === (side === 'simulated')))
+      ofSide = new Map([...vault].filter(([chain]) => isSimulated(chain) === (side === 'simulated')))
     whole = vault
-    return own
+    return ofSide
   }
 }
 
 /** The vault, opened at the first call; opened again when a keystore appears beside a signer that had none. */
 function liveKeys(config: SignerConfig, db: Database, log: Log): () => Promise<Vault> {
   let vault: Vault | null = null
-  let lookedAt = 0
+  let readAt = 0
   let usable = config
   const open = () => openVault(usable, db, openSecrets(config.secretKey, config.alsoSecretKey))
-  const look = async (): Promise<Vault> => {
+  const readKeystore = async (): Promise<Vault> => {
     const isWhole = vault !== null && vault.size === CHAINS.length
-    if (vault !== null && (isWhole || Date.now() - lookedAt < KEYSTORE_LOOK_MS)) return vault
-    lookedAt = Date.now()
+    if (vault !== null && (isWhole || Date.now() - readAt < KEYSTORE_POLL_MS)) return vault
+    readAt = Date.now()
     const opened = await open().catch((error: unknown) => {
       if (!(error instanceof Refusal && error.reason === 'wrong_passphrase')) throw error
       // Test accounts go on; asking a keystore costs too much to be done again and again.
@@ -154,12 +154,12 @@ function liveKeys(config: SignerConfig, db: Database, log: Log): () => Promise<V
     await announceWallets(config, db, vault, log)
     return vault
   }
-  let looking: Promise<Vault> | null = null
+  let reading: Promise<Vault> | null = null
   return () => {
-    looking ??= look().finally(() => {
-      looking = null
+    reading ??= readKeystore().finally(() => {
+      reading = null
     })
-    return looking
+    return reading
   }
 }
 

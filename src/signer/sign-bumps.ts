@@ -11,7 +11,7 @@ import { boundedRate, GAS_COST_MAX_WEI, RATE_BOUNDS } from '../treasury/fees.ts'
 import { feeMost } from '../treasury/payout-cost.ts'
 import { balance } from '../treasury/select-utxos.ts'
 import type { AccountEntry, OutputsEntry, SignedEntry } from '../treasury/signed-entry.ts'
-import { DEPOSIT_BRANCH, OWN_BRANCH } from '../wallets/derivation.ts'
+import { DEPOSIT_BRANCH, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer } from './context.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
@@ -67,12 +67,12 @@ async function replaceOutputs(
   const asset = nativeAsset(chain)
   // What the journal's bytes pay, whatever the database says now that the line pays.
   const outputs = outputsOfRaw(before.raw).filter((_, index) => index !== before.change?.index)
-  const own = await listUtxos(
+  const inputs = await listUtxos(
     signer.db,
     { chain, series: keys.series, replacementSet: before.replacementSet },
     before.spends,
   )
-  if (own.length !== before.spends.length) return 'a coin it spends is spent, or not known'
+  if (inputs.length !== before.spends.length) return 'a coin it spends is spent, or not known'
 
   const vbytes = vbytesOfRaw(before.raw)
   const paidRate = (BigInt(before.feeAtoms) * 1_000n) / BigInt(vbytes)
@@ -93,7 +93,10 @@ async function replaceOutputs(
     depositConfirmations: signer.config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations,
     limit: 20,
   })
-  const attempts = Array.from({ length: extra.length + 1 }, (_, count) => [...own, ...extra.slice(0, count)])
+  const attempts = Array.from({ length: extra.length + 1 }, (_, count) => [
+    ...inputs,
+    ...extra.slice(0, count),
+  ])
   const selection = attempts.map((utxos) => balance(utxos, spending)).find((found) => found !== null)
   if (!selection) return 'the confirmed coins do not suffice for a higher fee'
   const added = selection.feeAtoms - BigInt(before.feeAtoms)
@@ -105,7 +108,9 @@ async function replaceOutputs(
   const change = selection.changeAtoms > 0n
   const signed = signOutputs(inputsOf(keys, selection.utxos), [
     ...outputs,
-    ...(change ? [{ script: keys.address(OWN_BRANCH, position).lookup, atoms: selection.changeAtoms }] : []),
+    ...(change
+      ? [{ script: keys.address(INTERNAL_BRANCH, position).lookup, atoms: selection.changeAtoms }]
+      : []),
   ])
   return {
     ...before,
@@ -170,12 +175,12 @@ async function addChild(
     txid: parent.txid,
     index: change.index,
     atoms: given,
-    script: keys.address(OWN_BRANCH, from).lookup,
-    branch: OWN_BRANCH,
+    script: keys.address(INTERNAL_BRANCH, from).lookup,
+    branch: INTERNAL_BRANCH,
     position: from,
   }
   const signed = signOutputs(inputsOf(keys, [utxo]), [
-    { script: keys.address(OWN_BRANCH, position).lookup, atoms: rest },
+    { script: keys.address(INTERNAL_BRANCH, position).lookup, atoms: rest },
   ])
   return {
     ...parent,

@@ -6,12 +6,11 @@ import { boundedRate, QUOTED_VBYTES } from '../treasury/fees.ts'
 import { feeAt, feeMost } from '../treasury/payout-cost.ts'
 import { type Selection, selectUtxos } from '../treasury/select-utxos.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
-import { OWN_BRANCH } from '../wallets/derivation.ts'
+import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, keepWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
 import { gatherFor } from './gather-utxos.ts'
 import { allowsFee, type Judgement, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import { type Look, rememberLooks } from './look.ts'
 import {
   listRequested,
   listSpendable,
@@ -20,6 +19,7 @@ import {
   type Requested,
   readRates,
 } from './requests.sql.ts'
+import { rememberScans, type Scan } from './scan.ts'
 import { inputsOf } from './sign-inputs.ts'
 import type { ChainKeys } from './vault.ts'
 
@@ -32,7 +32,7 @@ interface Payable {
   readonly script: Uint8Array
 }
 
-const beginLook = rememberLooks<Requested>()
+const beginScan = rememberScans<Requested>()
 
 /**
  * Signs one transaction for the withdrawals that wait, the oldest first. Those that can not be paid now, for the policy,
@@ -41,21 +41,21 @@ const beginLook = rememberLooks<Requested>()
  * @returns Whether there may be more to sign at once.
  */
 export async function signPayouts(signer: Signer, keys: ChainKeys): Promise<boolean> {
-  const look = beginLook(signer, keys)
-  let { after } = look
+  const scan = beginScan(signer, keys)
+  let { after } = scan
   for (;;) {
-    const { payables, last }: Gathered = await gatherPayables(signer, keys, look, after)
+    const { payables, last }: Gathered = await gatherPayables(signer, keys, scan, after)
     const signed = payables.length > 0 && (await signBatch(signer, keys, payables))
     if (signed === 'stop') {
-      look.end(null)
+      scan.end(null)
       return false
     }
     if (signed) {
-      look.end(look.after !== null || look.isOver() ? last : null)
-      return last !== null || look.after !== null || signed.paid.length < payables.length
+      scan.end(scan.after !== null || scan.isOver() ? last : null)
+      return last !== null || scan.after !== null || signed.paid.length < payables.length
     }
-    if (last === null || look.isOver()) {
-      look.end(last)
+    if (last === null || scan.isOver()) {
+      scan.end(last)
       return false
     }
     after = last
@@ -68,11 +68,11 @@ interface Gathered {
   readonly last: Requested | null
 }
 
-/** As many as fit into one transaction, and as the look has time for, behind a request. */
+/** As many as fit into one transaction, and as the scan has time for, behind a request. */
 async function gatherPayables(
   signer: Signer,
   keys: ChainKeys,
-  look: Look<Requested>,
+  scan: Scan<Requested>,
   after: Requested | null,
 ): Promise<Gathered> {
   const payables: Payable[] = []
@@ -84,7 +84,7 @@ async function gatherPayables(
       last = request
       const payable = await judgeWaiting(signer, keys, request, sumNet(payables), left)
       if (payable) payables.push(payable)
-      if (payables.length === BATCH_MAX || look.isOver()) return { payables, last }
+      if (payables.length === BATCH_MAX || scan.isOver()) return { payables, last }
     }
     if (requests.length < REQUESTS_READ) return { payables, last: null }
   }
@@ -160,8 +160,8 @@ const RATE_OVER_QUOTE_MAX = 5n
 /** The network's rate now, within sight of what was quoted: rows of the database say the one, a MAC guards the other. */
 function payoutRate(chain: ChainName, market: bigint, payables: readonly Payable[]): bigint {
   const quoted = payables.reduce((most, { request }) => {
-    const own = (request.networkFeeAtoms * 1_000n) / QUOTED_VBYTES
-    return own > most ? own : most
+    const quoted = (request.networkFeeAtoms * 1_000n) / QUOTED_VBYTES
+    return quoted > most ? quoted : most
   }, 0n)
   const most = boundedRate(networkOfChain(chain), quoted * RATE_OVER_QUOTE_MAX)
   return market < most ? market : most
@@ -251,7 +251,9 @@ function signPayout(
       : null
   const signed = signOutputs(inputsOf(keys, selection.utxos), [
     ...outputs,
-    ...(change ? [{ script: keys.address(OWN_BRANCH, position).lookup, atoms: selection.changeAtoms }] : []),
+    ...(change
+      ? [{ script: keys.address(INTERNAL_BRANCH, position).lookup, atoms: selection.changeAtoms }]
+      : []),
   ])
   const asset = nativeAsset(chain)
   const value = sumNet(paid)

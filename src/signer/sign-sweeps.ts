@@ -9,8 +9,8 @@ import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import { rememberLooks } from './look.ts'
 import { listSweeps, nextNonce, type PlannedSweep, readRates, spendableBalances } from './requests.sql.ts'
+import { rememberScans } from './scan.ts'
 import { signBatches, signDeployment } from './sign-batches.ts'
 import { chainIdOf, contractOf, gasPrice, HOT_WALLET, transferEntry } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
@@ -19,7 +19,7 @@ const SWEEPS_READ = 200
 /** The hot wallet is no contract: a plain transfer, exactly. */
 const ETHER_GAS = 21_000n
 
-const beginLook = rememberLooks<{ readonly id: string }>()
+const beginScan = rememberScans<{ readonly id: string }>()
 
 /** What can not be swept now is passed over: deposits behind it are not held up. */
 export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void> {
@@ -29,10 +29,10 @@ export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void>
   if (!rates || chainId === null) return
   const terms = { price: gasPrice(rates), chainId }
   await signDeployment(signer, keys, terms)
-  const look = beginLook(signer, keys)
+  const scan = beginScan(signer, keys)
   const list = (after: string | null) => listSweeps(signer.db, { chain, series, after, limit: SWEEPS_READ })
   for (
-    let sweeps = await list(look.after?.id ?? null);
+    let sweeps = await list(scan.after?.id ?? null);
     sweeps.length > 0;
     sweeps = await list(sweeps.at(-1)?.id ?? null)
   ) {
@@ -43,11 +43,11 @@ export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void>
       const entry = await signSweep(signer, keys, sweep, rates, chainId)
       if (typeof entry === 'string') logWaiting(signer, chain, `sweep ${sweep.address}`, entry)
       else await commit(signer, entry)
-      if (look.isOver()) return look.end(sweep)
+      if (scan.isOver()) return scan.end(sweep)
     }
-    if (look.isOver()) return look.end(sweeps.at(-1) ?? null)
+    if (scan.isOver()) return scan.end(sweeps.at(-1) ?? null)
   }
-  look.end(null)
+  scan.end(null)
 }
 
 async function signSweep(

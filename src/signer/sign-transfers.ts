@@ -5,7 +5,7 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { PAYOUT_GAS_MAX, RATE_BOUNDS } from '../treasury/fees.ts'
 import type { SignedEntry, SweepEntry, TransferEntry } from '../treasury/signed-entry.ts'
-import { type Branch, HOT_WALLET_POSITION, OWN_BRANCH } from '../wallets/derivation.ts'
+import { type Branch, HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import type { WaitingFor } from '../withdrawals/withdrawal.ts'
 import {
   commit,
@@ -19,14 +19,14 @@ import {
 } from './context.ts'
 import { allowsFee, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import { rememberLooks } from './look.ts'
 import { listRequested, pinnedChainId, type Requested, readRates, spendableBalances } from './requests.sql.ts'
+import { rememberScans } from './scan.ts'
 import type { ChainKeys } from './vault.ts'
 
 const REQUESTS_READ = 200
 const PLAIN_TRANSFER_GAS = 21_000n
 
-export const HOT_WALLET = { branch: OWN_BRANCH, position: HOT_WALLET_POSITION } as const
+export const HOT_WALLET = { branch: INTERNAL_BRANCH, position: HOT_WALLET_POSITION } as const
 
 /** What one gas may cost at most, and how much of it goes to the block's maker. */
 export interface GasPrice {
@@ -43,7 +43,7 @@ export function gasPrice(rates: { rate: bigint; priorityRate: bigint }): GasPric
   return { maxFeeWei: maxFeeWei > 0n ? maxFeeWei : 1n, priorityFeeWei }
 }
 
-const beginLook = rememberLooks<Requested>()
+const beginScan = rememberScans<Requested>()
 
 /**
  * Some may wait for long, for coins of their asset or for the policy; those behind them do not.
@@ -52,10 +52,10 @@ const beginLook = rememberLooks<Requested>()
  */
 export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<boolean> {
   const { chain } = keys
-  const look = beginLook(signer, keys)
-  let requests = await listRequested(signer.db, chain, look.after, REQUESTS_READ)
+  const scan = beginScan(signer, keys)
+  let requests = await listRequested(signer.db, chain, scan.after, REQUESTS_READ)
   if (requests.length === 0) {
-    look.end(null)
+    scan.end(null)
     return false
   }
   let hasSigned = false
@@ -75,15 +75,15 @@ export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<bo
         hasSigned = true
         left = readLeftOnce(signer.db)
       }
-      if (look.isOver()) {
-        look.end(request)
+      if (scan.isOver()) {
+        scan.end(request)
         return hasSigned
       }
     }
     requests = await listRequested(signer.db, chain, requests.at(-1) ?? null, REQUESTS_READ)
   }
-  look.end(null)
-  return hasSigned && look.after !== null
+  scan.end(null)
+  return hasSigned && scan.after !== null
 }
 
 async function signRequest(

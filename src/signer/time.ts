@@ -13,9 +13,9 @@ import {
 } from '../db/time-arrow.ts'
 
 /** Whether time goes forward, so that something may be signed. */
-export type TimeLook = () => Promise<boolean>
+export type TimeCheck = () => Promise<boolean>
 
-export async function openTimeLook(folder: string, db: Database, log: Log): Promise<TimeLook> {
+export async function openTimeCheck(folder: string, db: Database, log: Log): Promise<TimeCheck> {
   const memory = await openTimeMemory(join(folder, TIME_FILE))
   let beatenAtMs = 0
   let said: string | null = null

@@ -9,8 +9,8 @@ import {
   type Branch,
   type DerivedAddress,
   HOT_WALLET_POSITION,
+  INTERNAL_BRANCH,
   type NetworkMode,
-  OWN_BRANCH,
   readAccountKey,
   SIMULATED_MODE,
 } from '../wallets/derivation.ts'
@@ -66,7 +66,7 @@ export function chainKeys(root: HDKey, chain: ChainName, mode: NetworkMode): Cha
     mode,
     xpub,
     series: publicKeys.fingerprint,
-    hotWallet: publicKeys.derive(OWN_BRANCH, HOT_WALLET_POSITION),
+    hotWallet: publicKeys.derive(INTERNAL_BRANCH, HOT_WALLET_POSITION),
     address: publicKeys.derive,
     privateKey(branch, position) {
       const { privateKey } = branches[branch].deriveChild(Number(position))

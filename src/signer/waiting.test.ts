@@ -43,7 +43,7 @@ test('withdrawals that wait for the allowlist hold up none behind them', async (
 
 test('a look that is out of time goes on behind what it looked at, and ends at the first again', async () => {
   const scene = await openScene({ limits: readLimits('BTC=day:1;ETH=day:10') })
-  const hurried = { ...scene.signer, lookMs: 0 }
+  const hurried = { ...scene.signer, scanMs: 0 }
   await scene.request('0.9')
   await signAll(scene.signer)
   const waiting = [await scene.request('0.5'), await scene.request('0.4'), await scene.request('0.3')]
@@ -60,7 +60,7 @@ test('a look that is out of time goes on behind what it looked at, and ends at t
   for (let turn = 0; turn < 4; turn++) await signerTurn(roomy)
   const named = (await scene.signed()).flatMap(paidBy)
   for (const each of waiting) assert.ok(named.includes(nameOf(each)))
-  // One that is to end looks at nothing.
+  // One that is to end scans nothing.
   await scene.request('0.01')
   const before = (await scene.signed()).length
   await signerTurn({ ...scene.signer, stopping: AbortSignal.abort() })

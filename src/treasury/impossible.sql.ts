@@ -5,7 +5,7 @@ import { openSql } from './signed-transaction.ts'
 
 /**
  * Sets that can never enter the chain: a UTXO that each of their transactions spends is gone. Somebody else spent it; or
- * a reorganisation ended with another transaction in the place of the deposit or the payout of ours that made it. Each in
+ * a reorganisation ended with another transaction instead of the deposit or the payout of ours that made it. Each in
  * a block this deep. Chains with outputs only.
  */
 export async function listImpossible(db: Queryable, chain: ChainName, depth: number): Promise<string[]> {
@@ -49,7 +49,7 @@ export async function listOverdue(db: Queryable, chain: ChainName): Promise<Over
 }
 
 /** Gives back the UTXOs of a set that can never spend them. */
-export async function releaseUtxos(tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
+export async function freeUtxos(tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
   await tx.query(
     'update utxos set reserved_by = null, reserved_first_by = null where chain = $1 and reserved_by = $2',
     [chain, replacementSet],
@@ -57,7 +57,7 @@ export async function releaseUtxos(tx: Tx, chain: ChainName, replacementSet: str
 }
 
 /** Gives back the UTXOs that displaced replacements added to what the mined transaction of their set spends. */
-export async function releaseAddedUtxos(
+export async function freeAddedUtxos(
   tx: Tx,
   chain: ChainName,
   mined: { replacementSet: string; txid: string },

@@ -28,8 +28,8 @@ export function payoutVbytes(utxos: number, scriptLength: number): bigint {
   const gatherings = utxos <= INPUTS_MAX ? 0 : Math.ceil((utxos - INPUTS_MAX) / (INPUTS_MAX - 1))
   const inputs = utxos - gatherings * (INPUTS_MAX - 1)
   const gathering = vbytesOf(INPUTS_MAX, [CHANGE_SCRIPT_LENGTH])
-  const own = gatherings * gathering + vbytesOf(inputs, [scriptLength, CHANGE_SCRIPT_LENGTH])
-  return BigInt(own) > QUOTED_VBYTES ? BigInt(own) : QUOTED_VBYTES
+  const payout = gatherings * gathering + vbytesOf(inputs, [scriptLength, CHANGE_SCRIPT_LENGTH])
+  return BigInt(payout) > QUOTED_VBYTES ? BigInt(payout) : QUOTED_VBYTES
 }
 
 export const feeAt = (rateAtomsPerKvb: bigint, vbytes: bigint): bigint =>

@@ -59,19 +59,19 @@ export async function insertSigned(
 }
 
 /** Gives the bytes of a placed transaction to the worker. To be called only when the journal knows it as placed. */
-export async function release(
+export async function markReady(
   db: Queryable,
   { chain, txid, raw }: Pick<SignedEntry, 'chain' | 'txid' | 'raw'>,
 ): Promise<void> {
   await db.query(
-    `update signed_transactions set status = 'released', raw = $3, send_at = now()
+    `update signed_transactions set status = 'ready', raw = $3, send_at = now()
      where chain = $1 and txid = $2 and status in ('placed', 'recovered')`,
     [chain, txid, raw],
   )
 }
 
 /** Not given to the worker: by a signer that died before it did, by another one at this moment, or forgotten. */
-export async function listUnreleased(db: Queryable): Promise<{ chain: ChainName; txid: string }[]> {
+export async function listPlaced(db: Queryable): Promise<{ chain: ChainName; txid: string }[]> {
   const { rows } = await db.query<{ chain: ChainName; txid: string }>(
     `select chain, txid from signed_transactions where status in ('placed', 'recovered')`,
   )
@@ -121,7 +121,7 @@ export async function insertPayouts(
   )
 }
 
-/** UTXOs are free, or belong to this set already; spent ones are gone. Locks them in the order of their places. */
+/** UTXOs are free, or belong to this set already; spent ones are gone. Locks them in the order of their outpoints. */
 export async function reserveUtxos(
   tx: Tx,
   { chain, txid, replacementSet, spends }: OutputsEntry,

@@ -21,16 +21,16 @@ export async function listUnknown(
 /** Of replacement sets as the journal knows them, those whose first transaction the database knows and not all others. */
 export async function listForgotten(db: Queryable, sets: readonly SignedEntry[][]): Promise<SignedEntry[][]> {
   const members = sets.flatMap((set, index) =>
-    set.map(({ chain, txid }, place) => ({ index, place, chain, txid })),
+    set.map(({ chain, txid }, position) => ({ index, position, chain, txid })),
   )
   const { rows } = await db.query<{ index: number }>(
-    `select m.index from unnest($1::integer[], $2::integer[], $3::text[], $4::text[]) as m (index, place, chain, txid)
+    `select m.index from unnest($1::integer[], $2::integer[], $3::text[], $4::text[]) as m (index, position, chain, txid)
      left join signed_transactions t on t.chain = m.chain and t.txid = m.txid
      group by m.index
-     having bool_or(t.txid is null) and bool_or(t.txid is not null and m.place = 0)`,
+     having bool_or(t.txid is null) and bool_or(t.txid is not null and m.position = 0)`,
     [
       members.map(({ index }) => index),
-      members.map(({ place }) => place),
+      members.map(({ position }) => position),
       members.map(({ chain }) => chain),
       members.map(({ txid }) => txid),
     ],
@@ -55,23 +55,23 @@ export async function takeUtxosBack(
   tx: Tx,
   { chain, txid, replacementSet, spends }: OutputsEntry,
 ): Promise<void> {
-  const places = [spends.map((utxo) => utxo.txid), spends.map((utxo) => utxo.index)] as const
+  const outpoints = [spends.map((utxo) => utxo.txid), spends.map((utxo) => utxo.index)] as const
   const { rowCount: taken } = await tx.query(
     `select from utxos c join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
      where c.chain = $1 and c.reserved_by <> $2 limit 1`,
-    [chain, replacementSet, ...places],
+    [chain, replacementSet, ...outpoints],
   )
   if (taken > 0) throw new Taken()
   await tx.query(
     `update utxos c set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5)
      from unnest($3::text[], $4::integer[]) as spent (txid, output_index)
      where c.chain = $1 and c.txid = spent.txid and c.output_index = spent.output_index`,
-    [chain, replacementSet, ...places, txid],
+    [chain, replacementSet, ...outpoints, txid],
   )
 }
 
-/** Blocks up to our view hold it where they spend its UTXOs, or do not hold it. */
-export async function searchFromView(tx: Tx, chain: ChainName, txid: string): Promise<void> {
+/** Blocks up to our tip hold it where they spend its UTXOs, or do not hold it. */
+export async function searchFromTip(tx: Tx, chain: ChainName, txid: string): Promise<void> {
   await tx.query(
     `update signed_transactions t set since_height = coalesce(
        (select min(c.spent_height) from utxos c where c.chain = $1 and c.spent_by = $2), v.tip_height)

@@ -53,7 +53,7 @@ export function selectUtxos<U extends Utxo>(utxos: readonly U[], spending: Spend
   return null
 }
 
-/** UTXOs that hold the same follow their places, so that the same UTXOs give the same selection in whatever order they come. */
+/** UTXOs that hold the same follow their outpoints, so that the same UTXOs give the same selection in whatever order they come. */
 function largestFirst(a: Utxo, b: Utxo): number {
   if (a.atoms !== b.atoms) return a.atoms < b.atoms ? 1 : -1
   if (a.txid !== b.txid) return a.txid < b.txid ? -1 : 1

@@ -46,7 +46,7 @@ export async function storeBalances(
   const assets: readonly Asset[] = ['ETH', 'USDC', 'USDT']
   await db.query(
     `insert into account_balances (chain, address, asset, atoms, seen_height)
-     select $1::text, $2::text, asset, atoms, $5::bigint from unnest($3::text[], $4::numeric[]) as held (asset, atoms)
+     select $1::text, $2::text, asset, atoms, $5::bigint from unnest($3::text[], $4::numeric[]) as balances (asset, atoms)
      on conflict (chain, address, asset) do update set atoms = excluded.atoms, seen_height = excluded.seen_height`,
     [chain, address, assets, assets.map((asset) => holdings[asset] ?? 0n), seenHeight],
   )

@@ -13,14 +13,14 @@ import {
 
 /** What each trigger makes of each state; a dot for what can not befall it there. */
 const TABLE = `
-                             placed      released        sent            refused         recovered       mined           mined_reverted  confirmed  reverted   displaced  impossible
-  released                   released    .               .               .               released        .               .               .          .          .          .
+                             placed      ready        sent            refused         recovered       mined           mined_reverted  confirmed  reverted   displaced  impossible
+  ready                   ready    .               .               .               ready        .               .               .          .          .          .
   sent                       .           sent            sent            sent            recovered       mined           mined_reverted  confirmed  reverted   displaced  impossible
   refused                    .           refused         refused         refused         recovered       mined           mined_reverted  confirmed  reverted   displaced  impossible
   mined                      .           mined           mined           mined           mined           mined           mined           .          .          .          .
   mined_reverted             .           mined_reverted  mined_reverted  mined_reverted  mined_reverted  mined_reverted  mined_reverted  .          .          .          .
-  settled                    .           .               .               .               .               confirmed       reverted        .          .          .          .
-  reorganised                .           .               .               .               .               released        released        released   released   released   .
+  buried                    .           .               .               .               .               confirmed       reverted        .          .          .          .
+  reorganised                .           .               .               .               .               ready        ready        ready   ready   ready   .
   reorganised_without_bytes  .           .               .               .               .               recovered       recovered       recovered  recovered  recovered  .
   displaced                  displaced   displaced       displaced       displaced       displaced       displaced       displaced       .          .          .          .
   impossible                 impossible  impossible      impossible      impossible      impossible      .               .               .          .          .          .
@@ -44,7 +44,7 @@ test('every state meets every trigger', () => {
     }
 })
 
-test('what is impossible stays so, what is placed is never in a block, and only a reorganisation opens what settled', () => {
+test('what is impossible stays so, what is placed is never in a block, and only a reorganisation opens what was buried', () => {
   const triggers = fc.array(fc.constantFrom(...SIGNED_TRIGGERS), { maxLength: 40 })
   fc.assert(
     fc.property(triggers, (story) => {

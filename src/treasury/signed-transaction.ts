@@ -20,12 +20,12 @@ export const SIGNED_STATUSES = [
   /** Its rows are there, its bytes are not: the signer's journal is to know of it first. Never sent. */
   'placed',
   /** Its bytes may go out. Whether a node has it is not known. */
-  'released',
+  'ready',
   /** A node took it. */
   'sent',
   /** The node refused it when it was sent last. */
   'refused',
-  /** Sent before the database lost it, or found in the chain; followed, and sent only when the signer releases its bytes. */
+  /** Sent before the database lost it, or found in the chain; followed, and sent only when the signer gives its bytes. */
   'recovered',
   /** A block holds it, not deep enough yet. */
   'mined',
@@ -35,7 +35,7 @@ export const SIGNED_STATUSES = [
   'confirmed',
   /** Deep enough in the chain with its call reverted, and booked. */
   'reverted',
-  /** Another one of its replacement set settled. */
+  /** Another one of its replacement set confirmed. */
   'displaced',
   /** What it spends is gone, or its nonce is used: it can never enter the chain. */
   'impossible',
@@ -44,7 +44,7 @@ export type SignedStatus = (typeof SIGNED_STATUSES)[number]
 
 export const SIGNED_TRIGGERS = [
   /** The journal knows it as placed: here are its bytes. */
-  'released',
+  'ready',
   /** A node, or a block, has it. */
   'sent',
   /** A node said no. */
@@ -54,12 +54,12 @@ export const SIGNED_TRIGGERS = [
   /** A block holds it, and its call reverted. */
   'mined_reverted',
   /** Its block is deep enough. */
-  'settled',
+  'buried',
   /** A reorganisation took its block, or that of what had displaced it: it is sent again. */
   'reorganised',
   /** The same, where its bytes are not here. */
   'reorganised_without_bytes',
-  /** Another one of its replacement set settled. */
+  /** Another one of its replacement set confirmed. */
   'displaced',
   /** What it spends was spent by others, or its nonce was used. */
   'impossible',
@@ -77,21 +77,21 @@ const MAY_BE_MINED = {
 /** What a node answered is heard late: it changes nothing about what the chain told since. */
 const heardLate = <Status extends SignedStatus>(status: Status) =>
   ({ sent: status, refused: status }) as const
-const TAKEN_BACK = { reorganised: 'released', reorganised_without_bytes: 'recovered' } as const
+const TAKEN_BACK = { reorganised: 'ready', reorganised_without_bytes: 'recovered' } as const
 
 const TRANSITIONS: Transitions = {
-  placed: { released: 'released', displaced: 'displaced', impossible: 'impossible' },
-  released: { ...MAY_BE_MINED, sent: 'sent', refused: 'refused' },
+  placed: { ready: 'ready', displaced: 'displaced', impossible: 'impossible' },
+  ready: { ...MAY_BE_MINED, sent: 'sent', refused: 'refused' },
   sent: { ...MAY_BE_MINED, sent: 'sent', refused: 'refused' },
   refused: { ...MAY_BE_MINED, sent: 'sent', refused: 'refused' },
-  recovered: { ...MAY_BE_MINED, ...heardLate('recovered'), released: 'released' },
+  recovered: { ...MAY_BE_MINED, ...heardLate('recovered'), ready: 'ready' },
   mined: {
     ...heardLate('mined'),
     ...TAKEN_BACK,
     mined: 'mined',
     mined_reverted: 'mined_reverted',
-    settled: 'confirmed',
-    // Its block went with a reorganisation that nobody looked at before its rival settled.
+    buried: 'confirmed',
+    // Its block went with a reorganisation that nobody looked at before its rival was buried.
     displaced: 'displaced',
   },
   mined_reverted: {
@@ -99,7 +99,7 @@ const TRANSITIONS: Transitions = {
     ...TAKEN_BACK,
     mined: 'mined',
     mined_reverted: 'mined_reverted',
-    settled: 'reverted',
+    buried: 'reverted',
     displaced: 'displaced',
   },
   confirmed: { ...heardLate('confirmed'), ...TAKEN_BACK },

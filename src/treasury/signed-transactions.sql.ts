@@ -97,7 +97,7 @@ export async function claimToSend(
   const { rows } = await db.query<SignedRow & { raw: string }>(
     `with due as (
        select txid from signed_transactions t
-       where chain = $1 and ${openSql('t')} and t.status in ('released', 'sent', 'refused') and send_at <= now()
+       where chain = $1 and ${openSql('t')} and t.status in ('ready', 'sent', 'refused') and send_at <= now()
          and not exists (select from signed_transactions n where n.chain = t.chain and n.replacement_set = t.replacement_set
            and n.kind = 'replacement' and n.created_at > t.created_at and (n.status <> 'refused' or t.nonce is not null))
          and (kind = 'child' or not exists (select from signed_transactions m where m.chain = t.chain and m.replacement_set = t.replacement_set
@@ -167,7 +167,7 @@ export async function listUnderWay(
   return rows.map(fromRow)
 }
 
-/** Settled ones whose block our chain does not hold any more: a reorganisation deeper than the confirmations. */
+/** Ended ones whose block our chain does not hold any more: a reorganisation deeper than the confirmations. */
 export async function listTakenBack(db: Queryable, chain: ChainName): Promise<SignedTransaction[]> {
   const { rows } = await db.query<SignedRow>(
     `select ${COLUMNS.replaceAll(/\w+/g, 't.$&')} from signed_transactions t
@@ -216,7 +216,7 @@ export async function markUnmined(db: Queryable, chain: ChainName, txid: string)
 }
 
 /**
- * Opens a settled replacement set again, with what it displaced: any of it may enter the chain this time. They are sent and
+ * Opens an ended replacement set again, with what it displaced: any of it may enter the chain this time. They are sent and
  * followed as before. What was booked stays booked.
  */
 export async function reopen(db: Queryable, chain: ChainName, replacementSet: string): Promise<void> {
@@ -228,7 +228,7 @@ export async function reopen(db: Queryable, chain: ChainName, replacementSet: st
   )
 }
 
-export interface Settling extends SignedTransaction {
+export interface SetMember extends SignedTransaction {
   readonly paidFeeAtoms: bigint | null
   readonly bookedFeeAtoms: bigint
   readonly feeBookings: number
@@ -239,7 +239,7 @@ export async function lockReplacementSet(
   tx: Tx,
   chain: ChainName,
   replacementSet: string,
-): Promise<Settling[]> {
+): Promise<SetMember[]> {
   const { rows } = await tx.query<
     SignedRow & { paid_fee_atoms: bigint | null; booked_fee_atoms: bigint; fee_bookings: number }
   >(
@@ -272,11 +272,11 @@ export async function markFeeBooked(tx: Tx, chain: ChainName, txid: string, atom
 export async function end(
   tx: Tx,
   { chain, txid, status }: Pick<SignedTransaction, 'chain' | 'txid' | 'status'>,
-  trigger: 'settled' | 'displaced' | 'impossible',
+  trigger: 'buried' | 'displaced' | 'impossible',
 ): Promise<void> {
   const { rowCount } = await tx.query(
     `update signed_transactions t set status = ${afterSql(trigger)}, bump_wanted = false, refusal = null
-       ${trigger === 'settled' ? '' : ', block_height = null, block_hash = null, paid_fee_atoms = null'}
+       ${trigger === 'buried' ? '' : ', block_height = null, block_hash = null, paid_fee_atoms = null'}
      where chain = $1 and txid = $2 and ${canSql(trigger)}`,
     [chain, txid],
   )

@@ -196,9 +196,9 @@ export async function markFunded(db: Tx, chain: ChainName, replacementSet: strin
 export async function finishSweeps(
   tx: Tx,
   chain: ChainName,
-  settled: { readonly txid: string; readonly replacementSet: string; readonly reverted: boolean },
+  finished: { readonly txid: string; readonly replacementSet: string; readonly reverted: boolean },
 ): Promise<void> {
-  const { txid, replacementSet, reverted } = settled
+  const { txid, replacementSet, reverted } = finished
   const { rows } = await tx.query<EndingSweep & { id: string }>(
     `select id, status, way, replacement_set is not distinct from $2 as "isSwept", exists (select from swept_tokens w
        where w.chain = $1 and w.txid = $3 and w.address = s.address and w.asset = s.asset) as "hasMoved"

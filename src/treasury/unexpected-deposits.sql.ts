@@ -90,7 +90,7 @@ export async function searchCapitalAgain(tx: Tx, chain: ChainName, aboveHeight: 
  * a restored database knows nothing of its transaction.
  *
  * It begins at the heights (`utxos_by_height`, `unexpected_deposits_by_height`), so it costs what the new blocks brought, however
- * many UTXOs there are: bench/payer-look.ts has the figures.
+ * many UTXOs there are: bench/poll-payouts.ts has the figures.
  */
 export async function listUnbookedCapital(
   db: Queryable,

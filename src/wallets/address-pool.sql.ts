@@ -9,9 +9,9 @@ import {
   type Branch,
   DEPOSIT_BRANCH,
   type DerivedAddress,
-  lookupOfOwn,
+  INTERNAL_BRANCH,
+  lookupOfAddress,
   type NetworkMode,
-  OWN_BRANCH,
   readAccountKey,
 } from './derivation.ts'
 import { currentWallets, requireCurrent, type Wallet, type WalletRow } from './wallets.sql.ts'
@@ -21,7 +21,7 @@ export type FreshAddress = ReservedAddress
 
 /** How long a payment waits for an address of a chain that had some, and how often it looks. */
 const DRY_MS_MAX = 3_000
-const DRY_LOOK_MS = 50
+const DRY_POLL_MS = 50
 
 export interface AddressPool {
   /**
@@ -54,7 +54,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
       if (row) known.add(chain)
       const waits = !('inTransaction' in db) && known.has(chain) && performance.now() < deadlineMs
       if (row || !waits) return row
-      await pause(DRY_LOOK_MS)
+      await pause(DRY_POLL_MS)
     }
   }
   return {
@@ -77,7 +77,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
     giveBack: (fresh) => reserves.giveBack(fresh),
     forget: (chain) => reserves.forget(chain),
     async isAuthentic(db, chain, address) {
-      const lookup = lookupOfOwn(networkOfChain(chain), address)
+      const lookup = lookupOfAddress(networkOfChain(chain), address)
       const row = lookup && (await findAddress(db, chain, lookup))
       return row !== null && row.address === address && isDerived(secrets, row)
     },
@@ -148,9 +148,9 @@ export async function fillAddressPool(
   let added = 0
   for (const wallet of await currentWallets(db, secrets)) {
     const pool = { db, secrets, wallet, derive }
-    const { freshCount, nextFresh, nextOwn } = await poolLevel(db, wallet, target.fresh)
-    const ownEnd = hasAccounts(wallet.chain) ? 1n : wallet.nextChange + BigInt(target.change)
-    added += await deriveRange(pool, OWN_BRANCH, nextOwn, ownEnd)
+    const { freshCount, nextFresh, nextInternal } = await poolLevel(db, wallet, target.fresh)
+    const internalEnd = hasAccounts(wallet.chain) ? 1n : wallet.nextChange + BigInt(target.change)
+    added += await deriveRange(pool, INTERNAL_BRANCH, nextInternal, internalEnd)
     const freshEnd = nextFresh + BigInt(target.fresh - freshCount)
     added += await deriveRange(pool, DEPOSIT_BRANCH, nextFresh, freshEnd)
   }
@@ -168,15 +168,15 @@ export async function withholdFresh(
   db: Database,
   secrets: Secrets,
   ahead: (chain: ChainName) => number,
-  least?: { readonly chain: ChainName; readonly fresh: bigint; readonly own: bigint },
+  least?: { readonly chain: ChainName; readonly fresh: bigint; readonly internal: bigint },
 ): Promise<void> {
   for (const wallet of await currentWallets(db, secrets)) {
     if (least && least.chain !== wallet.chain) continue
     const pool = { db, secrets, wallet, derive: deriveHere }
-    const { nextFresh, nextOwn } = await poolLevel(db, wallet, 0)
+    const { nextFresh, nextInternal } = await poolLevel(db, wallet, 0)
     const from = least && least.fresh > nextFresh ? least.fresh : nextFresh
     await deriveRange(pool, DEPOSIT_BRANCH, nextFresh, from + BigInt(ahead(wallet.chain)))
-    if (least) await deriveRange(pool, OWN_BRANCH, nextOwn, least.own)
+    if (least) await deriveRange(pool, INTERNAL_BRANCH, nextInternal, least.internal)
     await db.query(
       `update addresses set withheld = true
        where chain = $1 and series = $2 and branch = 0 and issued_at is null`,
@@ -185,7 +185,7 @@ export async function withholdFresh(
     if (least)
       await db.query(
         'update wallets set next_change = greatest(next_change, $3::bigint) where chain = $1 and series = $2',
-        [wallet.chain, wallet.series, least.own],
+        [wallet.chain, wallet.series, least.internal],
       )
   }
 }
@@ -271,19 +271,19 @@ async function poolLevel(
   db: Queryable,
   wallet: Wallet,
   target: number,
-): Promise<{ freshCount: number; nextFresh: bigint; nextOwn: bigint }> {
-  const { rows } = await db.query<{ fresh_count: bigint; next_fresh: bigint; next_own: bigint }>(
+): Promise<{ freshCount: number; nextFresh: bigint; nextInternal: bigint }> {
+  const { rows } = await db.query<{ fresh_count: bigint; next_fresh: bigint; next_internal: bigint }>(
     `select
        (select count(*) from (select from addresses where chain = $1 and series = $2 and branch = 0
           and issued_at is null and not withheld limit $3) as fresh) as fresh_count,
        (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 0) as next_fresh,
-       (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 1) as next_own`,
+       (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 1) as next_internal`,
     [wallet.chain, wallet.series, target],
   )
   const row = rows[0]
   return {
     freshCount: Number(row?.fresh_count ?? 0n),
     nextFresh: row?.next_fresh ?? 0n,
-    nextOwn: row?.next_own ?? 0n,
+    nextInternal: row?.next_internal ?? 0n,
   }
 }

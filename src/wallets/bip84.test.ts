@@ -6,9 +6,9 @@ import { mnemonicToSeedSync } from '@scure/bip39'
 import {
   accountPath,
   DEPOSIT_BRANCH,
-  lookupOfOwn,
+  INTERNAL_BRANCH,
+  lookupOfAddress,
   type NetworkMode,
-  OWN_BRANCH,
   readAccountKey,
 } from './derivation.ts'
 
@@ -20,7 +20,7 @@ test('BIP-84: the published account key gives the published receiving and change
   const key = readAccountKey('bitcoin', 'mainnet', ZPUB)
   assert.equal(key.derive(DEPOSIT_BRANCH, 0n).address, 'bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu')
   assert.equal(key.derive(DEPOSIT_BRANCH, 1n).address, 'bc1qnjg0jd8228aq7egyzacy8cys3knf9xvrerkf9g')
-  assert.equal(key.derive(OWN_BRANCH, 0n).address, 'bc1q8c6fshw2dlwun7ekn9qwf37cu2rn755upcp6el')
+  assert.equal(key.derive(INTERNAL_BRANCH, 0n).address, 'bc1q8c6fshw2dlwun7ekn9qwf37cu2rn755upcp6el')
 })
 
 test('BIP-84: the account stands at the published path', () => {
@@ -46,8 +46,8 @@ test('every network mode has its own human-readable part, and the script is the 
     assert.ok(address.startsWith(start), address)
     assert.equal(lookup.length, 22)
     assert.deepEqual([...lookup.slice(0, 2)], [0x00, 0x14])
-    assert.deepEqual(lookupOfOwn(chain, address), lookup)
+    assert.deepEqual(lookupOfAddress(chain, address), lookup)
   }
-  assert.equal(lookupOfOwn('bitcoin', 'ltc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu'), null)
-  assert.equal(lookupOfOwn('bitcoin', "'; drop table addresses; --"), null)
+  assert.equal(lookupOfAddress('bitcoin', 'ltc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu'), null)
+  assert.equal(lookupOfAddress('bitcoin', "'; drop table addresses; --"), null)
 })

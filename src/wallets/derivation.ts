@@ -49,10 +49,10 @@ export function accountPath(network: Network, mode: NetworkMode): string {
   return `m/${network === 'ethereum' ? 44 : 84}'/${coinType}'/0'`
 }
 
-/** Branch 0 takes deposits, branch 1 what is ours: position 0 is the hot wallet, the others are change. */
+/** BIP-44: branch 0 (external) takes deposits, branch 1 (internal) what is ours: position 0 is the hot wallet, the others are change. */
 export const DEPOSIT_BRANCH = 0
-export const OWN_BRANCH = 1
-export type Branch = typeof DEPOSIT_BRANCH | typeof OWN_BRANCH
+export const INTERNAL_BRANCH = 1
+export type Branch = typeof DEPOSIT_BRANCH | typeof INTERNAL_BRANCH
 export const HOT_WALLET_POSITION = 0n
 
 export interface DerivedAddress {
@@ -87,7 +87,7 @@ export function readAccountKey(chain: ChainName, mode: NetworkMode, xpub: string
   if (account.depth !== 3)
     throw new RangeError(`an account key stands at depth 3 (purpose, coin, account), got ${account.depth}`)
   const network = networkOfChain(chain)
-  const branches = [account.deriveChild(DEPOSIT_BRANCH), account.deriveChild(OWN_BRANCH)] as const
+  const branches = [account.deriveChild(DEPOSIT_BRANCH), account.deriveChild(INTERNAL_BRANCH)] as const
   const addressOf = (publicKey: Uint8Array): DerivedAddress =>
     network === 'ethereum'
       ? addressOfPublicKey(publicKey)
@@ -145,7 +145,7 @@ function addressOfPublicKey(compressed: Uint8Array): DerivedAddress {
 }
 
 /** What outputs to one of our own addresses are matched by; null when the text cannot be an address of ours. */
-export function lookupOfOwn(network: Network, address: string): Uint8Array | null {
+export function lookupOfAddress(network: Network, address: string): Uint8Array | null {
   if (network === 'ethereum')
     return isAddress(address, { strict: false }) ? Buffer.from(address.slice(2), 'hex') : null
   try {

@@ -20,15 +20,15 @@ export function readLimits(text: string): Limits {
     if (part === '') continue
     const [asset = '', spans = '', ...others] = part.split('=')
     if (!isAsset(asset) || spans === '' || others.length > 0 || limits[asset]) throw unreadable(part)
-    const own: Partial<Record<Span, bigint>> = {}
+    const ofAsset: Partial<Record<Span, bigint>> = {}
     for (const each of spans.split(',')) {
       const [span = '', amount = '', ...more] = each.trim().split(':')
       const known = LIMIT_SPANS.find((name) => name === span)
       const atoms = parseDecimal(amount, ASSET_FACTS[asset].decimals)
-      if (!known || atoms === null || more.length > 0 || own[known] !== undefined) throw unreadable(each)
-      own[known] = atoms
+      if (!known || atoms === null || more.length > 0 || ofAsset[known] !== undefined) throw unreadable(each)
+      ofAsset[known] = atoms
     }
-    limits[asset] = own
+    limits[asset] = ofAsset
   }
   return limits
 }

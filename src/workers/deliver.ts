@@ -1,7 +1,7 @@
 /** Delivers events: claims what is due, sends thousands at once, and lets no slow receiver delay another. */
 import { crashPoint } from '../core/crash-point.ts'
 import { type AccountId, showId, type WebhookEndpointId } from '../core/ids.ts'
-import { type ClaimedDelivery, claimDeliveries, releaseDeliveries } from '../events/deliveries.sql.ts'
+import { type ClaimedDelivery, claimDeliveries, returnDeliveries } from '../events/deliveries.sql.ts'
 import { judge } from '../events/delivery.ts'
 import { openSender, type SenderOptions } from '../events/send.ts'
 import { signatureHeaders } from '../events/signature.ts'
@@ -65,13 +65,13 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
   // The last delivery under way per endpoint and payment: the next event of that payment waits for its end.
   const lanes = new Map<string, Promise<void>>()
   // To be given back, uncounted.
-  const released: ClaimedDelivery[] = []
+  const returned: ClaimedDelivery[] = []
   /** Something due was left behind for want of places, or given back. */
   let crowded = false
   let gathering: NodeJS.Timeout | undefined
 
-  const release = (delivery: ClaimedDelivery) => {
-    released.push(delivery)
+  const giveUp = (delivery: ClaimedDelivery) => {
+    returned.push(delivery)
     crowded = true
   }
 
@@ -88,7 +88,7 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     crashPoint('deliver:claimed')
     const outcome = await sender.send({ url, headers, body }, cut.signal)
     crashPoint('deliver:sent')
-    if (outcome === null) return release(delivery)
+    if (outcome === null) return giveUp(delivery)
     const verdict = judge(outcome, delivery.attempts + 1, Math.random(), new Date())
     const durationMs = Math.round(performance.now() - began)
     results.add({ delivery, outcome, verdict, startedAt, durationMs })
@@ -113,7 +113,7 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     const run = async () => {
       try {
         await before
-        if (cut.signal.aborted || performance.now() - claimedAt > FRESH_MS) release(delivery)
+        if (cut.signal.aborted || performance.now() - claimedAt > FRESH_MS) giveUp(delivery)
         else await attempt(delivery)
       } catch (error) {
         // Sending never throws; what does is a secret that does not open. Its lease ends, and the log repeats it.
@@ -130,8 +130,8 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
   }
 
   const giveBack = async () => {
-    const batch = released.splice(0)
-    await releaseDeliveries(db, batch)
+    const batch = returned.splice(0)
+    await returnDeliveries(db, batch)
   }
 
   const leave = (accountId: AccountId, endpointId: WebhookEndpointId) => {
@@ -151,7 +151,7 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     idleMs: settings.idleMs,
     log,
     async turn(signal) {
-      if (released.length > 0) await giveBack()
+      if (returned.length > 0) await giveBack()
       const free = settings.inFlightMax + aheadMax - running.size - ready.length
       const limit = Math.min(BATCH_MAX, free)
       crowded = true
@@ -167,14 +167,14 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
       })
       // UUIDv7: in the order in which the events happened.
       claimed.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
-      if (signal.aborted) released.push(...claimed)
+      if (signal.aborted) returned.push(...claimed)
       else for (const delivery of claimed) admit(delivery)
       const full = (delivery: ClaimedDelivery) =>
         (inFlight.get(delivery.endpointId) ?? 0) >=
           (delivery.failingSince ? perFailingEndpointMax : perEndpointMax) ||
         (inFlightOfAccounts.get(delivery.accountId) ?? 0) >= perAccountMax
       const more = claimed.length === limit
-      crowded = more || released.length > 0 || running.keys().some(full)
+      crowded = more || returned.length > 0 || running.keys().some(full)
       return more && free > limit
     },
   })
@@ -183,13 +183,13 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     wake: loop.wake,
     async stop() {
       await loop.stop()
-      released.push(...ready.splice(0).map(({ delivery }) => delivery))
+      returned.push(...ready.splice(0).map(({ delivery }) => delivery))
       const patience = setTimeout(() => cut.abort(), settings.drainMs)
       await Promise.all(running.values())
       clearTimeout(patience)
       clearTimeout(gathering)
       await results.stop()
-      if (released.length > 0) await giveBack()
+      if (returned.length > 0) await giveBack()
       sender.close()
     },
   }

@@ -21,10 +21,10 @@ import { type Loop, startLoop } from './loop.ts'
 const BUMP_AFTER_MS = { bitcoin: 30 * MINUTE_MS, litecoin: 10 * MINUTE_MS, ethereum: 3 * MINUTE_MS } as const
 const RATES_AGE_MS = 15 * SECOND_MS
 /** Without a new block, places are looked up again only so often: replacements and drops are rare. */
-const LOOK_AGAIN_MS = 10 * SECOND_MS
+const POLL_AGAIN_MS = 10 * SECOND_MS
 
 export function startPayer(gateway: Gateway, port: ChainPort, options: { idleMs?: number } = {}): Loop {
-  const seen: ChainMemory = { rates: null, ratesAtMs: 0, tipHash: '', lookedAtMs: 0 }
+  const seen: ChainMemory = { rates: null, ratesAtMs: 0, tipHash: '', polledAtMs: 0 }
   const idleMs = options.idleMs ?? 500
   const follows = startLoop({
     name: `follow payouts ${port.chain}`,
@@ -59,7 +59,7 @@ interface ChainMemory {
   rates: NetworkRates | null
   ratesAtMs: number
   tipHash: string
-  lookedAtMs: number
+  polledAtMs: number
 }
 
 /** Sending waits for nobody who looks where earlier transactions are. @returns How many were sent. */
@@ -73,21 +73,21 @@ async function sendTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): P
 async function followTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<boolean> {
   if (gateway.stopped?.()) return false
   const tip = await port.tip()
-  if (tip.hash === seen.tipHash && Date.now() - seen.lookedAtMs < LOOK_AGAIN_MS) return false
+  if (tip.hash === seen.tipHash && Date.now() - seen.polledAtMs < POLL_AGAIN_MS) return false
   // Before the look: what is sent meanwhile asks for another one.
   seen.tipHash = tip.hash
   try {
-    await payLook(gateway, port, await ratesNow(gateway, port, seen))
+    await pollPayouts(gateway, port, await ratesNow(gateway, port, seen))
   } catch (error) {
     seen.tipHash = ''
     throw error
   }
-  seen.lookedAtMs = Date.now()
+  seen.polledAtMs = Date.now()
   return false
 }
 
 /** Everything that a new block may change. */
-export async function payLook(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<void> {
+export async function pollPayouts(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<void> {
   const { chain } = port
   await confirmSigned(gateway, port)
   await bookCapital(gateway, chain)

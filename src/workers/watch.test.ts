@@ -7,7 +7,7 @@ import { startNodeProxy } from '../../test/node-proxy.ts'
 import { until } from '../../test/wait-for.ts'
 import { createBitcoinChain } from '../chains/bitcoin/bitcoin-chain.ts'
 import type { ChainPort } from '../chains/chain.ts'
-import { findChainView } from '../chains/chain-view.sql.ts'
+import { findChainProgress } from '../chains/chain-progress.sql.ts'
 import { mine } from '../chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../chains/simulated/memory.ts'
 import { simulatedPort } from '../chains/simulated/simulated-chain.ts'
@@ -30,7 +30,7 @@ test('two watchers follow a node that takes 8 s for a block as one does: the lea
     createBitcoinChain({ chain: 'litecoin', rpcUrl: proxy.rpcUrl, network: 'regtest', log: SILENT })
   const watchers = [open(), open()].map((port) => startWatcher(gateway, port, { idleMs: IDLE_MS }))
   t.after(() => Promise.all(watchers.map((watcher) => watcher.stop())))
-  const seen = async () => (await findChainView(gateway.db, 'litecoin'))?.tipHeight
+  const seen = async () => (await findChainProgress(gateway.db, 'litecoin'))?.tipHeight
   const first = await node.tip()
   await until('the watchers met the chain', async () => (await seen()) === first.height)
 
@@ -67,8 +67,8 @@ test('comparing what addresses hold goes on beside the watcher, page by page, an
   const { height } = await simulatedPort(storage).tip()
   await storage.change((store) => mine(store, 2))
   await until('blocks are followed while the node thinks about the page', async () => {
-    const view = await findChainView(gateway.db, 'ethereum')
-    return view?.tipHeight === height + 2 && view.viewedAt !== null
+    const progress = await findChainProgress(gateway.db, 'ethereum')
+    return progress?.tipHeight === height + 2 && progress.polledAt !== null
   })
 
   answer.resolve()

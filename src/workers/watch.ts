@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os'
 import type { ChainPort } from '../chains/chain.ts'
-import { type Lease, releaseLease, StaleLease, takeLease } from '../chains/chain-view.sql.ts'
+import { type Lease, releaseLease, StaleLease, takeLease } from '../chains/chain-progress.sql.ts'
 import { SECOND_MS } from '../core/time.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { checkEther } from '../flows/watching/check-ether.ts'

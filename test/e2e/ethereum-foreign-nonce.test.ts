@@ -8,7 +8,7 @@ import { describe, it } from 'node:test'
 import { signTransfer } from '../../src/chains/ethereum/sign.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { fail } from '../../src/flows/withdrawals/fail-withdrawal.ts'
-import { HOT_WALLET_POSITION, OWN_BRANCH } from '../../src/wallets/derivation.ts'
+import { HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../../src/wallets/derivation.ts'
 import { payOnce, signAll } from '../payouts.ts'
 import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
 
@@ -123,7 +123,7 @@ async function useNonceOf(
        select from signed_payouts p where p.replacement_set = t.replacement_set and p.withdrawal_id::text = $2)) order by nonce desc limit 1`,
     [payouts.hotWallet, of],
   )
-  const key = payouts.signer.vault.get('ethereum')?.privateKey(OWN_BRANCH, HOT_WALLET_POSITION)
+  const key = payouts.signer.vault.get('ethereum')?.privateKey(INTERNAL_BRANCH, HOT_WALLET_POSITION)
   assert.ok(rows[0] && key)
   const { raw } = await signTransfer(
     {

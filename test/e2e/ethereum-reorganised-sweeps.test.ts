@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { findChainView } from '../../src/chains/chain-view.sql.ts'
+import { findChainProgress } from '../../src/chains/chain-progress.sql.ts'
 import { SENT_BY_CONTRACT } from '../../src/deposits/deposit.ts'
 import { matchOwnAddresses } from '../../src/flows/watching/own-addresses.sql.ts'
 import { recordDeposits } from '../../src/flows/watching/record-deposits.ts'
@@ -89,17 +89,17 @@ for (const { confirmations, hardfork } of [
       const payment = await payouts.pay('ETH', 100n)
       await payouts.finish()
       const phantom = payment.dueAtoms
-      const view = await findChainView(gateway.db, 'ethereum')
-      assert.ok(view)
-      const block = { height: view.tipHeight, hash: view.tipHash }
+      const progress = await findChainProgress(gateway.db, 'ethereum')
+      assert.ok(progress)
+      const block = { height: progress.tipHeight, hash: progress.tipHash }
       const lookup = Buffer.from(payment.address.slice(2), 'hex')
       const output = { lookup, index: SENT_BY_CONTRACT, asset: 'ETH', atoms: phantom } as const
-      const invented = [{ key: `internal:${view.tipHash}`, hash: null, outputs: [output], inputs: [] }]
+      const invented = [{ key: `internal:${progress.tipHash}`, hash: null, outputs: [output], inputs: [] }]
       const own = await matchOwnAddresses(gateway.db, 'ethereum', invented)
       await gateway.db.transaction(async (tx) =>
         markDecisionDue(
           tx,
-          await recordDeposits(gateway, tx, 'ethereum', invented, own, { block, time: view.tipTime }),
+          await recordDeposits(gateway, tx, 'ethereum', invented, own, { block, time: progress.tipTime }),
         ),
       )
       await anvil.mine(confirmations)

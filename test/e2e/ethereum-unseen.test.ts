@@ -119,7 +119,7 @@ describe('an old address that was swept', () => {
     await gateway.db.query(
       `insert into signed_transactions (chain, txid, replacement_set, kind, status, raw, asset, value_atoms, sender, nonce, fee_atoms,
          fee_rate)
-       values ('ethereum', $1, $1, 'sweep', 'released', $2, 'ETH', $3, $4, 0, 1, 1)`,
+       values ('ethereum', $1, $1, 'sweep', 'ready', $2, 'ETH', $3, $4, 0, 1, 1)`,
       [hash, raw, value, payment.address],
     )
     await anvil.mine()

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { formatDecimal } from '../../src/core/money.ts'
 import { quoteWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
-import { withdrawalView } from '../../src/withdrawals/withdrawal-view.ts'
+import { withdrawalResource } from '../../src/withdrawals/withdrawal-resource.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 
 const payouts = await ethereumPayouts({ confirmations: 4 })
@@ -80,7 +80,7 @@ describe('withdrawals on a real Ethereum node', () => {
       assert.equal((await payouts.now(good)).status, 'completed', 'what came after it is paid')
 
       // The merchant is shown why and by what; what the gateway paid for its gas, he did.
-      const view = withdrawalView(now)
+      const view = withdrawalResource(now)
       assert.deepEqual([view.failure_reason, view.completed_at], ['reverted', null])
       const { rows } = await gateway.db.query<{ fee: bigint; kind: string }>(
         `select t.paid_fee_atoms as fee, t.status as kind from signed_transactions t join signed_payouts p using (chain, replacement_set)

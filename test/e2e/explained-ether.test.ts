@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomInt } from 'node:crypto'
 import { test } from 'node:test'
-import { findChainView } from '../../src/chains/chain-view.sql.ts'
+import { findChainProgress } from '../../src/chains/chain-progress.sql.ts'
 import { broadcastSigned } from '../../src/flows/withdrawals/broadcast-withdrawal.ts'
 import { confirmSigned } from '../../src/flows/withdrawals/confirm-withdrawal.ts'
 import type { Payment } from '../../src/payments/payment.ts'
-import { insertSigned, release } from '../../src/treasury/place-signed.sql.ts'
+import { insertSigned, markReady } from '../../src/treasury/place-signed.sql.ts'
 import type { SweepEntry } from '../../src/treasury/signed-entry.ts'
 import { MODEL_FEE, type ModelTransaction, modelEthereum } from '../model-ethereum.ts'
 import { type Random, seeded } from '../simulation/random.ts'
@@ -80,7 +80,7 @@ async function tell(seed: number): Promise<void> {
       transfer: { to, atoms: String(wei), gasLimit: '21000', priorityFeeWei: '0', branch: 0, position: '0' },
     }
     await gateway.db.transaction((tx) => insertSigned(tx, entry, 'placed'))
-    await release(gateway.db, entry)
+    await markReady(gateway.db, entry)
   }
 
   const isCertain = async (address: string): Promise<boolean> => {
@@ -92,8 +92,8 @@ async function tell(seed: number): Promise<void> {
   }
 
   async function requireExplained(exactly: boolean): Promise<void> {
-    const view = await findChainView(gateway.db, 'ethereum')
-    assert.ok(view)
+    const progress = await findChainProgress(gateway.db, 'ethereum')
+    assert.ok(progress)
     for (const { address } of payments) {
       const { rows } = await gateway.db.query<{ derived: bigint }>(
         `select coalesce(sum(amount_atoms), 0) as derived from deposits
@@ -101,7 +101,7 @@ async function tell(seed: number): Promise<void> {
         [address],
       )
       const derived = rows[0]?.derived ?? 0n
-      const came = model.unannouncedUpTo(view.tipHash, address)
+      const came = model.unannouncedUpTo(progress.tipHash, address)
       const story = `seed ${seed}, after: ${said.join(', ')}`
       // A sweep of what a reorganisation took for good waits for ever, and its address with it.
       if (exactly && (await isCertain(address))) assert.equal(derived, came, story)

@@ -113,7 +113,7 @@ test('a changed deposit address and a changed xpub are never handed out', async 
     metadata: null,
   } as const
   const pay = () => gateway.db.transaction((tx) => createPayment(gateway, tx, account, price))
-  await scene.sql(`update chains set viewed_at = now()`)
+  await scene.sql(`update chains set polled_at = now()`)
   const payment = await pay()
   await scene.sql(`update addresses set address = $1 where chain = 'bitcoin' and issued_at is null`, [
     HIS.bitcoin,

@@ -1,6 +1,6 @@
 /** A node that is away for longer than a view may be old, and back later. */
 import assert from 'node:assert/strict'
-import { VIEW_AGE_MS_MAX } from '../../src/chains/view-age.ts'
+import { POLL_AGE_MS_MAX } from '../../src/chains/poll-age.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import { markWindowsOver } from '../../src/payments/payments.sql.ts'
 import { call, testApp, testMerchant } from '../api.ts'
@@ -25,9 +25,9 @@ export async function outlastOutage(
   const order = { body: { asset: paid.asset, fiat_amount: 25 } }
 
   // Its last answer is too old, and both windows ended meanwhile.
-  await db.query("update chains set viewed_at = viewed_at - $2 * interval '1 millisecond' where chain = $1", [
+  await db.query("update chains set polled_at = polled_at - $2 * interval '1 millisecond' where chain = $1", [
     road.port.chain,
-    VIEW_AGE_MS_MAX + 1_000,
+    POLL_AGE_MS_MAX + 1_000,
   ])
   for (const payment of [waiting, paid]) await road.endWindow(payment)
   const refused = await call(app, key, 'POST', '/payments', order)

@@ -2,14 +2,19 @@
 import assert from 'node:assert/strict'
 import type { Account } from '../../src/accounts/account.ts'
 import type { ChainPort } from '../../src/chains/chain.ts'
-import { findChainView, type Lease, releaseLease, takeLease } from '../../src/chains/chain-view.sql.ts'
+import {
+  findChainProgress,
+  type Lease,
+  releaseLease,
+  takeLease,
+} from '../../src/chains/chain-progress.sql.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import type { Gateway } from '../../src/flows/gateway.ts'
 import { readPayment } from '../../src/flows/payments/read-payment.ts'
 import { checkEther } from '../../src/flows/watching/check-ether.ts'
 import { meetChain, observeChain } from '../../src/flows/watching/observe-chain.ts'
 import type { Payment } from '../../src/payments/payment.ts'
-import type { PaymentView } from '../../src/payments/payment-view.ts'
+import type { PaymentResource } from '../../src/payments/payment-resource.ts'
 import { proveBlock } from '../../src/proof/prove-block.ts'
 import { reconcile } from '../../src/proof/reconcile.ts'
 import { settleNext } from '../../src/workers/settle.ts'
@@ -27,7 +32,7 @@ export interface Road {
   readonly lease: Lease
   /** Gives up the lead of the chain, so that a watcher's loop can take it. No `follow` after that. */
   release(): Promise<void>
-  show(payment: Payment): Promise<PaymentView>
+  show(payment: Payment): Promise<PaymentResource>
   /** Ends the payment's window now. */
   endWindow(payment: Payment): Promise<void>
   /** The payment's status, and its deposits' in the order they were seen. */
@@ -57,8 +62,8 @@ export async function openRoad(
     port,
     async create(asset, dollars = 25n) {
       // Nothing is quoted on an old view; a watcher that runs looks every second, and a busy machine tells slowly.
-      const view = await findChainView(gateway.db, port.chain)
-      if (!view?.viewedAt || Date.now() - view.viewedAt.getTime() > 5_000) await road.follow()
+      const progress = await findChainProgress(gateway.db, port.chain)
+      if (!progress?.polledAt || Date.now() - progress.polledAt.getTime() > 5_000) await road.follow()
       return testPayment(gateway, account, { asset, fiatMinor: dollars * 100n })
     },
     async follow() {
@@ -69,9 +74,9 @@ export async function openRoad(
     lease,
     release: () => releaseLease(gateway.db, lease),
     async show(payment) {
-      const view = await readPayment(gateway, gateway.db, payment.accountId, payment.id)
-      assert.ok(view)
-      return view
+      const progress = await readPayment(gateway, gateway.db, payment.accountId, payment.id)
+      assert.ok(progress)
+      return progress
     },
     async endWindow({ accountId, id }) {
       await gateway.db.query(

@@ -2,7 +2,7 @@
 import type { SimulatedStorage } from '../../src/chains/simulated/chain-store.ts'
 import { ASSETS_OF_ACCOUNTS, lookupOf, type SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import type { Asset } from '../../src/core/assets.ts'
-import { GATEWAY, showCause } from '../../src/ledger/journal.ts'
+import { GATEWAY, showCause } from '../../src/ledger/chart-of-accounts.ts'
 import type { PaymentStatus } from '../../src/payments/payment.ts'
 import { isOpen } from '../../src/treasury/signed-transaction.ts'
 import type { WithdrawalStatus } from '../../src/withdrawals/withdrawal.ts'

@@ -1,5 +1,5 @@
 /** A gateway's rows in words that two worlds share: ids become numbers in the order of their making, times are left out. */
-import { showCause } from '../../src/ledger/journal.ts'
+import { showCause } from '../../src/ledger/chart-of-accounts.ts'
 import type { Tables } from './rows/tables.ts'
 
 export interface Dump {

@@ -5,10 +5,10 @@ import { paidBy } from '../../src/treasury/signed-entry.ts'
 /** A journal that survives the end of its process, as the one on disk does; a process may end around each fact. */
 export function memoryJournal(tick: () => Promise<void>): Journal {
   const entries = new Map<string, SignedEntry>()
-  const unsettled = new Map<string, SignedEntry>()
+  const pending = new Map<string, SignedEntry>()
   const settle = async ({ txid }: SignedEntry) => {
     await tick()
-    unsettled.delete(txid)
+    pending.delete(txid)
   }
   const setOf = (replacementSet: string) =>
     [...entries.values()].filter((entry) => entry.replacementSet === replacementSet)
@@ -16,14 +16,14 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
     async signed(entry) {
       await tick()
       entries.set(entry.txid, entry)
-      unsettled.set(entry.txid, entry)
+      pending.set(entry.txid, entry)
     },
     placed: settle,
     async void(entry) {
       await settle(entry)
       entries.delete(entry.txid)
     },
-    unsettled: () => [...unsettled.values()],
+    pending: () => [...pending.values()],
     async payingFor(withdrawal) {
       const opening = [...entries.values()].find(
         (entry) => entry.replacementSet === entry.txid && paidBy(entry).includes(withdrawal),
@@ -43,13 +43,12 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
     },
     async *placedSets(chain) {
       for (const { chain: at, txid, replacementSet, purpose } of [...entries.values()].reverse())
-        if (at === chain && purpose !== 'outputs' && replacementSet === txid && !unsettled.has(txid))
-          yield txid
+        if (at === chain && purpose !== 'outputs' && replacementSet === txid && !pending.has(txid)) yield txid
     },
     placedOf: async (_chain, replacementSet) =>
-      setOf(replacementSet).filter(({ txid }) => !unsettled.has(txid)),
+      setOf(replacementSet).filter(({ txid }) => !pending.has(txid)),
     entryOf: async (_chain, txid) => entries.get(txid) ?? null,
-    isPlaced: async (_chain, txid) => entries.has(txid) && !unsettled.has(txid),
+    isPlaced: async (_chain, txid) => entries.has(txid) && !pending.has(txid),
     async *bumpedSets() {},
     isBroken: () => false,
     leftSince: () => 0n,

@@ -1,6 +1,6 @@
 /** What the workers of a simulated process do in their turn: the house's own flows, a bounded number of times. */
 
-import { StaleLease, takeLease } from '../../src/chains/chain-view.sql.ts'
+import { StaleLease, takeLease } from '../../src/chains/chain-progress.sql.ts'
 import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
 import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { observeChain } from '../../src/flows/watching/observe-chain.ts'
@@ -8,7 +8,7 @@ import { broadcastSigned } from '../../src/flows/withdrawals/broadcast-withdrawa
 import { failRefused } from '../../src/flows/withdrawals/fail-withdrawal.ts'
 import { markWindowsOver } from '../../src/payments/payments.sql.ts'
 import { signerTurn } from '../../src/signer/signer.ts'
-import { payLook } from '../../src/workers/pay-out.ts'
+import { pollPayouts } from '../../src/workers/pay-out.ts'
 import { settleNext } from '../../src/workers/settle.ts'
 import type { Process, World } from './world.ts'
 
@@ -42,7 +42,7 @@ export async function payOut({ gateway, port, prove }: Process): Promise<void> {
   const rates = await refreshFeeRates(gateway, port)
   await broadcastSigned(gateway, port)
   await prove()
-  await payLook(gateway, port, rates)
+  await pollPayouts(gateway, port, rates)
 }
 
 /** Refusals and failures outside are part of life, and so is the end of a process; nothing else is. */

@@ -4,7 +4,7 @@
  */
 import type { Account } from '../../src/accounts/account.ts'
 import type { ChainPort } from '../../src/chains/chain.ts'
-import type { Lease } from '../../src/chains/chain-view.sql.ts'
+import type { Lease } from '../../src/chains/chain-progress.sql.ts'
 import type { SimulatedStorage } from '../../src/chains/simulated/chain-store.ts'
 import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import type { PaymentId } from '../../src/core/ids.ts'

@@ -39,9 +39,9 @@ export async function chains(config: Config, { db, secrets }: Store): Promise<Fi
       ...nodes,
       ...(await tokens(config)),
       ...(await Promise.all(ports.map((port) => gas(port, { db, secrets })))).flat(),
-      ...seen.map(({ chain, problem, tipHeight, viewAgeMs }) =>
+      ...seen.map(({ chain, problem, tipHeight, pollAgeMs }) =>
         problem === null
-          ? fine(chain, `seen ${Math.round((viewAgeMs ?? 0) / 1_000)} s ago, at block ${tipHeight}`)
+          ? fine(chain, `seen ${Math.round((pollAgeMs ?? 0) / 1_000)} s ago, at block ${tipHeight}`)
           : warning(chain, problem, 'is a server with role all or watcher running?'),
       ),
       ...(backlog?.frozen ?? []).map(({ chain, asset, reason }) =>
@@ -77,9 +77,9 @@ async function gas(port: ChainPort, store: Pick<Store, 'db' | 'secrets'>): Promi
     if (address === null) return []
     const rates = await port.feeRates()
     if (rates.kind !== 'gas') return []
-    const { ETH: held = 0n } = await port.holdings({ outpoints: [], addresses: [address] })
-    const payouts = held / (PAYOUT_GAS_MAX.token * (2n * rates.baseFeeWei + rates.priorityFeeWei) || 1n)
-    const message = `${address} holds ${formatDecimal(held, ASSET_FACTS.ETH.decimals)} ETH, gas for ${payouts} token payouts at once`
+    const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [address] })
+    const payouts = balance / (PAYOUT_GAS_MAX.token * (2n * rates.baseFeeWei + rates.priorityFeeWei) || 1n)
+    const message = `${address} holds ${formatDecimal(balance, ASSET_FACTS.ETH.decimals)} ETH, gas for ${payouts} token payouts at once`
     return payouts >= PAYOUTS_MIN
       ? [fine(`${port.chain} hot wallet`, message)]
       : [

@@ -10,7 +10,7 @@ import { InvariantBroken, Refusal } from '../../core/errors.ts'
 import { ifThere, syncPath } from '../../core/files.ts'
 import { type Log, SILENT } from '../../core/log.ts'
 import { pause } from '../../core/pause.ts'
-import { as, type ClusterPlace, execute, findPlace, SHARED_HOME } from './cluster-place.ts'
+import { as, type ClusterLocation, execute, locateCluster, SHARED_HOME } from './cluster-location.ts'
 import { DirectoryInUse, type DirectoryLock, type HolderKind, lockDirectory } from './directory-lock.ts'
 import { stopOrphans, superviseServer } from './postmaster.ts'
 import { DATABASE, makeRoles, newPasswords, type Passwords, USERS, type User } from './roles.ts'
@@ -63,13 +63,13 @@ const TOOL_WAIT_MS = 30_000
  * @throws {Refusal} when PostgreSQL cannot run here, saying what to do.
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const place = await findPlace(options.dataDir, options.sharedHome ?? SHARED_HOME)
-  const lock = await lockPatiently(place.home, options.holder ?? 'server')
+  const location = await locateCluster(options.dataDir, options.sharedHome ?? SHARED_HOME)
+  const lock = await lockPatiently(location.home, options.holder ?? 'server')
   try {
-    await stopOrphans(place.pgData)
+    await stopOrphans(location.pgData)
     const durable = !options.settings?.includes('fsync=off')
-    const access = await prepare(options.dataDir, place, durable)
-    return await start(options, place, access, lock)
+    const access = await prepare(options.dataDir, location, durable)
+    return await start(options, location, access, lock)
   } catch (error) {
     lock.release()
     throw error
@@ -78,7 +78,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 
 async function start(
   options: ClusterOptions,
-  place: ClusterPlace,
+  location: ClusterLocation,
   access: Access,
   lock: DirectoryLock,
 ): Promise<Cluster> {
@@ -86,7 +86,7 @@ async function start(
   let port = access.port !== null && (await isFree(access.port)) ? access.port : await freePort()
   for (let attempt = 1; ; attempt++) {
     const launch = {
-      place,
+      location,
       settings: [...serverSettings(port), ...(options.settings ?? [])],
       logFile: join(resolve(options.dataDir), 'postgres.log'),
     }
@@ -177,46 +177,46 @@ async function lockPatiently(directory: string, kind: HolderKind): Promise<Direc
 }
 
 /** Makes the cluster when there is none: complete under its name, or not there at all. */
-async function prepare(dataDir: string, place: ClusterPlace, durable: boolean): Promise<Access> {
+async function prepare(dataDir: string, location: ClusterLocation, durable: boolean): Promise<Access> {
   const known = await readAccess(dataDir)
-  const exists = await ifThere(stat(join(place.pgData, 'PG_VERSION')))
+  const exists = await ifThere(stat(join(location.pgData, 'PG_VERSION')))
   if (exists) {
     if (known) return { ...known, made: true }
     throw new InvariantBroken(
-      `${place.pgData} holds a cluster, but its password is not in ${accessFile(dataDir)}: restore that file too`,
+      `${location.pgData} holds a cluster, but its password is not in ${accessFile(dataDir)}: restore that file too`,
     )
   }
   if (known?.made)
     throw new Refusal(
       'unavailable',
       'cluster_missing',
-      `the database of ${accessFile(dataDir)} is not at ${place.pgData}: mount or put back what was there; to begin with an empty database, remove that file`,
+      `the database of ${accessFile(dataDir)} is not at ${location.pgData}: mount or put back what was there; to begin with an empty database, remove that file`,
     )
   const access: Access = { password: randomBytes(24).toString('hex'), passwords: newPasswords(), port: null }
   await writeAccess(dataDir, access)
-  const draft = `${place.pgData}.new`
+  const draft = `${location.pgData}.new`
   await rm(draft, { recursive: true, force: true })
   await mkdir(draft, { mode: 0o700 })
-  const passwordFile = join(place.home, 'initdb-password')
+  const passwordFile = join(location.home, 'initdb-password')
   await writeFile(passwordFile, access.password, { mode: 0o600 })
-  if (place.owner) {
-    await chown(draft, place.owner.uid, place.owner.gid)
-    await chown(passwordFile, place.owner.uid, place.owner.gid)
+  if (location.owner) {
+    await chown(draft, location.owner.uid, location.owner.gid)
+    await chown(passwordFile, location.owner.uid, location.owner.gid)
   }
   try {
     const flags = ['-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--data-checksums']
     // C order with Unicode letters: the same on every machine, and `lower` knows more than ASCII.
     const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
     await execute(
-      place.initdb,
+      location.initdb,
       ['-D', draft, ...flags, ...locale, ...(durable ? [] : ['--no-sync'])],
-      as(place.owner),
+      as(location.owner),
     )
   } finally {
     await rm(passwordFile, { force: true })
   }
-  await rename(draft, place.pgData)
-  if (durable) await syncPath(dirname(place.pgData))
+  await rename(draft, location.pgData)
+  if (durable) await syncPath(dirname(location.pgData))
   return { ...access, made: true }
 }
 

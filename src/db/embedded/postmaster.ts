@@ -7,7 +7,7 @@ import { type EndingStep, endProcess, hasEnded } from '../../core/child-process.
 import { Refusal } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type Backoff, backoffMs, pause } from '../../core/pause.ts'
-import { as, type ClusterPlace } from './cluster-place.ts'
+import { as, type ClusterLocation } from './cluster-location.ts'
 
 /** After a crash on a slow disk, recovery takes its time; cut off, it would begin again at the next start. */
 const START_LIMIT_MS = 600_000
@@ -23,7 +23,7 @@ const RESTART_PAUSE: Backoff = { firstMs: 100, maxMs: 5_000 }
 const LOG_BYTES_MAX = 10_000_000
 
 interface Launch {
-  readonly place: ClusterPlace
+  readonly location: ClusterLocation
   readonly settings: readonly string[]
   /** Where PostgreSQL writes its log. */
   readonly logFile: string
@@ -56,7 +56,7 @@ export async function superviseServer(launch: Launch, log: Log): Promise<Postmas
   const restart = async () => {
     for (let failures = 1; !stopping.signal.aborted; failures++) {
       try {
-        await stopOrphans(launch.place.pgData)
+        await stopOrphans(launch.location.pgData)
         watch(await start())
         if (!stopping.signal.aborted) log.info({ pid: child?.pid }, 'PostgreSQL runs again')
         return
@@ -86,7 +86,7 @@ export async function superviseServer(launch: Launch, log: Log): Promise<Postmas
 }
 
 async function startServer(
-  { place, settings, logFile }: Launch,
+  { location, settings, logFile }: Launch,
   told: Log,
   stopping: AbortSignal,
   spawned: (child: ChildProcess) => void,
@@ -96,10 +96,10 @@ async function startServer(
   let child: ChildProcess
   try {
     child = spawn(
-      place.postgres,
-      ['-D', place.pgData, ...settings.flatMap((setting) => ['-c', setting])],
+      location.postgres,
+      ['-D', location.pgData, ...settings.flatMap((setting) => ['-c', setting])],
       // A session of its own: Ctrl-C in the terminal must not stop the database before Beck has finished with it.
-      { ...as(place.owner), detached: true, stdio: ['ignore', log, log] },
+      { ...as(location.owner), detached: true, stdio: ['ignore', log, log] },
     )
   } finally {
     closeSync(log)
@@ -112,7 +112,7 @@ async function startServer(
   const startedAtMs = Date.now()
   let isLate = false
   // The same sign of readiness that pg_ctl waits for: line 8 of postmaster.pid.
-  while (!(await isReady(place.pgData, child.pid))) {
+  while (!(await isReady(location.pgData, child.pid))) {
     if (failure || hasEnded(child)) {
       const said = await readFrom(logFile, logStart)
       throw new Error(

@@ -9,7 +9,7 @@ create table chains (
   tip_time timestamptz not null,
   -- When the last complete look at the chain (blocks up to the node's tip, then the mempool) began.
   -- Everything visible before that instant is recorded. Expiry waits for it.
-  viewed_at timestamptz,
+  polled_at timestamptz,
   -- Why the watcher stopped (a reorganisation deeper than it follows); cleared by the operator.
   halted_reason text,
   -- The leading watcher: who, until when, and the epoch that every write of it must carry.

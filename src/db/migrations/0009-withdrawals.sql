@@ -52,9 +52,9 @@ create table signed_transactions (
   replacement_set text not null,
   kind text not null check (kind in ('payout', 'replacement', 'child', 'consolidation', 'gas', 'sweep', 'batch', 'deploy')),
   -- Where it is (src/treasury/signed-transaction.ts); what follows only says where exactly, and when.
-  status text not null check (status in ('placed', 'released', 'sent', 'refused', 'recovered', 'mined',
+  status text not null check (status in ('placed', 'ready', 'sent', 'refused', 'recovered', 'mined',
     'mined_reverted', 'confirmed', 'reverted', 'displaced', 'impossible')),
-  -- The bytes, once it is released: those of one that was given up are never shown.
+  -- The bytes, once it is ready to be sent: those of one that was given up are never shown.
   raw text,
   -- What it pays besides its fee, to destinations or between addresses of ours.
   asset text not null check (asset in ('BTC', 'LTC', 'ETH', 'USDC', 'USDT')),
@@ -91,7 +91,7 @@ create table signed_transactions (
   check ((block_height is null) = (block_hash is null)),
   check (block_height is null or paid_fee_atoms is not null),
   check (status not in ('placed', 'recovered') or raw is null),
-  check (status not in ('released', 'sent', 'refused') or raw is not null),
+  check (status not in ('ready', 'sent', 'refused') or raw is not null),
   check ((status = 'refused') = (refusal is not null))
 );
 create unique index signed_transactions_nonce on signed_transactions (chain, sender, nonce) where txid = replacement_set;
@@ -101,7 +101,7 @@ create index signed_transactions_recent on signed_transactions (chain, created_a
 create index signed_transactions_by_block on signed_transactions (chain, block_height) where block_height is not null;
 create index signed_transactions_replacement_set on signed_transactions (chain, replacement_set);
 -- Without their bytes: placed by the signer whose journal does not know of the placing yet, or forgotten by a database.
-create index signed_transactions_unreleased on signed_transactions (chain) where status in ('placed', 'recovered');
+create index signed_transactions_not_ready on signed_transactions (chain) where status in ('placed', 'recovered');
 
 -- Which replacement set pays a withdrawal. One at most: this key is why nobody is paid twice.
 create table signed_payouts (

@@ -38,7 +38,7 @@ create index deposits_by_address on deposits (chain, address);
 -- blocks, and those booked) and otherwise, what we gave it, what it sent. The parts are certain when everything that it ever
 -- sent is settled in a block of this very branch: a transaction of ours that a reorganisation took has sent nothing.
 create function ether_of(of_chain text, of_address text)
-returns table (shown_atoms numeric, booked_atoms numeric, given_atoms numeric, sent_atoms numeric, is_certain boolean)
+returns table (observed_atoms numeric, booked_atoms numeric, given_atoms numeric, sent_atoms numeric, is_certain boolean)
 language sql stable
 begin atomic
   select

@@ -6,8 +6,8 @@ create table proof_sums (
   -- Blocks up to this height are in the sums: no reorganisation that is followed reaches them. -1 for none.
   height bigint not null check (height >= -1),
   -- What those blocks brought us less what they took; and the same for the gateway's own addresses alone.
-  shown_atoms numeric(78, 0) not null,
-  own_atoms numeric(78, 0) not null,
+  observed_atoms numeric(78, 0) not null,
+  hot_wallet_atoms numeric(78, 0) not null,
   -- Transfers written before this instant are in the ledger's sum.
   booked_before timestamptz not null,
   wallet_atoms numeric(78, 0) not null,

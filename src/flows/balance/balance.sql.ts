@@ -2,12 +2,12 @@
 import type { Asset, Mode } from '../../core/assets.ts'
 import type { AccountId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
-import type { MerchantAccount } from '../../ledger/journal.ts'
+import type { MerchantAccount } from '../../ledger/chart-of-accounts.ts'
 
 export interface BalanceNow {
   /** `YYYY-MM-DD`, UTC, by the database's clock. */
   readonly today: string
-  readonly held: readonly { asset: Asset; kind: MerchantAccount; atoms: bigint }[]
+  readonly balances: readonly { asset: Asset; kind: MerchantAccount; atoms: bigint }[]
   /** Deposits seen and not confirmed, gross. */
   readonly pending: readonly { asset: Asset; atoms: bigint; deposits: number }[]
 }
@@ -29,14 +29,14 @@ export async function readBalanceNow(db: Queryable, accountId: AccountId): Promi
     [accountId],
   )
   let today = ''
-  const held: BalanceNow['held'][number][] = []
+  const balances: BalanceNow['balances'][number][] = []
   const pending: BalanceNow['pending'][number][] = []
   for (const { part, key, a, b } of rows) {
     if (part === 'today') today = key
     else if (part === 'pending') pending.push({ asset: key as Asset, atoms: a, deposits: Number(b) })
-    else held.push({ asset: key as Asset, kind: part as MerchantAccount, atoms: a })
+    else balances.push({ asset: key as Asset, kind: part as MerchantAccount, atoms: a })
   }
-  return { today, held, pending }
+  return { today, balances, pending }
 }
 
 export interface BalanceAt {

@@ -90,20 +90,20 @@ export async function closesOf(
   const rates = await listClosingRates(db, day)
   const closes = new Map<string, DailyBalance>()
   const unsound = new Set<AccountId>()
-  for (const held of await listBalancesAt(db, day, accountIds)) {
-    if (held.availableAtoms < 0n || held.pendingAtoms < 0n) {
-      unsound.add(held.accountId)
+  for (const each of await listBalancesAt(db, day, accountIds)) {
+    if (each.availableAtoms < 0n || each.pendingAtoms < 0n) {
+      unsound.add(each.accountId)
       continue
     }
     for (const currency of FIAT_CURRENCIES) {
-      const rate = closingRate(rates, held.mode, held.asset, currency)
-      const value = (atoms: bigint) => (rate ? fiatValue(atoms, held.asset, rate.ratio) : 0n)
-      const key = `${held.accountId} ${currency}`
+      const rate = closingRate(rates, each.mode, each.asset, currency)
+      const value = (atoms: bigint) => (rate ? fiatValue(atoms, each.asset, rate.ratio) : 0n)
+      const key = `${each.accountId} ${currency}`
       const sum = closes.get(key)
-      const availableMinor = (sum?.availableMinor ?? 0n) + value(held.availableAtoms)
-      const pendingMinor = (sum?.pendingMinor ?? 0n) + value(held.pendingAtoms)
-      if (availableMinor > MINOR_MAX || pendingMinor > MINOR_MAX) unsound.add(held.accountId)
-      closes.set(key, { accountId: held.accountId, currency, availableMinor, pendingMinor })
+      const availableMinor = (sum?.availableMinor ?? 0n) + value(each.availableAtoms)
+      const pendingMinor = (sum?.pendingMinor ?? 0n) + value(each.pendingAtoms)
+      if (availableMinor > MINOR_MAX || pendingMinor > MINOR_MAX) unsound.add(each.accountId)
+      closes.set(key, { accountId: each.accountId, currency, availableMinor, pendingMinor })
     }
   }
   return { closes: [...closes.values()].filter(({ accountId }) => !unsound.has(accountId)), unsound }

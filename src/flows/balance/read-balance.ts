@@ -19,7 +19,7 @@ export interface Figure {
   readonly series: readonly { readonly date: string; readonly value: number }[]
 }
 
-export interface BalanceView {
+export interface BalanceResource {
   readonly currency: Fiat
   readonly total: Figure
   readonly available: Figure
@@ -51,7 +51,7 @@ export async function readBalance(
   gateway: Pick<Gateway, 'rates'>,
   db: Queryable,
   account: Account,
-): Promise<BalanceView> {
+): Promise<BalanceResource> {
   const now = await readBalanceNow(db, account.id)
   const past = await readPast(db, account, now.today)
   const rateOf = await ratesFor(gateway, db, account, now)
@@ -92,11 +92,12 @@ export async function readBalance(
 }
 
 function amountsOf(now: BalanceNow, asset: Asset) {
-  const held = (kind: string) => now.held.find((row) => row.asset === asset && row.kind === kind)?.atoms ?? 0n
+  const balanceOf = (kind: string) =>
+    now.balances.find((row) => row.asset === asset && row.kind === kind)?.atoms ?? 0n
   return {
-    available: held('available'),
+    available: balanceOf('available'),
     pending: now.pending.find((row) => row.asset === asset)?.atoms ?? 0n,
-    unresolved: held('unresolved'),
+    unresolved: balanceOf('unresolved'),
   }
 }
 
@@ -108,7 +109,7 @@ async function ratesFor(
   now: BalanceNow,
 ): Promise<(asset: Asset) => Ratio> {
   const needed = new Set([
-    ...now.held.filter((row) => row.kind === 'available' && row.atoms > 0n).map((row) => row.asset),
+    ...now.balances.filter((row) => row.kind === 'available' && row.atoms > 0n).map((row) => row.asset),
     ...now.pending.map((row) => row.asset),
   ])
   const live = new Map<Asset, Ratio>()

@@ -1,6 +1,6 @@
 /** Where checkouts stand, in one query for any number of them: what pages are drawn by and what open pages wait for. */
 
-import { VIEW_AGE_MS_MAX } from '../../chains/view-age.ts'
+import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
 import type { Asset } from '../../core/assets.ts'
 import type { PaymentId, SessionId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
@@ -69,7 +69,7 @@ export async function changedMoments(
          least(coalesce(d.confirmations, 0), p.required_confirmations)::integer as confirmations,
          p.required_confirmations as required,
          p.chain is null or p.chain like 'sim-%' or coalesce((select c.halted_reason is null
-           and c.viewed_at > now() - $3::integer * interval '1 millisecond' from chains c where c.chain = p.chain), false) as is_in_sight
+           and c.polled_at > now() - $3::integer * interval '1 millisecond' from chains c where c.chain = p.chain), false) as is_in_sight
        from known join checkout_sessions s on s.id = known.id
        left join payments p on p.account_id = s.account_id and p.id = s.payment_id
        left join lateral (
@@ -95,7 +95,7 @@ export async function changedMoments(
        earlier is not null as "hasEarlierFunds", coalesce(confirmations, 0) as confirmations,
        coalesce(required, 0) as "requiredConfirmations", is_in_sight as "isChainInSight"
      from versioned where version is distinct from known_version`,
-    [known.map(({ id }) => id), known.map(({ version }) => version), VIEW_AGE_MS_MAX],
+    [known.map(({ id }) => id), known.map(({ version }) => version), POLL_AGE_MS_MAX],
   )
   return rows
 }

@@ -1,10 +1,10 @@
 /** All that a page of the checkout is drawn from, and nothing else. */
 
-import { findChainView } from '../../chains/chain-view.sql.ts'
+import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
 import type { SessionId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
-import type { PaymentView } from '../../payments/payment-view.ts'
+import type { PaymentResource } from '../../payments/payment-resource.ts'
 import type { Gateway } from '../gateway.ts'
 import { drawPayment } from '../payments/read-payment.ts'
 import { type Checkout, readCheckout } from './checkout.ts'
@@ -20,7 +20,7 @@ export interface CheckoutPage {
   readonly state: CheckoutState
   readonly moment: CheckoutMoment
   readonly checkout: Checkout
-  readonly view: PaymentView | null
+  readonly view: PaymentResource | null
   readonly earlier: readonly EarlierFunds[]
   /** Of the payment's chain, where it is an Ethereum that wallets know; null elsewhere. */
   readonly evmChainId: number | null
@@ -55,6 +55,6 @@ export async function readCheckoutPage(
 /** The identity of an Ethereum is `<chain id>:<hash of block 0>`; no wallet knows the simulated one. */
 async function evmChainIdOf(db: Queryable, { account, payment }: Checkout): Promise<number | null> {
   if (!payment || account.mode === 'test' || ASSET_FACTS[payment.asset].network !== 'ethereum') return null
-  const id = /^(\d{1,15}):/.exec((await findChainView(db, payment.chain))?.identity ?? '')?.[1]
+  const id = /^(\d{1,15}):/.exec((await findChainProgress(db, payment.chain))?.identity ?? '')?.[1]
   return id === undefined ? null : Number(id)
 }

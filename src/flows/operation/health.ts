@@ -1,7 +1,7 @@
 /** How Beck is doing: what readiness, metrics and `beck doctor` tell. */
 
-import { listChainViews } from '../../chains/chain-view.sql.ts'
-import { VIEW_AGE_MS_MAX } from '../../chains/view-age.ts'
+import { listChainProgress } from '../../chains/chain-progress.sql.ts'
+import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
 import { CHAINS, type ChainName } from '../../core/assets.ts'
 import type { Queryable } from '../../db/database.ts'
 import { readArrow } from '../../db/time-arrow.ts'
@@ -17,7 +17,7 @@ export interface ChainHealth {
   /** How long ago the newest block known was made. */
   readonly tipAgeMs: number | null
   /** How long ago the last complete look at the chain began: what happened since is not known yet. */
-  readonly viewAgeMs: number | null
+  readonly pollAgeMs: number | null
 }
 
 export interface Health {
@@ -64,19 +64,19 @@ function rateHealth({ rates }: Pick<Gateway, 'rates'>): Health['rates'] {
 }
 
 async function chainHealth(db: Queryable, expected: readonly ChainName[]): Promise<ChainHealth[]> {
-  const views = new Map((await listChainViews(db)).map((view) => [view.chain, view]))
+  const known = new Map((await listChainProgress(db)).map((progress) => [progress.chain, progress]))
   const now = Date.now()
-  return CHAINS.filter((chain) => expected.includes(chain) || views.has(chain)).map((chain) => {
-    const view = views.get(chain)
-    const viewAgeMs = view?.viewAgeMs ?? null
-    const problem = problemOf(chain, expected, view?.haltedReason ?? null, viewAgeMs)
+  return CHAINS.filter((chain) => expected.includes(chain) || known.has(chain)).map((chain) => {
+    const progress = known.get(chain)
+    const pollAgeMs = progress?.pollAgeMs ?? null
+    const problem = problemOf(chain, expected, progress?.haltedReason ?? null, pollAgeMs)
     return {
       chain,
       ok: problem === null,
       problem,
-      tipHeight: view?.tipHeight ?? null,
-      tipAgeMs: view ? Math.max(0, now - view.tipTime.getTime()) : null,
-      viewAgeMs,
+      tipHeight: progress?.tipHeight ?? null,
+      tipAgeMs: progress ? Math.max(0, now - progress.tipTime.getTime()) : null,
+      pollAgeMs,
     }
   })
 }
@@ -85,13 +85,13 @@ function problemOf(
   chain: ChainName,
   expected: readonly ChainName[],
   halted: string | null,
-  viewAgeMs: number | null,
+  pollAgeMs: number | null,
 ): string | null {
   if (!expected.includes(chain)) return 'it was followed once, and no node is set for it now'
   if (halted !== null) return `its watcher stopped: ${halted}`
-  if (viewAgeMs === null)
+  if (pollAgeMs === null)
     return 'it was never seen whole: its node does not answer, still syncs, or no watcher runs'
-  if (viewAgeMs > VIEW_AGE_MS_MAX)
-    return `it was last seen ${Math.round(viewAgeMs / 1_000)} s ago: its node does not answer, or no watcher runs`
+  if (pollAgeMs > POLL_AGE_MS_MAX)
+    return `it was last seen ${Math.round(pollAgeMs / 1_000)} s ago: its node does not answer, or no watcher runs`
   return null
 }

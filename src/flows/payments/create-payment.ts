@@ -1,8 +1,8 @@
 /** A price becomes a payment: the rate locked, a fresh address, the exact amount, one event; all or nothing. */
 import type { Account } from '../../accounts/account.ts'
 import type { KeyedAnswer } from '../../accounts/idempotency-keys.sql.ts'
-import { findChainView } from '../../chains/chain-view.sql.ts'
-import { VIEW_AGE_MS_MAX } from '../../chains/view-age.ts'
+import { findChainProgress } from '../../chains/chain-progress.sql.ts'
+import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
 import { ASSET_FACTS, type Asset, chainFor, type Fiat } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { Refusal } from '../../core/errors.ts'
@@ -13,7 +13,7 @@ import type { Queryable, Tx } from '../../db/database.ts'
 import { draftEvent } from '../../events/announce.sql.ts'
 import { findCustomerId, upsertCustomer } from '../../payments/customers.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
-import { type PaymentView, paymentView } from '../../payments/payment-view.ts'
+import { type PaymentResource, paymentResource } from '../../payments/payment-resource.ts'
 import { macOfTerms, type Terms } from '../../payments/terms.ts'
 import { convertFiat, crossRate, dueAtoms, feeMinor, toleratedAtoms } from '../../rates/quote.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
@@ -34,7 +34,7 @@ export interface PaymentRequest {
 
 /** A payment that is made up, with its address and its event, but not written. */
 export interface PaymentDraft extends PaymentRecord {
-  readonly view: PaymentView
+  readonly resource: PaymentResource
 }
 
 /**
@@ -154,14 +154,14 @@ async function drawUp(
     spentMinor: null,
     settlements: 0,
   }
-  const view = paymentView(payment, [], 0)
+  const resource = paymentResource(payment, [], 0)
   const event = draftEvent({
     accountId: account.id,
     type: 'payment.created',
     cause: `payment:${payment.id}:created`,
-    data: view,
+    data: resource,
   })
-  return { payment, fresh, event, view }
+  return { payment, fresh, event, resource }
 }
 
 /**
@@ -174,13 +174,13 @@ export async function requireChainInSight(
   asset: Asset,
   chain: Payment['chain'],
 ): Promise<void> {
-  const view = await findChainView(db, chain)
+  const progress = await findChainProgress(db, chain)
   const reason =
-    view === null
+    progress === null
       ? 'no node is connected for it'
-      : view.haltedReason !== null
+      : progress.haltedReason !== null
         ? 'its chain is halted until the operator looks at it'
-        : view.viewAgeMs === null || view.viewAgeMs > VIEW_AGE_MS_MAX
+        : progress.pollAgeMs === null || progress.pollAgeMs > POLL_AGE_MS_MAX
           ? 'its node is down, behind or out of reach'
           : null
   if (reason) {

@@ -1,13 +1,13 @@
 /** A payment with all its deposits and the chain's height: what retrieval, events and pages are drawn from. */
 
-import { findChainView } from '../../chains/chain-view.sql.ts'
+import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
-import { type PaymentView, paymentView } from '../../payments/payment-view.ts'
+import { type PaymentResource, paymentResource } from '../../payments/payment-resource.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
-import { requireOwnTerms } from '../../payments/terms.ts'
+import { requireAuthenticTerms } from '../../payments/terms.ts'
 import type { Gateway } from '../gateway.ts'
 
 /** Null when this account has no such payment. */
@@ -16,7 +16,7 @@ export async function readPayment(
   db: Queryable,
   accountId: AccountId,
   id: PaymentId,
-): Promise<PaymentView | null> {
+): Promise<PaymentResource | null> {
   const payment = await findPayment(db, accountId, id)
   return payment && drawPayment(gateway, db, payment)
 }
@@ -26,9 +26,9 @@ export async function drawPayment(
   { secrets }: Pick<Gateway, 'secrets'>,
   db: Queryable,
   payment: Payment,
-): Promise<PaymentView> {
-  requireOwnTerms(secrets, payment)
+): Promise<PaymentResource> {
+  requireAuthenticTerms(secrets, payment)
   const deposits = await listDeposits(db, payment.accountId, payment.id)
-  const chain = await findChainView(db, payment.chain)
-  return paymentView(payment, deposits, chain?.tipHeight ?? 0)
+  const chain = await findChainProgress(db, payment.chain)
+  return paymentResource(payment, deposits, chain?.tipHeight ?? 0)
 }

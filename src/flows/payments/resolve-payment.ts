@@ -13,7 +13,7 @@ import { announce } from '../../events/announce.sql.ts'
 import { adjustCustomer } from '../../payments/customers.sql.ts'
 import { type Payment, paymentNotFound } from '../../payments/payment.ts'
 import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
-import { requireOwnTerms } from '../../payments/terms.ts'
+import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { lockUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { convertFiat, feeMinor, fiatValue, splitCredit } from '../../rates/quote.ts'
 import { sumRefunded } from '../../withdrawals/withdrawals.sql.ts'
@@ -36,7 +36,7 @@ export async function acceptPayment(
 ): Promise<Payment> {
   const payment = await lockPayment(tx, account.id, id)
   if (!payment) throw paymentNotFound()
-  requireOwnTerms(gateway.secrets, payment)
+  requireAuthenticTerms(gateway.secrets, payment)
   if (payment.status === 'pending' || payment.status === 'detected') {
     throw new Refusal(
       'conflict',
@@ -63,8 +63,8 @@ export async function acceptLateFunds(
 }
 
 async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payment): Promise<Payment> {
-  const held = await lockUnresolved(tx, account.id, payment.id)
-  if (held.length === 0) {
+  const unresolved = await lockUnresolved(tx, account.id, payment.id)
+  if (unresolved.length === 0) {
     throw new Refusal(
       'conflict',
       'nothing_to_accept',
@@ -74,7 +74,7 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
   const deposits = await listDeposits(tx, account.id, payment.id)
   const inTime = atomsAtQuote(payment, deposits, await sumRefunded(tx, payment))
   // A rate that is missing refuses before anything is posted.
-  const shares = held.map((funds) => share(gateway, account, payment, inTime, funds))
+  const shares = unresolved.map((funds) => share(gateway, account, payment, inTime, funds))
   const settlements = payment.settlements + 1
   const recovered = await creditFunds(tx, payment, 'acceptance', shares)
 

@@ -4,7 +4,7 @@
  * reorganisation took is given back; postings, event and deliveries with it.
  */
 import { findAccount } from '../../accounts/accounts.sql.ts'
-import { findChainView } from '../../chains/chain-view.sql.ts'
+import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant } from '../../core/errors.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
@@ -13,7 +13,7 @@ import { DAY_MS } from '../../core/time.ts'
 import type { Tx } from '../../db/database.ts'
 import { readShared } from '../../db/together.ts'
 import type { Deposit } from '../../deposits/deposit.ts'
-import { requireOwnDeposit } from '../../deposits/deposit-mac.ts'
+import { requireAuthenticDeposit } from '../../deposits/deposit-mac.ts'
 import { listDeposits, markBooked, markConfirmed } from '../../deposits/deposits.sql.ts'
 import { announce } from '../../events/announce.sql.ts'
 import type { EventType } from '../../events/event.ts'
@@ -21,9 +21,9 @@ import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { adjustCustomer } from '../../payments/customers.sql.ts'
 import { decide, type Step } from '../../payments/decide.ts'
 import type { Payment } from '../../payments/payment.ts'
-import { paymentView } from '../../payments/payment-view.ts'
+import { paymentResource } from '../../payments/payment-resource.ts'
 import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
-import { requireOwnTerms } from '../../payments/terms.ts'
+import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { convertFiat, splitCredit } from '../../rates/quote.ts'
 import { sumRefunded } from '../../withdrawals/withdrawals.sql.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
@@ -47,16 +47,16 @@ export async function settlePayment(
 ): Promise<Payment | null> {
   let payment = await lockPayment(tx, accountId, paymentId)
   if (!payment) return null
-  requireOwnTerms(gateway.secrets, payment)
+  requireAuthenticTerms(gateway.secrets, payment)
   const { chain: name } = payment
-  const chain = await readShared(tx, name, () => findChainView(tx, name))
-  const moment = { now: await readTime(tx), viewedAt: chain?.viewedAt ?? null }
+  const chain = await readShared(tx, name, () => findChainProgress(tx, name))
+  const moment = { now: await readTime(tx), polledAt: chain?.polledAt ?? null }
   const tipHeight = chain?.tipHeight ?? 0
 
   const deposits = await confirmDeposits(tx, await listDeposits(tx, accountId, paymentId), tipHeight)
   for (const deposit of deposits) {
     if (!isToBook(deposit)) continue
-    requireOwnDeposit(gateway.secrets, deposit, payment.address)
+    requireAuthenticDeposit(gateway.secrets, deposit, payment.address)
     await bookDeposit(tx, deposit, deposits)
     crashPoint('settle:booked')
   }
@@ -76,7 +76,7 @@ export async function settlePayment(
         accountId,
         type: event,
         cause: `payment:${paymentId}:${event === 'payment.expired' ? payment.status : event.slice('payment.'.length)}`,
-        data: paymentView(payment, deposits, tipHeight),
+        data: paymentResource(payment, deposits, tipHeight),
       })
     }
   }

@@ -13,7 +13,7 @@ export interface Attention {
 /** Reads what is held, which is little, and not the payments, which are many. */
 export async function readAttention(db: Queryable, accountId: AccountId): Promise<Attention> {
   const { rows } = await db.query<Attention>(
-    `with held as (
+    `with unresolved as (
        select p.status from payments p
        where p.account_id = $1 and p.id in (
          select u.payment_id from unresolved_funds u where u.account_id = $1 and u.atoms > 0)
@@ -23,7 +23,7 @@ export async function readAttention(db: Queryable, accountId: AccountId): Promis
        (count(*) filter (where status in ('expired', 'cancelled', 'failed')))::int as late,
        (select count(*)::int from webhook_endpoints e where e.account_id = $1 and e.deleted_at is null
           and (e.failing_since < now() - interval '1 hour' or e.disabled_reason is not null)) as "failingEndpoints"
-     from held`,
+     from unresolved`,
     [accountId],
   )
   return rows[0] ?? { underpaid: 0, overpaid: 0, late: 0, failingEndpoints: 0 }

@@ -12,7 +12,7 @@ import { showId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 
 export interface PaymentHistory {
-  readonly held: readonly { readonly asset: Asset; readonly atoms: bigint }[]
+  readonly unresolved: readonly { readonly asset: Asset; readonly atoms: bigint }[]
   readonly refunds: readonly {
     readonly id: WithdrawalId
     readonly status: string
@@ -47,8 +47,8 @@ export async function readPaymentHistory(
   payment: { readonly id: PaymentId; readonly createdAt: Date },
 ): Promise<PaymentHistory> {
   const shown = showId('pay', payment.id)
-  const [held, refunds, events, acts] = await Promise.all([
-    db.query<PaymentHistory['held'][number]>(
+  const [unresolved, refunds, events, acts] = await Promise.all([
+    db.query<PaymentHistory['unresolved'][number]>(
       'select asset, atoms from unresolved_funds where account_id = $1 and payment_id = $2 and atoms > 0 order by asset',
       [accountId, payment.id],
     ),
@@ -77,5 +77,5 @@ export async function readPaymentHistory(
       [accountId, shown, payment.createdAt],
     ),
   ])
-  return { held: held.rows, refunds: refunds.rows, events: events.rows, acts: acts.rows }
+  return { unresolved: unresolved.rows, refunds: refunds.rows, events: events.rows, acts: acts.rows }
 }

@@ -115,7 +115,7 @@ export interface KnownPayout {
   readonly asset: Asset
   readonly valueAtoms: bigint
   readonly feeAtoms: bigint
-  /** Settled as deep enough in the chain by the operator's settings. */
+  /** Ended as deep enough in the chain by the operator's settings. */
   readonly isFinal: boolean
   /** Blocks from the one in which it paid to our tip; 0 when there is none, or it reverted. */
   readonly depth: number

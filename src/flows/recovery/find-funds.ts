@@ -14,7 +14,7 @@ import {
   accountPath,
   type Branch,
   DEPOSIT_BRANCH,
-  OWN_BRANCH,
+  INTERNAL_BRANCH,
   readAccountKey,
 } from '../../wallets/derivation.ts'
 import { currentWallets, type Wallet } from '../../wallets/wallets.sql.ts'
@@ -37,7 +37,7 @@ export interface Search {
 }
 
 const TRIES_MAX = 5
-const BRANCHES: readonly Branch[] = [DEPOSIT_BRANCH, OWN_BRANCH]
+const BRANCHES: readonly Branch[] = [DEPOSIT_BRANCH, INTERNAL_BRANCH]
 
 /**
  * @param gap - As many addresses in a row without funds end the search. Beck derives hundreds ahead, and buyers who never
@@ -85,14 +85,14 @@ const askFor = async (port: ChainPort, lookups: readonly Uint8Array[]): Promise<
   throw new OutsideFailure(`${port.chain} cannot be searched`, { retryable: false })
 }
 
-interface Place {
+interface SearchedAddress {
   readonly branch: Branch
   readonly position: bigint
   readonly address: string
   readonly lookup: Uint8Array
 }
 
-interface Placed extends Find, Place {
+interface LocatedFind extends Find, SearchedAddress {
   readonly utxo: FoundFunds['funds'][number]['utxo']
 }
 
@@ -100,7 +100,7 @@ interface Found {
   /** How many addresses of each branch were asked for. */
   readonly end: number
   readonly at: FoundFunds['at']
-  readonly finds: readonly Placed[]
+  readonly finds: readonly LocatedFind[]
 }
 
 /**
@@ -117,20 +117,20 @@ async function searchChain(
   const { chain, mode } = wallet
   const key = readAccountKey(chain, mode, wallet.xpub)
   const root = accountPath(networkOfChain(chain), mode)
-  const places = new Map<string, Place>()
+  const searched = new Map<string, SearchedAddress>()
   for (let end = firstEnd, derived = 0; ; end *= 2) {
     for (; derived < end; derived++) {
       for (const branch of BRANCHES) {
-        const place = { branch, position: BigInt(derived), ...key.derive(branch, BigInt(derived)) }
-        places.set(Buffer.from(place.lookup).toString('hex'), place)
+        const address = { branch, position: BigInt(derived), ...key.derive(branch, BigInt(derived)) }
+        searched.set(Buffer.from(address.lookup).toString('hex'), address)
       }
     }
-    const { at, funds } = await ask([...places.values()].map(({ lookup }) => lookup))
+    const { at, funds } = await ask([...searched.values()].map(({ lookup }) => lookup))
     const finds = funds.flatMap(({ lookup, asset, atoms, utxo }) => {
-      const place = places.get(Buffer.from(lookup).toString('hex'))
-      if (!place) return []
-      const path = `${root}/${place.branch}/${place.position}`
-      return [{ ...place, chain, asset, atoms, utxo, path }]
+      const address = searched.get(Buffer.from(lookup).toString('hex'))
+      if (!address) return []
+      const path = `${root}/${address.branch}/${address.position}`
+      return [{ ...address, chain, asset, atoms, utxo, path }]
     })
     if (finds.every(({ position }) => position + BigInt(gap) < end)) return { end, at, finds }
   }
@@ -154,7 +154,7 @@ async function record(
   await withholdFresh(gateway.db, gateway.secrets, () => gap, {
     chain,
     fresh: end(DEPOSIT_BRANCH),
-    own: end(OWN_BRANCH),
+    internal: end(INTERNAL_BRANCH),
   })
   return gateway.db.transaction(async (tx) => {
     if ((await lockTip(tx, chain))?.hash !== at.hash) return null

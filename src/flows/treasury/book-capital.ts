@@ -1,6 +1,6 @@
 /** Coins that the operator sent to the hot wallet from outside: wallet to capital, once they are deep enough. */
 import { type ChainName, nativeAsset } from '../../core/assets.ts'
-import { GATEWAY } from '../../ledger/journal.ts'
+import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { post } from '../../ledger/post.sql.ts'
 import {
   endCapitalSearch,
@@ -9,7 +9,7 @@ import {
 } from '../../treasury/unexpected-deposits.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 
-const ENTRIES_PER_LOOK = 100
+const ENTRIES_PER_POLL = 100
 
 /**
  * Searches the blocks that became deep enough since the last time. A crash in the middle searches them once more; what is
@@ -23,7 +23,7 @@ export async function bookCapital(gateway: Gateway, chain: ChainName): Promise<n
   const depth = confirmationsOf(gateway.settings, native)
   const search = await findCapitalSearch(gateway.db, chain, depth)
   if (!search) return 0
-  const unbooked = await listUnbookedCapital(gateway.db, asset, search, ENTRIES_PER_LOOK)
+  const unbooked = await listUnbookedCapital(gateway.db, asset, search, ENTRIES_PER_POLL)
   for (const { txKey, index, asset, atoms } of unbooked) {
     await gateway.db.transaction((tx) =>
       post(tx, {
@@ -35,6 +35,6 @@ export async function bookCapital(gateway: Gateway, chain: ChainName): Promise<n
     )
     gateway.log.info({ chain, asset, atoms: String(atoms) }, 'capital of the operator is booked')
   }
-  if (unbooked.length < ENTRIES_PER_LOOK) await endCapitalSearch(gateway.db, search)
+  if (unbooked.length < ENTRIES_PER_POLL) await endCapitalSearch(gateway.db, search)
   return unbooked.length
 }

@@ -73,14 +73,14 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
     const of = { asset, atomsMin, gasLeftMin, limit: PLANNED_PER_TURN }
     for (const candidate of await listSweepCandidates(gateway.db, chain, of)) {
       const { address, series, position, bookedAtoms, etherAtoms, deposits, gas, lastSweep } = candidate
-      const { [asset]: held = 0n, ETH: ether = 0n } = await port.holdings({
+      const { [asset]: balance = 0n, ETH: ether = 0n } = await port.holdings({
         outpoints: [],
         addresses: [address],
         at,
       })
-      if (held === 0n && lastSweep) await markSwept(gateway.db, chain, lastSweep, candidate)
+      if (balance === 0n && lastSweep) await markSwept(gateway.db, chain, lastSweep, candidate)
       // What is not confirmed yet stays: a sweep that counts on it could not be sent after a reorganisation.
-      const atoms = least(held, asset === 'ETH' ? etherAtoms : bookedAtoms)
+      const atoms = least(balance, asset === 'ETH' ? etherAtoms : bookedAtoms)
       if (atoms < (bookedAtoms > 0n ? atomsMin : gasLeftMin)) continue
       const taken = { address, series, position, asset, deposits, gas }
       found.push({ ...taken, atoms, etherAtoms: least(ether, etherAtoms) })

@@ -8,7 +8,7 @@ import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { boundedRate, type NetworkRates, RATE_BOUNDS } from '../../treasury/fees.ts'
 import { raiseNonce, storeBalances } from '../../treasury/senders.sql.ts'
 import { listSweptAddresses } from '../../treasury/sweeps.sql.ts'
-import { HOT_WALLET_POSITION, OWN_BRANCH, readAccountKey } from '../../wallets/derivation.ts'
+import { HOT_WALLET_POSITION, INTERNAL_BRANCH, readAccountKey } from '../../wallets/derivation.ts'
 import { currentWallets } from '../../wallets/wallets.sql.ts'
 import type { Gateway } from '../gateway.ts'
 
@@ -41,8 +41,8 @@ export async function refreshSenders(gateway: Gateway, port: ChainPort): Promise
   for (const address of [hot, ...(await listSweptAddresses(gateway.db, chain))]) {
     const { height, hash } = await port.tip()
     await raiseNonce(gateway.db, chain, address, await port.nextNonce(address))
-    const held = await port.holdings({ outpoints: [], addresses: [address], at: hash })
-    await storeBalances(gateway.db, chain, address, held, height)
+    const balances = await port.holdings({ outpoints: [], addresses: [address], at: hash })
+    await storeBalances(gateway.db, chain, address, balances, height)
   }
 }
 
@@ -57,7 +57,10 @@ export async function hotWalletOf(
   const name = `${chain} ${wallet.mode} ${wallet.xpub}`
   const known = hotWallets.get(name)
   if (known !== undefined) return known
-  const { address } = readAccountKey(chain, wallet.mode, wallet.xpub).derive(OWN_BRANCH, HOT_WALLET_POSITION)
+  const { address } = readAccountKey(chain, wallet.mode, wallet.xpub).derive(
+    INTERNAL_BRANCH,
+    HOT_WALLET_POSITION,
+  )
   hotWallets.set(name, address)
   return address
 }

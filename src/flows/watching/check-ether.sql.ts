@@ -80,7 +80,7 @@ export async function listRecordedEther(
     is_open: boolean
   }>(
     `select a.address, a.lookup, c.tip_hash, not e.is_certain as is_open,
-       e.shown_atoms + e.given_atoms - e.sent_atoms as atoms
+       e.observed_atoms + e.given_atoms - e.sent_atoms as atoms
      from addresses a join chains c on c.chain = a.chain
      cross join lateral ether_of(a.chain, a.address) e
      where a.chain = $1 and a.issued_at is not null and (a.issued_at, a.lookup) < ($2::timestamptz, $3::bytea)

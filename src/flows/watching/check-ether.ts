@@ -7,7 +7,7 @@
  * It goes page by page beside the watcher, which never waits for it; how far it came is kept in the database.
  */
 import type { ChainPort, ChainTransaction } from '../../chains/chain.ts'
-import { fence, type Lease } from '../../chains/chain-view.sql.ts'
+import { fence, type Lease } from '../../chains/chain-progress.sql.ts'
 import { SENT_BY_CONTRACT } from '../../deposits/deposit.ts'
 import { markDecisionDue } from '../../payments/payments.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -47,13 +47,13 @@ export async function checkEther(gateway: Gateway, port: ChainPort, lease: Lease
     return false
   }
   const compared = page.filter((entry) => !entry.isOpen)
-  const held = await port.etherAt(
+  const balance = await port.etherAt(
     last.tipHash,
     compared.map((entry) => entry.address),
   )
   const unlike = compared.map((entry, position) => ({
     ...entry,
-    atoms: (held[position] ?? 0n) - entry.recordedAtoms,
+    atoms: (balance[position] ?? 0n) - entry.recordedAtoms,
   }))
   for (const entry of unlike)
     if (entry.atoms < 0n) await withdrawPhantoms(gateway, port, lease, { ...entry, atoms: -entry.atoms })

@@ -1,5 +1,5 @@
 /** Keeps the lead of a chain while its node is read: a slow node is no reason to change the leader. */
-import { type Lease, renewLease } from '../../chains/chain-view.sql.ts'
+import { type Lease, renewLease } from '../../chains/chain-progress.sql.ts'
 import { withoutCredentials } from '../../core/errors.ts'
 import { MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import type { Gateway } from '../gateway.ts'

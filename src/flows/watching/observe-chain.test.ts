@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
 import type { BlockRef, ChainPort } from '../../chains/chain.ts'
-import { findChainView, takeLease } from '../../chains/chain-view.sql.ts'
+import { findChainProgress, takeLease } from '../../chains/chain-progress.sql.ts'
 import { mine } from '../../chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../chains/simulated/memory.ts'
 import { simulatedPort } from '../../chains/simulated/simulated-chain.ts'
@@ -37,6 +37,6 @@ test('a node that is late for a moment, and late again an hour after, takes no b
     await assert.rejects(observeChain(gateway, port, lease), /waiting for it/)
     shown = null
     await observeChain(gateway, port, lease)
-    assert.equal((await findChainView(gateway.db, 'litecoin'))?.tipHash, newest.hash)
+    assert.equal((await findChainProgress(gateway.db, 'litecoin'))?.tipHash, newest.hash)
   }
 })

@@ -6,16 +6,16 @@
 import { type Block, type BlockRef, type ChainPort, WrongChain } from '../../chains/chain.ts'
 import {
   advanceTip,
-  type ChainView,
+  type ChainProgress,
   fence,
   findBlockHash,
-  findChainView,
+  findChainProgress,
   haltChain,
   type Lease,
+  markPolled,
   markShorter,
-  markViewed,
-  openChainView,
-} from '../../chains/chain-view.sql.ts'
+  openChain,
+} from '../../chains/chain-progress.sql.ts'
 import { isSimulated } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { OutsideFailure } from '../../core/errors.ts'
@@ -53,7 +53,7 @@ export interface Poll {
 /** First contact pins the chain's identity and begins at its tip; later contacts compare. @throws {WrongChain} */
 export async function meetChain(gateway: Gateway, port: ChainPort): Promise<void> {
   const identity = await port.identity()
-  const known = await findChainView(gateway.db, port.chain)
+  const known = await findChainProgress(gateway.db, port.chain)
   if (known) {
     if (known.identity !== identity) throw new WrongChain(port.chain, known.identity, identity)
     return
@@ -62,7 +62,7 @@ export async function meetChain(gateway: Gateway, port: ChainPort): Promise<void
   const block = await port.readBlock(tip.hash)
   const first = { identity, ...block, time: new Date(block.timeMs) }
   const below = await hashesBelow(port, tip.height)
-  await gateway.db.transaction((tx) => openChainView(tx, port.chain, first, below))
+  await gateway.db.transaction((tx) => openChain(tx, port.chain, first, below))
 }
 
 /** Hashes of the blocks under the one Beck begins at, newest first, so that a fork below it is found too. */
@@ -78,7 +78,7 @@ async function hashesBelow(port: ChainPort, height: number): Promise<BlockRef[]>
 }
 
 /**
- * Brings our view up to the node's.
+ * Brings our rows up to the node's.
  *
  * @throws {StaleLease} when another watcher leads now; nothing of this poll is written then.
  * @throws {OutsideFailure} when the node fails; what was followed so far is kept.
@@ -86,12 +86,12 @@ async function hashesBelow(port: ChainPort, height: number): Promise<BlockRef[]>
 export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lease): Promise<Poll> {
   const startedAt = await readDatabaseTime(gateway.db)
   const tip = await port.tip()
-  const view = await gateway.db.transaction((tx) => fence(tx, lease))
-  if (view.haltedReason)
-    throw new OutsideFailure(`${port.chain} is halted: ${view.haltedReason}`, { retryable: false })
+  const progress = await gateway.db.transaction((tx) => fence(tx, lease))
+  if (progress.haltedReason)
+    throw new OutsideFailure(`${port.chain} is halted: ${progress.haltedReason}`, { retryable: false })
 
-  await waitForNode(gateway, lease, view, tip)
-  return whileRenewing(gateway, lease, () => follow(gateway, port, lease, { view, tip, startedAt }))
+  await waitForNode(gateway, lease, progress, tip)
+  return whileRenewing(gateway, lease, () => follow(gateway, port, lease, { progress, tip, startedAt }))
 }
 
 /** From our tip to the node's, then what waits. */
@@ -99,32 +99,32 @@ async function follow(
   gateway: Gateway,
   port: ChainPort,
   lease: Lease,
-  from: { readonly view: ChainView; readonly tip: BlockRef; readonly startedAt: Date },
+  from: { readonly progress: ChainProgress; readonly tip: BlockRef; readonly startedAt: Date },
 ): Promise<Poll> {
   const { tip, startedAt } = from
-  let { view } = from
-  const fork = await findFork(gateway, port, lease, view, tip)
-  if (fork !== null) view = await rollBack(gateway, lease, fork)
+  let { progress } = from
+  const fork = await findFork(gateway, port, lease, progress, tip)
+  if (fork !== null) progress = await rollBack(gateway, lease, fork)
 
   let blocks = 0
-  while (view.tipHeight < tip.height && blocks < BLOCKS_PER_POLL) {
-    const hash = await port.blockHash(view.tipHeight + 1)
+  while (progress.tipHeight < tip.height && blocks < BLOCKS_PER_POLL) {
+    const hash = await port.blockHash(progress.tipHeight + 1)
     if (hash === null) break
     const accounts = port.etherAt ? await listWatchedEtherAddresses(gateway.db, port.chain) : []
     const block = await port.readBlock(hash, { accounts })
     // The chain moved under us: the next poll finds the fork.
-    if (block.parentHash !== view.tipHash) return { blocks, behind: true }
+    if (block.parentHash !== progress.tipHash) return { blocks, behind: true }
     crashPoint('observe:block-read')
-    view = await applyBlock(gateway, lease, block)
+    progress = await applyBlock(gateway, lease, block)
     crashPoint('observe:block-committed')
     blocks += 1
   }
-  const behind = view.tipHeight < tip.height
+  const behind = progress.tipHeight < tip.height
   if (!behind) {
     await observeMempool(gateway, port, lease)
     await gateway.db.transaction(async (tx) => {
       await fence(tx, lease)
-      await markViewed(tx, port.chain, startedAt)
+      await markPolled(tx, port.chain, startedAt)
     })
   }
   gateway.wake('settle')
@@ -132,14 +132,14 @@ async function follow(
 }
 
 /** Writes one block: its deposits, what its spends replace, and whose confirmations it completes. */
-export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainView> {
+export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): Promise<ChainProgress> {
   const at: BlockRef = { height: block.height, hash: block.hash }
   const time = new Date(block.timeMs)
   const own = await matchOwnAddresses(gateway.db, lease.chain, block.transactions)
   return gateway.db.transaction(async (tx) => {
-    const view = await fence(tx, lease)
+    const progress = await fence(tx, lease)
     // A sibling that took the lead and gave it back may have written this block already.
-    if (view.tipHash !== block.parentHash) return view
+    if (progress.tipHash !== block.parentHash) return progress
     const touched = await recordDeposits(gateway, tx, lease.chain, block.transactions, own, {
       block: at,
       time,
@@ -153,7 +153,7 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
     await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
     if (block.missedAccounts?.length) await askEtherCheck(tx, lease.chain)
     if (touched.length > 0) crashPoint('observe:block-written')
-    return { ...view, tipHeight: block.height, tipHash: block.hash, tipTime: time }
+    return { ...progress, tipHeight: block.height, tipHash: block.hash, tipTime: time }
   })
 }
 
@@ -163,21 +163,26 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
  *
  * @throws {OutsideFailure} while the node may still catch up.
  */
-async function waitForNode(gateway: Gateway, lease: Lease, view: ChainView, tip: BlockRef): Promise<void> {
+async function waitForNode(
+  gateway: Gateway,
+  lease: Lease,
+  progress: ChainProgress,
+  tip: BlockRef,
+): Promise<void> {
   const { chain } = lease
   const isShorter =
     !isSimulated(chain) &&
-    tip.height < view.tipHeight &&
+    tip.height < progress.tipHeight &&
     (await findBlockHash(gateway.db, chain, tip.height)) === tip.hash
   // The patience of an earlier time must not be used up when the node is late once more.
-  if (!isShorter && view.shorterSince === null) return
+  if (!isShorter && progress.shorterSince === null) return
   const shorterForMs = await gateway.db.transaction(async (tx) => {
     await fence(tx, lease)
     return markShorter(tx, chain, isShorter)
   })
   if (isShorter && shorterForMs < SHORTER_CHAIN_PATIENCE_MS)
     throw new OutsideFailure(
-      `the node for ${chain} is at block ${tip.height}, below ours at ${view.tipHeight}; waiting for it`,
+      `the node for ${chain} is at block ${tip.height}, below ours at ${progress.tipHeight}; waiting for it`,
       { retryable: true },
     )
 }
@@ -192,7 +197,7 @@ async function findFork(
   gateway: Gateway,
   port: ChainPort,
   lease: Lease,
-  view: ChainView,
+  progress: ChainProgress,
   tip: BlockRef,
 ): Promise<number | null> {
   const hashAt = async (height: number): Promise<string | null> => {
@@ -203,21 +208,21 @@ async function findFork(
       { retryable: true },
     )
   }
-  if ((await hashAt(view.tipHeight)) === view.tipHash) return null
+  if ((await hashAt(progress.tipHeight)) === progress.tipHash) return null
   for (let depth = 1; depth <= REORGANISATION_DEPTH_MAX; depth++) {
-    const height = view.tipHeight - depth
+    const height = progress.tipHeight - depth
     const ours = await findBlockHash(gateway.db, port.chain, height)
     if (ours === null) break
     if ((await hashAt(height)) === ours) return height
   }
-  const reason = `the node's chain does not meet ours within ${REORGANISATION_DEPTH_MAX} blocks below ${view.tipHeight}`
+  const reason = `the node's chain does not meet ours within ${REORGANISATION_DEPTH_MAX} blocks below ${progress.tipHeight}`
   await gateway.db.transaction(async (tx) => {
     await fence(tx, lease)
     await haltChain(tx, port.chain, reason)
     await raiseAlert(tx, {
       kind: 'chain_halted',
       accountId: null,
-      subject: `${port.chain}:${view.tipHash}`,
+      subject: `${port.chain}:${progress.tipHash}`,
       message: reason,
     })
   })
@@ -225,7 +230,7 @@ async function findFork(
 }
 
 /** Forgets our blocks above the fork; their deposits are in no block until the chain shows them again. */
-function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<ChainView> {
+function rollBack(gateway: Gateway, lease: Lease, forkHeight: number): Promise<ChainProgress> {
   return gateway.db.transaction(async (tx) => {
     const before = await fence(tx, lease)
     const { payments, blocks } = await undoBlocksAbove(tx, lease.chain, forkHeight)

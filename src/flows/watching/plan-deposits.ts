@@ -18,7 +18,7 @@ export interface SeenOutput extends IssuedAddress {
   readonly amountAtoms: bigint
 }
 
-export interface Shown {
+export interface Observed {
   readonly chain: ChainName
   /** Null in the mempool. */
   readonly block: BlockRef | null
@@ -48,8 +48,8 @@ export interface Plan {
   readonly sightings: readonly Sighting[]
 }
 
-export function planDeposits(shown: Shown): Plan {
-  const { chain, block, own, ours } = shown
+export function planDeposits(observed: Observed): Plan {
+  const { chain, block, own, ours } = observed
   const withOutputs = (isWanted: (output: Output) => boolean) => (of: readonly ChainTransaction[]) =>
     of.flatMap((transaction) => {
       const outputs = transaction.outputs.filter(isWanted)
@@ -57,7 +57,7 @@ export function planDeposits(shown: Shown): Plan {
         ? [{ key: transaction.key, hash: transaction.hash, inputs: transaction.inputs, outputs }]
         : []
     })
-  const toUs = withOutputs(({ lookup }) => own.find(lookup) !== undefined)(shown.transactions)
+  const toUs = withOutputs(({ lookup }) => own.find(lookup) !== undefined)(observed.transactions)
   const toOurselves = withOutputs(({ lookup }) => own.find(lookup) === null)
   const ofOthers = toUs.filter(({ key }) => !ours.has(key))
   const toPayments = withOutputs(({ lookup }) => Boolean(own.find(lookup)))(ofOthers)
@@ -68,24 +68,24 @@ export function planDeposits(shown: Shown): Plan {
     gas:
       block && accounts
         ? gasOf(
-            shown,
+            observed,
             block,
             toUs.filter(({ key }) => ours.has(key)),
           )
         : [],
     unissued: toOurselves(toUs).flatMap(({ outputs }) => outputs.map(({ lookup }) => lookup)),
     spends: toPayments.flatMap(spendsOf),
-    sightings: toPayments.flatMap((transaction) => sightingsOf(shown, transaction)),
+    sightings: toPayments.flatMap((transaction) => sightingsOf(observed, transaction)),
   }
 }
 
-function sightingsOf(shown: Shown, transaction: ChainTransaction): Sighting[] {
+function sightingsOf(observed: Observed, transaction: ChainTransaction): Sighting[] {
   return transaction.outputs.flatMap((output): Sighting[] => {
-    const address = shown.own.find(output.lookup)
+    const address = observed.own.find(output.lookup)
     if (!address || output.atoms === 0n) return []
     const seen: SeenOutput = {
       ...address,
-      chain: shown.chain,
+      chain: observed.chain,
       asset: output.asset,
       txKey: transaction.key,
       outputIndex: output.index,
@@ -94,11 +94,11 @@ function sightingsOf(shown: Shown, transaction: ChainTransaction): Sighting[] {
     return [
       {
         ...seen,
-        mac: shown.macOf(seen),
+        mac: observed.macOf(seen),
         txHash: transaction.hash,
-        block: shown.block,
-        seenAt: shown.seenAt,
-        sightedMinor: shown.seenAt > address.windowEndsAt ? shown.worthOf(seen) : null,
+        block: observed.block,
+        seenAt: observed.seenAt,
+        sightedMinor: observed.seenAt > address.windowEndsAt ? observed.worthOf(seen) : null,
         dust: output.atoms < ASSET_FACTS[output.asset].dustAtoms,
       },
     ]
@@ -106,7 +106,7 @@ function sightingsOf(shown: Shown, transaction: ChainTransaction): Sighting[] {
 }
 
 function gasOf(
-  { chain, own }: Shown,
+  { chain, own }: Observed,
   block: BlockRef,
   transactions: readonly ChainTransaction[],
 ): GasFunding[] {

@@ -1,4 +1,4 @@
-/** A reorganisation takes blocks away: every row that says in which block something was shown loses its block at once. */
+/** A reorganisation takes blocks away: every row that says in which block something was observed loses its block at once. */
 import type { ChainName } from '../../core/assets.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'

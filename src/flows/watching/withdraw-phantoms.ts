@@ -1,6 +1,6 @@
 /** The way out for ether that was once derived from a balance and never came. */
 import type { ChainPort } from '../../chains/chain.ts'
-import { fence, type Lease } from '../../chains/chain-view.sql.ts'
+import { fence, type Lease } from '../../chains/chain-progress.sql.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
 import { showId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'

@@ -6,7 +6,7 @@ import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 
-const LOOK_MS = 50
+const POLL_MS = 50
 
 /** Waits until a withdrawal is no longer `requested`, or for as long as the settings say. @returns It, as it is then. */
 export async function awaitBroadcast(
@@ -19,6 +19,6 @@ export async function awaitBroadcast(
   for (;;) {
     const withdrawal = await findWithdrawal(gateway.db, accountId, id)
     if (withdrawal?.status !== 'requested' || performance.now() >= deadlineMs) return withdrawal
-    await pause(LOOK_MS)
+    await pause(POLL_MS)
   }
 }

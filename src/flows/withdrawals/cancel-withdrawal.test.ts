@@ -4,7 +4,7 @@ import { tellPayouts } from '../../../test/payout-story.ts'
 import { signAll } from '../../../test/payouts.ts'
 import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
-import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
+import { withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
 
 async function tell() {
@@ -21,10 +21,10 @@ test('a withdrawal that waits for lower fees says so, is cancelled, and gives ba
   const before = await story.balance('available')
   await storeFeeRates(story.gateway.db, 'sim-bitcoin', { rate: 900_000n, priorityRate: 0n })
   await signAll(story.signer)
-  assert.equal(withdrawalView(await story.now(withdrawal)).waiting_for, 'network_fee')
-  assert.equal(withdrawalView(await story.cancel(withdrawal)).waiting_for, 'cancellation')
+  assert.equal(withdrawalResource(await story.now(withdrawal)).waiting_for, 'network_fee')
+  assert.equal(withdrawalResource(await story.cancel(withdrawal)).waiting_for, 'cancellation')
   await story.turn()
-  const view = withdrawalView(await story.now(withdrawal))
+  const view = withdrawalResource(await story.now(withdrawal))
   assert.deepEqual([view.status, view.failure_reason, view.waiting_for], ['failed', 'cancelled', null])
   assert.equal(await story.balance('available'), before + withdrawal.amountAtoms)
   assert.deepEqual((await story.events()).slice(-1), ['payout.failed'])

@@ -3,7 +3,7 @@
  * sends it again; what can never enter the chain any more gives its hold back.
  */
 import type { BlockRef, ChainPort, FoundTransaction } from '../../chains/chain.ts'
-import { findBlockHash } from '../../chains/chain-view.sql.ts'
+import { findBlockHash } from '../../chains/chain-progress.sql.ts'
 import { ASSET_FACTS, hasAccounts, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { InvariantBroken, invariant, OutsideFailure } from '../../core/errors.ts'
@@ -13,11 +13,11 @@ import type { Tx } from '../../db/database.ts'
 import { markOwn } from '../../deposits/deposits.sql.ts'
 import { announce } from '../../events/announce.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
-import { GATEWAY } from '../../ledger/journal.ts'
+import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { findPayment, markDecisionDue } from '../../payments/payments.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
-import { releaseAddedUtxos } from '../../treasury/impossible.sql.ts'
+import { freeAddedUtxos } from '../../treasury/impossible.sql.ts'
 import { hasReverted, isOpen } from '../../treasury/signed-transaction.ts'
 import {
   end,
@@ -28,14 +28,14 @@ import {
   markMined,
   markUnmined,
   reopen,
-  type Settling,
+  type SetMember,
   type SignedTransaction,
 } from '../../treasury/signed-transactions.sql.ts'
 import { finishSweeps, markFunded, recordSwept } from '../../treasury/sweeps.sql.ts'
 import { forgetUnexpectedDepositsOf } from '../../treasury/unexpected-deposits.sql.ts'
 import { listSpendHeights } from '../../treasury/utxos.sql.ts'
 import { completionCause, statusAfter, type Withdrawal } from '../../withdrawals/withdrawal.ts'
-import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
+import { withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
 import { lockPaidBy, updateWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 import { drawPayment } from '../payments/read-payment.ts'
@@ -43,7 +43,7 @@ import { recordSent } from './broadcast-withdrawal.ts'
 import { fail, giveUpImpossible, raiseUnsettled } from './fail-withdrawal.ts'
 import { giveUpDisplaced } from './give-up-displaced.ts'
 
-/** Looks where every transaction under way is, and settles those that are deep enough. @returns How many settled. */
+/** Finds every transaction under way in the chain, and books those that are deep enough. @returns How many ended. */
 export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<number> {
   const { chain } = port
   for (const { txid, replacementSet } of await listTakenBack(gateway.db, chain)) {
@@ -53,7 +53,7 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
   let underWay = await listUnderWay(gateway.db, chain, null)
   if (underWay.length === 0) return 0
   const tip = await port.tip()
-  let settled = 0
+  let finished = 0
   const failures: unknown[] = []
   while (underWay.length > 0) {
     const seenAt = hasAccounts(chain)
@@ -65,7 +65,7 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
         )
     for (const transaction of underWay) {
       try {
-        if (await follow(gateway, port, transaction, tip.height, seenAt.get(transaction.txid))) settled += 1
+        if (await follow(gateway, port, transaction, tip.height, seenAt.get(transaction.txid))) finished += 1
       } catch (error) {
         if (error instanceof InvariantBroken)
           await raiseUnsettled(
@@ -82,19 +82,19 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
     underWay = await listUnderWay(gateway.db, chain, underWay.at(-1)?.txid ?? null)
   }
   if (failures.length > 0) {
-    if (settled > 0) gateway.wake('deliver')
+    if (finished > 0) gateway.wake('deliver')
     throw failures[0]
   }
-  if (hasAccounts(chain)) settled += await giveUpDisplaced(gateway, port)
+  if (hasAccounts(chain)) finished += await giveUpDisplaced(gateway, port)
   else {
     const depth = Math.max(6, confirmationsOf(gateway.settings, nativeAsset(chain)))
-    settled += await giveUpImpossible(gateway, chain, depth)
+    finished += await giveUpImpossible(gateway, chain, depth)
   }
-  if (settled > 0) gateway.wake('deliver')
-  return settled
+  if (finished > 0) gateway.wake('deliver')
+  return finished
 }
 
-/** @returns Whether it settled now. */
+/** @returns Whether it ended now. */
 async function follow(
   gateway: Gateway,
   port: ChainPort,
@@ -109,9 +109,9 @@ async function follow(
   // Of several nodes behind one URL, one may follow another chain than the watcher does.
   const ours = await findBlockHash(gateway.db, transaction.chain, found.block.height)
   if (ours !== null && ours !== found.block.hash) return false
-  const settled = await settle(gateway, transaction)
-  if (settled) crashPoint('confirm:committed')
-  return settled
+  const finished = await finish(gateway, transaction)
+  if (finished) crashPoint('confirm:committed')
+  return finished
 }
 
 /** Writes where the chain shows it now. */
@@ -151,7 +151,7 @@ async function disown(tx: Tx, { chain, txid }: SignedTransaction, block: BlockRe
 }
 
 /** Books a transaction that is deep enough, and everything it decides, in one transaction of the database. */
-function settle(gateway: Gateway, { chain, txid, replacementSet }: SignedTransaction): Promise<boolean> {
+function finish(gateway: Gateway, { chain, txid, replacementSet }: SignedTransaction): Promise<boolean> {
   crashPoint('confirm:deep')
   return gateway.db.transaction(async (tx) => {
     // Withdrawals before their replacement set: the signer's placing locks in the same order.
@@ -159,15 +159,15 @@ function settle(gateway: Gateway, { chain, txid, replacementSet }: SignedTransac
     const members = await lockReplacementSet(tx, chain, replacementSet)
     const mined = members.find((member) => member.txid === txid)
     if (!mined || !isOpen(mined.status) || mined.blockHeight === null) return false
-    await end(tx, mined, 'settled')
+    await end(tx, mined, 'buried')
     await bookFee(tx, mined, mined.paidFeeAtoms ?? mined.feeAtoms)
     if (mined.kind !== 'child') {
       for (const rival of members.filter((member) => member.txid !== txid && excludes(mined, member))) {
         await end(tx, rival, 'displaced')
-        // It had settled before a deep reorganisation.
+        // It had ended before a deep reorganisation.
         await bookFee(tx, rival, 0n)
       }
-      await releaseAddedUtxos(tx, chain, mined)
+      await freeAddedUtxos(tx, chain, mined)
       for (const withdrawal of withdrawals) {
         if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
         else if (hasReverted(mined.status)) await failReverted(gateway, tx, withdrawal, mined)
@@ -181,14 +181,14 @@ function settle(gateway: Gateway, { chain, txid, replacementSet }: SignedTransac
 }
 
 /** A replacement excludes what it replaces; a child lives beside its parent, unless that was displaced itself. */
-const excludes = (mined: Settling, other: Settling): boolean =>
+const excludes = (mined: SetMember, other: SetMember): boolean =>
   isOpen(other.status) && (other.kind !== 'child' || mined.kind === 'replacement')
 
 /**
  * What the network took: the gateway's cost, against which the fees that merchants were quoted are credited. Brings what
  * is booked to `atoms`: after a reorganisation the same bytes may cost something else, or nothing.
  */
-async function bookFee(tx: Tx, of: Settling, atoms: bigint): Promise<void> {
+async function bookFee(tx: Tx, of: SetMember, atoms: bigint): Promise<void> {
   const { chain, txid, bookedFeeAtoms, feeBookings } = of
   const more = atoms - bookedFeeAtoms
   if (more === 0n) return
@@ -214,7 +214,7 @@ async function notePaidAfterFailure(
   gateway: Gateway,
   tx: Tx,
   withdrawal: Withdrawal,
-  { status, txid }: Settling,
+  { status, txid }: SetMember,
 ): Promise<void> {
   if (hasReverted(status)) return
   const { accountId, id, chain, asset, netAtoms } = withdrawal
@@ -262,7 +262,7 @@ async function complete(gateway: Gateway, tx: Tx, withdrawal: Withdrawal, txid: 
     accountId,
     type: 'payout.completed',
     cause: `withdrawal:${id}:completed`,
-    data: withdrawalView(completed),
+    data: withdrawalResource(completed),
   })
 }
 
@@ -271,7 +271,7 @@ async function failReverted(
   gateway: Gateway,
   tx: Tx,
   withdrawal: Withdrawal,
-  { txid, chain, paidFeeAtoms, feeAtoms }: Settling,
+  { txid, chain, paidFeeAtoms, feeAtoms }: SetMember,
 ): Promise<void> {
   const { accountId, id, asset, destination } = withdrawal
   const paid = paidFeeAtoms ?? feeAtoms

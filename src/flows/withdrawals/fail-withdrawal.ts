@@ -3,7 +3,7 @@
  * gives its hold back once.
  */
 
-import { findChainView } from '../../chains/chain-view.sql.ts'
+import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { type ChainName, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
@@ -16,7 +16,7 @@ import { listTransfers, post } from '../../ledger/post.sql.ts'
 import { lockPayment, markDecisionDue } from '../../payments/payments.sql.ts'
 import { addUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { findProvenBlock } from '../../proof/prove-block.sql.ts'
-import { listImpossible, releaseUtxos } from '../../treasury/impossible.sql.ts'
+import { freeUtxos, listImpossible } from '../../treasury/impossible.sql.ts'
 import { isOpen } from '../../treasury/signed-transaction.ts'
 import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
 import {
@@ -27,7 +27,7 @@ import {
   statusAfter,
   type Withdrawal,
 } from '../../withdrawals/withdrawal.ts'
-import { withdrawalView } from '../../withdrawals/withdrawal-view.ts'
+import { withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
 import {
   isSigned,
   listRefused,
@@ -91,7 +91,7 @@ export async function fail(
     accountId,
     type: 'payout.failed',
     cause: `withdrawal:${id}:failed`,
-    data: withdrawalView(failed),
+    data: withdrawalResource(failed),
   })
   gateway.log.warn(
     { chain, withdrawal: showId('wd', id), account: showId('acct', accountId), reason },
@@ -152,9 +152,9 @@ export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth
   if (await isFrozen(gateway.db, chain, asset)) return 0
   const sets = await listImpossible(gateway.db, chain, depth)
   if (sets.length === 0) return 0
-  const view = await findChainView(gateway.db, chain)
+  const progress = await findChainProgress(gateway.db, chain)
   const proven = await findProvenBlock(gateway.db, chain)
-  if (!view || proven?.hash !== view.tipHash) return 0
+  if (!progress || proven?.hash !== progress.tipHash) return 0
   for (const replacementSet of sets) {
     try {
       await gateway.db.transaction(async (tx) => {
@@ -178,7 +178,7 @@ async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, replacementSet
   const members = await lockReplacementSet(tx, chain, replacementSet)
   if (members.some((member) => !isOpen(member.status) || member.blockHeight !== null)) return
   for (const member of members) await end(tx, member, 'impossible')
-  await releaseUtxos(tx, chain, replacementSet)
+  await freeUtxos(tx, chain, replacementSet)
   for (const withdrawal of withdrawals) await fail(gateway, tx, withdrawal, 'impossible', 'coins_spent')
   await raiseAlert(tx, {
     kind: 'payout_impossible',

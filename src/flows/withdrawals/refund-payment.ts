@@ -6,7 +6,7 @@ import { newId, type PaymentId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
 import { lockPayment } from '../../payments/payments.sql.ts'
-import { requireOwnTerms } from '../../payments/terms.ts'
+import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import type { WithdrawalCost } from '../../treasury/fees.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
@@ -69,7 +69,7 @@ export async function priceRefund(
 ): Promise<PricedRefund> {
   const payment = await lockPayment(tx, account.id, id)
   if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
-  requireOwnTerms(gateway.secrets, payment)
+  requireAuthenticTerms(gateway.secrets, payment)
   if (payment.status === 'pending' || payment.status === 'detected')
     throw new Refusal(
       'conflict',

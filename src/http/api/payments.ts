@@ -13,7 +13,7 @@ import {
   listPayments,
   PAYMENT_SORTS,
 } from '../../payments/list-payments.sql.ts'
-import type { PaymentView } from '../../payments/payment-view.ts'
+import type { PaymentResource } from '../../payments/payment-resource.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
 import { readMetadata } from '../metadata.ts'
 import { showPage } from '../page.ts'
@@ -44,7 +44,7 @@ const showListed = (row: ListedRow) => ({
   created_at: row.createdAt.toISOString(),
 })
 
-export const showPayment = (view: PaymentView) => ({ ...view, deposits: [...view.deposits] })
+export const showPayment = (payment: PaymentResource) => ({ ...payment, deposits: [...payment.deposits] })
 
 /** @throws {Refusal} `not_found` for an id that no payment can have. */
 export function paymentId(text: string): PaymentId {
@@ -105,7 +105,7 @@ export const payments: readonly Route[] = [
         metadata: body.metadata === undefined ? null : readMetadata(bodyText),
       })
       return {
-        data: draft.view,
+        data: draft.resource,
         async record(tx, keyed) {
           const { taken, deliveries } = await recordPayment(gateway, tx, draft, keyed)
           if (deliveries > 0) gateway.wake('deliver')

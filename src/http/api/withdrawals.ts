@@ -10,7 +10,7 @@ import { cancelWithdrawal, withdrawalNotFound } from '../../flows/withdrawals/ca
 import { refundPayment } from '../../flows/withdrawals/refund-payment.ts'
 import { quoteWithdrawal, requestWithdrawal } from '../../flows/withdrawals/request-withdrawal.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../withdrawals/withdrawal.ts'
-import { WAITING_VIEWS, withdrawalView } from '../../withdrawals/withdrawal-view.ts'
+import { WAITING_REASONS, withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
 import { findWithdrawal, listRecentWithdrawals } from '../../withdrawals/withdrawals.sql.ts'
 import { type Route, read, write } from '../route.ts'
 import { AssetName, Fields, Id, NetworkName, Nullable, OneOf, PathId, Timestamp } from '../schemas.ts'
@@ -46,7 +46,7 @@ const ListedWithdrawal = Fields({
     }),
   ),
   waiting_for: Nullable(
-    OneOf(WAITING_VIEWS, {
+    OneOf(WAITING_REASONS, {
       description:
         'ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end',
     }),
@@ -114,7 +114,7 @@ function showCreated(withdrawal: Withdrawal) {
     waiting_for: _waiting,
     completed_at: _at,
     ...shown
-  } = withdrawalView(withdrawal)
+  } = withdrawalResource(withdrawal)
   return shown
 }
 
@@ -209,7 +209,7 @@ export const withdrawals: readonly Route[] = [
       data: [LISTED],
     },
     async read({ db, account }) {
-      return (await listRecentWithdrawals(db, account.id, HISTORY)).map(withdrawalView)
+      return (await listRecentWithdrawals(db, account.id, HISTORY)).map(withdrawalResource)
     },
   }),
   read({
@@ -226,7 +226,7 @@ export const withdrawals: readonly Route[] = [
     async read({ db, account, params }) {
       const withdrawal = await findWithdrawal(db, account.id, withdrawalId(params.id))
       if (!withdrawal) throw withdrawalNotFound()
-      return withdrawalView(withdrawal)
+      return withdrawalResource(withdrawal)
     },
   }),
   write({
@@ -250,12 +250,12 @@ export const withdrawals: readonly Route[] = [
     async write({ tx, account, params, record }) {
       const withdrawal = await cancelWithdrawal(tx, account, withdrawalId(params.id))
       record({ action: 'withdrawal.cancel', subject: params.id })
-      return withdrawalView(withdrawal)
+      return withdrawalResource(withdrawal)
     },
     committed: ({ gateway }) => gateway.wake('pay-out'),
     async settled({ gateway, account }, shown) {
       const withdrawal = await awaitBroadcast(gateway, account.id, withdrawalId(shown.id))
-      return withdrawal ? withdrawalView(withdrawal) : shown
+      return withdrawal ? withdrawalResource(withdrawal) : shown
     },
   }),
   write({

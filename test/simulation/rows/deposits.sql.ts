@@ -30,23 +30,23 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
   run(tx, (tables) => {
     const touched: real.PaymentKey[] = []
     for (const sighting of sightings) {
-      const shown = { ...sighting, seenAt: seenAsBumped(tables, sighting) }
-      const key = keyOf(shown)
+      const observed = { ...sighting, seenAt: seenAsBumped(tables, sighting) }
+      const key = keyOf(observed)
       const known = tables.deposits.get(key)
-      const { accountId, paymentId, block } = shown
+      const { accountId, paymentId, block } = observed
       if (known && tables.mutation !== 'deposit-counted-twice') {
         const isNews = block
           ? known.blockHash !== block.hash
           : known.blockHeight === null && ['reorganised', 'dropped', 'replaced'].includes(known.status)
         if (!isNews) continue
-        const seenAt = known.seenAt < shown.seenAt ? known.seenAt : shown.seenAt
+        const seenAt = known.seenAt < observed.seenAt ? known.seenAt : observed.seenAt
         tables.deposits.set(key, {
           ...known,
           status: 'seen',
           blockHeight: block?.height ?? null,
           blockHash: block?.hash ?? null,
           seenAt,
-          late: known.late && (seenAt > shown.windowEndsAt || shown.paymentIsOver),
+          late: known.late && (seenAt > observed.windowEndsAt || observed.paymentIsOver),
           replacedBy: null,
           replacedHeight: null,
           missingSince: null,
@@ -58,21 +58,21 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
           id: newId('dep'),
           paymentId,
           chain,
-          asset: shown.asset,
-          txKey: shown.txKey,
-          txHash: shown.txHash,
-          outputIndex: shown.outputIndex,
-          address: shown.address,
-          amountAtoms: shown.amountAtoms,
+          asset: observed.asset,
+          txKey: observed.txKey,
+          txHash: observed.txHash,
+          outputIndex: observed.outputIndex,
+          address: observed.address,
+          amountAtoms: observed.amountAtoms,
           status: 'seen',
           blockHeight: block?.height ?? null,
           blockHash: block?.hash ?? null,
-          requiredConfirmations: shown.requiredConfirmations,
-          seenAt: shown.seenAt,
-          late: shown.seenAt > shown.windowEndsAt || shown.paymentIsOver,
-          sightedMinor: shown.seenAt > shown.windowEndsAt ? shown.sightedMinor : null,
-          dust: shown.dust,
-          mac: shown.mac,
+          requiredConfirmations: observed.requiredConfirmations,
+          seenAt: observed.seenAt,
+          late: observed.seenAt > observed.windowEndsAt || observed.paymentIsOver,
+          sightedMinor: observed.seenAt > observed.windowEndsAt ? observed.sightedMinor : null,
+          dust: observed.dust,
+          mac: observed.mac,
           bookings: 0,
           booked: false,
           replacedBy: null,
@@ -86,20 +86,20 @@ export const recordSightings: typeof real.recordSightings = (tx, chain, sighting
   })
 
 /** What spends the same as a deposit of the payment that came in time was seen with it. */
-function seenAsBumped(tables: Tables, shown: real.Sighting): Date {
-  if (shown.paymentIsOver) return shown.seenAt
+function seenAsBumped(tables: Tables, observed: real.Sighting): Date {
+  if (observed.paymentIsOver) return observed.seenAt
   const spends = (txKey: string) => [...tables.inputs.values()].filter((input) => input.txKey === txKey)
-  const spent = new Set(spends(shown.txKey).map((input) => input.spent))
+  const spent = new Set(spends(observed.txKey).map((input) => input.spent))
   const earlier = [...tables.deposits.values()].filter(
     (row) =>
-      row.paymentId === shown.paymentId &&
-      row.asset === shown.asset &&
-      row.txKey !== shown.txKey &&
+      row.paymentId === observed.paymentId &&
+      row.asset === observed.asset &&
+      row.txKey !== observed.txKey &&
       !row.late &&
       !row.dust &&
       spends(row.txKey).some((input) => spent.has(input.spent)),
   )
-  return earlier.reduce((first, row) => (row.seenAt < first ? row.seenAt : first), shown.seenAt)
+  return earlier.reduce((first, row) => (row.seenAt < first ? row.seenAt : first), observed.seenAt)
 }
 
 export const recordInputs: typeof real.recordInputs = (tx, _chain, spends) =>

@@ -36,14 +36,14 @@ export const listImpossible: typeof real.listImpossible = (db, chain, depth) =>
     return [...sets]
   })
 
-export const releaseUtxos: typeof real.releaseUtxos = (tx, _chain, replacementSet) =>
+export const freeUtxos: typeof real.freeUtxos = (tx, _chain, replacementSet) =>
   run(tx, (tables) => {
     for (const utxo of [...tables.utxos.values()])
       if (utxo.reservedBy === replacementSet)
         tables.utxos.set(`${utxo.txid}:${utxo.index}`, { ...utxo, reservedBy: null, reservedFirstBy: null })
   })
 
-export const releaseAddedUtxos: typeof real.releaseAddedUtxos = (tx, _chain, mined) =>
+export const freeAddedUtxos: typeof real.freeAddedUtxos = (tx, _chain, mined) =>
   run(tx, (tables) => {
     const { createdAt } = existing(tables.signed, mined.txid)
     const later = new Set(

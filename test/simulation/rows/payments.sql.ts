@@ -40,7 +40,7 @@ export const markWindowsOver: typeof real.markWindowsOver = (tx, limit) =>
         (payment.status === 'pending' || payment.status === 'detected') &&
         !tables.decisionsDue.has(payment.id) &&
         payment.expiresAt < now &&
-        (tables.chains.get(payment.chain)?.viewedAt ?? new Date(0)) > payment.expiresAt &&
+        (tables.chains.get(payment.chain)?.polledAt ?? new Date(0)) > payment.expiresAt &&
         (payment.status === 'pending' ||
           !deposits.some(
             (deposit) =>

@@ -44,14 +44,14 @@ export const insertSigned: typeof real.insertSigned = (tx, entry, status) =>
     })
   })
 
-export const release: typeof real.release = (db, { txid, raw }) =>
+export const markReady: typeof real.markReady = (db, { txid, raw }) =>
   run(db, (tables) => {
     const row = existing(tables.signed, txid)
     if (row.status === 'placed' || row.status === 'recovered')
-      tables.signed.set(txid, { ...row, raw, status: 'released', sendAt: tables.nowMs() })
+      tables.signed.set(txid, { ...row, raw, status: 'ready', sendAt: tables.nowMs() })
   })
 
-export const listUnreleased: typeof real.listUnreleased = (db) =>
+export const listPlaced: typeof real.listPlaced = (db) =>
   run(db, (tables) =>
     [...tables.signed.values()]
       .filter(({ status }) => status === 'placed' || status === 'recovered')

@@ -1,5 +1,10 @@
 import { invariant } from '../../../src/core/errors.ts'
-import { GATEWAY, type LedgerAccount, MERCHANT_ACCOUNTS, showCause } from '../../../src/ledger/journal.ts'
+import {
+  GATEWAY,
+  type LedgerAccount,
+  MERCHANT_ACCOUNTS,
+  showCause,
+} from '../../../src/ledger/chart-of-accounts.ts'
 import type * as real from '../../../src/ledger/post.sql.ts'
 import { run, Violation } from './tables.ts'
 

@@ -1,5 +1,5 @@
 import type { Asset } from '../../../src/core/assets.ts'
-import { showCause } from '../../../src/ledger/journal.ts'
+import { showCause } from '../../../src/ledger/chart-of-accounts.ts'
 import type * as real from '../../../src/signer/requests.sql.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
@@ -86,9 +86,9 @@ export const isIdle: typeof real.isIdle = (db) =>
       ![...tables.withdrawals.values()].some(({ status }) => status === 'requested'),
   )
 
-export const listUtxos: typeof real.listUtxos = (db, { replacementSet }, places) =>
+export const listUtxos: typeof real.listUtxos = (db, { replacementSet }, outpoints) =>
   run(db, (tables) =>
-    places.flatMap(({ txid, index }) => {
+    outpoints.flatMap(({ txid, index }) => {
       const utxo = tables.utxos.get(`${txid}:${index}`)
       const isFree =
         utxo?.spentBy === null && (utxo.reservedBy === null || utxo.reservedBy === replacementSet)

@@ -25,7 +25,7 @@ export const claimToSend: typeof real.claimToSend = (db, _chain, tipHeight, limi
       .filter((row) => {
         const members = membersOf(tables, row.replacementSet)
         return (
-          ['released', 'sent', 'refused'].includes(row.status) &&
+          ['ready', 'sent', 'refused'].includes(row.status) &&
           row.sendAt <= now &&
           !members.some(
             (other) =>
@@ -116,7 +116,7 @@ export const markFeeBooked: typeof real.markFeeBooked = (tx, _chain, txid, atoms
 
 export const end: typeof real.end = (tx, { txid }, trigger) =>
   run(tx, (tables) => {
-    const block = trigger === 'settled' ? {} : { blockHeight: null, blockHash: null, paidFeeAtoms: null }
+    const block = trigger === 'buried' ? {} : { blockHeight: null, blockHash: null, paidFeeAtoms: null }
     const ended = befall(tables, txid, trigger, { ...block, bumpWanted: false, refusal: null })
     invariant(ended, `${txid} can not become ${trigger}`)
   })

@@ -9,9 +9,9 @@ import type { Asset, ChainName } from '../../../src/core/assets.ts'
 import type { AccountId, PaymentId } from '../../../src/core/ids.ts'
 import type { Database, Queryable, Tx } from '../../../src/db/database.ts'
 import type { Deposit } from '../../../src/deposits/deposit.ts'
-import type { Cause, Transfer } from '../../../src/ledger/journal.ts'
+import type { Cause, Transfer } from '../../../src/ledger/chart-of-accounts.ts'
 import type { Payment } from '../../../src/payments/payment.ts'
-import type { Settling } from '../../../src/treasury/signed-transactions.sql.ts'
+import type { SetMember } from '../../../src/treasury/signed-transactions.sql.ts'
 import type { SweepStatus } from '../../../src/treasury/sweep.ts'
 import type { Branch } from '../../../src/wallets/derivation.ts'
 import type { Withdrawal } from '../../../src/withdrawals/withdrawal.ts'
@@ -33,7 +33,7 @@ export interface ChainRow {
   readonly tipHeight: number
   readonly tipHash: string
   readonly tipTime: Date
-  readonly viewedAt: Date | null
+  readonly polledAt: Date | null
   readonly haltedReason: string | null
   readonly shorterSince: Date | null
   readonly capitalHeight: number
@@ -60,7 +60,7 @@ export interface UtxoRow {
   readonly reservedFirstBy: string | null
 }
 
-export interface SignedRow extends Settling {
+export interface SignedRow extends SetMember {
   /** Empty until it is released. */
   readonly raw: string
   readonly valueAtoms: bigint

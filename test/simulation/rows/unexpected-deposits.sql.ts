@@ -1,4 +1,4 @@
-import { GATEWAY } from '../../../src/ledger/journal.ts'
+import { GATEWAY } from '../../../src/ledger/chart-of-accounts.ts'
 import type * as real from '../../../src/treasury/unexpected-deposits.sql.ts'
 import { existing, run } from './tables.ts'
 

@@ -99,7 +99,7 @@ ${table(
     },
     { label: 'Height', isFigure: true, cell: (row) => row.tipHeight !== null && count(row.tipHeight) },
     { label: 'Newest block', isMinor: true, cell: (row) => ago(row.tipAgeMs) },
-    { label: 'Seen', cell: (row) => ago(row.viewAgeMs) },
+    { label: 'Seen', cell: (row) => ago(row.pollAgeMs) },
     { label: 'Books proven', isMinor: true, cell: (row) => ago(backlog?.proofAgesMs[row.chain] ?? null) },
     {
       label: 'Fresh addresses',

@@ -10,7 +10,7 @@ import { type PaymentHistory, readPaymentHistory } from '../../../flows/people/p
 import { priceRefund, refundPayment } from '../../../flows/withdrawals/refund-payment.ts'
 import type { Payment } from '../../../payments/payment.ts'
 import { paymentNotFound } from '../../../payments/payment.ts'
-import type { PaymentView } from '../../../payments/payment-view.ts'
+import type { PaymentResource } from '../../../payments/payment-resource.ts'
 import { findPayment } from '../../../payments/payments.sql.ts'
 import { findMerchant } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
@@ -100,7 +100,7 @@ const amounts = (payment: Payment): Part => {
   ])
 }
 
-const deposit = (payment: Payment, view: PaymentView): Part =>
+const deposit = (payment: Payment, view: PaymentResource): Part =>
   html`${facts([
     ['Network', networkName(networkOf(payment.asset))],
     ['Address', copyable(payment.address, 'Copy the address')],
@@ -109,9 +109,10 @@ const deposit = (payment: Payment, view: PaymentView): Part =>
 
 /** What is held waits for somebody: what accepting and refunding would do, in figures. */
 function held(call: PlaceCall, payment: Payment, history: PaymentHistory): Part {
-  if (history.held.length === 0 || payment.status === 'pending' || payment.status === 'detected') return null
+  if (history.unresolved.length === 0 || payment.status === 'pending' || payment.status === 'detected')
+    return null
   const path = `${call.here}/payments/${showId('pay', payment.id)}`
-  const sums = history.held.map(({ asset, atoms }) => coins(atoms, asset)).join(' and ')
+  const sums = history.unresolved.map(({ asset, atoms }) => coins(atoms, asset)).join(' and ')
   const isRefunded = history.refunds.some((refund) => refund.status !== 'failed')
   return notice(
     'wait',
@@ -131,7 +132,7 @@ async function refundPage(call: PlaceCall): Promise<Sheet> {
   const payment = await paymentOf(call)
   const history = await readPaymentHistory(call.gateway.db, call.place.account.id, payment)
   const path = `${call.here}/payments/${showId('pay', payment.id)}`
-  const funds = history.held.find(({ asset }) => asset === payment.asset) ?? history.held[0]
+  const funds = history.unresolved.find(({ asset }) => asset === payment.asset) ?? history.unresolved[0]
   return {
     title: 'Refund',
     nav: 'payments',

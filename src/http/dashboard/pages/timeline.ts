@@ -2,7 +2,7 @@
 import { showId } from '../../../core/ids.ts'
 import type { PaymentHistory } from '../../../flows/people/payment-history.sql.ts'
 import type { Payment } from '../../../payments/payment.ts'
-import type { PaymentView } from '../../../payments/payment-view.ts'
+import type { PaymentResource } from '../../../payments/payment-resource.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
 import { copyable } from '../parts.ts'
 import type { PlaceCall } from '../row.ts'
@@ -18,7 +18,7 @@ interface Moment {
 export function drawTimeline(
   call: PlaceCall,
   payment: Payment,
-  view: PaymentView,
+  view: PaymentResource,
   history: PaymentHistory,
 ): Html {
   const zone = call.place.membership.timeZone
@@ -70,7 +70,7 @@ const DEPOSIT_WORDS = {
   dropped: 'gone from the network',
 } as const
 
-const deposits = (view: PaymentView): Moment[] =>
+const deposits = (view: PaymentResource): Moment[] =>
   view.deposits.map((deposit) => ({
     at: new Date(deposit.seen_at),
     tone: DEPOSIT_TONES[deposit.status],

@@ -117,7 +117,7 @@ async function newPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
   const now = await readBalanceNow(gateway.db, place.account.id)
   const availableOf = (asset: Asset) =>
-    now.held.find((row) => row.asset === asset && row.kind === 'available')?.atoms ?? 0n
+    now.balances.find((row) => row.asset === asset && row.kind === 'available')?.atoms ?? 0n
   const held = ASSET_CHOICES.map(([asset]) => [asset, availableOf(asset)] as const)
   const first = held.find(([, atoms]) => atoms > 0n)?.[0] ?? 'BTC'
   const asset = call.query.asset && isAsset(call.query.asset) ? call.query.asset : first

@@ -1,4 +1,4 @@
-import type * as real from '../../../src/chains/chain-view.sql.ts'
+import type * as real from '../../../src/chains/chain-progress.sql.ts'
 import { OutsideFailure } from '../../../src/core/errors.ts'
 import { type ChainRow, existing, run, type Tables } from './tables.ts'
 
@@ -17,18 +17,18 @@ const patch = (tables: Tables, chain: string, change: Partial<ChainRow>): ChainR
   return row
 }
 
-const viewOf = (tables: Tables, row: ChainRow): real.ChainView => ({
+const progressOf = (tables: Tables, row: ChainRow): real.ChainProgress => ({
   ...row,
-  viewAgeMs: row.viewedAt && Math.max(0, tables.nowMs() - row.viewedAt.getTime()),
+  pollAgeMs: row.polledAt && Math.max(0, tables.nowMs() - row.polledAt.getTime()),
 })
 
-export const findChainView: typeof real.findChainView = (db, chain) =>
+export const findChainProgress: typeof real.findChainProgress = (db, chain) =>
   run(db, (tables) => {
     const row = tables.chains.get(chain)
-    return row ? viewOf(tables, row) : null
+    return row ? progressOf(tables, row) : null
   })
 
-export const openChainView: typeof real.openChainView = (tx, chain, first, below) =>
+export const openChain: typeof real.openChain = (tx, chain, first, below) =>
   run(tx, (tables) => {
     if (!tables.chains.has(chain))
       tables.chains.set(chain, {
@@ -37,7 +37,7 @@ export const openChainView: typeof real.openChainView = (tx, chain, first, below
         tipHeight: first.height,
         tipHash: first.hash,
         tipTime: first.time,
-        viewedAt: null,
+        polledAt: null,
         haltedReason: null,
         shorterSince: null,
         capitalHeight: -1,
@@ -69,7 +69,7 @@ export const releaseLease: typeof real.releaseLease = (db, lease) =>
 export const fence: typeof real.fence = (tx, lease) =>
   run(tx, (tables) => {
     if (existing(tables.chains, lease.chain).epoch !== lease.epoch) throw new StaleLease(lease)
-    return viewOf(tables, patch(tables, lease.chain, { leaseUntil: new Date(tables.nowMs() + LEASE_MS) }))
+    return progressOf(tables, patch(tables, lease.chain, { leaseUntil: new Date(tables.nowMs() + LEASE_MS) }))
   })
 
 export const advanceTip: typeof real.advanceTip = (tx, chain, block) =>
@@ -81,10 +81,10 @@ export const advanceTip: typeof real.advanceTip = (tx, chain, block) =>
 export const findBlockHash: typeof real.findBlockHash = (db, _chain, height) =>
   run(db, (tables) => tables.blocks.get(String(height)) ?? null)
 
-export const markViewed: typeof real.markViewed = (tx, chain, since) =>
+export const markPolled: typeof real.markPolled = (tx, chain, since) =>
   run(tx, (tables) => {
-    const { viewedAt } = existing(tables.chains, chain)
-    patch(tables, chain, { viewedAt: viewedAt && viewedAt > since ? viewedAt : since })
+    const { polledAt } = existing(tables.chains, chain)
+    patch(tables, chain, { polledAt: polledAt && polledAt > since ? polledAt : since })
   })
 
 export const haltChain: typeof real.haltChain = (tx, chain, reason) =>

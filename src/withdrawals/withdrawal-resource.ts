@@ -5,10 +5,10 @@ import { isoOrNull } from '../core/time.ts'
 import { WAITING_FOR, type Withdrawal, type WithdrawalKind, type WithdrawalStatus } from './withdrawal.ts'
 
 /** Beside the signer's own reasons: that it has not come to it, the end of a cancelled one, depth in the chain. */
-export const WAITING_VIEWS = ['signature', ...WAITING_FOR, 'cancellation', 'block'] as const
-export type WaitingView = (typeof WAITING_VIEWS)[number]
+export const WAITING_REASONS = ['signature', ...WAITING_FOR, 'cancellation', 'block'] as const
+export type WaitingReason = (typeof WAITING_REASONS)[number]
 
-export interface WithdrawalView {
+export interface WithdrawalResource {
   readonly id: string
   readonly status: WithdrawalStatus
   /** Ours: a refund returns a payment's unresolved funds. */
@@ -23,12 +23,12 @@ export interface WithdrawalView {
   readonly tx_hash: string | null
   readonly failure_reason: string | null
   /** Ours: what stands between it and the next state; null at its end. */
-  readonly waiting_for: WaitingView | null
+  readonly waiting_for: WaitingReason | null
   readonly created_at: string
   readonly completed_at: string | null
 }
 
-export const withdrawalView = (withdrawal: Withdrawal): WithdrawalView => ({
+export const withdrawalResource = (withdrawal: Withdrawal): WithdrawalResource => ({
   id: showId('wd', withdrawal.id),
   status: withdrawal.status,
   kind: withdrawal.kind,
@@ -46,7 +46,7 @@ export const withdrawalView = (withdrawal: Withdrawal): WithdrawalView => ({
   completed_at: isoOrNull(withdrawal.completedAt),
 })
 
-function waitingFor({ status, cancelWanted, waitingFor: reason }: Withdrawal): WaitingView | null {
+function waitingFor({ status, cancelWanted, waitingFor: reason }: Withdrawal): WaitingReason | null {
   if (status === 'broadcast') return 'block'
   if (status !== 'requested') return null
   return cancelWanted ? 'cancellation' : (reason ?? 'signature')

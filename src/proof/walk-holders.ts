@@ -1,13 +1,13 @@
 /**
- * Every place of a chain, page by page, each page at a block of its own: a walk may be broken off and taken up again, and
+ * Every holder of a chain, page by page, each page at a block of its own: a walk may be broken off and taken up again, and
  * goes on while blocks come.
  */
 import type { ChainPort } from '../chains/chain.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { atOneBlock, readsPastBlocks } from './at-block.ts'
 import type { Stray } from './compare-chain.ts'
+import { findPageStrays, type Locator, readPage, type Slice } from './holders.ts'
 import { listFundedAddresses } from './holdings.sql.ts'
-import { findPageStrays, type Placer, readPage, type Slice } from './places.ts'
 
 export interface StrayOnPage extends Stray {
   readonly slice: Slice
@@ -28,10 +28,10 @@ const PAGES_AT_ONCE = 8
  * @param of.after - Where to begin; empty for the beginning.
  * @param of.goesOn - Asked before each page, with how many were begun.
  */
-export async function walkPlaces(
+export async function walkHolders(
   db: Database | Tx,
   port: ChainPort,
-  placer: Placer,
+  locator: Locator,
   of: { readonly after: string; readonly pageLimit: number; goesOn(pages: number): boolean },
 ): Promise<Walk> {
   const strays: StrayOnPage[] = []
@@ -41,7 +41,7 @@ export async function walkPlaces(
   const mayBegin = () => cursor !== null && failed.length === 0 && of.goesOn(begun++)
 
   async function compare(slice: Slice): Promise<string | null> {
-    const page = await findSliceStrays(db, port, slice, placer)
+    const page = await findSliceStrays(db, port, slice, locator)
     if ('reason' in page) failed.push({ after: slice.after, reason: page.reason })
     else strays.push(...page.strays.map((stray) => ({ ...stray, slice })))
     return 'next' in page ? page.next : null
@@ -80,14 +80,14 @@ export async function findSliceStrays(
   db: Database | Tx,
   port: ChainPort,
   slice: Slice,
-  placer: Placer,
+  locator: Locator,
 ): Promise<
   { readonly strays: readonly Stray[]; readonly next: string | null } | { readonly reason: string }
 > {
   const compared = await atOneBlock(db, port, {
     read: (tx) => readPage(tx, port.chain, slice),
-    ask: async (page, view) => ({
-      strays: await findPageStrays(port, page, view, placer),
+    ask: async (page, progress) => ({
+      strays: await findPageStrays(port, page, progress, locator),
       next: page.next,
     }),
   })

@@ -1,9 +1,9 @@
 /**
- * A payer's look after a block of fifty deposits and one receipt of capital, with a million unspent outputs behind it: it
+ * A payer's poll after a block of fifty deposits and one unexpected deposit, with a million unspent outputs behind it: it
  * must cost what the block brought, not what ever was. And the slice of old outputs that each proof of the books asks
  * about, among as many that were spent.
  *
- *   node bench/payer-look.ts [outputs]
+ *   node bench/poll-payouts.ts [outputs]
  *
  * Before anything counts, each round's capital is to be booked, and each slice to be whole.
  */
@@ -20,7 +20,7 @@ import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { listUnspent } from '../src/proof/holdings.sql.ts'
-import { payLook } from '../src/workers/pay-out.ts'
+import { pollPayouts } from '../src/workers/pay-out.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 
 const LOOK_MS_MAX = 20
@@ -71,7 +71,7 @@ async function measure(db: Database): Promise<{ lookMs: number; sliceMs: number 
   }
   const look = async () => {
     const began = performance.now()
-    await payLook(gateway, port, { rate: 1_000n, priorityRate: 0n })
+    await pollPayouts(gateway, port, { rate: 1_000n, priorityRate: 0n })
     return performance.now() - began
   }
   const booked = async () =>

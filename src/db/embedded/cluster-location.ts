@@ -20,7 +20,7 @@ export interface Owner {
   readonly gid: number
 }
 
-export interface ClusterPlace {
+export interface ClusterLocation {
   /** Real directory that holds `pg`; its lock guards the cluster, whichever way one came to it. */
   readonly home: string
   readonly pgData: string
@@ -49,7 +49,7 @@ export const as = (owner: Owner | null) =>
     env: Object.fromEntries(SHARED_VARIABLES.map((name) => [name, process.env[name]])),
   }) satisfies ExecFileOptions
 
-export async function findPlace(dataDir: string, sharedHome: string): Promise<ClusterPlace> {
+export async function locateCluster(dataDir: string, sharedHome: string): Promise<ClusterLocation> {
   const directory = resolve(dataDir)
   const owner =
     process.getuid?.() === 0 ? ((await ownerOf(join(directory, 'pg'))) ?? (await postgresUser())) : null
@@ -171,11 +171,11 @@ async function ownerOf(pgData: string): Promise<Owner | null> {
 }
 
 async function postgresUser(): Promise<Owner> {
-  const lookUp = async () => ({
+  const findUser = async () => ({
     uid: Number((await execute('id', ['-u', 'postgres'])).stdout),
     gid: Number((await execute('id', ['-g', 'postgres'])).stdout),
   })
-  return lookUp().catch(async () => {
+  return findUser().catch(async () => {
     try {
       await execute('useradd', ['--system', '--user-group', '--no-create-home', 'postgres'])
     } catch (cause) {
@@ -186,7 +186,7 @@ async function postgresUser(): Promise<Owner> {
           'make it, start Beck as another user, or set DATABASE_URL',
       )
     }
-    return lookUp()
+    return findUser()
   })
 }
 

@@ -1,16 +1,16 @@
 /**
- * Places where UTXOs of ours lie: outputs that nothing spends, deposit addresses, the hot wallet. They are read from the
+ * What holds money of ours on a chain: outputs that nothing spends, deposit addresses, the hot wallet. They are read from the
  * database page by page, each page at a block of its own, so that any number of them is proven while the chain goes on.
  */
 import type { ChainPort, TokensMoved } from '../chains/chain.ts'
-import type { ChainView } from '../chains/chain-view.sql.ts'
+import type { ChainProgress } from '../chains/chain-progress.sql.ts'
 import { type Asset, type ChainName, hasAccounts, nativeAsset } from '../core/assets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
-import { findStrays, type Place, type Stray } from './compare-chain.ts'
+import { findStrays, type Holder, type Stray } from './compare-chain.ts'
 import {
   findAddresses,
   listFundedAddresses,
-  listOwnAddresses,
+  listHotWallets,
   listUncertain,
   listUnspent,
   type Sums,
@@ -21,30 +21,30 @@ import {
 /** Which UTXOs or addresses to ask the chain about. */
 export interface Slice {
   readonly aboveHeight: number
-  /** Only places behind this one, in their order. */
+  /** Only holders behind this one, in their order. */
   readonly after: string
   /** Only addresses up to this one; without it as many as the limit takes. */
   readonly upTo?: string
   readonly limit: number
 }
 
-/** Places of one slice; `next` is where a following slice begins. */
-export interface PlacePage {
-  readonly places: readonly Place[]
+/** Holders of one slice; `next` is where a following slice begins. */
+export interface HolderPage {
+  readonly holders: readonly Holder[]
   readonly next: string | null
-  /** Transactions that only the chain can place: they are in no place's sum yet. */
+  /** Transactions that only the chain can locate: they are in no holder's sum yet. */
   readonly uncertain: readonly UncertainTransaction[]
 }
 
-export const readPage = (tx: Queryable, chain: ChainName, slice: Slice): Promise<PlacePage> =>
+export const readPage = (tx: Queryable, chain: ChainName, slice: Slice): Promise<HolderPage> =>
   hasAccounts(chain) ? readAddresses(tx, chain, slice) : readUtxos(tx, chain, slice)
 
-async function readUtxos(tx: Queryable, chain: ChainName, slice: Slice): Promise<PlacePage> {
+async function readUtxos(tx: Queryable, chain: ChainName, slice: Slice): Promise<HolderPage> {
   const asset = nativeAsset(chain)
   const utxos = await listUnspent(tx, chain, slice)
   const last = utxos.at(-1)
   return {
-    places: utxos.map(({ txid, index, atoms }) => ({
+    holders: utxos.map(({ txid, index, atoms }) => ({
       subject: `coin ${txid}:${index}`,
       query: { outpoints: [{ txid, index }], addresses: [] },
       atoms: new Map([[asset, atoms]]),
@@ -54,16 +54,16 @@ async function readUtxos(tx: Queryable, chain: ChainName, slice: Slice): Promise
   }
 }
 
-async function readAddresses(tx: Queryable, chain: ChainName, slice: Slice): Promise<PlacePage> {
+async function readAddresses(tx: Queryable, chain: ChainName, slice: Slice): Promise<HolderPage> {
   const addresses = await listFundedAddresses(tx, chain, slice)
   const uncertain = await listUncertain(tx, chain)
-  const held = new Map<string, Sums>(addresses.map((address) => [address, new Map()]))
+  const sums = new Map<string, Sums>(addresses.map((address) => [address, new Map()]))
   const aside = uncertain.map(({ txid }) => txid)
   for (const { address, asset, atoms } of await sumAddresses(tx, chain, addresses, aside))
-    held.get(address)?.set(asset, atoms)
+    sums.get(address)?.set(asset, atoms)
   const last = addresses.at(-1)
   return {
-    places: [...held].map(([address, atoms]) => ({
+    holders: [...sums].map(([address, atoms]) => ({
       subject: `address ${address}`,
       query: { outpoints: [], addresses: [address] },
       atoms,
@@ -76,23 +76,23 @@ async function readAddresses(tx: Queryable, chain: ChainName, slice: Slice): Pro
 /** Asks the chain about a page as it was at our tip. */
 export async function findPageStrays(
   port: ChainPort,
-  page: PlacePage,
-  view: ChainView,
-  placer: Placer,
+  page: HolderPage,
+  progress: ChainProgress,
+  locator: Locator,
 ): Promise<Stray[]> {
-  const placed = await placer(page.uncertain, view)
+  const located = await locator(page.uncertain, progress)
   return findStrays(
     port,
-    page.places.map((place) => withPlaced(place, placed)),
-    view.tipHash,
+    page.holders.map((holder) => withLocated(holder, located)),
+    progress.tipHash,
   )
 }
 
-function withPlaced(place: Place, placed: readonly Placed[]): Place {
-  const [address] = place.query.addresses
-  const atoms: Sums = new Map(place.atoms)
+function withLocated(holder: Holder, located: readonly Located[]): Holder {
+  const [address] = holder.query.addresses
+  const atoms: Sums = new Map(holder.atoms)
   const add = (asset: Asset, amount: bigint) => atoms.set(asset, (atoms.get(asset) ?? 0n) + amount)
-  for (const { sender, asset, valueAtoms, now } of placed) {
+  for (const { sender, asset, valueAtoms, now } of located) {
     if (!now) continue
     if (sender === address) {
       add(asset, now.reverted ? 0n : -valueAtoms)
@@ -100,11 +100,11 @@ function withPlaced(place: Place, placed: readonly Placed[]): Place {
     }
     for (const swept of now.swept) if (swept.address === address) add(swept.asset, -swept.atoms)
   }
-  return { ...place, atoms }
+  return { ...holder, atoms }
 }
 
-/** Our transactions that only the chain can place, with where it has them now. */
-type Placed = UncertainTransaction & {
+/** Our transactions that only the chain can locate, with where it has them now. */
+type Located = UncertainTransaction & {
   readonly now: { reverted: boolean; feeAtoms: bigint; swept: readonly SweptFrom[] } | null
 }
 
@@ -116,41 +116,44 @@ interface SweptFrom {
 }
 
 /** Asks the chain where transactions are; what it shows above our tip does not count yet. */
-export type Placer = (uncertain: readonly UncertainTransaction[], view: ChainView) => Promise<Placed[]>
+export type Locator = (
+  uncertain: readonly UncertainTransaction[],
+  progress: ChainProgress,
+) => Promise<Located[]>
 
 const ASKED_AT_ONCE = 32
 
 /** Each transaction is asked about once a block, however many pages it may concern. */
-export function createPlacer(db: Database | Tx, port: ChainPort): Placer {
+export function createLocator(db: Database | Tx, port: ChainPort): Locator {
   let tipHash = ''
-  let known = new Map<string, Promise<Placed['now']>>()
-  return async (uncertain, view) => {
-    if (view.tipHash !== tipHash) {
-      tipHash = view.tipHash
+  let known = new Map<string, Promise<Located['now']>>()
+  return async (uncertain, progress) => {
+    if (progress.tipHash !== tipHash) {
+      tipHash = progress.tipHash
       known = new Map()
     }
     const of = known
-    const placed: Placed[] = []
+    const located: Located[] = []
     for (let start = 0; start < uncertain.length; start += ASKED_AT_ONCE)
-      placed.push(
+      located.push(
         ...(await Promise.all(
-          uncertain.slice(start, start + ASKED_AT_ONCE).map(async (transaction): Promise<Placed> => {
-            const now = of.get(transaction.txid) ?? findPlace(db, port, transaction, view.tipHeight)
+          uncertain.slice(start, start + ASKED_AT_ONCE).map(async (transaction): Promise<Located> => {
+            const now = of.get(transaction.txid) ?? locate(db, port, transaction, progress.tipHeight)
             of.set(transaction.txid, now)
             return { ...transaction, now: await now }
           }),
         )),
       )
-    return placed
+    return located
   }
 }
 
-async function findPlace(
+async function locate(
   db: Queryable,
   port: ChainPort,
   transaction: UncertainTransaction,
   tipHeight: number,
-): Promise<Placed['now']> {
+): Promise<Located['now']> {
   const found = await port.findTransaction(transaction.txid)
   if (!found?.block || found.block.height > tipHeight) return null
   return {
@@ -179,35 +182,39 @@ async function sweptBy(
 }
 
 /** The hot wallet, with what retired ones still hold. */
-export interface OwnPage {
+export interface HotWalletPage {
   /** What our rows say it holds. */
-  readonly own: Sums
+  readonly hotWallet: Sums
   readonly addresses: readonly string[]
   readonly uncertain: readonly UncertainTransaction[]
 }
 
-export const readOwn = async (tx: Queryable, chain: ChainName, own: Sums): Promise<OwnPage> => ({
-  own,
-  addresses: await listOwnAddresses(tx, chain),
+export const readHotWallet = async (
+  tx: Queryable,
+  chain: ChainName,
+  hotWallet: Sums,
+): Promise<HotWalletPage> => ({
+  hotWallet,
+  addresses: await listHotWallets(tx, chain),
   uncertain: await listUncertain(tx, chain),
 })
 
 /** Asks the chain about the hot wallet as it was at our tip. */
-export async function findOwnStrays(
+export async function findHotWalletStrays(
   port: ChainPort,
-  { own, addresses, uncertain }: OwnPage,
-  view: ChainView,
-  placer: Placer,
+  { hotWallet, addresses, uncertain }: HotWalletPage,
+  progress: ChainProgress,
+  locator: Locator,
 ): Promise<Stray[]> {
-  const atoms: Sums = new Map(own)
+  const atoms: Sums = new Map(hotWallet)
   const add = (asset: Asset, amount: bigint) => atoms.set(asset, (atoms.get(asset) ?? 0n) + amount)
-  for (const { isOwn, asset, valueAtoms, feeAtoms, blockHeight, reverted, swept, now } of await placer(
+  for (const { isHotWallet, asset, valueAtoms, feeAtoms, blockHeight, reverted, swept, now } of await locator(
     uncertain,
-    view,
+    progress,
   )) {
     const move = (sign: bigint, failed: boolean, fee: bigint) => {
-      add(asset, failed ? 0n : isOwn ? -sign * valueAtoms : sign * valueAtoms)
-      if (isOwn) add('ETH', -sign * fee)
+      add(asset, failed ? 0n : isHotWallet ? -sign * valueAtoms : sign * valueAtoms)
+      if (isHotWallet) add('ETH', -sign * fee)
     }
     if (blockHeight !== null) {
       move(-1n, reverted, feeAtoms)
@@ -221,6 +228,6 @@ export async function findOwnStrays(
   return findStrays(
     port,
     [{ subject: 'the hot wallet', query: { outpoints: [], addresses }, atoms }],
-    view.tipHash,
+    progress.tipHash,
   )
 }

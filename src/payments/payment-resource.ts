@@ -7,7 +7,7 @@ import { isoOrNull } from '../core/time.ts'
 import type { Payment, PaymentStatus } from './payment.ts'
 
 /** What the view needs of a deposit; `Deposit` of the deposits room fits. */
-export interface ShownDeposit {
+export interface DepositSource {
   readonly asset: Asset
   readonly txHash: string | null
   readonly amountAtoms: bigint
@@ -18,7 +18,7 @@ export interface ShownDeposit {
   readonly seenAt: Date
 }
 
-export interface PaymentView {
+export interface PaymentResource {
   readonly id: string
   readonly status: PaymentStatus
   readonly asset: Asset
@@ -49,16 +49,16 @@ export interface PaymentView {
   }
   /** Decimal in the coin, of an underpaid payment: sent in time, it completes it. Null in every other state. */
   readonly missing: string | null
-  readonly deposits: readonly DepositView[]
+  readonly deposits: readonly DepositResource[]
 }
 
-export interface DepositView {
+export interface DepositResource {
   readonly tx_hash: string | null
   readonly asset: Asset
   readonly amount: string
   readonly amount_atoms: string
   readonly confirmations: number
-  readonly status: ShownDeposit['status']
+  readonly status: DepositSource['status']
   readonly late: boolean
   readonly seen_at: string
 }
@@ -67,11 +67,11 @@ export interface DepositView {
  * @param deposits - All of the payment's, oldest first.
  * @param tipHeight - The chain's, for the confirmations.
  */
-export function paymentView(
+export function paymentResource(
   payment: Payment,
-  deposits: readonly ShownDeposit[],
+  deposits: readonly DepositSource[],
   tipHeight: number,
-): PaymentView {
+): PaymentResource {
   const { decimals, uriScheme } = ASSET_FACTS[payment.asset]
   const expected = formatDecimal(payment.dueAtoms, decimals)
   const confirmations = paymentConfirmations(payment, deposits, tipHeight)
@@ -111,12 +111,12 @@ export function paymentView(
       expires_at: expiresAt,
     },
     missing: missing === null ? null : formatDecimal(missing, decimals),
-    deposits: deposits.map((deposit) => depositView(deposit, tipHeight)),
+    deposits: deposits.map((deposit) => depositResource(deposit, tipHeight)),
   }
 }
 
 /** What is due less what came in time and may stay; never below zero. */
-function missingAtoms(payment: Payment, deposits: readonly ShownDeposit[]): bigint {
+function missingAtoms(payment: Payment, deposits: readonly DepositSource[]): bigint {
   const came = deposits
     .filter(
       ({ asset, late, dust, status }) => asset === payment.asset && !late && !dust && isReceived(status),
@@ -125,10 +125,10 @@ function missingAtoms(payment: Payment, deposits: readonly ShownDeposit[]): bigi
   return came < payment.dueAtoms ? payment.dueAtoms - came : 0n
 }
 
-const isReceived = (status: ShownDeposit['status']): boolean =>
+const isReceived = (status: DepositSource['status']): boolean =>
   ['seen', 'confirmed', 'reorganised'].includes(status)
 
-function depositView(deposit: ShownDeposit, tipHeight: number): DepositView {
+function depositResource(deposit: DepositSource, tipHeight: number): DepositResource {
   return {
     tx_hash: deposit.txHash,
     asset: deposit.asset,
@@ -144,7 +144,7 @@ function depositView(deposit: ShownDeposit, tipHeight: number): DepositView {
 /** The fewest confirmations among the deposits that count: how far the payment is, or was when it settled. */
 function paymentConfirmations(
   payment: Payment,
-  deposits: readonly ShownDeposit[],
+  deposits: readonly DepositSource[],
   tipHeight: number,
 ): number {
   const settled = payment.status === 'completed' || payment.status === 'overpaid'
@@ -157,5 +157,5 @@ function paymentConfirmations(
   return counted.length === 0 ? 0 : Math.min(...counted.map((deposit) => confirmationsAt(deposit, tipHeight)))
 }
 
-const confirmationsAt = (deposit: ShownDeposit, tipHeight: number): number =>
+const confirmationsAt = (deposit: DepositSource, tipHeight: number): number =>
   deposit.blockHeight === null ? 0 : Math.max(0, tipHeight - deposit.blockHeight + 1)

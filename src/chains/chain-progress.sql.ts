@@ -17,7 +17,7 @@ export interface Lease {
   readonly epoch: bigint
 }
 
-export interface ChainView {
+export interface ChainProgress {
   readonly chain: ChainName
   /** The hash of block 0, with the chain id on EVM chains: pinned at first contact. */
   readonly identity: string
@@ -25,10 +25,10 @@ export interface ChainView {
   readonly tipHeight: number
   readonly tipHash: string
   readonly tipTime: Date
-  /** When the last complete look began; null before the first. */
-  readonly viewedAt: Date | null
+  /** When the last complete poll began; null before the first. */
+  readonly polledAt: Date | null
   /** How long ago that was, by the database's clock: those who poll and those who ask may be on machines that differ. */
-  readonly viewAgeMs: number | null
+  readonly pollAgeMs: number | null
   /** Why the watcher stopped until the operator looks; null while it goes on. */
   readonly haltedReason: string | null
   /** Since when the leader's node shows less of the same chain than was followed; null while it does not. */
@@ -41,14 +41,14 @@ interface ChainRow {
   tip_height: bigint
   tip_hash: string
   tip_time: Date
-  viewed_at: Date | null
-  view_age_ms: number | null
+  polled_at: Date | null
+  poll_age_ms: number | null
   halted_reason: string | null
   shorter_since: Date | null
 }
 
-const COLUMNS = `chain, identity, tip_height, tip_hash, tip_time, viewed_at, halted_reason, shorter_since,
-  greatest(0, extract(epoch from clock_timestamp() - viewed_at) * 1000)::float8 as view_age_ms`
+const COLUMNS = `chain, identity, tip_height, tip_hash, tip_time, polled_at, halted_reason, shorter_since,
+  greatest(0, extract(epoch from clock_timestamp() - polled_at) * 1000)::float8 as poll_age_ms`
 
 /** Another watcher leads now: what this one read is not to be written. */
 export class StaleLease extends OutsideFailure {
@@ -60,12 +60,12 @@ export class StaleLease extends OutsideFailure {
   }
 }
 
-export async function findChainView(db: Queryable, chain: ChainName): Promise<ChainView | null> {
+export async function findChainProgress(db: Queryable, chain: ChainName): Promise<ChainProgress | null> {
   const { rows } = await db.query<ChainRow>(`select ${COLUMNS} from chains where chain = $1`, [chain])
   return rows[0] ? fromRow(rows[0]) : null
 }
 
-export async function listChainViews(db: Queryable): Promise<ChainView[]> {
+export async function listChainProgress(db: Queryable): Promise<ChainProgress[]> {
   const { rows } = await db.query<ChainRow>(`select ${COLUMNS} from chains order by chain`)
   return rows.map(fromRow)
 }
@@ -74,7 +74,7 @@ export async function listChainViews(db: Queryable): Promise<ChainView[]> {
  * First contact with a chain: Beck begins at its tip, since no address was issued before. Later calls change
  * nothing. @param below - Blocks under it, newest first.
  */
-export async function openChainView(
+export async function openChain(
   tx: Tx,
   chain: ChainName,
   first: { identity: string; height: number; hash: string; parentHash: string; time: Date },
@@ -135,7 +135,11 @@ export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
  * @param options.prolongs - False for what runs beside the polls: it is no sign that they go on.
  * @throws {StaleLease} when the epoch is no longer the chain's.
  */
-export async function fence(tx: Tx, lease: Lease, options: { prolongs?: boolean } = {}): Promise<ChainView> {
+export async function fence(
+  tx: Tx,
+  lease: Lease,
+  options: { prolongs?: boolean } = {},
+): Promise<ChainProgress> {
   const { rows } = await tx.query<ChainRow>(
     `update chains set lease_until = case when $3 then now() + ${LEASE} else lease_until end
      where chain = $1 and lease_epoch = $2 returning ${COLUMNS}`,
@@ -178,8 +182,8 @@ export async function findBlockHash(db: Queryable, chain: ChainName, height: num
 }
 
 /** Everything visible before `since` is recorded now. */
-export async function markViewed(tx: Tx, chain: ChainName, since: Date): Promise<void> {
-  await tx.query('update chains set viewed_at = greatest(viewed_at, $2) where chain = $1', [chain, since])
+export async function markPolled(tx: Tx, chain: ChainName, since: Date): Promise<void> {
+  await tx.query('update chains set polled_at = greatest(polled_at, $2) where chain = $1', [chain, since])
 }
 
 /**
@@ -201,14 +205,14 @@ export async function haltChain(tx: Tx, chain: ChainName, reason: string): Promi
   await tx.query('update chains set halted_reason = $2 where chain = $1', [chain, reason])
 }
 
-const fromRow = (row: ChainRow): ChainView => ({
+const fromRow = (row: ChainRow): ChainProgress => ({
   chain: row.chain,
   identity: row.identity,
   tipHeight: Number(row.tip_height),
   tipHash: row.tip_hash,
   tipTime: row.tip_time,
-  viewedAt: row.viewed_at,
-  viewAgeMs: row.viewed_at && row.view_age_ms,
+  polledAt: row.polled_at,
+  pollAgeMs: row.polled_at && row.poll_age_ms,
   haltedReason: row.halted_reason,
   shorterSince: row.shorter_since,
 })
