@@ -19,6 +19,9 @@ import { migrate } from '../src/db/migrate.ts'
 import { listPayments } from '../src/payments/list-payments.sql.ts'
 
 const RATIO_MAX = 3
+/** Of any page that nothing filters, in the order of time. */
+const PAGE_MS_MAX = 50
+const ANY_PAGE = new Set(['first page', 'page 100', 'the middle page', 'the last page'])
 const PAYMENTS = Number(process.argv[2] ?? 10_000_000)
 /** Pages of 25; nine tenths of the payments are the merchant's. */
 const LAST = Math.floor((PAYMENTS * 0.9) / 25)
@@ -91,7 +94,7 @@ try {
   await fill(db, account.id)
   const heads = ['rows', 'direct', 'ratio', 'total', 'plain count']
   process.stdout.write(line('list of payments', heads))
-  let worst = 0
+  let [worst, slowest] = [0, 0]
   for (const [name, query, where, order, offset = 0] of CASES) {
     const matching = `from payments where account_id = $1 ${where}`
     const plain = `select ${COLUMNS} ${matching} order by ${order} limit 25 offset ${offset}`
@@ -99,8 +102,8 @@ try {
     const { statements, page } = await record(db, account.id, query)
     // A deep page asks for the total first.
     const total = statements.find(({ text }) => text.includes(' as total '))
-    const rows = statements.find((statement) => statement !== total)
-    assert.ok(rows)
+    const rows = statements.filter((statement) => statement !== total)
+    assert.ok(rows.length > 0)
     const direct = { text: plain, values: [account.id] }
     const { rows: wanted } = await db.query<{ id: string }>(plain, [account.id])
     const ids = wanted.map(({ id }) => id)
@@ -111,18 +114,21 @@ try {
     )
     const { rows: count } = await db.query<{ total: bigint }>(counted, [account.id])
     assert.equal(page.total, Number(count[0]?.total), name)
-    const [rowsMs = 0, directMs = 0] = await timeInTurns(db, [rows, direct])
+    const [directMs = 0, ...rowsMsEach] = await timeInTurns(db, [direct, ...rows])
+    const rowsMs = rowsMsEach.reduce((sum, each) => sum + each, 0)
     const [countMs = 0, totalMs = 0] = await timeInTurns(db, [
       { text: counted, values: [account.id] },
       ...(total ? [total] : []),
     ])
     const ratio = rowsMs / directMs
     worst = Math.max(worst, ratio)
+    if (ANY_PAGE.has(name)) slowest = Math.max(slowest, rowsMs + totalMs)
     process.stdout.write(line(name, [ms(rowsMs), ms(directMs), ratio.toFixed(2), ms(totalMs), ms(countMs)]))
   }
-  const good = worst <= RATIO_MAX
+  const good = worst <= RATIO_MAX && slowest <= PAGE_MS_MAX
   process.stdout.write(
-    `worst ratio ${worst.toFixed(2)} (bar: at most ${RATIO_MAX}): ${good ? 'met' : 'MISSED'}\n`,
+    `worst ratio ${worst.toFixed(2)} (bar: at most ${RATIO_MAX}), any page of all payments within ${ms(slowest)} ` +
+      `(at most ${PAGE_MS_MAX}): ${good ? 'met' : 'MISSED'}\n`,
   )
   process.exitCode = good ? 0 : 1
   await db.close()
@@ -177,6 +183,12 @@ async function fill(db: Database, accountId: AccountId): Promise<void> {
   await db.query(
     `insert into payment_counts (account_id, asset, status, slot, payments)
      select account_id, asset, status, 0, count(*) from payments group by account_id, asset, status`,
+  )
+  // All days but the last are over.
+  await db.query(
+    `insert into daily_payments (account_id, day, payments)
+     select account_id, (created_at at time zone 'UTC')::date, count(*) from payments
+     where created_at < (select date_trunc('day', max(created_at), 'UTC') from payments) group by 1, 2`,
   )
   await db.query('vacuum (analyze) payments')
   await db.query('vacuum (analyze) customers')

@@ -98,6 +98,7 @@ async function settleBlock(of: StartedBeck, on: Database, count: number): Promis
       )
     ).rows.map(({ address, due }) => [address, due]),
   )
+  assert.equal(dues.size, count)
   await on.transaction(async (tx) => {
     const store = await lockSimulatedChain(tx, CHAIN)
     for (const [address, atoms] of dues) {
@@ -132,7 +133,8 @@ async function createPayments(of: StartedBeck, count: number): Promise<string[]>
       while (asked < count) {
         asked += 1
         const body = { asset: 'LTC', fiat_amount: 49.99, reference: `order-${asked}` }
-        addresses.push((await post<{ address: string }>(of, '/v1/payments', body)).address)
+        const { deposit } = await post<{ deposit: { address: string } }>(of, '/v1/payments', body)
+        addresses.push(deposit.address)
       }
     }),
   )

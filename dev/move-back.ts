@@ -41,6 +41,7 @@ export async function reopenDays(db: Database, accountId: AccountId, daysAgo: nu
       daysAgo,
     ])
     await tx.query('delete from daily_balances')
+    await tx.query('delete from daily_payments')
     await tx.query('delete from closed_days')
   })
 }

@@ -53,15 +53,17 @@ export interface ListDescription {
     readonly count: string
     readonly filters: readonly string[]
   }
+  /** Rows of each UTC day that is over, by `account_id` and `day`: where a deep page begins, when nothing is filtered. */
+  readonly days?: { readonly from: string; readonly count: string }
 }
 
 const PAGING = ['page', 'limit', 'sort', 'order']
 const LIMIT_DEFAULT = 25
 const LIMIT_MAX = 100
 /**
- * A page behind this many rows is deep: its ids are found first, from the end that is nearer, and its rows fetched
- * after. On an index that holds the order, what is skipped is then never fetched. Before it, the join would cost more
- * than it saves. Figures: docs/decisions/0013-lists.md.
+ * A page behind this many rows is deep: its ids are found first, from the end that is nearer, or from the day in which it
+ * begins, and its rows fetched after. On an index that holds the order, what is skipped is then never fetched. Before it,
+ * the join would cost more than it saves. Figures: docs/decisions/0013-lists.md.
  */
 const DEEP_FROM = 1_000n
 
@@ -118,14 +120,51 @@ export async function readPage<Row>(
   if (skipped >= total) return shown([], total)
   const take = total - skipped < BigInt(limit) ? total - skipped : BigInt(limit)
   const fromEnd = total - skipped - take
-  const nearer = fromEnd < skipped ? written(columns.map(reversed)) : order
+  const isNewestFirst = (query.order ?? 'desc') === 'desc'
+  const begin = await findDay(db, description, accountId, query, total, isNewestFirst ? skipped : fromEnd)
+  const newestFirst = columns.map(([column]) => [column, 'desc'] as const)
+  const [nearer, skip] = begin
+    ? [newestFirst, begin.skip]
+    : fromEnd < skipped
+      ? [columns.map(reversed), fromEnd]
+      : [columns, skipped]
+  const older = begin ? `and ${description.sorts.created_at} < '${begin.until}'::timestamptz` : ''
   const rows = await read(
-    `select ${description.columns} from (select ${id} as id ${matching} order by ${nearer} ${window}) page
+    `select ${description.columns} from (select ${id} as id ${matching} ${older} order by ${written(nearer)} ${window}) page
      join ${from} on ${account} = $1::uuid and ${id} = page.id order by ${order}`,
     take,
-    fromEnd < skipped ? fromEnd : skipped,
+    skip,
   )
   return shown(rows, total)
+}
+
+/**
+ * The day in which a page begins, by the counts of days that are over; null where they do not tell.
+ *
+ * @param place - Of the page's newest row, from the newest of all.
+ * @returns The end of that day, and the rows to skip before it; what is newer than all counted days is walked.
+ */
+async function findDay(
+  db: Queryable,
+  { days }: ListDescription,
+  accountId: string,
+  query: ListQuery,
+  total: bigint,
+  place: bigint,
+): Promise<{ until: string; skip: bigint } | null> {
+  const isByTime = (query.sort ?? 'created_at') === 'created_at'
+  if (!days || !isByTime || filtersOf(query).length > 0) return null
+  const { rows } = await db.query<{ until: string; skip: bigint }>(
+    `with days as (
+       select day, ${days.count} as n, sum(${days.count}) over (order by day desc) as upto,
+         $2::numeric - sum(${days.count}) over () as newer
+       from ${days.from} where account_id = $1
+     )
+     select to_char(day + 1, 'YYYY-MM-DD"T00:00:00Z"') as until, $3::numeric - newer - upto + n as skip
+     from days where $3::numeric >= newer and $3::numeric < newer + upto order by day desc limit 1`,
+    [accountId, total, place],
+  )
+  return rows[0] ?? null
 }
 
 const BATCH = 1_000
@@ -163,10 +202,12 @@ export async function* readBatches<Row>(
   }
 }
 
+const filtersOf = (query: ListQuery): string[] =>
+  Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
+
 /** What to select for the total: kept counters where they can tell it, else every match. */
 function totalOf({ counters, from }: ListDescription, query: ListQuery): string {
-  const asked = Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
-  return counters && asked.every((name) => counters.filters.includes(name))
+  return counters && filtersOf(query).every((name) => counters.filters.includes(name))
     ? `coalesce(sum(${counters.count}), 0) as total from ${counters.from}`
     : `count(*) as total from ${from}`
 }

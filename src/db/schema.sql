@@ -264,6 +264,15 @@ create table daily_balances (
   constraint daily_balances_pkey PRIMARY KEY (account_id, currency, day) INCLUDE (available_minor, pending_minor)
 );
 
+create table daily_payments (
+  account_id uuid not null,
+  day date not null,
+  payments bigint not null,
+  constraint daily_payments_payments_check CHECK ((payments > 0)),
+  constraint daily_payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint daily_payments_pkey PRIMARY KEY (account_id, day)
+);
+
 create table daily_rates (
   mode text not null,
   day date not null,

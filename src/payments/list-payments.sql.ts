@@ -78,6 +78,7 @@ const PAYMENTS: ListDescription = {
     count: 'p.payments',
     filters: ['filter_asset', 'filter_asset_op', 'filter_status', 'filter_status_op'],
   },
+  days: { from: 'daily_payments', count: 'payments' },
 }
 
 /** A page of the account's payments. @throws {Refusal} `invalid` for a wrong query. */

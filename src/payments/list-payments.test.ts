@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
+import { countPaymentsOfDayBefore } from './daily-payments.sql.ts'
 import { listPayments, PAYMENT_SORTS } from './list-payments.sql.ts'
 
 const gateway = await testGateway()
@@ -13,13 +14,17 @@ const COUNT = 2_345
 await db.query(
   `insert into payments
    select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(),
-     'created_at', timestamptz '2026-01-01Z' + make_interval(secs => n % 500),
+     'created_at', timestamptz '2026-01-01Z' + make_interval(hours => n % 500),
      'asset', (array['BTC','LTC','ETH','USDC','USDT'])[1 + n % 5],
      'status', (array['pending','expired','failed'])[1 + n % 3],
      'net_minor', n % 7, 'fee_minor', p.fiat_minor - n % 7))).*
    from payments p, generate_series(2, $2::integer) n where p.id = $1`,
   [model.id, COUNT],
 )
+// Twenty-one days, of which the last ones are not counted yet; and a day without payments.
+for (let day = 2; day <= 19; day++)
+  await countPaymentsOfDayBefore(db, `2026-01-${String(day).padStart(2, '0')}`)
+await countPaymentsOfDayBefore(db, '2025-12-01')
 
 const COLUMN = { id: 'id', total: 'net_minor', asset: 'asset', status: 'status', created_at: 'created_at' }
 for (const sort of PAYMENT_SORTS) {
@@ -41,6 +46,21 @@ for (const sort of PAYMENT_SORTS) {
     })
   }
 }
+
+test('a day is counted once, when it is over', async () => {
+  const count = async () =>
+    (
+      await db.query<{ n: bigint; days: bigint }>(
+        'select sum(payments) as n, count(*) as days from daily_payments',
+      )
+    ).rows
+  const { rows } = await db.query<{ n: bigint; days: bigint }>(
+    `select count(*)::numeric as n, count(distinct created_at::date) as days from payments where created_at < '2026-01-19Z'`,
+  )
+  assert.deepEqual(await count(), rows)
+  await countPaymentsOfDayBefore(db, '2026-01-10')
+  assert.deepEqual(await count(), rows)
+})
 
 test('deep pages of a filtered list are parts of it', async () => {
   for (const [query, where] of [

@@ -131,6 +131,15 @@ $$;
 create constraint trigger payments_counted after insert or delete or update of asset, status on payments
   deferrable initially deferred for each row execute function count_payment();
 
+-- How many payments each UTC day brought an account, counted when it is over for a day: what is kept never changes. They say
+-- in which day a page of a long list begins. A day without payments has no row.
+create table daily_payments (
+  account_id uuid not null references accounts (id),
+  day date not null,
+  payments bigint not null check (payments > 0),
+  primary key (account_id, day)
+);
+
 -- The same of customers, of which only the number is asked.
 create table customer_counts (
   account_id uuid not null,
