@@ -27,6 +27,7 @@ import { openTimeKeeper, type TimeKeeper } from './flows/recovery/keep-time.ts'
 import { openToldPayments } from './flows/recovery/told-payments.ts'
 import { portRefusal, requirePort } from './http/port.ts'
 import { openMailSender } from './mails/send-mail.ts'
+import { superviseBackground } from './process/background-process.ts'
 import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { fixedRates } from './rates/fixed.ts'
 import { startMarket } from './rates/market.ts'
@@ -52,13 +53,27 @@ import { startWatcher } from './workers/watch.ts'
 
 export const ROLES = ['all', 'api', 'worker', 'watcher', 'signer'] as const
 export type Role = (typeof ROLES)[number]
+/** `background` is what `all` starts as a process of its own. */
+type Share = Role | 'background'
+
+/** What the process of each share runs itself. */
+const RUNS: Readonly<Record<Share, readonly Role[]>> = {
+  all: ['api', 'signer'],
+  background: ['worker', 'watcher'],
+  api: ['api'],
+  worker: ['worker'],
+  watcher: ['watcher'],
+  signer: ['signer'],
+}
 
 export interface Beck {
   /** Made by this start, when it was the first one ever; its key is shown nowhere else. */
   readonly firstAccount: FirstAccount | null
   /** Makes the first person; null once there is one, and where no API runs. */
   readonly firstPersonLink: string | null
-  /** Closes in order: no new requests, running ones and turns end, then signer, ports, pool and PostgreSQL. */
+  /** Something was put into a queue that a loop of this process, or of its background, works off. */
+  wake(queue: Queue): void
+  /** Closes in order: no new requests, running ones end, then turns and signer, ports, pool and PostgreSQL. */
   stop(): Promise<void>
 }
 
@@ -66,8 +81,8 @@ export interface Beck {
 const READY_WITHIN_MS = 30_000
 
 /** @throws {Refusal} when Beck cannot run here, saying what to do. Whatever was started by then is closed again. */
-export async function startBeck(config: Config, role: Role, log: Log): Promise<Beck> {
-  const runs = (part: Role) => role === 'all' || role === part
+export async function startBeck(config: Config, share: Share, log: Log): Promise<Beck> {
+  const runs = (part: Role) => RUNS[share].includes(part)
   const closers: (() => Promise<void>)[] = []
   const stop = async () => {
     for (let close = closers.pop(); close; close = closers.pop()) {
@@ -79,19 +94,27 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
     if (runs('api')) await requirePort(config.port, config.host ?? undefined)
     const store = await openStore(config, log, 'server')
     closers.push(() => store.close())
-    const applied = await store.migrate()
+    // The background's parent did, as the owner of the tables.
+    const applied = share === 'background' ? [] : await store.migrate()
     if (applied.length > 0) log.info({ applied }, 'the database is up to date')
-    if (role !== 'signer') await requireSight(store.db)
-    await requireMatchingSecret(store, role, log)
-    const keeper = role === 'signer' ? null : await keepTime(config, store, log, closers)
+    if (share !== 'signer') await requireSight(store.db)
+    await requireMatchingSecret(store, share, log)
+    const keeper = share === 'signer' ? null : await keepTime(config, share, store, log, closers)
 
-    if (runs('signer') && hasSigner()) {
-      const signer = superviseSigner(config, store, log)
-      closers.push(() => signer.stop())
-    }
-    if (role === 'signer') return { firstAccount: null, firstPersonLink: null, stop }
+    const children: { stop(): Promise<void> }[] = []
+    // Together, for each may take its time and a stop has little.
+    closers.push(async () => {
+      await Promise.all(children.map((child) => child.stop()))
+    })
+    if (runs('signer') && hasSigner()) children.push(superviseSigner(config, store, log))
+    if (share === 'signer') return { firstAccount: null, firstPersonLink: null, wake() {}, stop }
+    const background = share === 'all' ? superviseBackground(config, store, log) : null
+    if (background) children.push(background)
 
     const loops = new Map<Queue, Loop>()
+    const wake = gatherWakes((queue: Queue) =>
+      background ? background.wake(queue) : loops.get(queue)?.wake(),
+    )
     const rates = openRates(config, store.db, log, closers)
     const gateway: Gateway = {
       db: store.db,
@@ -102,7 +125,7 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       secrets: store.secrets,
       log,
       stopped: () => keeper?.stopped() ?? null,
-      wake: gatherWakes((queue: Queue) => loops.get(queue)?.wake()),
+      wake,
     }
     if (runs('watcher') || runs('worker')) {
       const { openPorts } = await import('./config/ports.ts')
@@ -117,11 +140,11 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
       const server = await listen(config, gateway)
       closers.push(() => server.close())
     }
-    if (role === 'all') await untilReady(gateway, config)
+    if (share === 'all') await untilReady(gateway, config)
     // Last of all, since what is shown only once is shown only when the start succeeds.
     const firstAccount = runs('api') && isForTrying(config) ? await openFirstAccount(gateway) : null
     const firstPersonLink = runs('api') ? await inviteFirstPerson(gateway) : null
-    return { firstAccount, firstPersonLink, stop }
+    return { firstAccount, firstPersonLink, wake, stop }
   } catch (error) {
     await stop()
     throw error
@@ -129,17 +152,27 @@ export async function startBeck(config: Config, role: Role, log: Log): Promise<B
 }
 
 /** Before anything is handed out or sent: the database may have lost commits since this machine saw it. */
-async function keepTime(config: Config, store: Store, log: Log, closers: Closers): Promise<TimeKeeper> {
+async function keepTime(
+  config: Config,
+  share: Share,
+  store: Store,
+  log: Log,
+  closers: Closers,
+): Promise<TimeKeeper> {
   // Of its own, so that it can look at a database that nobody else may use.
   const db = openDatabase({ url: store.url, connectionsMax: 2, applicationName: 'beck' })
   closers.push(() => db.close())
+  // Two processes that write one file could leave the older of two moments in it.
+  const isSecond = share === 'background'
+  const told = openToldPayments(config.dataDir)
   const keeper = openTimeKeeper({
     db,
     secrets: store.secrets,
     log,
     folder: config.dataDir,
-    memory: await openTimeMemory(join(config.dataDir, TIME_FILE)),
-    told: openToldPayments(config.dataDir),
+    memory: await openTimeMemory(join(config.dataDir, isSecond ? `${TIME_FILE}.background` : TIME_FILE)),
+    // Its parent notes them in the same folder.
+    told: isSecond ? { ...told, async note() {} } : told,
   })
   await keeper.turn()
   store.verifyWith(keeper.verify)
@@ -150,13 +183,13 @@ async function keepTime(config: Config, store: Store, log: Log, closers: Closers
 /** Under another key nothing that was sealed opens, and what is sealed now would be lost with the right one. */
 async function requireMatchingSecret(
   { db, secrets, secretKey, alsoSecretKey }: Store,
-  role: Role,
+  share: Share,
   log: Log,
 ): Promise<void> {
   // The signer's user has no part in this; its wallets tell it.
   const own = keyIdOf(secretKey)
   const also = alsoSecretKey && keyIdOf(alsoSecretKey)
-  const made = role === 'signer' ? own : await keepKeyId(db, own)
+  const made = share === 'signer' ? own : await keepKeyId(db, own)
   if (made !== own && made !== also)
     throw new Refusal(
       'conflict',
@@ -255,6 +288,7 @@ async function listen(config: Config, gateway: Gateway) {
       addressRateLimit: config.addressRateLimit,
       chains: connectedChains(config),
       hosted: { networks: networkNames(config), tokens: config.tokens },
+      ...(config.securityContact === null ? {} : { securityContact: config.securityContact }),
       ...(config.redisUrl === null ? {} : { redisUrl: config.redisUrl }),
       ...(config.trustProxy === null ? {} : { trustProxy: config.trustProxy }),
     })

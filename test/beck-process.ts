@@ -1,10 +1,12 @@
 /** Beck's command line as people run it: processes of their own, which end with the test. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { waitFor } from './wait-for.ts'
 
 const PROGRAM = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))
 /** Far longer than anything takes, on a machine that does much else. */
@@ -83,3 +85,16 @@ export function startBeckProcess(args: readonly string[], env: NodeJS.ProcessEnv
     },
   }
 }
+
+/** The process that a Beck started for a part of itself, once it runs. */
+export const partOf = (beck: ChildProcess, program: 'signer/main.ts' | 'background.ts'): Promise<number> =>
+  waitFor(program, async () => {
+    const { stdout } = await promisify(execFile)('ps', [
+      '--ppid',
+      String(beck.pid),
+      '-o',
+      'pid=,args=',
+    ]).catch(() => ({ stdout: '' }))
+    const line = stdout.split('\n').find((each) => each.includes(program))
+    return line ? Number.parseInt(line, 10) : null
+  })

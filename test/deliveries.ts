@@ -1,4 +1,5 @@
 /** A deliverer, receivers that answer as told, and the rows of what they were sent. */
+
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
@@ -9,6 +10,7 @@ import { SILENT } from '../src/core/log.ts'
 import { openSecrets } from '../src/core/secrets.ts'
 import { announce } from '../src/events/announce.sql.ts'
 import { createWebhookEndpoint } from '../src/events/webhook-endpoints.sql.ts'
+import { USUAL_KEPT_DAYS } from '../src/flows/operation/ages.ts'
 import { type DelivererOptions, startDeliverer } from '../src/workers/deliver.ts'
 import type { Loop } from '../src/workers/loop.ts'
 import { testDatabase } from './database.ts'
@@ -64,7 +66,12 @@ export const tried = (rows: readonly DeliveryRow[]) =>
 export async function testDeliveries() {
   const db = await testDatabase()
   const key = randomBytes(32)
-  const ports = { db, secrets: openSecrets(key), log: SILENT, settings: { webhookAllowPrivate: true } }
+  const ports = {
+    db,
+    secrets: openSecrets(key),
+    log: SILENT,
+    settings: { webhookAllowPrivate: true, keptDays: USUAL_KEPT_DAYS },
+  }
   const { id: account } = await testAccount(ports)
   const running: Loop[] = []
   afterEach(async () => {

@@ -5,6 +5,7 @@ import type { Secrets } from '../src/core/secrets.ts'
 import type { Database } from '../src/db/database.ts'
 import { openDatabaseClock } from '../src/flows/database-clock.ts'
 import type { Gateway } from '../src/flows/gateway.ts'
+import { USUAL_KEPT_DAYS } from '../src/flows/operation/ages.ts'
 import { fixedRates } from '../src/rates/fixed.ts'
 import { openAddressPool } from '../src/wallets/address-pool.sql.ts'
 import { TEST_RATES } from './rates.ts'
@@ -25,6 +26,7 @@ export function gatewayOn(db: Database, secrets: Secrets, log: Log = SILENT): Ga
       tokenContracts: Object.values(SIMULATED_TOKENS),
       webhookAllowPrivate: true,
       sendsMail: false,
+      keptDays: USUAL_KEPT_DAYS,
     },
     rates: { live: rates, test: rates },
     addresses: openAddressPool(secrets),

@@ -4,6 +4,7 @@
  *
  * @see docs/decisions/0060-audit-log.md
  */
+import { Refusal } from '../core/errors.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
@@ -222,25 +223,83 @@ export async function rechainActs(
     const proven = await verifyAuditLog(tx, both)
     if (proven.broken) return { ...proven, renewed: 0 }
     await tx.query('alter table audit_log disable trigger audit_log_stays')
-    let head: ChainHead = { place: 0n, mac: BEGINNING }
-    for (;;) {
-      const { rows } = await tx.query<ActRow>(
-        `select ${COLUMNS} from audit_log where place > $1 order by place limit 1000`,
-        [head.place],
-      )
-      if (rows.length === 0) break
-      const macs: Buffer[] = []
-      for (const row of rows) {
-        const place = head.place + 1n
-        head = { place, mac: next.mac(PURPOSE, macParts(row, place, head.mac)) }
-        macs.push(head.mac)
-      }
-      await tx.query(
-        `update audit_log a set mac = n.mac from unnest($1::uuid[], $2::bytea[]) as n (id, mac) where a.id = n.id`,
-        [rows.map(({ id }) => id), macs],
-      )
-    }
+    const head = await chainAnew(tx, next)
     await tx.query('alter table audit_log enable trigger audit_log_stays')
     return { ...proven, head, renewed: Number(head.place) }
   })
 }
+
+/** A chain that was proven, under the MACs of a key. Its trigger is off. */
+async function chainAnew(tx: Tx, secrets: Secrets): Promise<ChainHead> {
+  let head: ChainHead = { place: 0n, mac: BEGINNING }
+  for (;;) {
+    const { rows } = await tx.query<ActRow>(
+      `select ${COLUMNS} from audit_log where place > $1 order by place limit 1000`,
+      [head.place],
+    )
+    if (rows.length === 0) return head
+    const macs: Buffer[] = []
+    for (const row of rows) {
+      const place = head.place + 1n
+      head = { place, mac: secrets.mac(PURPOSE, macParts(row, place, head.mac)) }
+      macs.push(head.mac)
+    }
+    await tx.query(
+      `update audit_log a set mac = n.mac from unnest($1::uuid[], $2::bytea[]) as n (id, mac)
+       where a.id = n.id and a.mac <> n.mac`,
+      [rows.map(({ id }) => id), macs],
+    )
+  }
+}
+
+/**
+ * Takes what acts say of a customer out of them: of acts on it all that was before and after, of others its email. Needs
+ * the table's owner. Acts that come meanwhile wait for their place.
+ *
+ * @returns How many acts say less now, and where the chain ends; null where nothing changed.
+ * @throws {Refusal} `audit_log_broken`: a chain that was tampered with is not made whole by this.
+ */
+export async function forgetInActs(
+  tx: Tx,
+  secrets: Secrets,
+  of: { readonly accountId: AccountId; readonly subject: string; readonly email: string },
+): Promise<{ readonly acts: number; readonly head: ChainHead | null }> {
+  await tx.query('set local idle_in_transaction_session_timeout = 0')
+  await tx.query('lock table audit_log in share row exclusive mode')
+  const { rows } = await tx.query<ActRow>(
+    `select ${COLUMNS} from audit_log where account_id = $1
+       and (subject = $2 or strpos(lower(coalesce(before::text, '') || coalesce(after::text, '')), lower($3)) > 0)`,
+    [of.accountId, of.subject, inJson(of.email)],
+  )
+  const told = rows.filter(({ before, after }) => before !== null || after !== null)
+  if (told.length === 0) return { acts: 0, head: null }
+  const { broken } = await verifyAuditLog(tx, secrets)
+  if (broken)
+    throw new Refusal(
+      'conflict',
+      'audit_log_broken',
+      `the audit log is not as it was written at place ${broken.place}; look into it first: beck audit verify`,
+    )
+  await tx.query('alter table audit_log disable trigger audit_log_stays')
+  for (const row of told) {
+    const less = (facts: string | null) =>
+      facts === null ? null : row.subject === of.subject ? FORGOTTEN : withoutText(facts, of.email)
+    await tx.query('update audit_log set before = $2, after = $3 where id = $1', [
+      row.id,
+      less(row.before),
+      less(row.after),
+    ])
+  }
+  const head = await chainAnew(tx, secrets)
+  await tx.query('alter table audit_log enable trigger audit_log_stays')
+  return { acts: told.length, head }
+}
+
+const FORGOTTEN = JSON.stringify({ forgotten: true })
+
+/** A JSON text with every occurrence of a text in it gone, whatever its case. */
+function withoutText(json: string, text: string): string {
+  return json.replace(new RegExp(RegExp.escape(inJson(text)), 'gi'), 'forgotten')
+}
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)

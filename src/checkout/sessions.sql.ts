@@ -94,3 +94,19 @@ function withClock(row: (CheckoutSession & { now: Date }) | undefined): SessionN
   const { now, ...session } = row
   return { session, now }
 }
+
+/**
+ * Removes sessions that ended long ago and in which no coin was ever taken, the opened payment links among them.
+ *
+ * @returns How many; fewer than `limit` means all of them.
+ */
+export async function pruneUnusedSessions(db: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from checkout_sessions where (account_id, id) in (
+       select account_id, id from checkout_sessions
+       where payment_id is null and expires_at < now() - make_interval(days => $1)
+       order by expires_at limit $2 for update skip locked)`,
+    [days, limit],
+  )
+  return rowCount
+}

@@ -147,6 +147,16 @@ program
   .action(async () => (await import('./restore.ts')).declareRestored(terminal))
 
 program
+  .command('forget')
+  .description('remove a person')
+  .command('customer <email-or-id>')
+  .description('take a name and an email out of customers, payments, sessions, events and the audit log')
+  .option('--account <id>', 'of one account; of all when left out')
+  .action(async (person: string, options: { account?: string }) =>
+    (await import('./forget.ts')).forgetCustomer(terminal, person, options),
+  )
+
+program
   .command('rekey')
   .description('make everything anew that the old BECK_SECRET_KEY sealed and authenticated, while Beck runs')
   .action(async () => (await import('./rekey.ts')).rekeyDatabase(terminal))

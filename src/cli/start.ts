@@ -1,17 +1,14 @@
 import { readConfig } from '../config/config.ts'
 import { Refusal } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
-import { type Beck, ROLES, startBeck } from '../main.ts'
+import { ROLES, startBeck } from '../main.ts'
 import { openLog } from '../process/log.ts'
-import { compileInForeground } from '../process/orderly-exit.ts'
+import { endOnSignals } from '../process/orderly-exit.ts'
 import { takePassphrase } from '../process/signer-process.ts'
 import { riskySettings } from './risky-settings.ts'
 import type { Terminal } from './terminal.ts'
 
-/** How long closing in order may take before the process ends anyway. */
-const STOP_LIMIT_MS = 60_000
-
-/** Runs until a signal. Resolves when Beck runs; the process then ends by `end`. */
+/** Runs until a signal. Resolves when Beck runs; the process then ends by its signals. */
 export async function start(terminal: Terminal, given: { role: string }): Promise<void> {
   const role = ROLES.find((known) => known === given.role)
   if (!role)
@@ -36,12 +33,7 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
       'role all: server and signer are one user of this machine, so whoever takes over the server can read the keystore and its passphrase, and the signer’s limits do not bind him',
     )
   const starting = startBeck(config, role, log)
-  const end = endOnce(starting, log.info.bind(log))
-  process.on('SIGTERM', end).on('SIGINT', end)
-  process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'Beck cannot go on; what it was doing is taken up at the next start')
-    endNow()
-  })
+  endOnSignals(starting, log)
 
   const { firstAccount, firstPersonLink } = await starting
   const origin = config.settings.publicUrl
@@ -79,35 +71,4 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
     },
     [...lines, ''],
   )
-}
-
-/**
- * Ends the process where it stands: it still holds its folder, so it must not hang on its way out, as Node's own exit can
- * (nodejs/node#54918). Signer and PostgreSQL are told by the hooks before this one.
- */
-function endNow(): void {
-  process.on('exit', () => process.kill(process.pid, 'SIGKILL'))
-  process.exit(1)
-}
-
-/** The first signal closes in order, a second one ends the process at once. */
-function endOnce(starting: Promise<Beck>, say: (fields: object, message: string) => void) {
-  let ending = false
-  return (signal: NodeJS.Signals) => {
-    if (ending) endNow()
-    ending = true
-    compileInForeground()
-    say({ signal }, 'closing in order')
-    setTimeout(endNow, STOP_LIMIT_MS).unref()
-    starting
-      .then((beck) => beck.stop())
-      .then(() => {
-        say({}, 'closed')
-        // Nothing is held any more. Should the exit hang all the same, the next signal ends it.
-        process.removeAllListeners('SIGTERM').removeAllListeners('SIGINT')
-        process.exit(0)
-      })
-      // A start that fails says so itself.
-      .catch(() => {})
-  }
 }

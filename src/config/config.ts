@@ -4,6 +4,8 @@ import { SIMULATED_TOKENS } from '../chains/simulated/network.ts'
 import { FIAT_DECIMALS, parseDecimal } from '../core/money.ts'
 import { readNetworks } from '../core/networks.ts'
 import type { GatewaySettings } from '../flows/gateway.ts'
+import { KEPT_DAYS, type KeptDays } from '../flows/operation/ages.ts'
+import { readSecurityContact } from '../http/security-contact.ts'
 import { fixedRates } from '../rates/fixed.ts'
 import { type MailSettings, readMailSettings } from './people.ts'
 import { POSTGRES_URL_FORM, postgresUrlOf, readShared, type SharedSettings } from './shared.ts'
@@ -55,6 +57,8 @@ export interface Config extends SharedSettings {
   readonly addressRateLimit: RateLimit
   /** Addresses and networks whose forwarded headers are believed, comma-separated. */
   readonly trustProxy: string | null
+  /** Whom to tell of a weakness, as a URI. */
+  readonly securityContact: string | null
   /** Milliseconds from one simulated block to the next; 0 mines by hand only. */
   readonly sandboxBlockMs: number
   /** Variables that begin with BECK_ and mean nothing to Beck: slips of the pen. */
@@ -114,6 +118,12 @@ export function readConfig(env: Environment): Config {
       proxiesOf,
       'addresses or networks such as 10.0.0.0/8, comma-separated',
     ),
+    securityContact: read(
+      'BECK_SECURITY_CONTACT',
+      null,
+      readSecurityContact,
+      'an email address, or a URI that begins with mailto:, https: or tel:',
+    ),
     sandboxBlockMs: read(
       'BECK_SANDBOX_BLOCK_MS',
       5_000,
@@ -168,6 +178,7 @@ function gatewaySettingsOf(
     maxFiatMinor: read('BECK_MAX_FIAT', 100_000_000n, fiatOf, `${fiat} 1000000`),
     tokenContracts: [...Object.values(shared.tokens), ...Object.values(SIMULATED_TOKENS)],
     broadcastWaitMs: BROADCAST_WAIT_MS,
+    keptDays: keptDaysOf(read),
     webhookAllowPrivate: read('BECK_WEBHOOK_ALLOW_PRIVATE', false, yesOrNo, '1 or 0'),
     confirmations: shared.confirmations,
   }
@@ -194,6 +205,19 @@ function nodesOf(read: Read, networks: SharedSettings['networks']): Config['node
 
 const nodeUrlOf = (read: Read, name: string, protocols: readonly string[]): string | null =>
   read(name, null, urlOf(protocols), `${protocols[0]}//user:password@host:port`, hidden)
+
+function keptDaysOf(read: Read): KeptDays {
+  const days = (of: keyof KeptDays) => {
+    const { variable, usual, min, max } = KEPT_DAYS[of]
+    return read(variable, usual, wholeNumber(min, max), `days, from ${min} to ${max}`)
+  }
+  return {
+    events: days('events'),
+    checkouts: days('checkouts'),
+    invitations: days('invitations'),
+    alerts: days('alerts'),
+  }
+}
 
 const rateOf = (read: Read, name: string, fallback: number, what: string): number =>
   read(name, fallback, wholeNumber(1, 1_000_000), `requests ${what}, from 1 to 1000000`)

@@ -32,7 +32,7 @@ const SERVER: Readonly<Record<string, Privileges>> = {
   transfers: ADD,
   balances: WRITE,
   withdrawals: WRITE,
-  alerts: WRITE,
+  alerts: ALL,
   // Only the operator's command lifts one.
   freezes: ADD,
   // The signer's.

@@ -217,6 +217,7 @@ create table checkout_sessions (
   constraint checkout_sessions_pkey PRIMARY KEY (account_id, id)
 );
 CREATE UNIQUE INDEX checkout_sessions_id ON public.checkout_sessions USING btree (id);
+CREATE INDEX checkout_sessions_unused ON public.checkout_sessions USING btree (expires_at) WHERE (payment_id IS NULL);
 
 create table closed_days (
   day date not null,

@@ -1,15 +1,12 @@
 /** The end of an event's life. */
 import type { Queryable } from '../db/database.ts'
 
-/** How long events, deliveries and their attempts are kept. */
-const KEPT_DAYS = 30
-
 /**
  * Removes old events with their deliveries and attempts, except those with a delivery still waiting.
  *
  * @returns How many events went; as many as `limit` means that there may be more.
  */
-export async function pruneEvents(db: Queryable, limit: number): Promise<number> {
+export async function pruneEvents(db: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await db.query(
     `with old as (
        select e.account_id, e.id from events e
@@ -23,7 +20,20 @@ export async function pruneEvents(db: Queryable, limit: number): Promise<number>
        delete from deliveries d using old where d.account_id = old.account_id and d.event_id = old.id
      )
      delete from events e using old where e.account_id = old.account_id and e.id = old.id`,
-    [KEPT_DAYS, limit],
+    [days, limit],
+  )
+  return rowCount
+}
+
+/** Removes endpoints that were deleted long ago, once nothing is left of what they were sent. @returns How many. */
+export async function pruneEndpoints(db: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from webhook_endpoints where (account_id, id) in (
+       select w.account_id, w.id from webhook_endpoints w
+       where w.deleted_at < now() - make_interval(days => $1)
+         and not exists (select from deliveries d where d.account_id = w.account_id and d.endpoint_id = w.id)
+       order by w.deleted_at limit $2 for update skip locked)`,
+    [days, limit],
   )
   return rowCount
 }

@@ -5,6 +5,7 @@ import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
 import type { Rates } from '../rates/rates.ts'
 import type { AddressPool } from '../wallets/address-pool.sql.ts'
+import type { KeptDays } from './operation/ages.ts'
 
 export interface GatewaySettings {
   /** What links and pages are built from, without a slash at its end. */
@@ -24,6 +25,8 @@ export interface GatewaySettings {
   readonly tokenContracts: readonly string[]
   /** How long the answer to a withdrawal waits for its broadcast. */
   readonly broadcastWaitMs: number
+  /** Days that old rows are kept: flows/operation/ages.ts. */
+  readonly keptDays: KeptDays
   /** Where the operator wants other confirmations than the asset's own. */
   readonly confirmations: Partial<Record<Asset, number>>
 }
@@ -33,7 +36,10 @@ export const confirmationsOf = (settings: Pick<GatewaySettings, 'confirmations'>
   settings.confirmations[asset] ?? ASSET_FACTS[asset].confirmations
 
 /** Loops that can be woken before their next turn. Waking is a hint, never needed for correctness. */
-export type Queue = 'settle' | 'deliver' | 'pay-out'
+const QUEUES = ['settle', 'deliver', 'pay-out'] as const
+export type Queue = (typeof QUEUES)[number]
+
+export const isQueue = (text: string): text is Queue => (QUEUES as readonly string[]).includes(text)
 
 export interface Gateway {
   readonly db: Database

@@ -5,6 +5,7 @@ import { testApp, testKey, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { newApiKey } from '../accounts/api-key.ts'
 import { freeze } from '../ledger/freezes.sql.ts'
+import { readSecurityContact } from './security-contact.ts'
 import { startServer } from './server.ts'
 
 const gateway = await testGateway()
@@ -45,6 +46,33 @@ test('every answer says that nothing runs or frames it, and https what it is ask
     const { headers: unencrypted } = await plain.inject({ url, method, headers })
     assert.equal(unencrypted['strict-transport-security'], undefined, where)
   }
+})
+
+test('security.txt says whom to tell and until when that is good, and is not there when nobody was named', async () => {
+  const path = '/.well-known/security.txt'
+  const told = await testApp(secure, { securityContact: 'mailto:security@example.com' })
+  const answer = await told.inject({ url: path })
+  assert.equal(answer.headers['content-type'], 'text/plain; charset=utf-8')
+  const fields = new Map(
+    answer.body
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(': ', 2) as [string, string]),
+  )
+  assert.equal(fields.get('Contact'), 'mailto:security@example.com')
+  assert.equal(fields.get('Canonical'), `https://pay.example.com${path}`)
+  const days = (Date.parse(fields.get('Expires') ?? '') - Date.now()) / 86_400_000
+  assert.ok(days > 60 && days < 365, `good for ${days} days`)
+  const untold = await testApp(gateway)
+  assert.equal((await untold.inject({ url: path })).statusCode, 404)
+})
+
+test('a contact is an email address or a URI that somebody can use', () => {
+  assert.equal(readSecurityContact('security@example.com'), 'mailto:security@example.com')
+  for (const good of ['mailto:a@b.example', 'https://example.com/security', 'tel:+1-201-555-0123'])
+    assert.equal(readSecurityContact(good), good)
+  for (const bad of ['http://example.com', 'javascript:alert(1)', 'call us', 'https://a\nExpires: x', ''])
+    assert.equal(readSecurityContact(bad), null, bad)
 })
 
 test('strangers learn whether Beck is ready, and only the operator’s own listener why not', async () => {

@@ -29,6 +29,7 @@ import { registerReference } from './reference.ts'
 import { registerRoute } from './register-route.ts'
 import { newRequestId } from './request-id.ts'
 import type { Route } from './route.ts'
+import { registerSecurityContact } from './security-contact.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
 import { answerToUnreadable } from './unreadable.ts'
 import { openWorkLimit } from './work-limit.ts'
@@ -59,6 +60,8 @@ export interface AppOptions {
   readonly chains?: readonly ChainName[]
   /** Routes below `/v1` beyond the API's own. */
   readonly routes?: readonly Route[]
+  /** Whom to tell of a weakness: a URI for `/.well-known/security.txt`, which is not there when absent. */
+  readonly securityContact?: string
   /** What the hosted pages know of the networks. */
   readonly hosted?: HostedPagesOptions
 }
@@ -194,6 +197,8 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     registerRoute(app, gateway, route, guard, effort)
   registerReference(app, routes)
   registerHealth(app, gateway, options.chains ?? [])
+  if (options.securityContact !== undefined)
+    registerSecurityContact(app, gateway.settings.publicUrl, options.securityContact)
   closeIdleConnections(app)
   registerHostedPages(app, gateway, options.hosted)
   registerDashboard(app, gateway, { chains: options.chains ?? [] })

@@ -89,3 +89,13 @@ export async function acknowledgeAlerts(
   )
   return rows.map(fromRow)
 }
+
+/** Removes alerts that somebody acknowledged long ago. What still is so is raised anew. @returns How many. */
+export async function pruneAlerts(db: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from alerts where id in (select id from alerts
+       where acknowledged_at < now() - make_interval(days => $1) limit $2)`,
+    [days, limit],
+  )
+  return rowCount
+}

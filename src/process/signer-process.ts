@@ -4,9 +4,8 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/config.ts'
 import type { Store } from '../config/store.ts'
 import type { Log } from '../core/log.ts'
+import { childEnvironment, PASSPHRASE } from './child-environment.ts'
 import { startChild, superviseChild } from './watched-child.ts'
-
-const PASSPHRASE = 'BECK_KEYSTORE_PASSPHRASE'
 
 /** Of every passphrase each space counts; one of nothing is none. */
 const passphrase = (): string | null => kept ?? (process.env[PASSPHRASE] || null)
@@ -29,19 +28,10 @@ const PROGRAM = fileURLToPath(new URL('../signer/main.ts', import.meta.url))
 /** Whether this copy of Beck has a signer. */
 export const hasSigner = (): boolean => existsSync(PROGRAM)
 
-/**
- * What the signer is told: the operator's environment, and the database and key that the settings led to. A variable
- * that is set to nothing is not set.
- */
+/** What the signer is told: the operator's environment, with its own user of the database. */
 const signerEnvironment = (config: Config, store: Store): NodeJS.ProcessEnv => ({
-  ...Object.fromEntries(
-    Object.entries(process.env).filter(([name, value]) => value?.trim() && name !== PASSPHRASE),
-  ),
+  ...childEnvironment(config, store, store.signerUrl),
   ...(passphrase() === null ? {} : { BECK_KEYSTORE_PASSPHRASE_FD: '4' }),
-  DATABASE_URL: store.signerUrl,
-  BECK_SECRET_KEY: store.secretKey.toString('hex'),
-  ...(store.alsoSecretKey ? { BECK_SECRET_KEY_ALSO: store.alsoSecretKey.toString('hex') } : {}),
-  BECK_DATA_DIR: config.dataDir,
 })
 
 /** One command of the signer, with the terminal it was called from. Resolves with its exit code. */

@@ -123,3 +123,13 @@ export async function voidInvitesTo(tx: Tx, merchantId: MerchantId, email: strin
     [merchantId, email],
   )
 }
+
+/** Removes links that were used, or ended, long ago. @returns How many. */
+export async function pruneInvitations(db: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from invitations where id in (select id from invitations
+       where coalesce(used_at, expires_at) < now() - make_interval(days => $1) limit $2)`,
+    [days, limit],
+  )
+  return rowCount
+}

@@ -170,16 +170,27 @@ export async function takeSignInChallenge(tx: Tx, challenge: Uint8Array): Promis
   return rowCount === 1
 }
 
-/** Sessions, challenges and failures whose time is over. @returns How many rows went. */
-export async function pruneSessions(db: Queryable, rowsMax: number): Promise<number> {
-  const { rowCount: sessions } = await db.query(
+/** Removes sessions past their age. @returns How many; fewer than `limit` means all of them. */
+export async function pruneSessions(db: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
     `delete from sessions where id in (select id from sessions
        where created_at < now() - ${SESSION_HOURS} * interval '1 hour' order by created_at limit $1)`,
-    [rowsMax],
+    [limit],
   )
-  const { rowCount: challenges } = await db.query('delete from sign_in_challenges where until < now()')
+  return rowCount
+}
+
+/** Removes what was asked at the door a day ago: challenges that nobody answered, wrong passwords. @returns How many. */
+export async function pruneSignIns(db: Queryable, limit: number): Promise<number> {
+  const { rowCount: challenges } = await db.query(
+    `delete from sign_in_challenges where challenge in (select challenge from sign_in_challenges
+       where until < now() limit $1)`,
+    [limit],
+  )
   const { rowCount: failures } = await db.query(
-    `delete from sign_in_failures where failed_at < now() - interval '1 day'`,
+    `delete from sign_in_failures where ctid = any (array(select ctid from sign_in_failures
+       where failed_at < now() - interval '1 day' limit $1))`,
+    [limit],
   )
-  return sessions + challenges + failures
+  return Math.max(challenges, failures)
 }

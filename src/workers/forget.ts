@@ -1,20 +1,14 @@
-/**
- * Forgets what nobody can ask for again: answers kept for idempotency keys after 24 hours, events with their deliveries
- * and attempts after 30 days, mails 30 days after they ended, sessions of the dashboard and wrong passwords after a day.
- */
-import { forgetOldAnswers } from '../accounts/idempotency-keys.sql.ts'
+/** Removes what is older than its age (flows/operation/ages.ts), a few rows at a time. */
 import { MINUTE_MS } from '../core/time.ts'
-import { pruneEvents } from '../events/prune-events.sql.ts'
-import type { Gateway } from '../flows/gateway.ts'
-import { pruneMails } from '../mails/mails.sql.ts'
-import { pruneSessions } from '../users/sessions.sql.ts'
+import type { Gateway, GatewaySettings } from '../flows/gateway.ts'
+import { AGES } from '../flows/operation/ages.ts'
 import { type Loop, startLoop } from './loop.ts'
 
-/** Small enough that a turn takes far less than a second; a full turn is followed by the next at once. */
-const ROWS_PER_TURN = 1_000
+/** Small enough that a statement takes far less than a second; a full turn is followed by the next after a breath. */
+const ROWS_PER_TURN = 500
 
 export function startForgetter(
-  gateway: Pick<Gateway, 'db' | 'log'>,
+  gateway: Pick<Gateway, 'db' | 'log'> & { readonly settings: Pick<GatewaySettings, 'keptDays'> },
   options: { idleMs?: number } = {},
 ): Loop {
   return startLoop({
@@ -22,11 +16,12 @@ export function startForgetter(
     idleMs: options.idleMs ?? MINUTE_MS,
     log: gateway.log,
     async turn() {
-      const answers = await forgetOldAnswers(gateway.db, ROWS_PER_TURN)
-      const events = await pruneEvents(gateway.db, ROWS_PER_TURN)
-      const sessions = await pruneSessions(gateway.db, ROWS_PER_TURN)
-      const mails = await pruneMails(gateway.db, ROWS_PER_TURN)
-      return [answers, events, sessions, mails].some((rows) => rows >= ROWS_PER_TURN)
+      let isMore = false
+      for (const age of AGES) {
+        const removed = await age.remove(gateway.db, gateway.settings.keptDays, ROWS_PER_TURN)
+        isMore ||= removed >= ROWS_PER_TURN
+      }
+      return isMore
     },
   })
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createSimulatedChain } from '../../src/chains/simulated/simulated-chain.ts'
 import { reconcile } from '../../src/proof/reconcile.ts'
+import { partOf } from '../beck-process.ts'
 import { startReceiver, testInstallation } from '../installation.ts'
 import { standsStill } from '../suspend.ts'
 import { until } from '../wait-for.ts'
@@ -31,7 +32,8 @@ describe('two instances on one database', { concurrency: 2 }, () => {
         )
         return rows[0]
       }
-      assert.match((await leader())?.holder ?? '', new RegExp(`:${first.process.child.pid}$`))
+      const sleeper = await partOf(first.process.child, 'background.ts')
+      assert.match((await leader())?.holder ?? '', new RegExp(`:${sleeper}$`))
       const second = await installation.start({ BECK_SANDBOX_BLOCK_MS: '0' })
 
       const endpoint = await installation.call(second, 'POST', '/webhooks', {
@@ -52,7 +54,7 @@ describe('two instances on one database', { concurrency: 2 }, () => {
         })
         await installation.call(second, 'POST', '/sandbox/blocks', { network: 'bitcoin' })
       }
-      await until('the leader froze', () => standsStill(first.process.child.pid ?? 0))
+      await until('the leader froze', () => standsStill(sleeper))
       const frozenAt = Date.now()
 
       await installation.call(second, 'POST', '/sandbox/blocks', { network: 'bitcoin', count: 6 })
@@ -60,16 +62,15 @@ describe('two instances on one database', { concurrency: 2 }, () => {
         const { data } = await installation.call(second, 'GET', `/payments/${payment.id}`)
         return data.status === 'completed'
       })
-      assert.match((await leader())?.holder ?? '', new RegExp(`:${second.process.child.pid}$`))
+      const other = await partOf(second.process.child, 'background.ts')
+      assert.match((await leader())?.holder ?? '', new RegExp(`:${other}$`))
+      const asked = await installation.call(first, 'GET', `/payments/${payment.id}`)
+      assert.equal(asked.data.status, 'completed', 'its API answers meanwhile')
       await until('it slept long', async () => Date.now() - frozenAt > FROZEN_MS)
 
       const before = await books()
-      first.process.child.kill('SIGCONT')
-      // It is awake when it answers, and has met the end of its lease when it says so.
-      await until('the first instance answers', async () => {
-        const { data } = await installation.call(first, 'GET', `/payments/${payment.id}`)
-        return data.status === 'completed'
-      })
+      process.kill(sleeper, 'SIGCONT')
+      // It has met the end of its lease when it says so.
       await first.process.complains('another watcher leads this chain now')
       await until('every event was received', async () =>
         EVENTS.every((type) => receiver.received.some((event) => event.type === type)),

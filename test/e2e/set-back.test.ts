@@ -12,6 +12,7 @@ import { promisify } from 'node:util'
 import { TypeID } from 'typeid-js'
 import { openDatabase } from '../../src/db/database.ts'
 import { type Cluster, startCluster } from '../../src/db/embedded/embedded.ts'
+import { partOf } from '../beck-process.ts'
 import type { Answer } from '../installation.ts'
 import { startNode } from '../litecoind.ts'
 import { liveInstallation } from '../live-installation.ts'
@@ -45,14 +46,6 @@ async function besideDatabase(work: (files: string) => Promise<unknown>): Promis
 }
 
 const toUUID = (id: string): string => TypeID.fromString(id).toUUID()
-
-/** The process that signs for a Beck. */
-async function signerOf(parent: number | undefined): Promise<number> {
-  const { stdout } = await exec('ps', ['--ppid', String(parent), '-o', 'pid=,args='])
-  const line = stdout.split('\n').find((each) => each.includes('signer/main.ts'))
-  assert.ok(line, stdout)
-  return Number.parseInt(line, 10)
-}
 
 const sql = async <Row = Answer>(text: string): Promise<Row[]> => {
   const db = openDatabase({ url, connectionsMax: 1 })
@@ -101,7 +94,7 @@ test('commits that are lost are noticed, stop the money, are named, and cost nob
     ).length
 
   // Asked for before the copy, signed and sent after it.
-  const signer = await signerOf(running.child.pid)
+  const signer = await partOf(running.child, 'signer/main.ts')
   process.kill(signer, 'SIGSTOP')
   const sent = await withdraw()
   assert.equal(await statusOf(sent.id), 'requested')

@@ -40,3 +40,5 @@ create table checkout_sessions (
   foreign key (account_id, payment_id) references payments (account_id, id)
 );
 create unique index checkout_sessions_id on checkout_sessions (id);
+-- Those that are removed when they are old: nobody took a coin in them.
+create index checkout_sessions_unused on checkout_sessions (expires_at) where payment_id is null;

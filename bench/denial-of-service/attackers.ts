@@ -1,0 +1,221 @@
+/** Those who want to stop Beck, one way at a time. Strangers come from 127.0.0.2 and have 10 Mbit/s together. */
+import { randomBytes } from 'node:crypto'
+import { connect, createServer, type Socket } from 'node:net'
+import { constants, setPriority } from 'node:os'
+import { newApiKey } from '../../src/accounts/api-key.ts'
+import type { Attack, Target } from './protocol.ts'
+
+const target: Target & { readonly key: string } = JSON.parse(process.argv[2] ?? '')
+setPriority(constants.priority.PRIORITY_LOW)
+
+const STRANGER = '127.0.0.2'
+const BYTES_PER_SECOND = 10_000_000 / 8
+/** What making a connection and ending it sends, at least. */
+const CONNECTION_BYTES = 240
+const STEP_MS = 20
+const CONNECTIONS_MAX = 1_500
+const KEY_PER_SECOND = 100
+
+let isRunning = false
+const open = new Set<Socket>()
+const count = { connections: 0, bytes: 0, requests: 0, answers: new Map<string, number>() }
+
+function dial(onData?: (socket: Socket, text: string) => void): Socket {
+  const socket = connect({ port: target.port, host: '127.0.0.1', localAddress: STRANGER })
+  open.add(socket)
+  count.connections += 1
+  socket.on('error', () => {}).once('close', () => open.delete(socket))
+  if (onData) socket.setEncoding('latin1').on('data', (text: string) => onData(socket, text))
+  else socket.resume()
+  return socket
+}
+
+/** Calls back again and again with what may be sent since the last time, as long as the attack runs. */
+async function sendAtRate(spend: (bytes: number) => number): Promise<void> {
+  let budget = 0
+  let last = performance.now()
+  while (isRunning) {
+    const now = performance.now()
+    budget = Math.min(BYTES_PER_SECOND, budget + ((now - last) / 1_000) * BYTES_PER_SECOND)
+    last = now
+    const spent = spend(Math.floor(budget))
+    budget -= spent
+    count.bytes += spent
+    await new Promise((resolve) => setTimeout(resolve, STEP_MS))
+  }
+}
+
+/** The same text on connection after connection, each closed after it. */
+const flood = (text: Buffer, end: (socket: Socket) => void) => () =>
+  sendAtRate((bytes) => {
+    let spent = 0
+    while (bytes - spent >= text.length + CONNECTION_BYTES && open.size < CONNECTIONS_MAX) {
+      const socket = dial()
+      socket.write(text, () => end(socket))
+      spent += text.length + CONNECTION_BYTES
+    }
+    return spent
+  })
+
+const head = (method: string, path: string, headers = '') =>
+  `${method} ${path} HTTP/1.1\r\nHost: beck\r\n${headers}\r\n`
+
+async function slowBodies(): Promise<void> {
+  const begin = head('POST', '/v1/payments', 'content-type: application/json\r\ncontent-length: 60000\r\n')
+  await sendAtRate((bytes) => {
+    let spent = 0
+    while (open.size < 1_000 && bytes - spent > begin.length + CONNECTION_BYTES) {
+      dial().write(begin)
+      spent += begin.length + CONNECTION_BYTES
+    }
+    for (const socket of open) {
+      if (bytes - spent < 1) break
+      socket.write(' ')
+      spent += 1
+    }
+    return spent
+  })
+}
+
+async function wrongKeys(): Promise<void> {
+  await sendAtRate((bytes) => {
+    let spent = 0
+    const one = () => head('GET', '/v1/payments', `connection: close\r\nx-api-key: ${newApiKey('test')}\r\n`)
+    for (let text = one(); bytes - spent > text.length + CONNECTION_BYTES && open.size < 500; text = one()) {
+      dial((_socket, answer) => note(answer.slice(9, 12))).write(text)
+      spent += text.length + CONNECTION_BYTES
+    }
+    return spent
+  })
+}
+
+const note = (status: string) => {
+  count.requests += 1
+  count.answers.set(status, (count.answers.get(status) ?? 0) + 1)
+}
+
+/** As somebody with a good key. */
+async function call(method: string, path: string, body?: object): Promise<{ id?: string; secret?: string }> {
+  const answer = await fetch(`http://127.0.0.1:${target.port}/v1${path}`, {
+    method,
+    headers: { 'x-api-key': target.key, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  note(String(answer.status))
+  const { data } = (await answer.json()) as { data: { id?: string } | null }
+  return data ?? {}
+}
+
+const NESTED = Object.fromEntries(
+  Array.from({ length: 30 }, (_, n) => [`key${n}`, randomBytes(200).toString('hex')]),
+)
+/** What one request may cost, at its dearest. */
+const DEAREST: readonly (() => Promise<unknown>)[] = [
+  () =>
+    call('POST', '/payments', {
+      asset: 'LTC',
+      fiat_amount: 20,
+      metadata: NESTED,
+      customer_email: `${randomBytes(100).toString('hex')}@a.example`,
+    }),
+  () => call('GET', `/payments?limit=100&filter_email=${'a%25_'.repeat(50)}`),
+  () => call('GET', `/customers?limit=100&filter_email=${'%25a'.repeat(80)}&sort=total_spent`),
+  () => call('GET', '/balance'),
+  () => call('POST', '/sandbox/blocks', { network: 'litecoin', count: 100 }),
+  () =>
+    call('POST', '/webhooks', {
+      url: 'http://127.0.0.1:1/x',
+      events: Array.from({ length: 30_000 }, () => 'x'),
+    }),
+  () => call('POST', '/sandbox/reorg', { network: 'litecoin', depth: 5 }),
+]
+
+async function keyAtLimit(): Promise<void> {
+  let turn = 0
+  const pending = new Set<Promise<unknown>>()
+  while (isRunning) {
+    const began = performance.now()
+    for (let each = 0; each < KEY_PER_SECOND / 20 && pending.size < 600; each++) {
+      const one = (DEAREST[turn++ % DEAREST.length] ?? DEAREST[0])?.().catch(() => note('none'))
+      if (!one) break
+      pending.add(one)
+      one.finally(() => pending.delete(one))
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, 50 - (performance.now() - began))))
+  }
+  await Promise.all(pending)
+}
+
+/** Fifty endpoints, all an account may have, take the connection and say nothing; each payment goes to all of them. */
+async function silentFarm(): Promise<void> {
+  const held = new Set<Socket>()
+  const farm = createServer((socket) => {
+    held.add(socket)
+    socket
+      .resume()
+      .on('error', () => {})
+      .once('close', () => held.delete(socket))
+  })
+  await new Promise<void>((resolve) => farm.listen(0, '127.0.0.1', resolve))
+  const address = farm.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  for (let each = 0; each < 50; each++)
+    await call('POST', '/webhooks', { url: `http://127.0.0.1:${port}/${each}`, events: ['payment.created'] })
+  while (isRunning) {
+    await call('POST', '/payments', { asset: 'LTC', fiat_amount: 20 }).catch(() => note('none'))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  for (const socket of held) socket.destroy()
+  farm.close()
+}
+
+const big = Buffer.concat([
+  Buffer.from(head('POST', '/v1/payments', 'content-type: application/json\r\ncontent-length: 65000\r\n')),
+  Buffer.alloc(65_000, '[1,'),
+])
+
+const ATTACKS: Readonly<Record<Attack, () => Promise<void>>> = {
+  // Held open: as many as one host may have, and then one refused after the other.
+  connections: () =>
+    sendAtRate((bytes) => {
+      let spent = 0
+      while (bytes - spent >= CONNECTION_BYTES && open.size < CONNECTIONS_MAX) {
+        dial()
+        spent += CONNECTION_BYTES
+      }
+      return spent
+    }),
+  'slow-bodies': slowBodies,
+  'big-bodies': flood(big, (socket) => socket.end()),
+  pipelined: flood(Buffer.from(head('GET', '/openapi.json').repeat(1_000)), (socket) =>
+    socket.resetAndDestroy(),
+  ),
+  // A client that speaks TLS where there is none, and worse.
+  nonsense: flood(Buffer.concat([Buffer.from([22, 3, 1, 2, 0, 1]), randomBytes(4_000)]), (socket) =>
+    socket.end(),
+  ),
+  'wrong-keys': wrongKeys,
+  pages: flood(Buffer.from(head('GET', `/checkout/cs_${'a'.repeat(26)}`, 'connection: close\r\n')), () => {}),
+  'key-at-limit': keyAtLimit,
+  'silent-farm': silentFarm,
+}
+
+let attack: Promise<void> = Promise.resolve()
+process.on('message', async (asked: { begin?: Attack; end?: true }) => {
+  if (asked.begin) {
+    Object.assign(count, { connections: 0, bytes: 0, requests: 0, answers: new Map() })
+    isRunning = true
+    attack = ATTACKS[asked.begin]()
+  }
+  if (asked.end) {
+    isRunning = false
+    await attack
+    for (const socket of open) socket.destroy()
+    const answers = [...count.answers].map(([status, many]) => `${many} x ${status}`).join(', ')
+    process.send?.({
+      done: `the attack: ${count.connections} connections, ${(count.bytes / 1e6).toFixed(1)} MB${answers && `, answers ${answers}`}`,
+    })
+  }
+})
+process.on('SIGTERM', () => process.exit(0))
+process.send?.({ ready: true })

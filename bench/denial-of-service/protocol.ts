@@ -1,0 +1,33 @@
+/** What the benchmark and its two programs tell each other. */
+
+export type Attack =
+  | 'connections'
+  | 'slow-bodies'
+  | 'big-bodies'
+  | 'pipelined'
+  | 'nonsense'
+  | 'wrong-keys'
+  | 'pages'
+  | 'key-at-limit'
+  | 'silent-farm'
+
+export interface Target {
+  readonly port: number
+}
+
+export interface TenantsTarget extends Target {
+  /** API keys, one a tenant. */
+  readonly tenants: readonly string[]
+  /** Where their webhooks go. */
+  readonly receiver: number
+}
+
+export interface Figures {
+  readonly requests: number
+  readonly apiP50Ms: number
+  readonly apiP99Ms: number
+  /** From the request that made a payment to the arrival of its first webhook. */
+  readonly webhookP99Ms: number
+  /** The first few answers that were not as they should be. */
+  readonly problems: readonly string[]
+}

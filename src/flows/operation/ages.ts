@@ -1,0 +1,85 @@
+/**
+ * How long Beck keeps what grows, in one table: the worker in `workers/forget.ts` removes what is older. What is not named
+ * here is kept for good; docs/operators.md says why, table by table.
+ */
+import { forgetOldAnswers } from '../../accounts/idempotency-keys.sql.ts'
+import { pruneUnusedSessions } from '../../checkout/sessions.sql.ts'
+import type { Queryable } from '../../db/database.ts'
+import { pruneEndpoints, pruneEvents } from '../../events/prune-events.sql.ts'
+import { pruneAlerts } from '../../ledger/alerts.sql.ts'
+import { pruneMails } from '../../mails/mails.sql.ts'
+import { pruneInvitations } from '../../users/invitations.sql.ts'
+import { pruneSessions, pruneSignIns } from '../../users/sessions.sql.ts'
+
+/** Ages that the operator sets: the variable, and days. */
+export const KEPT_DAYS = {
+  events: { variable: 'BECK_KEEP_EVENTS_DAYS', usual: 30, min: 7, max: 3_650 },
+  checkouts: { variable: 'BECK_KEEP_CHECKOUTS_DAYS', usual: 30, min: 2, max: 3_650 },
+  invitations: { variable: 'BECK_KEEP_INVITATIONS_DAYS', usual: 30, min: 4, max: 3_650 },
+  alerts: { variable: 'BECK_KEEP_ALERTS_DAYS', usual: 365, min: 30, max: 3_650 },
+} as const satisfies Record<
+  string,
+  { variable: `BECK_KEEP_${string}_DAYS`; usual: number; min: number; max: number }
+>
+
+export type KeptDays = Readonly<Record<keyof typeof KEPT_DAYS, number>>
+
+export const USUAL_KEPT_DAYS: KeptDays = {
+  events: KEPT_DAYS.events.usual,
+  checkouts: KEPT_DAYS.checkouts.usual,
+  invitations: KEPT_DAYS.invitations.usual,
+  alerts: KEPT_DAYS.alerts.usual,
+}
+
+interface Age {
+  readonly tables: readonly string[]
+  /** As the guide says it, of ages that nobody sets. */
+  readonly fixed?: string
+  readonly set?: keyof typeof KEPT_DAYS
+  /** @returns How many rows went; fewer than `limit` means all of them. */
+  remove(db: Queryable, days: KeptDays, limit: number): Promise<number>
+}
+
+export const AGES: readonly Age[] = [
+  {
+    tables: ['idempotency_keys'],
+    fixed: '24 hours',
+    remove: (db, _days, limit) => forgetOldAnswers(db, limit),
+  },
+  {
+    tables: ['sessions'],
+    fixed: '24 hours',
+    remove: (db, _days, limit) => pruneSessions(db, limit),
+  },
+  {
+    tables: ['sign_in_failures', 'sign_in_challenges'],
+    fixed: '24 hours',
+    remove: (db, _days, limit) => pruneSignIns(db, limit),
+  },
+  {
+    tables: ['events', 'deliveries', 'delivery_attempts'],
+    set: 'events',
+    remove: (db, days, limit) => pruneEvents(db, days.events, limit),
+  },
+  {
+    tables: ['webhook_endpoints'],
+    set: 'events',
+    remove: (db, days, limit) => pruneEndpoints(db, days.events, limit),
+  },
+  {
+    tables: ['checkout_sessions'],
+    set: 'checkouts',
+    remove: (db, days, limit) => pruneUnusedSessions(db, days.checkouts, limit),
+  },
+  {
+    tables: ['invitations'],
+    set: 'invitations',
+    remove: (db, days, limit) => pruneInvitations(db, days.invitations, limit),
+  },
+  {
+    tables: ['mails'],
+    fixed: '30 days',
+    remove: (db, _days, limit) => pruneMails(db, limit),
+  },
+  { tables: ['alerts'], set: 'alerts', remove: (db, days, limit) => pruneAlerts(db, days.alerts, limit) },
+]

@@ -1,0 +1,74 @@
+/** Where a customer's name and email stand, and what takes their place. */
+import type { AccountId, CustomerId, EventId } from '../../core/ids.ts'
+import type { Queryable, Tx } from '../../db/database.ts'
+
+export interface KnownCustomer {
+  readonly accountId: AccountId
+  readonly id: CustomerId
+  readonly email: string
+}
+
+/** By email in any case, or by id; of every account unless one is named. */
+export async function findCustomers(
+  db: Queryable,
+  of: { readonly email: string } | { readonly id: CustomerId },
+  accountId: AccountId | null,
+): Promise<KnownCustomer[]> {
+  const { rows } = await db.query<KnownCustomer>(
+    `select account_id as "accountId", id, email from customers
+     where (lower(email) = lower($1) or id = $2) and ($3::uuid is null or account_id = $3) order by account_id, id`,
+    ['email' in of ? of.email : null, 'id' in of ? of.id : null, accountId],
+  )
+  return rows
+}
+
+/** Locks the customer against payments of it that are being written. @returns How many rows of payments named it. */
+export async function replaceCustomer(tx: Tx, customer: KnownCustomer, email: string): Promise<number> {
+  const key = [customer.accountId, customer.id, email]
+  await tx.query('update customers set email = $3, name = null where account_id = $1 and id = $2', key)
+  const { rowCount } = await tx.query(
+    'update payments set customer_email = $3 where account_id = $1 and customer_id = $2',
+    key,
+  )
+  return rowCount
+}
+
+export async function clearSessions(tx: Tx, { accountId, email }: KnownCustomer): Promise<number> {
+  const { rowCount } = await tx.query(
+    'update checkout_sessions set customer_email = null where account_id = $1 and lower(customer_email) = lower($2)',
+    [accountId, email],
+  )
+  return rowCount
+}
+
+/** Searches that somebody kept, for this person. */
+export async function dropSavedViews(tx: Tx, { accountId, email }: KnownCustomer): Promise<number> {
+  const { rowCount } = await tx.query(
+    `delete from saved_views where account_id = $1
+       and (strpos(lower(query), lower($2)) > 0 or strpos(lower(query), lower($3)) > 0 or strpos(lower(name), lower($2)) > 0)`,
+    [accountId, email, encodeURIComponent(email)],
+  )
+  return rowCount
+}
+
+/** Bodies of events that name the customer. @param customer - As events show it, `cus_…`. */
+export async function listEventBodies(
+  tx: Tx,
+  accountId: AccountId,
+  customer: string,
+): Promise<{ id: EventId; body: string }[]> {
+  const { rows } = await tx.query<{ id: EventId; body: string }>(
+    'select id, body from events where account_id = $1 and strpos(body, $2) > 0 for update',
+    [accountId, customer],
+  )
+  return rows
+}
+
+export async function replaceEventBody(
+  tx: Tx,
+  accountId: AccountId,
+  id: EventId,
+  body: string,
+): Promise<void> {
+  await tx.query('update events set body = $3 where account_id = $1 and id = $2', [accountId, id, body])
+}
