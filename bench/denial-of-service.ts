@@ -3,7 +3,7 @@
  * merchant's key at its limit with the dearest requests, a farm of receivers that never answer. Each attack stands between
  * two quiet stretches of the same run, and is held against their mean.
  *
- *   node bench/denial-of-service.ts [seconds per attack, 60] [attack…]
+ *   npm run bench -- denial-of-service, or node bench/denial-of-service.ts [seconds per attack, 60] [attack…]
  *
  * Checked first: every request of a tenant was answered as it should be, every payment that was answered is there once. Bars
  *: p99 of API and webhooks at most doubles, and no watcher misses a block.
@@ -18,8 +18,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
-import { SCOPES } from '../src/accounts/api-key.ts'
 import { createApiKey } from '../src/accounts/api-keys.sql.ts'
+import { SCOPES } from '../src/core/scopes.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { freePort, startCluster } from '../src/db/embedded/embedded.ts'
 import { COMPILE_CACHE } from '../src/process/compile-cache.ts'
