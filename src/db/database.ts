@@ -56,8 +56,8 @@ export interface Database extends Queryable {
    * Runs `work` in one READ COMMITTED transaction. Serialization failures, deadlocks and connections lost
    * before COMMIT run the whole work again (so it must have no effect outside the transaction), up to five times.
    *
-   * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, or when the outcome of COMMIT is unknown
-   *   and no `ifCommitted` was given.
+   * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, when others stay in the way, or when the outcome
+   *   of COMMIT is unknown and no `ifCommitted` was given.
    */
   transaction<Result>(
     work: (tx: Tx) => Promise<Result>,
@@ -138,6 +138,14 @@ interface Server {
 const unreachable = (url: string, cause: unknown): OutsideFailure =>
   new OutsideFailure(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, { cause, retryable: true })
 
+const isConflict = (cause: unknown): boolean => RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')
+
+const conflicted = (cause: unknown): OutsideFailure =>
+  new OutsideFailure(
+    `others were in the way of a transaction ${ATTEMPTS_MAX} times over; it left nothing behind, try again`,
+    { cause, retryable: true },
+  )
+
 /** Wrong password, no such user, none of its addresses, no such database. */
 const LOCKED_OUT = new Set(['28P01', '28000', '3D000'])
 
@@ -187,6 +195,7 @@ async function transact<Result>(
     }
     const isLockedOut = LOCKED_OUT.has(sqlState(outcome.cause) ?? '')
     if (attempt >= ATTEMPTS_MAX || isLockedOut) {
+      if (isConflict(outcome.cause)) throw conflicted(outcome.cause)
       throw sqlState(outcome.cause) ? failureOf(url, outcome.cause) : unreachable(url, outcome.cause)
     }
     await pause(backoffMs(attempt, RETRY_PAUSE) * (0.5 + Math.random()))
@@ -263,8 +272,7 @@ async function attemptStatement<Result>(
 }
 
 function isRetryable({ names }: Server, cause: unknown): boolean {
-  const state = sqlState(cause)
-  return RETRYABLE_SQLSTATES.has(state ?? '') || names.forgetsAfter(state)
+  return isConflict(cause) || names.forgetsAfter(sqlState(cause))
 }
 
 /** The SQLSTATE of a PostgreSQL error, null for everything else. */

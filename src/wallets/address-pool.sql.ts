@@ -35,8 +35,8 @@ export interface AddressPool {
   take(db: Queryable, chain: ChainName): Promise<FreshAddress>
   /** It was not needed after all. */
   giveBack(fresh: FreshAddress): void
-  /** One of them was not what the database says: none that is set aside is believed any more. */
-  forget(chain: ChainName): void
+  /** One of them was not what the database says: before another is taken, those of a wallet that is not the current one are dropped. */
+  doubt(chain: ChainName): void
   /** Whether an issued address is still the one we derived; checked before a page shows it. */
   isAuthentic(db: Queryable, chain: ChainName, address: string): Promise<boolean>
 }
@@ -75,7 +75,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
       return row
     },
     giveBack: (fresh) => reserves.giveBack(fresh),
-    forget: (chain) => reserves.forget(chain),
+    doubt: (chain) => reserves.doubt(chain),
     async isAuthentic(db, chain, address) {
       const lookup = lookupOfAddress(networkOfChain(chain), address)
       const row = lookup && (await findAddress(db, chain, lookup))

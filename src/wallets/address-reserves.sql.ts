@@ -34,8 +34,8 @@ export interface AddressReserves {
   /** Null when the database has no fresh one left. */
   take(db: Queryable, chain: ChainName): Promise<ReservedAddress | null>
   giveBack(row: ReservedAddress): void
-  /** Drops all of a chain: the next one is asked for anew. */
-  forget(chain: ChainName): void
+  /** The next one is taken only after a look at which wallet is the current one; those of another are dropped. */
+  doubt(chain: ChainName): void
 }
 
 interface Reserve {
@@ -43,6 +43,7 @@ interface Reserve {
   batch: number
   filledAtMs: number
   filling: Promise<number> | null
+  isDoubted: boolean
 }
 
 export function openAddressReserves(now: () => number = () => performance.now()): AddressReserves {
@@ -53,6 +54,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
       batch: BATCH_MIN,
       filledAtMs: Number.NEGATIVE_INFINITY,
       filling: null,
+      isDoubted: false,
     }
     reserves.set(chain, known)
     return known
@@ -75,12 +77,23 @@ export function openAddressReserves(now: () => number = () => performance.now())
     return reserve.filling
   }
 
+  const dropRetired = async (db: Queryable, chain: ChainName): Promise<void> => {
+    const reserve = of(chain)
+    reserve.isDoubted = false
+    const current = await findCurrentMac(db, chain).catch((error: unknown) => {
+      reserve.isDoubted = true
+      throw error
+    })
+    reserve.rows = reserve.rows.filter(({ row }) => current !== null && current.equals(row.wallet.mac))
+  }
+
   return {
     async take(db, chain) {
       // What a transaction sets aside is undone with it: it takes one, under its own lock.
       if ('inTransaction' in db) return (await reserveFresh(db, chain, 1))[0] ?? null
       for (;;) {
         const reserve = of(chain)
+        if (reserve.isDoubted) await dropRetired(db, chain)
         const next = reserve.rows.shift()
         if (next && next.untilMs < now()) continue
         if (next) {
@@ -93,10 +106,19 @@ export function openAddressReserves(now: () => number = () => performance.now())
       }
     },
     giveBack: (row) => of(row.chain).rows.unshift({ row, untilMs: now() + RELIED_ON_MS / 2 }),
-    forget: (chain) => {
-      of(chain).rows = []
+    doubt: (chain) => {
+      of(chain).isDoubted = true
     },
   }
+}
+
+/** What names the current wallet of a chain; null without one. */
+async function findCurrentMac(db: Queryable, chain: ChainName): Promise<Buffer | null> {
+  const { rows } = await db.query<{ mac: Buffer }>(
+    'select mac from wallets where chain = $1 and retired_at is null',
+    [chain],
+  )
+  return rows[0]?.mac ?? null
 }
 
 /**

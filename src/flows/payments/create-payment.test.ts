@@ -118,3 +118,24 @@ test('a payment that meets an empty pool waits for the addresses that are being 
   const refused = await ask()
   assert.deepEqual([refused.status, refused.error.reason], [503, 'no_address'])
 })
+
+test('what goes wrong with one payment leaves the addresses of the others set aside; those of a retired wallet are dropped', async () => {
+  const own = await testGateway({ freshPerChain: 30, chains: ['sim-litecoin'] })
+  const account = await testAccount(own)
+  const sell = (of: typeof own) =>
+    of.db.transaction(
+      async (tx) => {
+        const draft = await draftPayment(of, account, REQUEST)
+        await recordPayment(of, tx, draft, null)
+        return draft.fresh.position
+      },
+      { oneStatement: true },
+    )
+  const first = await sell(own)
+  const wrong = { ...own, databaseTime: async () => new Date(0) }
+  await assert.rejects(sell(wrong), { name: 'OutsideFailure', retryable: true })
+  // Five attempts, each with an address of its own, out of those that were set aside: none was asked for in vain.
+  assert.equal(await sell(own), first + 6n)
+  await own.db.query("update wallets set retired_at = now() where chain = 'sim-litecoin'")
+  await assert.rejects(sell(own), { reason: 'no_address' }, 'nothing is left of what was set aside')
+})

@@ -85,8 +85,8 @@ export async function recordPayment(
     if (recorded.taken) addresses.giveBack(draft.fresh)
     return recorded
   } catch (error) {
-    // Whatever it was that is different by now: the next attempt looks again.
-    addresses.forget(draft.payment.chain)
+    // The address that it names is not used again. Those set aside beside it are as good as before, unless the wallet changed.
+    addresses.doubt(draft.payment.chain)
     throw error
   }
 }

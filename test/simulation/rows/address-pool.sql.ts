@@ -14,7 +14,7 @@ export const openAddressPool: typeof real.openAddressPool = () => ({
       return { ...fresh, mac, wallet }
     }),
   giveBack() {},
-  forget() {},
+  doubt() {},
   isAuthentic: async () => true,
 })
 
