@@ -164,13 +164,14 @@ async function keepTime(
   closers.push(() => db.close())
   // Two processes that write one file could leave the older of two moments in it.
   const isSecond = share === 'background'
-  const told = openToldPayments(config.dataDir)
+  const memory = await openTimeMemory(join(config.dataDir, isSecond ? `${TIME_FILE}.background` : TIME_FILE))
+  const told = openToldPayments(config.dataDir, memory.seen?.at ?? null)
   const keeper = openTimeKeeper({
     db,
     secrets: store.secrets,
     log,
     folder: config.dataDir,
-    memory: await openTimeMemory(join(config.dataDir, isSecond ? `${TIME_FILE}.background` : TIME_FILE)),
+    memory,
     // Its parent notes them in the same folder.
     told: isSecond ? { ...told, async note() {} } : told,
   })

@@ -95,7 +95,7 @@ export async function tellPayouts(chain: SimulatedChainName) {
 }
 
 const FORGETTING = [
-  `update withdrawals set status = 'requested', tx_hash = null, broadcast_at = null, completed_at = null`,
+  `update withdrawals set status = 'requested', tx_hash = null, broadcast_at = null, completed_at = null, signing_since = null`,
   `update nonces n set next = t.nonce from signed_transactions t join signed_payouts p on p.chain = t.chain and p.replacement_set = t.replacement_set
    where n.chain = t.chain and n.sender = t.sender`,
   `update utxos c set reserved_by = null from signed_payouts p where p.chain = c.chain and p.replacement_set = c.reserved_by`,

@@ -32,7 +32,6 @@ export interface ChainProgress {
   /** Why the watcher stopped until the operator looks; null while it goes on. */
   readonly haltedReason: string | null
   /** Since when the leader's node shows less of the same chain than was followed; null while it does not. */
-  readonly shorterSince: Date | null
 }
 
 interface ChainRow {
@@ -44,10 +43,9 @@ interface ChainRow {
   polled_at: Date | null
   poll_age_ms: number | null
   halted_reason: string | null
-  shorter_since: Date | null
 }
 
-const COLUMNS = `chain, identity, tip_height, tip_hash, tip_time, polled_at, halted_reason, shorter_since,
+const COLUMNS = `chain, identity, tip_height, tip_hash, tip_time, polled_at, halted_reason,
   greatest(0, extract(epoch from clock_timestamp() - polled_at) * 1000)::float8 as poll_age_ms`
 
 /** Another watcher leads now: what this one read is not to be written. */
@@ -103,8 +101,7 @@ export async function openChain(
 /** Takes the lead when nobody holds it, with a new epoch; null while another watcher's lease lasts. */
 export async function takeLease(db: Queryable, chain: ChainName, holder: string): Promise<Lease | null> {
   const { rows } = await db.query<{ lease_epoch: bigint }>(
-    `update chains set lease_holder = $2, lease_epoch = lease_epoch + 1, lease_until = now() + ${LEASE},
-       shorter_since = null
+    `update chains set lease_holder = $2, lease_epoch = lease_epoch + 1, lease_until = now() + ${LEASE}
      where chain = $1 and (lease_until is null or lease_until < now())
      returning lease_epoch`,
     [chain, holder],
@@ -186,20 +183,6 @@ export async function markPolled(tx: Tx, chain: ChainName, since: Date): Promise
   await tx.query('update chains set polled_at = greatest(polled_at, $2) where chain = $1', [chain, since])
 }
 
-/**
- * Notes whether the leader's node shows less of our chain than was followed.
- *
- * @returns For how long it has, in milliseconds of the database's clock; 0 when it does not.
- */
-export async function markShorter(tx: Tx, chain: ChainName, isShorter: boolean): Promise<number> {
-  const { rows } = await tx.query<{ ms: number | null }>(
-    `update chains set shorter_since = case when $2 then coalesce(shorter_since, clock_timestamp()) end where chain = $1
-     returning (extract(epoch from clock_timestamp() - shorter_since) * 1000)::float8 as ms`,
-    [chain, isShorter],
-  )
-  return rows[0]?.ms ?? 0
-}
-
 /** Stops the watcher: every later poll at the chain is refused. */
 export async function haltChain(tx: Tx, chain: ChainName, reason: string): Promise<void> {
   await tx.query('update chains set halted_reason = $2 where chain = $1', [chain, reason])
@@ -214,5 +197,4 @@ const fromRow = (row: ChainRow): ChainProgress => ({
   polledAt: row.polled_at,
   pollAgeMs: row.polled_at && row.poll_age_ms,
   haltedReason: row.halted_reason,
-  shorterSince: row.shorter_since,
 })

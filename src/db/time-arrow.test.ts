@@ -1,36 +1,68 @@
 /** The counter that only grows: what follows what, and who stops and lets go on. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
+import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
 import { TEST_SECRETS } from '../../test/wallet.ts'
 import { SILENT } from '../core/log.ts'
 import { openTimeKeeper } from '../flows/recovery/keep-time.ts'
 import { openToldPayments } from '../flows/recovery/told-payments.ts'
 import { listFreezes } from '../ledger/freezes.sql.ts'
 import { openTimeCheck } from '../signer/time.ts'
+import type { Database } from './database.ts'
 import {
+  type Arrow,
   advanceArrow,
   beginEra,
-  type Moment,
   openTimeMemory,
   readArrow,
   TIME_FILE,
   whyBehind,
 } from './time-arrow.ts'
 
-const NOW: Moment = { history: 'one', era: 2, tick: 50n, timeline: '00000001' }
-const TABLE: readonly (readonly [what: string, found: Moment | null, why: RegExp | null])[] = [
+const NOW: Arrow = {
+  history: 'one',
+  era: 2,
+  tick: 50n,
+  timeline: '00000001',
+  timelines: { '00000001': 0 },
+  at: null,
+  stopped: null,
+  isMadeSafe: false,
+}
+/** Another server took over when the counter stood there. */
+const tookOver = (...ticks: number[]): Partial<Arrow> => ({
+  timeline: `0000000${ticks.length + 1}`,
+  timelines: Object.fromEntries([0, ...ticks].map((tick, index) => [`0000000${index + 1}`, tick])),
+})
+const TABLE: readonly (readonly [what: string, found: Arrow | null, why: RegExp | null])[] = [
   ['the same moment', NOW, null],
   ['a later one', { ...NOW, tick: 51n }, null],
   ['a smaller counter', { ...NOW, tick: 49n }, /stands at 49, and stood at 50/],
   ['no counter', null, /its counter is gone/],
-  ['another timeline', { ...NOW, tick: 90n, timeline: '00000002' }, /follows timeline 00000002/],
+  ['a server that took over with all of it', { ...NOW, tick: 90n, ...tookOver(50) }, null],
+  [
+    'one that took over with less',
+    { ...NOW, tick: 90n, ...tookOver(49) },
+    /00000002 .*began .* at 49, and it stood at 50/,
+  ],
+  [
+    'one that took over with less before the last',
+    { ...NOW, tick: 90n, ...tookOver(49, 70) },
+    /00000002 .*at 49/,
+  ],
+  [
+    'the server that was followed before',
+    { ...NOW, tick: 90n, timeline: '00000000' },
+    /follows timeline 00000000/,
+  ],
   ['an era that ended', { ...NOW, era: 1, tick: 900n }, /shows era 1, which ended/],
-  ['a later era', { history: 'one', era: 3, tick: 1n, timeline: '00000002' }, null],
-  ['another database', { history: 'two', era: 1, tick: 1n, timeline: '00000001' }, null],
+  ['a later era', { ...NOW, era: 3, tick: 1n, ...tookOver(1) }, null],
+  ['another counter', { ...NOW, history: 'two', tick: 90n }, /another database, or older/],
+  ['another counter of a later era', { ...NOW, history: 'two', era: 3, tick: 1n }, null],
 ]
 
 for (const [what, found, why] of TABLE)
@@ -40,19 +72,15 @@ for (const [what, found, why] of TABLE)
     assert.equal(whyBehind(null, found), null, 'who remembers nothing can say nothing')
   })
 
-async function scene() {
-  const db = await testDatabase({ connectionsMax: 10 })
+async function scene(on?: Database) {
+  const db = on ?? (await testDatabase({ connectionsMax: 10 }))
   const folder = await mkdtemp(join(tmpdir(), 'beck-time-'))
   after(() => rm(folder, { recursive: true, force: true }))
-  const open = async () =>
-    openTimeKeeper({
-      db,
-      secrets: TEST_SECRETS,
-      log: SILENT,
-      folder,
-      memory: await openTimeMemory(join(folder, TIME_FILE)),
-      told: openToldPayments(folder),
-    })
+  const open = async () => {
+    const memory = await openTimeMemory(join(folder, TIME_FILE))
+    const told = openToldPayments(folder, memory.seen?.at ?? null)
+    return openTimeKeeper({ db, secrets: TEST_SECRETS, log: SILENT, folder, memory, told })
+  }
   return { db, folder, open }
 }
 
@@ -103,4 +131,52 @@ test('the signer remembers by itself, and signs nothing once the counter is smal
   assert.match((await readArrow(db))?.stopped ?? '', /lost commits/, 'and says it to all')
   const restarted = await openTimeCheck(folder, db, SILENT)
   assert.equal(await restarted(), false)
+})
+
+test('a database that is older than its counter is noticed, by whoever starts on it too', async () => {
+  const { db, open } = await scene()
+  const keeper = await open()
+  for (let beat = 0; beat < 3; beat++) await keeper.turn()
+  await db.query('delete from time_arrow')
+  await assert.rejects(keeper.verify(db), { reason: 'database_went_back' })
+  // Somebody who remembers nothing makes a new one first, and beats until it is ahead.
+  for (let beat = 0; beat < 10; beat++) await advanceArrow(db)
+  for (const each of [keeper, await open()]) {
+    await each.turn()
+    assert.match(each.stopped() ?? '', /another database, or older/)
+  }
+  assert.equal((await listFreezes(db)).length, 5)
+  assert.equal(await beginEra(db), true)
+  for (const each of [keeper, await open()]) {
+    await each.turn()
+    assert.equal(each.stopped(), null, 'and the new counter is remembered')
+  }
+})
+
+test('payments that were made while no process noted them are noted when the next one starts', async () => {
+  const gateway = await testGateway()
+  const { db, folder, open } = await scene(gateway.db)
+  const account = await testAccount(gateway)
+  const at = (id: string, ago: string) =>
+    db.query(`update events set created_at = now() - $2::interval where cause like $1`, [
+      `payment:${id}:%`,
+      ago,
+    ])
+  const noted = () => readFile(join(folder, 'told-payments'), 'utf8')
+  const keeper = await open()
+  const first = await testPayment(gateway, account)
+  await keeper.turn()
+  assert.match(await noted(), new RegExp(first.id))
+  // A minute passes in which others run.
+  const memory = JSON.parse(await readFile(join(folder, TIME_FILE), 'utf8'))
+  memory.at = new Date(new Date(memory.at).getTime() - 60_000).toISOString()
+  await writeFile(join(folder, TIME_FILE), JSON.stringify(memory))
+  const missed = await testPayment(gateway, account)
+  await at(missed.id, '55 seconds')
+  const before = await testPayment(gateway, account)
+  await at(before.id, '80 seconds')
+  const next = await open()
+  await next.turn()
+  assert.match(await noted(), new RegExp(missed.id))
+  assert.doesNotMatch(await noted(), new RegExp(before.id), 'what was noted long ago is not read again')
 })

@@ -15,31 +15,38 @@ export interface Moment {
   readonly tick: bigint
   /** Of PostgreSQL: another one after a recovery to a point in time, and after a replica took over. */
   readonly timeline: string
+  /** The database's clock then; null where it was not written down. */
+  readonly at: Date | null
 }
 
 export interface Arrow extends Moment {
+  /** Where the counter stood when it was met on each timeline first. */
+  readonly timelines: Readonly<Record<string, number>>
   /** Why nothing moves; null while time goes forward. */
   readonly stopped: string | null
   readonly isMadeSafe: boolean
 }
 
-interface ArrowRow {
-  history: string
-  era: number
-  tick: bigint
-  timeline: string
+interface ArrowRow extends Moment {
+  timelines: Record<string, number>
   stopped: string | null
   made_safe: boolean
 }
 
-const COLUMNS = `history, era, tick, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) as timeline, stopped, made_safe`
+const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)'
+const COLUMNS = `history, era, tick, ${TIMELINE} as timeline, timelines, stopped, made_safe, statement_timestamp() as at`
 
 const fromRow = ({ made_safe, ...row }: ArrowRow): Arrow => ({ ...row, isMadeSafe: made_safe })
 
-/** Advances the counter. Locks its row until it commits. */
+/**
+ * Advances the counter, which begins anew with another history where it is gone. Notes where it stood when it is met on a
+ * timeline first. Locks its row until it commits.
+ */
 export async function advanceArrow(db: Queryable): Promise<Arrow> {
   const { rows } = await db.query<ArrowRow>(
-    `insert into time_arrow default values on conflict (singleton) do update set tick = time_arrow.tick + 1
+    `insert into time_arrow (timelines) values (jsonb_build_object(${TIMELINE}, 0)) on conflict (singleton) do update
+     set tick = time_arrow.tick + 1,
+       timelines = jsonb_build_object(${TIMELINE}, time_arrow.tick) || time_arrow.timelines
      returning ${COLUMNS}`,
   )
   return fromRow(rows[0] as ArrowRow)
@@ -50,13 +57,14 @@ export async function readArrow(db: Queryable): Promise<Arrow | null> {
   return rows[0] ? fromRow(rows[0]) : null
 }
 
-/** Nothing moves from here on, for any process. @returns Whether it was said first now. */
-export async function stopMoving(db: Queryable, reason: string, remembered: Moment | null): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update time_arrow set stopped = $1, remembered_era = greatest(remembered_era, era, $2::integer) where stopped is null`,
+/** Nothing moves from here on, for any process, for the reason that was given first. */
+export async function stopMoving(db: Queryable, reason: string, remembered: Moment | null): Promise<void> {
+  await db.query(
+    `update time_arrow set stopped = coalesce(stopped, $1),
+       remembered_era = greatest(remembered_era, era, $2::integer)
+     where stopped is null or remembered_era < $2::integer`,
     [reason, remembered?.era ?? 1],
   )
-  return rowCount > 0
 }
 
 export async function markMadeSafe(db: Queryable): Promise<void> {
@@ -85,18 +93,34 @@ export async function beginEraAfter(db: Queryable, remembered: Moment | null): P
 }
 
 /** Why what the database shows can not follow what was remembered; null when it does. */
-export function whyBehind(remembered: Moment | null, found: Moment | null): string | null {
+export function whyBehind(remembered: Moment | null, found: Arrow | null): string | null {
   if (remembered === null) return null
   if (found === null) return 'its counter is gone'
-  if (remembered.history !== found.history || found.era > remembered.era) return null
+  // The operator has looked, and let it go on.
+  if (found.era > remembered.era) return null
+  if (remembered.history !== found.history)
+    return 'it does not have the counter that is remembered: it is another database, or older than that'
   if (found.era < remembered.era)
     return `it shows era ${found.era}, which ended; this is era ${remembered.era}`
   if (found.tick < remembered.tick)
     return `its counter stands at ${found.tick}, and stood at ${remembered.tick} before`
-  if (found.timeline !== remembered.timeline)
+  if (found.timeline < remembered.timeline)
     return `it follows timeline ${found.timeline} of PostgreSQL, and followed ${remembered.timeline} before`
-  return null
+  const lost = Object.entries(found.timelines).find(
+    ([timeline, tick]) => timeline > remembered.timeline && tick < remembered.tick,
+  )
+  return lost
+    ? `timeline ${lost[0]} of PostgreSQL began with its counter at ${lost[1]}, and it stood at ${remembered.tick} before`
+    : null
 }
+
+/** Whether another server took over with every commit that the counter tells of; what came after it may be gone. */
+export const hasTakenOver = (remembered: Moment | null, found: Arrow): boolean =>
+  remembered !== null &&
+  found.history === remembered.history &&
+  found.era === remembered.era &&
+  found.timeline !== remembered.timeline &&
+  whyBehind(remembered, found) === null
 
 /** The file that it remembers in. */
 export const TIME_FILE = 'time-arrow'
@@ -116,8 +140,8 @@ export async function openTimeMemory(path: string): Promise<TimeMemory> {
     get seen() {
       return seen
     },
-    async remember({ history, era, tick, timeline }) {
-      seen = { history, era, tick, timeline }
+    async remember({ history, era, tick, timeline, at }) {
+      seen = { history, era, tick, timeline, at }
       await mkdir(dirname(path), { recursive: true })
       const draft = `${path}.${process.pid}.${drafts++}`
       const file = await open(draft, 'w', 0o600)
@@ -134,8 +158,14 @@ export async function openTimeMemory(path: string): Promise<TimeMemory> {
 
 function readMoment(text: string | null): Moment | null {
   try {
-    const { history, era, tick, timeline } = JSON.parse(text ?? 'null')
-    return { history: String(history), era: Number(era), tick: BigInt(tick), timeline: String(timeline) }
+    const { history, era, tick, timeline, at } = JSON.parse(text ?? 'null')
+    return {
+      history: String(history),
+      era: Number(era),
+      tick: BigInt(tick),
+      timeline: String(timeline),
+      at: at ? new Date(at) : null,
+    }
   } catch {
     return null
   }

@@ -330,11 +330,12 @@ export async function listPaymentsReachingConfirmations(
   return rows
 }
 
-/** Inputs of deposits buried deeper than any reorganisation that is followed. */
+/** Inputs of deposits that are buried, or were replaced by what is, deeper than any reorganisation that is followed. */
 export async function forgetBuriedInputs(tx: Tx, chain: ChainName, height: number): Promise<void> {
   await tx.query(
     `delete from deposit_inputs i using deposits d
-     where i.chain = $1 and d.chain = $1 and d.tx_key = i.tx_key and d.block_height = $2`,
+     where i.chain = $1 and d.chain = $1 and d.tx_key = i.tx_key
+       and (d.block_height = $2 or d.replaced_height = $2)`,
     [chain, height],
   )
 }

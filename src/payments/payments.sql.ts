@@ -113,6 +113,20 @@ const LOCK = overRows(
     join payments on account_id = of_account and id = of_payment order by account_id, id for update of payments`,
 )
 
+/** Locks payments in the order of the primary key: who locks more than one does it so, and before any balance. */
+export async function lockPayments(
+  tx: Tx,
+  keys: readonly { readonly accountId: AccountId; readonly paymentId: PaymentId | null }[],
+): Promise<void> {
+  const wanted = keys.filter(({ paymentId }) => paymentId !== null)
+  if (wanted.length === 0) return
+  await tx.query(
+    `select from payments where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))
+     order by account_id, id for update`,
+    [wanted.map(({ accountId }) => accountId), wanted.map(({ paymentId }) => paymentId)],
+  )
+}
+
 /** Everything about a payment that its life changes. */
 export async function updatePayment(tx: Tx, payment: Payment): Promise<void> {
   await runRows(tx, UPDATE, [

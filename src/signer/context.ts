@@ -5,15 +5,22 @@ import { showId, type WithdrawalId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
-import { listPlaced, markReady } from '../treasury/place-signed.sql.ts'
-import { paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
+import { listPlaced, markReady, type PaidWithdrawal } from '../treasury/place-signed.sql.ts'
+import { opensSet, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { CANCELLED, type WaitingFor, type Withdrawal } from '../withdrawals/withdrawal.ts'
-import { listCancelWanted, markRefused, noteWaiting } from '../withdrawals/withdrawals.sql.ts'
+import {
+  clearSigning,
+  listCancelWanted,
+  listSigning,
+  markRefused,
+  markSigning,
+  noteWaiting,
+} from '../withdrawals/withdrawals.sql.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
 import { forgetWaiting, logWaiting } from './log-waiting.ts'
-import { type ChangeAddress, type Placing, place, restoreSet } from './place.ts'
+import { type ChangeAddress, type Placing, paidOf, place, restoreSet } from './place.ts'
 import { spanTooShort } from './policy.ts'
 import { nextNonce, type Requested } from './requests.sql.ts'
 import type { Vault } from './vault.ts'
@@ -38,7 +45,10 @@ export const nameOf = (request: Pick<Withdrawal, 'accountId' | 'id'>): string =>
 /** A withdrawal of the journal as merchants know it. */
 const publicId = (name: string): string => showId('wd', name.slice(name.indexOf('/') + 1) as WithdrawalId)
 
-/** Journals a signed transaction, places it and makes it ready: after this the worker may send it, or it is void. */
+/**
+ * Journals a signed transaction, places it and makes it ready: after this the worker may send it, or it is void. What is void
+ * counts against the operator's limits, so what it pays is marked first: nobody can cancel that in between.
+ */
 export async function commit(signer: Signer, entry: SignedEntry): Promise<Placing> {
   // Two signatures under one id differ in the amounts that rows gave for its UTXOs: put together they may be valid and
   // give the difference to the miner. And two withdrawals that one transaction pays would be one that is not paid.
@@ -46,6 +56,8 @@ export async function commit(signer: Signer, entry: SignedEntry): Promise<Placin
     logWaiting(signer, entry.chain, entry.txid, 'it was signed before, and the database does not know')
     return 'taken'
   }
+  const paid = opensSet(entry) ? paidOf(entry) : []
+  if (paid.length > 0 && !(await signer.db.transaction((tx) => markSigning(tx, paid)))) return 'taken'
   crashPoint('signer:signed')
   await signer.journal.signed(entry)
   crashPoint('signer:journaled')
@@ -66,9 +78,28 @@ export async function finishPlacing(signer: Signer, entry: SignedEntry): Promise
     signer.log.info(fields, 'signed')
   } else {
     await signer.journal.void(entry)
+    await unmark(signer, paidOf(entry))
     signer.log.warn(fields, 'a signed transaction is void: what it needs was taken meanwhile')
   }
   return placing
+}
+
+const unmark = (signer: Signer, paid: readonly PaidWithdrawal[]): Promise<void> =>
+  paid.length === 0 ? Promise.resolve() : signer.db.transaction((tx) => clearSigning(tx, paid))
+
+/** A signer that lives needs a moment between a mark and its placing; one that marked longer ago died in between. */
+const SIGNING_SECONDS_MAX = 60
+
+/**
+ * Withdrawals that were to be signed for, and of which the journal knows nothing, may be cancelled again. To be called when
+ * nothing in the journal is pending.
+ *
+ * @param isFirst - Since this process began: then what it marked before is as good as old.
+ */
+export async function clearMarks(signer: Signer, isFirst: boolean): Promise<void> {
+  const marked = await listSigning(signer.db, [...signer.vault.keys()], isFirst ? 0 : SIGNING_SECONDS_MAX)
+  for (const withdrawal of marked)
+    if ((await signer.journal.payingFor(nameOf(withdrawal))).length === 0) await unmark(signer, [withdrawal])
 }
 
 /** What was placed by this signer and, for a crash in between, is not ready to be sent. */

@@ -34,6 +34,7 @@ import {
 } from '../treasury/restore-signed.sql.ts'
 import { opensSet, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
 import { raiseNextChange } from '../wallets/wallets.sql.ts'
+import { isPayable } from '../withdrawals/withdrawal.ts'
 import { lockByIds } from '../withdrawals/withdrawals.sql.ts'
 
 /** `taken`: what it needs was given to another transaction, or what it pays is no longer payable. */
@@ -69,7 +70,8 @@ const isTaken = (error: unknown): boolean => error instanceof Taken || sqlState(
 
 const UNIQUE_VIOLATION = '23505'
 
-const paidOf = (entry: SignedEntry): PaidWithdrawal[] =>
+/** The withdrawals that an entry pays. */
+export const paidOf = (entry: SignedEntry): PaidWithdrawal[] =>
   paidBy(entry).map((name) => {
     const [accountId, id] = name.split('/')
     return { accountId: accountId as AccountId, id: id as WithdrawalId }
@@ -80,11 +82,7 @@ async function placeIn(tx: Tx, entry: SignedEntry, change: ChangeAddress | null)
   const found = await lockByIds(tx, paid)
   if (await isKnown(tx, entry.chain, entry.txid)) return 'placed'
   if (opensSet(entry)) {
-    const payable = found.filter(
-      ({ status, refusedReason, cancelWanted }) =>
-        status === 'requested' && refusedReason === null && !cancelWanted,
-    )
-    if (payable.length !== paid.length) throw new Taken()
+    if (found.filter(isPayable).length !== paid.length) throw new Taken()
     if (entry.purpose !== 'outputs') await takeNonce(tx, entry)
   }
   // A bump pays what its set pays, in a restored database too that has forgotten some of it.

@@ -1,6 +1,6 @@
 /** One turn of the signer: first what it signed and never saw placed, then payouts, bumps and sweeps of each chain. */
 import { hasAccounts } from '../core/assets.ts'
-import { cancelWanted, finishPlacing, readyPlaced, type Signer } from './context.ts'
+import { cancelWanted, clearMarks, finishPlacing, readyPlaced, type Signer } from './context.ts'
 import { consolidateIfCheap, isConsolidationDue } from './gather-utxos.ts'
 import { putBackSentSets } from './put-back.ts'
 import { listChainsWithWork } from './requests.sql.ts'
@@ -16,11 +16,12 @@ export type { Signer } from './context.ts'
 export async function signerTurn(signer: Signer): Promise<boolean> {
   // Nothing new is signed while the fate of something signed is open: it may pay the same withdrawals.
   for (const entry of signer.journal.pending()) await finishPlacing(signer, entry)
+  // What a restored database forgot may be all that there is to do.
+  const isFirst = compared.get(signer.journal) !== signer.vault
+  await clearMarks(signer, isFirst)
   await readyPlaced(signer)
   let more = false
   const chains = await listChainsWithWork(signer.db)
-  // What a restored database forgot may be all that there is to do.
-  const isFirst = compared.get(signer.journal) !== signer.vault
   for (const [chain, keys] of signer.vault)
     if (isFirst || (!hasAccounts(chain) && isConsolidationDue(keys))) chains.add(chain)
   let failed = false

@@ -24,7 +24,7 @@ export async function openTimeCheck(folder: string, db: Database, log: Log): Pro
     const isBeat = Date.now() - beatenAtMs >= SECOND_MS
     const found = isBeat ? await advanceArrow(db) : await readArrow(db)
     const why = whyBehind(seen, found && isBeat ? { ...found, tick: found.tick - 1n } : found)
-    if (why !== null && !found?.stopped) await stopMoving(db, `the database lost commits: ${why}`, seen)
+    if (why !== null) await stopMoving(db, `the database lost commits: ${why}`, seen)
     const stopped = found?.stopped ?? why
     if (stopped !== null && stopped !== said)
       log.error({ reason: stopped }, 'the database lost commits: nothing is signed until `npx beck resume`')

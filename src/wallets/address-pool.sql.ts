@@ -35,7 +35,7 @@ export interface AddressPool {
   take(db: Queryable, chain: ChainName): Promise<FreshAddress>
   /** It was not needed after all. */
   giveBack(fresh: FreshAddress): void
-  /** One of them was not what the database says: before another is taken, those of a wallet that is not the current one are dropped. */
+  /** One of them was not what the database says: before another is taken, all that are set aside are looked at. */
   doubt(chain: ChainName): void
   /** Whether an issued address is still the one we derived; checked before a page shows it. */
   isAuthentic(db: Queryable, chain: ChainName, address: string): Promise<boolean>

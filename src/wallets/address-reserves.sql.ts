@@ -34,7 +34,7 @@ export interface AddressReserves {
   /** Null when the database has no fresh one left. */
   take(db: Queryable, chain: ChainName): Promise<ReservedAddress | null>
   giveBack(row: ReservedAddress): void
-  /** The next one is taken only after a look at which wallet is the current one; those of another are dropped. */
+  /** The next one is taken only after a look at all of them; what is not fresh, or not of the current wallet, is dropped. */
   doubt(chain: ChainName): void
 }
 
@@ -77,14 +77,15 @@ export function openAddressReserves(now: () => number = () => performance.now())
     return reserve.filling
   }
 
-  const dropRetired = async (db: Queryable, chain: ChainName): Promise<void> => {
+  const dropStale = async (db: Queryable, chain: ChainName): Promise<void> => {
     const reserve = of(chain)
     reserve.isDoubted = false
-    const current = await findCurrentMac(db, chain).catch((error: unknown) => {
-      reserve.isDoubted = true
-      throw error
-    })
-    reserve.rows = reserve.rows.filter(({ row }) => current !== null && current.equals(row.wallet.mac))
+    const doubted = reserve.rows.splice(0)
+    const fresh = await listStillFresh(
+      db,
+      doubted.map(({ row }) => row),
+    )
+    reserve.rows.unshift(...doubted.filter(({ row }) => fresh.has(row.address)))
   }
 
   return {
@@ -93,7 +94,7 @@ export function openAddressReserves(now: () => number = () => performance.now())
       if ('inTransaction' in db) return (await reserveFresh(db, chain, 1))[0] ?? null
       for (;;) {
         const reserve = of(chain)
-        if (reserve.isDoubted) await dropRetired(db, chain)
+        if (reserve.isDoubted) await dropStale(db, chain)
         const next = reserve.rows.shift()
         if (next && next.untilMs < now()) continue
         if (next) {
@@ -112,13 +113,18 @@ export function openAddressReserves(now: () => number = () => performance.now())
   }
 }
 
-/** What names the current wallet of a chain; null without one. */
-async function findCurrentMac(db: Queryable, chain: ChainName): Promise<Buffer | null> {
-  const { rows } = await db.query<{ mac: Buffer }>(
-    'select mac from wallets where chain = $1 and retired_at is null',
-    [chain],
+/** The addresses of those that nobody was given, and whose wallet is the current one still. */
+async function listStillFresh(db: Queryable, rows: readonly ReservedAddress[]): Promise<Set<string>> {
+  const [first] = rows
+  if (!first) return new Set()
+  const { rows: fresh } = await db.query<{ address: string }>(
+    `select a.address from unnest($2::bytea[], $3::bytea[]) as known (lookup, mac)
+     join wallets w on w.chain = $1 and w.retired_at is null and w.mac = known.mac
+     join addresses a on a.chain = $1 and a.lookup = known.lookup and a.series = w.series
+     where a.issued_at is null and not a.withheld`,
+    [first.chain, rows.map(({ lookup }) => lookup), rows.map(({ wallet }) => wallet.mac)],
   )
-  return rows[0]?.mac ?? null
+  return new Set(fresh.map(({ address }) => address))
 }
 
 /**

@@ -55,6 +55,10 @@ export interface Withdrawal extends WithdrawalRequest {
   readonly cancelWanted: boolean
 }
 
+/** Whether the signer may sign for it. */
+export const isPayable = ({ status, refusedReason, cancelWanted }: Withdrawal): boolean =>
+  status === 'requested' && refusedReason === null && !cancelWanted
+
 export const WITHDRAWAL_TRIGGERS = [
   /** A node has a transaction that pays it, first one or fee bump. */
   'sent',

@@ -13,6 +13,7 @@ import {
 } from '../db/list.ts'
 import { overRows, runRows } from '../db/together.ts'
 import {
+  isPayable,
   type WaitingFor,
   WITHDRAWAL_KINDS,
   WITHDRAWAL_STATUSES,
@@ -205,7 +206,7 @@ export async function lockPaidBy(tx: Tx, chain: ChainName, replacementSet: strin
   return rows.map(fromRow)
 }
 
-/** The signer will never sign it; the worker gives the hold back. Changes nothing once something was signed. */
+/** The signer will never sign it; the worker gives the hold back. Changes nothing once something is being signed. */
 export async function markRefused(
   db: Queryable,
   request: Pick<Withdrawal, 'accountId' | 'id'>,
@@ -213,7 +214,7 @@ export async function markRefused(
 ): Promise<void> {
   await db.query(
     `update withdrawals w set refused_reason = $3
-     where account_id = $1 and id = $2 and status = 'requested' and refused_reason is null
+     where account_id = $1 and id = $2 and status = 'requested' and refused_reason is null and signing_since is null
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)`,
     [request.accountId, request.id, reason],
   )
@@ -231,12 +232,62 @@ export async function listRefused(db: Queryable, limit: number): Promise<Withdra
   return rows.map(fromRow)
 }
 
+/** Whether a transaction that pays it is signed, or is being signed at this moment. */
 export async function isSigned(tx: Tx, accountId: AccountId, id: WithdrawalId): Promise<boolean> {
   const { rowCount } = await tx.query(
-    'select from signed_payouts where account_id = $1 and withdrawal_id = $2',
+    `select from withdrawals w where account_id = $1 and id = $2 and (signing_since is not null
+       or exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id))`,
     [accountId, id],
   )
   return rowCount > 0
+}
+
+/**
+ * A transaction that pays all of them is about to be written down: from now on none of them can be cancelled. Locks them in
+ * the order of the primary key.
+ *
+ * @returns False when one of them is not to be paid; then none is marked.
+ */
+export async function markSigning(
+  tx: Tx,
+  wanted: readonly Pick<Withdrawal, 'accountId' | 'id'>[],
+): Promise<boolean> {
+  const found = await lockByIds(tx, wanted)
+  if (found.length !== wanted.length || !found.every(isPayable)) return false
+  await tx.query(
+    `update withdrawals set signing_since = clock_timestamp()
+     where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))`,
+    [wanted.map(({ accountId }) => accountId), wanted.map(({ id }) => id)],
+  )
+  return true
+}
+
+/** Nothing was signed for them after all. Locks them in the order of the primary key. */
+export async function clearSigning(
+  tx: Tx,
+  of: readonly Pick<Withdrawal, 'accountId' | 'id'>[],
+): Promise<void> {
+  await lockByIds(tx, of)
+  await tx.query(
+    `update withdrawals set signing_since = null
+     where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))`,
+    [of.map(({ accountId }) => accountId), of.map(({ id }) => id)],
+  )
+}
+
+/** Those that were marked at least so many seconds ago, and that no transaction pays. */
+export async function listSigning(
+  db: Queryable,
+  chains: readonly ChainName[],
+  seconds: number,
+): Promise<Withdrawal[]> {
+  const { rows } = await db.query<WithdrawalRow>(
+    `select ${COLUMNS} from withdrawals w
+     where chain = any($1) and status = 'requested' and signing_since <= clock_timestamp() - make_interval(secs => $2)
+       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)`,
+    [chains, seconds],
+  )
+  return rows.map(fromRow)
 }
 
 /** Writes what became of a locked withdrawal; times are the database's. */
@@ -358,16 +409,6 @@ export async function wantCancelled(
   const [row] = rows
   if (!row) throw new Error(`withdrawal ${id} was locked and is gone`)
   return fromRow(row)
-}
-
-/** Withdrawals of the last hour that the account wants no longer. */
-export async function countCancelWanted(db: Queryable, accountId: AccountId): Promise<number> {
-  const { rows } = await db.query<{ cancelled: bigint }>(
-    `select count(*) as cancelled from withdrawals
-     where account_id = $1 and created_at > now() - interval '1 hour' and cancel_wanted`,
-    [accountId],
-  )
-  return Number(rows[0]?.cancelled ?? 0n)
 }
 
 /** Those that are wanted no longer and that the signer has not dealt with. */

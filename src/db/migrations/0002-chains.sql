@@ -15,9 +15,7 @@ create table chains (
   -- The leading watcher: who, until when, and the epoch that every write of it must carry.
   lease_holder text,
   lease_epoch bigint not null default 0,
-  lease_until timestamptz,
-  -- Since when the leader's node shows less of the same chain than we followed; null while it does not.
-  shorter_since timestamptz
+  lease_until timestamptz
 );
 
 -- Hashes of the last blocks, to find where a fork began.

@@ -28,6 +28,8 @@ create table withdrawals (
   waiting_for text check (waiting_for in ('coins', 'confirmations', 'network_fee', 'limit', 'allowlist', 'frozen')),
   -- The merchant wants it no longer: from now on nothing is signed for it, and once the signer's journal knows of nothing it fails.
   cancel_wanted boolean not null default false,
+  -- A signer is about to write down a transaction that pays it: it can not be cancelled. Null again when that came to nothing.
+  signing_since timestamptz,
   -- What of a failed one stayed with the gateway: the gas that its call used in vain.
   kept_atoms numeric(78, 0) not null default 0 check (kept_atoms between 0 and amount_atoms),
   check (kept_atoms = 0 or status = 'failed'),
@@ -42,6 +44,7 @@ create table withdrawals (
 create index withdrawals_recent on withdrawals (account_id, created_at desc, id desc);
 create unique index withdrawals_refund on withdrawals (account_id, payment_id) where payment_id is not null and status <> 'failed';
 create index withdrawals_reverted on withdrawals (account_id, failed_at) where refused_reason = 'reverted';
+create index withdrawals_signing on withdrawals (chain, signing_since) where status = 'requested' and signing_since is not null;
 create index withdrawals_requested on withdrawals (chain, created_at, id) where status = 'requested';
 
 -- Signed transactions, written before they are first sent. Nothing else is ever sent.

@@ -85,7 +85,7 @@ export async function recordPayment(
     if (recorded.taken) addresses.giveBack(draft.fresh)
     return recorded
   } catch (error) {
-    // The address that it names is not used again. Those set aside beside it are as good as before, unless the wallet changed.
+    // The address that it names is not used again. Those set aside beside it are looked at.
     addresses.doubt(draft.payment.chain)
     throw error
   }

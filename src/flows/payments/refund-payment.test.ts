@@ -5,7 +5,10 @@ import { testAccount, testPayment } from '../../../test/gateway.ts'
 import { tellPayouts } from '../../../test/payout-story.ts'
 import { signAll } from '../../../test/payouts.ts'
 import { TEST_RATES } from '../../../test/rates.ts'
+import { until } from '../../../test/wait-for.ts'
+import { lockBalance } from '../../ledger/post.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
+import { lockPayment } from '../../payments/payments.sql.ts'
 import { fixedRates } from '../../rates/fixed.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { refundPayment } from '../withdrawals/refund-payment.ts'
@@ -237,4 +240,44 @@ test('a refund that a double-spend of its own deposit makes impossible leaves no
   assert.equal((await story.now(refund)).status, 'failed')
   assert.deepEqual([await story.balance('unresolved'), await story.balance('held')], [0n, 0n])
   await story.proveBooks()
+})
+
+test('refunds that fail together wait for each payment before they touch a balance', async () => {
+  const story = await tellRefunds()
+  const { db } = story.gateway
+  const payments: Payment[] = []
+  for (let count = 0; count < 2; count++) {
+    const payment = await testPayment(story.gateway, story.account)
+    await story.payAndConfirm(payment, COIN / 4n)
+    payments.push(payment)
+  }
+  const refunds: Withdrawal[] = []
+  for (const payment of payments) refunds.push(await story.refund(payment))
+  await story.turn()
+  const hashes = await Promise.all(refunds.map(async (refund) => (await story.now(refund)).txHash))
+  assert.equal(new Set(hashes).size, 1)
+  await story.proveBooks()
+  await db.query(`update utxos set spent_by = 'unknown', spent_height = 0 where reserved_by is not null`)
+  const [, last] = payments.sort((a, b) => (a.id < b.id ? -1 : 1))
+  await db.transaction(async (tx) => {
+    // As a decision about that payment does: its row, then the balances of its account.
+    await lockPayment(tx, story.account.id, last?.id ?? assert.fail())
+    await tx.query("set local lock_timeout = '300ms'")
+    const failing = story.turnPayer()
+    await until('what fails waits', async () => {
+      const { rows } = await db.query<{ waiting: bigint }>(
+        `select count(*) as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return (rows[0]?.waiting ?? 0n) > 0n
+    })
+    await lockBalance(tx, { accountId: story.account.id, asset: 'LTC', kind: 'unresolved' })
+    await lockBalance(tx, { accountId: story.account.id, asset: 'LTC', kind: 'held' })
+    failing.catch(() => {})
+  })
+  await until('both failed', async () => {
+    await story.turnPayer()
+    const now = await Promise.all(refunds.map(story.now))
+    return now.every(({ status }) => status === 'failed')
+  })
+  assert.equal(await story.balance('unresolved'), COIN / 2n)
 })

@@ -5,13 +5,15 @@
 import { writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { Refusal } from '../../core/errors.ts'
+import { OutsideFailure, Refusal } from '../../core/errors.ts'
 import { type PaymentId, showId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import {
+  type Arrow,
   advanceArrow,
+  hasTakenOver,
   markMadeSafe,
   readArrow,
   stopMoving,
@@ -19,6 +21,7 @@ import {
   whyBehind,
 } from '../../db/time-arrow.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import { withholdFresh } from '../../wallets/address-pool.sql.ts'
 import { afterRestore } from './after-restore.ts'
 import type { ToldPayments } from './told-payments.ts'
 
@@ -34,6 +37,8 @@ export interface TimeKeeper {
 /** The file beside the data that names the payments that are gone. */
 export const LOST_PAYMENTS_FILE = 'lost-payments'
 const SAID_MAX = 20
+/** When another server took over: beyond the pool, as many as are handed out between two beats at most. */
+const ADDRESSES_AHEAD = 500
 
 /** @param of.db - Connections of its own, which {@link TimeKeeper.verify} does not look at. */
 export function openTimeKeeper(of: {
@@ -47,6 +52,11 @@ export function openTimeKeeper(of: {
   const { db, memory } = of
   let stopped: string | null = null
   let said: string | null = null
+  const stop = async (reason: string, isMadeSafe: boolean): Promise<void> => {
+    stopped = reason
+    await stopMoving(db, reason, memory.seen)
+    await deal(reason, isMadeSafe)
+  }
 
   /** Each process says what it knows to be gone; what has to be done first is done by whoever comes first. */
   async function deal(reason: string, isMadeSafe: boolean): Promise<void> {
@@ -63,14 +73,41 @@ export function openTimeKeeper(of: {
     const found = await advanceArrow(db)
     // As it stood before this beat: it may not even stand still.
     const why = whyBehind(memory.seen, { ...found, tick: found.tick - 1n })
-    if (found.stopped === null && why === null) {
-      stopped = null
-      await memory.remember(found)
-      return of.told.note(db)
+    if (why !== null) return stop(found.stopped ?? `the database lost commits: ${why}`, found.isMadeSafe)
+    if (found.stopped !== null) {
+      stopped = found.stopped
+      return deal(found.stopped, found.isMadeSafe)
     }
-    stopped = found.stopped ?? `the database lost commits: ${why}`
-    if (found.stopped === null) await stopMoving(db, stopped, memory.seen)
-    await deal(stopped, found.isMadeSafe)
+    if (hasTakenOver(memory.seen, found) && !(await takeOver(found))) return
+    stopped = null
+    // What is remembered has been noted: a process that starts begins there.
+    await of.told.note(db)
+    await memory.remember(found)
+  }
+
+  /**
+   * Another server has every commit that anybody remembers. What came in the moment after the last beat may still be gone: where
+   * a payment of it was noted, that is known; and whatever was handed out in it is handed out to nobody else.
+   *
+   * @returns False when commits are gone after all; then everything is stopped.
+   */
+  async function takeOver(found: Arrow): Promise<boolean> {
+    const gone = await of.told.findGone(db)
+    if (gone.length > 0) {
+      const lost = `timeline ${found.timeline} of PostgreSQL lacks ${gone.length} payments that were made`
+      await stop(`the database lost commits: ${lost}`, found.isMadeSafe)
+      return false
+    }
+    await withholdFresh(db, of.secrets, () => ADDRESSES_AHEAD)
+    const message = `PostgreSQL follows timeline ${found.timeline} now, and ${memory.seen?.timeline} before: another server took over, with everything that is remembered. Beck goes on; fresh addresses of before are withheld`
+    await raiseAlert(db, {
+      kind: 'database_taken_over',
+      accountId: null,
+      subject: `timeline ${found.timeline} of ${found.history}`,
+      message,
+    })
+    of.log.warn({ timeline: found.timeline }, message)
+    return true
   }
 
   return {
@@ -80,6 +117,13 @@ export function openTimeKeeper(of: {
       // Before it is read: a beat may come meanwhile.
       const { seen } = memory
       const found = await readArrow(connection)
+      if (found && !found.stopped && hasTakenOver(seen, found))
+        throw new OutsideFailure(
+          'another server of PostgreSQL took over; Beck looks at it first, within a second',
+          {
+            retryable: true,
+          },
+        )
       if (found?.stopped) stopped = found.stopped
       const isBehind = whyBehind(seen, found) !== null
       if (isBehind) stopped ??= 'the database lost commits'

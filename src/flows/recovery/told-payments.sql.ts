@@ -2,15 +2,24 @@
 import type { PaymentId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 
-/** Payments made since an instant, the oldest first; by the index of events' age. */
+/** As many are read at once. */
+export const PAYMENTS_READ = 100_000
+
+/**
+ * Payments made since an instant, by the database's clock, and in the ten seconds before: transactions that began earlier and
+ * committed later are met again. The oldest first; by the index of events' age.
+ *
+ * @param since - Null for now.
+ */
 export async function listPaymentsSince(
   db: Queryable,
-  since: Date,
+  since: Date | null,
 ): Promise<{ readonly id: PaymentId; readonly createdAt: Date }[]> {
   const { rows } = await db.query<{ id: PaymentId; createdAt: Date }>(
     `select split_part(cause, ':', 2)::uuid as id, created_at as "createdAt" from events
-     where created_at >= $1 and type = 'payment.created' order by created_at limit 100000`,
-    [since],
+     where created_at >= coalesce($1::timestamptz, now()) - interval '10 seconds' and type = 'payment.created'
+     order by created_at limit $2`,
+    [since, PAYMENTS_READ],
   )
   return rows
 }

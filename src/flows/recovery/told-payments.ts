@@ -6,13 +6,11 @@ import { join } from 'node:path'
 import { ifThere } from '../../core/files.ts'
 import type { PaymentId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
-import { findMissingPayments, listPaymentsSince } from './told-payments.sql.ts'
+import { findMissingPayments, listPaymentsSince, PAYMENTS_READ } from './told-payments.sql.ts'
 
 const FILE = 'told-payments'
 /** Two of them are kept: some 400,000 payments. */
 const BYTES_MAX = 8 * 1024 * 1024
-/** Transactions that began earlier and committed later are met again. */
-const OVERLAP_MS = 10_000
 
 export interface ToldPayments {
   /** Adds those of the database that are new. */
@@ -21,22 +19,25 @@ export interface ToldPayments {
   findGone(db: Queryable): Promise<PaymentId[]>
 }
 
-export function openToldPayments(folder: string): ToldPayments {
+/** @param notedUntil - By the database's clock, up to when the file has all; null for only those from now on. */
+export function openToldPayments(folder: string, notedUntil: Date | null): ToldPayments {
   const path = join(folder, FILE)
-  let since = new Date(Date.now() - OVERLAP_MS)
+  let since = notedUntil
   let known = new Set<PaymentId>()
   return {
     async note(db) {
-      const told = await listPaymentsSince(db, since)
-      const fresh = told.filter(({ id }) => !known.has(id))
-      if (fresh.length > 0) {
-        await mkdir(folder, { recursive: true })
-        if (((await ifThere(stat(path)))?.size ?? 0) > BYTES_MAX) await rename(path, `${path}.old`)
-        await appendFile(path, fresh.map(({ id }) => `${id}\n`).join(''), { mode: 0o600 })
+      for (;;) {
+        const told = await listPaymentsSince(db, since)
+        const fresh = told.filter(({ id }) => !known.has(id))
+        if (fresh.length > 0) {
+          await mkdir(folder, { recursive: true })
+          if (((await ifThere(stat(path)))?.size ?? 0) > BYTES_MAX) await rename(path, `${path}.old`)
+          await appendFile(path, fresh.map(({ id }) => `${id}\n`).join(''), { mode: 0o600 })
+        }
+        known = new Set(told.map(({ id }) => id))
+        since = told.at(-1)?.createdAt ?? since
+        if (told.length < PAYMENTS_READ) return
       }
-      known = new Set(told.map(({ id }) => id))
-      const last = told.at(-1)
-      if (last) since = new Date(last.createdAt.getTime() - OVERLAP_MS)
     },
     async findGone(db) {
       const texts = [await ifThere(readFile(`${path}.old`, 'utf8')), await ifThere(readFile(path, 'utf8'))]

@@ -1,15 +1,16 @@
 /** Nodes that are late: nothing is un-confirmed because one shows a block that we passed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { testGateway } from '../../../test/gateway.ts'
 import type { BlockRef, ChainPort } from '../../chains/chain.ts'
 import { findChainProgress, takeLease } from '../../chains/chain-progress.sql.ts'
-import { mine } from '../../chains/simulated/ledger.ts'
+import { mine, reorganise } from '../../chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../chains/simulated/memory.ts'
 import { simulatedPort } from '../../chains/simulated/simulated-chain.ts'
 import { meetChain, observeChain } from './observe-chain.ts'
 
-test('a node that is late for a moment, and late again an hour after, takes no block away', async () => {
+test('a node that is behind takes no block away, however long, nor does it when its watcher gets the lead', async () => {
   const gateway = await testGateway()
   const storage = createMemoryStorage({ chain: 'sim-litecoin', seed: 'late', now: () => 0 })
   await storage.change((store) => mine(store, 3))
@@ -23,20 +24,33 @@ test('a node that is late for a moment, and late again an hour after, takes no b
     lookAtMempool: async () => null,
   }
   await meetChain(gateway, port)
-  const lease = await takeLease(gateway.db, 'litecoin', 'late')
+  let lease = await takeLease(gateway.db, 'litecoin', 'late')
   assert.ok(lease)
   const passed = await simulated.tip()
   await storage.change((store) => mine(store, 2))
   const newest = await simulated.tip()
   await observeChain(gateway, port, lease)
 
-  for (let time = 0; time < 3; time++) {
-    // The time that the node was late before is long ago.
-    await gateway.db.query("update chains set shorter_since = shorter_since - interval '1 hour'")
+  for (let time = 0; time < 2; time++) {
     shown = passed
+    for (let poll = 0; poll < 4; poll++) {
+      await assert.rejects(observeChain(gateway, port, lease), /waiting for it/)
+      await setTimeout(1_000)
+    }
+    await gateway.db.query("update chains set lease_until = now() - interval '1 second'")
+    lease = await takeLease(gateway.db, 'litecoin', 'another')
+    assert.ok(lease)
     await assert.rejects(observeChain(gateway, port, lease), /waiting for it/)
+    assert.equal((await findChainProgress(gateway.db, 'litecoin'))?.tipHash, newest.hash)
     shown = null
     await observeChain(gateway, port, lease)
     assert.equal((await findChainProgress(gateway.db, 'litecoin'))?.tipHash, newest.hash)
   }
+
+  // Other blocks in the place of ours are another matter, also while they are fewer.
+  await storage.change((store) => reorganise(store, 2))
+  const other = await simulated.tip()
+  shown = { height: other.height - 1, hash: (await simulated.blockHash(other.height - 1)) ?? '' }
+  await observeChain(gateway, port, lease)
+  assert.equal((await findChainProgress(gateway.db, 'litecoin'))?.tipHash, shown.hash)
 })

@@ -13,7 +13,6 @@ import {
   haltChain,
   type Lease,
   markPolled,
-  markShorter,
   openChain,
 } from '../../chains/chain-progress.sql.ts'
 import { isSimulated } from '../../core/assets.ts'
@@ -41,8 +40,6 @@ import { undoBlocksAbove } from './undo-blocks.sql.ts'
 export const REORGANISATION_DEPTH_MAX = 100
 /** Blocks followed before the caller hears of it: keeps one turn short during catch-up. */
 const BLOCKS_PER_POLL = 50
-/** How long a node may show a shorter chain before that is believed: one that restarted connects its blocks meanwhile. */
-const SHORTER_CHAIN_PATIENCE_MS = 3_000
 
 export interface Poll {
   readonly blocks: number
@@ -90,7 +87,7 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
   if (progress.haltedReason)
     throw new OutsideFailure(`${port.chain} is halted: ${progress.haltedReason}`, { retryable: false })
 
-  await waitForNode(gateway, lease, progress, tip)
+  await requireNotBehind(gateway, progress, tip)
   return whileRenewing(gateway, lease, () => follow(gateway, port, lease, { progress, tip, startedAt }))
 }
 
@@ -158,33 +155,20 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
 }
 
 /**
- * A node whose tip is a block we passed has restarted and still connects its blocks, most likely: nothing is
- * un-confirmed for the first seconds of that. A chain that stays shorter was reorganised.
+ * A node whose tip is a block that we passed is behind: it restarted and connects its blocks, or it is another watcher's,
+ * which led until now. Only other blocks in the place of ours take anything back; a chain never just ends earlier. The
+ * simulated one does, when it is told to reorganise.
  *
- * @throws {OutsideFailure} while the node may still catch up.
+ * @throws {OutsideFailure} until it is where we are, or shows another chain.
  */
-async function waitForNode(
-  gateway: Gateway,
-  lease: Lease,
-  progress: ChainProgress,
-  tip: BlockRef,
-): Promise<void> {
-  const { chain } = lease
-  const isShorter =
-    !isSimulated(chain) &&
-    tip.height < progress.tipHeight &&
-    (await findBlockHash(gateway.db, chain, tip.height)) === tip.hash
-  // The patience of an earlier time must not be used up when the node is late once more.
-  if (!isShorter && progress.shorterSince === null) return
-  const shorterForMs = await gateway.db.transaction(async (tx) => {
-    await fence(tx, lease)
-    return markShorter(tx, chain, isShorter)
-  })
-  if (isShorter && shorterForMs < SHORTER_CHAIN_PATIENCE_MS)
-    throw new OutsideFailure(
-      `the node for ${chain} is at block ${tip.height}, below ours at ${progress.tipHeight}; waiting for it`,
-      { retryable: true },
-    )
+async function requireNotBehind(gateway: Gateway, progress: ChainProgress, tip: BlockRef): Promise<void> {
+  const { chain, tipHeight } = progress
+  if (isSimulated(chain) || tip.height >= tipHeight) return
+  if ((await findBlockHash(gateway.db, chain, tip.height)) !== tip.hash) return
+  throw new OutsideFailure(
+    `the node for ${chain} is at block ${tip.height}, below ours at ${tipHeight}; waiting for it`,
+    { retryable: true },
+  )
 }
 
 /**

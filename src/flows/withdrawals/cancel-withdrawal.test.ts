@@ -50,15 +50,83 @@ test('what is signed is not cancelled, and what is cancelled is not signed, whic
   await story.proveBooks()
 })
 
-test('cancelling may not go on as often as one likes; doing it again counts once', async () => {
+test('a cancel that meets the signer at its work comes too late, and uses up nothing of what may leave', async () => {
   const story = await tell()
-  for (let count = 0; count < 20; count++) {
-    const withdrawal = await story.request('BTC', '0.0001')
-    await story.cancel(withdrawal)
-    await story.cancel(withdrawal)
+  const { journal } = story.signer
+  const withdrawal = await story.request('BTC', '0.0005')
+  const met = {
+    ...journal,
+    async signed(entry: Parameters<typeof journal.signed>[0]) {
+      await journal.signed(entry)
+      await assert.rejects(story.cancel(withdrawal), { reason: 'already_signed' })
+    },
   }
-  const next = await story.request('BTC', '0.0001')
-  await assert.rejects(story.cancel(next), { reason: 'too_many_cancellations' })
+  await signAll({ ...story.signer, journal: met })
+  const left = journal.leftSince('BTC', false, 0)
+  assert.ok(left > 0n && left < 2n * withdrawal.amountAtoms, 'it left once')
+  assert.equal((await story.now(withdrawal)).status, 'requested')
+  await story.turn()
+  await story.mineAndTurn(2)
+  assert.equal((await story.now(withdrawal)).status, 'completed')
+})
+
+test('one that was cancelled before anything was written down is not signed for, and nothing is counted', async () => {
+  const story = await tell()
+  const withdrawal = await story.request('BTC', '0.0005')
+  const { journal } = story.signer
+  let cancelled = false
+  // After it was chosen to be paid, and before it is marked.
+  const met = {
+    ...journal,
+    async entryOf(...of: Parameters<typeof journal.entryOf>) {
+      if (!cancelled) await story.cancel(withdrawal)
+      cancelled = true
+      return journal.entryOf(...of)
+    },
+  }
+  await signAll({ ...story.signer, journal: met })
+  assert.ok(cancelled)
+  assert.equal(journal.leftSince('BTC', false, 0), 0n)
+  await story.turn()
+  assert.equal((await story.now(withdrawal)).status, 'failed')
+  await story.proveBooks()
+})
+
+test('a signer that died before it wrote anything down keeps nobody from cancelling once it is back', async () => {
+  const story = await tell()
+  const { journal } = story.signer
+  const withdrawal = await story.request('BTC', '0.0005')
+  const dying = { ...journal, signed: () => Promise.reject(new Error('killed')) }
+  await assert.rejects(
+    signAll({ ...story.signer, journal: dying }).then(() => story.cancel(withdrawal)),
+    {
+      reason: 'already_signed',
+    },
+  )
+  // The same journal, opened by the next process, with nothing to be paid meanwhile.
+  const next = { ...story.signer, journal: { ...journal } }
+  await storeFeeRates(story.gateway.db, 'sim-bitcoin', { rate: 900_000n, priorityRate: 0n })
+  await signAll(next)
+  await story.cancel(withdrawal)
+  // While one lives, what it marks is believed for a minute.
+  await storeFeeRates(story.gateway.db, 'sim-bitcoin', { rate: 10_000n, priorityRate: 0n })
+  const other = await story.request('BTC', '0.0005')
+  await storeFeeRates(story.gateway.db, 'sim-bitcoin', { rate: 900_000n, priorityRate: 0n })
+  await story.gateway.db.query(
+    "update withdrawals set signing_since = clock_timestamp() - interval '50 seconds' where id = $1",
+    [other.id],
+  )
+  await signAll(next)
+  await assert.rejects(story.cancel(other), { reason: 'already_signed' })
+  await story.gateway.db.query(
+    "update withdrawals set signing_since = clock_timestamp() - interval '70 seconds' where id = $1",
+    [other.id],
+  )
+  await signAll(next)
+  await story.cancel(other)
+  await story.turn()
+  assert.equal((await story.now(other)).status, 'failed')
+  await story.proveBooks()
 })
 
 test('a cancelled withdrawal that the journal knows as paid is put back, and never gives its hold back', async () => {

@@ -8,24 +8,13 @@ import { Refusal } from '../../core/errors.ts'
 import type { WithdrawalId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
-import {
-  countCancelWanted,
-  isSigned,
-  lockWithdrawal,
-  wantCancelled,
-} from '../../withdrawals/withdrawals.sql.ts'
+import { isSigned, lockWithdrawal, wantCancelled } from '../../withdrawals/withdrawals.sql.ts'
 
 /**
- * A cancel that meets the signer at its work makes it begin anew, and what it had signed counts against the operator's limits
- * all the same: nobody may do that as often as he likes.
- */
-const CANCELS_AN_HOUR_MAX = 20
-
-/**
- * Locks the withdrawal, as the signer does before it places what pays it: one of the two comes first. Doing it again changes
- * nothing.
+ * Locks the withdrawal, as the signer does before it writes down what pays it: one of the two comes first. Doing it again
+ * changes nothing.
  *
- * @throws {Refusal} `not_found`; `conflict`, reason `already_signed`, `withdrawal_finished` or `too_many_cancellations`.
+ * @throws {Refusal} `not_found`; `conflict`, reason `already_signed` or `withdrawal_finished`.
  */
 export async function cancelWithdrawal(tx: Tx, account: Account, id: WithdrawalId): Promise<Withdrawal> {
   const withdrawal = await lockWithdrawal(tx, account.id, id)
@@ -41,13 +30,7 @@ export async function cancelWithdrawal(tx: Tx, account: Account, id: WithdrawalI
     throw new Refusal(
       'conflict',
       'already_signed',
-      'a transaction that pays the withdrawal is signed; it can not be called back',
-    )
-  if (!withdrawal.cancelWanted && (await countCancelWanted(tx, account.id)) >= CANCELS_AN_HOUR_MAX)
-    throw new Refusal(
-      'conflict',
-      'too_many_cancellations',
-      `${CANCELS_AN_HOUR_MAX} withdrawals of the last hour were cancelled; let this one go, or try again later`,
+      'a transaction that pays the withdrawal is signed, or is being signed; it can not be called back',
     )
   crashPoint('cancel:locked')
   return wantCancelled(tx, withdrawal)

@@ -15,7 +15,7 @@ import { announce } from '../../events/announce.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { post } from '../../ledger/post.sql.ts'
-import { findPayment, markDecisionDue } from '../../payments/payments.sql.ts'
+import { findPayment, lockPayments, markDecisionDue } from '../../payments/payments.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
 import { freeAddedUtxos } from '../../treasury/impossible.sql.ts'
 import { hasReverted, isOpen } from '../../treasury/signed-transaction.ts'
@@ -156,6 +156,7 @@ function finish(gateway: Gateway, { chain, txid, replacementSet }: SignedTransac
   return gateway.db.transaction(async (tx) => {
     // Withdrawals before their replacement set: the signer's placing locks in the same order.
     const withdrawals = await lockPaidBy(tx, chain, replacementSet)
+    await lockPayments(tx, withdrawals)
     const members = await lockReplacementSet(tx, chain, replacementSet)
     const mined = members.find((member) => member.txid === txid)
     if (!mined || !isOpen(mined.status) || mined.blockHeight === null) return false

@@ -13,7 +13,7 @@ import { announce } from '../../events/announce.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { isFrozen } from '../../ledger/freezes.sql.ts'
 import { listTransfers, post } from '../../ledger/post.sql.ts'
-import { lockPayment, markDecisionDue } from '../../payments/payments.sql.ts'
+import { lockPayment, lockPayments, markDecisionDue } from '../../payments/payments.sql.ts'
 import { addUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { findProvenBlock } from '../../proof/prove-block.sql.ts'
 import { freeUtxos, listImpossible } from '../../treasury/impossible.sql.ts'
@@ -43,6 +43,8 @@ const REFUSED_PER_TURN = 100
 
 /**
  * Gives back what the ledger holds, to where it was taken from; what the row says may have been tampered with.
+ *
+ * Who fails several locks all of their payments first.
  *
  * @param costAtoms - Of its own coin, what its call used in vain: that stays with the gateway, which paid it.
  */
@@ -175,6 +177,7 @@ export async function giveUpImpossible(gateway: Gateway, chain: ChainName, depth
 
 async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
   const withdrawals = await lockPaidBy(tx, chain, replacementSet)
+  await lockPayments(tx, withdrawals)
   const members = await lockReplacementSet(tx, chain, replacementSet)
   if (members.some((member) => !isOpen(member.status) || member.blockHeight !== null)) return
   for (const member of members) await end(tx, member, 'impossible')

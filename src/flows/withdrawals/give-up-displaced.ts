@@ -5,6 +5,7 @@
  */
 import type { ChainPort, NonceUse, Output } from '../../chains/chain.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import { lockPayments } from '../../payments/payments.sql.ts'
 import { listOverdue, type OverdueSet } from '../../treasury/impossible.sql.ts'
 import { isOpen } from '../../treasury/signed-transaction.ts'
 import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
@@ -58,6 +59,7 @@ async function giveUp(
   const outputs = transactions.find(({ key }) => key === txid)?.outputs ?? []
   return gateway.db.transaction(async (tx) => {
     const withdrawals = await lockPaidBy(tx, chain, replacementSet)
+    await lockPayments(tx, withdrawals)
     const members = await lockReplacementSet(tx, chain, replacementSet)
     // It is one of ours after all, and will be found.
     const isOurs = members.some(

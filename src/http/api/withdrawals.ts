@@ -242,7 +242,7 @@ export const withdrawals: readonly Route[] = [
     data: ListedWithdrawal,
     refusals: {
       404: ['withdrawal_not_found'],
-      409: ['already_signed', 'withdrawal_finished', 'too_many_cancellations'],
+      409: ['already_signed', 'withdrawal_finished'],
     },
     example: {
       data: { ...LISTED, status: 'failed', failure_reason: 'cancelled', waiting_for: null },

@@ -39,7 +39,6 @@ export const openChain: typeof real.openChain = (tx, chain, first, below) =>
         tipTime: first.time,
         polledAt: null,
         haltedReason: null,
-        shorterSince: null,
         capitalHeight: -1,
         epoch: 0n,
         leaseUntil: null,

@@ -203,7 +203,9 @@ export const listPaymentsReachingConfirmations: typeof real.listPaymentsReaching
 export const forgetBuriedInputs: typeof real.forgetBuriedInputs = (tx, _chain, height) =>
   run(tx, (tables) => {
     const buried = new Set(
-      [...tables.deposits.values()].filter((row) => row.blockHeight === height).map((row) => row.txKey),
+      [...tables.deposits.values()]
+        .filter((row) => row.blockHeight === height || row.replacedHeight === height)
+        .map((row) => row.txKey),
     )
     if (buried.size === 0) return
     for (const [key, input] of [...tables.inputs.keys()].map(

@@ -35,7 +35,6 @@ export interface ChainRow {
   readonly tipTime: Date
   readonly polledAt: Date | null
   readonly haltedReason: string | null
-  readonly shorterSince: Date | null
   readonly capitalHeight: number
   readonly epoch: bigint
   readonly leaseUntil: Date | null

@@ -1,4 +1,4 @@
-import type { Withdrawal } from '../../../src/withdrawals/withdrawal.ts'
+import { isPayable, type Withdrawal } from '../../../src/withdrawals/withdrawal.ts'
 import type * as real from '../../../src/withdrawals/withdrawals.sql.ts'
 import { existing, isWaiting, run, Violation } from './tables.ts'
 
@@ -110,6 +110,17 @@ export const sumUnsigned: typeof real.sumUnsigned = (db, _chain, asset) =>
 
 /** No story cancels, and nothing that decides looks at why one waits. */
 export const listCancelWanted: typeof real.listCancelWanted = async () => []
+
+/** So the marks that keep a withdrawal from being cancelled decide nothing either. */
+export const markSigning: typeof real.markSigning = (tx, wanted) =>
+  run(tx, (tables) =>
+    wanted.every(({ id }) => {
+      const row = tables.withdrawals.get(id)
+      return row !== undefined && isPayable(row)
+    }),
+  )
+export const clearSigning: typeof real.clearSigning = async () => {}
+export const listSigning: typeof real.listSigning = async () => []
 export const noteWaiting: typeof real.noteWaiting = async () => {}
 
 export const isAskedFor: typeof real.isAskedFor = (db, chain, asset) =>

@@ -1,0 +1,115 @@
+/**
+ * A PostgreSQL that comes back on another timeline, as it does when a replica took over: with every commit Beck goes on by
+ * itself; with fewer it stops, also where somebody was quicker to make the counter larger again.
+ */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { promisify } from 'node:util'
+import { SILENT } from '../../src/core/log.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import { type Cluster, startCluster } from '../../src/db/embedded/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { advanceArrow, beginEra, openTimeMemory, readArrow, TIME_FILE } from '../../src/db/time-arrow.ts'
+import { openTimeKeeper } from '../../src/flows/recovery/keep-time.ts'
+import { openToldPayments } from '../../src/flows/recovery/told-payments.ts'
+import { openTimeCheck } from '../../src/signer/time.ts'
+import { fillTestWallets, TEST_SECRETS } from '../wallet.ts'
+
+const exec = promisify(execFile)
+const settings = ['fsync=off', 'shared_buffers=16MB', 'restore_command=false']
+
+test('a server that took over is trusted with every commit that is remembered, and with none missing', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'beck-taken-over-'))
+  let cluster: Cluster = await startCluster({ dataDir: folder, settings })
+  after(async () => {
+    await cluster.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const url = cluster.url('postgres')
+  const db = openDatabase({ url, connectionsMax: 4 })
+  after(() => db.close())
+  await migrate(db)
+  await fillTestWallets(db, { freshPerChain: 8, chains: ['sim-litecoin'] })
+  const { rows: where } = await db.query<{ files: string }>(
+    `select current_setting('data_directory') as files`,
+  )
+  const files = where[0]?.files ?? assert.fail()
+  /** Another timeline begins where the log ends. */
+  const takeOver = async (work: () => Promise<unknown> = async () => {}) => {
+    await cluster.stop()
+    await work()
+    await writeFile(join(files, 'recovery.signal'), '')
+    await exec('chown', ['--reference', files, join(files, 'recovery.signal')])
+    cluster = await startCluster({ dataDir: folder, settings })
+    assert.equal(cluster.url('postgres'), url)
+  }
+  const open = async (name: string) => {
+    const own = await mkdtemp(join(tmpdir(), `beck-taken-over-${name}-`))
+    after(() => rm(own, { recursive: true, force: true }))
+    const memory = await openTimeMemory(join(own, TIME_FILE))
+    const told = openToldPayments(own, null)
+    return openTimeKeeper({ db, secrets: TEST_SECRETS, log: SILENT, folder: own, memory, told })
+  }
+  const countFresh = async () =>
+    (await db.query('select from addresses where branch = 0 and issued_at is null and not withheld')).rowCount
+  const signerFolder = await mkdtemp(join(tmpdir(), 'beck-taken-over-signer-'))
+  after(() => rm(signerFolder, { recursive: true, force: true }))
+  const maySign = await openTimeCheck(signerFolder, db, SILENT)
+  const keepers = [await open('one'), await open('two')]
+  for (let beat = 0; beat < 3; beat++) for (const keeper of keepers) await keeper.turn()
+  assert.equal(await maySign(), true)
+  assert.ok((await countFresh()) > 0)
+
+  await takeOver()
+  assert.equal((await readArrow(db))?.timeline, '00000002')
+  const [first, second] = keepers
+  assert(first && second)
+  await assert.rejects(
+    first.verify(db),
+    { name: 'OutsideFailure' },
+    'nothing is sold before it was looked at',
+  )
+  for (const keeper of keepers) {
+    await keeper.turn()
+    assert.equal(keeper.stopped(), null)
+    await keeper.verify(db)
+  }
+  assert.equal(await maySign(), true)
+  const { rows: alerts } = await db.query<{ kind: string; message: string }>(
+    'select kind, message from alerts',
+  )
+  assert.deepEqual(
+    alerts.map(({ kind }) => kind),
+    ['database_taken_over'],
+  )
+  assert.equal(
+    await countFresh(),
+    0,
+    'what may have been handed out in its last moment is not handed out again',
+  )
+
+  // One that lacks commits, where a process that remembers less comes first and makes the counter larger again.
+  await cluster.stop()
+  await exec('cp', ['-a', files, `${files}.copy`])
+  cluster = await startCluster({ dataDir: folder, settings })
+  for (let beat = 0; beat < 5; beat++) for (const keeper of keepers) await keeper.turn()
+  await takeOver(async () => {
+    await rm(files, { recursive: true })
+    await exec('mv', [`${files}.copy`, files])
+  })
+  for (let beat = 0; beat < 50; beat++) await advanceArrow(db)
+  assert.equal(await maySign(), true, 'it remembers nothing that is gone')
+  await first.turn()
+  assert.match(first.stopped() ?? '', /timeline 00000003 of PostgreSQL began with its counter at/)
+  await second.turn()
+  assert.equal(await maySign(), false)
+  assert.equal(await beginEra(db), true)
+  for (const keeper of keepers) {
+    await keeper.turn()
+    assert.equal(keeper.stopped(), null)
+  }
+})
