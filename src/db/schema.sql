@@ -175,7 +175,6 @@ create table chains (
   lease_holder text,
   lease_epoch bigint not null default 0,
   lease_until timestamp with time zone,
-  shorter_since timestamp with time zone,
   capital_height bigint not null default '-1'::integer,
   ether_checked_at timestamp with time zone,
   ether_asked_at timestamp with time zone,
@@ -970,6 +969,7 @@ create table time_arrow (
   history uuid not null default gen_random_uuid(),
   era integer not null default 1,
   tick bigint not null default 1,
+  timelines jsonb not null default '{}'::jsonb,
   stopped text,
   remembered_era integer not null default 1,
   made_safe boolean not null default false,
@@ -1146,6 +1146,7 @@ create table withdrawals (
   refused_reason text,
   waiting_for text,
   cancel_wanted boolean not null default false,
+  signing_since timestamp with time zone,
   kept_atoms numeric(78,0) not null default 0,
   constraint withdrawals_amount_atoms_check CHECK ((amount_atoms > (0)::numeric)),
   constraint withdrawals_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
@@ -1172,6 +1173,7 @@ CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, c
 CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));
 CREATE INDEX withdrawals_requested ON public.withdrawals USING btree (chain, created_at, id) WHERE (status = 'requested'::text);
 CREATE INDEX withdrawals_reverted ON public.withdrawals USING btree (account_id, failed_at) WHERE (refused_reason = 'reverted'::text);
+CREATE INDEX withdrawals_signing ON public.withdrawals USING btree (chain, signing_since) WHERE ((status = 'requested'::text) AND (signing_since IS NOT NULL));
 CREATE INDEX withdrawals_tx_hash ON public.withdrawals USING btree (account_id, tx_hash) WHERE (tx_hash IS NOT NULL);
 
 CREATE OR REPLACE FUNCTION public.begin_anew(why text)
