@@ -288,7 +288,7 @@ async function listen(config: Config, gateway: Gateway) {
       rateLimit: config.rateLimit,
       addressRateLimit: config.addressRateLimit,
       chains: connectedChains(config),
-      hosted: { networks: networkNames(config), tokens: config.tokens },
+      hosted: { networks: networkNames(config) },
       ...(config.securityContact === null ? {} : { securityContact: config.securityContact }),
       ...(config.redisUrl === null ? {} : { redisUrl: config.redisUrl }),
       ...(config.trustProxy === null ? {} : { trustProxy: config.trustProxy }),

@@ -1,5 +1,6 @@
 /** A gateway on a database that is there already, for tests, the simulation and benchmarks: fixed rates, nothing running. */
 import { SIMULATED_TOKENS } from '../src/chains/simulated/network.ts'
+import { MAINNET_TOKENS } from '../src/core/assets.ts'
 import { type Log, SILENT } from '../src/core/log.ts'
 import type { Secrets } from '../src/core/secrets.ts'
 import type { Database } from '../src/db/database.ts'
@@ -23,6 +24,7 @@ export function gatewayOn(db: Database, secrets: Secrets, log: Log = SILENT): Ga
       maxFiatMinor: 100_000_000n,
       broadcastWaitMs: 0,
       confirmations: {},
+      tokens: MAINNET_TOKENS,
       tokenContracts: Object.values(SIMULATED_TOKENS),
       webhookAllowPrivate: true,
       sendsMail: false,

@@ -16,6 +16,7 @@ import { type Story, tellStory } from './story.ts'
 export const NO_LIMITS = {
   pages: UNLIMITED,
   payments: UNLIMITED,
+  visits: UNLIMITED,
   link: UNLIMITED,
   account: UNLIMITED,
   streams: 100_000,

@@ -1,7 +1,8 @@
 /** The checkout's own script: the page works without it; this keeps it live, and adds what only a script can do. */
-import { announceContent } from './announce.ts'
+import { announce, announceContent } from './announce.ts'
 import { offerCopies } from './copy.ts'
 import { startCountdown } from './countdown.ts'
+import { keepForms } from './forms.ts'
 import { passOnEscape, tellFrame } from './frame.ts'
 import { refresh, startLive } from './live.ts'
 import { returnSoon } from './return.ts'
@@ -17,12 +18,18 @@ function equip(): void {
 equip()
 passOnEscape()
 lookForWallets()
+keepForms()
 startLive()
 
 document.addEventListener('beck:content', (event) => {
   equip()
   const { before } = (event as CustomEvent<{ before: string | undefined }>).detail
-  if (before === document.getElementById('content')?.dataset.state) return
+  if (before === document.getElementById('content')?.dataset.state) {
+    // The same state of more coins.
+    const told = document.querySelector('[data-told]')?.textContent
+    if (told) announce(told)
+    return
+  }
   returnSoon()
   announceContent()
 })

@@ -5,7 +5,8 @@
  *   <a href="https://pay.example/pay/plink_…" data-beck-checkout>Pay</a>
  *
  * or `Beck.open({ url, onState, onComplete, onClose })`. The merchant's origin must be one of the account's frame
- * origins. What the dialog says is believed only when it comes from the gateway's own origin and this very frame.
+ * origins. Closing the dialog hides it: the payment goes on, `onComplete` is still called, and opening it again shows where
+ * it was. What the dialog says is believed only when it comes from the gateway's own origin and this very frame.
  */
 ;(() => {
   interface Options {
@@ -20,10 +21,46 @@
   const script = document.currentScript
   const gateway = new URL(script instanceof HTMLScriptElement ? script.src : location.href).origin
 
+  interface Kept {
+    show(options: Options): void
+    close(): void
+  }
+  /** By address: closing a dialog hides it, and opening it again shows what it was at. */
+  const dialogs = new Map<string, Kept>()
+  /** States that nobody comes back to. */
+  const OVER = ['paid', 'higher', 'cancelled', 'ended', 'refunded']
+
   function open(options: Options): { close(): void } {
     const url = new URL(options.url, gateway)
     if (url.origin !== gateway)
       throw new TypeError(`a checkout of ${gateway} was expected, got ${url.origin}`)
+    const kept = dialogs.get(url.href) ?? make(url, options)
+    kept.show(options)
+    return { close: kept.close }
+  }
+
+  /** A payment link starts a session on each visit: after the shop's page was loaded anew, the one begun goes on. */
+  function remember(href: string, session: string | null): void {
+    try {
+      if (session === null) sessionStorage.removeItem(`beck:${href}`)
+      else sessionStorage.setItem(`beck:${href}`, session)
+    } catch {
+      // A browser that keeps nothing.
+    }
+  }
+
+  function begun(url: URL): string {
+    let session: string | null = null
+    try {
+      session = sessionStorage.getItem(`beck:${url.href}`)
+    } catch {
+      // The same.
+    }
+    if (!session || !/^cs_[0-9a-z]+$/.test(session)) return url.href
+    return url.href.replace(/\/pay\/[^/?#]+/, `/checkout/${session}`)
+  }
+
+  function make(url: URL, options: Options): Kept {
     const dialog = document.createElement('dialog')
     const frame = document.createElement('iframe')
     const button = document.createElement('button')
@@ -42,7 +79,7 @@
     Object.assign(frame.style, { inlineSize: '100%', blockSize: '100%', border: '0', display: 'block' })
     frame.title = 'Checkout'
     frame.allow = 'clipboard-write'
-    frame.src = url.href
+    frame.src = begun(url)
     button.type = 'button'
     button.textContent = '✕'
     button.setAttribute('aria-label', 'Close')
@@ -62,28 +99,43 @@
       cursor: 'pointer',
     })
 
+    const state = { options, session: null as string | null, isOver: false }
     const completed = new Set<string>()
-    const hear = (event: MessageEvent) => {
+    // Closed, the dialog goes on hearing: a payment on its way is complete whether somebody looks or not.
+    addEventListener('message', (event: MessageEvent) => {
       if (event.origin !== gateway || event.source !== frame.contentWindow) return
-      const { type, state, session } = (event.data ?? {}) as Record<string, unknown>
-      if (type === 'beck:close') return dialog.close()
-      if (type !== 'beck:checkout' || typeof state !== 'string' || typeof session !== 'string') return
-      options.onState?.(state, session)
-      if ((state !== 'paid' && state !== 'higher') || completed.has(session)) return
+      const told = (event.data ?? {}) as Record<string, unknown>
+      if (told.type === 'beck:close') return dialog.close()
+      if (told.type !== 'beck:checkout' || typeof told.state !== 'string' || typeof told.session !== 'string')
+        return
+      const { session } = told
+      state.session = session
+      state.isOver = OVER.includes(told.state)
+      remember(url.href, state.isOver ? null : session)
+      state.options.onState?.(told.state, session)
+      if ((told.state !== 'paid' && told.state !== 'higher') || completed.has(session)) return
       completed.add(session)
-      options.onComplete?.(session)
-    }
-    addEventListener('message', hear)
+      state.options.onComplete?.(session)
+    })
     dialog.addEventListener('close', () => {
-      removeEventListener('message', hear)
-      dialog.remove()
-      options.onClose?.()
+      if (state.isOver || state.session === null) {
+        dialogs.delete(url.href)
+        dialog.remove()
+      }
+      state.options.onClose?.()
     })
     button.addEventListener('click', () => dialog.close())
     dialog.append(frame, button)
     document.body.append(dialog)
-    dialog.showModal()
-    return { close: () => dialog.close() }
+    const kept: Kept = {
+      show(next) {
+        state.options = next
+        dialog.showModal()
+      },
+      close: () => dialog.close(),
+    }
+    dialogs.set(url.href, kept)
+    return kept
   }
 
   // Links that are marked open in a dialog; opened in another tab, or without this script, they still lead there.

@@ -18,6 +18,20 @@ export function replaceContent(next: HTMLElement, title: string): void {
       return
     }
   }
+  put(main, next, title, isSameState)
+}
+
+/** The answer to a form: the buyer is led to what it says. */
+export function showContent(next: HTMLElement, title: string): void {
+  const main = document.getElementById(MAIN)
+  if (!main) return
+  put(main, next, title, false)
+  const field = next.querySelector<HTMLElement>('[aria-invalid=true], [autofocus]')
+  if (field) field.focus()
+  else scrollTo(0, 0)
+}
+
+function put(main: HTMLElement, next: HTMLElement, title: string, isSameState: boolean): void {
   const focused = document.activeElement
   const place = focused ? [...main.querySelectorAll(FOCUSABLE)].indexOf(focused) : -1
   const before = main.dataset.state

@@ -1,8 +1,10 @@
 /**
  * Wallets that live in the browser (EIP-6963): each gets a button that fills in the transfer the server wrote. What is
- * asked of a wallet is asked once: after it sent, the buttons stay off until the page shows the payment.
+ * asked of a wallet is asked once: while it is open the buttons stay off, and what it sent is told to the server, so that
+ * no reload, no second tab and no cancelling asks for it again.
  */
 import { announce } from './announce.ts'
+import { refresh } from './live.ts'
 
 interface Provider {
   request(call: { method: string; params?: readonly unknown[] }): Promise<unknown>
@@ -13,9 +15,17 @@ interface Wallet {
   readonly provider: Provider
 }
 
+type Step = 'opened' | 'silent' | 'sent' | 'refused' | 'chain' | 'failed'
+
+/** A wallet may never answer: its question was closed, or lost with its window. */
+const SILENT_MS = 60_000
+const TELL_AGAIN_MS = 2_000
+/** EIP-1193. */
+const REFUSED = 4001
+
 const wallets = new Map<string, Wallet>()
 /** Transfers that a wallet was asked for or has sent, even if the page was drawn anew meanwhile. */
-const asked = new Map<string, 'opened' | 'sent'>()
+const asked = new Map<string, Step>()
 
 export function lookForWallets(): void {
   addEventListener('eip6963:announceProvider', (event) => {
@@ -26,6 +36,7 @@ export function lookForWallets(): void {
     offerWallets()
   })
   dispatchEvent(new Event('eip6963:requestProvider'))
+  tellSent()
 }
 
 export function offerWallets(): void {
@@ -34,7 +45,7 @@ export function offerWallets(): void {
   if (!place) asked.clear()
   if (!place || wallets.size === 0) return
   place.hidden = false
-  const { transfer = '', payWith = '' } = place.dataset
+  const { transfer = '', payWith = '', payment = '' } = place.dataset
   for (const [uuid, wallet] of wallets) {
     if ([...place.querySelectorAll('button')].some((button) => button.dataset.uuid === uuid)) continue
     const button = document.createElement('button')
@@ -48,41 +59,107 @@ export function offerWallets(): void {
       button.append(icon)
     }
     button.append(payWith.replace('{wallet}', () => wallet.info.name))
-    button.addEventListener('click', () => pay(transfer, wallet.provider))
+    button.addEventListener('click', () => pay(transfer, payment, wallet.provider))
     place.append(button)
   }
-  const state = asked.get(transfer)
-  if (state) say(transfer, state)
+  // Opened before the page was loaded anew, or in another tab: perhaps it is still open, perhaps it has sent.
+  const step = asked.get(transfer) ?? (recall(OPENED) === transfer ? 'silent' : null)
+  if (step) say(transfer, step)
 }
 
-async function pay(transfer: string, provider: Provider): Promise<void> {
+async function pay(transfer: string, payment: string, provider: Provider): Promise<void> {
   const { chainId, to, value, data } = JSON.parse(transfer) as Record<string, string>
-  asked.set(transfer, 'opened')
   say(transfer, 'opened')
+  const silence = setTimeout(() => say(transfer, 'silent'), SILENT_MS)
   try {
     const [from] = (await provider.request({ method: 'eth_requestAccounts' })) as string[]
-    if ((await provider.request({ method: 'eth_chainId' })) !== chainId)
-      await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId }] })
-    // A wallet that stays on another chain would send the coins where nobody looks for them.
-    if ((await provider.request({ method: 'eth_chainId' })) !== chainId) throw new Error('another chain')
-    await provider.request({ method: 'eth_sendTransaction', params: [{ from, to, value, data }] })
-    asked.set(transfer, 'sent')
+    if (!(await isOn(provider, chainId))) return say(transfer, 'chain')
+    const hash = await provider.request({
+      method: 'eth_sendTransaction',
+      params: [{ from, to, value, data }],
+    })
     say(transfer, 'sent')
-  } catch {
-    asked.delete(transfer)
-    say(transfer, 'failed')
+    keepSent({ payment, hash: String(hash) })
+  } catch (error) {
+    say(transfer, (error as { code?: unknown } | null)?.code === REFUSED ? 'refused' : 'failed')
+  } finally {
+    clearTimeout(silence)
   }
+}
+
+/** A wallet that stays on another chain would send the coins where nobody looks for them. */
+async function isOn(provider: Provider, chainId: string | undefined): Promise<boolean> {
+  const current = () => provider.request({ method: 'eth_chainId' })
+  if ((await current()) === chainId) return true
+  try {
+    await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId }] })
+  } catch (error) {
+    if ((error as { code?: unknown } | null)?.code === REFUSED) throw error
+    return false
+  }
+  return (await current()) === chainId
 }
 
 /** Beside the buttons of that transfer, if they are still there. */
-function say(transfer: string, what: 'opened' | 'sent' | 'failed'): void {
+function say(transfer: string, step: Step): void {
+  asked.set(transfer, step)
+  remember(OPENED, step === 'opened' || step === 'silent' ? transfer : null)
   const place = document.querySelector<HTMLElement>('.wallets')
   if (place?.dataset.transfer !== transfer) return
-  for (const button of place.querySelectorAll('button')) button.disabled = what !== 'failed'
+  for (const button of place.querySelectorAll('button'))
+    button.disabled = step === 'opened' || step === 'sent'
   const line = place.querySelector('p') ?? document.createElement('p')
   place.append(line)
-  const text = place.dataset[what] ?? ''
+  const text = place.dataset[step] ?? ''
   if (line.textContent === text) return
   line.textContent = text
   announce(text)
+}
+
+interface Sent {
+  readonly payment: string
+  readonly hash: string
+}
+
+const path = (): string => document.body.dataset.path ?? ''
+const OPENED = 'beck:opened'
+const SENT = 'beck:sent'
+
+/** Outlives the page, and is there for other tabs; without storage there is this page alone. */
+function remember(name: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(`${name}:${path()}`)
+    else localStorage.setItem(`${name}:${path()}`, value)
+  } catch {
+    // A browser that keeps nothing.
+  }
+}
+
+function recall(name: string): string | null {
+  try {
+    return localStorage.getItem(`${name}:${path()}`)
+  } catch {
+    return null
+  }
+}
+
+function keepSent(sent: Sent): void {
+  remember(SENT, JSON.stringify(sent))
+  tellSent(sent)
+}
+
+/** Until the server has it. */
+async function tellSent(sent = JSON.parse(recall(SENT) ?? 'null') as Sent | null): Promise<void> {
+  if (!sent) return
+  try {
+    const { payment, hash } = sent
+    const body = new URLSearchParams({ payment, hash })
+    const answer = await fetch(`${path()}/sent`, { method: 'POST', body, keepalive: true })
+    if (answer.status >= 500 || answer.status === 429) throw new Error(`the page answered ${answer.status}`)
+    remember(SENT, null)
+  } catch {
+    setTimeout(tellSent, TELL_AGAIN_MS, sent)
+    return
+  }
+  refresh()
 }

@@ -45,8 +45,10 @@ export interface CreatePaymentData {
     expected_amount: string
     /** the same amount in the smallest unit */
     expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
     qr_data: string
+    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
+    payment_uri: string | null
     status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
@@ -139,8 +141,10 @@ export interface RetrievePaymentData {
     expected_amount: string
     /** the same amount in the smallest unit */
     expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
     qr_data: string
+    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
+    payment_uri: string | null
     status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
@@ -205,8 +209,10 @@ export interface CancelPaymentData {
     expected_amount: string
     /** the same amount in the smallest unit */
     expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
     qr_data: string
+    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
+    payment_uri: string | null
     status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
@@ -271,8 +277,10 @@ export interface AcceptPaymentData {
     expected_amount: string
     /** the same amount in the smallest unit */
     expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
     qr_data: string
+    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
+    payment_uri: string | null
     status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
@@ -374,8 +382,10 @@ export interface RetrieveCheckoutSessionData {
       expected_amount: string
       /** the same amount in the smallest unit */
       expected_amount_atoms: string
-      /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+      /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
       qr_data: string
+      /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
+      payment_uri: string | null
       status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
       confirmations: number
       /** needed before completion */
@@ -1020,8 +1030,10 @@ export interface PaySandboxPaymentData {
     expected_amount: string
     /** the same amount in the smallest unit */
     expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
     qr_data: string
+    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
+    payment_uri: string | null
     status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
@@ -1086,8 +1098,10 @@ export interface ExpireSandboxPaymentData {
     expected_amount: string
     /** the same amount in the smallest unit */
     expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
     qr_data: string
+    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
+    payment_uri: string | null
     status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */
@@ -1152,8 +1166,10 @@ export interface ReplaceSandboxPaymentData {
     expected_amount: string
     /** the same amount in the smallest unit */
     expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>` */
+    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
     qr_data: string
+    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
+    payment_uri: string | null
     status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
     confirmations: number
     /** needed before completion */

@@ -21,8 +21,10 @@ export interface CheckoutSession {
   readonly successUrl: string | null
   readonly cancelUrl: string | null
   readonly paymentLinkId: PaymentLinkId | null
-  /** Of the coin picked last. */
+  /** Of the coin picked last, or of an earlier one that turned out to be what the buyer pays. */
   readonly paymentId: PaymentId | null
+  /** The transaction that the buyer's wallet said it sent for that payment. */
+  readonly sentTx: string | null
   readonly createdAt: Date
   readonly expiresAt: Date
   readonly cancelledAt: Date | null

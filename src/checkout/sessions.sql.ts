@@ -7,7 +7,7 @@ import { type CheckoutSession, SESSION_WINDOW_MS } from './session.ts'
 const COLUMNS = `account_id as "accountId", id, amount_minor as "amountMinor", currency, label, reference,
   customer_email as "customerEmail", success_url as "successUrl", cancel_url as "cancelUrl",
   payment_link_id as "paymentLinkId", payment_id as "paymentId", created_at as "createdAt",
-  expires_at as "expiresAt", cancelled_at as "cancelledAt"`
+  expires_at as "expiresAt", cancelled_at as "cancelledAt", sent_tx as "sentTx"`
 
 export type SessionDraft = Pick<
   CheckoutSession,
@@ -76,17 +76,49 @@ export async function setSessionPayment(
   paymentId: PaymentId,
 ): Promise<void> {
   await tx.query(
-    `update checkout_sessions set payment_id = $3, expires_at = now() + $4::bigint * interval '1 millisecond'
+    `update checkout_sessions
+     set payment_id = $3, sent_tx = null, expires_at = now() + $4::bigint * interval '1 millisecond'
      where account_id = $1 and id = $2`,
     [session.accountId, session.id, paymentId, SESSION_WINDOW_MS],
   )
 }
 
-export async function markSessionCancelled(tx: Tx, session: CheckoutSession): Promise<void> {
-  await tx.query('update checkout_sessions set cancelled_at = now() where account_id = $1 and id = $2', [
+/** Another payment of the session is the one that its buyer pays; its window stays what it is. */
+export async function setPresentPayment(
+  tx: Tx,
+  session: CheckoutSession,
+  paymentId: PaymentId,
+): Promise<void> {
+  await tx.query(
+    'update checkout_sessions set payment_id = $3, sent_tx = null where account_id = $1 and id = $2',
+    [session.accountId, session.id, paymentId],
+  )
+}
+
+/** @param txHash - As chains write it; null when it will not come. */
+export async function setSentTransaction(
+  tx: Tx,
+  session: CheckoutSession,
+  txHash: string | null,
+): Promise<void> {
+  await tx.query('update checkout_sessions set sent_tx = $3 where account_id = $1 and id = $2', [
     session.accountId,
     session.id,
+    txHash,
   ])
+}
+
+/** @param isCancelled - False takes it back. */
+export async function markSessionCancelled(
+  tx: Tx,
+  session: CheckoutSession,
+  isCancelled: boolean,
+): Promise<void> {
+  await tx.query(
+    `update checkout_sessions set cancelled_at = case when $3::boolean then now() end
+     where account_id = $1 and id = $2`,
+    [session.accountId, session.id, isCancelled],
+  )
 }
 
 function withClock(row: (CheckoutSession & { now: Date }) | undefined): SessionNow | null {

@@ -176,6 +176,7 @@ function gatewaySettingsOf(
     payoutFeeBps: read('BECK_PAYOUT_FEE_BPS', 10n, bpsOf, bps),
     minFiatMinor: read('BECK_MIN_FIAT', 50n, fiatOf, `${fiat} 0.50`),
     maxFiatMinor: read('BECK_MAX_FIAT', 100_000_000n, fiatOf, `${fiat} 1000000`),
+    tokens: shared.tokens,
     tokenContracts: [...Object.values(shared.tokens), ...Object.values(SIMULATED_TOKENS)],
     broadcastWaitMs: BROADCAST_WAIT_MS,
     keptDays: keptDaysOf(read),

@@ -16,7 +16,7 @@ export interface AssetFacts {
   readonly dustAtoms: bigint
   /** Confirmations before a deposit counts, unless the operator or the account asks for more. */
   readonly confirmations: number
-  /** Scheme of the wallet URI drawn as a QR code. */
+  /** Scheme of `qr_data`. Not `ethereum` for a token: wallets would send ether. */
   readonly uriScheme: string
 }
 
@@ -55,7 +55,7 @@ export const ASSET_FACTS: Readonly<Record<Asset, AssetFacts>> = {
     payableDecimals: 6,
     dustAtoms: 10_000n,
     confirmations: 12,
-    uriScheme: 'ethereum',
+    uriScheme: 'usdc',
   },
   USDT: {
     network: 'ethereum',
@@ -63,7 +63,7 @@ export const ASSET_FACTS: Readonly<Record<Asset, AssetFacts>> = {
     payableDecimals: 6,
     dustAtoms: 10_000n,
     confirmations: 12,
-    uriScheme: 'ethereum',
+    uriScheme: 'usdt',
   },
 }
 

@@ -21,7 +21,9 @@ export interface GatewaySettings {
   readonly webhookAllowPrivate: boolean
   /** SMTP_URL is set: links that let somebody in are mailed, and people are told of what changes. */
   readonly sendsMail: boolean
-  /** Contracts of the tokens, live and simulated: nothing is ever paid out to one. */
+  /** Contracts of the tokens of the live Ethereum. */
+  readonly tokens: Readonly<Record<'USDC' | 'USDT', string>>
+  /** Those and the simulated ones: nothing is ever paid out to one. */
   readonly tokenContracts: readonly string[]
   /** How long the answer to a withdrawal waits for its broadcast. */
   readonly broadcastWaitMs: number

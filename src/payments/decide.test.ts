@@ -59,31 +59,34 @@ const TRIGGERS: readonly Trigger[] = [
   ['another coin only', [foreign], open],
 ]
 
-/** Rows as TRIGGERS, columns as named; `-` stays what it is. `!` marks a payment that was settled before. */
+/**
+ * Rows as TRIGGERS, columns as named; `-` stays what it is. `!` marks a payment that was settled before, `~` one of a
+ * checkout.
+ */
 const TABLE = `
-                                pending    detected   underpaid  completed  overpaid   expired    failed     cancelled  detected!
-nothing, window open            -          pending    detected   detected   detected   -          -          -          failed
-nothing, window over            expired    failed     detected   detected   detected   -          -          -          failed
-nothing, window over, blind     -          -          detected   detected   detected   -          -          -          failed
-funds in the mempool            detected   -          detected   detected   detected   -          -          -          -
-due confirmed                   detected   completed  detected   -          completed  -          -          -          completed
-due confirmed, window over      detected   completed  detected   -          completed  -          -          -          completed
-more confirmed                  detected   overpaid   detected   overpaid   -          -          -          -          overpaid
-less confirmed                  detected   underpaid  -          detected   detected   -          -          -          underpaid
-less confirmed, rest seen       detected   -          detected   detected   detected   -          -          -          -
-due confirmed, extra seen       detected   completed  detected   -          completed  -          -          -          completed
-due and extra confirmed         detected   overpaid   detected   overpaid   -          -          -          -          overpaid
-due and late extra confirmed    detected   completed  detected   overpaid   -          -          -          -          overpaid
-replaced, window open           -          pending    detected   detected   detected   -          -          -          failed
-replaced, window over           expired    failed     detected   detected   detected   -          -          -          failed
-replaced, window over, blind    -          -          detected   detected   detected   -          -          -          failed
-dropped, window over            expired    failed     detected   detected   detected   -          -          -          failed
-block lost                      detected   -          detected   detected   detected   -          -          -          -
-late funds only                 expired    failed     detected   -          completed  -          -          -          completed
-less confirmed, late rest       detected   underpaid  -          overpaid   -          -          -          -          overpaid
-dust only                       -          pending    detected   detected   detected   -          -          -          failed
-dust only, window over          expired    failed     detected   detected   detected   -          -          -          failed
-another coin only               -          pending    detected   detected   detected   -          -          -          failed
+                                pending    detected   underpaid  completed  overpaid   expired    failed     cancelled  detected!  cancelled~
+nothing, window open            -          pending    detected   detected   detected   -          -          -          failed     -
+nothing, window over            expired    failed     detected   detected   detected   -          -          -          failed     -
+nothing, window over, blind     -          -          detected   detected   detected   -          -          -          failed     -
+funds in the mempool            detected   -          detected   detected   detected   -          -          -          -          detected
+due confirmed                   detected   completed  detected   -          completed  -          -          -          completed  detected
+due confirmed, window over      detected   completed  detected   -          completed  -          -          -          completed  detected
+more confirmed                  detected   overpaid   detected   overpaid   -          -          -          -          overpaid   detected
+less confirmed                  detected   underpaid  -          detected   detected   -          -          -          underpaid  -
+less confirmed, rest seen       detected   -          detected   detected   detected   -          -          -          -          detected
+due confirmed, extra seen       detected   completed  detected   -          completed  -          -          -          completed  detected
+due and extra confirmed         detected   overpaid   detected   overpaid   -          -          -          -          overpaid   detected
+due and late extra confirmed    detected   completed  detected   overpaid   -          -          -          -          overpaid   detected
+replaced, window open           -          pending    detected   detected   detected   -          -          -          failed     -
+replaced, window over           expired    failed     detected   detected   detected   -          -          -          failed     -
+replaced, window over, blind    -          -          detected   detected   detected   -          -          -          failed     -
+dropped, window over            expired    failed     detected   detected   detected   -          -          -          failed     -
+block lost                      detected   -          detected   detected   detected   -          -          -          -          detected
+late funds only                 expired    failed     detected   -          completed  -          -          -          completed  -
+less confirmed, late rest       detected   underpaid  -          overpaid   -          -          -          -          overpaid   -
+dust only                       -          pending    detected   detected   detected   -          -          -          failed     -
+dust only, window over          expired    failed     detected   detected   detected   -          -          -          failed     -
+another coin only               -          pending    detected   detected   detected   -          -          -          failed     -
 `
 
 const [header = '', ...rows] = TABLE.trim().split('\n')
@@ -91,7 +94,7 @@ const COLUMNS = header.trim().split(/\s+/)
 
 test('the table names every status and every trigger', () => {
   assert.deepEqual(
-    COLUMNS.filter((column) => !column.endsWith('!')).toSorted(),
+    COLUMNS.filter((column) => !/[!~]$/.test(column)).toSorted(),
     [...PAYMENT_STATUSES].toSorted(),
   )
   assert.deepEqual(
@@ -103,7 +106,7 @@ test('the table names every status and every trigger', () => {
 for (const [index, [name, deposits, moment]] of TRIGGERS.entries()) {
   const cells = (rows[index] ?? '').slice(32).trim().split(/\s+/)
   for (const [column, heading] of COLUMNS.entries()) {
-    const status = heading.replace('!', '') as PaymentStatus
+    const status = heading.replace(/[!~]/, '') as PaymentStatus
     const expected = cells[column] === '-' ? null : cells[column]
     test(`${heading}: ${name} -> ${cells[column]}`, () => {
       const wasSettled = heading.endsWith('!')
@@ -117,6 +120,7 @@ for (const [index, [name, deposits, moment]] of TRIGGERS.entries()) {
         settlements: wasSettled || isSettled ? 1 : 0,
         settledAtoms: isSettled ? DUE : null,
         refundedAtoms: 0n,
+        isOfCheckout: heading.endsWith('~'),
       }
       assert.equal(decide(payment, deposits, moment)?.to ?? null, expected)
     })
@@ -142,6 +146,7 @@ test('funds seen name the moment of the first sighting', () => {
     settlements: 0,
     settledAtoms: null,
     refundedAtoms: 0n,
+    isOfCheckout: false,
   } as const
   const step = decide(payment, [deposit(), deposit({ seenAt: first })], open)
   assert.deepEqual(step, { to: 'detected', because: 'funds_seen', detectedAt: first })
@@ -157,6 +162,7 @@ test('what was refunded covers nothing: a top-up completes the quote alone, or n
     settlements: 0,
     settledAtoms: null,
     refundedAtoms: DUE / 2n,
+    isOfCheckout: false,
   } as const
   const half = deposit({ amountAtoms: DUE / 2n, status: 'confirmed' })
   assert.equal(decide(payment, [half, half], open), null)
@@ -178,6 +184,7 @@ test('what is missing within the tolerance counts as paid once nothing more is o
     settlements: 0,
     settledAtoms: null,
     refundedAtoms: 0n,
+    isOfCheckout: false,
   } as const
   const came = (amountAtoms: bigint) => deposit({ amountAtoms, status: 'confirmed' })
   const completed = (settledAtoms: bigint) => ({ to: 'completed', because: 'covered', settledAtoms })

@@ -30,6 +30,8 @@ export interface DecidedPayment {
   readonly settledAtoms: bigint | null
   /** Atoms of the asset that refunds took from the held funds, done or under way: they cover nothing any more. */
   readonly refundedAtoms: bigint
+  /** Made by a checkout whose buyer may have left it for another coin: cancelled, it can still be what he pays. */
+  readonly isOfCheckout: boolean
 }
 
 export interface ChainMoment {
@@ -41,6 +43,8 @@ export interface ChainMoment {
 
 export type Step =
   | { readonly to: 'detected'; readonly because: 'funds_seen'; readonly detectedAt: Date }
+  /** To be taken only when the checkout is not paid, or being paid, by another of its payments. */
+  | { readonly to: 'detected'; readonly because: 'left_and_paid'; readonly detectedAt: Date }
   | { readonly to: 'detected'; readonly because: 'top_up_seen' | 'block_lost' | 'settlement_lost' }
   | { readonly to: 'pending'; readonly because: 'every_deposit_replaced' }
   | { readonly to: 'failed'; readonly because: 'every_deposit_replaced' }
@@ -101,10 +105,16 @@ export function decide(
       return null
     }
 
+    // A coin that was left was paid all the same, in time and in full: that is the payment.
+    case 'cancelled': {
+      const covered = sum(received) - payment.refundedAtoms >= payment.dueAtoms - payment.toleratedAtoms
+      if (!payment.isOfCheckout || received.length === 0 || !covered) return null
+      return { to: 'detected', because: 'left_and_paid', detectedAt: earliest(received) }
+    }
+
     // Whatever arrives now is held until support decides.
     case 'expired':
     case 'failed':
-    case 'cancelled':
       return null
   }
 }

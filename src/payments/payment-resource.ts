@@ -5,6 +5,7 @@ import { parseVerbatim } from '../core/json.ts'
 import { fiatToNumber, formatDecimal } from '../core/money.ts'
 import { isoOrNull } from '../core/time.ts'
 import type { Payment, PaymentStatus } from './payment.ts'
+import { amountUri, type EthereumPlace, paymentUri } from './payment-uri.ts'
 
 /** What the view needs of a deposit; `Deposit` of the deposits room fits. */
 export interface DepositSource {
@@ -42,6 +43,8 @@ export interface PaymentResource {
     readonly expected_amount: string
     readonly expected_amount_atoms: string
     readonly qr_data: string
+    /** Of {@link paymentUri}: null when no wallet could pay it. */
+    readonly payment_uri: string | null
     readonly status: PaymentStatus
     readonly confirmations: number
     readonly required_confirmations: number
@@ -63,16 +66,21 @@ export interface DepositResource {
   readonly seen_at: string
 }
 
-/**
- * @param deposits - All of the payment's, oldest first.
- * @param tipHeight - The chain's, for the confirmations.
- */
+/** What the resource needs to know of the payment's chain. */
+export interface ChainFacts extends EthereumPlace {
+  /** For the confirmations. */
+  readonly tipHeight: number
+}
+
+/** @param deposits - All of the payment's, oldest first. */
 export function paymentResource(
   payment: Payment,
   deposits: readonly DepositSource[],
-  tipHeight: number,
+  from: ChainFacts,
 ): PaymentResource {
-  const { decimals, uriScheme } = ASSET_FACTS[payment.asset]
+  const { tipHeight } = from
+  const { asset, address } = payment
+  const { decimals } = ASSET_FACTS[asset]
   const expected = formatDecimal(payment.dueAtoms, decimals)
   const confirmations = paymentConfirmations(payment, deposits, tipHeight)
   const missing = payment.status === 'underpaid' ? missingAtoms(payment, deposits) : null
@@ -104,7 +112,8 @@ export function paymentResource(
       network,
       expected_amount: expected,
       expected_amount_atoms: payment.dueAtoms.toString(),
-      qr_data: `${uriScheme}:${payment.address}?amount=${expected}`,
+      qr_data: amountUri(asset, address, payment.dueAtoms),
+      payment_uri: paymentUri({ asset, address, atoms: payment.dueAtoms }, from),
       status: payment.status,
       confirmations,
       required_confirmations: payment.requiredConfirmations,

@@ -27,6 +27,8 @@ export const CREATED_PAYMENT = {
     expected_amount: 'decimal',
     expected_amount_atoms: 'atoms',
     qr_data: 'string',
+    // An addition of Beck.
+    payment_uri: 'string?',
     status: 'payment status',
     confirmations: 'integer',
     required_confirmations: 'integer',

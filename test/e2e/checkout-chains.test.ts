@@ -95,14 +95,15 @@ for (const asset of ['ETH', 'USDC'] as const) {
       })
       await page.addInitScript(WALLET)
     }
+    const settings = { ...road.gateway.settings, tokens: { USDC: road.usdc, USDT: road.usdt } }
     const { page, shows, pick } = await openCheckout(
-      road,
-      { networks: { ethereum: 'dev' }, tokens: { USDC: road.usdc, USDT: road.usdt } },
+      { ...road, gateway: { ...road.gateway, settings } },
+      { networks: { ethereum: 'dev' } },
       prepare,
     )
     const payment = await pick(asset)
     await page.getByRole('button', { name: 'Pay with Test Wallet' }).click()
-    await page.getByText('Sent from your wallet').first().waitFor()
+    await shows('sent')
     assert.deepEqual(
       asked.filter((method) => method !== 'eth_chainId'),
       ['eth_requestAccounts', 'eth_sendTransaction'],

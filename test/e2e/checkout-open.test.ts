@@ -87,7 +87,7 @@ test('coins that came for an earlier price are told of while another is being ch
   const page = await open(`${pathOf(id)}/coins`)
   await page.check('#coin-ETH', { force: true })
   await story.look()
-  await page.getByRole('alert').filter({ hasText: '1 LTC arrived for an earlier price' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: '0.5 LTC arrived for an earlier price' }).waitFor()
   assert.equal(await page.isChecked('#coin-ETH'), true)
   await page.close()
 })
@@ -155,7 +155,7 @@ const WALLETS = `
 
 test('a wallet is asked once, though the page is drawn anew while it is open', async () => {
   const id = await hosted.open()
-  await story.pay(await hosted.pick(id), COIN)
+  await story.pay(await hosted.pick(id), COIN / 2n)
   await hosted.pick(id, 'ETH')
   const page = await browser.newPage()
   const problems: string[] = []
@@ -166,7 +166,7 @@ test('a wallet is asked once, though the page is drawn anew while it is open', a
   await page.route(`**${pathOf(id)}`, async (route) => {
     const answer = await route.fetch()
     const transfer = '{&quot;chainId&quot;:&quot;0x1&quot;}'
-    const wallets = `<div class="wallets" data-transfer="${transfer}" data-pay-with="Pay with {wallet}" data-opened="Please confirm" hidden></div>`
+    const wallets = `<div class="wallets" data-transfer="${transfer}" data-pay-with="Pay with {wallet}" data-opened="Please confirm" data-payment="pay_x" hidden></div>`
     await route.fulfill({
       response: answer,
       body: (await answer.text()).replace('</section>\n<p class="other">', `${wallets}$&`),

@@ -39,6 +39,19 @@ const STATES: Readonly<Record<string, () => Promise<string>>> = {
     await hosted.pick(id, 'USDC')
     return pathOf(id)
   },
+  withdrawn: async () => {
+    const { id, payment } = await picked()
+    const txid = await hosted.story.pay(payment, COIN)
+    await hosted.story.look()
+    await hosted.story.replace(txid)
+    await hosted.story.look()
+    return pathOf(id)
+  },
+  sent: async () => {
+    const { id, payment } = await picked()
+    await hosted.post(`${pathOf(id)}/sent`, { payment: showId('pay', payment.id), hash: 'ab'.repeat(32) })
+    return pathOf(id)
+  },
   seen: async () => pathOf(await paid(COIN)),
   confirming: async () => pathOf(await paid(COIN, 2)),
   paid: async () => pathOf(await paid(COIN, 6, { successUrl: 'https://shop.example/thanks' })),
@@ -91,7 +104,7 @@ const STATES: Readonly<Record<string, () => Promise<string>>> = {
   },
   earlier: async () => {
     const { id, payment } = await picked()
-    await hosted.story.pay(payment, COIN)
+    await hosted.story.pay(payment, COIN / 2n)
     await hosted.pick(id, 'ETH')
     await hosted.story.look()
     return pathOf(id)
@@ -120,6 +133,7 @@ const IS_SHOWN_AS: Readonly<Record<string, string>> = {
   waiting_token: 'waiting',
   expired_unknown: 'expired',
   earlier: 'waiting',
+  withdrawn: 'waiting',
   blind: 'waiting',
   no_coin: 'choose',
 }

@@ -29,8 +29,11 @@ create table checkout_sessions (
   success_url text check (length(success_url) <= 2048),
   cancel_url text check (length(cancel_url) <= 2048),
   payment_link_id uuid,
-  -- The payment of the coin picked last. Whether the session is complete is read from it, never kept twice.
+  -- The payment of the coin picked last, or of an earlier one that turned out to be what the buyer pays. Whether the
+  -- session is complete is read from it, never kept twice.
   payment_id uuid,
+  -- What the buyer's wallet said it sent for that payment: its page asks for nothing more until he says that it failed.
+  sent_tx text check (sent_tx ~ '^(0x)?[0-9a-f]{64}$'),
   created_at timestamptz not null default now(),
   -- 24 hours after it was made, or after a coin was picked last.
   expires_at timestamptz not null,

@@ -27,6 +27,10 @@ export interface CheckoutMoment {
   readonly isRefunded: boolean
   /** Coins came to an address that this checkout showed before: of {@link readEarlierFunds}. */
   readonly hasEarlierFunds: boolean
+  /** A transaction that was seen for this payment was replaced by another one, and nothing else came. */
+  readonly isWithdrawn: boolean
+  /** The buyer's wallet sent a transaction that was not replaced. */
+  readonly isSent: boolean
   /** The fewest among them, at most as many as are required. */
   readonly confirmations: number
   readonly requiredConfirmations: number
@@ -47,7 +51,7 @@ const EARLIER = `payments o join deposits d on d.account_id = o.account_id and d
 /**
  * The moments of those sessions whose version is another than the one known.
  *
- * A row costs four index lookups (session, payment, deposits, payments that were left), so ten thousand open pages are
+ * A row costs five index lookups (session, payment, its deposits twice, payments that were left), so ten thousand open pages are
  * one query of some tens of milliseconds; almost always no row comes back. Measured in bench/live-pages.ts.
  *
  * @param known - Session ids with the version that is known of each, or null.
@@ -66,6 +70,7 @@ export async function changedMoments(
          coalesce(d.booked, false) and not exists (select from unresolved_funds u where u.account_id = p.account_id
            and u.payment_id = p.id and u.asset = p.asset and u.atoms > 0) as is_refunded,
          e.atoms as earlier,
+         w.withdrawn is not null as is_withdrawn, s.sent_tx is not null and s.sent_tx <> all(w.withdrawn) is not false as is_sent,
          least(coalesce(d.confirmations, 0), p.required_confirmations)::integer as confirmations,
          p.required_confirmations as required,
          p.chain is null or p.chain like 'sim-%' or coalesce((select c.halted_reason is null
@@ -84,15 +89,20 @@ export async function changedMoments(
            and d.status in ('seen', 'confirmed', 'reorganised')
        ) d on true
        left join lateral (select sum(d.amount_atoms) as atoms from ${EARLIER}) e on true
+       left join lateral (
+         select array_agg(coalesce(d.tx_hash, '')) as withdrawn from deposits d
+         where p.status in ('pending', 'expired') and d.account_id = p.account_id and d.payment_id = p.id
+           and d.asset = p.asset and d.status = 'replaced'
+       ) w on true
      ),
      versioned as (
        select *, left(md5(concat_ws('|', payment_id, status, is_cancelled, is_over, is_window_over, received, late,
-         transactions, is_in_sight, is_refunded, earlier)), 16) || '-' || confirmations as version from moments
+         transactions, is_in_sight, is_refunded, earlier, is_withdrawn, is_sent)), 16) || '-' || confirmations as version from moments
      )
      select id as "sessionId", version, status as "paymentStatus", is_cancelled as "isSessionCancelled",
        is_over as "isSessionOver", is_window_over as "isWindowOver", enough as "enoughAtoms",
        received as "receivedAtoms", late as "lateAtoms", is_refunded as "isRefunded",
-       earlier is not null as "hasEarlierFunds", coalesce(confirmations, 0) as confirmations,
+       earlier is not null as "hasEarlierFunds", is_withdrawn as "isWithdrawn", is_sent as "isSent", coalesce(confirmations, 0) as confirmations,
        coalesce(required, 0) as "requiredConfirmations", is_in_sight as "isChainInSight"
      from versioned where version is distinct from known_version`,
     [known.map(({ id }) => id), known.map(({ version }) => version), POLL_AGE_MS_MAX],

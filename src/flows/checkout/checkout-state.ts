@@ -2,12 +2,13 @@
 import type { CheckoutMoment } from './checkout-moments.sql.ts'
 
 /**
- * `lower_over`: too little came and the time is up. `ending`: the time is up, the chain is looked at once more.
+ * `sent`: the buyer's wallet sent it, and the network has not shown it yet. `lower_over`: too little came and the time is up. `ending`: the time is up, the chain is looked at once more.
  * `refunded`: what was held was sent back.
  */
 export const CHECKOUT_STATES = [
   'choose',
   'waiting',
+  'sent',
   'ending',
   'seen',
   'confirming',
@@ -44,6 +45,7 @@ export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'versio
       return moment.confirmations === 0 ? 'seen' : 'confirming'
     case 'pending':
       if (moment.isSessionCancelled) return 'cancelled'
+      if (moment.isSent) return 'sent'
       return moment.isWindowOver ? 'ending' : 'waiting'
     case 'expired':
     case 'failed':
@@ -52,9 +54,10 @@ export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'versio
       if (moment.lateAtoms + moment.receivedAtoms > 0n) return moment.isRefunded ? 'refunded' : 'late'
       if (moment.isSessionCancelled) return 'cancelled'
       if (moment.isSessionOver) return 'ended'
+      if (moment.isSent && moment.paymentStatus === 'expired') return 'sent'
       return moment.paymentStatus === 'cancelled'
         ? 'choose'
-        : moment.paymentStatus === 'failed'
+        : moment.paymentStatus === 'failed' || moment.isWithdrawn
           ? 'replaced'
           : 'expired'
     case null:

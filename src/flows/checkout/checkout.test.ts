@@ -96,11 +96,24 @@ test('another coin cancels the payment that was left, whose address stays watche
   const second = await pick(story, id, 'BTC')
   assert.equal((await story.read(first)).status, 'cancelled')
   assert.equal((await look(story, id)).payment?.id, second.id)
-  await story.pay(first, COIN)
-  await story.mine(6)
-  await story.look()
+  await story.payAndConfirm(first, COIN / 2n)
   assert.equal((await story.read(first)).deposits.length, 1)
-  assert.equal(await story.balance('unresolved'), COIN)
+  assert.equal(await story.balance('unresolved'), COIN / 2n, 'a part pays nothing')
+  await story.payAndConfirm(first, COIN / 2n)
+  assert.equal((await story.read(first)).status, 'completed')
+  assert.deepEqual(
+    (await look(story, id)).payment?.id,
+    first.id,
+    'all of it is what the session was paid with',
+  )
+  assert.equal((await story.read(second)).status, 'cancelled')
+  assert.deepEqual(await story.events(), [
+    'payment.created',
+    'payment.created',
+    'payment.confirming',
+    'payment.completed',
+  ])
+  await story.proveBooks()
 })
 
 test('once funds were seen neither the coin nor the checkout is given up', async () => {

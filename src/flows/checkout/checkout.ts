@@ -26,11 +26,12 @@ import {
   lockSession,
   markSessionCancelled,
   type SessionNow,
+  setSentTransaction,
   setSessionPayment,
 } from '../../checkout/sessions.sql.ts'
 import type { Asset, Fiat } from '../../core/assets.ts'
 import { invalidField, invariant, Refusal } from '../../core/errors.ts'
-import { type PaymentLinkId, type SessionId, showId } from '../../core/ids.ts'
+import { type PaymentId, type PaymentLinkId, type SessionId, showId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
 import { upsertCustomer } from '../../payments/customers.sql.ts'
@@ -94,12 +95,20 @@ export const paymentLinkUrl = (gateway: Pick<Gateway, 'settings'>, id: PaymentLi
 /**
  * A visit to a payment link: counts a use and starts a session.
  *
+ * @param earlier - The session that the same visitor began by this link: while it is open he is led back to it.
+ *
  * @throws {Refusal} `not_found`, `payment_link_not_found`; `conflict`, `payment_link_disabled`.
  */
-export async function openPaymentLink(tx: Tx, id: PaymentLinkId): Promise<CheckoutSession> {
+export async function openPaymentLink(
+  tx: Tx,
+  id: PaymentLinkId,
+  earlier: SessionId | null = null,
+): Promise<CheckoutSession> {
   const link = await findPaymentLink(tx, id)
   if (!link) throw new Refusal('not_found', 'payment_link_not_found', 'there is no such payment link')
   if (!(await countPaymentLinkUse(tx, link))) throw linkDisabled()
+  const begun = earlier && (await readCheckout(tx, earlier))
+  if (begun?.session.paymentLinkId === link.id && begun.status === 'open') return begun.session
   return insertSession(tx, {
     accountId: link.accountId,
     amountMinor: link.amountMinor,
@@ -183,7 +192,7 @@ export async function pickCoin(
   requireFiatAmount(gateway.settings, { fiatMinor, currency }, 'amount')
   if (payment && isSameQuote(payment, request) && payment.expiresAt > now) return payment
   await requireActiveLink(tx, session)
-  await leavePayment(tx, payment)
+  await leavePayment(tx, session, payment)
   const made = await createPayment(gateway, tx, account, request)
   await setSessionPayment(tx, session, made.id)
   return made
@@ -196,9 +205,50 @@ export async function pickCoin(
  */
 export async function cancelCheckout(tx: Tx, id: SessionId): Promise<void> {
   const { session, payment } = await lockOpenCheckout(tx, id)
-  await leavePayment(tx, payment)
-  await markSessionCancelled(tx, session)
+  await leavePayment(tx, session, payment)
+  await markSessionCancelled(tx, session, true)
 }
+
+/**
+ * The buyer thinks again, within the session's day: he may pick a coin as before. What he paid meanwhile stays held.
+ *
+ * @throws {Refusal} `not_found`, `session_not_found`; `conflict`, `session_ended`, when it was not given up or is over.
+ */
+export async function reopenCheckout(tx: Tx, id: SessionId): Promise<void> {
+  const found = await lockSession(tx, id)
+  if (!found) throw sessionNotFound()
+  const { session, now } = found
+  if (!session.cancelledAt || now >= session.expiresAt)
+    throw new Refusal('conflict', 'session_ended', 'this checkout cannot go on; start a new one')
+  await markSessionCancelled(tx, session, false)
+}
+
+/**
+ * The buyer's wallet sent a transaction for the payment: from now on nothing more is asked of him. What the chain shows
+ * decides, as ever; nobody but himself can be misled by what he says here.
+ *
+ * @param payment - What the wallet was asked for. When the session is at another one by now, nothing is kept: the coins
+ *   show by themselves.
+ * @throws {Refusal} `not_found`, `session_not_found`; `conflict`, `session_ended`.
+ */
+export async function keepSentTransaction(
+  tx: Tx,
+  id: SessionId,
+  payment: PaymentId,
+  txHash: string,
+): Promise<void> {
+  const checkout = await lockOpenCheckout(tx, id)
+  if (checkout.payment?.id === payment && isUnpaid(checkout.payment))
+    await setSentTransaction(tx, checkout.session, txHash)
+}
+
+/** The buyer says that it will not come: he is asked again. @throws {Refusal} as {@link keepSentTransaction}. */
+export async function dropSentTransaction(tx: Tx, id: SessionId): Promise<void> {
+  const { session } = await lockOpenCheckout(tx, id)
+  await setSentTransaction(tx, session, null)
+}
+
+const isUnpaid = ({ status }: Payment): boolean => status === 'pending' || status === 'expired'
 
 async function lockOpenCheckout(tx: Tx, id: SessionId): Promise<Checkout> {
   const found = await lockSession(tx, id)
@@ -233,8 +283,9 @@ const isSameQuote = (
  * Nothing that was seen is ever left: a payment with funds goes its own way to the end. One that ended with funds that
  * came late is not left either: whoever paid would be asked to pay again, and not be told of what he paid.
  */
-async function leavePayment(tx: Tx, payment: Payment | null): Promise<void> {
+async function leavePayment(tx: Tx, session: CheckoutSession, payment: Payment | null): Promise<void> {
   if (!payment) return
+  if (isUnpaid(payment) && (await isOnItsWay(tx, session, payment))) throw paymentInProgress()
   switch (payment.status) {
     case 'expired':
     case 'failed':
@@ -250,6 +301,13 @@ async function leavePayment(tx: Tx, payment: Payment | null): Promise<void> {
     if (!(error instanceof Refusal) || error.reason !== 'payment_not_cancellable') throw error
     throw paymentInProgress()
   }
+}
+
+/** Whether the buyer's wallet sent something that was not replaced. */
+async function isOnItsWay(tx: Tx, { sentTx }: CheckoutSession, payment: Payment): Promise<boolean> {
+  if (sentTx === null) return false
+  const deposits = await listDeposits(tx, payment.accountId, payment.id)
+  return !deposits.some(({ txHash, status }) => txHash === sentTx && status === 'replaced')
 }
 
 async function requireActiveLink(tx: Tx, session: CheckoutSession): Promise<void> {

@@ -1,5 +1,6 @@
 /** The coins a buyer may pick for a price, each with what it costs now. */
 import type { Account } from '../../accounts/account.ts'
+import { listChainProgress } from '../../chains/chain-progress.sql.ts'
 import { ASSET_FACTS, ASSETS, type Asset, chainFor, type Fiat, type Network } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { formatDecimal } from '../../core/money.ts'
@@ -15,7 +16,10 @@ export interface CoinOffer {
   readonly amount: string | null
 }
 
-/** Every coin, in the order of the contract. Nothing is locked: picking one quotes again. */
+/**
+ * The coins that can be taken now, in the order of the contract, and behind them those that cannot for a while. What the
+ * operator never set up is not there at all. Nothing is locked: picking one quotes again.
+ */
 export async function offerCoins(
   gateway: Pick<Gateway, 'rates'>,
   db: Queryable,
@@ -23,12 +27,14 @@ export async function offerCoins(
   price: { readonly fiatMinor: bigint; readonly currency: Fiat },
 ): Promise<CoinOffer[]> {
   const offers: CoinOffer[] = []
+  const known = account.mode === 'live' ? (await listChainProgress(db)).map(({ chain }) => chain) : null
   for (const asset of ASSETS) {
     const { network, decimals } = ASSET_FACTS[asset]
+    if (known && !known.includes(chainFor(account.mode, network))) continue
     const due = await nowDue(gateway, db, account, asset, price)
     offers.push({ asset, network, amount: due === null ? null : formatDecimal(due, decimals) })
   }
-  return offers
+  return offers.sort((a, b) => Number(a.amount === null) - Number(b.amount === null))
 }
 
 async function nowDue(

@@ -1,12 +1,14 @@
 /** All that a page of the checkout is drawn from, and nothing else. */
 
 import { findChainProgress } from '../../chains/chain-progress.sql.ts'
-import { ASSET_FACTS } from '../../core/assets.ts'
 import type { SessionId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import type { PaymentResource } from '../../payments/payment-resource.ts'
+import type { EthereumPlace } from '../../payments/payment-uri.ts'
+import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { findRefund } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { drawPayment } from '../payments/read-payment.ts'
+import { chainFactsOf, drawPayment } from '../payments/read-payment.ts'
 import { type Checkout, readCheckout } from './checkout.ts'
 import {
   type CheckoutMoment,
@@ -22,8 +24,10 @@ export interface CheckoutPage {
   readonly checkout: Checkout
   readonly view: PaymentResource | null
   readonly earlier: readonly EarlierFunds[]
-  /** Of the payment's chain, where it is an Ethereum that wallets know; null elsewhere. */
-  readonly evmChainId: number | null
+  /** Of the payment, requested or sent; null while there is none. */
+  readonly refund: Withdrawal | null
+  /** Where the payment is made: what wallets are asked with. */
+  readonly place: EthereumPlace
 }
 
 /**
@@ -33,7 +37,7 @@ export interface CheckoutPage {
  * @throws {TamperedRow} when the payment is not as it was made: it is never shown then.
  */
 export async function readCheckoutPage(
-  gateway: Pick<Gateway, 'secrets'>,
+  gateway: Pick<Gateway, 'secrets' | 'settings'>,
   db: Queryable,
   id: SessionId,
 ): Promise<CheckoutPage | null> {
@@ -43,18 +47,14 @@ export async function readCheckoutPage(
   const { payment } = checkout
   const earlier = moment.hasEarlierFunds ? await readEarlierFunds(db, id) : []
   const page = { state: checkoutState(moment), moment, checkout, earlier }
-  if (!payment) return { ...page, view: null, evmChainId: null }
+  const { tokens } = gateway.settings
+  if (!payment) return { ...page, view: null, refund: null, place: { evmChainId: null, tokens } }
 
+  const chain = await findChainProgress(db, payment.chain)
   return {
     ...page,
     view: await drawPayment(gateway, db, payment),
-    evmChainId: await evmChainIdOf(db, checkout),
+    refund: page.state === 'refunded' ? await findRefund(db, payment.accountId, payment.id) : null,
+    place: chainFactsOf(gateway.settings, payment.chain, chain),
   }
-}
-
-/** The identity of an Ethereum is `<chain id>:<hash of block 0>`; no wallet knows the simulated one. */
-async function evmChainIdOf(db: Queryable, { account, payment }: Checkout): Promise<number | null> {
-  if (!payment || account.mode === 'test' || ASSET_FACTS[payment.asset].network !== 'ethereum') return null
-  const id = /^(\d{1,15}):/.exec((await findChainProgress(db, payment.chain))?.identity ?? '')?.[1]
-  return id === undefined ? null : Number(id)
 }

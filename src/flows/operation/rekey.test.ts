@@ -57,8 +57,8 @@ test('what the old key made is accepted with both, made anew, and then the new k
   await chainActs(db, gateway.secrets, 2)
   const changing = { ...gateway, secrets: both, addresses: openAddressPool(both) }
   const during = await testPayment(changing, account)
-  await readPayment({ secrets: early }, db, account.id, during.id)
-  await assert.rejects(readPayment({ secrets: next }, db, account.id, before.id), /tampered/)
+  await readPayment({ ...gateway, secrets: early }, db, account.id, during.id)
+  await assert.rejects(readPayment({ ...gateway, secrets: next }, db, account.id, before.id), /tampered/)
 
   const first = await rekey(db, { next, both })
   assert.deepEqual(first.tampered, [])
@@ -69,7 +69,7 @@ test('what the old key made is accepted with both, made anew, and then the new k
     'a second run finds nothing to do',
   )
 
-  for (const { id } of [before, during]) await readPayment({ secrets: next }, db, account.id, id)
+  for (const { id } of [before, during]) await readPayment({ ...gateway, secrets: next }, db, account.id, id)
   assert.equal((await currentWallets(db, next)).length, (await currentWallets(db, both)).length)
   const { rows } = await db.query<{ sealed: Buffer }>('select secret_sealed as sealed from webhook_endpoints')
   const secret = openWebhookSecret(next, made.endpoint.id, rows[0]?.sealed ?? Buffer.alloc(0))
@@ -100,5 +100,5 @@ test('a row that neither key made is named, and not made good', async () => {
   await db.query('update payments set due_atoms = tolerated_atoms + 1')
   const { tampered } = await rekey(db, { next, both })
   assert.deepEqual(tampered, [`payments.terms_mac of ${account.id},${payment.id}`])
-  await assert.rejects(readPayment({ secrets: both }, db, account.id, payment.id), /tampered/)
+  await assert.rejects(readPayment({ ...gateway, secrets: both }, db, account.id, payment.id), /tampered/)
 })

@@ -1,7 +1,7 @@
 /** A price becomes a payment: the rate locked, a fresh address, the exact amount, one event; all or nothing. */
 import type { Account } from '../../accounts/account.ts'
 import type { KeyedAnswer } from '../../accounts/idempotency-keys.sql.ts'
-import { findChainProgress } from '../../chains/chain-progress.sql.ts'
+import { type ChainProgress, findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
 import { ASSET_FACTS, type Asset, chainFor, type Fiat } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
@@ -19,6 +19,7 @@ import { convertFiat, crossRate, dueAtoms, feeMinor, toleratedAtoms } from '../.
 import { readDatabaseTime } from '../database-time.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 import { requireFiatAmount } from './fiat-amount.ts'
+import { chainFactsOf } from './read-payment.ts'
 import { insertPaymentRecord, type PaymentRecord } from './record-payment.sql.ts'
 
 export interface PaymentRequest {
@@ -102,7 +103,7 @@ async function drawUp(
   const { asset, fiatCurrency, fiatMinor } = request
   requireFiatAmount(gateway.settings, { fiatMinor, currency: fiatCurrency }, 'fiat_amount')
   const chain = chainFor(account.mode, ASSET_FACTS[asset].network)
-  if (account.mode === 'live') await requireChainInSight(db, asset, chain)
+  const seen = account.mode === 'live' ? await requireChainInSight(db, asset, chain) : null
 
   const rates = gateway.rates[account.mode]
   const rate = rates.rate(asset, fiatCurrency)
@@ -154,7 +155,7 @@ async function drawUp(
     spentMinor: null,
     settlements: 0,
   }
-  const resource = paymentResource(payment, [], 0)
+  const resource = paymentResource(payment, [], chainFactsOf(gateway.settings, chain, seen))
   const event = draftEvent({
     accountId: account.id,
     type: 'payment.created',
@@ -173,7 +174,7 @@ export async function requireChainInSight(
   db: Queryable,
   asset: Asset,
   chain: Payment['chain'],
-): Promise<void> {
+): Promise<ChainProgress> {
   const progress = await findChainProgress(db, chain)
   const reason =
     progress === null
@@ -183,13 +184,14 @@ export async function requireChainInSight(
         : progress.pollAgeMs === null || progress.pollAgeMs > POLL_AGE_MS_MAX
           ? 'its node is down, behind or out of reach'
           : null
-  if (reason) {
+  if (progress === null || reason) {
     throw new Refusal(
       'unavailable',
       'chain_unavailable',
       `${asset} cannot be taken now: ${reason}; try another coin, or again later`,
     )
   }
+  return progress
 }
 
 /** The asset's own, or the operator's, raised by the account's rules for large amounts; never lowered by them. */

@@ -1,18 +1,19 @@
 /** A payment with all its deposits and the chain's height: what retrieval, events and pages are drawn from. */
 
-import { findChainProgress } from '../../chains/chain-progress.sql.ts'
+import { type ChainProgress, findChainProgress } from '../../chains/chain-progress.sql.ts'
+import type { ChainName } from '../../core/assets.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
-import { type PaymentResource, paymentResource } from '../../payments/payment-resource.ts'
+import { type ChainFacts, type PaymentResource, paymentResource } from '../../payments/payment-resource.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
-import type { Gateway } from '../gateway.ts'
+import type { Gateway, GatewaySettings } from '../gateway.ts'
 
 /** Null when this account has no such payment. */
 export async function readPayment(
-  gateway: Pick<Gateway, 'secrets'>,
+  gateway: Pick<Gateway, 'secrets' | 'settings'>,
   db: Queryable,
   accountId: AccountId,
   id: PaymentId,
@@ -23,12 +24,25 @@ export async function readPayment(
 
 /** @throws {TamperedRow} when the row says other terms than it was made with: nobody is shown another address or amount. */
 export async function drawPayment(
-  { secrets }: Pick<Gateway, 'secrets'>,
+  { secrets, settings }: Pick<Gateway, 'secrets' | 'settings'>,
   db: Queryable,
   payment: Payment,
 ): Promise<PaymentResource> {
   requireAuthenticTerms(secrets, payment)
   const deposits = await listDeposits(db, payment.accountId, payment.id)
   const chain = await findChainProgress(db, payment.chain)
-  return paymentResource(payment, deposits, chain?.tipHeight ?? 0)
+  return paymentResource(payment, deposits, chainFactsOf(settings, payment.chain, chain))
+}
+
+/** @param view - Of that chain; null when it was never seen, or need not be. */
+export const chainFactsOf = (
+  { tokens }: Pick<GatewaySettings, 'tokens'>,
+  chain: ChainName,
+  view: ChainProgress | null,
+): ChainFacts => ({ tipHeight: view?.tipHeight ?? 0, evmChainId: evmChainIdOf(chain, view), tokens })
+
+/** The identity of an Ethereum is `<chain id>:<hash of block 0>`; no wallet knows the simulated one. */
+function evmChainIdOf(chain: ChainName, view: ChainProgress | null): number | null {
+  const id = chain === 'ethereum' ? /^(\d{1,15}):/.exec(view?.identity ?? '')?.[1] : undefined
+  return id === undefined ? null : Number(id)
 }

@@ -17,6 +17,7 @@ import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { lockUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import { convertFiat, feeMinor, fiatValue, splitCredit } from '../../rates/quote.ts'
 import { sumRefunded } from '../../withdrawals/withdrawals.sql.ts'
+import { followPaid } from '../checkout/return-to-payment.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { creditFunds } from './book-payment.ts'
@@ -100,6 +101,7 @@ async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payme
     completedAt: payment.completedAt ?? (await readDatabaseTime(tx)),
   }
   await updatePayment(tx, completed)
+  await followPaid(tx, completed)
   await announce(tx, {
     accountId: account.id,
     type: 'payment.completed',

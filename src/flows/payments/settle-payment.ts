@@ -26,9 +26,11 @@ import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { convertFiat, splitCredit } from '../../rates/quote.ts'
 import { sumRefunded } from '../../withdrawals/withdrawals.sql.ts'
+import { returnToPayment } from '../checkout/return-to-payment.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { bookDeposit, creditFunds, reverseDeposit, reverseSettlement } from './book-payment.ts'
+import { chainFactsOf } from './read-payment.ts'
 import { acceptLateFunds } from './resolve-payment.ts'
 
 /** More steps than any story of one payment takes at once. */
@@ -51,7 +53,8 @@ export async function settlePayment(
   const { chain: name } = payment
   const chain = await readShared(tx, name, () => findChainProgress(tx, name))
   const moment = { now: await readTime(tx), polledAt: chain?.polledAt ?? null }
-  const tipHeight = chain?.tipHeight ?? 0
+  const from = chainFactsOf(gateway.settings, name, chain)
+  const { tipHeight } = from
 
   const deposits = await confirmDeposits(tx, await listDeposits(tx, accountId, paymentId), tipHeight)
   for (const deposit of deposits) {
@@ -65,8 +68,11 @@ export async function settlePayment(
   for (let count = 0; ; count++) {
     const settledAtoms =
       payment.creditedAtoms === null ? null : payment.creditedAtoms + (payment.gatewayFeeAtoms ?? 0n)
-    const step = decide({ ...payment, settledAtoms, refundedAtoms }, deposits, moment)
+    const isOfCheckout = payment.checkoutSessionId !== null
+    const step = decide({ ...payment, settledAtoms, refundedAtoms, isOfCheckout }, deposits, moment)
     if (!step) break
+    // What another coin of the checkout pays already is held.
+    if (step.because === 'left_and_paid' && !(await returnToPayment(tx, payment))) break
     invariant(count < STEPS_MAX, `payment ${paymentId} steps in a circle: ${payment.status} to ${step.to}`)
     payment = await take(tx, payment, step, deposits)
     crashPoint(`settle:${step.to}`)
@@ -76,7 +82,7 @@ export async function settlePayment(
         accountId,
         type: event,
         cause: `payment:${paymentId}:${event === 'payment.expired' ? payment.status : event.slice('payment.'.length)}`,
-        data: paymentResource(payment, deposits, tipHeight),
+        data: paymentResource(payment, deposits, from),
       })
     }
   }
@@ -113,7 +119,7 @@ const isToBook = (deposit: Deposit): boolean =>
 async function take(tx: Tx, payment: Payment, step: Step, deposits: readonly Deposit[]): Promise<Payment> {
   switch (step.to) {
     case 'detected':
-      if (step.because === 'funds_seen')
+      if (step.because === 'funds_seen' || step.because === 'left_and_paid')
         return { ...payment, status: 'detected', detectedAt: step.detectedAt }
       if (step.because === 'settlement_lost') return { ...(await unsettle(tx, payment)), status: 'detected' }
       return { ...payment, status: 'detected' }
@@ -215,7 +221,8 @@ async function countOrder(tx: Tx, payment: Payment, orders: 1 | -1, spentMinor: 
 }
 
 function eventOf(payment: Payment, step: Step): EventType | null {
-  if (step.to === 'detected') return step.because === 'funds_seen' ? 'payment.confirming' : null
+  if (step.to === 'detected')
+    return step.because === 'funds_seen' || step.because === 'left_and_paid' ? 'payment.confirming' : null
   // Settling again after a reorganisation is told by the same cause, which is announced once.
   if (step.because === 'covered') return 'payment.completed'
   return payment.status === 'expired' || payment.status === 'failed' ? 'payment.expired' : null

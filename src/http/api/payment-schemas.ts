@@ -44,7 +44,16 @@ const createdFields = {
     network: NetworkName,
     expected_amount: Type.String({ description: 'decimal in the coin, rounded up to its payable precision' }),
     expected_amount_atoms: Type.String({ description: 'the same amount in the smallest unit' }),
-    qr_data: Type.String({ description: 'wallet URI, `<scheme>:<address>?amount=<decimal>`' }),
+    qr_data: Type.String({
+      description:
+        'wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one',
+    }),
+    payment_uri: Nullable(
+      Type.String({
+        description:
+          'what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck)',
+      }),
+    ),
     status: Status,
     confirmations: Type.Integer(),
     required_confirmations: Type.Integer({ description: 'needed before completion' }),
@@ -114,6 +123,7 @@ export const CREATED = {
     expected_amount: '0.62487501',
     expected_amount_atoms: '62487501',
     qr_data: 'litecoin:ltc1qg42tkwuuxefutzxezdkdel39gfstuap288mfea?amount=0.62487501',
+    payment_uri: 'litecoin:ltc1qg42tkwuuxefutzxezdkdel39gfstuap288mfea?amount=0.62487501',
     status: 'pending',
     confirmations: 0,
     required_confirmations: 6,

@@ -44,6 +44,7 @@ test('a payment is created as the contract says', async () => {
     expected_amount: '1',
     expected_amount_atoms: '100000000',
     qr_data: `litecoin:${address}?amount=1`,
+    payment_uri: `litecoin:${address}?amount=1`,
     status: 'pending',
     confirmations: 0,
     required_confirmations: 6,

@@ -3,7 +3,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isAsset } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { readId, type SessionId } from '../../core/ids.ts'
-import { cancelCheckout, pickCoin } from '../../flows/checkout/checkout.ts'
+import type { Tx } from '../../db/database.ts'
+import {
+  cancelCheckout,
+  dropSentTransaction,
+  keepSentTransaction,
+  pickCoin,
+  reopenCheckout,
+} from '../../flows/checkout/checkout.ts'
+import type { CheckoutState } from '../../flows/checkout/checkout-state.ts'
 import {
   type BuyerTransaction,
   findBuyerTransaction,
@@ -19,16 +27,26 @@ import { fillText } from './html.ts'
 import { showFiat } from './language.ts'
 import type { Words } from './languages/en.ts'
 import type { Limits } from './limits.ts'
-import { amountView, type Choice, chooseView, contentOf, type Making, stateView } from './make-view.ts'
+import {
+  amountView,
+  type Choice,
+  cancellingView,
+  chooseView,
+  contentOf,
+  type Making,
+  stateView,
+} from './make-view.ts'
 import type { HostedOptions } from './networks.ts'
 import { drawCheckout } from './pages/draw.ts'
 import {
   checkoutPath,
   frameOf,
   goTo,
+  isForeignFrame,
   LINK_DISABLED,
   languageOf,
   queryOf,
+  sendForeignFrame,
   sendNotice,
   sendPage,
   UNKNOWN,
@@ -37,6 +55,9 @@ import type { CheckoutView, Field, TransactionSearch } from './view.ts'
 
 const NOTHING_TYPED: Field = { value: '', problem: null }
 const NOT_SEARCHED: TransactionSearch = { typed: '', answer: null, isProblem: false }
+/** States in which the buyer may take another coin, and in which he may give up. */
+const CHANGEABLE: readonly CheckoutState[] = ['choose', 'waiting', 'expired', 'replaced']
+const CANCELLABLE: readonly CheckoutState[] = ['choose', 'waiting']
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 const EMAIL_LENGTH_MAX = 254
 
@@ -72,6 +93,8 @@ export function registerCheckoutPages(
       if (!id || !page) {
         return sendNotice(reply, 404, frameOf(gateway, request, { account: null, sessionId: null }), UNKNOWN)
       }
+      if (isForeignFrame(gateway, request, page.checkout.account))
+        return sendForeignFrame(gateway, request, reply, checkoutPath(gateway, id))
       return answer(request, reply, { options, language: languageOf(request), page }, id)
     }
 
@@ -112,35 +135,60 @@ export function registerCheckoutPages(
 
   const firstChoice = { amountMinor: null, selected: null, problem: null, email: NOTHING_TYPED }
 
+  /** The coins, for the amount of the query where the session has none of its own. */
+  const drawChoice = async (request: Request, reply: FastifyReply, making: Making, page = '') => {
+    const typed = queryValue(request, 'amount')
+    if (making.page.checkout.session.amountMinor !== null || typed === '')
+      return draw(request, reply, making, await choose(making, firstChoice), 200, { page })
+    const read = readTyped(making, typed)
+    if ('minor' in read) {
+      const view = await choose(making, { ...firstChoice, amountMinor: read.minor })
+      // Written so that every language reads the same amount.
+      const carried = view.state === 'choose' && view.amount !== null ? { amount: view.amount } : {}
+      return draw(request, reply, making, view, 200, { page, carried })
+    }
+    const field = { value: typed, problem: read.problem }
+    return draw(request, reply, making, amountView(making, gateway.settings, field), 400, { page })
+  }
+
   scope.get(
     '/checkout/:id',
-    withCheckout(async (request, reply, making) => {
-      const { state, checkout } = making.page
-      if (state !== 'choose') return draw(request, reply, making, stateView(making, NOT_SEARCHED))
-      const typed = queryValue(request, 'amount')
-      if (checkout.session.amountMinor !== null || typed === '') {
-        return draw(request, reply, making, await choose(making, firstChoice))
-      }
-      const read = readTyped(making, typed)
-      if ('minor' in read) {
-        const view = await choose(making, { ...firstChoice, amountMinor: read.minor })
-        // Written so that every language reads the same amount.
-        const carried = view.state === 'choose' && view.amount !== null ? { amount: view.amount } : {}
-        return draw(request, reply, making, view, 200, { carried })
-      }
-      const field = { value: typed, problem: read.problem }
-      return draw(request, reply, making, amountView(making, gateway.settings, field), 400)
-    }),
+    withCheckout(async (request, reply, making) =>
+      making.page.state === 'choose'
+        ? drawChoice(request, reply, making)
+        : draw(request, reply, making, stateView(making, NOT_SEARCHED)),
+    ),
   )
 
   /** Other coins, while one is quoted already or its price is over. */
   scope.get(
     '/checkout/:id/coins',
     withCheckout(async (request, reply, making, id) => {
-      if (!['waiting', 'expired', 'replaced', 'choose'].includes(making.page.state))
-        return backTo(request, reply, id)
-      return draw(request, reply, making, await choose(making, firstChoice), 200, { page: '/coins' })
+      if (!CHANGEABLE.includes(making.page.state)) return backTo(request, reply, id)
+      return drawChoice(request, reply, making, '/coins')
     }),
+  )
+
+  /** The amount once more, as it was typed. */
+  scope.get(
+    '/checkout/:id/amount',
+    withCheckout(async (request, reply, making, id) => {
+      const { state, checkout } = making.page
+      if (!CHANGEABLE.includes(state) || checkout.session.amountMinor !== null)
+        return backTo(request, reply, id)
+      const field = { value: queryValue(request, 'amount').slice(0, 40), problem: null }
+      const here = { page: '/amount', carried: { amount: field.value } }
+      return draw(request, reply, making, amountView(making, gateway.settings, field), 200, here)
+    }),
+  )
+
+  scope.get(
+    '/checkout/:id/cancel',
+    withCheckout(async (request, reply, making, id) =>
+      CANCELLABLE.includes(making.page.state)
+        ? draw(request, reply, making, cancellingView(making), 200, { page: '/cancel' })
+        : backTo(request, reply, id),
+    ),
   )
 
   scope.get(
@@ -165,7 +213,7 @@ export function registerCheckoutPages(
   )
 
   // Whoever reloads the answer to a form that was refused, or could not be taken.
-  for (const form of ['coin', 'cancel']) {
+  for (const form of ['coin', 'reopen', 'sent', 'unsent']) {
     scope.get(
       `/checkout/:id/${form}`,
       withCheckout(async (request, reply, _making, id) => backTo(request, reply, id)),
@@ -227,18 +275,28 @@ export function registerCheckoutPages(
     }),
   )
 
-  scope.post(
-    '/checkout/:id/cancel',
-    withCheckout(async (request, reply, _making, id) => {
-      requireOwnPage(request, gateway.settings.publicUrl)
-      try {
-        await gateway.db.transaction((tx) => cancelCheckout(tx, id))
-      } catch (error) {
-        if (!(error instanceof Refusal) || meaningOf(error) !== 'page') throw error
-      }
-      return backTo(request, reply, id)
-    }),
-  )
+  /** Forms that change where the checkout stands, and lead back to its page whatever that shows by now. */
+  const change = (form: string, act: (tx: Tx, id: SessionId, fields: Form) => Promise<void>) =>
+    scope.post(
+      `/checkout/:id/${form}`,
+      withCheckout(async (request, reply, _making, id) => {
+        requireOwnPage(request, gateway.settings.publicUrl)
+        try {
+          await gateway.db.transaction((tx) => act(tx, id, request.body as Form))
+        } catch (error) {
+          if (!(error instanceof Refusal) || meaningOf(error) !== 'page') throw error
+        }
+        return backTo(request, reply, id)
+      }),
+    )
+  change('cancel', cancelCheckout)
+  change('reopen', reopenCheckout)
+  change('unsent', dropSentTransaction)
+  change('sent', async (tx, id, fields) => {
+    const payment = readId('pay', fields.get('payment') ?? '')
+    const hash = readTransactionId(fields.get('hash') ?? '')
+    if (payment && hash) await keepSentTransaction(tx, id, payment, hash)
+  })
 }
 
 /** What a refusal means to the buyer: that the page shows another state by now, a sentence, or nothing of his. */

@@ -1,7 +1,9 @@
 /** Every state of the checkout on a running application, as a browser without JavaScript sees it. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { testAccount, testSession } from '../../../test/gateway.ts'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
+import { MAINNET_TOKENS } from '../../core/assets.ts'
 import { newPublicId, showId } from '../../core/ids.ts'
 
 const COIN = 100_000_000n
@@ -58,7 +60,7 @@ test('too little: what is missing with its code; the rest completes the payment'
   await look()
   const lower = await show(id)
   assert.equal(lower.state, 'lower')
-  assert.match(lower.text, /Needed 1 LTC Received 0\.3 LTC/)
+  assert.match(lower.text, /0\.3 LTC of 1 LTC arrived/)
   assert.ok(lower.html.includes(`litecoin:${payment.address}?amount=0.7"`))
   assert.match(lower.text, /Time left/)
   await story.pay(payment, 70_000_000n)
@@ -165,16 +167,34 @@ test('a replaced payment says so; within the window it waits again', async () =>
   assert.equal(await stateOf(id), 'replaced')
 })
 
-test('a token has no link and a code of the address alone, with a plain warning', async () => {
-  const id = await open()
-  const payment = await pick(id, 'USDC')
-  const page = await show(id)
-  assert.match(page.text, /Ethereum simulated, USDC only/)
-  assert.doesNotMatch(page.html, /href="ethereum:/)
-  assert.ok(page.text.includes(payment.address))
-  const ether = await open()
-  const { address } = await pick(ether, 'ETH')
-  assert.ok((await show(ether)).html.includes(`href="ethereum:${address}?amount=0.04"`))
+test('where no wallet knows the network the code holds the address alone, and says so; a token is warned of', async () => {
+  for (const asset of ['USDC', 'ETH']) {
+    const id = await open()
+    await pick(id, asset)
+    const page = await show(id)
+    assert.doesNotMatch(page.html, /href="ethereum:|Open in wallet/)
+    assert.match(page.text, /The code holds the address alone: enter the amount yourself/)
+    assert.equal(page.text.includes(`Ethereum simulated, ${asset} only`), asset === 'USDC')
+  }
+  const account = await testAccount(gateway, 'live')
+  await gateway.db.query(
+    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('ethereum', '1:x', 1, 'x', now(), now() + interval '1 hour')`,
+  )
+  for (const [asset, link] of [
+    ['ETH', (address: string) => `ethereum:${address}@1?value=40000000000000000`],
+    [
+      'USDT',
+      (address: string) =>
+        `ethereum:${MAINNET_TOKENS.USDT}@1/transfer?address=${address}&amp;uint256=100000000`,
+    ],
+  ] as const) {
+    const { id } = await testSession(gateway, account)
+    const { address } = await pick(id, asset)
+    const page = await show(id)
+    assert.ok(page.html.includes(`href="${link(address)}"`), page.html)
+    assert.match(page.text, /Code with the address alone If your wallet shows another recipient/)
+  }
 })
 
 test('unknown sessions and links are told kindly, whatever stands in their place', async () => {

@@ -31,6 +31,7 @@ test('one who has all of a /48 burns no more addresses than four hosts', async (
 test('a thousand addresses take no more of one account, or of one link, than its share', async () => {
   const limits = openLimits({
     payments: many,
+    visits: many,
     account: { perSecond: SLOW, burst: 50 },
     link: { perSecond: SLOW, burst: 30 },
   })
@@ -42,4 +43,11 @@ test('a thousand addresses take no more of one account, or of one link, than its
   const visits = Array.from({ length: 300 }, (_, host) => () => limits.countLinkVisit(from(host), link))
   assert.equal(await passed(visits), 30)
   await limits.countLinkVisit(from(999), newPublicId('plink'))
+})
+
+test('a thousand visits of a link from one address are let in: behind it may be a whole town', async () => {
+  const limits = openLimits()
+  const link = newPublicId('plink')
+  const visits = Array.from({ length: 1_000 }, () => () => limits.countLinkVisit('203.0.113.1', link))
+  assert.equal(await passed(visits), 1_000)
 })

@@ -11,8 +11,10 @@ import { type BucketSize, hostOf, openLocalBuckets, type RateLimiter, siteOf } f
 export interface HostedLimits {
   /** Pages and forms. */
   readonly pages: BucketSize
-  /** Sessions that payment links start, and payments: each takes a fresh deposit address. */
+  /** Payments: each takes a fresh deposit address. */
   readonly payments: BucketSize
+  /** Visits of payment links: each leaves a row for a week at most. */
+  readonly visits: BucketSize
   /** Visits of one link, and payments of one account, whoever makes them. */
   readonly link: BucketSize
   readonly account: BucketSize
@@ -23,7 +25,8 @@ export interface HostedLimits {
 const DEFAULT_LIMITS: HostedLimits = {
   pages: { perSecond: 20, burst: 300 },
   payments: { perSecond: 1, burst: 60 },
-  link: { perSecond: 5, burst: 500 },
+  visits: { perSecond: 10, burst: 1_000 },
+  link: { perSecond: 20, burst: 2_000 },
   account: { perSecond: 10, burst: 1_000 },
   // Many people may share an address.
   streams: 500,
@@ -47,19 +50,12 @@ export interface Limits {
 }
 
 export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
-  const { pages, payments, link: linkSize, account, streams } = { ...DEFAULT_LIMITS, ...sizes }
+  const { pages, payments, visits, link: linkSize, account, streams } = { ...DEFAULT_LIMITS, ...sizes }
   const byPages = openLocalBuckets(pages)
-  const byPayments = openLocalBuckets(payments)
-  const bySite = openLocalBuckets({
-    perSecond: payments.perSecond * HOSTS_OF_SITE,
-    burst: payments.burst * HOSTS_OF_SITE,
-  })
+  const takePayment = takeByAddress(payments)
+  const takeVisit = takeByAddress(visits)
   const byLink = openLocalBuckets(linkSize)
   const byAccount = openLocalBuckets(account)
-  const takePayment = async (address: string) => {
-    await take(byPayments, hostOf(address))
-    await take(bySite, siteOf(address))
-  }
   const bySession = openLocalBuckets(SESSION_PAYMENTS)
   const openStreams = new Map<string, number>()
   return {
@@ -67,7 +63,7 @@ export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
       if (!isThisMachine(address)) await take(byPages, hostOf(address))
     },
     async countLinkVisit(address, link) {
-      await takePayment(address)
+      await takeVisit(address)
       await take(byLink, link)
     },
     async countPayment(address, { id, accountId }) {
@@ -88,6 +84,16 @@ export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
       if (open > 1) openStreams.set(host, open - 1)
       else openStreams.delete(host)
     },
+  }
+}
+
+/** So much by host, and four times that by all hosts of a site. */
+function takeByAddress({ perSecond, burst }: BucketSize): (address: string) => Promise<void> {
+  const byHost = openLocalBuckets({ perSecond, burst })
+  const bySite = openLocalBuckets({ perSecond: perSecond * HOSTS_OF_SITE, burst: burst * HOSTS_OF_SITE })
+  return async (address) => {
+    await take(byHost, hostOf(address))
+    await take(bySite, siteOf(address))
   }
 }
 

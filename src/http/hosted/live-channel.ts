@@ -1,4 +1,7 @@
-/** `/checkout/{cs_…}/events`: server-sent events that tell an open page when to look again. */
+/**
+ * `/checkout/{cs_…}/events`: server-sent events that tell an open page when to look again; `/checkout/{cs_…}/version` for
+ * pages that cannot have them.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -13,6 +16,8 @@ import type { Limits } from './limits.ts'
 
 /** Below the minute after which proxies take a silent connection for dead. */
 const HEARTBEAT_MS = 25_000
+/** An event and not a comment: pages hear it, and know that their stream is not kept from them. */
+const BEAT = 'event: beat\ndata:\n\n'
 /** A reader that does not read is let go: its page asks again when it wakes up. */
 const UNREAD_BYTES_MAX = 4_096
 /** Heartbeats written at once, before others get a turn. */
@@ -31,7 +36,7 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
   const beat = async () => {
     let written = 0
     for (const stream of [...streams]) {
-      write(stream, ':\n\n')
+      write(stream, BEAT)
       if (++written % BEATS_AT_ONCE === 0) await new Promise(setImmediate)
     }
   }
@@ -43,6 +48,13 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
     clearInterval(heartbeat)
     for (const stream of streams) stream.destroySoon()
     await hub.stop()
+  })
+
+  scope.get('/checkout/:id/version', async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+    const id = readId('cs', request.params.id)
+    const [moment] = id ? await changedMoments(gateway.db, [{ id, version: null }]) : []
+    if (!moment) throw sessionNotFound()
+    return reply.type('text/plain').send(moment.version)
   })
 
   scope.get(
@@ -102,7 +114,7 @@ function openStream(request: IncomingMessage, response: ServerResponse): Socket 
     'X-Accel-Buffering': 'no',
     'X-Content-Type-Options': 'nosniff',
   })
-  response.write(':\n\n')
+  response.write(BEAT)
   return takeConnection(request, response)
 }
 

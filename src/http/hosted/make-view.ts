@@ -6,16 +6,19 @@ import { fiatToNumber, formatDecimal } from '../../core/money.ts'
 import type { CoinOffer } from '../../flows/checkout/offer-coins.ts'
 import type { CheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Payment } from '../../payments/payment.ts'
+import { paymentUri } from '../../payments/payment-uri.ts'
 import { type Language, showFiat, showTime } from './language.ts'
 import { COIN_NAMES, explorerUrl, type HostedOptions, networkName } from './networks.ts'
 import { drawQr } from './qr.ts'
 import type {
   AmountView,
+  CancellingView,
   CheckoutContent,
   CheckoutView,
   ChooseView,
   Field,
   Order,
+  Refund,
   Target,
   Transaction,
   TransactionSearch,
@@ -52,7 +55,7 @@ export function contentOf(making: Making, view: CheckoutView): CheckoutContent {
       payment && !page.moment.isChainInSight && !isOver
         ? networkName(options, networkOf(payment.asset), account.mode === 'live')
         : null,
-    canCancel: ['choose', 'waiting'].includes(page.state),
+    canCancel: view.state !== 'cancelling' && ['choose', 'waiting'].includes(page.state),
   }
 }
 
@@ -101,11 +104,15 @@ export function chooseView(making: Making, choice: Choice): ChooseView {
     problem: choice.problem,
     selected: choice.selected ?? payment?.asset ?? null,
     amount: choice.amountMinor === null ? null : String(fiatToNumber(choice.amountMinor)),
+    changeAmount: typedAmount(session.amountMinor, choice.amountMinor ?? payment?.fiatMinor ?? null),
     email: session.customerEmail === null ? choice.email : null,
     knownEmail: session.customerEmail && hideEmail(session.customerEmail),
     current: page.state === 'waiting' && payment ? payment.asset : null,
   }
 }
+
+const typedAmount = (own: bigint | null, typed: bigint | null): string | null =>
+  own !== null || typed === null ? null : String(fiatToNumber(typed))
 
 /** Its owner knows it again; whoever else was sent the link does not learn it. */
 function hideEmail(email: string): string {
@@ -117,16 +124,22 @@ function hideEmail(email: string): string {
 const onward = (url: string | null): string | null =>
   url !== null && ['https:', 'http:'].includes(URL.parse(url)?.protocol ?? '') ? url : null
 
+export const cancellingView = (making: Making): CancellingView => ({
+  state: 'cancelling',
+  order: orderOf(making),
+})
+
 /** The view of a checkout in which a coin was picked, or that is over. */
 export function stateView(
   making: Making,
   search: TransactionSearch,
-): Exclude<CheckoutView, AmountView | ChooseView> {
+): Exclude<CheckoutView, AmountView | ChooseView | CancellingView> {
   const { state, checkout, moment } = making.page
   const order = orderOf(making)
   if (state === 'cancelled' || state === 'ended') {
     const returnUrl = onward(checkout.cancelUrl)
-    return { state, order, search: checkout.payment ? search : null, returnUrl }
+    const canReopen = state === 'cancelled' && checkout.now < checkout.session.expiresAt
+    return { state, order, canReopen, search: checkout.payment ? search : null, returnUrl }
   }
   invariant(checkout.payment, `a checkout that is ${state} has a payment`)
   const payment = checkout.payment
@@ -144,7 +157,19 @@ export function stateView(
   const paymentNumber = making.page.view?.id ?? ''
   switch (state) {
     case 'waiting':
-      return { state, order, countdown, target: targetOf(making, payment, payment.dueAtoms) }
+      return {
+        state,
+        isWithdrawn: moment.isWithdrawn,
+        order,
+        countdown,
+        target: targetOf(making, payment, payment.dueAtoms),
+      }
+    case 'sent': {
+      const { networkName } = facts
+      const sent = checkout.session.sentTx
+      const transactions = sent === null ? [] : [transactionOf(making, sent)]
+      return { state, order, asset, networkName, amount: facts.needed, transactions }
+    }
     case 'lower':
       return {
         ...facts,
@@ -167,6 +192,7 @@ export function stateView(
         state,
         paymentNumber,
         excess: excess > 0n ? coins(excess) : null,
+        lacking: excess < 0n && payment.status === 'completed' ? coins(-excess) : null,
         completedAt: showTime(making.language, payment.completedAt ?? checkout.now),
         returnUrl: onward(checkout.successUrl),
       }
@@ -178,6 +204,8 @@ export function stateView(
         ...facts,
         state,
         paymentNumber,
+        isConfirmed: moment.confirmations >= moment.requiredConfirmations,
+        refund: refundOf(making),
         received: coins(moment.receivedAtoms + moment.lateAtoms),
         returnUrl: onward(checkout.cancelUrl),
       }
@@ -189,28 +217,43 @@ export function stateView(
   }
 }
 
+function refundOf(making: Making): Refund | null {
+  const { refund } = making.page
+  if (!refund) return null
+  const { asset, netAtoms, destination, txHash } = refund
+  return {
+    asset,
+    amount: formatDecimal(netAtoms, ASSET_FACTS[asset].decimals),
+    address: destination,
+    transaction: txHash === null ? null : transactionOf(making, txHash),
+  }
+}
+
 function targetOf({ options, language, page }: Making, payment: Payment, atoms: bigint): Target {
   const { words } = language
   const { asset, address } = payment
-  const { decimals, uriScheme } = ASSET_FACTS[asset]
-  const amount = formatDecimal(atoms, decimals)
+  const amount = formatDecimal(atoms, ASSET_FACTS[asset].decimals)
   const isToken = asset === 'USDC' || asset === 'USDT'
-  // A wallet that reads `ethereum:` with an amount sends ether, so tokens have no link and a code of the address alone.
-  const uri = `${uriScheme}:${address}?amount=${amount}`
+  const uri = paymentUri({ asset, address, atoms }, page.place)
   return {
     asset,
     coinName: COIN_NAMES[asset],
     networkName: networkName(options, networkOf(asset), page.checkout.account.mode === 'live'),
     address,
     amount,
-    qr: isToken ? drawQr(address, words.qr_address) : drawQr(uri, words.qr_payment),
-    walletLink: isToken ? null : uri,
+    qr: uri === null ? drawQr(address, words.qr_address) : drawQr(uri, words.qr_payment),
+    // A wallet that does not know such links to the end reads them as something else: the address alone is always right.
+    plainQr: uri !== null && networkOf(asset) === 'ethereum' ? drawQr(address, words.qr_address) : null,
+    hasAmount: uri !== null,
+    walletLink: uri,
     isToken,
-    transfer: walletTransfer(options, { asset, address, atoms, chainId: page.evmChainId }),
+    paymentNumber: showId('pay', payment.id),
+    transfer: walletTransfer({ asset, address, atoms }, page.place),
   }
 }
 
-function transactionsOf({ options, page: { checkout, view } }: Making): Transaction[] {
+function transactionsOf(making: Making): Transaction[] {
+  const { checkout, view } = making.page
   const hashes = (view?.deposits ?? []).flatMap((deposit) =>
     deposit.tx_hash !== null &&
     deposit.asset === checkout.payment?.asset &&
@@ -218,9 +261,12 @@ function transactionsOf({ options, page: { checkout, view } }: Making): Transact
       ? [deposit.tx_hash]
       : [],
   )
-  const isLive = checkout.account.mode === 'live'
-  return [...new Set(hashes)].map((hash) => ({
+  return [...new Set(hashes)].map((hash) => transactionOf(making, hash))
+}
+
+function transactionOf({ options, page: { checkout, view } }: Making, hash: string): Transaction {
+  return {
     hash,
-    url: view && explorerUrl(options, view.network, isLive, hash),
-  }))
+    url: view && explorerUrl(options, view.network, checkout.account.mode === 'live', hash),
+  }
 }

@@ -4,8 +4,6 @@ import type { Asset, Network } from '../../core/assets.ts'
 export interface HostedOptions {
   /** The networks that live accounts are on: BITCOIN_NETWORK and the like. */
   readonly networks?: Partial<Readonly<Record<Network, string>>>
-  /** Token contracts of the live Ethereum, for payments out of a browser's wallet. */
-  readonly tokens?: Readonly<Record<'USDC' | 'USDT', string>>
 }
 
 const EXPLORERS: Readonly<Record<string, string>> = {

@@ -30,7 +30,7 @@ async function makeLink() {
 
 test('each visit counts one use and leads to a checkout of its own', async () => {
   const link = await makeLink()
-  const visits = [await link.visit(), await link.visit(), await link.visit({ 'user-agent': 'curl/8' })]
+  const visits = [await link.visit(), await link.visit(), await link.visit({ 'user-agent': 'node' })]
   for (const { status, location, headers } of visits) {
     assert.equal(status, 303)
     assert.equal(headers['cache-control'], 'no-store')
@@ -41,6 +41,52 @@ test('each visit counts one use and leads to a checkout of its own', async () =>
   const page = await get(visits[0]?.location ?? '')
   assert.equal(page.state, 'choose')
   assert.match(page.text, /\$120\.00 Consultation &lt;1 h&gt;/)
+})
+
+test('the same browser is led back to the checkout that it began, until that is over', async () => {
+  const link = await makeLink()
+  const first = await link.visit()
+  const cookie = String(first.headers['set-cookie']).split(';')[0] ?? ''
+  assert.match(
+    String(first.headers['set-cookie']),
+    new RegExp(`Path=${link.path}; Max-Age=86400; HttpOnly; SameSite=Lax$`),
+  )
+  assert.equal((await link.visit({ cookie })).location, first.location)
+  assert.equal(await link.uses(), 2n, 'each visit is a use')
+  await post(`${first.location}/cancel`, {})
+  const next = await link.visit({ cookie })
+  assert.notEqual(next.location, first.location)
+  // What names no session of this link leads nowhere else.
+  const other = await makeLink()
+  const foreign = await other.visit({ cookie: String(next.headers['set-cookie']).split(';')[0] ?? '' })
+  assert.notEqual(foreign.location, next.location)
+  for (const nonsense of ['beck_visit=x', 'beck_visit=', 'other=1'])
+    assert.equal((await link.visit({ cookie: nonsense })).status, 303)
+})
+
+test('a frame of a site that the account does not name burns no use, and shows a way out', async () => {
+  const link = await makeLink()
+  const framed = {
+    'sec-fetch-dest': 'iframe',
+    'sec-fetch-site': 'cross-site',
+    referer: 'https://shop.example/',
+  }
+  const refused = await link.visit(framed)
+  assert.deepEqual([refused.status, refused.state], [403, 'framed'])
+  assert.ok(
+    refused.html.includes(`<a class="button" href="${link.path}" target="_blank">Open the checkout</a>`),
+  )
+  assert.match(String(refused.headers['content-security-policy']), /frame-ancestors \*/)
+  assert.equal(await link.uses(), 0n)
+  const session = (await link.visit()).location ?? ''
+  assert.equal((await get(session, framed)).state, 'framed')
+  await gateway.db.query("update accounts set frame_origins = '{https://shop.example}' where id = $1", [
+    account.id,
+  ])
+  assert.equal((await link.visit(framed)).status, 303)
+  assert.equal((await get(session, framed)).state, 'choose')
+  assert.equal((await link.visit({ ...framed, referer: 'https://evil.example/' })).state, 'framed')
+  await gateway.db.query("update accounts set frame_origins = '{}' where id = $1", [account.id])
 })
 
 test('a chosen language goes along', async () => {
@@ -56,6 +102,10 @@ test('HEAD, previews, prefetching and parts of other pages count nothing', async
   for (const agent of [
     'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)',
     'WhatsApp/2.23.20.0',
+    'curl/8.14.1',
+    'Wget/1.25.0',
+    'Go-http-client/2.0',
+    'python-requests/2.32.3',
     'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
     'TelegramBot (like TwitterBot)',
     'Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)',
@@ -79,7 +129,7 @@ test('HEAD, previews, prefetching and parts of other pages count nothing', async
     assert.equal((await link.visit({ 'sec-fetch-dest': part })).status, 403)
   }
   assert.equal(await link.uses(), 0n)
-  assert.equal((await link.visit({ 'sec-fetch-dest': 'iframe' })).status, 303)
+  assert.equal((await link.visit({ 'sec-fetch-dest': 'iframe', 'sec-fetch-site': 'none' })).status, 303)
 })
 
 test('people are not taken for programs, and who is can go on by a button', async () => {

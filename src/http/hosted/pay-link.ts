@@ -1,9 +1,13 @@
-/** `/pay/{plink_…}`: every visit by a browser counts one use and starts a session. */
+/**
+ * `/pay/{plink_…}`: every visit by a browser counts one use and starts a session, or leads back to the one that the same
+ * browser began within the day and has not finished.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { findPaymentLink, type PaymentLink } from '../../checkout/payment-links.sql.ts'
+import { SESSION_WINDOW_MS } from '../../checkout/session.ts'
 import { Refusal } from '../../core/errors.ts'
-import { readId } from '../../core/ids.ts'
+import { type PaymentLinkId, readId, type SessionId, showId } from '../../core/ids.ts'
 import { openPaymentLink } from '../../flows/checkout/checkout.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { requireOwnPage } from './forms.ts'
@@ -14,10 +18,12 @@ import {
   checkoutPath,
   frameOf,
   goTo,
+  isForeignFrame,
   LINK_DISABLED,
   languageOf,
   payLinkPath,
   queryOf,
+  sendForeignFrame,
   sendNotice,
   sendPage,
   UNKNOWN,
@@ -29,7 +35,7 @@ import type { Frame } from './view.ts'
  * gets a page with a button.
  */
 const PROGRAMS =
-  /bot\b|crawl|spider|slurp|preview|facebookexternalhit|facebookcatalog|^whatsapp|embedly|vkshare|iframely|lighthouse/i
+  /bot\b|crawl|spider|slurp|preview|facebookexternalhit|facebookcatalog|^whatsapp|^signal|embedly|vkshare|iframely|lighthouse|^curl|^wget|^python|^go-http|^java\/|^okhttp|httpclient|libwww|safelinks|proofpoint|mimecast|barracuda/i
 
 type Request = FastifyRequest<{ Params: { id: string } }>
 
@@ -52,13 +58,16 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
       const frame = frameOf(gateway, request, { account, sessionId: null, page })
       if (!link) return sendNotice(reply, 404, frame, UNKNOWN)
       if (!link.isActive) return sendNotice(reply, 410, frame, LINK_DISABLED)
+      if (isForeignFrame(gateway, request, account)) return sendForeignFrame(gateway, request, reply, page)
       return answer(request, reply, link, frame)
     }
 
   const start = async (request: Request, reply: FastifyReply, link: PaymentLink, frame: Frame) => {
     await limits.countLinkVisit(request.ip, link.id)
     try {
-      const session = await gateway.db.transaction((tx) => openPaymentLink(tx, link.id))
+      const earlier = readVisit(request)
+      const session = await gateway.db.transaction((tx) => openPaymentLink(tx, link.id, earlier))
+      rememberVisit(gateway, reply, link.id, session.id)
       return goTo(reply, checkoutPath(gateway, session.id) + queryOf(request, languageOf(request)))
     } catch (error) {
       if (error instanceof Refusal && error.reason === 'payment_link_disabled')
@@ -89,6 +98,29 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
       requireOwnPage(request, gateway.settings.publicUrl)
       return start(request, reply, link, frame)
     }),
+  )
+}
+
+const VISIT = 'beck_visit'
+
+/** The session that this browser began by this link; null for none, and for what is no session's id. */
+function readVisit({ headers: { cookie = '' } }: FastifyRequest): SessionId | null {
+  const found = cookie.split(/; */).find((each) => each.startsWith(`${VISIT}=`))
+  return found ? readId('cs', found.slice(VISIT.length + 1)) : null
+}
+
+/** Sent to this link alone. It lets nobody in who has not been there before. */
+function rememberVisit(
+  gateway: Pick<Gateway, 'settings'>,
+  reply: FastifyReply,
+  link: PaymentLinkId,
+  session: SessionId,
+): void {
+  const secure = gateway.settings.publicUrl.startsWith('https:') ? '; Secure' : ''
+  const path = payLinkPath(gateway, link)
+  reply.header(
+    'Set-Cookie',
+    `${VISIT}=${showId('cs', session)}; Path=${path}; Max-Age=${SESSION_WINDOW_MS / 1_000}; HttpOnly; SameSite=Lax${secure}`,
   )
 }
 

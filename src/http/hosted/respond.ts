@@ -63,8 +63,14 @@ export function frameOf(
   }
 }
 
-export function sendPage(reply: FastifyReply, status: number, frame: Frame, page: Html): FastifyReply {
-  return protect(reply, frame.nonce, frame.merchant?.frameOrigins ?? [])
+export function sendPage(
+  reply: FastifyReply,
+  status: number,
+  frame: Frame,
+  page: Html,
+  frameOrigins = frame.merchant?.frameOrigins ?? [],
+): FastifyReply {
+  return protect(reply, frame.nonce, frameOrigins)
     .code(status)
     .type('text/html; charset=utf-8')
     .header('Vary', 'Accept-Language')
@@ -81,6 +87,38 @@ export const sendNotice = (
 /** After a form: the browser asks for the page anew, so that going back or reloading sends nothing twice. */
 export const goTo = (reply: FastifyReply, path: string): FastifyReply =>
   reply.code(303).header('Location', path).send()
+
+/**
+ * Whether another site shows this page in a frame of its own, which the account does not let it. Its policy keeps browsers
+ * from drawing it; this only finds something kinder to say, so it may believe what browsers tell.
+ */
+export function isForeignFrame(
+  gateway: Pick<Gateway, 'settings'>,
+  { headers }: FastifyRequest,
+  account: Account | null,
+): boolean {
+  const { 'sec-fetch-dest': place, 'sec-fetch-site': site, referer } = headers
+  if (place !== 'iframe' && place !== 'frame') return false
+  if (site === 'same-origin' || site === 'none') return false
+  const around = URL.parse(referer ?? '')?.origin
+  const allowed = account?.frameOrigins ?? []
+  return around === undefined
+    ? allowed.length === 0
+    : around !== new URL(gateway.settings.publicUrl).origin && !allowed.includes(around)
+}
+
+/** Nothing of the checkout, just a way to it: any site may show that. */
+export function sendForeignFrame(
+  gateway: Pick<Gateway, 'settings'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  path: string,
+): FastifyReply {
+  const frame = frameOf(gateway, request, { account: null, sessionId: null })
+  const link = { text: 'new_window' as const, path: path + frame.query, isNewWindow: true }
+  const page = drawNotice(frame, { title: 'framed_title', lead: 'framed_lead', refreshes: false, link })
+  return sendPage(reply, 403, frame, page, ['*'])
+}
 
 export const UNKNOWN: NoticeView = {
   title: 'unknown_title',

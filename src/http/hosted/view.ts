@@ -81,6 +81,8 @@ export interface ChooseView {
   readonly selected: Asset | null
   /** What was typed on the amount's page, to be sent along; null when the session has a price. */
   readonly amount: string | null
+  /** The amount as it can be typed anew; null when the session has a price. */
+  readonly changeAmount: string | null
   /** Null when nothing is asked. */
   readonly email: Field | null
   /** The merchant's, with most of it hidden, when he gave one. */
@@ -98,12 +100,17 @@ export interface Target {
   /** Decimal to send now, digit for digit as a wallet takes it. */
   readonly amount: string
   readonly qr: Html
-  /** Opens a wallet with address and amount; null for tokens, whose wallets would send ether. */
+  /** A code of the address alone, for wallets that read the other one wrong; null where none does. */
+  readonly plainQr: Html | null
+  /** Whether the code holds coin and amount, and not the address alone. */
+  readonly hasAmount: boolean
+  /** Opens a wallet with address and amount; null where none knows the network. */
   readonly walletLink: string | null
-  /** A token: only this coin on this network, the QR code holds the address alone. */
+  /** A token: only this coin on this network. */
   readonly isToken: boolean
   /** The transfer that a browser's wallet is asked for; null where none can make it. */
   readonly transfer: WalletTransfer | null
+  readonly paymentNumber: string
 }
 
 /** A window that closes: instants of the server's clock, in milliseconds. */
@@ -114,6 +121,8 @@ export interface Countdown {
 
 export interface WaitingView {
   readonly state: 'waiting'
+  /** What was seen before was replaced by another transaction. */
+  readonly isWithdrawn: boolean
   readonly order: Order
   readonly target: Target
   readonly countdown: Countdown
@@ -123,6 +132,16 @@ export interface Transaction {
   readonly hash: string
   /** In an explorer; null where nobody can look. */
   readonly url: string | null
+}
+
+/** The buyer's wallet sent it; the network has not shown it yet. */
+export interface SentView {
+  readonly state: 'sent'
+  readonly order: Order
+  readonly asset: Asset
+  readonly networkName: string
+  readonly amount: string
+  readonly transactions: readonly Transaction[]
 }
 
 /** Too little came, and the rest may still come. */
@@ -158,6 +177,8 @@ export interface ReceiptView {
   readonly received: string
   /** Above what was needed; null when it is nothing. */
   readonly excess: string | null
+  /** Below it, where that counts as paid; null when it is nothing. */
+  readonly lacking: string | null
   readonly paymentNumber: string
   readonly completedAt: string
   readonly transactions: readonly Transaction[]
@@ -165,10 +186,22 @@ export interface ReceiptView {
   readonly returnUrl: string | null
 }
 
+/** What goes back to the buyer, less the fee of the network. */
+export interface Refund {
+  readonly asset: Asset
+  readonly amount: string
+  readonly address: string
+  /** Null until it is sent. */
+  readonly transaction: Transaction | null
+}
+
 /** Something came that did not pay: people settle what becomes of it, or have sent it back. */
 export interface HeldView {
   readonly state: 'lower_over' | 'late' | 'refunded'
   readonly order: Order
+  /** Whether all that came has its confirmations: before that nothing of it is safe. */
+  readonly isConfirmed: boolean
+  readonly refund: Refund | null
   readonly asset: Asset
   readonly networkName: string
   readonly needed: string
@@ -197,9 +230,17 @@ export interface ExpiredView {
 export interface EndedView {
   readonly state: 'cancelled' | 'ended'
   readonly order: Order
+  /** Given up, and not over: the buyer may think again. */
+  readonly canReopen: boolean
   /** Null when no address was ever shown. */
   readonly search: TransactionSearch | null
   readonly returnUrl: string | null
+}
+
+/** Whether the buyer really gives up. */
+export interface CancellingView {
+  readonly state: 'cancelling'
+  readonly order: Order
 }
 
 /** "I already paid": what was typed, and what became of it. */
@@ -215,6 +256,7 @@ export type CheckoutView =
   | AmountView
   | ChooseView
   | WaitingView
+  | SentView
   | LowerView
   | ProgressView
   | ReceiptView
@@ -222,6 +264,7 @@ export type CheckoutView =
   | EndingView
   | ExpiredView
   | EndedView
+  | CancellingView
 
 export interface EarlierPayment {
   readonly paymentNumber: string
@@ -250,5 +293,5 @@ export interface NoticeView {
   /** Tries again by itself. */
   readonly refreshes: boolean
   /** A way on; null for none. */
-  readonly link: { readonly text: keyof Words; readonly path: string } | null
+  readonly link: { readonly text: keyof Words; readonly path: string; readonly isNewWindow?: boolean } | null
 }

@@ -105,7 +105,7 @@ const deposit = (payment: Payment, view: PaymentResource): Part =>
     ['Network', networkName(networkOf(payment.asset))],
     ['Address', copyable(payment.address, 'Copy the address')],
     ['Confirmations', `${view.confirmations} of ${payment.requiredConfirmations}`],
-  ])}${payment.status === 'pending' && html`<div class="qr-box">${drawQr(view.deposit.qr_data, 'QR code of the deposit address and amount')}</div>`}`
+  ])}${payment.status === 'pending' && html`<div class="qr-box">${drawQr(view.deposit.payment_uri ?? view.deposit.address, 'QR code of the deposit address and amount')}</div>`}`
 
 /** What is held waits for somebody: what accepting and refunding would do, in figures. */
 function held(call: PlaceCall, payment: Payment, history: PaymentHistory): Part {

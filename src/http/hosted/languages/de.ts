@@ -80,7 +80,8 @@ export const de: Words = {
   replaced_title: 'Die Zahlung wurde zurückgezogen',
   replaced_lead: 'Die Transaktion, die wir sahen, wurde durch eine andere ersetzt und wird nicht ankommen.',
   cancelled_title: 'Zahlung abgebrochen',
-  cancelled_lead: 'Es wurde nichts berechnet. Bitte senden Sie nichts an die gezeigte Adresse.',
+  cancelled_lead:
+    'Von Ihnen wird nichts mehr verlangt. Falls Sie schon etwas gesendet haben, fragen Sie {merchant} danach.',
   ended_title: 'Diese Kasse ist geschlossen',
   ended_lead: 'Bitte beginnen Sie bei {merchant} noch einmal.',
   already_paid: 'Ich habe schon bezahlt',
@@ -121,5 +122,40 @@ export const de: Words = {
     'Bitte geben Sie eine E-Mail-Adresse wie anna@example.com ein, oder lassen Sie das Feld leer.',
   error_coin_required: 'Bitte wählen Sie eine Währung.',
   error_coin_unavailable: 'Diese Währung ist gerade nicht möglich. Bitte wählen Sie eine andere.',
+  sent_title: 'Ihre Wallet hat die Zahlung gesendet',
+  sent_lead:
+    'Das Netzwerk zeigt sie gleich hier. Bitte zahlen Sie nicht noch einmal; Sie können diese Seite schließen.',
+  sent_failed: 'Hat es nicht geklappt?',
+  sent_failed_lead:
+    'Wenn Ihre Wallet sagt, dass die Transaktion gescheitert ist oder abgebrochen wurde, können Sie noch einmal zahlen.',
+  sent_again: 'Noch einmal zeigen, wie ich zahle',
+  withdrawn:
+    'Die Transaktion, die wir sahen, wurde durch eine andere ersetzt und wird nicht ankommen. Es kam nichts an: Sehen Sie in Ihrer Wallet nach, und zahlen Sie dann erneut.',
+  tolerated: 'Es kamen {amount} weniger an. Das ist zu wenig, um es nachzufordern, und gilt als bezahlt.',
+  wallet_refused:
+    'Sie haben in Ihrer Wallet abgelehnt, es wurde nichts gesendet. Sie können es erneut versuchen.',
+  wallet_chain:
+    'Ihre Wallet ist in einem anderen Netzwerk, es wurde nichts gesendet. Stellen Sie sie auf {network} um, und versuchen Sie es erneut.',
+  wallet_silent:
+    'Ihre Wallet hat nicht geantwortet. Sehen Sie zuerst dort nach; nur wenn nichts gesendet wurde, versuchen Sie es erneut.',
+  plain_code: 'Code nur mit der Adresse',
+  plain_code_lead:
+    'Wenn Ihre Wallet einen anderen Empfänger oder eine andere Währung zeigt, nehmen Sie diesen Code und geben {amount} selbst ein.',
+  qr_alone: 'Der Code enthält nur die Adresse: Geben Sie den Betrag selbst ein.',
+  cancelling_title: 'Diese Zahlung abbrechen?',
+  cancelling_lead:
+    'Falls Sie schon etwas gesendet haben, brechen Sie nicht ab: Bleiben Sie auf dieser Seite, bis es erscheint.',
+  cancel_yes: 'Ja, abbrechen',
+  cancel_no: 'Nein, weiter zahlen',
+  reopen: 'Noch einmal beginnen',
+  change_amount: 'Betrag ändern',
+  late_seen_lead:
+    'Sie kam nach Ablauf der Zeit und wird noch bestätigt. Danach kann {merchant} sie annehmen oder erstatten; nennen Sie die Zahlungsnummer.',
+  refunded_amount: 'Erstattet',
+  refunded_to: 'An Ihre Adresse',
+  new_window: 'Kasse öffnen',
+  framed_title: 'Diese Seite kann hier nicht gezeigt werden',
+  framed_lead: 'Bitte öffnen Sie die Kasse in einem eigenen Fenster.',
+  received_so_far: '{received} von {needed} sind angekommen.',
   language: 'Sprache',
 }

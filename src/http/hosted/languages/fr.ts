@@ -81,7 +81,8 @@ export const fr: Words = {
   replaced_title: 'Le paiement a été retiré',
   replaced_lead: 'La transaction que nous avons vue a été remplacée par une autre et n’arrivera pas.',
   cancelled_title: 'Paiement annulé',
-  cancelled_lead: 'Rien n’a été débité. N’envoyez rien à l’adresse affichée.',
+  cancelled_lead:
+    'Rien de plus ne vous est demandé. Si vous avez déjà envoyé des fonds, contactez {merchant}.',
   ended_title: 'Cette page de paiement est fermée',
   ended_lead: 'Recommencez chez {merchant}.',
   already_paid: 'J’ai déjà payé',
@@ -121,5 +122,39 @@ export const fr: Words = {
   error_email_invalid: 'Saisissez une adresse comme anne@example.com, ou laissez le champ vide.',
   error_coin_required: 'Choisissez une monnaie.',
   error_coin_unavailable: 'Cette monnaie est indisponible pour le moment. Choisissez-en une autre.',
+  sent_title: 'Votre portefeuille a envoyé le paiement',
+  sent_lead:
+    'Le réseau va bientôt l’afficher ici. Ne payez pas une seconde fois ; vous pouvez fermer cette page.',
+  sent_failed: 'Il n’est pas passé ?',
+  sent_failed_lead:
+    'Si votre portefeuille indique que la transaction a échoué ou a été annulée, vous pouvez payer à nouveau.',
+  sent_again: 'Afficher à nouveau comment payer',
+  withdrawn:
+    'La transaction que nous avions vue a été remplacée par une autre et n’arrivera pas. Rien n’a été reçu : vérifiez votre portefeuille, puis payez à nouveau.',
+  tolerated: 'Il est arrivé {amount} de moins. C’est trop peu pour être demandé : cela compte comme payé.',
+  wallet_refused: 'Vous avez refusé dans votre portefeuille, rien n’a été envoyé. Vous pouvez réessayer.',
+  wallet_chain:
+    'Votre portefeuille est sur un autre réseau, rien n’a été envoyé. Passez à {network}, puis réessayez.',
+  wallet_silent:
+    'Votre portefeuille n’a pas répondu. Vérifiez-y d’abord ; ne réessayez que si rien n’a été envoyé.',
+  plain_code: 'Code avec l’adresse seule',
+  plain_code_lead:
+    'Si votre portefeuille affiche un autre destinataire ou une autre monnaie, utilisez ce code et saisissez {amount} vous-même.',
+  qr_alone: 'Le code ne contient que l’adresse : saisissez vous-même le montant.',
+  cancelling_title: 'Annuler ce paiement ?',
+  cancelling_lead:
+    'Si vous avez déjà envoyé des fonds, n’annulez pas : restez sur cette page jusqu’à ce qu’ils apparaissent.',
+  cancel_yes: 'Oui, annuler',
+  cancel_no: 'Non, continuer le paiement',
+  reopen: 'Recommencer',
+  change_amount: 'Modifier le montant',
+  late_seen_lead:
+    'Il est arrivé après la fin du délai et attend ses confirmations. Ensuite, {merchant} pourra l’accepter ou le rembourser ; indiquez le numéro de paiement.',
+  refunded_amount: 'Remboursé',
+  refunded_to: 'À votre adresse',
+  new_window: 'Ouvrir le paiement',
+  framed_title: 'Cette page ne peut pas être affichée ici',
+  framed_lead: 'Ouvrez le paiement dans sa propre fenêtre.',
+  received_so_far: '{received} sur {needed} sont arrivés.',
   language: 'Langue',
 }

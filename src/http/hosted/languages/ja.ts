@@ -81,7 +81,7 @@ export const ja: Words = {
   replaced_title: 'お支払いが取り消されました',
   replaced_lead: '検知した取引は別の取引に置き換えられ、届きません。',
   cancelled_title: 'お支払いをやめました',
-  cancelled_lead: '請求はありません。表示されたアドレスには送金しないでください。',
+  cancelled_lead: 'これ以上のお支払いは不要です。すでに送金された場合は、{merchant} にお問い合わせください。',
   ended_title: 'この支払いページは終了しました',
   ended_lead: '{merchant} でもう一度やり直してください。',
   already_paid: 'すでに支払いました',
@@ -120,5 +120,38 @@ export const ja: Words = {
   error_email_invalid: 'hanako@example.com のようなメールアドレスを入力するか、空欄のままにしてください。',
   error_coin_required: '通貨を選んでください。',
   error_coin_unavailable: 'この通貨は現在ご利用いただけません。別の通貨を選んでください。',
+  sent_title: 'ウォレットから送金されました',
+  sent_lead:
+    'まもなくネットワークで確認されます。もう一度支払わないでください。このページは閉じてもかまいません。',
+  sent_failed: 'うまくいきませんでしたか？',
+  sent_failed_lead:
+    'ウォレットで取引が失敗またはキャンセルと表示された場合は、もう一度お支払いいただけます。',
+  sent_again: '支払い方法をもう一度表示',
+  withdrawn:
+    '確認した取引は別の取引に置き換えられたため届きません。何も受け取っていません。ウォレットを確認してから、もう一度お支払いください。',
+  tolerated: '{amount} 不足していますが、ごくわずかなため支払い済みとして扱います。',
+  wallet_refused: 'ウォレットで拒否されたため、何も送金されていません。もう一度お試しいただけます。',
+  wallet_chain:
+    'ウォレットが別のネットワークのため、何も送金されていません。{network} に切り替えてから、もう一度お試しください。',
+  wallet_silent:
+    'ウォレットから応答がありません。まずウォレットを確認し、送金されていない場合のみもう一度お試しください。',
+  plain_code: 'アドレスのみのコード',
+  plain_code_lead:
+    'ウォレットに別の受取先や別の通貨が表示される場合は、このコードを使い、{amount} をご自身で入力してください。',
+  qr_alone: 'コードにはアドレスのみが含まれます。金額はご自身で入力してください。',
+  cancelling_title: 'この支払いをキャンセルしますか？',
+  cancelling_lead: 'すでに送金された場合はキャンセルせず、表示されるまでこのページでお待ちください。',
+  cancel_yes: 'キャンセルする',
+  cancel_no: '支払いを続ける',
+  reopen: 'もう一度始める',
+  change_amount: '金額を変更',
+  late_seen_lead:
+    '期限後に届き、まだ承認中です。承認後、{merchant} が受領または返金します。支払い番号をお伝えください。',
+  refunded_amount: '返金額',
+  refunded_to: '返金先アドレス',
+  new_window: '支払いページを開く',
+  framed_title: 'このページはここでは表示できません',
+  framed_lead: '専用のウィンドウで支払いページを開いてください。',
+  received_so_far: '{needed} のうち {received} が届きました。',
   language: '言語',
 }

@@ -8,10 +8,10 @@ export function drawAmount(frame: Frame, view: AmountView): Html {
   const { words } = frame.language
   return html`<h1>${withMerchant(frame, words.pay_merchant)}</h1>
 ${drawOrder(frame, view.order)}
-<form method="get" action="${frame.path}" novalidate>
+<form method="get" action="${frame.path}/coins" novalidate>
 ${frame.query !== '' && html`<input type="hidden" name="lang" value="${frame.language.tag}">`}
 <label for="amount">${words.amount} (${view.currency})</label>
-<input id="amount" name="amount" inputmode="decimal" value="${view.amount.value}" required maxlength="40" autocomplete="transaction-amount" dir="ltr" aria-describedby="amount-hint${view.amount.problem && ' amount-problem'}"${view.amount.problem && html` aria-invalid="true"`}>
+<input id="amount" name="amount" inputmode="decimal" value="${view.amount.value}" required maxlength="40" autocomplete="transaction-amount" dir="ltr" aria-describedby="amount-hint${view.amount.problem && ' amount-problem'}"${view.amount.problem && html` aria-invalid="true" autofocus`}>
 <p id="amount-hint" class="hint">${fillText(words.amount_hint, { min: view.min, max: view.max })}</p>
 ${drawProblem('amount-problem', view.amount.problem)}
 <button type="submit" class="primary">${words.continue}</button>
@@ -35,12 +35,13 @@ ${
   isAny &&
   view.email &&
   html`<label for="email">${words.email}</label>
-<input id="email" name="email" type="email" value="${view.email.value}" maxlength="254" autocomplete="email" dir="ltr" aria-describedby="email-hint${view.email.problem && ' email-problem'}"${view.email.problem && html` aria-invalid="true"`}>
+<input id="email" name="email" type="email" value="${view.email.value}" maxlength="254" autocomplete="email" dir="ltr" aria-describedby="email-hint${view.email.problem && ' email-problem'}"${view.email.problem && html` aria-invalid="true" autofocus`}>
 <p id="email-hint" class="hint">${withMerchant(frame, words.email_hint)}</p>
 ${drawProblem('email-problem', view.email.problem)}`
 }
-${isAny && html`<button type="submit" class="primary">${words.continue}</button>`}
+${isAny && html`<div class="onward"><button type="submit" class="primary">${words.continue}</button></div>`}
 </form>
+${view.changeAmount !== null && html`<p class="other"><a href="${frame.path}/amount?${frame.query.replace('?', '')}${frame.query && '&'}amount=${encodeURIComponent(view.changeAmount)}">${words.change_amount}</a></p>`}
 ${view.current && html`<p class="other"><a href="${frame.path}${frame.query}">${fillText(words.keep_coin, { asset: view.current })}</a></p>`}`
 }
 

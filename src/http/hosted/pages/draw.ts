@@ -3,9 +3,9 @@ import { fill, type Html, html } from '../html.ts'
 import type { CheckoutContent, CheckoutView, EarlierPayment, Frame, NoticeView, Order } from '../view.ts'
 import { drawAmount, drawChoose } from './choose.ts'
 import { layout } from './layout.ts'
-import { drawEnded, drawExpired, drawHeld, drawReceipt } from './outcome.ts'
+import { drawCancelling, drawEnded, drawExpired, drawHeld, drawReceipt } from './outcome.ts'
 import { coinAmount, drawOrder, merchantName, withMerchant } from './parts.ts'
-import { drawEnding, drawLower, drawProgress, drawWaiting } from './pay.ts'
+import { drawEnding, drawLower, drawProgress, drawSent, drawWaiting } from './pay.ts'
 
 /** How often a page without JavaScript looks again. */
 const REFRESH_SECONDS = 15
@@ -27,14 +27,14 @@ export function drawCheckout(
       html`<p class="trouble" role="alert">${fill(words.node_trouble, { network: blindNetwork })}</p>`
     }${earlier.map((payment) => drawEarlier(frame, payment))}</div>${drawView(frame, view)}${
       canCancel &&
-      html`<form method="post" action="${frame.path}/cancel${frame.query}"><button type="submit" class="quiet">${words.cancel}</button></form>`
+      html`<p class="other"><a class="button quiet" href="${frame.path}/cancel${frame.query}">${words.cancel}</a></p>`
     }`,
   })
 }
 
 /** What is being filled in would be lost, and what was answered should stay. */
 function refreshSecondsOf(view: CheckoutView): number | null {
-  if (view.state === 'choose' || view.state === 'amount') return null
+  if (view.state === 'choose' || view.state === 'amount' || view.state === 'cancelling') return null
   if (!('search' in view) || view.search === null) return REFRESH_SECONDS
   return view.search.typed === '' ? UNHURRIED_SECONDS : null
 }
@@ -55,6 +55,8 @@ function drawView(frame: Frame, view: CheckoutView): Html {
       return drawChoose(frame, view)
     case 'waiting':
       return drawWaiting(frame, view)
+    case 'sent':
+      return drawSent(frame, view)
     case 'lower':
       return drawLower(frame, view)
     case 'seen':
@@ -72,6 +74,8 @@ function drawView(frame: Frame, view: CheckoutView): Html {
     case 'expired':
     case 'replaced':
       return drawExpired(frame, view)
+    case 'cancelling':
+      return drawCancelling(frame, view)
     case 'cancelled':
     case 'ended':
       return drawEnded(frame, view)
@@ -96,7 +100,7 @@ export const drawNotice = (frame: Frame, notice: NoticeView): Html => {
     refreshSeconds: notice.refreshes ? REFRESH_SECONDS : null,
     content: html`<h1>${words[notice.title]}</h1>
 <p class="lead">${withMerchant(frame, words[notice.lead])}</p>
-${notice.link && html`<p><a class="button" href="${notice.link.path}">${words[notice.link.text]}</a></p>`}`,
+${notice.link && html`<p><a class="button" href="${notice.link.path}"${notice.link.isNewWindow && html` target="_blank"`}>${words[notice.link.text]}</a></p>`}`,
   })
 }
 

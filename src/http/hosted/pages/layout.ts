@@ -40,9 +40,8 @@ ${frame.path === null && sheet.refreshSeconds !== null && script(paths['retry.js
 <body${frame.path && html` data-path="${frame.path}" data-frame-origins="${merchant?.frameOrigins.join(' ')}"`}>
 ${
   merchant &&
-  html`<header>${merchant.logo && html`<img class="logo" src="${merchant.logo}" alt="" width="40" height="40">`}<p class="merchant">${merchant.name}</p></header>`
+  html`<header${frame.isTest && html` class="of-test"`}>${merchant.logo && html`<img class="logo" src="${merchant.logo}" alt="" width="40" height="40">`}<p class="merchant">${merchant.name}</p>${frame.isTest && html`<p class="test">${words.test_notice}</p>`}</header>`
 }
-${frame.isTest && html`<p class="test" role="note">${words.test_notice}</p>`}
 <p class="offline" role="status" hidden>${words.offline}</p>
 <main id="content" data-state="${sheet.state}"${sheet.version && html` data-version="${sheet.version}"`}>
 ${sheet.content}

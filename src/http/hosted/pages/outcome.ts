@@ -1,6 +1,6 @@
 /** How a checkout ended, or what has to be settled by people. */
-import { type Html, html } from '../html.ts'
-import type { EndedView, ExpiredView, Frame, HeldView, ReceiptView } from '../view.ts'
+import { fill, type Html, html } from '../html.ts'
+import type { CancellingView, EndedView, ExpiredView, Frame, HeldView, ReceiptView, Refund } from '../view.ts'
 import {
   coinAmount,
   drawOrder,
@@ -16,12 +16,13 @@ export function drawReceipt(frame: Frame, view: ReceiptView): Html {
   const isHigher = view.state === 'higher'
   return html`<h1>${isHigher ? words.higher_title : words.paid_title}</h1>
 <p class="lead">${withMerchant(frame, isHigher ? words.higher_lead : words.paid_lead)}</p>
-${drawReturn(frame, view.returnUrl, true)}
+${view.lacking && html`<p class="hint">${fill(words.tolerated, { amount: coinAmount(frame, view.lacking, view.asset) })}</p>`}
+${drawReturn(frame, view.returnUrl, !isHigher)}
 <section class="receipt" aria-labelledby="receipt"><h2 id="receipt">${words.receipt}</h2>
 ${drawRows([
   [words.item, view.order.label],
   [words.amount, view.order.price],
-  [words.needed, isHigher ? coinAmount(frame, view.needed, view.asset) : null],
+  [words.needed, isHigher || view.lacking ? coinAmount(frame, view.needed, view.asset) : null],
   [isHigher ? words.received : words.paid, coinAmount(frame, view.received, view.asset)],
   [words.difference, view.excess && coinAmount(frame, view.excess, view.asset)],
   [words.network, view.networkName],
@@ -34,15 +35,32 @@ ${drawReferences(frame, view.transactions, view.paymentNumber)}
 export function drawHeld(frame: Frame, view: HeldView): Html {
   const { words } = frame.language
   return html`<h1>${words[`${view.state}_title`]}</h1>
-<p class="lead">${withMerchant(frame, words[`${view.state}_lead`])}</p>
+<p class="lead">${withMerchant(frame, view.state === 'late' && !view.isConfirmed ? words.late_seen_lead : words[`${view.state}_lead`])}</p>
 ${drawOrder(frame, view.order)}
 ${drawRows([
   [words.needed, coinAmount(frame, view.needed, view.asset)],
   [words.received, coinAmount(frame, view.received, view.asset)],
   [words.network, view.networkName],
 ])}
+${view.refund && drawRefund(frame, view.refund)}
 ${drawReferences(frame, view.transactions, view.paymentNumber)}
 ${drawReturn(frame, view.returnUrl)}`
+}
+
+function drawRefund(frame: Frame, { asset, amount, address, transaction }: Refund): Html {
+  const { words } = frame.language
+  return html`${drawRows([[words.refunded_amount, coinAmount(frame, amount, asset)]])}
+<dl class="references"><div><dt>${words.refunded_to}</dt><dd><bdi class="hash" dir="ltr">${address}</bdi></dd></div></dl>
+${transaction && drawReferences(frame, [transaction])}`
+}
+
+export function drawCancelling(frame: Frame, view: CancellingView): Html {
+  const { words } = frame.language
+  return html`<h1>${words.cancelling_title}</h1>
+<p class="lead">${words.cancelling_lead}</p>
+${drawOrder(frame, view.order)}
+<p><a class="button primary" href="${frame.path}${frame.query}">${words.cancel_no}</a></p>
+<form method="post" action="${frame.path}/cancel${frame.query}"><button type="submit" class="quiet">${words.cancel_yes}</button></form>`
 }
 
 export function drawExpired(frame: Frame, view: ExpiredView): Html {
@@ -63,6 +81,7 @@ export function drawEnded(frame: Frame, view: EndedView): Html {
   return html`<h1>${isCancelled ? words.cancelled_title : words.ended_title}</h1>
 <p class="lead">${withMerchant(frame, isCancelled ? words.cancelled_lead : words.ended_lead)}</p>
 ${drawOrder(frame, view.order)}
+${view.canReopen && html`<form method="post" action="${frame.path}/reopen${frame.query}"><button type="submit" class="primary">${words.reopen}</button></form>`}
 ${drawReturn(frame, view.returnUrl)}
 ${view.search && drawSearch(frame, view.search)}`
 }

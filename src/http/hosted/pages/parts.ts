@@ -20,16 +20,12 @@ export const coinAmount = (frame: Frame, amount: string, asset: string): Html =>
 const copyButton = (frame: Frame, text: string, label: string): Html =>
   html`<button type="button" class="copy" data-copy="${text}" data-copied="${frame.language.words.copied}" aria-label="${label}" hidden>${frame.language.words.copy}</button>`
 
-/** Where to send how much: code, amount, address, and ways into a wallet. */
+/** Where to send how much, in the order of a phone, which cannot scan itself: amount, ways into a wallet, address, code. */
 export function drawTarget(frame: Frame, target: Target, amountLabel: string): Html {
   const { words } = frame.language
+  const amount = html`<bdi class="amount" dir="ltr"><span data-pay-amount>${showCoin(frame.language, target.amount)}</span> ${target.asset}</bdi>`
   return html`<section class="target">
-<div class="code">${target.qr}</div>
-<dl>
-<div><dt>${amountLabel}</dt><dd><bdi class="amount" dir="ltr"><span data-pay-amount>${target.amount}</span> ${target.asset}</bdi> ${copyButton(frame, target.amount, words.copy_amount)}</dd></div>
-<div><dt>${words.to_address}</dt><dd><bdi class="address" dir="ltr">${target.address}</bdi> ${copyButton(frame, target.address, words.copy_address)}</dd></div>
-<div><dt>${words.network}</dt><dd>${target.networkName}</dd></div>
-</dl>
+<dl><div><dt>${amountLabel}</dt><dd>${amount} ${copyButton(frame, target.amount, words.copy_amount)}</dd></div></dl>
 ${
   target.isToken &&
   html`<p class="warning" role="note"><strong>${fillText(words.only_token, { network: target.networkName, asset: target.asset })}</strong> ${words.only_token_lead}</p>`
@@ -37,8 +33,16 @@ ${
 ${target.walletLink && html`<p><a class="button" href="${target.walletLink}">${words.open_wallet}</a></p>`}
 ${
   target.transfer &&
-  html`<div class="wallets" data-transfer="${JSON.stringify(target.transfer)}" data-pay-with="${words.pay_with}" data-opened="${words.wallet_opened}" data-sent="${words.wallet_sent}" data-failed="${words.wallet_failed}" hidden></div>`
+  html`<div class="wallets" data-transfer="${JSON.stringify(target.transfer)}" data-payment="${target.paymentNumber}" data-pay-with="${words.pay_with}" data-opened="${words.wallet_opened}" data-sent="${words.wallet_sent}" data-failed="${words.wallet_failed}" data-refused="${words.wallet_refused}" data-chain="${fillText(words.wallet_chain, { network: target.networkName })}" data-silent="${words.wallet_silent}" hidden></div>`
 }
+<dl>
+<div><dt>${words.to_address}</dt><dd><bdi class="address" dir="ltr">${target.address}</bdi> ${copyButton(frame, target.address, words.copy_address)}</dd></div>
+<div><dt>${words.network}</dt><dd>${target.networkName}</dd></div>
+</dl>
+<div class="code">${target.qr}${!target.hasAmount && html`<p class="hint">${words.qr_alone}</p>`}${
+    target.plainQr &&
+    html`<details><summary>${words.plain_code}</summary><p class="hint">${fill(words.plain_code_lead, { amount: coinAmount(frame, target.amount, target.asset) })}</p>${target.plainQr}</details>`
+  }</div>
 </section>`
 }
 

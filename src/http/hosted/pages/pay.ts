@@ -1,12 +1,13 @@
 /** While coins are awaited, on their way, or confirming. */
-import { fillText, type Html, html } from '../html.ts'
+import { fill, fillText, type Html, html } from '../html.ts'
 import { showCount } from '../language.ts'
-import type { EndingView, Frame, LowerView, ProgressView, WaitingView } from '../view.ts'
+import type { EndingView, Frame, LowerView, ProgressView, SentView, WaitingView } from '../view.ts'
 import { coinAmount, drawCountdown, drawOrder, drawReferences, drawRows, drawTarget } from './parts.ts'
 
 export function drawWaiting(frame: Frame, view: WaitingView): Html {
   const { words } = frame.language
   return html`<h1>${words.waiting_title}</h1>
+${view.isWithdrawn && html`<p class="trouble" role="alert">${words.withdrawn}</p>`}
 <p class="lead">${words.waiting_lead}</p>
 ${drawOrder(frame, view.order)}
 ${drawCountdown(frame, view.countdown)}
@@ -14,16 +15,28 @@ ${drawTarget(frame, view.target, words.send_exactly)}
 <p class="other"><a href="${frame.path}/coins${frame.query}">${words.change_coin}</a></p>`
 }
 
+export function drawSent(frame: Frame, view: SentView): Html {
+  const { words } = frame.language
+  return html`<h1>${words.sent_title}</h1>
+<p class="lead">${words.sent_lead}</p>
+${drawOrder(frame, view.order)}
+${drawRows([
+  [words.amount, coinAmount(frame, view.amount, view.asset)],
+  [words.network, view.networkName],
+])}
+${drawReferences(frame, view.transactions)}
+<details class="search"><summary>${words.sent_failed}</summary>
+<form method="post" action="${frame.path}/unsent${frame.query}"><p class="hint">${words.sent_failed_lead}</p>
+<button type="submit">${words.sent_again}</button></form></details>`
+}
+
 export function drawLower(frame: Frame, view: LowerView): Html {
   const { words } = frame.language
   const { asset } = view.target
   return html`<h1>${words.lower_title}</h1>
 <p class="lead">${words.lower_lead}</p>
+<p data-told>${fill(words.received_so_far, { received: coinAmount(frame, view.received, asset), needed: coinAmount(frame, view.needed, asset) })}</p>
 ${drawOrder(frame, view.order)}
-${drawRows([
-  [words.needed, coinAmount(frame, view.needed, asset)],
-  [words.received, coinAmount(frame, view.received, asset)],
-])}
 ${drawCountdown(frame, view.countdown)}
 ${drawTarget(frame, view.target, words.still_missing)}
 ${drawReferences(frame, view.transactions)}`

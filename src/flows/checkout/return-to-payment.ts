@@ -1,0 +1,67 @@
+/**
+ * A checkout is paid with any of its coins, whatever the buyer looks at now: when the payment of a coin that he left turns
+ * out to be the one he pays, it is the session's again, and the coin he looks at is given up.
+ *
+ * Locks the session behind the payment, where picking a coin locks a payment behind the session. They cannot wait for each
+ * other: a payment that was left is never the one that picking a coin locks.
+ */
+import { lockSession, setPresentPayment } from '../../checkout/sessions.sql.ts'
+import { Refusal } from '../../core/errors.ts'
+import type { Tx } from '../../db/database.ts'
+import { listDeposits } from '../../deposits/deposits.sql.ts'
+import { hasFunds } from '../../payments/decide.ts'
+import type { Payment } from '../../payments/payment.ts'
+import { findPayment } from '../../payments/payments.sql.ts'
+import { cancelPayment } from '../payments/cancel-payment.ts'
+
+/**
+ * Coins came in time to a payment that was cancelled.
+ *
+ * @param payment - Locked.
+ * @returns Whether it is the session's payment now. Not so when it was never left (the merchant cancelled it, or the buyer
+ *   gave up), and when funds came to the present one.
+ */
+export async function returnToPayment(tx: Tx, payment: Payment): Promise<boolean> {
+  const { checkoutSessionId: id } = payment
+  const found = id && (await lockSession(tx, id))
+  if (!found) return false
+  const { session } = found
+  if (session.cancelledAt || session.paymentId === payment.id || session.paymentId === null) return false
+  const present = await findPayment(tx, session.accountId, session.paymentId)
+  if (present && !(await isGivenUp(tx, present))) return false
+  await setPresentPayment(tx, session, payment.id)
+  return true
+}
+
+/** Support accepted what was held for a payment, perhaps for one that the buyer had left: the session is paid by it. */
+export async function followPaid(tx: Tx, payment: Payment): Promise<void> {
+  const { checkoutSessionId: id } = payment
+  const found = id && (await lockSession(tx, id))
+  if (!found || found.session.paymentId === payment.id || found.session.paymentId === null) return
+  const { session } = found
+  const present = await findPayment(tx, session.accountId, found.session.paymentId)
+  if (!present || (await isGivenUp(tx, present))) await setPresentPayment(tx, session, payment.id)
+}
+
+/** Whether nobody pays it: it ended without funds, or is cancelled now. */
+async function isGivenUp(tx: Tx, present: Payment): Promise<boolean> {
+  switch (present.status) {
+    case 'detected':
+    case 'underpaid':
+    case 'completed':
+    case 'overpaid':
+      return false
+    case 'expired':
+    case 'failed':
+    case 'cancelled':
+      return !hasFunds(present, await listDeposits(tx, present.accountId, present.id))
+    case 'pending':
+      try {
+        await cancelPayment(tx, present.accountId, present.id)
+        return true
+      } catch (error) {
+        if (error instanceof Refusal && error.reason === 'payment_not_cancellable') return false
+        throw error
+      }
+  }
+}

@@ -1,0 +1,242 @@
+/** Buyers find their way: each story is one who did not. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import axe, { type AxeResults } from 'axe-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { SessionId } from '../../src/core/ids.ts'
+import { startBrowser } from '../browser.ts'
+import { testAccount, testSession } from '../gateway.ts'
+import { pathOf, testHosted } from '../hosted.ts'
+
+const COIN = 100_000_000n
+const PHONE = { width: 375, height: 667 }
+
+const hosted = await testHosted()
+const { story } = hosted
+const { gateway } = story
+const origin = await hosted.app.listen({ port: 0, host: '127.0.0.1' })
+const browser = await startBrowser()
+
+async function openPage(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+  const page = await (await browser.newContext({ locale: 'en-US', ...options })).newPage()
+  await page.goto(origin + path)
+  return page
+}
+const shows = (page: Page, state: string) => page.waitForSelector(`#content[data-state=${state}]`)
+/** Where it begins, in pixels from the top of the page. */
+const topOf = async (page: Page, selector: string) => {
+  const box = await page.locator(selector).first().boundingBox()
+  assert.ok(box, `${selector} is not there`)
+  return box.y
+}
+
+/** A session of a live account whose Ethereum wallets know, and whose other networks nobody set up. */
+async function openLive(): Promise<SessionId> {
+  await gateway.db.query(
+    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('ethereum', '1:x', 1, 'x', now(), now() + interval '1 hour') on conflict (chain) do nothing`,
+  )
+  return (await testSession(gateway, await testAccount(gateway, 'live'))).id
+}
+
+test('on a phone the amount comes first, then the warning, the wallet, the address, and last the code', async () => {
+  const id = await openLive()
+  await hosted.pick(id, 'USDC')
+  const page = await openPage(pathOf(id), { viewport: PHONE })
+  const order = [
+    '.target .amount',
+    '.target .warning',
+    '.target a[href^=ethereum]',
+    '.target .address',
+    '.qr',
+  ]
+  const tops = await Promise.all(order.map((selector) => topOf(page, selector)))
+  assert.deepEqual(
+    tops,
+    [...tops].sort((a, b) => a - b),
+    order.join(', '),
+  )
+  assert.ok((tops[2] ?? 0) < PHONE.height, `the wallet's button begins at ${tops[2]}`)
+  await page.context().close()
+})
+
+test('Continue is in sight on every usual screen', async () => {
+  const path = pathOf(await hosted.open())
+  for (const [width, height] of [
+    [320, 568],
+    [375, 667],
+    [768, 1024],
+    [1280, 720],
+  ] as const) {
+    const page = await openPage(path, { viewport: { width, height } })
+    const box = await page.getByRole('button', { name: 'Continue' }).boundingBox()
+    assert.ok(
+      box && box.y + box.height <= height,
+      `${width}x${height}: Continue ends at ${box && box.y + box.height}`,
+    )
+    await page.context().close()
+  }
+})
+
+test('coins that the operator never set up are not listed, and what is away for a while comes last', async () => {
+  const id = await openLive()
+  const page = await openPage(pathOf(id))
+  const coins = () =>
+    page.evaluate<string[]>("[...document.querySelectorAll('.coin input')].map((input) => input.value)")
+  assert.deepEqual(await coins(), ['ETH', 'USDC', 'USDT'])
+  await gateway.db.query(
+    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('bitcoin', 'x', 1, 'x', now(), now() - interval '1 hour')`,
+  )
+  await page.reload()
+  assert.deepEqual(await coins(), ['ETH', 'USDC', 'USDT', 'BTC'])
+  assert.equal(await page.locator('#coin-BTC').isDisabled(), true)
+  await page.context().close()
+})
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`a wrong email is shown where the eye is, ${javaScriptEnabled ? 'with' : 'without'} a script`, async () => {
+    const page = await openPage(pathOf(await hosted.open()), { viewport: PHONE, javaScriptEnabled })
+    await page.check('#coin-LTC', { force: true })
+    await page.fill('#email', 'ann')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    const problem = page.locator('#email-problem')
+    await problem.waitFor()
+    const box = await problem.boundingBox()
+    assert.ok(box && box.y >= 0 && box.y < PHONE.height, `the problem is at ${box?.y}`)
+    assert.equal(await page.evaluate('document.activeElement.id'), 'email')
+    await page.context().close()
+  })
+}
+
+test('cancelling asks first, and leads back', async () => {
+  const id = await hosted.open()
+  await hosted.pick(id)
+  const page = await openPage(pathOf(id))
+  await page.getByRole('link', { name: 'Cancel payment' }).click()
+  await shows(page, 'cancelling')
+  await page.getByRole('link', { name: 'No, go on paying' }).click()
+  await shows(page, 'waiting')
+  await page.getByRole('link', { name: 'Cancel payment' }).click()
+  await page.getByRole('button', { name: 'Yes, cancel' }).click()
+  await shows(page, 'cancelled')
+  await page.getByRole('button', { name: 'Start again' }).click()
+  await shows(page, 'choose')
+  await page.check('#coin-LTC', { force: true })
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await shows(page, 'waiting')
+  await page.context().close()
+})
+
+test('a wrong amount is corrected, before a coin and after it', async () => {
+  const id = await hosted.open({ amountMinor: null })
+  const page = await openPage(pathOf(id))
+  await page.fill('#amount', '250')
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.getByText('$250.00').waitFor()
+  await page.getByRole('link', { name: 'Change the amount' }).click()
+  assert.equal(await page.inputValue('#amount'), '250')
+  await page.fill('#amount', '25')
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.check('#coin-LTC', { force: true })
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await shows(page, 'waiting')
+  assert.equal((await hosted.payment(id)).fiatMinor, 25_00n)
+  await page.getByRole('link', { name: 'Choose another coin' }).click()
+  await page.getByRole('link', { name: 'Change the amount' }).click()
+  await page.fill('#amount', '24')
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.check('#coin-LTC', { force: true })
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await shows(page, 'waiting')
+  assert.equal((await hosted.payment(id)).fiatMinor, 24_00n)
+  await page.context().close()
+})
+
+test('a buyer who paid too much is not sent away from what to do about it', async () => {
+  const id = await hosted.open({ successUrl: `${origin}/nowhere` })
+  const payment = await hosted.pick(id)
+  const page = await openPage(pathOf(id))
+  await story.payAndConfirm(payment, COIN + COIN / 2n)
+  await shows(page, 'higher')
+  assert.equal(await page.locator('.returning').count(), 0)
+  await page.context().close()
+})
+
+test('the page of a refund says how much went to which address, and how to follow it', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  await hosted.expire(payment)
+  await story.payAndConfirm(payment, COIN)
+  await hosted.refund(payment)
+  const { rows } = await gateway.db.query<{ destination: string; id: string }>(
+    'select destination, id from withdrawals where payment_id = $1',
+    [payment.id],
+  )
+  const page = await openPage(pathOf(id))
+  await shows(page, 'refunded')
+  const text = (await page.textContent('main')) ?? ''
+  assert.ok(text.includes(rows[0]?.destination ?? 'none'), text)
+  assert.match(text, /Refunded0\.9\d* LTC/)
+  await page.context().close()
+})
+
+test('a German page has one decimal mark, and copies what wallets take', async () => {
+  const id = await hosted.open()
+  await hosted.pick(id, 'BTC')
+  const page = await openPage(`${pathOf(id)}?lang=de`)
+  const text = (await page.textContent('main')) ?? ''
+  assert.match(text, /0,00153847 BTC/)
+  assert.doesNotMatch(text, /\d\.\d/)
+  assert.equal(await page.locator('.target .copy').first().getAttribute('data-copy'), '0.00153847')
+  await page.context().close()
+})
+
+test('each part of the amount that arrives is said aloud', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  const page = await openPage(pathOf(id))
+  const isSaid = (text: string) =>
+    page.getByRole('status').filter({ hasText: text }).waitFor({ state: 'attached' })
+  await story.pay(payment, COIN / 4n)
+  await story.look()
+  await shows(page, 'lower')
+  await isSaid('Part of the amount is missing')
+  await story.pay(payment, COIN / 4n)
+  await story.look()
+  await isSaid('0.5 LTC of 1 LTC arrived')
+  await page.context().close()
+})
+
+test('what came late is called safe once it is confirmed, and not before', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  await hosted.expire(payment)
+  await story.pay(payment, COIN)
+  await story.look()
+  const page = await openPage(pathOf(id))
+  await shows(page, 'late')
+  assert.doesNotMatch((await page.textContent('main')) ?? '', /safe/)
+  await story.mine(6)
+  await story.look()
+  await page.getByText('Your coins are safe').waitFor()
+  await page.context().close()
+})
+
+test('no page is wider than a phone with text at 200 %, and axe finds nothing outside of a landmark', async () => {
+  const waiting = await hosted.open()
+  await hosted.pick(waiting)
+  for (const path of [pathOf(await hosted.open()), pathOf(waiting)]) {
+    const page = await openPage(path, { viewport: PHONE })
+    await page.evaluate(axe.source)
+    const { violations } = await page.evaluate<AxeResults>('axe.run(document)')
+    assert.deepEqual(
+      violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`),
+      [],
+    )
+    await page.evaluate("document.documentElement.style.fontSize = '200%'")
+    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    assert.ok(overflow <= 0, `${path}: ${overflow} px wider than the screen`)
+    await page.context().close()
+  }
+})
