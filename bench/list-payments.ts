@@ -163,14 +163,14 @@ async function fill(db: Database, accountId: AccountId): Promise<void> {
     await db.query(
       `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
          quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
-         settlement_denominator, due_atoms, address, required_confirmations, terms_mac, customer_id, customer_email, reference,
+         settlement_denominator, due_atoms, address, required_confirmations, fee_bps, terms_mac, customer_id, customer_email, reference,
          created_at, expires_at)
        select case when n % 10 = 0 then $2::uuid else $1::uuid end,
          uuidv7(t.at - clock_timestamp()),
          (array['pending','expired','expired','cancelled','pending','expired','expired','expired','underpaid','failed'])[1 + (n * 7919 % 10)],
          'sim-litecoin', (array['BTC','LTC','ETH','USDC','USDT'])[1 + (n * 104729 % 5)], 'USD',
          1000 + n * 7907 % 100000, 10, 990 + n * 7907 % 100000, 10, 65000, 1, 'sandbox', t.at, 1, 1, 1000,
-         'tltc1q' || n, 6, sha256('bench'), case when n % 3 = 0 then md5('customer ' || t.k)::uuid end,
+         'tltc1q' || n, 6, 100, sha256('bench'), case when n % 3 = 0 then md5('customer ' || t.k)::uuid end,
          case when n % 3 = 0 then 'buyer' || t.k || '@example.com' end, 'order-' || n,
          t.at, t.at + interval '30 minutes'
        from generate_series($3::bigint, $4::bigint) n,

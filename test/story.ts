@@ -23,6 +23,8 @@ export interface Story {
   readonly gateway: TestGateway
   readonly account: Account
   readonly port: ChainPort
+  /** The chain itself. */
+  readonly storage: ReturnType<typeof createMemoryStorage>
   /** Sends coins to a payment's address. @returns The txid. */
   pay(payment: Payment, atoms: bigint, asset?: Asset): Promise<string>
   /** The same, buried as deep as the coin asks, and looked at. */
@@ -62,6 +64,7 @@ export async function tellStory(
     gateway,
     account,
     port,
+    storage,
     pay: (payment, atoms, asset = payment.asset) => {
       const lookup = lookupOf(chain, payment.address)
       assert(lookup)

@@ -22,6 +22,8 @@ export interface Account {
   readonly acceptsLateFunds: boolean
   /** Hundredths of a percent of what is due that may be missing, 0 to 500. */
   readonly toleranceBps: number
+  /** What the gateway keeps of its payments, hundredths of a percent, 0 to 1,000; null for what the operator set for all. */
+  readonly feeBps: number | null
   readonly confirmationRules: readonly ConfirmationRule[]
   /** Where checkout sessions without redirects of their own send the buyer. */
   readonly successUrl: string | null

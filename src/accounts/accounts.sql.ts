@@ -1,4 +1,5 @@
 import type { Fiat, Mode } from '../core/assets.ts'
+import { GATEWAY_ACCOUNTS } from '../core/gateway-account.ts'
 import { type AccountId, newId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Account, AccountDraft, ConfirmationRule } from './account.ts'
@@ -12,6 +13,7 @@ interface AccountRow {
   currency: Fiat
   accepts_late_funds: boolean
   tolerance_bps: number
+  fee_bps: number | null
   confirmation_rules: { asset: ConfirmationRule['asset']; from_minor: number; confirmations: number }[]
   success_url: string | null
   cancel_url: string | null
@@ -22,7 +24,7 @@ interface AccountRow {
   created_at: Date
 }
 
-const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, tolerance_bps, confirmation_rules, success_url, cancel_url,
+const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, tolerance_bps, fee_bps, confirmation_rules, success_url, cancel_url,
   brand_name, brand_logo, brand_color, frame_origins, created_at`
 
 function fromRow(row: AccountRow): Account {
@@ -34,6 +36,7 @@ function fromRow(row: AccountRow): Account {
     currency: row.currency,
     acceptsLateFunds: row.accepts_late_funds,
     toleranceBps: row.tolerance_bps,
+    feeBps: row.fee_bps,
     confirmationRules: row.confirmation_rules.map((rule) => ({
       asset: rule.asset,
       fromMinor: BigInt(rule.from_minor),
@@ -77,7 +80,7 @@ export async function lockAccount(tx: Tx, accountId: AccountId): Promise<Account
 export async function updateAccountSettings(tx: Tx, account: Account): Promise<void> {
   await tx.query(
     `update accounts set accepts_late_funds = $2, success_url = $3, cancel_url = $4, brand_name = $5,
-              brand_logo = $6, brand_color = $7, frame_origins = $8, tolerance_bps = $9
+              brand_logo = $6, brand_color = $7, frame_origins = $8, tolerance_bps = $9, fee_bps = $10
      where id = $1`,
     [
       account.id,
@@ -89,6 +92,7 @@ export async function updateAccountSettings(tx: Tx, account: Account): Promise<v
       account.brandColor,
       account.frameOrigins,
       account.toleranceBps,
+      account.feeBps,
     ],
   )
 }
@@ -113,9 +117,29 @@ export async function findLogo(db: Queryable, name: string): Promise<Uint8Array 
   return rows[0]?.bytes ?? null
 }
 
-/** Every account, oldest first; for the operator only. */
+/**
+ * The gateway's own account, made when it is asked for first, and locked until the transaction ends: of two who pay out what it
+ * earned the second sees what the first took.
+ */
+export async function lockGatewayAccount(tx: Tx, mode: Mode): Promise<Account> {
+  const id = GATEWAY_ACCOUNTS[mode]
+  await tx.query(
+    `insert into accounts (id, name, email, mode, currency) values ($1, 'The gateway', 'gateway@localhost', $2, 'USD')
+     on conflict (id) do nothing`,
+    [id, mode],
+  )
+  const { rows } = await tx.query<AccountRow>(`select ${COLUMNS} from accounts where id = $1 for update`, [
+    id,
+  ])
+  return rows.map(fromRow)[0] as Account
+}
+
+/** Every merchant's account, oldest first; for the operator only. */
 export async function listAccounts(db: Queryable): Promise<Account[]> {
-  const { rows } = await db.query<AccountRow>(`select ${COLUMNS} from accounts order by created_at, id`)
+  const { rows } = await db.query<AccountRow>(
+    `select ${COLUMNS} from accounts where id <> all($1::uuid[]) order by created_at, id`,
+    [Object.values(GATEWAY_ACCOUNTS)],
+  )
   return rows.map(fromRow)
 }
 

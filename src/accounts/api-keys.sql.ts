@@ -1,5 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Mode } from '../core/assets.ts'
+import { invariant } from '../core/errors.ts'
+import { isGatewayAccount } from '../core/gateway-account.ts'
 import { type AccountId, type ApiKeyId, newId } from '../core/ids.ts'
 import type { Scope } from '../core/scopes.ts'
 import type { Queryable, Tx } from '../db/database.ts'
@@ -65,6 +67,7 @@ const fromRow = (row: ApiKeyRow): ApiKey => ({
 
 /** Makes a key and stores its hash. The returned `key` is the only time anybody sees it. */
 export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<ApiKey & { key: string }> {
+  invariant(!isGatewayAccount(draft.accountId), 'nobody has a key to the gateway itself')
   const key = newApiKey(draft.mode)
   const { rows } = await db.query<ApiKeyRow>(
     `insert into api_keys (account_id, id, name, scopes, key_hash, key_tail, expires_at, allowed_networks)

@@ -41,6 +41,7 @@ export interface AccountOptions {
   readonly cancelUrl?: string
   readonly lateFunds?: string
   readonly tolerance?: string
+  readonly fee?: string
 }
 
 /** What is not given stays as it is; `none` takes it away. */
@@ -55,6 +56,7 @@ export async function setAccount(terminal: Terminal, given: AccountOptions): Pro
     frameOrigins: origins?.split(',').filter((origin) => origin.trim() !== ''),
     logo: given.logo === undefined ? undefined : given.logo === 'none' ? null : await readPicture(given.logo),
     tolerance: given.tolerance,
+    fee: given.fee === 'default' ? null : given.fee,
     acceptsLateFunds: given.lateFunds === undefined ? undefined : acceptsLateFunds(given.lateFunds),
   }
   const id = readId('acct', given.account)
@@ -114,6 +116,7 @@ const settings = (account: Account) => ({
   cancel_url: account.cancelUrl,
   accepts_late_funds: account.acceptsLateFunds,
   tolerance_percent: formatDecimal(BigInt(account.toleranceBps), 2),
+  fee_percent: account.feeBps === null ? 'default' : formatDecimal(BigInt(account.feeBps), 2),
 })
 
 export async function showAccounts(terminal: Terminal): Promise<void> {

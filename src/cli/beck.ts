@@ -10,6 +10,7 @@ import { compileInForeground } from '../process/orderly-exit.ts'
 import { VERSION } from '../process/version.ts'
 import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
 import { LISTED_BY_DEFAULT, listAudit, verifyAudit } from './audit.ts'
+import type { PayOutOptions } from './fees.ts'
 import { createKey, type KeyOptions, revokeKey, rollKey, showKeys } from './keys.ts'
 import { migrateDatabase } from './migrate.ts'
 import { openTerminal, tellFailure } from './terminal.ts'
@@ -63,8 +64,27 @@ accounts
   .option('--cancel-url <url>', 'where buyers go after cancelling, unless their session says so')
   .option('--late-funds <what>', 'hold or accept')
   .option('--tolerance <percent>', 'what may be missing of a payment that still counts as paid, 0 to 5')
+  .option('--fee <percent>', 'what you keep of payments made from now on, 0 to 10; default for BECK_FEE_BPS')
   .action((options: AccountOptions) => setAccount(terminal, options))
 accounts.command('list').action(() => showAccounts(terminal))
+
+const fees = program
+  .command('fees')
+  .description('what you earned and gave as capital, by coin, and how you take it out')
+  .action(async () => (await import('./fees.ts')).showFees(terminal))
+fees
+  .command('pay-out')
+  .description('send fees, or capital, to a wallet of yours, as every withdrawal is sent')
+  .requiredOption('--asset <coin>', 'BTC, LTC, ETH, USDC or USDT')
+  .requiredOption('--amount <amount>', "in the coin; the network's fee is taken from it")
+  .requiredOption('--destination <address>')
+  .option('--capital', 'what you gave, in place of what was earned')
+  .option('--test', 'of the simulated chains')
+  .action(async (options: PayOutOptions) => (await import('./fees.ts')).payOutFees(terminal, options))
+fees
+  .command('cancel <withdrawal>')
+  .description('until it is signed')
+  .action(async (id: string) => (await import('./fees.ts')).cancelPayOut(terminal, id))
 
 const keys = program.command('keys').description('API keys of an account')
 keys

@@ -1,7 +1,9 @@
 import { readConfig } from '../config/config.ts'
 import { Refusal } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
+import { formatDecimal } from '../core/money.ts'
 import { ROLES, startBeck } from '../main.ts'
+
 import { openLog } from '../process/log.ts'
 import { endOnSignals } from '../process/orderly-exit.ts'
 import { takePassphrase } from '../process/signer-process.ts'
@@ -62,6 +64,12 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
       'Open this link to make yourself its first person; it is good once:',
       '',
       `  ${firstPersonLink}`,
+    )
+  if (firstAccount || firstPersonLink)
+    lines.push(
+      '',
+      `Payments cost ${formatDecimal(config.settings.feeBps, 2)} %, payouts ${formatDecimal(config.settings.payoutFeeBps, 2)} %. These fees are yours: npx beck fees shows them`,
+      'and takes them out. BECK_FEE_BPS and BECK_PAYOUT_FEE_BPS change them for all, npx beck accounts set --fee for one account.',
     )
   terminal.answer(
     {

@@ -114,3 +114,6 @@ export const MAINNET_TOKENS = {
   USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
   USDT: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
 } as const
+
+/** Whose accounts a chain serves. */
+export const modeOfChain = (chain: ChainName): Mode => (isSimulated(chain) ? 'test' : 'live')

@@ -28,6 +28,7 @@ create table accounts (
   currency text not null,
   accepts_late_funds boolean not null default false,
   tolerance_bps integer not null default 0,
+  fee_bps integer,
   confirmation_rules jsonb not null default '[]'::jsonb,
   success_url text,
   cancel_url text,
@@ -42,6 +43,7 @@ create table accounts (
   constraint accounts_cancel_url_check CHECK ((length(cancel_url) <= 2048)),
   constraint accounts_currency_check CHECK ((currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
   constraint accounts_email_check CHECK (((length(email) >= 3) AND (length(email) <= 254))),
+  constraint accounts_fee_bps_check CHECK (((fee_bps >= 0) AND (fee_bps <= 1000))),
   constraint accounts_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
   constraint accounts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
   constraint accounts_success_url_check CHECK ((length(success_url) <= 2048)),
@@ -625,6 +627,7 @@ create table payments (
   fee_minor bigint not null,
   net_minor bigint not null,
   quoted_fee_minor bigint not null,
+  fee_bps integer not null,
   rate_numerator numeric(78,0) not null,
   rate_denominator numeric(78,0) not null,
   rate_source text not null,
@@ -661,6 +664,7 @@ create table payments (
   constraint payments_check5 CHECK (((status <> ALL (ARRAY['pending'::text, 'expired'::text, 'cancelled'::text])) OR (credited_atoms IS NULL))),
   constraint payments_credited_atoms_check CHECK ((credited_atoms >= (0)::numeric)),
   constraint payments_due_atoms_check CHECK ((due_atoms > (0)::numeric)),
+  constraint payments_fee_bps_check CHECK (((fee_bps >= 0) AND (fee_bps <= 10000))),
   constraint payments_fee_minor_check CHECK ((fee_minor >= 0)),
   constraint payments_fiat_currency_check CHECK ((fiat_currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
   constraint payments_fiat_minor_check CHECK ((fiat_minor > 0)),
@@ -1019,6 +1023,7 @@ create table transfers (
   constraint transfers_pkey PRIMARY KEY (account_id, entry_id, line)
 );
 CREATE INDEX transfers_history ON public.transfers USING btree (account_id, asset, created_at);
+CREATE INDEX transfers_own ON public.transfers USING btree (chain, asset) INCLUDE (debit, credit, amount_atoms) WHERE ((debit = ANY (ARRAY['fees'::text, 'capital'::text, 'network_fees'::text, 'loss'::text])) OR (credit = ANY (ARRAY['fees'::text, 'capital'::text, 'network_fees'::text, 'loss'::text])));
 CREATE INDEX transfers_wallet ON public.transfers USING btree (chain, created_at) INCLUDE (asset, debit, amount_atoms) WHERE ((debit = 'wallet'::text) OR (credit = 'wallet'::text));
 
 create table unexpected_deposits (
@@ -1156,11 +1161,12 @@ create table withdrawals (
   constraint withdrawals_check1 CHECK (((kept_atoms = (0)::numeric) OR (status = 'failed'::text))),
   constraint withdrawals_check2 CHECK ((amount_atoms = ((fee_atoms + network_fee_atoms) + net_atoms))),
   constraint withdrawals_check3 CHECK (((kind = 'refund'::text) = (payment_id IS NOT NULL))),
-  constraint withdrawals_check4 CHECK (((status <> ALL (ARRAY['broadcast'::text, 'completed'::text])) OR (tx_hash IS NOT NULL))),
-  constraint withdrawals_check5 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
-  constraint withdrawals_check6 CHECK (((status = 'failed'::text) = (failed_at IS NOT NULL))),
+  constraint withdrawals_check4 CHECK (((kind = ANY (ARRAY['fees'::text, 'capital'::text])) = (account_id = ANY (ARRAY['00000000-0000-0000-0000-000000000001'::uuid, '00000000-0000-0000-0000-000000000002'::uuid])))),
+  constraint withdrawals_check5 CHECK (((status <> ALL (ARRAY['broadcast'::text, 'completed'::text])) OR (tx_hash IS NOT NULL))),
+  constraint withdrawals_check6 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
+  constraint withdrawals_check7 CHECK (((status = 'failed'::text) = (failed_at IS NOT NULL))),
   constraint withdrawals_fee_atoms_check CHECK ((fee_atoms >= (0)::numeric)),
-  constraint withdrawals_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'refund'::text]))),
+  constraint withdrawals_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'refund'::text, 'fees'::text, 'capital'::text]))),
   constraint withdrawals_mac_check CHECK ((length(mac) = 32)),
   constraint withdrawals_net_atoms_check CHECK ((net_atoms > (0)::numeric)),
   constraint withdrawals_network_fee_atoms_check CHECK ((network_fee_atoms >= (0)::numeric)),

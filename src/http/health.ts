@@ -10,11 +10,14 @@ import { formatDecimal } from '../core/money.ts'
 import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { type Health, readHealth } from '../flows/operation/health.ts'
+import { type OwnBalance, readOwnBalances } from '../flows/withdrawals/request-own-payout.ts'
 import { failure, success } from './envelope.ts'
 import { newRequestId } from './request-id.ts'
 
 /** Monitoring of any number of probes costs one look a second. */
 const REMEMBERED_MS = 1_000
+/** Summed from an entry for each settlement. */
+const OWN_MONEY_REMEMBERED_MS = 60_000
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -34,6 +37,10 @@ export function registerHealth(app: FastifyInstance, gateway: Gateway, chains: r
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   describeHealth(registry, read)
+  describeOwnMoney(
+    registry,
+    remembered(() => readOwnBalances(gateway.db), OWN_MONEY_REMEMBERED_MS),
+  )
   measureRequests(app, registry)
 
   app.get('/livez', async (_request, reply) => json(reply, 200, success({ status: 'alive' })))
@@ -103,13 +110,18 @@ const shown = ({ database, chains, rates, backlog }: Health) => ({
   frozen: backlog?.frozen ?? [],
 })
 
-function remembered(read: () => Promise<Health>): () => Promise<Health> {
-  let last: Promise<Health> | undefined
+function remembered<Seen>(read: () => Promise<Seen>, forMs = REMEMBERED_MS): () => Promise<Seen> {
+  let last: Promise<Seen> | undefined
   let readAtMs = 0
   return () => {
-    if (!last || performance.now() - readAtMs > REMEMBERED_MS) {
+    if (!last || performance.now() - readAtMs > forMs) {
       readAtMs = performance.now()
-      last = read()
+      const reading = read()
+      // What failed is asked for again.
+      reading.catch(() => {
+        if (last === reading) last = undefined
+      })
+      last = reading
     }
     return last
   }
@@ -209,6 +221,33 @@ function describeHealth(registry: Registry, read: () => Promise<Health>): void {
   )
   gauge('alerts', 'alerts that the operator has not acknowledged', [], (to, { backlog }) => {
     if (backlog) to.set(backlog.alerts)
+  })
+}
+
+/** What is the gateway's own, in whole coins. */
+function describeOwnMoney(registry: Registry, read: () => Promise<OwnBalance[]>): void {
+  new Gauge({
+    name: 'beck_own_coins',
+    help: "the gateway's own: fees earned, capital, network fees paid, loss, what can be taken out, what merchants have",
+    labelNames: ['chain', 'asset', 'account'],
+    registers: [registry],
+    async collect() {
+      // Metrics of a database that does not answer are those that need none.
+      const balances = await read().catch(() => [])
+      this.reset()
+      for (const { chain, asset, payable, ...sums } of balances)
+        for (const [account, atoms] of [
+          ['fees', sums.fees],
+          ['capital', sums.capital],
+          ['network_fees', sums.networkFees],
+          ['loss', sums.loss],
+          ['leaving', sums.leaving],
+          ['owed', sums.owed],
+          ['fees_payable', payable.fees],
+          ['capital_payable', payable.capital],
+        ] as const)
+          this.set({ chain, asset, account }, Number(formatDecimal(atoms, ASSET_FACTS[asset].decimals)))
+    },
   })
 }
 

@@ -29,6 +29,8 @@ export interface Payment {
   readonly netMinor: bigint
   /** The quote's own fee; differs from `feeMinor` once support accepted other funds than were due. */
   readonly quotedFeeMinor: bigint
+  /** The gateway's part as it was agreed when the payment was made, in hundredths of a percent. */
+  readonly feeBps: bigint
   /** The locked rate: minor units of `fiatCurrency` per whole coin. */
   readonly rate: Ratio
   readonly rateSource: string

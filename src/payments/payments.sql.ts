@@ -16,6 +16,7 @@ interface PaymentRow {
   fee_minor: bigint
   net_minor: bigint
   quoted_fee_minor: bigint
+  fee_bps: number
   rate_numerator: bigint
   rate_denominator: bigint
   rate_source: string
@@ -46,7 +47,7 @@ interface PaymentRow {
 
 /** `metadata::text`, so that numbers come back with the digits they were given. */
 const COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
-  quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator,
+  quoted_fee_minor, fee_bps, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator,
   due_atoms, tolerated_atoms, address, required_confirmations, terms_mac, customer_id, customer_email, reference, metadata::text as metadata,
   checkout_session_id, created_at, expires_at, detected_at, completed_at, credited_atoms, gateway_fee_atoms,
   shortfall_atoms, recovered_atoms, spent_minor, settlements`
@@ -62,6 +63,7 @@ const fromRow = (row: PaymentRow): Payment => ({
   feeMinor: row.fee_minor,
   netMinor: row.net_minor,
   quotedFeeMinor: row.quoted_fee_minor,
+  feeBps: BigInt(row.fee_bps),
   rate: { numerator: row.rate_numerator, denominator: row.rate_denominator },
   rateSource: row.rate_source,
   rateAt: row.rate_at,

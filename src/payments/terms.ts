@@ -18,6 +18,7 @@ export type Terms = Pick<
   | 'fiatCurrency'
   | 'fiatMinor'
   | 'quotedFeeMinor'
+  | 'feeBps'
   | 'rate'
   | 'settlementRate'
   | 'requiredConfirmations'
@@ -36,6 +37,7 @@ export const termsMacParts = (terms: Terms): string[] => [
   terms.fiatCurrency,
   String(terms.fiatMinor),
   String(terms.quotedFeeMinor),
+  String(terms.feeBps),
   String(terms.rate.numerator),
   String(terms.rate.denominator),
   String(terms.settlementRate.numerator),

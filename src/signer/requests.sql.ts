@@ -5,6 +5,7 @@ import type { Queryable } from '../db/database.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import type { Branch } from '../wallets/derivation.ts'
 import {
+  HELD_FROM,
   holdCause,
   releaseCause,
   type WaitingFor,
@@ -112,7 +113,7 @@ export async function heldFor(db: Queryable, request: WithdrawalRequest): Promis
       hold.number,
       request.asset,
       request.chain,
-      request.kind === 'payout' ? 'available' : 'unresolved',
+      HELD_FROM[request.kind],
       releaseCause(request.id).kind,
     ],
   )

@@ -1,8 +1,15 @@
 /** A withdrawal as the API and the events show it. */
 import { type Asset, type Network, networkOf } from '../core/assets.ts'
+import { invariant } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { isoOrNull } from '../core/time.ts'
-import { WAITING_FOR, type Withdrawal, type WithdrawalKind, type WithdrawalStatus } from './withdrawal.ts'
+import {
+  isOwnKind,
+  type MerchantKind,
+  WAITING_FOR,
+  type Withdrawal,
+  type WithdrawalStatus,
+} from './withdrawal.ts'
 
 /** Beside the signer's own reasons: that it has not come to it, the end of a cancelled one, depth in the chain. */
 export const WAITING_REASONS = ['signature', ...WAITING_FOR, 'cancellation', 'block'] as const
@@ -12,7 +19,7 @@ export interface WithdrawalResource {
   readonly id: string
   readonly status: WithdrawalStatus
   /** Ours: a refund returns a payment's unresolved funds. */
-  readonly kind: WithdrawalKind
+  readonly kind: MerchantKind
   readonly payment_id: string | null
   readonly asset: Asset
   readonly network: Network
@@ -28,10 +35,16 @@ export interface WithdrawalResource {
   readonly completed_at: string | null
 }
 
-export const withdrawalResource = (withdrawal: Withdrawal): WithdrawalResource => ({
+/** A merchant's: the gateway's own are shown to nobody but the operator. */
+export function withdrawalResource(withdrawal: Withdrawal): WithdrawalResource {
+  const { kind } = withdrawal
+  invariant(!isOwnKind(kind), `withdrawal ${withdrawal.id} is the gateway's own`)
+  return { ...factsOf(withdrawal), kind }
+}
+
+const factsOf = (withdrawal: Withdrawal): Omit<WithdrawalResource, 'kind'> => ({
   id: showId('wd', withdrawal.id),
   status: withdrawal.status,
-  kind: withdrawal.kind,
   payment_id: withdrawal.paymentId && showId('pay', withdrawal.paymentId),
   asset: withdrawal.asset,
   network: networkOf(withdrawal.asset),
@@ -40,13 +53,13 @@ export const withdrawalResource = (withdrawal: Withdrawal): WithdrawalResource =
   net_atoms: String(withdrawal.netAtoms),
   destination_address: withdrawal.destination,
   tx_hash: withdrawal.txHash,
-  waiting_for: waitingFor(withdrawal),
+  waiting_for: waitingOf(withdrawal),
   failure_reason: withdrawal.status === 'failed' ? (withdrawal.refusedReason ?? 'not_payable') : null,
   created_at: withdrawal.createdAt.toISOString(),
   completed_at: isoOrNull(withdrawal.completedAt),
 })
 
-function waitingFor({ status, cancelWanted, waitingFor: reason }: Withdrawal): WaitingReason | null {
+export function waitingOf({ status, cancelWanted, waitingFor: reason }: Withdrawal): WaitingReason | null {
   if (status === 'broadcast') return 'block'
   if (status !== 'requested') return null
   return cancelWanted ? 'cancellation' : (reason ?? 'signature')

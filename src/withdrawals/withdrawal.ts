@@ -7,7 +7,24 @@ export type WithdrawalStatus = (typeof WITHDRAWAL_STATUSES)[number]
 
 /** A merchant's available balance, or the unresolved funds of one payment on their way back to the buyer. */
 export const WITHDRAWAL_KINDS = ['payout', 'refund'] as const
-export type WithdrawalKind = (typeof WITHDRAWAL_KINDS)[number]
+/** What the gateway itself takes out: fees that it earned, capital that it was given. */
+export const OWN_KINDS = ['fees', 'capital'] as const
+export type OwnKind = (typeof OWN_KINDS)[number]
+
+export type MerchantKind = (typeof WITHDRAWAL_KINDS)[number]
+export type WithdrawalKind = MerchantKind | OwnKind
+
+/** Whether it is the gateway's own: no merchant hears of it. */
+export const isOwnKind = (kind: WithdrawalKind): kind is OwnKind =>
+  (OWN_KINDS as readonly string[]).includes(kind)
+
+/** The account of the ledger that its amount is held from, and given back to when it fails. */
+export const HELD_FROM = {
+  payout: 'available',
+  refund: 'unresolved',
+  fees: 'fees',
+  capital: 'capital',
+} as const satisfies Record<WithdrawalKind, string>
 
 /** What was asked for. None of it changes afterwards; the signer acts on nothing else. */
 export interface WithdrawalRequest {

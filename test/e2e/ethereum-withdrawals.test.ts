@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { formatDecimal } from '../../src/core/money.ts'
+import { readOwnBalances, requestOwnPayout } from '../../src/flows/withdrawals/request-own-payout.ts'
 import { quoteWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
 import { withdrawalResource } from '../../src/withdrawals/withdrawal-resource.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
@@ -39,6 +40,31 @@ describe('withdrawals on a real Ethereum node', () => {
       const held = await payouts.port.holdings({ outpoints: [], addresses: [withdrawal.destination] })
       assert.equal(held[withdrawal.asset], withdrawal.netAtoms)
     }
+  })
+
+  it('of fees and capital go out as the others do, and ether stays for gas', async () => {
+    const take = (kind: 'fees' | 'capital', asset: 'ETH' | 'USDC', amount: string, destination: string) =>
+      gateway.db.transaction((tx) =>
+        requestOwnPayout(gateway, tx, { kind, mode: 'live', asset, amount, destination }),
+      )
+    const balance = async (asset: 'ETH' | 'USDC') => {
+      const [row] = await readOwnBalances(gateway.db, { chain: 'ethereum', asset })
+      return row ?? assert.fail()
+    }
+    const [ether, usdc] = [await balance('ETH'), await balance('USDC')]
+    assert.ok(ether.capital >= 10n ** 19n && usdc.fees > 0n && ether.keptAtoms > 0n)
+    await assert.rejects(take('capital', 'ETH', '11', stranger()), { reason: 'insufficient_balance' })
+    const asked = [
+      await take('fees', 'USDC', formatDecimal(usdc.payable.fees, 6), stranger()),
+      await take('capital', 'ETH', '1.5', stranger()),
+    ]
+    await payouts.finish()
+    for (const withdrawal of asked) {
+      assert.equal((await payouts.now(withdrawal)).status, 'completed')
+      const held = await payouts.port.holdings({ outpoints: [], addresses: [withdrawal.destination] })
+      assert.equal(held[withdrawal.asset], withdrawal.netAtoms)
+    }
+    assert.deepEqual([(await balance('USDC')).fees, (await balance('USDC')).owed], [0n, usdc.owed])
   })
 
   it('ten at once of all coins go out under ten nonces in one block', async () => {

@@ -3,7 +3,9 @@ import { afterEach, describe, it } from 'node:test'
 import { bech32, bech32m } from '@scure/base'
 import { formatDecimal } from '../../src/core/money.ts'
 import { refundPayment } from '../../src/flows/withdrawals/refund-payment.ts'
+import { readOwnBalances, requestOwnPayout } from '../../src/flows/withdrawals/request-own-payout.ts'
 import { quoteWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
+import { walletAtoms } from '../../src/ledger/own-sums.ts'
 import { wishBump } from '../../src/treasury/signed-transactions.sql.ts'
 import { payoutRoad } from './payout-road.ts'
 
@@ -74,6 +76,49 @@ describe('a withdrawal on a real Litecoin node', () => {
     await road.mine(6)
     await road.mine(1)
     for (const each of [one, two]) assert.equal((await road.now(each)).status, 'completed')
+  })
+
+  it('of the fees that the gateway earned goes with a merchant’s in one transaction, and capital comes back', async () => {
+    await road.earn(500n)
+    const hot = road.signer.vault.get('litecoin')?.hotWallet.address
+    await node.pay([[hot ?? '', '1']])
+    await road.mine(6)
+    const of = { chain: 'litecoin', asset: 'LTC' } as const
+    const [before] = await readOwnBalances(gateway.db, of)
+    assert.ok(before && before.fees > 0n && before.capital === COIN)
+    const take = (kind: 'fees' | 'capital', atoms: bigint, destination: string) =>
+      gateway.db.transaction((tx) =>
+        requestOwnPayout(gateway, tx, {
+          kind,
+          mode: 'live',
+          asset: 'LTC',
+          amount: formatDecimal(atoms, 8),
+          destination,
+        }),
+      )
+    await assert.rejects(take('fees', before.payable.fees + 1n, await road.stranger()), {
+      reason: 'insufficient_balance',
+    })
+    const fees = await take('fees', before.payable.fees, await road.stranger())
+    const merchants = await road.request(COIN / 10n, await road.stranger())
+    await road.prove()
+    await road.turn()
+    assert.equal((await road.waiting()).length, 1)
+    await road.mine(6)
+    await road.mine(1)
+    const [between] = await readOwnBalances(gateway.db, of)
+    const capital = await take('capital', between?.payable.capital ?? 0n, await road.stranger())
+    await road.turn()
+    await road.mine(6)
+    await road.mine(1)
+    for (const each of [fees, merchants, capital]) {
+      const { status, txHash } = await road.now(each)
+      assert.equal(status, 'completed')
+      assert.deepEqual(await road.paid(txHash ?? '', each.destination), [each.netAtoms])
+    }
+    assert.deepEqual(await road.announced(fees), [])
+    const [after] = await readOwnBalances(gateway.db, of)
+    assert.ok(after && walletAtoms(after) >= after.owed)
   })
 
   it('goes out with nine others in one transaction', async () => {

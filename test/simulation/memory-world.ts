@@ -30,6 +30,7 @@ const ACCOUNT: Account = {
   currency: 'USD',
   acceptsLateFunds: false,
   toleranceBps: 0,
+  feeBps: null,
   confirmationRules: [],
   successUrl: null,
   cancelUrl: null,

@@ -10,6 +10,8 @@ create table accounts (
   accepts_late_funds boolean not null default false,
   -- Of what is due, hundredths of a percent may be missing and it still counts as paid.
   tolerance_bps integer not null default 0 check (tolerance_bps between 0 and 500),
+  -- What the gateway keeps of its payments, hundredths of a percent; null for what the operator set for all.
+  fee_bps integer check (fee_bps between 0 and 1000),
   -- [{ "asset": "BTC", "from_minor": 100000, "confirmations": 6 }]: more confirmations from an amount on.
   confirmation_rules jsonb not null default '[]',
   success_url text check (length(success_url) <= 2048),

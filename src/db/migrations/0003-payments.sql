@@ -40,6 +40,8 @@ create table payments (
   net_minor bigint not null check (net_minor >= 0),
   -- The quote's own fee, to go back to when a reorganisation takes an acceptance away.
   quoted_fee_minor bigint not null check (quoted_fee_minor between 0 and fiat_minor),
+  -- The fee that was agreed when it was made, hundredths of a percent: of what is accepted at another price too.
+  fee_bps integer not null check (fee_bps between 0 and 10000),
   -- The locked rate: minor units of fiat_currency per whole coin, as a ratio, its source and its time.
   rate_numerator numeric(78, 0) not null check (rate_numerator > 0),
   rate_denominator numeric(78, 0) not null check (rate_denominator > 0),

@@ -37,6 +37,9 @@ create table transfers (
   check (debit <> credit)
 );
 create index transfers_history on transfers (account_id, asset, created_at);
+-- The gateway's own side, which is summed and not kept as rows that every settlement would wait for.
+create index transfers_own on transfers (chain, asset) include (debit, credit, amount_atoms)
+  where debit in ('fees', 'capital', 'network_fees', 'loss') or credit in ('fees', 'capital', 'network_fees', 'loss');
 
 -- What a merchant has. Written in the same transaction as the transfers it sums, locked while it changes.
 create table balances (

@@ -3,7 +3,8 @@
 create table withdrawals (
   account_id uuid not null references accounts (id),
   id uuid not null,
-  kind text not null check (kind in ('payout', 'refund')),
+  -- A merchant's balance, what is held for a payment; the gateway's own: fees that it earned, capital that it was given.
+  kind text not null check (kind in ('payout', 'refund', 'fees', 'capital')),
   -- The payment whose unresolved funds a refund returns.
   payment_id uuid,
   status text not null check (status in ('requested', 'broadcast', 'completed', 'failed')),
@@ -37,6 +38,8 @@ create table withdrawals (
   foreign key (account_id, payment_id) references payments (account_id, id),
   check (amount_atoms = fee_atoms + network_fee_atoms + net_atoms),
   check ((kind = 'refund') = (payment_id is not null)),
+  check ((kind in ('fees', 'capital'))
+    = (account_id in ('00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000002'))),
   check (status not in ('broadcast', 'completed') or tx_hash is not null),
   check ((status = 'completed') = (completed_at is not null)),
   check ((status = 'failed') = (failed_at is not null))

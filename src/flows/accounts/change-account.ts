@@ -20,6 +20,8 @@ export interface AccountChanges {
   readonly acceptsLateFunds?: boolean | undefined
   /** Percent, as a decimal of at most two digits after the point: 0 to 5. */
   readonly tolerance?: string | undefined
+  /** The same: 0 to 10. For payments that are made from now on. The operator's to change. */
+  readonly fee?: string | null | undefined
 }
 
 /** @throws {Refusal} `not_found`, `account_not_found`; `invalid`, naming the setting. */
@@ -38,6 +40,7 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
     cancelUrl: changed(changes.cancelUrl, account.cancelUrl, url('cancel_url')),
     acceptsLateFunds: changes.acceptsLateFunds ?? account.acceptsLateFunds,
     toleranceBps: changes.tolerance === undefined ? account.toleranceBps : readTolerance(changes.tolerance),
+    feeBps: changed(changes.fee, account.feeBps, readFee),
   }
   await updateAccountSettings(tx, next)
   if (logo !== undefined) await keepLogo(tx, account.id, logo)
@@ -46,9 +49,27 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
 
 const TOLERANCE_BPS_MAX = 500n
 
-function readTolerance(text: string): number {
+const FEE_BPS_MAX = 1_000n
+
+/** Null for what is no percentage from 0 up to the most. */
+function readBps(text: string, most: bigint): number | null {
   const bps = parseDecimal(text.trim().replace(/\s*%$/, ''), 2)
-  if (bps !== null && bps >= 0n && bps <= TOLERANCE_BPS_MAX) return Number(bps)
+  return bps !== null && bps >= 0n && bps <= most ? Number(bps) : null
+}
+
+function readFee(text: string): number {
+  const bps = readBps(text, FEE_BPS_MAX)
+  if (bps !== null) return bps
+  throw invalidField(
+    'fee',
+    'invalid_fee',
+    `a fee is 0 to 10 percent with at most two digits after the point, such as 0.75; got "${text.slice(0, 100)}"`,
+  )
+}
+
+function readTolerance(text: string): number {
+  const bps = readBps(text, TOLERANCE_BPS_MAX)
+  if (bps !== null) return bps
   throw invalidField(
     'tolerance',
     'invalid_tolerance',

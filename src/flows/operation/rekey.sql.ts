@@ -90,7 +90,7 @@ export const COLUMNS: readonly Column[] = [
     'terms_mac',
     OF_ACCOUNT,
     `account_id as "accountId", chain, asset, address, due_atoms as "dueAtoms", fiat_currency as "fiatCurrency",
-     fiat_minor as "fiatMinor", quoted_fee_minor as "quotedFeeMinor", rate_numerator, rate_denominator,
+     fiat_minor as "fiatMinor", quoted_fee_minor as "quotedFeeMinor", fee_bps as "feeBps", rate_numerator, rate_denominator,
      settlement_numerator, settlement_denominator, tolerated_atoms as "toleratedAtoms", required_confirmations as "requiredConfirmations"`,
     'payment-terms',
     (row: Terms & Ratios) =>

@@ -111,7 +111,8 @@ async function drawUp(
     account.currency === fiatCurrency
       ? ratio(1n, 1n)
       : crossRate(rate.ratio, rates.rate(asset, account.currency).ratio)
-  const fee = feeMinor(fiatMinor, gateway.settings.feeBps)
+  const feeBps = account.feeBps === null ? gateway.settings.feeBps : BigInt(account.feeBps)
+  const fee = feeMinor(fiatMinor, feeBps)
   const fresh = await gateway.addresses.take(db, chain)
   // After everything that may have waited: the statement refuses a time that is a second off.
   const createdAt = await readTime()
@@ -124,6 +125,7 @@ async function drawUp(
     fiatCurrency,
     fiatMinor,
     quotedFeeMinor: fee,
+    feeBps,
     rate: rate.ratio,
     settlementRate,
     dueAtoms: due,

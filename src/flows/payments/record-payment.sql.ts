@@ -74,6 +74,7 @@ export async function insertPaymentRecord(
       keyed?.sealedBody ?? null,
       keyed ? `${keyed.waitMs}ms` : null,
       payment.toleratedAtoms,
+      payment.feeBps,
     ],
     'prepared',
   )
@@ -112,11 +113,11 @@ const INSERT = `
     insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
       quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
       settlement_denominator, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
-      metadata, checkout_session_id, created_at, expires_at, terms_mac, tolerated_atoms)
+      metadata, checkout_session_id, created_at, expires_at, terms_mac, tolerated_atoms, fee_bps)
     select $1::uuid, $2::uuid, 'pending', $3::text, $4::text, $5::text, $6::bigint, $7::bigint, $8::bigint,
       $7::bigint, $9::numeric, $10::numeric, $11::text, $12::timestamptz, $13::numeric,
       $14::numeric, $15::numeric, address, $16::integer, $17::uuid, $18::text, $19::text,
-      $20::json, $21::uuid, $22::timestamptz, $23::timestamptz, $28::bytea, $38::numeric
+      $20::json, $21::uuid, $22::timestamptz, $23::timestamptz, $28::bytea, $38::numeric, $39::integer
     from issued
     where $22::timestamptz between clock_timestamp() - ${CLOCK_TOLERANCE} and clock_timestamp() + ${CLOCK_TOLERANCE}
       and ($17::uuid is null

@@ -190,7 +190,7 @@ function worthNow(
 ): Worth {
   const { ratio } = gateway.rates[account.mode].rate(asset, payment.fiatCurrency)
   const grossMinor = fiatValue(atoms, asset, ratio)
-  return { atoms, grossMinor, feeMinor: feeMinor(grossMinor, gateway.settings.feeBps) }
+  return { atoms, grossMinor, feeMinor: feeMinor(grossMinor, payment.feeBps) }
 }
 
 /** The fee takes the fraction of an atom; coins worth less than a cent pay none. */

@@ -16,7 +16,11 @@ import { isSigned, lockWithdrawal, wantCancelled } from '../../withdrawals/withd
  *
  * @throws {Refusal} `not_found`; `conflict`, reason `already_signed` or `withdrawal_finished`.
  */
-export async function cancelWithdrawal(tx: Tx, account: Account, id: WithdrawalId): Promise<Withdrawal> {
+export async function cancelWithdrawal(
+  tx: Tx,
+  account: Pick<Account, 'id'>,
+  id: WithdrawalId,
+): Promise<Withdrawal> {
   const withdrawal = await lockWithdrawal(tx, account.id, id)
   if (!withdrawal) throw withdrawalNotFound()
   const { status } = withdrawal

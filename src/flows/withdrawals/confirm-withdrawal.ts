@@ -34,7 +34,7 @@ import {
 import { finishSweeps, markFunded, recordSwept } from '../../treasury/sweeps.sql.ts'
 import { forgetUnexpectedDepositsOf } from '../../treasury/unexpected-deposits.sql.ts'
 import { listSpendHeights } from '../../treasury/utxos.sql.ts'
-import { completionCause, statusAfter, type Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { completionCause, isOwnKind, statusAfter, type Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
 import { lockPaidBy, updateWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
@@ -247,7 +247,7 @@ async function complete(gateway: Gateway, tx: Tx, withdrawal: Withdrawal, txid: 
       { asset, debit: 'held', credit: 'network_fees', atoms: withdrawal.networkFeeAtoms },
     ],
   })
-  if (!isNew) return
+  if (!isNew || isOwnKind(kind)) return
   if (kind === 'refund' && paymentId) {
     const payment = await findPayment(tx, accountId, paymentId)
     invariant(payment, `refund ${id} names a payment that is not there`)

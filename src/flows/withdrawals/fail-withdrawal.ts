@@ -23,6 +23,7 @@ import {
   CANCELLED,
   completionCause,
   holdCause,
+  isOwnKind,
   releaseCause,
   statusAfter,
   type Withdrawal,
@@ -89,12 +90,13 @@ export async function fail(
   }
   // With what comes back the payment may be covered after all.
   if (paymentId) await markDecisionDue(tx, [{ accountId, paymentId }])
-  await announce(tx, {
-    accountId,
-    type: 'payout.failed',
-    cause: `withdrawal:${id}:failed`,
-    data: withdrawalResource(failed),
-  })
+  if (!isOwnKind(failed.kind))
+    await announce(tx, {
+      accountId,
+      type: 'payout.failed',
+      cause: `withdrawal:${id}:failed`,
+      data: withdrawalResource(failed),
+    })
   gateway.log.warn(
     { chain, withdrawal: showId('wd', id), account: showId('acct', accountId), reason },
     'a withdrawal failed; its hold is given back',

@@ -13,7 +13,7 @@ import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { findRefund } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { requireSpendable } from './price-payout.ts'
-import { hold, price, requireThawed, shown } from './request-withdrawal.ts'
+import { hold, price, pricingOf, requireThawed, shown } from './request-withdrawal.ts'
 
 /**
  * Returns what is held for a payment to an address that the buyer gave; costs the network fee alone.
@@ -93,7 +93,7 @@ export async function priceRefund(
   const { asset, atoms } = funds
   const { decimals } = ASSET_FACTS[asset]
   const { cost, chain, destination, payout, rates } = await price(
-    gateway,
+    pricingOf(gateway, account),
     tx,
     account,
     { asset, amount: order.amount ?? formatDecimal(atoms, decimals), destination: order.destination },

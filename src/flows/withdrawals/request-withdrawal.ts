@@ -3,7 +3,14 @@
  * signer takes over; nothing that is written later changes what was requested.
  */
 import type { Account } from '../../accounts/account.ts'
-import { ASSET_FACTS, type Asset, type ChainName, chainFor, networkOf } from '../../core/assets.ts'
+import {
+  ASSET_FACTS,
+  type Asset,
+  type ChainName,
+  chainFor,
+  nativeAsset,
+  networkOf,
+} from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant, Refusal } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
@@ -19,6 +26,7 @@ import { currentWallets, type Wallet } from '../../wallets/wallets.sql.ts'
 import { readAmount } from '../../withdrawals/amount.ts'
 import { type Destination, invalidAddress, readDestination } from '../../withdrawals/destination.ts'
 import {
+  HELD_FROM,
   holdCause,
   requestMacParts,
   type Withdrawal,
@@ -50,7 +58,7 @@ export async function quoteWithdrawal(
   account: Account,
   order: WithdrawalOrder,
 ): Promise<WithdrawalCost> {
-  return (await price(gateway, db, account, order, gateway.settings.payoutFeeBps)).cost
+  return (await price(pricingOf(gateway, account), db, account, order, gateway.settings.payoutFeeBps)).cost
 }
 
 /**
@@ -66,7 +74,7 @@ export async function requestWithdrawal(
   order: WithdrawalOrder,
 ): Promise<Withdrawal> {
   const { asset } = order
-  const priced = await price(gateway, tx, account, order, gateway.settings.payoutFeeBps)
+  const priced = await price(pricingOf(gateway, account), tx, account, order, gateway.settings.payoutFeeBps)
   const { cost, chain, destination } = priced
   await requireThawed(tx, chain, asset)
   const available = await lockBalance(tx, { accountId: account.id, asset, kind: 'available' })
@@ -91,7 +99,11 @@ export async function requestWithdrawal(
 }
 
 /** Moves the gross amount to `held` and writes the request with its MAC. */
-export async function hold(gateway: Gateway, tx: Tx, request: WithdrawalRequest): Promise<Withdrawal> {
+export async function hold(
+  gateway: Pick<Gateway, 'secrets'>,
+  tx: Tx,
+  request: WithdrawalRequest,
+): Promise<Withdrawal> {
   const booked = await post(tx, {
     accountId: request.accountId,
     chain: request.chain,
@@ -99,7 +111,7 @@ export async function hold(gateway: Gateway, tx: Tx, request: WithdrawalRequest)
     transfers: [
       {
         asset: request.asset,
-        debit: request.kind === 'payout' ? 'available' : 'unresolved',
+        debit: HELD_FROM[request.kind],
         credit: 'held',
         atoms: request.amountAtoms,
       },
@@ -113,6 +125,17 @@ export async function hold(gateway: Gateway, tx: Tx, request: WithdrawalRequest)
   return withdrawal
 }
 
+/** What a price depends on besides the database. */
+export type Pricing = Pick<Gateway, 'secrets' | 'settings'> & {
+  /** For gas of tokens; null where the gateway, whose ether it is, pays it to itself. */
+  readonly prices: ((asset: Asset) => TokenPrices | null) | null
+}
+
+export const pricingOf = (gateway: Gateway, account: Account): Pricing => ({
+  ...gateway,
+  prices: (asset) => tokenPrices(gateway, account, asset),
+})
+
 interface Priced {
   readonly cost: WithdrawalCost
   readonly chain: ChainName
@@ -122,9 +145,9 @@ interface Priced {
 }
 
 export async function price(
-  gateway: Gateway,
+  gateway: Pricing,
   db: Queryable,
-  account: Account,
+  account: Pick<Account, 'id' | 'mode'>,
   order: WithdrawalOrder,
   feeBps: bigint,
 ): Promise<Priced> {
@@ -142,13 +165,17 @@ export async function price(
     )
   const atoms = amountAtoms - payoutFee(amountAtoms, feeBps)
   const payout = { chain, asset, wallet, atoms, scriptLength: destination.lookup.length }
-  const networkFee = await priceNetwork(db, payout, rates, () => tokenPrices(gateway, account, asset))
+  const { prices } = gateway
+  const networkFee =
+    prices === null && asset !== nativeAsset(chain)
+      ? 0n
+      : await priceNetwork(db, payout, rates, () => prices?.(asset) ?? null)
   return { cost: costOf(asset, amountAtoms, feeBps, networkFee), chain, destination, payout, rates }
 }
 
 /** Valid on this network in this mode, and not a place that money would not come back from. */
 async function requirePayable(
-  gateway: Gateway,
+  gateway: Pricing,
   db: Queryable,
   asset: Asset,
   chain: ChainName,
@@ -176,7 +203,7 @@ async function requirePayable(
 /** What reverts costs whoever asked for it its gas, and takes a nonce of the hot wallet from others. */
 async function requireNoRevert(
   db: Queryable,
-  account: Account,
+  account: Pick<Account, 'id'>,
   asset: Asset,
   address: string,
 ): Promise<void> {

@@ -8,6 +8,7 @@ import { linkRows } from './pages/links.ts'
 import { logRows } from './pages/logs.ts'
 import { meRows } from './pages/me.ts'
 import { operatorRows } from './pages/operator.ts'
+import { operatorMoneyRows } from './pages/operator-money.ts'
 import { overviewRows } from './pages/overview.ts'
 import { paymentRow } from './pages/payment.ts'
 import { paymentRows } from './pages/payments.ts'
@@ -42,4 +43,5 @@ export const dashboardRows: readonly DashboardRow[] = [
   viewRows,
   searchRows,
   operatorRows,
+  operatorMoneyRows,
 ].flat()

@@ -2,7 +2,7 @@ import type { Asset } from '../../../src/core/assets.ts'
 import { showCause } from '../../../src/ledger/chart-of-accounts.ts'
 import type * as real from '../../../src/signer/requests.sql.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
-import { holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
+import { HELD_FROM, holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
 import { existing, hex, isWaiting, run, type Tables, type UtxoRow } from './tables.ts'
 
 export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
@@ -29,7 +29,7 @@ export const listRequested: typeof real.listRequested = (db, _chain, after, limi
 export const heldFor: typeof real.heldFor = (db, { accountId, id, asset, kind }) =>
   run(db, (tables) => {
     if (tables.entries.has(`${accountId} ${showCause(releaseCause(id))}`)) return 0n
-    const from = kind === 'payout' ? 'available' : 'unresolved'
+    const from = HELD_FROM[kind]
     return (tables.entries.get(`${accountId} ${showCause(holdCause(id))}`)?.transfers ?? [])
       .filter((each) => each.asset === asset && each.debit === from && each.credit === 'held')
       .reduce((sum, { atoms }) => sum + atoms, 0n)

@@ -1,11 +1,10 @@
-/** Pages of who runs the whole Beck: merchants, chains and rates, wallets and fees, alerts and freezes. */
+/** Pages of who runs the whole Beck: merchants, chains and rates, alerts and freezes. */
 import { listAccounts } from '../../../accounts/accounts.sql.ts'
 import { recordAct } from '../../../audit/audit-log.sql.ts'
 import { ASSETS, FIAT_CURRENCIES } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
-import { readGatewayBooks } from '../../../flows/operation/gateway-books.sql.ts'
-import { readBacklog } from '../../../flows/operation/health.sql.ts'
+import { listFrozenCoins } from '../../../flows/operation/gateway-books.sql.ts'
 import { readHealth } from '../../../flows/operation/health.ts'
 import { openMerchant } from '../../../flows/people/merchants.ts'
 import { actOf } from '../../../flows/people/person.ts'
@@ -13,21 +12,9 @@ import { acknowledgeAlerts, listAlerts } from '../../../ledger/alerts.sql.ts'
 import { listMails } from '../../../mails/mails.sql.ts'
 import { listMerchants } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
-import {
-  button,
-  card,
-  copyable,
-  empty,
-  facts,
-  field,
-  formProblem,
-  notice,
-  select,
-  submit,
-  table,
-} from '../parts.ts'
+import { button, card, empty, facts, field, formProblem, notice, select, submit, table } from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
-import { badge, coins, count, fiat, time } from '../words.ts'
+import { badge, count, fiat, time } from '../words.ts'
 
 async function merchantsPage(call: PersonCall): Promise<Sheet> {
   const { gateway } = call
@@ -145,60 +132,22 @@ ${table(
   }
 }
 
-async function moneyPage(call: PersonCall): Promise<Sheet> {
-  const { gateway } = call
-  const [books, { unswept }] = await Promise.all([readGatewayBooks(gateway.db), readBacklog(gateway.db)])
-  return {
-    title: 'Wallets & fees',
-    nav: 'op-money',
-    content: html`<header class="head"><h1>Wallets & fees</h1></header><p class="lead">The gateway’s own side of the books, per chain and coin. Payments cost ${Number(gateway.settings.feeBps) / 100} %, payouts ${Number(gateway.settings.payoutFeeBps) / 100} %.</p>
-${
-  books.sums.length > 0
-    ? table(
-        'The gateway’s books',
-        [
-          { label: 'Chain', cell: (row) => row.chain },
-          {
-            label: 'Wallet',
-            isFigure: true,
-            cell: (row) => html`<strong>${coins(row.wallet, row.asset)}</strong>`,
-          },
-          { label: 'Owed to merchants', isFigure: true, cell: (row) => coins(row.owed, row.asset) },
-          { label: 'Fees earned', isFigure: true, cell: (row) => coins(row.fees, row.asset) },
-          { label: 'Capital', isFigure: true, isMinor: true, cell: (row) => coins(row.capital, row.asset) },
-          {
-            label: 'Network fees',
-            isFigure: true,
-            isMinor: true,
-            cell: (row) => coins(row.networkFees, row.asset),
-          },
-          { label: 'Loss', isFigure: true, isMinor: true, cell: (row) => coins(row.loss, row.asset) },
-        ],
-        books.sums,
-      )
-    : empty('Nothing was booked yet', 'The first confirmed deposit shows here.')
-}
-${card('Hot wallets', books.hotWallets.length > 0 ? html`<ul class="rows">${books.hotWallets.map((wallet) => html`<li><div><strong>${wallet.chain}</strong>${copyable(wallet.address, 'Copy the address')}</div></li>`)}</ul><p class="hint">Coins you send there are your capital: gas, and a cushion for payouts.</p>` : html`<p class="hint">None yet; <code>beck wallet init</code> makes them.</p>`)}
-${card('Not swept yet', unswept.length > 0 ? html`<ul class="rows">${unswept.map((row) => html`<li><strong>${row.chain}</strong> ${coins(row.atoms, row.asset)}</li>`)}</ul>` : html`<p class="hint">Nothing lies at deposit addresses.</p>`)}`,
-  }
-}
-
 const ALERTS_MAX = 100
 const MAILS_MAX = 20
 
 async function alertsPage(call: PersonCall): Promise<Sheet> {
   const { gateway, base } = call
   const isAll = call.query.all === '1'
-  const [alerts, books, mails] = await Promise.all([
+  const [alerts, frozen, mails] = await Promise.all([
     listAlerts(gateway.db, { all: isAll, limit: ALERTS_MAX }),
-    readGatewayBooks(gateway.db),
+    listFrozenCoins(gateway.db),
     listMails(gateway.db, MAILS_MAX),
   ])
   return {
     title: 'Alerts & freezes',
     nav: 'op-alerts',
     content: html`<header class="head"><h1>Alerts & freezes</h1></header>${formProblem(call)}
-${books.freezes.map((row) => notice('bad', html`<p><strong>${row.asset} on ${row.chain} pays nothing out</strong> since ${time(row.frozenAt)}: ${row.reason}</p><p>When you know why, prove the books anew: <code>beck reconcile --thaw</code> unfreezes what agrees again.</p>`))}
+${frozen.map((row) => notice('bad', html`<p><strong>${row.asset} on ${row.chain} pays nothing out</strong> since ${time(row.frozenAt)}: ${row.reason}</p><p>When you know why, prove the books anew: <code>beck reconcile --thaw</code> unfreezes what agrees again.</p>`))}
 <nav class="views" aria-label="Views"><a href="${base}/operator/alerts"${!isAll && html` aria-current="true"`}>Open</a><a href="${base}/operator/alerts?all=1"${isAll && html` aria-current="true"`}>All</a></nav>
 ${
   alerts.length > 0
@@ -265,7 +214,6 @@ export const operatorRows: readonly DashboardRow[] = [
     redraw: merchantsPage,
   }),
   personRow('operator', { method: 'GET', path: '/operator/health', handle: healthPage }),
-  personRow('operator', { method: 'GET', path: '/operator/money', handle: moneyPage }),
   personRow('operator', { method: 'GET', path: '/operator/alerts', handle: alertsPage }),
   personRow('operator', {
     method: 'POST',

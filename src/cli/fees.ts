@@ -1,0 +1,152 @@
+/** `beck fees`: what the gateway earned and was given, and how the operator takes it out. */
+import { ASSET_FACTS, type Asset, isAsset, MODES, type Mode, modeOfChain } from '../core/assets.ts'
+import { invalidField, Refusal } from '../core/errors.ts'
+import { GATEWAY_ACCOUNTS } from '../core/gateway-account.ts'
+import { readId, showId } from '../core/ids.ts'
+import { formatDecimal } from '../core/money.ts'
+import { cancelWithdrawal } from '../flows/withdrawals/cancel-withdrawal.ts'
+import {
+  type OwnBalance,
+  readOwnBalances,
+  requestOwnPayout,
+} from '../flows/withdrawals/request-own-payout.ts'
+import { walletAtoms } from '../ledger/own-sums.ts'
+import type { Withdrawal } from '../withdrawals/withdrawal.ts'
+import { waitingOf } from '../withdrawals/withdrawal-resource.ts'
+import { findWithdrawal, listRecentWithdrawals } from '../withdrawals/withdrawals.sql.ts'
+import { recordCommand } from './record-command.ts'
+import { type Terminal, table } from './terminal.ts'
+import { withStore } from './tool.ts'
+
+const LISTED_PAYOUTS = 20
+
+const decimal = (atoms: bigint, asset: Asset): string => formatDecimal(atoms, ASSET_FACTS[asset].decimals)
+
+export async function showFees(terminal: Terminal): Promise<void> {
+  const { balances, payouts, feeBps } = await withStore(async ({ db }, { settings }) => ({
+    balances: await readOwnBalances(db),
+    payouts: (
+      await Promise.all(
+        MODES.map((mode) => listRecentWithdrawals(db, GATEWAY_ACCOUNTS[mode], LISTED_PAYOUTS)),
+      )
+    ).flat(),
+    feeBps: settings.feeBps,
+  }))
+  terminal.answer({ balances: balances.map(shownBalance), pay_outs: payouts.map(shownPayout) }, [
+    ...(balances.length === 0
+      ? ['Nothing was earned or given yet.']
+      : table([HEAD, ...balances.map((row) => lineOf(row))])),
+    ...(payouts.length === 0 ? [] : ['', ...table(payouts.map(payoutLine))]),
+    '',
+    `Payments cost ${formatDecimal(feeBps, 2)} % (BECK_FEE_BPS), or what an account was given: npx beck accounts set --account ID --fee 0.5`,
+    'Take out:  npx beck fees pay-out --asset BTC --amount 0.01 --destination ADDRESS',
+  ])
+}
+
+const HEAD = ['chain', 'coin', 'fees', 'capital', 'fees to take', 'capital to take', 'network fees', 'loss']
+
+const lineOf = (row: OwnBalance): string[] => [
+  row.chain,
+  row.asset,
+  ...[row.fees, row.capital, row.payable.fees, row.payable.capital, row.networkFees, row.loss].map((atoms) =>
+    decimal(atoms, row.asset),
+  ),
+]
+
+const shownBalance = (row: OwnBalance) => ({
+  chain: row.chain,
+  mode: modeOfChain(row.chain),
+  asset: row.asset,
+  fees_atoms: String(row.fees),
+  capital_atoms: String(row.capital),
+  fees_payable_atoms: String(row.payable.fees),
+  capital_payable_atoms: String(row.payable.capital),
+  kept_atoms: String(row.keptAtoms),
+  on_its_way_atoms: String(row.leaving),
+  network_fees_atoms: String(row.networkFees),
+  loss_atoms: String(row.loss),
+  owed_to_merchants_atoms: String(row.owed),
+  wallet_atoms: String(walletAtoms(row)),
+})
+
+const payoutLine = (row: Withdrawal): string[] => [
+  showId('wd', row.id),
+  row.kind,
+  row.status,
+  `${decimal(row.netAtoms, row.asset)} ${row.asset}`,
+  row.destination,
+  row.txHash ?? waitingOf(row) ?? row.refusedReason ?? '',
+]
+
+const shownPayout = (row: Withdrawal) => ({
+  id: showId('wd', row.id),
+  kind: row.kind,
+  status: row.status,
+  chain: row.chain,
+  asset: row.asset,
+  amount_atoms: String(row.amountAtoms),
+  network_fee_atoms: String(row.networkFeeAtoms),
+  net_atoms: String(row.netAtoms),
+  destination_address: row.destination,
+  tx_hash: row.txHash,
+  waiting_for: waitingOf(row),
+  failure_reason: row.status === 'failed' ? row.refusedReason : null,
+  created_at: row.createdAt.toISOString(),
+})
+
+export interface PayOutOptions {
+  readonly asset: string
+  readonly amount: string
+  readonly destination: string
+  readonly capital?: true
+  readonly test?: true
+}
+
+export async function payOutFees(terminal: Terminal, given: PayOutOptions): Promise<void> {
+  const asset = given.asset.toUpperCase()
+  if (!isAsset(asset)) throw invalidField('asset', 'invalid_asset', `"${given.asset}" is no coin Beck knows`)
+  const mode: Mode = given.test ? 'test' : 'live'
+  const kind = given.capital ? 'capital' : 'fees'
+  const { amount, destination } = given
+  const requested = await withStore(({ db, secrets }, { settings }) =>
+    db.transaction(async (tx) => {
+      const withdrawal = await requestOwnPayout({ secrets, settings }, tx, {
+        kind,
+        mode,
+        asset,
+        amount,
+        destination,
+      })
+      const { id: subject, created_at: _at, ...after } = shownPayout(withdrawal)
+      await recordCommand(tx, { accountId: withdrawal.accountId, action: 'fees.pay_out', subject, after })
+      return withdrawal
+    }),
+  )
+  const id = showId('wd', requested.id)
+  terminal.answer(shownPayout(requested), [
+    `${id}: ${decimal(requested.netAtoms, asset)} ${asset} of ${kind} go to ${requested.destination}, after ${decimal(requested.networkFeeAtoms, asset)} for the network.`,
+    `The signer signs it within its limits; see npx beck fees, and until it is signed: npx beck fees cancel ${id}`,
+  ])
+}
+
+export async function cancelPayOut(terminal: Terminal, name: string): Promise<void> {
+  const id = readId('wd', name)
+  const cancelled = await withStore(({ db }) =>
+    db.transaction(async (tx) => {
+      for (const accountId of Object.values(GATEWAY_ACCOUNTS)) {
+        if (!id || !(await findWithdrawal(tx, accountId, id))) continue
+        const withdrawal = await cancelWithdrawal(tx, { id: accountId }, id)
+        await recordCommand(tx, { accountId, action: 'fees.cancel', subject: showId('wd', id) })
+        return withdrawal
+      }
+      throw new Refusal(
+        'not_found',
+        'withdrawal_not_found',
+        `${name} takes out no fees or capital; npx beck fees lists those that do`,
+      )
+    }),
+  )
+  terminal.answer(shownPayout(cancelled), [
+    'Nothing is signed for it any more; the signer gives its amount back.',
+  ])
+}

@@ -1,0 +1,126 @@
+/**
+ * The operator takes out what is the gateway's own: fees that it earned, capital that it was given. The same road as a
+ * merchant's withdrawal: held in the ledger, authenticated, signed within the same limits and to the same allowlist, followed,
+ * and given back when it fails.
+ */
+import { lockGatewayAccount } from '../../accounts/accounts.sql.ts'
+import type { Asset, ChainName, Mode } from '../../core/assets.ts'
+import { Refusal } from '../../core/errors.ts'
+import { GATEWAY_ACCOUNTS } from '../../core/gateway-account.ts'
+import { newId } from '../../core/ids.ts'
+import type { Queryable, Tx } from '../../db/database.ts'
+import { readOwnSums } from '../../ledger/own-sums.sql.ts'
+import { type OwnSums, ownAtoms } from '../../ledger/own-sums.ts'
+import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
+import {
+  type NetworkRates,
+  PAYOUT_GAS_MAX,
+  quotedGasPrice,
+  TOKEN_SWEEP_GAS_MAX,
+} from '../../treasury/fees.ts'
+import { countGasNeeded, sumOpenFees } from '../../treasury/needed-gas.sql.ts'
+import type { OwnKind, Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { requireSpendable } from './price-payout.ts'
+import {
+  hold,
+  type Pricing,
+  price,
+  requireThawed,
+  shown,
+  type WithdrawalOrder,
+} from './request-withdrawal.ts'
+
+/** Where merchants have tokens, the hot wallet keeps the gas of so many payouts beside those that wait. */
+const PAYOUTS_AHEAD = 10n
+
+export interface OwnBalance extends OwnSums {
+  /** What can be taken out of each now; both together no more than the larger one. */
+  readonly payable: Readonly<Record<OwnKind, bigint>>
+  /** Kept back for what is signed and not settled, and for gas. */
+  readonly keptAtoms: bigint
+}
+
+/** The gateway's own side of the books, with what can be taken out of it now. */
+export async function readOwnBalances(
+  db: Queryable,
+  of: { readonly chain: ChainName; readonly asset: Asset } | null = null,
+): Promise<OwnBalance[]> {
+  const balances: OwnBalance[] = []
+  for (const sums of await readOwnSums(db, of)) {
+    const keptAtoms = await keptFor(db, sums)
+    const own = ownAtoms(sums) - keptAtoms
+    const within = (atoms: bigint) => (own < atoms ? (own > 0n ? own : 0n) : atoms > 0n ? atoms : 0n)
+    balances.push({ ...sums, keptAtoms, payable: { fees: within(sums.fees), capital: within(sums.capital) } })
+  }
+  return balances
+}
+
+/** What transactions under way may still cost, and on chains with accounts the gas of what is to be moved. */
+async function keptFor(db: Queryable, { chain, asset }: OwnSums): Promise<bigint> {
+  const open = await sumOpenFees(db, chain, asset)
+  if (asset !== 'ETH') return open
+  const rates = await findFeeRates(db, chain)
+  return open + (rates ? await gasOf(db, chain, rates) : 0n)
+}
+
+async function gasOf(db: Queryable, chain: ChainName, rates: NetworkRates): Promise<bigint> {
+  const { sweeps, payouts, owesTokens } = await countGasNeeded(db, chain)
+  const transfers = payouts + (owesTokens ? PAYOUTS_AHEAD : 0n)
+  return quotedGasPrice(rates) * (sweeps * TOKEN_SWEEP_GAS_MAX + transfers * PAYOUT_GAS_MAX.token)
+}
+
+export interface OwnOrder extends WithdrawalOrder {
+  readonly kind: OwnKind
+  readonly mode: Mode
+}
+
+/**
+ * Holds the amount and requests its payout, in the caller's transaction. The network's fee is taken from the amount; gas of
+ * tokens is ether of the gateway's own, and costs nothing here.
+ *
+ * @throws {Refusal} as `requestWithdrawal`; `unprocessable`, reason `insufficient_balance`, for more than can be taken out:
+ *   what merchants have is never touched.
+ */
+export async function requestOwnPayout(
+  gateway: Omit<Pricing, 'prices'>,
+  tx: Tx,
+  order: OwnOrder,
+): Promise<Withdrawal> {
+  const { asset, kind, mode } = order
+  const account = await lockGatewayAccount(tx, mode)
+  const { cost, chain, destination, payout, rates } = await price(
+    { ...gateway, prices: null },
+    tx,
+    account,
+    order,
+    0n,
+  )
+  await requireThawed(tx, chain, asset)
+  const [balance] = await readOwnBalances(tx, { chain, asset })
+  const payable = balance?.payable[kind] ?? 0n
+  if (cost.amountAtoms > payable)
+    throw new Refusal(
+      'unprocessable',
+      'insufficient_balance',
+      `${shown(cost.amountAtoms, asset)} of ${kind} was asked for and ${shown(payable, asset)} can be taken out: what merchants have, fees under way and gas stay`,
+      [{ field: 'amount', message: `exceeds the ${shown(payable, asset)} that can be taken out` }],
+    )
+  await requireSpendable(tx, payout, rates, cost.netAtoms)
+  return hold(gateway, tx, {
+    ...cost,
+    accountId: account.id,
+    id: newId('wd'),
+    kind,
+    paymentId: null,
+    chain,
+    asset,
+    destination: destination.address,
+  })
+}
+
+/** What an order would cost now. @throws {Refusal} as {@link requestOwnPayout}, but for the balance. */
+export async function quoteOwnPayout(gateway: Omit<Pricing, 'prices'>, db: Queryable, order: OwnOrder) {
+  const { mode } = order
+  const account = { id: GATEWAY_ACCOUNTS[mode], mode }
+  return (await price({ ...gateway, prices: null }, db, account, order, 0n)).cost
+}

@@ -1,0 +1,251 @@
+/** The gateway's own money: its wallets, what it earned, was given and lost, how that is taken out, and what each account pays. */
+import { listAccounts } from '../../../accounts/accounts.sql.ts'
+import { recordAct } from '../../../audit/audit-log.sql.ts'
+import { isAsset, MODES, type Mode, modeOfChain } from '../../../core/assets.ts'
+import { invalidField, Refusal } from '../../../core/errors.ts'
+import { GATEWAY_ACCOUNTS } from '../../../core/gateway-account.ts'
+import { readId, showId } from '../../../core/ids.ts'
+import { formatDecimal } from '../../../core/money.ts'
+import { changeAccount } from '../../../flows/accounts/change-account.ts'
+import { listHotWallets } from '../../../flows/operation/gateway-books.sql.ts'
+import { readBacklog } from '../../../flows/operation/health.sql.ts'
+import { actOf } from '../../../flows/people/person.ts'
+import { cancelWithdrawal } from '../../../flows/withdrawals/cancel-withdrawal.ts'
+import {
+  type OwnBalance,
+  type OwnOrder,
+  quoteOwnPayout,
+  readOwnBalances,
+  requestOwnPayout,
+} from '../../../flows/withdrawals/request-own-payout.ts'
+import { walletAtoms } from '../../../ledger/own-sums.ts'
+import { OWN_KINDS, type Withdrawal } from '../../../withdrawals/withdrawal.ts'
+import { waitingOf } from '../../../withdrawals/withdrawal-resource.ts'
+import { listRecentWithdrawals } from '../../../withdrawals/withdrawals.sql.ts'
+import { html } from '../../hosted/html.ts'
+import { button, card, copyable, empty, facts, field, formProblem, select, submit, table } from '../parts.ts'
+import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
+import { badge, coins, time } from '../words.ts'
+
+const LISTED_PAYOUTS = 10
+
+const percent = (bps: bigint): string => `${formatDecimal(bps, 2)} %`
+
+async function moneyPage(call: PersonCall): Promise<Sheet> {
+  const { db, settings } = call.gateway
+  const [balances, hotWallets, { unswept }, live, test] = await Promise.all([
+    readOwnBalances(db),
+    listHotWallets(db),
+    readBacklog(db),
+    ...MODES.map((mode) => listRecentWithdrawals(db, GATEWAY_ACCOUNTS[mode], LISTED_PAYOUTS)),
+  ])
+  const payouts = [...(live ?? []), ...(test ?? [])]
+  return {
+    title: 'Wallets & fees',
+    nav: 'op-money',
+    isLive: payouts.some(({ status }) => status === 'requested' || status === 'broadcast'),
+    content: html`<header class="head"><h1>Wallets & fees</h1></header>${formProblem(call)}<p class="lead">The gateway’s own side of the books, per chain and coin. Payments cost ${percent(settings.feeBps)}, payouts ${percent(settings.payoutFeeBps)}; both are yours.</p>
+${balances.length > 0 ? books(balances) : empty('Nothing was booked yet', 'The first confirmed deposit shows here.')}
+${payouts.length > 0 && taken(call, payouts)}
+${balances.length > 0 && takeOut(call, balances)}
+${await accountFees(call)}
+${card('Hot wallets', hotWallets.length > 0 ? html`<ul class="rows">${hotWallets.map((wallet) => html`<li><div><strong>${wallet.chain}</strong>${copyable(wallet.address, 'Copy the address')}</div></li>`)}</ul><p class="hint">Coins you send there are your capital: gas, and a cushion for payouts.</p>` : html`<p class="hint">None yet; <code>beck wallet init</code> makes them.</p>`)}
+${card('Not swept yet', unswept.length > 0 ? html`<ul class="rows">${unswept.map((row) => html`<li><strong>${row.chain}</strong> ${coins(row.atoms, row.asset)}</li>`)}</ul>` : html`<p class="hint">Nothing lies at deposit addresses.</p>`)}`,
+  }
+}
+
+const books = (balances: readonly OwnBalance[]) =>
+  table(
+    'The gateway’s books',
+    [
+      { label: 'Chain', cell: (row) => row.chain },
+      {
+        label: 'Wallet',
+        isFigure: true,
+        cell: (row) => html`<strong>${coins(walletAtoms(row), row.asset)}</strong>`,
+      },
+      { label: 'Owed to merchants', isFigure: true, cell: (row) => coins(row.owed, row.asset) },
+      { label: 'Fees earned', isFigure: true, cell: (row) => coins(row.fees, row.asset) },
+      { label: 'Capital', isFigure: true, cell: (row) => coins(row.capital, row.asset) },
+      { label: 'Can be taken out', isFigure: true, cell: (row) => coins(larger(row), row.asset) },
+      {
+        label: 'On its way',
+        isFigure: true,
+        isMinor: true,
+        cell: (row) => coins(row.leaving, row.asset),
+      },
+      {
+        label: 'Network fees',
+        isFigure: true,
+        isMinor: true,
+        cell: (row) => coins(row.networkFees, row.asset),
+      },
+      { label: 'Loss', isFigure: true, isMinor: true, cell: (row) => coins(row.loss, row.asset) },
+    ],
+    balances,
+  )
+
+const larger = ({ payable: { fees, capital } }: OwnBalance): bigint => (fees > capital ? fees : capital)
+
+const taken = (call: PersonCall, payouts: readonly Withdrawal[]) =>
+  table(
+    'Taken out',
+    [
+      { label: 'Asked for', cell: (row) => time(row.createdAt) },
+      { label: 'Sent', isFigure: true, cell: (row) => coins(row.netAtoms, row.asset) },
+      { label: 'Of', cell: (row) => `${row.kind}, ${row.chain}` },
+      {
+        label: 'Status',
+        cell: (row) =>
+          html`${badge(row.status)}${waitingOf(row) && html`<br><span class="hint">waits for ${waitingOf(row)}</span>`}`,
+      },
+      { label: 'To', cell: (row) => html`<code>${row.destination}</code>` },
+      {
+        label: '',
+        cell: (row) =>
+          row.status === 'requested' &&
+          !row.cancelWanted &&
+          button(`${call.base}/operator/money/pay-outs/${showId('wd', row.id)}/cancel`, 'Cancel', {
+            name: `Cancel ${showId('wd', row.id)}`,
+          }),
+      },
+    ],
+    payouts,
+  )
+
+const takeOut = (call: PersonCall, balances: readonly OwnBalance[]) => {
+  const choices = balances.flatMap((row) =>
+    OWN_KINDS.filter((kind) => row.payable[kind] > 0n).map(
+      (kind) =>
+        [
+          `${kind} ${modeOfChain(row.chain)} ${row.asset}`,
+          `${kind} on ${row.chain}: ${coins(row.payable[kind], row.asset)}`,
+        ] as const,
+    ),
+  )
+  return card(
+    'Take out fees and capital',
+    choices.length === 0
+      ? html`<p class="hint">Nothing now: what merchants have, fees under way and gas stay.</p>`
+      : html`<form method="post" action="${call.base}/operator/money/pay-outs">${select(call, { name: 'of', label: 'What', choices })}${field(call, { name: 'amount', label: 'Amount', required: true, inputmode: 'decimal', maxlength: 80, hint: 'In the coin, such as 0.015. The network’s fee is taken from it.' })}${field(call, { name: 'destination_address', label: 'To the address', required: true, maxlength: 128, autocomplete: 'off' })}<p class="hint">It takes the road of every withdrawal: the signer’s limits and allowlist hold for it.</p>${submit('Go on')}</form>`,
+  )
+}
+
+async function accountFees(call: PersonCall) {
+  const accounts = await listAccounts(call.gateway.db)
+  if (accounts.length === 0) return null
+  const choices = accounts.map(
+    ({ id, name, mode, feeBps }) =>
+      [
+        showId('acct', id),
+        `${name} (${mode}): ${feeBps === null ? 'as all' : percent(BigInt(feeBps))}`,
+      ] as const,
+  )
+  return card(
+    'What an account pays',
+    html`<form method="post" action="${call.base}/operator/money/fees">${select(call, { name: 'account', label: 'Account', choices })}${field(call, { name: 'fee', label: 'Fee', inputmode: 'decimal', maxlength: 8, unit: '%', hint: `0 to 10. Empty for what all pay, ${percent(call.gateway.settings.feeBps)}. For payments that are made from now on.` })}${submit('Set the fee')}</form>`,
+  )
+}
+
+/** @throws {Refusal} `invalid`. */
+function orderOf({ form }: PersonCall): OwnOrder {
+  const [kindName, modeName, asset = ''] = form.get('of').split(' ')
+  const kind = OWN_KINDS.find((known) => known === kindName)
+  const mode: Mode | undefined = MODES.find((known) => known === modeName)
+  if (!kind || !mode || !isAsset(asset))
+    throw invalidField('of', 'invalid_choice', 'choose what is taken out')
+  return { kind, mode, asset, amount: form.get('amount'), destination: form.get('destination_address') }
+}
+
+async function requestPayout(call: PersonCall) {
+  const { gateway, person, base } = call
+  const order = orderOf(call)
+  await gateway.db.transaction(async (tx) => {
+    const withdrawal = await requestOwnPayout(gateway, tx, order)
+    await recordAct(
+      tx,
+      actOf(person, {
+        action: 'fees.pay_out',
+        accountId: withdrawal.accountId,
+        subject: showId('wd', withdrawal.id),
+        after: {
+          kind: withdrawal.kind,
+          asset: withdrawal.asset,
+          amount_atoms: String(withdrawal.amountAtoms),
+          destination_address: withdrawal.destination,
+        },
+      }),
+    )
+  })
+  gateway.wake('pay-out')
+  return { to: `${base}/operator/money`, done: 'withdrawn' }
+}
+
+async function cancelPayout(call: PersonCall) {
+  const { gateway, person, base, params } = call
+  const id = readId('wd', params.id ?? '')
+  if (!id) throw new Refusal('not_found', 'withdrawal_not_found', 'there is no such withdrawal')
+  await gateway.db.transaction(async (tx) => {
+    const [live, test] = [GATEWAY_ACCOUNTS.live, GATEWAY_ACCOUNTS.test]
+    const isLive = (await listRecentWithdrawals(tx, live, LISTED_PAYOUTS)).some((each) => each.id === id)
+    const accountId = isLive ? live : test
+    await cancelWithdrawal(tx, { id: accountId }, id)
+    await recordAct(tx, actOf(person, { action: 'fees.cancel', accountId, subject: showId('wd', id) }))
+  })
+  return { to: `${base}/operator/money`, done: 'withdrawal-cancelled' }
+}
+
+async function setFee(call: PersonCall) {
+  const { gateway, person, base, form } = call
+  const id = readId('acct', form.get('account'))
+  await gateway.db.transaction(async (tx) => {
+    const account = await changeAccount(tx, id, { fee: form.get('fee') || null })
+    await recordAct(
+      tx,
+      actOf(person, {
+        action: 'account.change',
+        accountId: account.id,
+        subject: showId('acct', account.id),
+        after: { fee_bps: account.feeBps },
+      }),
+    )
+  })
+  return { to: `${base}/operator/money`, done: 'saved' }
+}
+
+export const operatorMoneyRows: readonly DashboardRow[] = [
+  personRow('operator', { method: 'GET', path: '/operator/money', handle: moneyPage }),
+  personRow('operator', {
+    method: 'POST',
+    path: '/operator/money/pay-outs',
+    confirm: 'fresh',
+    async consequence(call) {
+      const order = orderOf(call)
+      const cost = await quoteOwnPayout(call.gateway, call.gateway.db, order)
+      const shown = (atoms: bigint) => coins(atoms, order.asset)
+      return html`<p class="lead">Send <strong>${shown(cost.netAtoms)}</strong> of ${order.kind} to <code>${order.destination}</code>. It cannot be taken back.</p>${facts(
+        [
+          ['Taken out', shown(cost.amountAtoms)],
+          ['Network fee', shown(cost.networkFeeAtoms)],
+          ['Arrives', html`<strong>${shown(cost.netAtoms)}</strong>`],
+        ],
+      )}`
+    },
+    handle: requestPayout,
+    redraw: moneyPage,
+  }),
+  personRow('operator', {
+    method: 'POST',
+    path: '/operator/money/pay-outs/:id/cancel',
+    confirm: 'recent',
+    handle: cancelPayout,
+    redraw: moneyPage,
+  }),
+  personRow('operator', {
+    method: 'POST',
+    path: '/operator/money/fees',
+    confirm: 'recent',
+    handle: setFee,
+    redraw: moneyPage,
+  }),
+]
