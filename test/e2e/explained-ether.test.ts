@@ -126,7 +126,7 @@ async function tell(seed: number): Promise<void> {
     if (!(await isCertain(payment.address))) continue
     const held = await port.holdings({ outpoints: [], addresses: [payment.address] })
     const { rows } = await gateway.db.query<{ atoms: bigint }>(
-      'select shown_atoms + given_atoms - sent_atoms as atoms from ether_of($1, $2)',
+      'select observed_atoms + given_atoms - sent_atoms as atoms from ether_of($1, $2)',
       ['ethereum', payment.address],
     )
     assert.equal(rows[0]?.atoms, held.ETH, `seed ${seed}: what is recorded is what is held`)
