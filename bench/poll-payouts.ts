@@ -58,7 +58,7 @@ async function measure(db: Database): Promise<{ lookMs: number; sliceMs: number 
     currency: 'USD',
   })
   await db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time) values ($1, 'bench', 0, 'block 0', now())`,
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time) values ($1, 'BTC', 'bench', 0, 'block 0', now())`,
     [CHAIN],
   )
   let height = Math.ceil(OUTPUTS / PER_BLOCK)

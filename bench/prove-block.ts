@@ -102,7 +102,7 @@ async function fill(db: Database, deposits: number): Promise<number> {
     [account, payment],
   )
   await db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time) values ('sim-bitcoin', 'bench', 0, 'block 0', now())`,
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time) values ('sim-bitcoin', 'BTC', 'bench', 0, 'block 0', now())`,
   )
   const blocks = Math.ceil(deposits / PER_BLOCK)
   await addBlocks(db, 1, blocks, PER_BLOCK)

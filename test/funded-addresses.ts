@@ -102,8 +102,8 @@ export async function fundAddresses(
 
 async function fill(db: Database, accountId: string, addresses: number, underWay: number, tip: number) {
   await db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
-     values ($1, 'stand-in', $2, 'block ' || $2::bigint, now(), now())`,
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ($1, 'ETH', 'stand-in', $2, 'block ' || $2::bigint, now(), now())`,
     [CHAIN, tip],
   )
   const payment = '00000000-0000-7000-8000-000000000001'

@@ -56,13 +56,13 @@ async function setScene(gateway: TestGateway, config: Partial<Signer['config']>)
   const account = await testAccount(gateway, 'live')
   const signer = await testSigner(gateway, ['bitcoin', 'ethereum'], { config: { tokens: TOKENS, ...config } })
   const sql: Scene['sql'] = (text, values) => db.query(text, values)
-  for (const [chain, identity] of [
-    ['bitcoin', 'regtest'],
-    ['ethereum', '31337:0x00'],
+  for (const [chain, identity, asset] of [
+    ['bitcoin', 'regtest', 'BTC'],
+    ['ethereum', '31337:0x00', 'ETH'],
   ])
     await sql(
-      `insert into chains (chain, identity, tip_height, tip_hash, tip_time) values ($1, $2, 1000, 'tip', now())`,
-      [chain, identity],
+      `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time) values ($1, $3, $2, 1000, 'tip', now())`,
+      [chain, identity, asset],
     )
   await sql(
     `insert into utxos (chain, txid, output_index, lookup, atoms, block_height)

@@ -2,7 +2,7 @@
  * How far Beck has seen each chain, and who may write what it shows. A watcher leads by a lease with an epoch;
  * every write of it passes {@link fence}, so that one that slept through its lease cannot write.
  */
-import type { ChainName } from '../core/assets.ts'
+import { type ChainName, nativeAsset } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 
@@ -79,9 +79,9 @@ export async function openChain(
   below: readonly { height: number; hash: string }[],
 ): Promise<void> {
   await tx.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time) values ($1, $2, $3, $4, $5)
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time) values ($1, $6, $2, $3, $4, $5)
      on conflict (chain) do nothing`,
-    [chain, first.identity, first.height, first.hash, first.time],
+    [chain, first.identity, first.height, first.hash, first.time, nativeAsset(chain)],
   )
   await tx.query(
     `insert into chain_blocks (chain, height, hash, parent_hash, block_time) values ($1, $2, $3, $4, $5)

@@ -168,6 +168,7 @@ create table chain_blocks (
 
 create table chains (
   chain text not null,
+  native_asset text not null,
   identity text not null,
   tip_height bigint not null,
   tip_hash text not null,
@@ -186,6 +187,7 @@ create table chains (
   constraint chains_chain_check CHECK ((chain = ANY (ARRAY['bitcoin'::text, 'litecoin'::text, 'ethereum'::text, 'sim-bitcoin'::text, 'sim-litecoin'::text, 'sim-ethereum'::text]))),
   constraint chains_check CHECK (((ether_after_issued_at IS NULL) = (ether_after_lookup IS NULL))),
   constraint chains_check1 CHECK (((ether_begun_at IS NOT NULL) OR (ether_after_lookup IS NULL))),
+  constraint chains_native_asset_check CHECK ((native_asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text]))),
   constraint chains_tip_height_check CHECK ((tip_height >= 0)),
   constraint chains_pkey PRIMARY KEY (chain)
 );

@@ -4,18 +4,12 @@
  * there is no step left.
  */
 import type { Asset } from '../core/assets.ts'
+import type { Deposit } from '../deposits/deposit.ts'
+import { isInTime, isReceived, paysFor } from '../deposits/received.ts'
 import type { PaymentStatus } from './payment.ts'
 
 /** What `decide` needs to know of a deposit; deposits of any asset and of any size may be among them. */
-export interface DecidedDeposit {
-  readonly asset: Asset
-  readonly amountAtoms: bigint
-  /** `confirmed` holds until the block is taken away, however short the chain above it gets. */
-  readonly status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
-  readonly seenAt: Date
-  readonly late: boolean
-  readonly dust: boolean
-}
+export type DecidedDeposit = Pick<Deposit, 'asset' | 'amountAtoms' | 'status' | 'seenAt' | 'late' | 'dust'>
 
 export interface DecidedPayment {
   readonly status: PaymentStatus
@@ -61,12 +55,10 @@ export function decide(
   deposits: readonly DecidedDeposit[],
   moment: ChainMoment,
 ): Step | null {
-  const own = deposits.filter((deposit) => deposit.asset === payment.asset && !deposit.dust)
-  // Late funds wait for support, unless this payment was settled before: then they may be what settled it.
-  const counted = own.filter((deposit) => !deposit.late || payment.settlements > 0)
-  const received = counted.filter(isReceived)
+  const paying = deposits.filter((deposit) => paysFor(deposit, payment))
+  const received = paying.filter((deposit) => isInTime(deposit, payment))
   const confirmedAtoms =
-    sum(counted.filter((deposit) => deposit.status === 'confirmed')) - payment.refundedAtoms
+    sum(received.filter((deposit) => deposit.status === 'confirmed')) - payment.refundedAtoms
   const allConfirmed = received.every((deposit) => deposit.status === 'confirmed')
   // What may still come is waited for: with it the whole price is paid.
   const isTolerated = allConfirmed && confirmedAtoms >= payment.dueAtoms - payment.toleratedAtoms
@@ -96,11 +88,11 @@ export function decide(
     case 'completed':
     case 'overpaid': {
       const settled = payment.settledAtoms ?? payment.dueAtoms
-      const held = sum(own.filter((deposit) => deposit.status === 'confirmed'))
-      if (held < settled) return { to: 'detected', because: 'settlement_lost' }
-      if (payment.status === 'completed' && held - payment.refundedAtoms > settled)
+      const confirmed = sum(paying.filter((deposit) => deposit.status === 'confirmed'))
+      if (confirmed < settled) return { to: 'detected', because: 'settlement_lost' }
+      if (payment.status === 'completed' && confirmed - payment.refundedAtoms > settled)
         return { to: 'overpaid', because: 'further_deposit' }
-      if (payment.status === 'overpaid' && held === settled)
+      if (payment.status === 'overpaid' && confirmed === settled)
         return { to: 'completed', because: 'excess_lost' }
       return null
     }
@@ -124,19 +116,14 @@ export function mayCancel(
   payment: Pick<DecidedPayment, 'status'>,
   deposits: readonly DecidedDeposit[],
 ): boolean {
-  return payment.status === 'pending' && !deposits.some((deposit) => isReceived(deposit) && !deposit.dust)
+  return payment.status === 'pending' && !deposits.some(isReceived)
 }
 
 /** Whether coins came, or may still come, that this payment was for; in time or late. */
 export const hasFunds = (
   payment: Pick<DecidedPayment, 'asset'>,
   deposits: readonly DecidedDeposit[],
-): boolean =>
-  deposits.some((deposit) => deposit.asset === payment.asset && isReceived(deposit) && !deposit.dust)
-
-/** The chain may still pay us with it. */
-const isReceived = (deposit: DecidedDeposit): boolean =>
-  deposit.status !== 'replaced' && deposit.status !== 'dropped'
+): boolean => deposits.some((deposit) => paysFor(deposit, payment))
 
 function withoutFunds(payment: DecidedPayment, moment: ChainMoment): Step | null {
   // The merchant was told that this was paid: no quote is given back, the payment ends.

@@ -4,20 +4,16 @@ import { showId } from '../core/ids.ts'
 import { parseVerbatim } from '../core/json.ts'
 import { fiatToNumber, formatDecimal } from '../core/money.ts'
 import { isoOrNull } from '../core/time.ts'
+import type { Deposit } from '../deposits/deposit.ts'
+import { paysFor } from '../deposits/received.ts'
 import type { Payment, PaymentStatus } from './payment.ts'
 import { amountUri, type EthereumPlace, paymentUri } from './payment-uri.ts'
 
-/** What the view needs of a deposit; `Deposit` of the deposits room fits. */
-export interface DepositSource {
-  readonly asset: Asset
-  readonly txHash: string | null
-  readonly amountAtoms: bigint
-  readonly status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
-  readonly blockHeight: number | null
-  readonly late: boolean
-  readonly dust: boolean
-  readonly seenAt: Date
-}
+/** What is shown of a deposit. */
+export type DepositSource = Pick<
+  Deposit,
+  'asset' | 'txHash' | 'amountAtoms' | 'status' | 'blockHeight' | 'late' | 'dust' | 'seenAt'
+>
 
 export interface PaymentResource {
   readonly id: string
@@ -127,15 +123,10 @@ export function paymentResource(
 /** What is due less what came in time and may stay; never below zero. */
 function missingAtoms(payment: Payment, deposits: readonly DepositSource[]): bigint {
   const came = deposits
-    .filter(
-      ({ asset, late, dust, status }) => asset === payment.asset && !late && !dust && isReceived(status),
-    )
+    .filter((deposit) => paysFor(deposit, payment) && !deposit.late)
     .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n)
   return came < payment.dueAtoms ? payment.dueAtoms - came : 0n
 }
-
-const isReceived = (status: DepositSource['status']): boolean =>
-  ['seen', 'confirmed', 'reorganised'].includes(status)
 
 function depositResource(deposit: DepositSource, tipHeight: number): DepositResource {
   return {
@@ -158,10 +149,7 @@ function paymentConfirmations(
 ): number {
   const settled = payment.status === 'completed' || payment.status === 'overpaid'
   const counted = deposits.filter(
-    (deposit) =>
-      deposit.asset === payment.asset &&
-      !deposit.dust &&
-      (settled ? deposit.status === 'confirmed' : isReceived(deposit.status)),
+    (deposit) => paysFor(deposit, payment) && (!settled || deposit.status === 'confirmed'),
   )
   return counted.length === 0 ? 0 : Math.min(...counted.map((deposit) => confirmationsAt(deposit, tipHeight)))
 }

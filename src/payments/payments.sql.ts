@@ -3,6 +3,7 @@ import type { Asset, ChainName, Fiat } from '../core/assets.ts'
 import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows, runRows } from '../db/together.ts'
+import { inTimeSql, paysForSql } from '../deposits/received.ts'
 import type { Payment, PaymentStatus } from './payment.ts'
 
 interface PaymentRow {
@@ -223,8 +224,8 @@ export async function markWindowsOver(tx: Tx, limit: number): Promise<number> {
      from (select p.account_id, p.id from payments p join chains c on c.chain = p.chain
        where p.status in ('pending', 'detected') and not p.decision_due and p.expires_at < now() and c.polled_at > p.expires_at
          and (p.status = 'pending' or not exists (select from deposits d
-           where d.account_id = p.account_id and d.payment_id = p.id and d.asset = p.asset and not d.dust
-             and d.status in ('seen', 'confirmed', 'reorganised') and (not d.late or p.settlements > 0)))
+           where d.account_id = p.account_id and d.payment_id = p.id and ${paysForSql('d', 'p')}
+             and ${inTimeSql('d', 'p')}))
        order by p.account_id, p.id limit $1 for update of p skip locked) over
      where p.account_id = over.account_id and p.id = over.id`,
     [limit],

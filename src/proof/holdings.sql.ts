@@ -2,7 +2,7 @@
  * What the blocks gave us and took, as the watcher and the payer wrote it down, beside what the ledger counts. Every sum
  * can begin where an earlier one ended, so that a block costs what it brought and not what ever was.
  */
-import { type Asset, type ChainName, hasAccounts } from '../core/assets.ts'
+import { type Asset, type ChainName, hasAccounts, nativeAsset } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { GATEWAY } from '../ledger/chart-of-accounts.ts'
 import { openSql, revertedSql } from '../treasury/signed-transaction.ts'
@@ -23,7 +23,7 @@ export interface Heights {
 
 /** Outputs: what blocks paid to addresses of ours less what blocks spent of it. */
 const OBSERVED_UTXOS = `
-  select case when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset, sum(atoms) as atoms, 0::numeric as hot_wallet from (
+  select $4::text as asset, sum(atoms) as atoms, 0::numeric as hot_wallet from (
     select sum(atoms) as atoms from utxos where chain = $1 and block_height > $2 and block_height <= $3
     union all
     select -sum(atoms) from utxos where chain = $1 and spent_height > $2 and spent_height <= $3 and block_height is not null
@@ -64,9 +64,13 @@ export interface Observed {
   readonly hotWallet: Sums
 }
 
+type ObservedRow = SumRow & { hot_wallet: bigint }
+
 export async function sumObserved(db: Queryable, chain: ChainName, heights: Heights): Promise<Observed> {
-  const text = hasAccounts(chain) ? OBSERVED_BALANCES : OBSERVED_UTXOS
-  const { rows } = await db.query<SumRow & { hot_wallet: bigint }>(text, [chain, heights.above, heights.upTo])
+  const blocks = [chain, heights.above, heights.upTo]
+  const { rows } = hasAccounts(chain)
+    ? await db.query<ObservedRow>(OBSERVED_BALANCES, blocks)
+    : await db.query<ObservedRow>(OBSERVED_UTXOS, [...blocks, nativeAsset(chain)])
   return { atoms: sumsOf(rows), hotWallet: new Map(rows.map((row) => [row.asset, row.hot_wallet])) }
 }
 
@@ -117,8 +121,7 @@ export async function sumUnlikeBooks(
          where j.account_id = $2 and j.kind = 'capital' and j.subject_id = capital.txid and j.number = capital.output_index)
        union all
        select asset, 'paying', paid - observed from (
-         select case when $4 then 'ETH' when $1 like '%bitcoin' then 'BTC' else 'LTC' end as asset,
-           booked_fee as paid, case when in_block then fee else 0 end as observed from signed
+         select $4::text as asset, booked_fee as paid, case when in_block then fee else 0 end as observed from signed
          union all
          select asset, 0, case when in_block and pays then value else 0 end from signed
          union all
@@ -133,7 +136,7 @@ export async function sumUnlikeBooks(
          where j.account_id = $2 and j.kind = 'spend' and j.subject_id in (select replacement_set from signed) and t.chain = $1
        ) o
      ) unlike group by asset, reason having sum(atoms) <> 0`,
-    [chain, GATEWAY, capitalAbove, accounts],
+    [chain, GATEWAY, capitalAbove, nativeAsset(chain)],
   )
   return rows
 }
@@ -143,7 +146,7 @@ const CAPITAL_OF_ACCOUNTS = `
   where chain = $1 and (block_height > $3 or block_height is null)`
 
 const CAPITAL_OF_OUTPUTS = `
-  select c.txid, c.output_index, case when c.chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, c.atoms, c.block_height
+  select c.txid, c.output_index, $4::text as asset, c.atoms, c.block_height
   from utxos c join addresses a on a.chain = c.chain and a.lookup = c.lookup
   where c.chain = $1 and a.payment_id is null and (c.block_height > $3 or c.block_height is null)
     and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid)
@@ -158,7 +161,7 @@ const SIGNED_UNFINISHED = `
       and (exists (select from signed_payouts p where p.chain = t.chain and p.replacement_set = t.replacement_set)
         or exists (select from journal_entries j where j.account_id = $2
           and j.kind = 'spend' and j.subject_id = t.replacement_set)) as pays,
-    case when $4 then t.block_height is not null else exists (select from utxos c
+    case when t.sender is not null then t.block_height is not null else exists (select from utxos c
       where c.chain = t.chain and c.spent_by = t.txid) end as in_block
   from signed_transactions t
   where t.chain = $1 and t.replacement_set in (

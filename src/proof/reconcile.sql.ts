@@ -178,13 +178,13 @@ const valuesFollowPayouts = proof(
 /** Chains with outputs: only what we signed spends our coins. */
 const spendsFollowTransactions = proof(
   'spent coins = transactions of ours',
-  `select c.chain, case when c.chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, 'transaction ' || c.spent_by as subject,
+  `select c.chain, v.native_asset as asset, 'transaction ' || c.spent_by as subject,
      0::numeric as expected,
      sum(c.atoms) - coalesce((select sum(o.atoms) from utxos o where o.chain = c.chain and o.txid = c.spent_by), 0) as found
-   from utxos c
+   from utxos c join chains v on v.chain = c.chain
    where c.spent_by is not null
      and not exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.spent_by)
-   group by c.chain, c.spent_by`,
+   group by c.chain, v.native_asset, c.spent_by`,
 )
 
 /** A settled transaction's fee is booked once, and nobody else's is. */
@@ -198,11 +198,11 @@ const feesFollowTransactions = proof(
      left join transfers f on f.account_id = j.account_id and f.entry_id = j.id and f.chain = t.chain
      group by t.chain, t.txid
    ), checked as (
-     select b.chain, case when t.chain like '%bitcoin' then 'BTC' when t.chain like '%litecoin' then 'LTC' else 'ETH' end as asset,
+     select b.chain, v.native_asset as asset,
        'transaction ' || b.txid as subject, b.atoms as found,
        case when t.status in ('confirmed', 'reverted') then t.paid_fee_atoms
          when ${openSql('t')} then t.booked_fee_atoms else 0 end as expected
-     from booked b join signed_transactions t using (chain, txid)
+     from booked b join signed_transactions t using (chain, txid) join chains v on v.chain = t.chain
    )
    select * from checked where expected <> found`,
 )
@@ -211,12 +211,12 @@ const feesFollowTransactions = proof(
 const utxosFollowTransactions = proof(
   'spent coins = settled transactions',
   `with moved as (
-     select t.chain, t.txid, t.value_atoms + t.fee_atoms as expected,
+     select t.chain, t.asset, t.txid, t.value_atoms + t.fee_atoms as expected,
        (select coalesce(sum(atoms), 0) from utxos c where c.chain = t.chain and c.spent_by = t.txid)
        - (select coalesce(sum(atoms), 0) from utxos c where c.chain = t.chain and c.txid = t.txid) as found
      from signed_transactions t where t.sender is null and t.status = 'confirmed'
    )
-   select chain, case when chain like '%bitcoin' then 'BTC' else 'LTC' end as asset, 'transaction ' || txid as subject,
+   select chain, asset, 'transaction ' || txid as subject,
      expected, found from moved where expected <> found`,
 )
 

@@ -14,7 +14,7 @@ import {
   utxosToPay,
   worthOf,
 } from '../treasury/payout-cost.ts'
-import { balance, INPUTS_MAX, type Selection, worthSpending } from '../treasury/select-utxos.ts'
+import { balance, depositDepth, INPUTS_MAX, type Selection, worthSpending } from '../treasury/select-utxos.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, keepWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
@@ -98,11 +98,10 @@ export async function consolidateIfCheap(signer: Signer, keys: ChainKeys): Promi
 
 /** The largest first; none that is not worth spending. */
 async function spendable(signer: Signer, keys: ChainKeys, limit: number, rate: bigint): Promise<OwnedUtxo[]> {
-  const asset = nativeAsset(keys.chain)
   const utxos = await listSpendable(signer.db, {
     chain: keys.chain,
     series: keys.series,
-    depositConfirmations: signer.config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations,
+    depositDepth: depositDepth(signer.config, keys.chain),
     limit,
   })
   return utxos.filter(({ atoms }) => atoms >= worthSpending(rate))

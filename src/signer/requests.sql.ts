@@ -149,12 +149,13 @@ const utxoFromRow = (row: UtxoRow): OwnedUtxo => ({
 
 /**
  * Coins of a series that may be spent now: deep enough in the chain, unspent, chosen by nobody. The largest first. One
- * block is enough for change of our own; what others sent waits as deposits do, on Litecoin never less than the six
- * blocks that outputs out of the MWEB are kept for (LIP-0003), and coinbase outputs a hundred.
+ * block is enough for change of our own, coinbase outputs wait for a hundred.
+ *
+ * @param of.depositDepth - Blocks that what others sent waits for: of `depositDepth`.
  */
 export async function listSpendable(
   db: Queryable,
-  of: { chain: ChainName; series: string; depositConfirmations: number; limit: number },
+  of: { chain: ChainName; series: string; depositDepth: number; limit: number },
 ): Promise<OwnedUtxo[]> {
   const { rows } = await db.query<UtxoRow>(
     `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
@@ -165,10 +166,9 @@ export async function listSpendable(
        and v.tip_height - c.block_height + 1 >= case
          when c.is_coinbase then 100
          when exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid) then 1
-         when c.chain like '%litecoin' then greatest($3::bigint, 6)
          else $3::bigint end
      order by c.atoms desc, c.txid, c.output_index limit $4`,
-    [of.chain, of.series, of.depositConfirmations, of.limit],
+    [of.chain, of.series, of.depositDepth, of.limit],
   )
   return rows.map(utxoFromRow)
 }

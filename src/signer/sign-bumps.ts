@@ -9,7 +9,7 @@ import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { vbytesOf } from '../core/vbytes.ts'
 import { boundedRate, GAS_COST_MAX_WEI, RATE_BOUNDS } from '../treasury/fees.ts'
 import { feeMost } from '../treasury/payout-cost.ts'
-import { balance } from '../treasury/select-utxos.ts'
+import { balance, depositDepth } from '../treasury/select-utxos.ts'
 import type { AccountEntry, OutputsEntry, SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer } from './context.ts'
@@ -90,7 +90,7 @@ async function replaceOutputs(
   const extra = await listSpendable(signer.db, {
     chain,
     series: keys.series,
-    depositConfirmations: signer.config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations,
+    depositDepth: depositDepth(signer.config, chain),
     limit: 20,
   })
   const attempts = Array.from({ length: extra.length + 1 }, (_, count) => [

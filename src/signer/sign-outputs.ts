@@ -4,7 +4,7 @@ import { ASSET_FACTS, type Asset, type ChainName, nativeAsset, networkOfChain } 
 import { crashPoint } from '../core/crash-point.ts'
 import { boundedRate, QUOTED_VBYTES } from '../treasury/fees.ts'
 import { feeAt, feeMost } from '../treasury/payout-cost.ts'
-import { type Selection, selectUtxos } from '../treasury/select-utxos.ts'
+import { depositDepth, type Selection, selectUtxos } from '../treasury/select-utxos.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, keepWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
@@ -127,7 +127,7 @@ async function signBatch(
   const utxos = await listSpendable(signer.db, {
     chain,
     series: keys.series,
-    depositConfirmations: signer.config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations,
+    depositDepth: depositDepth(signer.config, chain),
     limit: UTXOS_READ,
   })
   const market = boundedRate(networkOfChain(chain), rates.rate)

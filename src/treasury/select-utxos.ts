@@ -1,4 +1,5 @@
 /** Which UTXOs pay: one that suffices, the smallest such; else the largest until they do. Pure. */
+import { ASSET_FACTS, type Asset, type ChainName, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { vbytesOf } from '../core/vbytes.ts'
 
 export interface Utxo {
@@ -21,6 +22,19 @@ export interface Spending {
   readonly rateAtomsPerKvb: bigint
   /** The least change worth an output. */
   readonly dustAtoms: bigint
+}
+
+/** Blocks that outputs out of the MWEB are kept for: none of Litecoin's is spent before (LIP-0003). */
+const MWEB_DEPTH = 6
+
+/** How many blocks what others sent waits for before it is spent: as many as the operator wants for a deposit. */
+export function depositDepth(
+  config: { readonly confirmations: Partial<Record<Asset, number>> },
+  chain: ChainName,
+): number {
+  const asset = nativeAsset(chain)
+  const depth = config.confirmations[asset] ?? ASSET_FACTS[asset].confirmations
+  return networkOfChain(chain) === 'litecoin' ? Math.max(depth, MWEB_DEPTH) : depth
 }
 
 /** Keeps a transaction well below the 100,000 virtual bytes that nodes relay. */

@@ -1,5 +1,5 @@
 /** Signed transactions on their way: what is sent next, where each is, and what became of it. */
-import type { Asset, ChainName } from '../core/assets.ts'
+import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import {
@@ -300,7 +300,7 @@ export async function wishBumps(
     `update signed_transactions t set bump_wanted = true
      where chain = $1 and ${openSql('t')} and not bump_wanted
        and block_height is null
-       and (sent_at is not null or status = 'refused' and chain not like '%litecoin')
+       and (sent_at is not null or status = 'refused' and $4::boolean)
        -- Nobody is in a hurry for a consolidation, unless somebody waits to be paid.
        and (t.kind <> 'consolidation' or exists (select from withdrawals w where w.chain = t.chain and w.status = 'requested'))
        and created_at < now() - $2::bigint * interval '1 millisecond'
@@ -309,7 +309,7 @@ export async function wishBumps(
            and b.nonce < t.nonce and ${openSql('b')} and b.block_height is null))
        and not exists (select from signed_transactions n where n.chain = t.chain and n.replacement_set = t.replacement_set
          and n.created_at > t.created_at)`,
-    [chain, of.afterMs, of.rate],
+    [chain, of.afterMs, of.rate, networkOfChain(chain) !== 'litecoin'],
   )
   return rowCount
 }

@@ -146,8 +146,8 @@ async function live(): Promise<{ id: SessionId; see(secondsAgo: number): Promise
   const { id } = await testSession(gateway, account)
   const see = (secondsAgo: number) =>
     gateway.db.query(
-      `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
-       values ('litecoin', 'x', 1, 'x', now(), now() - $1::integer * interval '1 second')
+      `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, polled_at)
+       values ('litecoin', 'LTC', 'x', 1, 'x', now(), now() - $1::integer * interval '1 second')
        on conflict (chain) do update set polled_at = excluded.polled_at`,
       [secondsAgo],
     )

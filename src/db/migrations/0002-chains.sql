@@ -2,12 +2,14 @@
 
 create table chains (
   chain text primary key check (chain in ('bitcoin', 'litecoin', 'ethereum', 'sim-bitcoin', 'sim-litecoin', 'sim-ethereum')),
+  -- What its own fees are paid in, and on chains with outputs all that is on it.
+  native_asset text not null check (native_asset in ('BTC', 'LTC', 'ETH')),
   -- Hash of block 0 (and the EVM chain id): pinned at first contact, another one is refused.
   identity text not null,
   tip_height bigint not null check (tip_height >= 0),
   tip_hash text not null,
   tip_time timestamptz not null,
-  -- When the last complete look at the chain (blocks up to the node's tip, then the mempool) began.
+  -- When the last complete poll of the chain (blocks up to the node's tip, then the mempool) began.
   -- Everything visible before that instant is recorded. Expiry waits for it.
   polled_at timestamptz,
   -- Why the watcher stopped (a reorganisation deeper than it follows); cleared by the operator.

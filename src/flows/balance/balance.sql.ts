@@ -2,6 +2,7 @@
 import type { Asset, Mode } from '../../core/assets.ts'
 import type { AccountId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import { pendingSql, presentSql } from '../../deposits/received.ts'
 import type { MerchantAccount } from '../../ledger/chart-of-accounts.ts'
 
 export interface BalanceNow {
@@ -22,7 +23,7 @@ export async function readBalanceNow(db: Queryable, accountId: AccountId): Promi
     `select kind as part, asset as key, atoms as a, 0::numeric as b from balances where account_id = $1
      union all
      select 'pending', asset, sum(amount_atoms), count(*)
-       from deposits where account_id = $1 and not booked and not dust and status in ('seen', 'confirmed')
+       from deposits d where account_id = $1 and ${pendingSql('d')}
        group by asset
      union all
      select 'today', to_char(now() at time zone 'utc', 'YYYY-MM-DD'), 0, 0`,
@@ -87,8 +88,8 @@ export async function listBalancesAt(
          from later where 'available' in (debit, credit)
        union all
        select account_id, asset, 0, amount_atoms
-         from deposits, moment
-         where account_id = any($2::uuid[]) and not booked and not dust and status in ('seen', 'confirmed')
+         from deposits d, moment
+         where account_id = any($2::uuid[]) and ${pendingSql('d')}
            and seen_at < moment.ended
        union all
        select d.account_id, d.asset, 0, case when l.debit = 'wallet' then l.amount_atoms else -l.amount_atoms end
@@ -96,7 +97,7 @@ export async function listBalancesAt(
          join journal_entries e on e.account_id = l.account_id and e.id = l.entry_id and e.kind in ('deposit', 'deposit_reversal')
          join deposits d on d.account_id = e.account_id
            and d.id = case when e.kind in ('deposit', 'deposit_reversal') then e.subject_id::uuid end
-         where 'wallet' in (l.debit, l.credit) and d.seen_at < moment.ended and d.status in ('seen', 'confirmed')
+         where 'wallet' in (l.debit, l.credit) and d.seen_at < moment.ended and ${presentSql('d')}
      )
      select asked.account_id, asked.mode, asked.asset, sum(available)::numeric as available, sum(pending)::numeric as pending
      from asked join parts using (account_id, asset)

@@ -1,9 +1,10 @@
 /** Where checkouts stand, in one query for any number of them: what pages are drawn by and what open pages wait for. */
 
 import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
-import type { Asset } from '../../core/assets.ts'
+import { type Asset, CHAINS, isSimulated } from '../../core/assets.ts'
 import type { PaymentId, SessionId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import { inTimeSql, paysForSql } from '../../deposits/received.ts'
 import type { PaymentStatus } from '../../payments/payment.ts'
 
 /** What the state of a checkout depends on, and nothing that a buyer should not see. */
@@ -44,7 +45,7 @@ export interface CheckoutMoment {
  */
 const EARLIER = `payments o join deposits d on d.account_id = o.account_id and d.payment_id = o.id
   where o.account_id = s.account_id and o.checkout_session_id = s.id and o.id is distinct from s.payment_id
-    and d.asset = o.asset and not d.dust and d.status in ('seen', 'confirmed', 'reorganised')
+    and ${paysForSql('d', 'o')}
     and (not d.booked or o.status in ('completed', 'overpaid') or exists (select from unresolved_funds u
       where u.account_id = o.account_id and u.payment_id = o.id and u.asset = o.asset and u.atoms > 0))`
 
@@ -73,20 +74,19 @@ export async function changedMoments(
          w.withdrawn is not null as is_withdrawn, s.sent_tx is not null and s.sent_tx <> all(w.withdrawn) is not false as is_sent,
          least(coalesce(d.confirmations, 0), p.required_confirmations)::integer as confirmations,
          p.required_confirmations as required,
-         p.chain is null or p.chain like 'sim-%' or coalesce((select c.halted_reason is null
+         p.chain is null or p.chain = any($4::text[]) or coalesce((select c.halted_reason is null
            and c.polled_at > now() - $3::integer * interval '1 millisecond' from chains c where c.chain = p.chain), false) as is_in_sight
        from known join checkout_sessions s on s.id = known.id
        left join payments p on p.account_id = s.account_id and p.id = s.payment_id
        left join lateral (
-         select sum(d.amount_atoms) filter (where not d.late or p.settlements > 0) as received,
-           sum(d.amount_atoms) filter (where d.late and p.settlements = 0) as late,
+         select sum(d.amount_atoms) filter (where ${inTimeSql('d', 'p')}) as received,
+           sum(d.amount_atoms) filter (where not ${inTimeSql('d', 'p')}) as late,
            count(*) as transactions, bool_and(d.booked) as booked,
            min(case when d.block_height is null then 0
              else greatest(0, (select tip_height from chains c where c.chain = d.chain) - d.block_height + 1) end)
              filter (where p.status not in ('completed', 'overpaid') or d.status = 'confirmed') as confirmations
          from deposits d
-         where d.account_id = p.account_id and d.payment_id = p.id and d.asset = p.asset and not d.dust
-           and d.status in ('seen', 'confirmed', 'reorganised')
+         where d.account_id = p.account_id and d.payment_id = p.id and ${paysForSql('d', 'p')}
        ) d on true
        left join lateral (select sum(d.amount_atoms) as atoms from ${EARLIER}) e on true
        left join lateral (
@@ -105,7 +105,12 @@ export async function changedMoments(
        earlier is not null as "hasEarlierFunds", is_withdrawn as "isWithdrawn", is_sent as "isSent", coalesce(confirmations, 0) as confirmations,
        coalesce(required, 0) as "requiredConfirmations", is_in_sight as "isChainInSight"
      from versioned where version is distinct from known_version`,
-    [known.map(({ id }) => id), known.map(({ version }) => version), POLL_AGE_MS_MAX],
+    [
+      known.map(({ id }) => id),
+      known.map(({ version }) => version),
+      POLL_AGE_MS_MAX,
+      CHAINS.filter(isSimulated),
+    ],
   )
   return rows
 }

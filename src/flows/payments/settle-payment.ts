@@ -15,6 +15,7 @@ import { readShared } from '../../db/together.ts'
 import type { Deposit } from '../../deposits/deposit.ts'
 import { requireAuthenticDeposit } from '../../deposits/deposit-mac.ts'
 import { listDeposits, markBooked, markConfirmed } from '../../deposits/deposits.sql.ts'
+import { paysFor } from '../../deposits/received.ts'
 import { announce } from '../../events/announce.sql.ts'
 import type { EventType } from '../../events/event.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
@@ -236,8 +237,7 @@ async function maybeAcceptLate(
   deposits: readonly Deposit[],
 ): Promise<Payment> {
   const late = deposits.filter(
-    (deposit) =>
-      deposit.late && deposit.asset === payment.asset && !deposit.dust && deposit.status === 'confirmed',
+    (deposit) => deposit.late && deposit.status === 'confirmed' && paysFor(deposit, payment),
   )
   const worth = late.reduce((sum, deposit) => sum + (deposit.sightedMinor ?? 0n), 0n)
   const lastSeen = Math.max(...late.map((deposit) => deposit.seenAt.getTime()))

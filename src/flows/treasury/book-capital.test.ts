@@ -10,7 +10,7 @@ const DEPTH = 6
 const gateway = await testGateway()
 const { db } = gateway
 await db.query(
-  `insert into chains (chain, identity, tip_height, tip_hash, tip_time) values ($1, 'test', 10, 'tip 10', now())`,
+  `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time) values ($1, 'LTC', 'test', 10, 'tip 10', now())`,
   [CHAIN],
 )
 const { rows } = await db.query<{ lookup: Buffer }>(

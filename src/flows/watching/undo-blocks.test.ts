@@ -24,8 +24,8 @@ test('no column of the schema tells of a block above the fork', async () => {
   const account = await testAccount(gateway)
   const payment = await testPayment(gateway, account)
   await db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, capital_height)
-     values ($1, 'test', 12, 'block 12', now(), 11)`,
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, capital_height)
+     values ($1, 'LTC', 'test', 12, 'block 12', now(), 11)`,
     [CHAIN],
   )
   for (const height of [9, 10, 11, 12])

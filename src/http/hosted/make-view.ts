@@ -3,6 +3,7 @@ import { ASSET_FACTS, type Asset, networkOf } from '../../core/assets.ts'
 import { invariant } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import { fiatToNumber, formatDecimal } from '../../core/money.ts'
+import { isStanding } from '../../deposits/received.ts'
 import type { CoinOffer } from '../../flows/checkout/offer-coins.ts'
 import type { CheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Payment } from '../../payments/payment.ts'
@@ -255,9 +256,7 @@ function targetOf({ options, language, page }: Making, payment: Payment, atoms: 
 function transactionsOf(making: Making): Transaction[] {
   const { checkout, view } = making.page
   const hashes = (view?.deposits ?? []).flatMap((deposit) =>
-    deposit.tx_hash !== null &&
-    deposit.asset === checkout.payment?.asset &&
-    ['seen', 'confirmed', 'reorganised'].includes(deposit.status)
+    deposit.tx_hash !== null && deposit.asset === checkout.payment?.asset && isStanding(deposit.status)
       ? [deposit.tx_hash]
       : [],
   )

@@ -25,8 +25,8 @@ test('a coin whose node cannot be seen is not offered; a payment that waits for 
   const account = await testAccount(gateway, 'live')
   const see = (chain: string, secondsAgo: number) =>
     gateway.db.query(
-      `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
-       values ($1, 'x', 1, 'x', now(), now() - $2::integer * interval '1 second')
+      `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, polled_at)
+       values ($1, 'LTC', 'x', 1, 'x', now(), now() - $2::integer * interval '1 second')
        on conflict (chain) do update set polled_at = excluded.polled_at`,
       [chain, secondsAgo],
     )

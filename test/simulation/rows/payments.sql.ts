@@ -1,3 +1,4 @@
+import { isInTime, paysFor } from '../../../src/deposits/received.ts'
 import type * as real from '../../../src/payments/payments.sql.ts'
 import { existing, run } from './tables.ts'
 
@@ -46,11 +47,7 @@ export const markWindowsOver: typeof real.markWindowsOver = (tx, limit) =>
         (payment.status === 'pending' ||
           !deposits.some(
             (deposit) =>
-              deposit.paymentId === payment.id &&
-              deposit.asset === payment.asset &&
-              !deposit.dust &&
-              ['seen', 'confirmed', 'reorganised'].includes(deposit.status) &&
-              (!deposit.late || payment.settlements > 0),
+              deposit.paymentId === payment.id && paysFor(deposit, payment) && isInTime(deposit, payment),
           )),
     )
     for (const { id } of over.slice(0, limit)) tables.decisionsDue.set(id, true)

@@ -40,17 +40,16 @@ function owned(tables: Tables, utxo: UtxoRow): real.OwnedUtxo {
   return { txid: utxo.txid, index: utxo.index, atoms: utxo.atoms, script: utxo.lookup, branch, position }
 }
 
-export const listSpendable: typeof real.listSpendable = (db, { chain, depositConfirmations, limit }) =>
+export const listSpendable: typeof real.listSpendable = (db, { chain, depositDepth, limit }) =>
   run(db, (tables) => {
     const { tipHeight } = existing(tables.chains, chain)
-    const depthOfOthers = chain === 'sim-litecoin' ? Math.max(depositConfirmations, 6) : depositConfirmations
     return [...tables.utxos.values()]
       .filter(
         ({ txid, blockHeight, spentBy, reservedBy }) =>
           blockHeight !== null &&
           spentBy === null &&
           reservedBy === null &&
-          tipHeight - blockHeight + 1 >= (tables.signed.has(txid) ? 1 : depthOfOthers),
+          tipHeight - blockHeight + 1 >= (tables.signed.has(txid) ? 1 : depositDepth),
       )
       .map((utxo) => owned(tables, utxo))
       .sort((a, b) =>
