@@ -290,6 +290,7 @@ async function listen(config: Config, gateway: Gateway) {
       chains: connectedChains(config),
       hosted: { networks: networkNames(config) },
       ...(config.securityContact === null ? {} : { securityContact: config.securityContact }),
+      ...(config.singleSignOn === null ? {} : { singleSignOn: config.singleSignOn }),
       ...(config.redisUrl === null ? {} : { redisUrl: config.redisUrl }),
       ...(config.trustProxy === null ? {} : { trustProxy: config.trustProxy }),
     })

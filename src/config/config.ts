@@ -7,7 +7,8 @@ import type { GatewaySettings } from '../flows/gateway.ts'
 import { KEPT_DAYS, type KeptDays } from '../flows/operation/ages.ts'
 import { readSecurityContact } from '../http/security-contact.ts'
 import { fixedRates } from '../rates/fixed.ts'
-import { type MailSettings, readMailSettings } from './people.ts'
+import type { SingleSignOnSettings } from '../users/single-sign-on.ts'
+import { type MailSettings, readMailSettings, readSingleSignOn } from './people.ts'
 import { POSTGRES_URL_FORM, postgresUrlOf, readShared, type SharedSettings } from './shared.ts'
 import {
   addressOf,
@@ -40,6 +41,8 @@ export interface Config extends SharedSettings {
   /** The signer's own user of that database; null where it has the server's, or the embedded one's. */
   readonly signerDatabaseUrl: string | null
   readonly redisUrl: string | null
+  /** The operator's OpenID provider; null for none. */
+  readonly singleSignOn: SingleSignOnSettings | null
   /** Where mails go out; null for nowhere. */
   readonly mail: MailSettings | null
   /** Null where the operator connected no node. */
@@ -103,6 +106,7 @@ export function readConfig(env: Environment): Config {
       'market, or fixed: with pairs such as fixed:BTC/USD=65000,EUR/USD=1.08',
     ).fixed,
     mail,
+    singleSignOn: readSingleSignOn(variables),
     settings: { ...settings, sendsMail: mail !== null },
     rateLimit: {
       perSecond: rateOf(read, 'BECK_RATE_LIMIT', 100, 'a second per key'),

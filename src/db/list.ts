@@ -20,8 +20,10 @@ export interface ListQuery {
 
 export interface Page<Item> {
   readonly items: readonly Item[]
-  /** Count of all matches, exact. */
+  /** Count of all matches, exact; of a list that counts up to a bound, the bound where there are as many or more. */
   readonly total: number
+  /** The list counts no further. */
+  readonly isBounded?: boolean
   readonly page: number
   readonly limit: number
   readonly totalPages: number
@@ -47,6 +49,8 @@ export interface ListDescription {
   readonly hints?: Readonly<Record<string, Filter>>
   /** A condition that always holds, such as `deleted_at is null`. */
   readonly always?: string
+  /** The total is counted up to here and no further. */
+  readonly countedMax?: bigint
   /** Counters kept beside the rows, under the same alias: their sum is the total when no other filter is given. */
   readonly counters?: {
     readonly from: string
@@ -93,8 +97,12 @@ export async function readPage<Row>(
   const skipped = BigInt(page - 1) * BigInt(limit)
 
   const count = async (): Promise<bigint> => {
+    const counted = `${totalOf(description, query)} where ${matches}`
+    const { countedMax: most } = description
     const { rows } = await db.query<{ total: bigint }>(
-      `select ${totalOf(description, query)} where ${matches}`,
+      most === undefined
+        ? `select ${counted}`
+        : `select count(*) as total from (select from ${from} where ${matches} limit ${most}) few`,
       values,
     )
     return rows[0]?.total ?? 0n
@@ -104,7 +112,15 @@ export async function readPage<Row>(
     (await db.query<Row>(text, [...rowValues, take, skip])).rows
   const shown = (items: readonly Row[], total: bigint): Page<Row> => {
     const totalPages = (total + BigInt(limit) - 1n) / BigInt(limit)
-    return { items, total: Number(total), page, limit, totalPages: Number(totalPages) }
+    const isBounded = description.countedMax !== undefined && total >= description.countedMax
+    return {
+      items,
+      total: Number(total),
+      ...(isBounded ? { isBounded } : {}),
+      page,
+      limit,
+      totalPages: Number(totalPages),
+    }
   }
 
   if (skipped < DEEP_FROM) {

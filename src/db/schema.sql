@@ -115,6 +115,25 @@ create table api_keys (
 );
 CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (key_hash);
 
+create table api_requests (
+  account_id uuid not null,
+  id uuid not null,
+  at timestamp with time zone not null,
+  key_id uuid not null,
+  request_id text not null,
+  method text not null,
+  path text not null,
+  status smallint not null,
+  duration_ms integer not null,
+  reason text,
+  address text not null,
+  constraint api_requests_duration_ms_check CHECK ((duration_ms >= 0)),
+  constraint api_requests_path_check CHECK ((length(path) <= 500)),
+  constraint api_requests_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint api_requests_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX api_requests_age ON public.api_requests USING brin (at);
+
 create table audit_log (
   id uuid not null,
   at timestamp(3) with time zone not null default clock_timestamp(),
@@ -784,7 +803,7 @@ create table sessions (
   challenge_until timestamp with time zone,
   constraint sessions_agent_check CHECK ((length(agent) <= 200)),
   constraint sessions_challenge_check CHECK ((length(challenge) = 32)),
-  constraint sessions_factor_check CHECK ((factor = ANY (ARRAY['half'::text, 'password'::text, 'totp'::text, 'recovery'::text, 'passkey'::text]))),
+  constraint sessions_factor_check CHECK ((factor = ANY (ARRAY['half'::text, 'password'::text, 'totp'::text, 'recovery'::text, 'passkey'::text, 'sign_on'::text]))),
   constraint sessions_token_hash_check CHECK ((length(token_hash) = 32)),
   constraint sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
   constraint sessions_pkey PRIMARY KEY (id),
@@ -807,6 +826,18 @@ create table sign_in_failures (
 );
 CREATE INDEX sign_in_failures_age ON public.sign_in_failures USING btree (failed_at);
 CREATE INDEX sign_in_failures_recent ON public.sign_in_failures USING btree (subject, failed_at);
+
+create table sign_on_identities (
+  issuer text not null,
+  subject text not null,
+  user_id uuid not null,
+  tied_at timestamp with time zone not null default now(),
+  constraint sign_on_identities_issuer_check CHECK ((length(issuer) <= 500)),
+  constraint sign_on_identities_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 255))),
+  constraint sign_on_identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint sign_on_identities_pkey PRIMARY KEY (issuer, subject),
+  constraint sign_on_identities_user_id_issuer_key UNIQUE (user_id, issuer)
+);
 
 create table signed_payouts (
   account_id uuid not null,

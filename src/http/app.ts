@@ -11,6 +11,7 @@ import { showId } from '../core/ids.ts'
 import { isThisMachine, readNetworks } from '../core/networks.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { wentBack } from '../flows/recovery/keep-time.ts'
+import { openSingleSignOn, type SingleSignOnSettings } from '../users/single-sign-on.ts'
 import { ADDRESS_RATE_LIMIT, clientAddress, openAddressLimit } from './address-limit.ts'
 import { answerHeaders } from './answer-headers.ts'
 import { routes } from './api/routes.ts'
@@ -28,6 +29,7 @@ import { type BucketSize, hostOf, openLocalBuckets } from './rate-limit.ts'
 import { registerReference } from './reference.ts'
 import { registerRoute } from './register-route.ts'
 import { newRequestId } from './request-id.ts'
+import { openRequestLog, type RequestLogOptions } from './request-log.ts'
 import type { Route } from './route.ts'
 import { registerSecurityContact } from './security-contact.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
@@ -40,6 +42,8 @@ declare module 'fastify' {
     caller: Caller | null
     /** The body as it was sent; empty when there was none. */
     bodyText: string
+    /** Why it was not answered as asked: the reason's word. */
+    refusal: string | null
   }
 }
 
@@ -48,6 +52,8 @@ export interface AppOptions {
   readonly rateLimit?: BucketSize
   /** Requests without a good key per address; {@link ADDRESS_RATE_LIMIT} when absent. */
   readonly addressRateLimit?: BucketSize
+  /** How the log of API calls is written. */
+  readonly requestLog?: RequestLogOptions
   /** What one connection may do, where it differs from {@link CONNECTION_LIMITS}. */
   readonly connectionLimits?: Partial<ConnectionLimits>
   /** How long a statement of an API read may take; {@link READ_LIMIT_MS} when absent. */
@@ -58,6 +64,8 @@ export interface AppOptions {
   readonly trustProxy?: string
   /** Chains that the settings connect: what `/readyz` and `/metrics` expect to be seen. */
   readonly chains?: readonly ChainName[]
+  /** The operator's OpenID provider; single sign-on is not offered when absent. */
+  readonly singleSignOn?: SingleSignOnSettings
   /** Routes below `/v1` beyond the API's own. */
   readonly routes?: readonly Route[]
   /** Whom to tell of a weakness: a URI for `/.well-known/security.txt`, which is not there when absent. */
@@ -66,6 +74,7 @@ export interface AppOptions {
   readonly hosted?: HostedPagesOptions
 }
 
+const PATH_LENGTH_MAX = 500
 const BODY_BYTES_MAX = 64 * 1024
 /** Far above what any list takes, and far below what its caller waits for. */
 const READ_LIMIT_MS = 10_000
@@ -73,6 +82,10 @@ const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
 
 /** How long one who sent what cannot be read has to take his answer; he may never end his side. */
 const UNREADABLE_MS = 1_000
+
+/** As the log of API calls keeps it: without the emails that lists are searched by. */
+const loggedPath = (url: string): string =>
+  url.replace(/([?&][^=&]*email[^=&]*=)[^&]*/gi, '$1…').slice(0, PATH_LENGTH_MAX)
 
 /** Not ready yet: the caller may register health checks and hosted pages before it listens. */
 export async function buildApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {
@@ -114,6 +127,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   })
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const answer = answerTo(error)
+    request.refusal = answer.reason
     const line = {
       request_id: request.id,
       method: request.method,
@@ -135,8 +149,11 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     reply.serializer(JSON.stringify).send(failure(answer.status, { ...answer, requestId: request.id }))
   }
 
+  const requestLog = openRequestLog(gateway.db, gateway.log, options.requestLog)
+  app.addHook('onClose', () => requestLog.close())
   app.decorateRequest('caller', null)
   app.decorateRequest('bodyText', '')
+  app.decorateRequest('refusal', null)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(everyAnswer).header('X-Request-Id', request.id)
     const stopped = request.method === 'GET' || request.method === 'HEAD' ? null : gateway.stopped?.()
@@ -161,6 +178,20 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
       },
       'request',
     )
+    const { caller } = request
+    if (caller)
+      requestLog.add({
+        accountId: caller.account.id,
+        keyId: caller.keyId,
+        at: new Date(),
+        requestId: request.id,
+        method: request.method,
+        path: loggedPath(request.url),
+        status: reply.statusCode,
+        durationMs: Math.round(reply.elapsedTime),
+        reason: request.refusal,
+        address: request.ip,
+      })
   })
 
   app.removeAllContentTypeParsers()
@@ -201,6 +232,9 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     registerSecurityContact(app, gateway.settings.publicUrl, options.securityContact)
   closeIdleConnections(app)
   registerHostedPages(app, gateway, options.hosted)
-  registerDashboard(app, gateway, { chains: options.chains ?? [] })
+  registerDashboard(app, gateway, {
+    chains: options.chains ?? [],
+    singleSignOn: options.singleSignOn ? openSingleSignOn(options.singleSignOn) : null,
+  })
   return app
 }

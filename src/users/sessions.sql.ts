@@ -12,7 +12,7 @@ const HALF_MINUTES = 10
 export const STEP_UP_MINUTES = 5
 
 /** What was proven at sign-in. */
-export type Factor = 'half' | 'password' | 'totp' | 'recovery' | 'passkey'
+export type Factor = 'half' | 'password' | 'totp' | 'recovery' | 'passkey' | 'sign_on'
 
 export interface Session {
   readonly id: UserSessionId

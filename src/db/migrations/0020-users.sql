@@ -51,7 +51,7 @@ create table sessions (
   -- SHA-256 of the 256-bit token in the cookie. A sign-in and a step-up put another one in its place.
   token_hash bytea not null unique check (length(token_hash) = 32),
   -- What was proven. `half` is a right password whose second factor is still asked for.
-  factor text not null check (factor in ('half', 'password', 'totp', 'recovery', 'passkey')),
+  factor text not null check (factor in ('half', 'password', 'totp', 'recovery', 'passkey', 'sign_on')),
   address text not null,
   agent text not null check (length(agent) <= 200),
   created_at timestamptz not null default now(),
@@ -63,6 +63,16 @@ create table sessions (
 );
 create index sessions_by_user on sessions (user_id, created_at);
 create index sessions_age on sessions (created_at);
+
+-- Whom an OpenID provider means by a subject. Found by email once, and by this from then on.
+create table sign_on_identities (
+  issuer text not null check (length(issuer) <= 500),
+  subject text not null check (length(subject) between 1 and 255),
+  user_id uuid not null references users (id),
+  tied_at timestamptz not null default now(),
+  primary key (issuer, subject),
+  unique (user_id, issuer)
+);
 
 -- Passkeys are asked for before anybody is known. Each challenge passes once.
 create table sign_in_challenges (

@@ -3,6 +3,7 @@
  * here is kept for good; docs/operators.md says why, table by table.
  */
 import { forgetOldAnswers } from '../../accounts/idempotency-keys.sql.ts'
+import { pruneRequests } from '../../accounts/request-log.sql.ts'
 import { pruneUnusedSessions } from '../../checkout/sessions.sql.ts'
 import type { Queryable } from '../../db/database.ts'
 import { pruneEndpoints, pruneEvents } from '../../events/prune-events.sql.ts'
@@ -80,6 +81,11 @@ export const AGES: readonly Age[] = [
     tables: ['mails'],
     fixed: '30 days',
     remove: (db, _days, limit) => pruneMails(db, limit),
+  },
+  {
+    tables: ['api_requests'],
+    fixed: '7 days',
+    remove: (db, _days, limit) => pruneRequests(db, limit),
   },
   { tables: ['alerts'], set: 'alerts', remove: (db, days, limit) => pruneAlerts(db, days.alerts, limit) },
 ]

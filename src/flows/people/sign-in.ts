@@ -58,15 +58,20 @@ export async function signInWithPassword(
   const isRight = await isPassword(user?.passwordHash ?? null, given.password)
   if (!user || !isRight || user.disabledAt) throw new Refusal('unauthenticated', 'wrong_password', WRONG)
   return gateway.db.transaction(async (tx) => {
-    const { rows } = await tx.query<{ needed: boolean }>(
-      `select exists (select from passkeys where user_id = $1)
-         or exists (select from totp where user_id = $1 and confirmed_at is not null) as needed`,
-      [user.id],
-    )
-    const factor: Factor = rows[0]?.needed ? 'half' : 'password'
+    const factor: Factor = (await hasSecondFactor(tx, user.id)) ? 'half' : 'password'
     if (factor !== 'half') await forgetAttempts(tx, given.email, place.address)
     return openSession(tx, user, factor, place)
   })
+}
+
+/** Whether somebody has a passkey or an app: then a password is half a sign-in. */
+export async function hasSecondFactor(tx: Tx, userId: User['id']): Promise<boolean> {
+  const { rows } = await tx.query<{ needed: boolean }>(
+    `select exists (select from passkeys where user_id = $1)
+       or exists (select from totp where user_id = $1 and confirmed_at is not null) as needed`,
+    [userId],
+  )
+  return rows[0]?.needed === true
 }
 
 /** @throws {Refusal} `passkey_refused`. */

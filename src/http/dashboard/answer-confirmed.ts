@@ -28,7 +28,7 @@ export async function answerConfirmed<C extends PersonCall>(
       .send()
   }
   const ask = async (problem: Refusal | null) => {
-    const sheet = await confirmPage(call, await row.consequence?.(call), problem)
+    const sheet = await confirmPage(call, await row.consequence?.(call), problem, row.confirm === 'fresh')
     return sendSheet(frame, sheet, problem ? 403 : 200)
   }
   const isProven = CONFIRMATION_FIELDS.some((name) => name !== 'challenge' && call.form.get(name) !== '')

@@ -15,6 +15,7 @@ export async function confirmPage(
   call: PersonCall,
   consequence: Part | undefined,
   problem: Refusal | null,
+  isFresh: boolean,
 ): Promise<Sheet> {
   const challenge = newChallenge()
   await setChallenge(call.gateway.db, call.session.id, challenge)
@@ -22,25 +23,44 @@ export async function confirmPage(
     ([name]) => !(CONFIRMATION_FIELDS as readonly string[]).includes(name),
   )
   const action = call.request.url
+  const { session } = call
+  // A provider's word is good for minutes, and this is asked each time.
+  const needsOwn = isFresh && !session.hasPasskey && !session.hasTotp && !session.hasPassword
   return {
     title: 'Confirm',
     width: 'narrow',
     content: html`<h1>${consequence ? 'Check and confirm' : 'Confirm that it is you'}</h1>
 ${problem && notice('bad', html`<p>${sentence(problem.message)}</p>`)}
 ${consequence ?? html`<p class="lead">This page changes who or what can get at money, so it asks again.</p>`}
-${await proofForms(call, call.session, challenge, action, carried, consequence ? 'Confirm' : 'Continue')}
+${
+  needsOwn
+    ? notice(
+        'wait',
+        html`<p>This is confirmed each time, with a passkey or an app of your own. <a href="${call.base}/me">Add one</a>, then come back.</p>`,
+      )
+    : await proofForms(
+        call,
+        session,
+        challenge,
+        action,
+        carried,
+        consequence ? 'Confirm' : 'Continue',
+        isFresh,
+      )
+}
 <p><a href="${call.base}">Do nothing</a></p>`,
   }
 }
 
 /** What the person has to prove himself with: a passkey by one button, a code or the password by a field. */
 export async function proofForms(
-  call: Pick<PersonCall, 'gateway'>,
+  call: Pick<PersonCall, 'gateway' | 'installation' | 'base' | 'request'>,
   session: Session,
   challenge: Buffer,
   action: string,
   carried: readonly (readonly [string, string])[],
   label: string,
+  isFresh = false,
 ): Promise<Html> {
   const fields = html`${hidden('challenge', challenge.toString('base64url'))}${carried.map(([name, value]) => hidden(name, value))}`
   const hasPasskey = session.hasPasskey && canHavePasskeys(call.gateway)
@@ -53,5 +73,16 @@ export async function proofForms(
       ? (['Recovery code', 'One of those you wrote down.', false] as const)
       : (['Your password', null, true] as const)
   const code = html`<form method="post" action="${action}">${fields}<div class="field"><label for="code">${name}</label><input id="code" name="code" type="${isPassword ? 'password' : 'text'}" required autocomplete="${isPassword ? 'current-password' : 'one-time-code'}" autocapitalize="none" spellcheck="false"${!hasPasskey && html` autofocus`}>${hint && html`<p class="hint">${hint}</p>`}</div><div class="actions"><button type="submit" class="${hasPasskey ? 'plain' : 'primary'}">${label}</button></div></form>`
+  // One who comes in by his provider alone confirms there, and is back on the page he was on.
+  const { singleSignOn } = call.installation
+  const isByProvider =
+    singleSignOn && !isFresh && !session.hasTotp && !session.hasPasskey && session.factor !== 'half'
+  if (isByProvider) {
+    const next =
+      carried.find(([field]) => field === 'next')?.[1] ??
+      URL.parse(call.request.headers.referer ?? '')?.pathname
+    const provider = html`<p><a class="button ${session.hasPassword ? 'plain' : 'primary'}" href="${call.base}/step-up/sso${next && `?next=${encodeURIComponent(next)}`}">Confirm with ${singleSignOn.name}</a></p>`
+    return html`${session.hasPassword && code}${provider}`
+  }
   return html`${passkey}${hasPasskey ? html`<details class="other"><summary>${session.hasTotp ? 'Use a code instead' : 'Use a recovery code'}</summary>${code}</details>` : code}`
 }

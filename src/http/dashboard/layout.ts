@@ -30,6 +30,7 @@ const SECTIONS: readonly (readonly [string | null, readonly Entry[]])[] = [
     [
       { key: 'keys', label: 'API keys', path: '/keys', needs: 'api_keys:read' },
       { key: 'webhooks', label: 'Webhooks', path: '/webhooks', needs: 'webhooks:read' },
+      { key: 'requests', label: 'Requests', path: '/requests', needs: 'logs:read' },
       { key: 'events', label: 'Events', path: '/events', needs: 'webhooks:read' },
       { key: 'quickstart', label: 'Quickstart', path: '/quickstart', needs: 'api_keys:read' },
     ],

@@ -161,7 +161,7 @@ function pager<Row>(call: PlaceCall, { list: { page }, exports }: ListView<Row>)
   const first = (page.page - 1) * page.limit + 1
   const query = filterQuery(call)
   const exportTo = (format: string) => `${pathOf(call)}/export?format=${format}${query && `&${query}`}`
-  return html`<div class="pager"><span>${count(first)}–${count(first + page.items.length - 1)} of ${count(page.total)}</span>${exports && call.may('exports:read') && html`<span>Export all ${count(page.total)}: <a href="${exportTo('csv')}" download>CSV</a>, <a href="${exportTo('jsonl')}" download>JSON Lines</a></span>`}<nav aria-label="Pages">${page.page > 1 && html`<a class="button" rel="prev" href="${urlWith(call, { page: page.page > 2 ? String(page.page - 1) : null })}">Previous</a>`}${page.page < page.totalPages && html`<a class="button" rel="next" href="${urlWith(call, { page: String(page.page + 1) })}">Next</a>`}</nav></div>`
+  return html`<div class="pager"><span>${count(first)}–${count(first + page.items.length - 1)} of ${count(page.total)}${page.isBounded && ' or more'}</span>${exports && call.may('exports:read') && html`<span>Export all ${count(page.total)}: <a href="${exportTo('csv')}" download>CSV</a>, <a href="${exportTo('jsonl')}" download>JSON Lines</a></span>`}<nav aria-label="Pages">${page.page > 1 && html`<a class="button" rel="prev" href="${urlWith(call, { page: page.page > 2 ? String(page.page - 1) : null })}">Previous</a>`}${page.page < page.totalPages && html`<a class="button" rel="next" href="${urlWith(call, { page: String(page.page + 1) })}">Next</a>`}</nav></div>`
 }
 
 /** A row of an export: a column's name and what it holds. */

@@ -10,6 +10,7 @@ import type { Gateway } from '../../flows/gateway.ts'
 import type { Person } from '../../flows/people/person.ts'
 import type { Permission } from '../../users/permissions.ts'
 import type { Session } from '../../users/sessions.sql.ts'
+import type { SingleSignOn } from '../../users/single-sign-on.ts'
 import type { Membership } from '../../users/user.ts'
 import type { Part } from '../hosted/html.ts'
 import type { Form } from './form.ts'
@@ -60,6 +61,8 @@ export interface Place {
 export interface Installation {
   /** Chains that the settings connect. */
   readonly chains: readonly ChainName[]
+  /** The operator's OpenID provider; null for none. */
+  readonly singleSignOn: SingleSignOn | null
 }
 
 export interface Call {

@@ -13,9 +13,11 @@ import { overviewRows } from './pages/overview.ts'
 import { paymentRow } from './pages/payment.ts'
 import { paymentRows } from './pages/payments.ts'
 import { quickstartRows } from './pages/quickstart.ts'
+import { requestRows } from './pages/requests.ts'
 import { sandboxRows } from './pages/sandbox-rows.ts'
 import { searchRows } from './pages/search.ts'
 import { settingsRows } from './pages/settings.ts'
+import { signOnRows } from './pages/sign-on.ts'
 import { teamRows } from './pages/team.ts'
 import { viewRows } from './pages/views.ts'
 import { webhookRows } from './pages/webhooks.ts'
@@ -24,6 +26,7 @@ import type { DashboardRow } from './row.ts'
 
 export const dashboardRows: readonly DashboardRow[] = [
   doorRows,
+  signOnRows,
   joinRows,
   meRows,
   overviewRows,
@@ -37,6 +40,7 @@ export const dashboardRows: readonly DashboardRow[] = [
   keyRows,
   webhookRows,
   logRows,
+  requestRows,
   quickstartRows,
   settingsRows,
   teamRows,

@@ -5,6 +5,7 @@ import { askForReset } from '../../../flows/people/sign-in-mails.ts'
 import { insertSignInChallenge, setChallenge } from '../../../users/sessions.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { proofForms } from '../confirm.ts'
+import { nextPath, origin } from '../next-path.ts'
 import { field, formProblem, hidden } from '../parts.ts'
 import { rootOf } from '../root.ts'
 import {
@@ -17,15 +18,6 @@ import {
   type Sheet,
 } from '../row.ts'
 import { readSession } from '../session.ts'
-
-/** A path of the dashboard that was asked for before the sign-in; anything else leads to the beginning. */
-function nextPath(call: Call): string {
-  const next = call.form.get('next') || call.query.next || ''
-  const isOurs = /^\/dashboard([/?][\w\-./?&=%+:,@]*)?$/.test(next) && !next.includes('//')
-  return isOurs ? rootOf(call.gateway) + next : call.base
-}
-
-const origin = (call: Call) => ({ address: call.request.ip, agent: call.request.headers['user-agent'] ?? '' })
 
 const proofOf = (call: Call) => ({
   challenge: call.form.get('challenge'),
@@ -43,6 +35,7 @@ ${
   canHavePasskeys(call.gateway) &&
   html`<form method="post" action="${call.base}/sign-in/passkey" class="passkey needs-script" data-passkey-from="${call.base}/sign-in/options" data-field="assertion" hidden>${hidden('assertion', '')}${hidden('next', carriedNext(call))}<button type="submit" class="primary wide">Sign in with a passkey</button><p class="problem" role="alert" hidden></p></form><p class="or needs-script" hidden><span>or</span></p>`
 }
+${call.installation.singleSignOn && html`<p><a class="button wide" href="${call.base}/sign-in/sso${carriedNext(call) && `?next=${encodeURIComponent(carriedNext(call))}`}">Sign in with ${call.installation.singleSignOn.name}</a></p><p class="or"><span>or</span></p>`}
 <form method="post" action="${call.base}/sign-in">${hidden('next', carriedNext(call))}
 ${field(call, { name: 'email', label: 'Email', type: 'email', required: true, autocomplete: 'username webauthn', value: call.form.get('email'), isFocused: true })}
 ${field(call, { name: 'password', label: 'Password', type: 'password', required: true, autocomplete: 'current-password' })}

@@ -35,6 +35,7 @@ const FACTOR_NAMES: Readonly<Record<string, string>> = {
   totp: 'Code of an app',
   recovery: 'Recovery code',
   passkey: 'Passkey',
+  sign_on: 'Single sign-on',
 }
 
 /** Codes are shown this once. */

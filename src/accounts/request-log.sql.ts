@@ -1,0 +1,99 @@
+/** What keys asked of the API: path, status, time, never a body. */
+import { type AccountId, type ApiKeyId, newRowId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+import {
+  exactId,
+  exactText,
+  type Filter,
+  instantBound,
+  type ListDescription,
+  type ListQuery,
+  type Page,
+  readPage,
+  substring,
+} from '../db/list.ts'
+
+export const REQUEST_LOG_DAYS = 7
+
+export interface LoggedRequest {
+  readonly accountId: AccountId
+  readonly keyId: ApiKeyId
+  readonly at: Date
+  /** `req_…`. */
+  readonly requestId: string
+  readonly method: string
+  /** With its query, at most 500 characters. */
+  readonly path: string
+  readonly status: number
+  readonly durationMs: number
+  readonly reason: string | null
+  readonly address: string
+}
+
+/** All in one statement. */
+export async function insertRequests(db: Queryable, requests: readonly LoggedRequest[]): Promise<void> {
+  await db.query(
+    `insert into api_requests (account_id, id, at, key_id, request_id, method, path, status, duration_ms, reason, address)
+     select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::uuid[], $5::text[], $6::text[], $7::text[],
+       $8::smallint[], $9::integer[], $10::text[], $11::text[])`,
+    [
+      requests.map(({ accountId }) => accountId),
+      requests.map(() => newRowId()),
+      requests.map(({ at }) => at),
+      requests.map(({ keyId }) => keyId),
+      requests.map(({ requestId }) => requestId),
+      requests.map(({ method }) => method),
+      requests.map(({ path }) => path),
+      requests.map(({ status }) => status),
+      requests.map(({ durationMs }) => durationMs),
+      requests.map(({ reason }) => reason),
+      requests.map(({ address }) => address),
+    ],
+  )
+}
+
+export const REQUEST_OUTCOMES = ['answered', 'refused', 'failed'] as const
+
+/** `answered` is 2xx and 3xx, `refused` 4xx, `failed` 5xx. */
+const outcome: Filter = (given, bind) => {
+  const [from, to] = given === 'answered' ? [200, 399] : given === 'refused' ? [400, 499] : [500, 599]
+  return `r.status between ${bind(from, 'smallint')} and ${bind(to, 'smallint')}`
+}
+
+const REQUESTS: ListDescription = {
+  from: 'api_requests r',
+  columns: `r.account_id as "accountId", r.key_id as "keyId", r.at, r.request_id as "requestId", r.method, r.path, r.status,
+    r.duration_ms as "durationMs", r.reason, r.address`,
+  account: 'r.account_id',
+  id: 'r.id',
+  // Ids grow with time, so the primary key gives the order.
+  sorts: { created_at: 'r.id' },
+  filters: {
+    filter_outcome: outcome,
+    filter_method: exactText('r.method'),
+    filter_path: substring('r.path'),
+    filter_request: exactText('r.request_id'),
+    filter_key: exactId('key', 'r.key_id'),
+    start_date: instantBound('r.at', '>='),
+    end_date: instantBound('r.at', '<'),
+  },
+  // Somebody busy has millions; nobody pages through them.
+  countedMax: 10_000n,
+}
+
+/** @throws {Refusal} `invalid` for a wrong query. */
+export const listRequests = (
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): Promise<Page<LoggedRequest>> => readPage(db, REQUESTS, accountId, query)
+
+/** Forgets what is older than seven days. @returns How many, at most `limit`. */
+export async function pruneRequests(db: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from api_requests where ctid = any(array(select ctid from api_requests
+       where at < now() - ${REQUEST_LOG_DAYS} * interval '1 day' limit $1))`,
+    [limit],
+  )
+  return rowCount
+}

@@ -1,0 +1,19 @@
+-- What keys asked of the API, and how it was answered. Kept for seven days; nothing of any body.
+create table api_requests (
+  account_id uuid not null references accounts (id),
+  id uuid not null,
+  at timestamptz not null,
+  key_id uuid not null,
+  -- `req_…`, as the answer named it.
+  request_id text not null,
+  method text not null,
+  path text not null check (length(path) <= 500),
+  status smallint not null,
+  duration_ms integer not null check (duration_ms >= 0),
+  -- Why it was refused; null where nothing was, or the answer was kept for an idempotency key.
+  reason text,
+  address text not null,
+  primary key (account_id, id)
+);
+-- Rows come in the order of their time: a summary for each stretch of the table is enough to find the old ones.
+create index api_requests_age on api_requests using brin (at);

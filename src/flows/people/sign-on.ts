@@ -1,0 +1,93 @@
+/**
+ * Single sign-on. The first time, a person is found by the email that the provider verified; from then on by the provider's
+ * own name of him, so that an email that passes to somebody else there opens nothing here.
+ */
+import { recordAct } from '../../audit/audit-log.sql.ts'
+import { Refusal } from '../../core/errors.ts'
+import { showId } from '../../core/ids.ts'
+import type { Tx } from '../../db/database.ts'
+import { type Factor, type Session, stepUpSession } from '../../users/sessions.sql.ts'
+import { findBySubject, tieSubject } from '../../users/sign-on-identities.sql.ts'
+import type { SignOnIdentity } from '../../users/single-sign-on.ts'
+import type { User } from '../../users/user.ts'
+import { findUser, findUserByEmail } from '../../users/users.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { actOf, type Place } from './person.ts'
+import { hasSecondFactor, openSession, type SignedIn } from './sign-in.ts'
+
+/**
+ * What the provider vouched for counts as a password, unless it says that it asked for more: then as a whole sign-in. One
+ * who has a second factor here is asked for it after a mere password there.
+ *
+ * @throws {Refusal} `nobody_known`, `other_identity`.
+ */
+export async function signOn(
+  gateway: Pick<Gateway, 'db'>,
+  identity: SignOnIdentity,
+  place: Place,
+): Promise<SignedIn> {
+  return gateway.db.transaction(async (tx) => {
+    const user = await personOf(tx, identity, place)
+    const factor: Factor = identity.isStrong
+      ? 'sign_on'
+      : (await hasSecondFactor(tx, user.id))
+        ? 'half'
+        : 'password'
+    return openSession(tx, user, factor, place)
+  })
+}
+
+/**
+ * A confirmation by the provider, which asked the person again. It is good for five minutes; what is confirmed afresh each
+ * time wants a factor of Beck's own.
+ *
+ * @throws {Refusal} `other_person`, and as {@link signOn}.
+ */
+export async function stepUpBySignOn(
+  gateway: Pick<Gateway, 'db'>,
+  session: Session,
+  identity: SignOnIdentity,
+  place: Place,
+): Promise<SignedIn> {
+  return gateway.db.transaction(async (tx) => {
+    const user = await personOf(tx, identity, place)
+    if (user.id !== session.userId)
+      throw new Refusal(
+        'forbidden',
+        'other_person',
+        'that was somebody else’s sign-in; confirm with your own',
+      )
+    // One with factors of his own shows them: the provider may know less than Beck does.
+    if (session.hasTotp || session.hasPasskey)
+      throw new Refusal('forbidden', 'own_factor_needed', 'confirm with your passkey or the code of your app')
+    const factor: Factor = identity.isStrong ? 'sign_on' : session.factor
+    return { token: await stepUpSession(tx, session.id, factor), factor }
+  })
+}
+
+async function personOf(tx: Tx, identity: SignOnIdentity, place: Place): Promise<User> {
+  const known = await findBySubject(tx, identity)
+  const user = known ? await findUser(tx, known) : await findUserByEmail(tx, identity.email)
+  if (!user || user.disabledAt)
+    throw new Refusal(
+      'forbidden',
+      'nobody_known',
+      `nobody here has the email ${identity.email.slice(0, 254)}; ask an owner or admin of your team for an invitation`,
+    )
+  if (known) return user
+  if (!(await tieSubject(tx, user.id, identity)))
+    throw new Refusal(
+      'forbidden',
+      'other_identity',
+      'this email belongs to somebody whom your provider knows as another one; the operator can look into it',
+    )
+  const { issuer, subject } = identity
+  await recordAct(
+    tx,
+    actOf(
+      { userId: user.id, email: user.email, address: place.address },
+      { action: 'sign_on.tie', subject: showId('usr', user.id), after: { issuer, subject } },
+    ),
+  )
+  return user
+}

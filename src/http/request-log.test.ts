@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { call, testApp, testKey } from '../../test/api.ts'
+import { homeOf, testPerson } from '../../test/dashboard.ts'
+import { testAccount, testGateway } from '../../test/gateway.ts'
+import { until } from '../../test/wait-for.ts'
+import {
+  insertRequests,
+  type LoggedRequest,
+  listRequests,
+  pruneRequests,
+} from '../accounts/request-log.sql.ts'
+import { type ApiKeyId, newId } from '../core/ids.ts'
+import { SILENT } from '../core/log.ts'
+import { openRequestLog } from './request-log.ts'
+
+const entry = (changes: Partial<LoggedRequest> & Pick<LoggedRequest, 'accountId'>): LoggedRequest => ({
+  keyId: newId('key') as ApiKeyId,
+  at: new Date(),
+  requestId: 'req_x',
+  method: 'GET',
+  path: '/v1/balance',
+  status: 200,
+  durationMs: 3,
+  reason: null,
+  address: '127.0.0.1',
+  ...changes,
+})
+
+test('each call of a key is logged with its answer, for its account alone, and nothing of its body', async () => {
+  const gateway = await testGateway()
+  const app = await testApp(gateway, { requestLog: { everyMs: 5 } })
+  const [account, other] = [await testAccount(gateway), await testAccount(gateway)]
+  const key = await testKey(gateway.db, account, ['payments:write', 'payments:read'])
+  await call(app, key, 'GET', '/v1/payments?limit=5&filter_email=secret%40example.com')
+  const bad = await call(app, key, 'POST', '/v1/payments', {
+    body: { asset: 'DOGE', customer_email: 'secret@example.com' },
+  })
+  await call(app, key, 'GET', '/v1/balance')
+  await call(app, 'bk_test_nobody', 'GET', '/v1/balance')
+  await until('logged', async () => (await listRequests(gateway.db, account.id, {})).total === 3)
+  const { items } = await listRequests(gateway.db, account.id, {})
+  assert.deepEqual(
+    items.map(({ method, path, status, reason }) => [method, path, status, reason]),
+    [
+      ['GET', '/v1/balance', 403, 'missing_scope'],
+      ['POST', '/v1/payments', 400, bad.error.reason],
+      ['GET', '/v1/payments?limit=5&filter_email=…', 200, null],
+    ],
+  )
+  assert.equal(items[1]?.requestId, bad.error.request_id)
+  assert.equal((await listRequests(gateway.db, other.id, {})).total, 0)
+  const { rows } = await gateway.db.query<{ text: string }>('select r::text as text from api_requests r')
+  assert.doesNotMatch(rows.map(({ text }) => text).join(), /secret|DOGE|bk_test/)
+
+  const dev = await testPerson(gateway, app, { account, role: 'developer' })
+  const page = await dev.get(`${homeOf(account)}/requests?filter_outcome=refused`)
+  assert.match(page.text, /POST \/v1\/payments/)
+  assert.doesNotMatch(page.text, /limit=5/)
+  assert.match(
+    (await dev.get(`${homeOf(account)}/requests?filter_request=${items[1]?.requestId}`)).text,
+    /1–1 of 1/,
+  )
+  const viewer = await testPerson(gateway, app, { account, role: 'viewer' })
+  assert.equal((await viewer.get(`${homeOf(account)}/requests`)).status, 403)
+})
+
+test('a database that does not answer costs entries, never an answer, and closing writes what waits', async () => {
+  const gateway = await testGateway({ freshPerChain: 0 })
+  const { id: accountId } = await testAccount(gateway)
+  const warned: object[] = []
+  const log = { ...SILENT, warn: (fields: object) => void warned.push(fields) }
+  let isAway = true
+  const db = {
+    ...gateway.db,
+    query: ((...given: Parameters<typeof gateway.db.query>) =>
+      isAway ? Promise.reject(new Error('away')) : gateway.db.query(...given)) as typeof gateway.db.query,
+  }
+  const requests = openRequestLog(db, log, { everyMs: 1, waitingMax: 3 })
+  for (let i = 0; i < 5; i++) requests.add(entry({ accountId }))
+  await until('told', async () => warned.length === 1)
+  assert.deepEqual(Object.keys(warned[0] ?? {}), ['dropped', 'err'])
+  isAway = false
+  requests.add(entry({ accountId, path: '/v1/late' }))
+  await requests.close()
+  assert.deepEqual(
+    (await listRequests(gateway.db, accountId, {})).items.map(({ path }) => path),
+    ['/v1/late'],
+  )
+})
+
+test('after seven days a call is forgotten; a busy account is counted up to a bound', async () => {
+  const gateway = await testGateway({ freshPerChain: 0 })
+  const { id: accountId } = await testAccount(gateway)
+  const week = 7 * 86_400_000
+  await insertRequests(gateway.db, [
+    entry({ accountId, at: new Date(Date.now() - week - 60_000), path: '/v1/old' }),
+    entry({ accountId, at: new Date(Date.now() - week + 60_000), path: '/v1/kept' }),
+  ])
+  assert.equal(await pruneRequests(gateway.db, 10), 1)
+  assert.deepEqual(
+    (await listRequests(gateway.db, accountId, {})).items.map(({ path }) => path),
+    ['/v1/kept'],
+  )
+  for (let i = 0; i < 11; i++)
+    await insertRequests(
+      gateway.db,
+      Array.from({ length: 1_000 }, () => entry({ accountId })),
+    )
+  const page = await listRequests(gateway.db, accountId, {})
+  assert.deepEqual([page.total, page.isBounded, page.items.length], [10_000, true, 25])
+})
