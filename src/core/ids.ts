@@ -27,6 +27,7 @@ export type UserSessionId = Branded<'user_session'>
 export type InvitationId = Branded<'invitation'>
 export type PasskeyId = Branded<'passkey'>
 export type SavedViewId = Branded<'saved_view'>
+export type NoteId = Branded<'note'>
 
 interface IdByPrefix {
   acct: AccountId
@@ -46,6 +47,7 @@ interface IdByPrefix {
   inv: InvitationId
   psk: PasskeyId
   view: SavedViewId
+  note: NoteId
 }
 export type IdPrefix = keyof IdByPrefix
 

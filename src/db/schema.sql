@@ -592,6 +592,22 @@ create table nonces (
   constraint nonces_pkey PRIMARY KEY (chain, sender)
 );
 
+create table notes (
+  account_id uuid not null,
+  id uuid not null,
+  subject_kind text not null,
+  subject_id uuid not null,
+  text text not null,
+  user_id uuid not null,
+  created_at timestamp with time zone not null default now(),
+  constraint notes_subject_kind_check CHECK ((subject_kind = ANY (ARRAY['payment'::text, 'customer'::text]))),
+  constraint notes_text_check CHECK (((length(text) >= 1) AND (length(text) <= 2000))),
+  constraint notes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint notes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint notes_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX notes_by_subject ON public.notes USING btree (account_id, subject_id, id);
+
 create table passkeys (
   user_id uuid not null,
   id uuid not null,

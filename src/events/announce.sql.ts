@@ -16,20 +16,22 @@ export function draftEvent({ accountId, type, cause, data }: Announcement): Even
   return { accountId, id, type, cause, body }
 }
 
-/**
- * A common table expression: one pending delivery of the row in `event` (account_id, id, type) for each active endpoint
- * subscribed to its type. PostgreSQL makes their ids, since how many there will be is known only there; they are UUIDv7
- * by hand, which it has of its own only from version 18 on.
- */
-export const DELIVERIES_OF_EVENT = `
-  insert into deliveries (account_id, id, event_id, endpoint_id, status, due_at)
-  select e.account_id,
-         encode(
+/** A UUIDv7 of this moment; PostgreSQL makes its own only from version 18 on. */
+export const NEW_UUID = `encode(
            set_bit(set_bit(
              overlay(uuid_send(gen_random_uuid())
                placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
                from 1 for 6),
-           52, 1), 53, 1), 'hex')::uuid,
+           52, 1), 53, 1), 'hex')::uuid`
+
+/**
+ * A common table expression: one pending delivery of the row in `event` (account_id, id, type) for each active endpoint
+ * subscribed to its type. PostgreSQL makes their ids, since how many there will be is known only there.
+ */
+export const DELIVERIES_OF_EVENT = `
+  insert into deliveries (account_id, id, event_id, endpoint_id, status, due_at)
+  select e.account_id,
+         ${NEW_UUID},
          e.id, w.id, 'pending', now()
   from event e
   join webhook_endpoints w

@@ -47,6 +47,7 @@ function pathOf(row: DashboardRow, home = homeOf(account)): string {
   const path = row.path
     .replace(':token', 'x'.repeat(43))
     .replace(':delivery', showId('dlv', newId('dlv')))
+    .replace(':note', showId('note', newId('note')))
     .replace(':user', showId('usr', newId('usr')))
     .replace(/([a-z]+)\/:id/, (_, kind: string) => `${kind}/${IDS[kind] ?? 'x'}`)
   return path.startsWith('/:account') ? home + path.slice('/:account'.length) : `/dashboard${path}`

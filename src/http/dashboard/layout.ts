@@ -59,7 +59,6 @@ const DONE: Readonly<Record<string, string>> = {
   accepted: 'What the payment held is credited.',
   refunded: 'The refund is on its way.',
   withdrawn: 'The withdrawal is on its way.',
-  'withdrawal-cancelled': 'The withdrawal is cancelled; its amount is available again.',
   paid: 'Paid on the simulated chain. It shows here within a second or two.',
   mined: 'Blocks were mined.',
   expired: 'The window is over.',
@@ -71,6 +70,11 @@ const DONE: Readonly<Record<string, string>> = {
   'webhook-deleted': 'The endpoint is deleted.',
   'webhook-enabled': 'The endpoint receives events again.',
   resent: 'It is being sent again.',
+  'note-added': 'The note is added.',
+  'note-deleted': 'The note is gone.',
+  'withdrawal-cancelling': 'It is being cancelled; its amount is available again in a moment.',
+  recovered: 'What it missed is being sent.',
+  'nothing-missed': 'It missed nothing since then.',
   saved: 'Saved.',
   'view-saved': 'The view is saved.',
   'view-deleted': 'The view is gone.',
@@ -118,7 +122,7 @@ ${sheet.isLive && html`<noscript><meta http-equiv="refresh" content="5"></noscri
 <a class="skip" href="#content">Skip to content</a>
 ${isWhole && person && menu(frame, person, sheet)}
 <main id="content" class="${sheet.width ?? 'wide'}" tabindex="-1">
-${sheet.trail && html`<nav class="trail" aria-label="Breadcrumb">${sheet.trail.map(([label, path]) => html`<a href="${path}">${label}</a> <span aria-hidden="true">/</span> `)}</nav>`}
+${sheet.trail && html`<nav class="trail" aria-label="Breadcrumb">${sheet.trail.map(([label, path], place) => html`${place > 0 && html` <span aria-hidden="true">/</span> `}<a href="${path}">${label}</a>`)}</nav>`}
 ${done && html`<p class="notice good" role="status">${done}</p>`}
 ${sheet.content}
 </main>

@@ -6,6 +6,7 @@ import { findCustomer, listCustomers, listRecentPayments } from '../../../paymen
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { drawList, type Filter, readList } from '../list.ts'
+import { noteRows, notesCard } from '../notes.ts'
 import { card, copyable, empty, facts, field, formProblem, submit, table } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, count, fiat, time } from '../words.ts'
@@ -102,11 +103,15 @@ async function customerPage(call: PlaceCall): Promise<Sheet> {
         ['Spent, net', fiat(customer.totalSpentMinor, place.account.currency)],
         ['First seen', time(customer.createdAt, zone)],
       ]),
-    )}${call.may('customers:write') && card('Name', html`<form method="post" action="${here}/customers/${showId('cus', customer.id)}">${field(call, { name: 'name', label: 'Name', value: customer.name ?? '', maxlength: 255 })}${submit('Save')}</form>`)}</div></div>`,
+    )}${call.may('customers:write') && card('Name', html`<form method="post" action="${here}/customers/${showId('cus', customer.id)}">${field(call, { name: 'name', label: 'Name', value: customer.name ?? '', maxlength: 255 })}${submit('Save')}</form>`)}${await notesCard(call, { kind: 'customer', id: customer.id }, `${here}/customers/${showId('cus', customer.id)}`, call.may('customers:write'))}</div></div>`,
   }
 }
 
 export const customerRows: readonly DashboardRow[] = [
+  ...noteRows('customers:write', '/:account/customers/:id', {
+    subjectOf: async (call) => ({ kind: 'customer', id: (await customerOf(call)).id }),
+    draw: customerPage,
+  }),
   placeRow('customers:read', { method: 'GET', path: '/:account/customers', handle: customersPage }),
   placeRow('customers:read', { method: 'GET', path: '/:account/customers/:id', handle: customerPage }),
   placeRow('customers:write', {

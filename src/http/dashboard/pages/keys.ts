@@ -1,12 +1,20 @@
 /** API keys: made with a name, scopes and an end, shown once, revoked. */
 
-import { type ApiKey, createApiKey, listApiKeys, revokeApiKey } from '../../../accounts/api-keys.sql.ts'
+import {
+  type ApiKey,
+  createApiKey,
+  listApiKeys,
+  revokeApiKey,
+  rollApiKey,
+} from '../../../accounts/api-keys.sql.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
+import { readNetworks } from '../../../core/networks.ts'
 import { SCOPES, type Scope } from '../../../core/scopes.ts'
+import { DAY_MS, HOUR_MS, isoOrNull } from '../../../core/time.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { button, checks, copyable, empty, field, formProblem, submit, table } from '../parts.ts'
+import { button, checks, copyable, empty, field, formProblem, select, submit, table } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
 import { curlExample } from './quickstart.ts'
@@ -47,22 +55,32 @@ async function keysPage(call: PlaceCall): Promise<Sheet> {
             [
               { label: 'Name', cell: (key) => html`<strong>${key.name}</strong>` },
               { label: 'Ends in', cell: (key) => html`<code>…${key.tail}</code>` },
-              { label: 'Status', cell: (key) => badge(key.revokedAt ? 'revoked' : 'active') },
+              {
+                label: 'Status',
+                cell: (key) =>
+                  html`${badge(stateOf(key))}${key.expiresAt && stateOf(key) === 'active' && html`<br><span class="hint">until ${time(key.expiresAt, zone)}</span>`}`,
+              },
               {
                 label: 'Scopes',
                 isMinor: true,
                 cell: (key) => (key.scopes.length === SCOPES.length ? 'all' : key.scopes.join(', ')),
               },
-              { label: 'Created', cell: (key) => time(key.createdAt, zone) },
+              {
+                label: 'From',
+                isMinor: true,
+                cell: (key) => key.allowedNetworks.join(', ') || html`<span class="hint">anywhere</span>`,
+              },
+              {
+                label: 'Last used',
+                cell: (key) => time(key.lastUsedAt, zone) ?? html`<span class="hint">never</span>`,
+              },
+              { label: 'Created', isMinor: true, cell: (key) => time(key.createdAt, zone) },
               {
                 label: '',
                 cell: (key) =>
-                  !key.revokedAt &&
+                  stateOf(key) === 'active' &&
                   call.may('api_keys:write') &&
-                  button(`${call.here}/keys/${showId('key', key.id)}/revoke`, 'Revoke', {
-                    tone: 'danger',
-                    name: `Revoke ${key.name}`,
-                  }),
+                  html`<a class="button" href="${call.here}/keys/${showId('key', key.id)}/roll" aria-label="Roll ${key.name}">Roll</a> ${button(`${call.here}/keys/${showId('key', key.id)}/revoke`, 'Revoke', { tone: 'danger', name: `Revoke ${key.name}` })}`,
               },
             ],
             newest,
@@ -77,16 +95,91 @@ const newKeyPage = async (call: PlaceCall): Promise<Sheet> => ({
   nav: 'keys',
   width: 'narrow',
   trail: [['API keys', `${call.here}/keys`]],
-  content: html`<h1>Create an API key</h1>${formProblem(call)}<form method="post" action="${call.here}/keys">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 255, isFocused: true, placeholder: 'Shop server', hint: 'Where it is used, so that you know which one to revoke.' })}${checks(call, { name: 'scopes', legend: 'What it may do', choices: SCOPES.map((scope) => [scope, html`<code>${scope}</code> <span class="hint">${SCOPE_WORDS[scope]}</span>`] as const), checked: USUAL })}${submit('Create the key', 'primary', `${call.here}/keys`)}</form>`,
+  content: html`<h1>Create an API key</h1>${formProblem(call)}<form method="post" action="${call.here}/keys">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 255, isFocused: true, placeholder: 'Shop server', hint: 'Where it is used, so that you know which one to revoke.' })}${checks(call, { name: 'scopes', legend: 'What it may do', choices: SCOPES.map((scope) => [scope, html`<code>${scope}</code> <span class="hint">${SCOPE_WORDS[scope]}</span>`] as const), checked: USUAL })}${select(call, EXPIRY)}${field(call, { name: 'allowed_networks', label: 'Addresses it may come from', maxlength: 1_000, placeholder: '203.0.113.7, 2001:db8::/32', hint: 'Of your servers, separated by commas; empty for anywhere.' })}${submit('Create the key', 'primary', `${call.here}/keys`)}</form>`,
 })
 
-function readDraft(call: PlaceCall) {
-  const name = call.form.get('name').trim()
-  if (name.length < 1 || name.length > 255)
-    throw invalidField('name', 'invalid_name', `a name has 1 to 255 characters, got ${name.length}`)
-  const scopes = SCOPES.filter((scope) => call.form.all('scopes').includes(scope))
-  if (scopes.length === 0) throw invalidField('scopes', 'no_scope', 'a key may do at least one thing')
-  // Nobody makes a key that may do what he may not, selling aside: a developer reaches no money through one.
+/** Ends that a key may have, in days. */
+const EXPIRY_DAYS = ['30', '90', '365'] as const
+const EXPIRY = {
+  name: 'expires',
+  label: 'Expires',
+  choices: [['', 'Never'], ...EXPIRY_DAYS.map((days) => [days, `In ${days} days`] as const)] as const,
+  value: '',
+} as const
+/** How long the key that goes works beside the one that comes, in hours. */
+const OVERLAP_HOURS = ['0', '1', '24', '168'] as const
+const OVERLAP = {
+  name: 'overlap',
+  label: 'The old key goes on working for',
+  choices: [
+    ['24', 'A day'],
+    ['1', 'An hour'],
+    ['168', 'A week'],
+    ['0', 'Not at all'],
+  ] as const,
+  value: '24',
+} as const
+
+const stateOf = ({ revokedAt, expiresAt }: ApiKey): 'active' | 'revoked' | 'expired' =>
+  revokedAt ? 'revoked' : expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'active'
+
+/** @throws {Refusal} `invalid`. */
+function readExpiry(call: PlaceCall): Date | null {
+  const given = call.form.get('expires')
+  if (given === '') return null
+  const days = EXPIRY_DAYS.find((each) => each === given)
+  if (!days) throw invalidField('expires', 'invalid_expiry', 'choose when the key ends')
+  return new Date(Date.now() + Number(days) * DAY_MS)
+}
+
+/** @throws {Refusal} `invalid`. */
+function readAllowed(call: PlaceCall): string[] {
+  const networks = call.form
+    .get('allowed_networks')
+    .split(/[\s,]+/)
+    .filter(Boolean)
+  if (networks.length <= ALLOWED_MAX && readNetworks(networks)) return networks
+  throw invalidField(
+    'allowed_networks',
+    'invalid_networks',
+    `expected at most ${ALLOWED_MAX} addresses or networks such as 203.0.113.7, 2001:db8::/32`,
+  )
+}
+
+const ALLOWED_MAX = 50
+
+/** @throws {Refusal} `not_found`. */
+async function keyOf(call: PlaceCall): Promise<ApiKey> {
+  const id = readId('key', call.params.id ?? '')
+  const keys = await listApiKeys(call.gateway.db, call.place.account.id)
+  const key = keys.find((each) => each.id === id && stateOf(each) === 'active')
+  if (!key) throw keyNotFound()
+  return key
+}
+
+const keyNotFound = () =>
+  new Refusal('not_found', 'key_not_found', 'there is no such key in this account that opens anything')
+
+async function rollPage(call: PlaceCall): Promise<Sheet> {
+  const key = await keyOf(call)
+  return {
+    title: `Roll ${key.name}`,
+    nav: 'keys',
+    width: 'narrow',
+    trail: [['API keys', `${call.here}/keys`]],
+    content: html`<h1>Roll ${key.name}</h1>${formProblem(call)}<p class="lead">A new key that may do the same takes the place of the one that ends in <code>${key.tail}</code>.</p><form method="post" action="${call.here}/keys/${showId('key', key.id)}/roll">${select(call, OVERLAP)}${select(call, { ...EXPIRY, label: 'The new key expires' })}${submit('Make the new key', 'primary', `${call.here}/keys`)}</form>`,
+  }
+}
+
+const shownKey = (call: PlaceCall, made: { readonly name: string; readonly key: string }): Sheet => ({
+  title: 'Your new key',
+  nav: 'keys',
+  width: 'narrow',
+  content: html`<h1>Your new key</h1><div class="secret"><p><strong>${made.name}</strong>, shown only now</p>${copyable(made.key, 'Copy the key')}</div><p class="lead">Only its hash is kept here. Put it where your server keeps its secrets.</p><h2>Try it</h2>${curlExample(call, made.key)}<div class="actions"><a class="button primary" href="${call.here}/keys">I have kept it</a><a class="button" href="${call.here}/quickstart">Quickstart</a></div>`,
+})
+
+/** Nobody makes a key that may do what he may not. @throws {Refusal} `scope_above_own`. */
+function requireMayGive(call: PlaceCall, scopes: readonly Scope[]): void {
   const beyond = scopes.find((scope) => !mayGive(call, scope))
   if (beyond)
     throw new Refusal(
@@ -94,7 +187,16 @@ function readDraft(call: PlaceCall) {
       'scope_above_own',
       `as ${call.place.membership.role} you cannot make a key with ${beyond}; on a live account that takes an owner or admin`,
     )
-  return { name, scopes }
+}
+
+function readDraft(call: PlaceCall) {
+  const name = call.form.get('name').trim()
+  if (name.length < 1 || name.length > 255)
+    throw invalidField('name', 'invalid_name', `a name has 1 to 255 characters, got ${name.length}`)
+  const scopes = SCOPES.filter((scope) => call.form.all('scopes').includes(scope))
+  if (scopes.length === 0) throw invalidField('scopes', 'no_scope', 'a key may do at least one thing')
+  requireMayGive(call, scopes)
+  return { name, scopes, expiresAt: readExpiry(call), allowedNetworks: readAllowed(call) }
 }
 
 /** What a shop's server needs to sell; none of it lets money out. */
@@ -123,18 +225,44 @@ export const keyRows: readonly DashboardRow[] = [
         record({
           action: 'key.create',
           subject: showId('key', key.id),
-          after: { name: key.name, scopes: key.scopes },
+          after: {
+            name: key.name,
+            scopes: key.scopes,
+            expires_at: isoOrNull(key.expiresAt),
+            allowed_networks: key.allowedNetworks,
+          },
         })
         return key
       })
-      return {
-        title: 'Your new key',
-        nav: 'keys',
-        width: 'narrow',
-        content: html`<h1>Your new key</h1><div class="secret"><p><strong>${made.name}</strong>, shown only now</p>${copyable(made.key, 'Copy the key')}</div><p class="lead">Only its hash is kept here. Put it where your server keeps its secrets.</p><h2>Try it</h2>${curlExample(call, made.key)}<div class="actions"><a class="button primary" href="${call.here}/keys">I have kept it</a><a class="button" href="${call.here}/quickstart">Quickstart</a></div>`,
-      }
+      return shownKey(call, made)
     },
     redraw: newKeyPage,
+  }),
+  placeRow('api_keys:write', { method: 'GET', path: '/:account/keys/:id/roll', handle: rollPage }),
+  placeRow('api_keys:write', {
+    method: 'POST',
+    path: '/:account/keys/:id/roll',
+    confirm: 'recent',
+    async handle(call) {
+      const { account } = call.place
+      const old = await keyOf(call)
+      requireMayGive(call, old.scopes)
+      const hours = OVERLAP_HOURS.find((each) => each === call.form.get('overlap'))
+      if (hours === undefined)
+        throw invalidField('overlap', 'invalid_overlap', 'choose how long the old key works')
+      const overlapUntil = new Date(Date.now() + Number(hours) * HOUR_MS)
+      const expiresAt = readExpiry(call)
+      const made = await change(call, async (tx, record) => {
+        const order = { accountId: account.id, mode: account.mode, keyId: old.id, overlapUntil, expiresAt }
+        const key = await rollApiKey(tx, order)
+        if (!key) throw keyNotFound()
+        const after = { replacedBy: showId('key', key.id), overlapUntil: overlapUntil.toISOString() }
+        record({ action: 'key.roll', subject: showId('key', old.id), after })
+        return key
+      })
+      return shownKey(call, made)
+    },
+    redraw: rollPage,
   }),
   placeRow('api_keys:write', {
     method: 'POST',

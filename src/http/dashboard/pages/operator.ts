@@ -147,7 +147,7 @@ async function alertsPage(call: PersonCall): Promise<Sheet> {
     title: 'Alerts & freezes',
     nav: 'op-alerts',
     content: html`<header class="head"><h1>Alerts & freezes</h1></header>${formProblem(call)}
-${frozen.map((row) => notice('bad', html`<p><strong>${row.asset} on ${row.chain} pays nothing out</strong> since ${time(row.frozenAt)}: ${row.reason}</p><p>When you know why, prove the books anew: <code>beck reconcile --thaw</code> unfreezes what agrees again.</p>`))}
+${frozen.map((row) => notice('bad', html`<p><strong>${row.asset} on ${row.chain} pays nothing out</strong> since ${time(row.frozenAt)}: ${row.reason}</p><p>When you know why, prove the books anew: <code>npx beck reconcile --unfreeze</code> lifts it where they agree again. Only the command line can: whoever took over this server could otherwise lift it too.</p>`))}
 <nav class="views" aria-label="Views"><a href="${base}/operator/alerts"${!isAll && html` aria-current="true"`}>Open</a><a href="${base}/operator/alerts?all=1"${isAll && html` aria-current="true"`}>All</a></nav>
 ${
   alerts.length > 0

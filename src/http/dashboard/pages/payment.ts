@@ -16,6 +16,7 @@ import { findMerchant } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { drawQr } from '../../hosted/qr.ts'
 import { change } from '../change.ts'
+import { noteRows, notesCard } from '../notes.ts'
 import { button, card, copyable, facts, field, formProblem, notice, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, coins, fiat, networkName, time } from '../words.ts'
@@ -81,6 +82,7 @@ ${card(
     ['Metadata', payment.metadata && html`<code>${payment.metadata.slice(0, 2_000)}</code>`],
   ]),
 )}
+${await notesCard(call, { kind: 'payment', id: payment.id }, path, call.may('payments:resolve'))}
 ${payment.status === 'pending' && call.may('payments:resolve') && card('Give it up', html`<p>Nothing was seen yet. The address stays watched: what still arrives there is held.</p>${button(`${path}/cancel`, 'Cancel the payment', { tone: 'danger' })}`)}
 </div></div>`,
   }
@@ -185,6 +187,10 @@ async function quotedRefund(call: PlaceCall) {
 }
 
 export const paymentRow: readonly DashboardRow[] = [
+  ...noteRows('payments:resolve', '/:account/payments/:id', {
+    subjectOf: async (call) => ({ kind: 'payment', id: (await paymentOf(call)).id }),
+    draw: paymentPage,
+  }),
   placeRow('payments:read', { method: 'GET', path: '/:account/payments/:id', handle: paymentPage }),
   placeRow('payments:resolve', {
     method: 'POST',

@@ -1,6 +1,7 @@
 /** Webhook endpoints, what each was sent with what it answered, and sending again. */
-import { Refusal } from '../../../core/errors.ts'
+import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId, type WebhookEndpointId } from '../../../core/ids.ts'
+import { DAY_MS } from '../../../core/time.ts'
 import { EVENT_TYPES } from '../../../events/event.ts'
 import {
   DELIVERY_STATUSES,
@@ -9,6 +10,7 @@ import {
   redeliver,
 } from '../../../events/list-deliveries.sql.ts'
 import { listWebhookEndpoints } from '../../../events/list-webhook-endpoints.sql.ts'
+import { RECOVERED_MAX, recoverDeliveries, sendNewest } from '../../../events/recover-deliveries.sql.ts'
 import {
   createWebhookEndpoint,
   deleteWebhookEndpoint,
@@ -24,7 +26,7 @@ import { change } from '../change.ts'
 import { drawList, type Filter, readList } from '../list.ts'
 import { button, card, checks, copyable, empty, facts, field, formProblem, notice, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { badge, plural, time } from '../words.ts'
+import { badge, count, dayOf, plural, startOfDay, time } from '../words.ts'
 
 const statusOf = (endpoint: WebhookEndpoint): Part =>
   endpoint.isActive
@@ -131,6 +133,7 @@ ${card(
     ['Created', time(endpoint.createdAt, zone)],
   ])}${mayWrite && html`<div class="actions">${button(`${path}/rotate`, 'Rotate the secret')}${button(`${path}/delete`, 'Delete', { tone: 'danger' })}</div><p class="hint">After a rotation both secrets sign for ${ROTATION_HOURS} hours.</p>`}`,
 )}
+${mayWrite && endpoint.isActive && card('Try it, or catch up', html`<p>${button(`${path}/newest`, 'Send the newest event')}</p><form method="post" action="${path}/recover" class="row">${field(call, { name: 'since', label: 'Send what it missed since', type: 'date', required: true, value: dayOf(new Date(Date.now() - DAY_MS), zone) })}<button type="submit">Send</button></form><p class="hint">Events are kept for 30 days. Those that failed, and those from before it was added; ${count(RECOVERED_MAX)} at a time.</p>`)}
 ${drawList(call, {
   title: 'Deliveries',
   list,
@@ -242,6 +245,46 @@ export const webhookRows: readonly DashboardRow[] = [
         record({ action: 'webhook.delete', subject: showId('whk', id), before: { url, events } })
       })
       return { to: `${call.here}/webhooks`, done: 'webhook-deleted' }
+    },
+    redraw: endpointPage,
+  }),
+  placeRow('webhooks:write', {
+    method: 'POST',
+    path: '/:account/webhooks/:id/newest',
+    confirm: 'recent',
+    async handle(call) {
+      const { id } = await endpointOf(call)
+      const subject = showId('whk', id)
+      await change(call, async (tx, record) => {
+        if (!(await sendNewest(tx, call.place.account.id, id)))
+          throw new Refusal(
+            'conflict',
+            'no_event_yet',
+            'there is no event of its types yet; make a payment first',
+          )
+        record({ action: 'webhook.try', subject })
+      })
+      call.gateway.wake('deliver')
+      return { to: `${call.here}/webhooks/${subject}`, done: 'resent' }
+    },
+    redraw: endpointPage,
+  }),
+  placeRow('webhooks:write', {
+    method: 'POST',
+    path: '/:account/webhooks/:id/recover',
+    confirm: 'recent',
+    async handle(call) {
+      const { id } = await endpointOf(call)
+      const subject = showId('whk', id)
+      const since = startOfDay(call.form.get('since'), call.place.membership.timeZone)
+      if (!since) throw invalidField('since', 'invalid_date', 'expected a day such as 2026-01-31')
+      const sent = await change(call, async (tx, record) => {
+        const deliveries = await recoverDeliveries(tx, call.place.account.id, id, since)
+        record({ action: 'webhook.recover', subject, after: { since: since.toISOString(), deliveries } })
+        return deliveries
+      })
+      call.gateway.wake('deliver')
+      return { to: `${call.here}/webhooks/${subject}`, done: sent > 0 ? 'recovered' : 'nothing-missed' }
     },
     redraw: endpointPage,
   }),

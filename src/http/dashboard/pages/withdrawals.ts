@@ -5,13 +5,25 @@ import { readId, showId } from '../../../core/ids.ts'
 import { formatDecimal } from '../../../core/money.ts'
 import { isoOrNull } from '../../../core/time.ts'
 import { readBalanceNow } from '../../../flows/balance/balance.sql.ts'
+import { cancelWithdrawal } from '../../../flows/withdrawals/cancel-withdrawal.ts'
 import { quoteWithdrawal, requestWithdrawal } from '../../../flows/withdrawals/request-withdrawal.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../../withdrawals/withdrawal.ts'
 import { exportWithdrawals, findWithdrawal, listWithdrawals } from '../../../withdrawals/withdrawals.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { drawList, type ExportRow, type Filter, listQuery, readList, sendExport } from '../list.ts'
-import { ASSET_CHOICES, card, copyable, empty, facts, field, formProblem, select, submit } from '../parts.ts'
+import {
+  ASSET_CHOICES,
+  button,
+  card,
+  copyable,
+  empty,
+  facts,
+  field,
+  formProblem,
+  select,
+  submit,
+} from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, coins, dayOf, networkName, time } from '../words.ts'
 
@@ -109,7 +121,7 @@ async function withdrawalPage(call: PlaceCall): Promise<Sheet> {
         ['Asked for', time(withdrawal.createdAt, zone)],
         ['Completed', time(withdrawal.completedAt, zone)],
       ]),
-    )}`,
+    )}${withdrawal.status === 'requested' && call.may('withdrawals:write') && (withdrawal.cancelWanted ? html`<p class="hint">It is being cancelled.</p>` : card('Not signed yet', html`<p>Until the signer has signed it, it can be called back.</p>${button(`${call.here}/withdrawals/${showId('wd', withdrawal.id)}/cancel`, 'Cancel the withdrawal', { tone: 'danger' })}`))}`,
   }
 }
 
@@ -217,4 +229,18 @@ export const withdrawalRows: readonly DashboardRow[] = [
     redraw: newPage,
   }),
   placeRow('withdrawals:read', { method: 'GET', path: '/:account/withdrawals/:id', handle: withdrawalPage }),
+  placeRow('withdrawals:write', {
+    method: 'POST',
+    path: '/:account/withdrawals/:id/cancel',
+    async handle(call) {
+      const { id } = await withdrawalOf(call)
+      const subject = showId('wd', id)
+      await change(call, async (tx, record) => {
+        await cancelWithdrawal(tx, call.place.account, id)
+        record({ action: 'withdrawal.cancel', subject })
+      })
+      return { to: `${call.here}/withdrawals/${subject}`, done: 'withdrawal-cancelling' }
+    },
+    redraw: withdrawalPage,
+  }),
 ]
