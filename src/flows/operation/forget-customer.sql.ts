@@ -51,6 +51,15 @@ export async function dropSavedViews(tx: Tx, { accountId, email }: KnownCustomer
   return rowCount
 }
 
+/** What people wrote down about the person, and about payments of his: whatever it says of him. */
+export async function dropNotes(tx: Tx, { accountId, id }: KnownCustomer): Promise<void> {
+  await tx.query(
+    `delete from notes where account_id = $1 and (subject_id = $2
+       or subject_id in (select p.id from payments p where p.account_id = $1 and p.customer_id = $2))`,
+    [accountId, id],
+  )
+}
+
 /** Bodies of events that name the customer. @param customer - As events show it, `cus_…`. */
 export async function listEventBodies(
   tx: Tx,

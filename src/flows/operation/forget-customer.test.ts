@@ -61,10 +61,21 @@ test('name and email of a customer go, everywhere; amounts, MACs, books and the 
     `insert into saved_views (user_id, account_id, id, page, name, query) values ($1, $2, $3, 'payments', 'x', $4)`,
     [user, account.id, newId('view'), `filter_email=${encodeURIComponent(EMAIL)}`],
   )
+  await db.query(
+    `insert into notes (account_id, id, subject_kind, subject_id, text, user_id) values ($1, $2, 'payment', $3, $4, $5)`,
+    [account.id, newId('note'), paid.id, `ask ${EMAIL}`, user],
+  )
   await chainActs(db, secrets, 100)
   const json = (text: string) => JSON.stringify(text).slice(1, -1)
   const told = [...(await tablesThatSay(db, json(EMAIL))), ...(await tablesThatSay(db, json(json(EMAIL))))]
-  assert.deepEqual(told.toSorted(), ['audit_log', 'checkout_sessions', 'customers', 'events', 'payments'])
+  assert.deepEqual(told.toSorted(), [
+    'audit_log',
+    'checkout_sessions',
+    'customers',
+    'events',
+    'notes',
+    'payments',
+  ])
 
   const record = (tx: Parameters<typeof recordAct>[0]) =>
     recordAct(tx, {

@@ -8,6 +8,7 @@ import type { Secrets } from '../../core/secrets.ts'
 import type { Database, Tx } from '../../db/database.ts'
 import {
   clearSessions,
+  dropNotes,
   dropSavedViews,
   findCustomers,
   type KnownCustomer,
@@ -59,6 +60,7 @@ async function forgetOne(tx: Tx, secrets: Secrets, customer: KnownCustomer): Pro
   const payments = await replaceCustomer(tx, customer, nobody)
   const sessions = await clearSessions(tx, customer)
   const views = await dropSavedViews(tx, customer)
+  await dropNotes(tx, customer)
   let events = 0
   for (const event of await listEventBodies(tx, accountId, shown)) {
     const body = withoutEmail(event.body, shown, nobody)
