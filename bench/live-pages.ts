@@ -146,6 +146,7 @@ function startCheckouts(gateway: Gateway, account: Account): Promise<Checkout[]>
     customerEmail: null,
     successUrl: null,
     cancelUrl: null,
+    offeredAssets: null,
   } as const
   return inParallel(pages, () =>
     gateway.db.transaction(async (tx) => {

@@ -74,6 +74,7 @@ export const testSession = (
       customerEmail: null,
       successUrl: null,
       cancelUrl: null,
+      offeredAssets: null,
       ...request,
     }),
   )

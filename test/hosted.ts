@@ -128,6 +128,7 @@ function pageOf({ statusCode, headers, body }: Injected): Page {
     html: body,
     state: /data-state="(\w+)"/.exec(body)?.[1],
     text: main
+      .replace(/<\/?i>/g, '')
       .replace(/<[^>]*>/g, ' ')
       .replace(/\s+/g, ' ')
       .trim(),

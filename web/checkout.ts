@@ -5,6 +5,7 @@ import { startCountdown } from './countdown.ts'
 import { keepForms } from './forms.ts'
 import { passOnEscape, tellFrame } from './frame.ts'
 import { refresh, startLive } from './live.ts'
+import { offerPrint, showLocalTimes } from './receipt.ts'
 import { returnSoon } from './return.ts'
 import { lookForWallets, offerWallets } from './wallets.ts'
 
@@ -12,6 +13,8 @@ function equip(): void {
   offerCopies()
   startCountdown(refresh)
   offerWallets()
+  offerPrint()
+  showLocalTimes()
   tellFrame()
 }
 

@@ -325,6 +325,8 @@ export interface CreateCheckoutSessionBody {
   reference?: string | undefined
   /** an email address */
   customer_email?: string | undefined
+  /** which the buyer may pick; all that the account offers when left out (an addition of Beck) */
+  coins?: ('BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT')[] | undefined
   /** http(s); where the buyer goes after success */
   success_url?: string | undefined
   /** http(s); where the buyer goes when he cancels */

@@ -33,6 +33,12 @@ export interface Account {
   readonly brandLogo: string | null
   /** `#rrggbb`, lower case. */
   readonly brandColor: string | null
+  /** Coins that buyers may pick on hosted pages; null for all. */
+  readonly offeredAssets: readonly Asset[] | null
+  /** Where buyers ask: an email address, or an http(s) page. */
+  readonly contact: string | null
+  readonly termsUrl: string | null
+  readonly privacyUrl: string | null
   /** Origins that may frame the checkout. */
   readonly frameOrigins: readonly string[]
   readonly createdAt: Date

@@ -20,12 +20,16 @@ interface AccountRow {
   brand_name: string | null
   brand_logo: string | null
   brand_color: string | null
+  offered_assets: Account['offeredAssets']
+  contact: string | null
+  terms_url: string | null
+  privacy_url: string | null
   frame_origins: string[]
   created_at: Date
 }
 
 const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, tolerance_bps, fee_bps, confirmation_rules, success_url, cancel_url,
-  brand_name, brand_logo, brand_color, frame_origins, created_at`
+  brand_name, brand_logo, brand_color, offered_assets, contact, terms_url, privacy_url, frame_origins, created_at`
 
 function fromRow(row: AccountRow): Account {
   return {
@@ -47,6 +51,10 @@ function fromRow(row: AccountRow): Account {
     brandName: row.brand_name,
     brandLogo: row.brand_logo,
     brandColor: row.brand_color,
+    offeredAssets: row.offered_assets,
+    contact: row.contact,
+    termsUrl: row.terms_url,
+    privacyUrl: row.privacy_url,
     frameOrigins: row.frame_origins,
     createdAt: row.created_at,
   }
@@ -80,7 +88,8 @@ export async function lockAccount(tx: Tx, accountId: AccountId): Promise<Account
 export async function updateAccountSettings(tx: Tx, account: Account): Promise<void> {
   await tx.query(
     `update accounts set accepts_late_funds = $2, success_url = $3, cancel_url = $4, brand_name = $5,
-              brand_logo = $6, brand_color = $7, frame_origins = $8, tolerance_bps = $9, fee_bps = $10
+              brand_logo = $6, brand_color = $7, frame_origins = $8, tolerance_bps = $9, fee_bps = $10,
+              offered_assets = $11, contact = $12, terms_url = $13, privacy_url = $14
      where id = $1`,
     [
       account.id,
@@ -93,6 +102,10 @@ export async function updateAccountSettings(tx: Tx, account: Account): Promise<v
       account.frameOrigins,
       account.toleranceBps,
       account.feeBps,
+      account.offeredAssets,
+      account.contact,
+      account.termsUrl,
+      account.privacyUrl,
     ],
   )
 }

@@ -1,6 +1,6 @@
 /** A checkout session: a price, or the question for one, that a buyer turns into a payment by picking a coin. */
 
-import type { Fiat } from '../core/assets.ts'
+import type { Asset, Fiat } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { AccountId, PaymentId, PaymentLinkId, SessionId } from '../core/ids.ts'
 import { DAY_MS } from '../core/time.ts'
@@ -20,6 +20,8 @@ export interface CheckoutSession {
   /** Null when the account's own counts. */
   readonly successUrl: string | null
   readonly cancelUrl: string | null
+  /** Coins the buyer may pick of those that the account offers; null for all of them. */
+  readonly offeredAssets: readonly Asset[] | null
   readonly paymentLinkId: PaymentLinkId | null
   /** Of the coin picked last, or of an earlier one that turned out to be what the buyer pays. */
   readonly paymentId: PaymentId | null

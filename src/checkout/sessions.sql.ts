@@ -6,7 +6,7 @@ import { type CheckoutSession, SESSION_WINDOW_MS } from './session.ts'
 
 const COLUMNS = `account_id as "accountId", id, amount_minor as "amountMinor", currency, label, reference,
   customer_email as "customerEmail", success_url as "successUrl", cancel_url as "cancelUrl",
-  payment_link_id as "paymentLinkId", payment_id as "paymentId", created_at as "createdAt",
+  offered_assets as "offeredAssets", payment_link_id as "paymentLinkId", payment_id as "paymentId", created_at as "createdAt",
   expires_at as "expiresAt", cancelled_at as "cancelledAt", sent_tx as "sentTx"`
 
 export type SessionDraft = Pick<
@@ -19,14 +19,15 @@ export type SessionDraft = Pick<
   | 'customerEmail'
   | 'successUrl'
   | 'cancelUrl'
+  | 'offeredAssets'
   | 'paymentLinkId'
 >
 
 export async function insertSession(tx: Tx, draft: SessionDraft): Promise<CheckoutSession> {
   const { rows } = await tx.query<CheckoutSession>(
     `insert into checkout_sessions (account_id, id, amount_minor, currency, label, reference, customer_email, success_url,
-       cancel_url, payment_link_id, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + $11::bigint * interval '1 millisecond')
+       cancel_url, payment_link_id, offered_assets, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $12, now() + $11::bigint * interval '1 millisecond')
      returning ${COLUMNS}`,
     [
       draft.accountId,
@@ -40,6 +41,7 @@ export async function insertSession(tx: Tx, draft: SessionDraft): Promise<Checko
       draft.cancelUrl,
       draft.paymentLinkId,
       SESSION_WINDOW_MS,
+      draft.offeredAssets,
     ],
   )
   invariant(rows[0], 'an inserted session comes back')

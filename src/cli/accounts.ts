@@ -42,6 +42,10 @@ export interface AccountOptions {
   readonly lateFunds?: string
   readonly tolerance?: string
   readonly fee?: string
+  readonly coins?: string
+  readonly contact?: string
+  readonly termsUrl?: string
+  readonly privacyUrl?: string
 }
 
 /** What is not given stays as it is; `none` takes it away. */
@@ -57,6 +61,10 @@ export async function setAccount(terminal: Terminal, given: AccountOptions): Pro
     logo: given.logo === undefined ? undefined : given.logo === 'none' ? null : await readPicture(given.logo),
     tolerance: given.tolerance,
     fee: given.fee === 'default' ? null : given.fee,
+    offeredAssets: given.coins === 'all' ? null : given.coins?.split(','),
+    contact: text(given.contact),
+    termsUrl: text(given.termsUrl),
+    privacyUrl: text(given.privacyUrl),
     acceptsLateFunds: given.lateFunds === undefined ? undefined : acceptsLateFunds(given.lateFunds),
   }
   const id = readId('acct', given.account)
@@ -115,6 +123,10 @@ const settings = (account: Account) => ({
   success_url: account.successUrl,
   cancel_url: account.cancelUrl,
   accepts_late_funds: account.acceptsLateFunds,
+  coins: account.offeredAssets ?? 'all',
+  contact: account.contact,
+  terms_url: account.termsUrl,
+  privacy_url: account.privacyUrl,
   tolerance_percent: formatDecimal(BigInt(account.toleranceBps), 2),
   fee_percent: account.feeBps === null ? 'default' : formatDecimal(BigInt(account.feeBps), 2),
 })

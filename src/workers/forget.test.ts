@@ -60,6 +60,7 @@ test('what is older than its age goes, what is younger stays', async (t) => {
         customerEmail: 'buyer@example.com',
         successUrl: null,
         cancelUrl: null,
+        offeredAssets: null,
         paymentLinkId: null,
       }),
     )

@@ -187,7 +187,7 @@ test('a German page has one decimal mark, and copies what wallets take', async (
   const page = await openPage(`${pathOf(id)}?lang=de`)
   const text = (await page.textContent('main')) ?? ''
   assert.match(text, /0,00153847 BTC/)
-  assert.doesNotMatch(text, /\d\.\d/)
+  assert.doesNotMatch(text, /\b0\.\d/)
   assert.equal(await page.locator('.target .copy').first().getAttribute('data-copy'), '0.00153847')
   await page.context().close()
 })
@@ -220,6 +220,64 @@ test('what came late is called safe once it is confirmed, and not before', async
   await story.mine(6)
   await story.look()
   await page.getByText('Your coins are safe').waitFor()
+  await page.context().close()
+})
+
+test('a page that waits says the rate, the time it usually takes and the wallets of a phone, and can be asked about a payment', async () => {
+  const id = await openLive()
+  const { address } = await hosted.pick(id, 'USDT')
+  const page = await openPage(pathOf(id), { viewport: PHONE, hasTouch: true, isMobile: true })
+  const text = (await page.textContent('main')) ?? ''
+  assert.match(text, /Rate1 USDT = \$1\.00/)
+  assert.match(text, /Your wallet adds the fee of the network/)
+  assert.match(text, /Usually confirmed in about 3 minutes/)
+  const linkOf = (name: string) => page.getByRole('link', { name }).getAttribute('href')
+  const contract = '0xdAC17F958D2ee523a2206206994597C13D831ec7'
+  assert.equal(
+    await linkOf('Pay with MetaMask'),
+    `https://link.metamask.io/send/${contract}@1/transfer?address=${address}&uint256=100000000`,
+  )
+  assert.equal(
+    await linkOf('Pay with Trust Wallet'),
+    `https://link.trustwallet.com/send?asset=c60_t${contract}&address=${address}&amount=100`,
+  )
+  assert.equal((await page.locator('.address').textContent())?.trim(), address, 'grouped for the eye alone')
+  await page.getByRole('link', { name: 'I already paid' }).click()
+  await page.fill('#transaction', 'ab'.repeat(32))
+  await page.getByRole('button', { name: 'Look it up' }).click()
+  await page.getByText('We have not seen this transaction').waitFor()
+  await page.context().close()
+})
+
+test("the merchant's contact, terms and privacy stand under every page", async () => {
+  await gateway.db.query(
+    `update accounts set contact = 'help@shop.example', terms_url = 'https://shop.example/terms',
+       privacy_url = 'javascript:alert(1)' where id = $1`,
+    [story.account.id],
+  )
+  const page = await openPage(pathOf(await hosted.open()))
+  const links = page.locator('footer .links a')
+  assert.equal(await links.count(), 2, 'what is no link of the web never becomes one')
+  assert.equal(await links.nth(0).getAttribute('href'), 'mailto:help@shop.example')
+  assert.equal(await links.nth(1).getAttribute('href'), 'https://shop.example/terms')
+  await page.context().close()
+})
+
+test('a receipt can be printed, and tells the time of its reader', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  await story.payAndConfirm(payment, COIN)
+  const page = await openPage(pathOf(id), { timezoneId: 'Asia/Tokyo' })
+  await page.evaluate('window.print = () => { window.printed = true }')
+  await page.getByRole('button', { name: 'Print' }).click()
+  assert.equal(await page.evaluate('window.printed'), true)
+  const { completed_at: at } = await story.read(payment)
+  const expected = new Intl.DateTimeFormat('en', {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'Asia/Tokyo',
+  })
+  assert.equal(await page.locator('.receipt time').textContent(), expected.format(new Date(at ?? '')))
   await page.context().close()
 })
 

@@ -127,6 +127,18 @@ test('without JavaScript the same buyer pays the same way: the page refreshes by
   await page.context().close()
 })
 
+test('on a test page the payment can be simulated, without a wallet', async () => {
+  const page = await openPage()
+  const session = await client.checkoutSessions.create({ amount: 25, coins: ['LTC'] })
+  await page.goto(session.url)
+  await shows(page, 'choose')
+  assert.equal(await page.locator('.coin input').count(), 1)
+  await pickLitecoin(page)
+  await page.getByRole('button', { name: 'Simulate the payment' }).click()
+  await shows(page, 'paid')
+  await page.context().close()
+})
+
 test('a page left in another tab is right when the buyer comes back', async () => {
   const page = await openPage()
   const session = await client.checkoutSessions.create({ amount: 25 })

@@ -20,6 +20,9 @@ const PICTURES = process.env.BECK_SCREENSHOTS
 const SIZES = [
   { name: 'phone', width: 375, height: 812 },
   { name: 'desktop', width: 1280, height: 900 },
+  { name: null, width: 320, height: 568 },
+  { name: null, width: 768, height: 1024 },
+  { name: null, width: 2560, height: 1440 },
 ] as const
 const THEMES = ['light', 'dark'] as const
 
@@ -86,6 +89,8 @@ const STATES: Readonly<Record<string, () => Promise<string>>> = {
     await hosted.story.look()
     return pathOf(id)
   },
+  cancelling: async () => `${pathOf((await picked()).id)}/cancel`,
+  asked: async () => `${pathOf((await picked()).id)}/transaction`,
   cancelled: async () => {
     const { id } = await picked({ cancelUrl: 'https://shop.example/cart' })
     await hosted.post(`${pathOf(id)}/cancel`, {})
@@ -134,6 +139,7 @@ const IS_SHOWN_AS: Readonly<Record<string, string>> = {
   expired_unknown: 'expired',
   earlier: 'waiting',
   withdrawn: 'waiting',
+  asked: 'waiting',
   blind: 'waiting',
   no_coin: 'choose',
 }
@@ -216,8 +222,8 @@ for (const [state, arrange] of Object.entries(STATES)) {
       for (const { name, width, height } of SIZES) {
         await page.setViewportSize({ width, height })
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-        assert.ok(overflow <= 0, `${name}: ${overflow} px wider than the screen`)
-        if (PICTURES)
+        assert.ok(overflow <= 0, `${width}: ${overflow} px wider than the screen`)
+        if (PICTURES && name)
           await page.screenshot({ path: `${PICTURES}/${state}-${colorScheme}-${name}.png`, fullPage: true })
       }
       assert.deepEqual(await complaintsOfAxe(page), [], colorScheme)

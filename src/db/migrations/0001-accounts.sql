@@ -20,6 +20,12 @@ create table accounts (
   -- Of the picture in account_logos: the hash of its bytes and what it is, `9f86d0….png`.
   brand_logo text check (brand_logo ~ '^[0-9a-f]{64}[.](png|jpg|webp)$'),
   brand_color text check (brand_color ~ '^#[0-9a-f]{6}$'),
+  -- Coins that buyers may pick, in the order of the contract; null for all.
+  offered_assets text[] check (cardinality(offered_assets) > 0),
+  -- Where buyers ask: an email address or a page.
+  contact text check (length(contact) between 3 and 2048),
+  terms_url text check (length(terms_url) <= 2048),
+  privacy_url text check (length(privacy_url) <= 2048),
   -- Origins that may frame the checkout.
   frame_origins text[] not null default '{}',
   created_at timestamptz not null default now()

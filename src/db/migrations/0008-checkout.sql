@@ -28,6 +28,8 @@ create table checkout_sessions (
   -- Null: the account's.
   success_url text check (length(success_url) <= 2048),
   cancel_url text check (length(cancel_url) <= 2048),
+  -- Coins that the buyer may pick of those that the account offers; null for all of them.
+  offered_assets text[] check (cardinality(offered_assets) > 0),
   payment_link_id uuid,
   -- The payment of the coin picked last, or of an earlier one that turned out to be what the buyer pays. Whether the
   -- session is complete is read from it, never kept twice.

@@ -2,6 +2,7 @@
 import type { Account } from '../../accounts/account.ts'
 import { keepLogo, lockAccount, updateAccountSettings } from '../../accounts/accounts.sql.ts'
 import { readBrandColor, readBrandName, readFrameOrigins, readLogo } from '../../accounts/brand.ts'
+import { readOfferedAssets } from '../../accounts/offered-assets.ts'
 import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
 import { invalidField, Refusal } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
@@ -18,6 +19,11 @@ export interface AccountChanges {
   readonly successUrl?: string | null | undefined
   readonly cancelUrl?: string | null | undefined
   readonly acceptsLateFunds?: boolean | undefined
+  /** Names of coins; null for all. */
+  readonly offeredAssets?: readonly string[] | null | undefined
+  readonly contact?: string | null | undefined
+  readonly termsUrl?: string | null | undefined
+  readonly privacyUrl?: string | null | undefined
   /** Percent, as a decimal of at most two digits after the point: 0 to 5. */
   readonly tolerance?: string | undefined
   /** The same: 0 to 10. For payments that are made from now on. The operator's to change. */
@@ -38,6 +44,10 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
     frameOrigins: changes.frameOrigins ? readFrameOrigins(changes.frameOrigins) : account.frameOrigins,
     successUrl: changed(changes.successUrl, account.successUrl, url('success_url')),
     cancelUrl: changed(changes.cancelUrl, account.cancelUrl, url('cancel_url')),
+    offeredAssets: changed(changes.offeredAssets, account.offeredAssets, readOfferedAssets),
+    contact: changed(changes.contact, account.contact, readContact),
+    termsUrl: changed(changes.termsUrl, account.termsUrl, url('terms_url')),
+    privacyUrl: changed(changes.privacyUrl, account.privacyUrl, url('privacy_url')),
     acceptsLateFunds: changes.acceptsLateFunds ?? account.acceptsLateFunds,
     toleranceBps: changes.tolerance === undefined ? account.toleranceBps : readTolerance(changes.tolerance),
     feeBps: changed(changes.fee, account.feeBps, readFee),
@@ -45,6 +55,23 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
   await updateAccountSettings(tx, next)
   if (logo !== undefined) await keepLogo(tx, account.id, logo)
   return next
+}
+
+const EMAIL = /^[^\s@?&]+@[^\s@?&]+$/
+
+/** An email address, or a page. @throws {Refusal} `invalid`, `invalid_contact`. */
+function readContact(text: string): string {
+  const contact = text.trim()
+  if (EMAIL.test(contact) && contact.length <= 254) return contact
+  try {
+    return parseRedirectUrl('contact', contact)
+  } catch {
+    throw invalidField(
+      'contact',
+      'invalid_contact',
+      `a contact is an email address or an http(s) URL that buyers can ask at; got "${text.slice(0, 100)}"`,
+    )
+  }
 }
 
 const TOLERANCE_BPS_MAX = 500n

@@ -7,6 +7,7 @@ import type { Asset } from '../../core/assets.ts'
 import { invariant, Refusal } from '../../core/errors.ts'
 import { newPublicId, type SessionId } from '../../core/ids.ts'
 import type { Payment } from '../../payments/payment.ts'
+import { changeAccount } from '../accounts/change-account.ts'
 import {
   type Checkout,
   cancelCheckout,
@@ -308,9 +309,37 @@ test('every coin is offered at its price of now, and one that cannot be taken wi
     ],
   )
   const live = { ...story.account, mode: 'live' as const }
+  const none = await offerCoins(story.gateway, story.gateway.db, live, price)
+  assert.deepEqual(none, [], 'no network was ever set up')
+  await story.gateway.db.query(
+    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('bitcoin', 'x', 1, 'x', now(), now() - interval '1 hour')`,
+  )
   const blind = await offerCoins(story.gateway, story.gateway.db, live, price)
   assert.deepEqual(
-    blind.map(({ amount }) => amount),
-    [null, null, null, null, null],
+    blind.map(({ asset, amount }) => [asset, amount]),
+    [['BTC', null]],
+  )
+})
+
+test('buyers pick among the coins of the account and of the session', async () => {
+  const story = await tellStory()
+  const { gateway, account } = story
+  const some = await inTx(story, (tx) =>
+    changeAccount(tx, account.id, { offeredAssets: ['ltc', 'BTC', 'ETH'] }),
+  )
+  assert.deepEqual(some.offeredAssets, ['BTC', 'LTC', 'ETH'])
+  const { id } = await testSession(gateway, some, { offeredAssets: ['LTC', 'USDT'] })
+  const price = { fiatMinor: 100_00n, currency: 'USD' } as const
+  const offered = async (ofSession: readonly Asset[] | null) =>
+    (await offerCoins(gateway, gateway.db, some, price, ofSession)).map(({ asset }) => asset)
+  assert.deepEqual([await offered(null), await offered(['LTC', 'USDT'])], [['BTC', 'LTC', 'ETH'], ['LTC']])
+  for (const asset of ['BTC', 'USDT'] as const)
+    await assert.rejects(pick(story, id, asset), refuses('coin_not_offered'))
+  assert.equal((await pick(story, id, 'LTC')).asset, 'LTC')
+  await assert.rejects(testSession(gateway, some, { offeredAssets: ['USDT'] }), refuses('coins_not_offered'))
+  await assert.rejects(
+    inTx(story, (tx) => changeAccount(tx, account.id, { offeredAssets: ['DOGE'] })),
+    refuses('invalid_coins'),
   )
 })

@@ -12,6 +12,7 @@
  */
 import type { Account } from '../../accounts/account.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
+import { offeredBy } from '../../accounts/offered-assets.ts'
 import { countPaymentLinkUse, findPaymentLink } from '../../checkout/payment-links.sql.ts'
 import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
 import {
@@ -53,12 +54,14 @@ export interface SessionRequest {
   readonly customerEmail: string | null
   readonly successUrl: string | null
   readonly cancelUrl: string | null
+  /** Coins the buyer may pick of those that the account offers; null for all of them. */
+  readonly offeredAssets: readonly Asset[] | null
 }
 
 /**
  * Makes a session for a merchant's server, and the customer of its email.
  *
- * @throws {Refusal} `invalid` for a redirect that is not an http(s) URL; `unprocessable` for a price that this gateway
+ * @throws {Refusal} `invalid` for a redirect that is not an http(s) URL, and for coins none of which the account offers; `unprocessable` for a price that this gateway
  *   does not take.
  */
 export async function createSession(
@@ -72,6 +75,12 @@ export async function createSession(
     requireFiatAmount(gateway.settings, { fiatMinor: request.amountMinor, currency }, 'amount')
   }
   const redirect = (field: string, url: string | null) => (url === null ? null : parseRedirectUrl(field, url))
+  if (offeredBy(account.offeredAssets, request.offeredAssets).length === 0)
+    throw invalidField(
+      'coins',
+      'coins_not_offered',
+      `the account offers none of these coins; it offers ${offeredBy(account.offeredAssets).join(', ')}`,
+    )
   const draft = {
     ...request,
     accountId: account.id,
@@ -118,6 +127,7 @@ export async function openPaymentLink(
     customerEmail: null,
     successUrl: null,
     cancelUrl: null,
+    offeredAssets: null,
     paymentLinkId: link.id,
   })
 }
@@ -190,6 +200,12 @@ export async function pickCoin(
   }
   const { fiatMinor, fiatCurrency: currency } = request
   requireFiatAmount(gateway.settings, { fiatMinor, currency }, 'amount')
+  if (!offeredBy(account.offeredAssets, session.offeredAssets).includes(choice.asset))
+    throw new Refusal(
+      'unavailable',
+      'coin_not_offered',
+      `${choice.asset} is not offered here; pick another coin`,
+    )
   if (payment && isSameQuote(payment, request) && payment.expiresAt > now) return payment
   await requireActiveLink(tx, session)
   await leavePayment(tx, session, payment)

@@ -1,7 +1,8 @@
 /** The coins a buyer may pick for a price, each with what it costs now. */
 import type { Account } from '../../accounts/account.ts'
+import { offeredBy } from '../../accounts/offered-assets.ts'
 import { listChainProgress } from '../../chains/chain-progress.sql.ts'
-import { ASSET_FACTS, ASSETS, type Asset, chainFor, type Fiat, type Network } from '../../core/assets.ts'
+import { ASSET_FACTS, type Asset, chainFor, type Fiat, type Network } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { formatDecimal } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
@@ -25,10 +26,12 @@ export async function offerCoins(
   db: Queryable,
   account: Account,
   price: { readonly fiatMinor: bigint; readonly currency: Fiat },
+  /** The session's own choice among the account's. */
+  ofSession: readonly Asset[] | null = null,
 ): Promise<CoinOffer[]> {
   const offers: CoinOffer[] = []
   const known = account.mode === 'live' ? (await listChainProgress(db)).map(({ chain }) => chain) : null
-  for (const asset of ASSETS) {
+  for (const asset of offeredBy(account.offeredAssets, ofSession)) {
     const { network, decimals } = ASSET_FACTS[asset]
     if (known && !known.includes(chainFor(account.mode, network))) continue
     const due = await nowDue(gateway, db, account, asset, price)

@@ -1,7 +1,8 @@
 /** Checkout sessions: a hosted page where the buyer picks the coin. */
 import { Type } from 'typebox'
+import { readOfferedAssets } from '../../accounts/offered-assets.ts'
 import { SESSION_STATUSES, sessionNotFound } from '../../checkout/session.ts'
-import { FIAT_CURRENCIES } from '../../core/assets.ts'
+import { ASSETS, FIAT_CURRENCIES } from '../../core/assets.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
 import { checkoutUrl, createSession, readCheckout } from '../../flows/checkout/checkout.ts'
@@ -36,6 +37,13 @@ export const checkoutSessions: readonly Route[] = [
       label: Type.Optional(Type.String({ maxLength: 255, description: 'shown on the page' })),
       reference: Type.Optional(Reference),
       customer_email: Type.Optional(Email),
+      coins: Type.Optional(
+        Type.Array(OneOf(ASSETS), {
+          minItems: 1,
+          description:
+            'which the buyer may pick; all that the account offers when left out (an addition of Beck)',
+        }),
+      ),
       success_url: Type.Optional(RedirectUrl('where the buyer goes after success')),
       cancel_url: Type.Optional(RedirectUrl('where the buyer goes when he cancels')),
     }),
@@ -46,7 +54,7 @@ export const checkoutSessions: readonly Route[] = [
       url: Type.String({ description: 'the hosted page' }),
     }),
     refusals: {
-      400: ['invalid_amount', 'invalid_url'],
+      400: ['coins_not_offered', 'invalid_amount', 'invalid_url'],
       422: ['amount_below_minimum', 'amount_above_maximum'],
     },
     example: {
@@ -71,6 +79,7 @@ export const checkoutSessions: readonly Route[] = [
         customerEmail: body.customer_email ?? null,
         successUrl: body.success_url ?? null,
         cancelUrl: body.cancel_url ?? null,
+        offeredAssets: body.coins ? readOfferedAssets(body.coins) : null,
       })
       return { id: showId('cs', session.id), url: checkoutUrl(gateway, session.id) }
     },

@@ -11,13 +11,17 @@ const latinDigit = (character: string): string => {
 }
 
 /**
- * Reads an amount of fiat. A separator before one or two last digits is the decimal one in every language; groups of
+ * Reads an amount of fiat, with or without the sign of its currency. A separator before one or two last digits is the decimal one in every language; groups of
  * three need the language's own separator (or spaces), and the decimal one must then be another.
  *
  * @returns Minor units, or null for anything that could be meant in two ways: `1,234` is refused in German.
  */
 export function readAmount(text: string, tag: string): bigint | null {
-  const plain = [...text.trim()].map(latinDigit).join('').replaceAll('٫', '.').replaceAll('٬', ',')
+  const plain = [...text.replace(/^\s*(?:[$€£]|USD|EUR|GBP)|(?:[$€£]|USD|EUR|GBP)\s*$/gi, '').trim()]
+    .map(latinDigit)
+    .join('')
+    .replaceAll('٫', '.')
+    .replaceAll('٬', ',')
   const match = /^(\d{1,3}(?:([.,\s'’])\d{3}(?:\2\d{3})*)?|\d{1,12})(?:([.,])(\d{1,2}))?$/u.exec(plain)
   if (!match) return null
   const [, whole = '', group, point, fraction] = match

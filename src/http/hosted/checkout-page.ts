@@ -9,6 +9,7 @@ import {
   dropSentTransaction,
   keepSentTransaction,
   pickCoin,
+  readCheckout,
   reopenCheckout,
 } from '../../flows/checkout/checkout.ts'
 import type { CheckoutState } from '../../flows/checkout/checkout-state.ts'
@@ -21,6 +22,8 @@ import { offerCoins } from '../../flows/checkout/offer-coins.ts'
 import { readCheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { requireFiatAmount } from '../../flows/payments/fiat-amount.ts'
+import { payInSandbox } from '../../flows/sandbox.ts'
+import type { PaymentStatus } from '../../payments/payment.ts'
 import { readAmount } from './amount.ts'
 import { type Form, queryValue, requireOwnPage } from './forms.ts'
 import { fillText } from './html.ts'
@@ -54,10 +57,12 @@ import {
 import type { CheckoutView, Field, TransactionSearch } from './view.ts'
 
 const NOTHING_TYPED: Field = { value: '', problem: null }
-const NOT_SEARCHED: TransactionSearch = { typed: '', answer: null, isProblem: false }
+const NOT_SEARCHED: TransactionSearch = { isAsked: false, typed: '', answer: null, isProblem: false }
 /** States in which the buyer may take another coin, and in which he may give up. */
 const CHANGEABLE: readonly CheckoutState[] = ['choose', 'waiting', 'expired', 'replaced']
 const CANCELLABLE: readonly CheckoutState[] = ['choose', 'waiting']
+/** Of payments on test pages that may be paid from there. */
+const SIMULATED: readonly PaymentStatus[] = ['pending', 'underpaid', 'detected']
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 const EMAIL_LENGTH_MAX = 254
 
@@ -107,7 +112,8 @@ export function registerCheckoutPages(
     const fiatMinor = session.amountMinor ?? choice.amountMinor ?? payment?.fiatMinor
     if (fiatMinor === undefined) return amountView(making, gateway.settings, NOTHING_TYPED)
     const price = { fiatMinor, currency: session.currency }
-    return chooseView(making, { ...choice, offers: await offerCoins(gateway, gateway.db, account, price) })
+    const offers = await offerCoins(gateway, gateway.db, account, price, session.offeredAssets)
+    return chooseView(making, { ...choice, offers })
   }
 
   /** The amount typed on its page, or what is wrong with it. */
@@ -203,6 +209,7 @@ export function registerCheckoutPages(
       const merchant = making.page.checkout.account.brandName ?? making.page.checkout.account.name
       const word = hash === null ? 'tx_invalid' : found ? answerTo(found) : 'tx_unknown'
       const search: TransactionSearch = {
+        isAsked: true,
         typed,
         answer: typed === '' ? null : fillText(words[word], { merchant }),
         isProblem: typed !== '' && !found,
@@ -213,7 +220,7 @@ export function registerCheckoutPages(
   )
 
   // Whoever reloads the answer to a form that was refused, or could not be taken.
-  for (const form of ['coin', 'reopen', 'sent', 'unsent']) {
+  for (const form of ['coin', 'reopen', 'sent', 'unsent', 'simulate']) {
     scope.get(
       `/checkout/:id/${form}`,
       withCheckout(async (request, reply, _making, id) => backTo(request, reply, id)),
@@ -289,6 +296,11 @@ export function registerCheckoutPages(
         return backTo(request, reply, id)
       }),
     )
+  change('simulate', async (tx, id) => {
+    const { account, payment } = (await readCheckout(tx, id)) ?? {}
+    if (account?.mode !== 'test' || !payment || !SIMULATED.includes(payment.status)) return
+    await payInSandbox(tx, account, payment.id, { confirmations: payment.requiredConfirmations })
+  })
   change('cancel', cancelCheckout)
   change('reopen', reopenCheckout)
   change('unsent', dropSentTransaction)

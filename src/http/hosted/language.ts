@@ -84,6 +84,9 @@ const coinFormat = memo(
   (tag) => new Intl.NumberFormat(`${tag}-u-nu-latn`, { maximumFractionDigits: 18, useGrouping: false }),
 )
 const countFormat = memo((tag) => new Intl.NumberFormat(tag))
+const minuteFormat = memo(
+  (tag) => new Intl.NumberFormat(tag, { style: 'unit', unit: 'minute', unitDisplay: 'long' }),
+)
 const dateFormat = memo(
   (tag) => new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }),
 )
@@ -101,5 +104,7 @@ export const showCoin = ({ tag }: Language, amount: string): string =>
   coinFormat(tag).format(amount as `${number}`)
 
 export const showCount = ({ tag }: Language, count: number): string => countFormat(tag).format(count)
+
+export const showMinutes = ({ tag }: Language, minutes: number): string => minuteFormat(tag).format(minutes)
 
 export const showTime = ({ tag }: Language, instant: Date): string => `${dateFormat(tag).format(instant)} UTC`

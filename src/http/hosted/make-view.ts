@@ -2,14 +2,21 @@
 import { ASSET_FACTS, type Asset, networkOf } from '../../core/assets.ts'
 import { invariant } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
-import { fiatToNumber, formatDecimal } from '../../core/money.ts'
+import { divideHalfUp, fiatToNumber, formatDecimal } from '../../core/money.ts'
 import { isStanding } from '../../deposits/received.ts'
 import type { CoinOffer } from '../../flows/checkout/offer-coins.ts'
 import type { CheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { paymentUri } from '../../payments/payment-uri.ts'
-import { type Language, showFiat, showTime } from './language.ts'
-import { COIN_NAMES, explorerUrl, type HostedOptions, networkName } from './networks.ts'
+import { type Language, showFiat } from './language.ts'
+import {
+  appLinks,
+  COIN_NAMES,
+  explorerUrl,
+  type HostedOptions,
+  networkName,
+  usualMinutes,
+} from './networks.ts'
 import { drawQr } from './qr.ts'
 import type {
   AmountView,
@@ -156,10 +163,14 @@ export function stateView(
   }
   const countdown = { nowMs: checkout.now.getTime(), endsMs: payment.expiresAt.getTime() }
   const paymentNumber = making.page.view?.id ?? ''
+  const minutesOf = (confirmations: number) =>
+    usualMinutes(networkOf(asset), checkout.account.mode === 'live', confirmations)
   switch (state) {
     case 'waiting':
       return {
         state,
+        search,
+        usualMinutes: minutesOf(payment.requiredConfirmations),
         isWithdrawn: moment.isWithdrawn,
         order,
         countdown,
@@ -169,19 +180,21 @@ export function stateView(
       const { networkName } = facts
       const sent = checkout.session.sentTx
       const transactions = sent === null ? [] : [transactionOf(making, sent)]
-      return { state, order, asset, networkName, amount: facts.needed, transactions }
+      return { state, order, search, asset, networkName, amount: facts.needed, transactions }
     }
     case 'lower':
       return {
         ...facts,
         state,
+        search,
         countdown,
         target: targetOf(making, payment, payment.dueAtoms - moment.receivedAtoms),
       }
     case 'seen':
     case 'confirming': {
       const { confirmations, requiredConfirmations } = moment
-      return { ...facts, state, confirmations, requiredConfirmations }
+      const usualMinutes = minutesOf(requiredConfirmations - confirmations)
+      return { ...facts, state, confirmations, requiredConfirmations, usualMinutes }
     }
     case 'ending':
       return { state, order }
@@ -194,7 +207,7 @@ export function stateView(
         paymentNumber,
         excess: excess > 0n ? coins(excess) : null,
         lacking: excess < 0n && payment.status === 'completed' ? coins(-excess) : null,
-        completedAt: showTime(making.language, payment.completedAt ?? checkout.now),
+        completedAt: payment.completedAt ?? checkout.now,
         returnUrl: onward(checkout.successUrl),
       }
     }
@@ -217,6 +230,10 @@ export function stateView(
       throw new RangeError('a checkout without a coin is drawn as a choice')
   }
 }
+
+/** What a whole coin was quoted at, half up to the cent. */
+const showRate = (language: Language, { asset, rate, fiatCurrency }: Payment): string =>
+  `1 ${asset} = ${showFiat(language, divideHalfUp(rate.numerator, rate.denominator), fiatCurrency)}`
 
 function refundOf(making: Making): Refund | null {
   const { refund } = making.page
@@ -247,6 +264,14 @@ function targetOf({ options, language, page }: Making, payment: Payment, atoms: 
     plainQr: uri !== null && networkOf(asset) === 'ethereum' ? drawQr(address, words.qr_address) : null,
     hasAmount: uri !== null,
     walletLink: uri,
+    appLinks: appLinks(
+      { asset, address, amount },
+      page.place,
+      uri,
+      page.checkout.account.mode === 'live' &&
+        (options.networks?.[networkOf(asset)] ?? 'mainnet') === 'mainnet',
+    ),
+    rate: showRate(language, payment),
     isToken,
     paymentNumber: showId('pay', payment.id),
     transfer: walletTransfer({ asset, address, atoms }, page.place),

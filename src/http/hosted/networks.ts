@@ -1,5 +1,6 @@
 /** What buyers are told about networks: their names, and where their transactions can be looked at. */
-import type { Asset, Network } from '../../core/assets.ts'
+import { type Asset, type Network, networkOf } from '../../core/assets.ts'
+import type { EthereumPlace } from '../../payments/payment-uri.ts'
 
 export interface HostedOptions {
   /** The networks that live accounts are on: BITCOIN_NETWORK and the like. */
@@ -39,6 +40,49 @@ const PROPER: Readonly<Record<Network, string>> = {
 export function networkName(options: HostedOptions, network: Network, isLive: boolean): string {
   const variant = isLive ? (options.networks?.[network] ?? 'mainnet') : 'simulated'
   return `${PROPER[network]} ${variant === 'sepolia' ? 'Sepolia' : variant}`
+}
+
+/** Between two blocks, on average. */
+const BLOCK_MINUTES: Readonly<Record<Network, number>> = { bitcoin: 10, litecoin: 2.5, ethereum: 0.2 }
+
+/** What so many confirmations usually take; null on simulated chains, whose blocks come as they are asked for. */
+export const usualMinutes = (network: Network, isLive: boolean, confirmations: number): number | null =>
+  isLive && confirmations > 0 ? Math.ceil(BLOCK_MINUTES[network] * confirmations) : null
+
+export interface WalletLink {
+  readonly name: string
+  readonly url: string
+}
+
+const TRUST_COINS: Readonly<Record<Network, string>> = { bitcoin: 'c0', litecoin: 'c2', ethereum: 'c60' }
+
+/**
+ * Links that open a payment in the apps of common wallets, on the networks of real money alone.
+ *
+ * @param uri - Of `paymentUri`.
+ * @see https://docs.metamask.io/sdk/guides/use-deeplinks
+ * @see https://developer.trustwallet.com/developer/develop-for-trust/deeplinking
+ */
+export function appLinks(
+  payment: { readonly asset: Asset; readonly address: string; readonly amount: string },
+  { evmChainId, tokens }: EthereumPlace,
+  uri: string | null,
+  isMainnet: boolean,
+): WalletLink[] {
+  if (uri === null || !isMainnet) return []
+  const { asset, address, amount } = payment
+  const network = networkOf(asset)
+  if (network === 'ethereum' && evmChainId !== 1) return []
+  const token = asset === 'USDC' || asset === 'USDT' ? `_t${tokens[asset]}` : ''
+  const trust = {
+    name: 'Trust Wallet',
+    url: `https://link.trustwallet.com/send?asset=${TRUST_COINS[network]}${token}&address=${address}&amount=${amount}`,
+  }
+  const metamask = {
+    name: 'MetaMask',
+    url: `https://link.metamask.io/send/${uri.slice('ethereum:'.length)}`,
+  }
+  return network === 'ethereum' ? [metamask, trust] : [trust]
 }
 
 export const COIN_NAMES: Readonly<Record<Asset, string>> = {

@@ -1,4 +1,5 @@
 /** Puts a page together for the buyer who asks: language, merchant, headers. */
+import { gzipSync } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../accounts/account.ts'
 import { isOrigin } from '../../accounts/brand.ts'
@@ -11,7 +12,7 @@ import type { Html } from './html.ts'
 import { type Language, pickLanguage } from './language.ts'
 import { drawNotice } from './pages/draw.ts'
 import { logoPath } from './serve-web-files.ts'
-import type { Frame, NoticeView } from './view.ts'
+import type { Frame, Merchant, NoticeView } from './view.ts'
 
 export const languageOf = (request: FastifyRequest): Language =>
   pickLanguage(queryValue(request, 'lang'), request.headers['accept-language'])
@@ -48,6 +49,7 @@ export function frameOf(
       name: given.account.brandName ?? given.account.name,
       logo: given.account.brandLogo && base + logoPath(given.account.brandLogo),
       accent: accentOf(given.account.brandColor),
+      links: linksOf(given.account),
       // Whatever is no origin could be another directive of the policy.
       frameOrigins: given.account.frameOrigins.filter(isOrigin),
     },
@@ -63,6 +65,21 @@ export function frameOf(
   }
 }
 
+/** Looked at again before they become links, as redirects are. */
+function linksOf({ contact, termsUrl, privacyUrl }: Account): Merchant['links'] {
+  const ask = contact !== null && !/^https?:/i.test(contact) ? `mailto:${contact}` : contact
+  const given = [
+    { text: 'contact', url: ask },
+    { text: 'terms', url: termsUrl },
+    { text: 'privacy', url: privacyUrl },
+  ] as const
+  return given.flatMap(({ text, url }) =>
+    url !== null && ['https:', 'http:', 'mailto:'].includes(URL.parse(url)?.protocol ?? '')
+      ? [{ text, url }]
+      : [],
+  )
+}
+
 export function sendPage(
   reply: FastifyReply,
   status: number,
@@ -70,11 +87,14 @@ export function sendPage(
   page: Html,
   frameOrigins = frame.merchant?.frameOrigins ?? [],
 ): FastifyReply {
-  return protect(reply, frame.nonce, frameOrigins)
+  const answer = protect(reply, frame.nonce, frameOrigins)
     .code(status)
     .type('text/html; charset=utf-8')
-    .header('Vary', 'Accept-Language')
-    .send(page.markup)
+    .header('Vary', 'Accept-Language, Accept-Encoding')
+  if (!/\bgzip\b/.test(String(reply.request.headers['accept-encoding'] ?? '')))
+    return answer.send(page.markup)
+  // A page of 20 kB takes a quarter of a millisecond at this level, and is a fifth.
+  return answer.header('Content-Encoding', 'gzip').send(gzipSync(page.markup, { level: 4 }))
 }
 
 export const sendNotice = (

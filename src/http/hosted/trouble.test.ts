@@ -19,6 +19,7 @@ const asked = {
   customerEmail: null,
   successUrl: null,
   cancelUrl: null,
+  offeredAssets: null,
 }
 
 test('a coin whose node cannot be seen is not offered; a payment that waits for one says so, and keeps its address', async () => {
@@ -31,9 +32,11 @@ test('a coin whose node cannot be seen is not offered; a payment that waits for 
       [chain, secondsAgo],
     )
   await see('litecoin', 0)
+  await see('bitcoin', 3_600)
   const { id } = await gateway.db.transaction((tx) => createSession(gateway, tx, account, asked))
   const choice = await get(pathOf(id))
   assert.match(choice.text, /Bitcoin BTC Bitcoin mainnet Not available right now/)
+  assert.doesNotMatch(choice.text, /Ethereum/, 'its network was never set up')
   assert.match(choice.text, /Litecoin LTC Litecoin mainnet 1 LTC/)
   const refused = await post(`${pathOf(id)}/coin`, { asset: 'BTC' })
   assert.equal(refused.status, 503)
@@ -65,7 +68,7 @@ test('an unreachable database is told as such, and the page tries again by itsel
 
 test('a form that was refused or could not be taken leads back when its answer is reloaded', async () => {
   const id = await open()
-  for (const form of ['coin', 'cancel']) {
+  for (const form of ['coin', 'reopen', 'sent', 'unsent', 'simulate']) {
     const again = await get(`${pathOf(id)}/${form}?lang=de`)
     assert.deepEqual([again.status, again.location], [303, `${pathOf(id)}?lang=de`])
   }

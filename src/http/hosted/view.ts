@@ -7,6 +7,7 @@ import type { Accent } from './colour.ts'
 import type { Html } from './html.ts'
 import type { Language } from './language.ts'
 import type { Words } from './languages/en.ts'
+import type { WalletLink } from './networks.ts'
 import type { WalletTransfer } from './wallet.ts'
 
 /** What every page has around its content. */
@@ -34,6 +35,8 @@ export interface Merchant {
   /** A path of ours, with the base. */
   readonly logo: string | null
   readonly accent: Accent
+  /** Where buyers ask, and what they agree to: `mailto:` or http(s). */
+  readonly links: readonly { readonly text: 'contact' | 'terms' | 'privacy'; readonly url: string }[]
   /** Origins that may frame the page and hear of its completion. */
   readonly frameOrigins: readonly string[]
 }
@@ -106,6 +109,10 @@ export interface Target {
   readonly hasAmount: boolean
   /** Opens a wallet with address and amount; null where none knows the network. */
   readonly walletLink: string | null
+  /** Into the apps of common wallets. */
+  readonly appLinks: readonly WalletLink[]
+  /** `1 BTC = $65,000.00`. */
+  readonly rate: string
   /** A token: only this coin on this network. */
   readonly isToken: boolean
   /** The transfer that a browser's wallet is asked for; null where none can make it. */
@@ -121,6 +128,9 @@ export interface Countdown {
 
 export interface WaitingView {
   readonly state: 'waiting'
+  readonly search: TransactionSearch
+  /** Of all confirmations; null where nobody can say. */
+  readonly usualMinutes: number | null
   /** What was seen before was replaced by another transaction. */
   readonly isWithdrawn: boolean
   readonly order: Order
@@ -137,6 +147,7 @@ export interface Transaction {
 /** The buyer's wallet sent it; the network has not shown it yet. */
 export interface SentView {
   readonly state: 'sent'
+  readonly search: TransactionSearch
   readonly order: Order
   readonly asset: Asset
   readonly networkName: string
@@ -147,6 +158,7 @@ export interface SentView {
 /** Too little came, and the rest may still come. */
 export interface LowerView {
   readonly state: 'lower'
+  readonly search: TransactionSearch
   readonly order: Order
   /** Of what is still missing. */
   readonly target: Target
@@ -165,6 +177,8 @@ export interface ProgressView {
   readonly received: string
   readonly confirmations: number
   readonly requiredConfirmations: number
+  /** Of those still missing; null where nobody can say. */
+  readonly usualMinutes: number | null
   readonly transactions: readonly Transaction[]
 }
 
@@ -180,7 +194,7 @@ export interface ReceiptView {
   /** Below it, where that counts as paid; null when it is nothing. */
   readonly lacking: string | null
   readonly paymentNumber: string
-  readonly completedAt: string
+  readonly completedAt: Date
   readonly transactions: readonly Transaction[]
   /** Where the buyer goes on to; http(s) only. */
   readonly returnUrl: string | null
@@ -245,6 +259,8 @@ export interface CancellingView {
 
 /** "I already paid": what was typed, and what became of it. */
 export interface TransactionSearch {
+  /** The buyer asked for it: where coins are still awaited, a link leads there. */
+  readonly isAsked: boolean
   readonly typed: string
   /** A sentence; null before anything was looked up. */
   readonly answer: string | null

@@ -202,6 +202,7 @@ export const linkRows: readonly DashboardRow[] = [
           customerEmail: email || null,
           successUrl: null,
           cancelUrl: null,
+          offeredAssets: null,
         })
         record({ action: 'checkout_session.create', subject: showId('cs', made.id) })
         return made

@@ -141,5 +141,13 @@ export const ar: Words = {
   framed_title: 'لا يمكن عرض هذه الصفحة هنا',
   framed_lead: 'افتح صفحة الدفع في نافذة مستقلة.',
   received_so_far: 'وصل {received} من {needed}.',
+  simulate: 'محاكاة الدفع',
+  rate: 'السعر',
+  usual_time: 'عادةً ما تُؤكَّد خلال {time} تقريبًا.',
+  print: 'طباعة',
+  network_fee_note: 'تضيف محفظتك رسوم الشبكة إلى هذا المبلغ.',
+  contact: 'التواصل',
+  terms: 'الشروط',
+  privacy: 'الخصوصية',
   language: 'اللغة',
 }

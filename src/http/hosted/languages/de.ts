@@ -157,5 +157,13 @@ export const de: Words = {
   framed_title: 'Diese Seite kann hier nicht gezeigt werden',
   framed_lead: 'Bitte öffnen Sie die Kasse in einem eigenen Fenster.',
   received_so_far: '{received} von {needed} sind angekommen.',
+  simulate: 'Zahlung simulieren',
+  rate: 'Kurs',
+  usual_time: 'Meist nach etwa {time} bestätigt.',
+  print: 'Drucken',
+  network_fee_note: 'Ihre Wallet schlägt die Netzwerkgebühr auf diesen Betrag auf.',
+  contact: 'Kontakt',
+  terms: 'AGB',
+  privacy: 'Datenschutz',
   language: 'Sprache',
 }

@@ -146,6 +146,14 @@ export const en = {
   framed_title: 'This page cannot be shown here',
   framed_lead: 'Please open the checkout in a window of its own.',
   received_so_far: '{received} of {needed} arrived.',
+  simulate: 'Simulate the payment',
+  rate: 'Rate',
+  usual_time: 'Usually confirmed in about {time}.',
+  print: 'Print',
+  network_fee_note: 'Your wallet adds the fee of the network to this amount.',
+  contact: 'Contact',
+  terms: 'Terms',
+  privacy: 'Privacy',
   language: 'Language',
 } as const satisfies Record<string, string>
 

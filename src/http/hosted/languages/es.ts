@@ -149,5 +149,13 @@ export const es: Words = {
   framed_title: 'Esta página no se puede mostrar aquí',
   framed_lead: 'Abre el pago en su propia ventana.',
   received_so_far: 'Llegaron {received} de {needed}.',
+  simulate: 'Simular el pago',
+  rate: 'Cambio',
+  usual_time: 'Suele confirmarse en unos {time}.',
+  print: 'Imprimir',
+  network_fee_note: 'Tu monedero añade la comisión de la red a este importe.',
+  contact: 'Contacto',
+  terms: 'Condiciones',
+  privacy: 'Privacidad',
   language: 'Idioma',
 }

@@ -156,5 +156,13 @@ export const fr: Words = {
   framed_title: 'Cette page ne peut pas être affichée ici',
   framed_lead: 'Ouvrez le paiement dans sa propre fenêtre.',
   received_so_far: '{received} sur {needed} sont arrivés.',
+  simulate: 'Simuler le paiement',
+  rate: 'Taux',
+  usual_time: 'Généralement confirmé en {time} environ.',
+  print: 'Imprimer',
+  network_fee_note: 'Votre portefeuille ajoute les frais du réseau à ce montant.',
+  contact: 'Contact',
+  terms: 'Conditions',
+  privacy: 'Confidentialité',
   language: 'Langue',
 }

@@ -153,5 +153,13 @@ export const ja: Words = {
   framed_title: 'このページはここでは表示できません',
   framed_lead: '専用のウィンドウで支払いページを開いてください。',
   received_so_far: '{needed} のうち {received} が届きました。',
+  simulate: '支払いをシミュレート',
+  rate: 'レート',
+  usual_time: '通常は約{time}で承認されます。',
+  print: '印刷',
+  network_fee_note: 'ウォレットはこの金額にネットワーク手数料を加算します。',
+  contact: 'お問い合わせ',
+  terms: '利用規約',
+  privacy: 'プライバシー',
   language: '言語',
 }

@@ -148,5 +148,13 @@ export const pt: Words = {
   framed_title: 'Esta página não pode ser mostrada aqui',
   framed_lead: 'Abra o pagamento numa janela própria.',
   received_so_far: 'Chegaram {received} de {needed}.',
+  simulate: 'Simular o pagamento',
+  rate: 'Câmbio',
+  usual_time: 'Costuma confirmar-se em cerca de {time}.',
+  print: 'Imprimir',
+  network_fee_note: 'A sua carteira acrescenta a taxa da rede a este montante.',
+  contact: 'Contacto',
+  terms: 'Termos',
+  privacy: 'Privacidade',
   language: 'Idioma',
 }

@@ -141,5 +141,13 @@ export const zh: Words = {
   framed_title: '此页面无法在这里显示',
   framed_lead: '请在单独的窗口中打开付款页面。',
   received_so_far: '已到账 {received}，共需 {needed}。',
+  simulate: '模拟付款',
+  rate: '汇率',
+  usual_time: '通常约{time}内确认。',
+  print: '打印',
+  network_fee_note: '你的钱包会在此金额之外加收网络手续费。',
+  contact: '联系方式',
+  terms: '条款',
+  privacy: '隐私',
   language: '语言',
 }

@@ -35,9 +35,13 @@ export function drawCheckout(
 /** What is being filled in would be lost, and what was answered should stay. */
 function refreshSecondsOf(view: CheckoutView): number | null {
   if (view.state === 'choose' || view.state === 'amount' || view.state === 'cancelling') return null
-  if (!('search' in view) || view.search === null) return REFRESH_SECONDS
+  if (!('search' in view) || view.search === null || isAwaited(view)) return REFRESH_SECONDS
   return view.search.typed === '' ? UNHURRIED_SECONDS : null
 }
+
+/** There a link leads to what is to be filled in. */
+const isAwaited = (view: CheckoutView): boolean =>
+  (view.state === 'waiting' || view.state === 'sent' || view.state === 'lower') && !view.search.isAsked
 
 /** Above all else: whoever does not know of it would pay twice. */
 const drawEarlier = (frame: Frame, { received, asset, paymentNumber }: EarlierPayment): Html =>

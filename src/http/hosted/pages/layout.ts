@@ -31,7 +31,11 @@ export function layout(frame: Frame, sheet: Sheet): Html {
 <meta name="color-scheme" content="light dark">
 <title>${sheet.title}</title>
 ${sheet.refreshSeconds !== null && html`<noscript><meta http-equiv="refresh" content="${sheet.refreshSeconds}"></noscript>`}
-<link rel="icon" href="data:,">
+<meta name="theme-color" content="#f3f4f7" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="#0d0f14" media="(prefers-color-scheme: dark)">
+<meta property="og:title" content="${sheet.title}">
+${merchant && html`<meta property="og:site_name" content="${merchant.name}">`}
+<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%232c52d0'/%3E%3Cpath d='M9 16.5l5 5 9-10' fill='none' stroke='%23fff' stroke-width='3.5'/%3E%3C/svg%3E">
 <link rel="stylesheet" href="${base}${paths['checkout.css']}" nonce="${nonce}">
 ${merchant && html`<style nonce="${nonce}">${accentStyle(merchant.accent)}</style>`}
 ${frame.path && script(paths['checkout.js'])}
@@ -47,7 +51,11 @@ ${
 ${sheet.content}
 </main>
 <p class="announcement" role="status" aria-live="polite"></p>
-<footer><nav aria-label="${words.language}">${LANGUAGES.map(
+<footer>${
+    merchant &&
+    merchant.links.length > 0 &&
+    html`<p class="links">${merchant.links.map(({ text, url }) => html`<a href="${url}" target="_blank" rel="noopener noreferrer">${words[text]}</a> `)}</p>`
+  }<nav aria-label="${words.language}">${LANGUAGES.map(
     ({ tag, name }) =>
       html`<a href="${frame.here}?${frame.carried}lang=${tag}" lang="${tag}" hreflang="${tag}"${tag === language.tag && trusted(' aria-current="true"')}>${name}</a> `,
   )}</nav></footer>

@@ -8,6 +8,7 @@ import {
   drawReturn,
   drawRows,
   drawSearch,
+  drawTime,
   withMerchant,
 } from './parts.ts'
 
@@ -26,9 +27,10 @@ ${drawRows([
   [isHigher ? words.received : words.paid, coinAmount(frame, view.received, view.asset)],
   [words.difference, view.excess && coinAmount(frame, view.excess, view.asset)],
   [words.network, view.networkName],
-  [words.date, view.completedAt],
+  [words.date, drawTime(frame, view.completedAt)],
 ])}
 ${drawReferences(frame, view.transactions, view.paymentNumber)}
+<p><button type="button" class="copy" data-print hidden>${words.print}</button></p>
 </section>`
 }
 

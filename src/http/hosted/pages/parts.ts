@@ -1,6 +1,6 @@
 /** Pieces that several pages are made of. */
 import { fill, fillText, type Html, html } from '../html.ts'
-import { showCoin } from '../language.ts'
+import { showCoin, showMinutes, showTime } from '../language.ts'
 import type { Countdown, Frame, Order, Target, Transaction, TransactionSearch } from '../view.ts'
 
 export const merchantName = (frame: Frame): string => frame.merchant?.name ?? ''
@@ -17,6 +17,25 @@ export const drawRows = (rows: readonly (readonly [string, Html | string | null]
 export const coinAmount = (frame: Frame, amount: string, asset: string): Html =>
   html`<bdi class="amount">${showCoin(frame.language, amount)} ${asset}</bdi>`
 
+/** Read and compared in fours, and still one word to whoever copies it. */
+const inFours = (address: string): Html =>
+  html`${(address.match(/.{1,4}/g) ?? []).map((four) => html`<i>${four}</i>`)}`
+
+export const drawUsualTime = (frame: Frame, minutes: number | null): Html | null =>
+  minutes === null
+    ? null
+    : html`<p class="hint">${fillText(frame.language.words.usual_time, { time: showMinutes(frame.language, minutes) })}</p>`
+
+/** The server knows no visitor's clock: the script shows it by that. */
+export const drawTime = (frame: Frame, instant: Date): Html =>
+  html`<time datetime="${instant.toISOString()}">${showTime(frame.language, instant)}</time>`
+
+/** Where the buyer can name a transaction. */
+export const drawSearchLink = (frame: Frame, search: TransactionSearch): Html =>
+  search.isAsked
+    ? drawSearch(frame, search)
+    : html`<p class="other"><a href="${frame.path}/transaction${frame.query}">${frame.language.words.already_paid}</a></p>`
+
 const copyButton = (frame: Frame, text: string, label: string): Html =>
   html`<button type="button" class="copy" data-copy="${text}" data-copied="${frame.language.words.copied}" aria-label="${label}" hidden>${frame.language.words.copy}</button>`
 
@@ -30,15 +49,21 @@ ${
   target.isToken &&
   html`<p class="warning" role="note"><strong>${fillText(words.only_token, { network: target.networkName, asset: target.asset })}</strong> ${words.only_token_lead}</p>`
 }
-${target.walletLink && html`<p><a class="button" href="${target.walletLink}">${words.open_wallet}</a></p>`}
+${
+  target.walletLink &&
+  html`<p class="apps"><a class="button" href="${target.walletLink}">${words.open_wallet}</a>${target.appLinks.map(({ name, url }) => html` <a class="button app" href="${url}" rel="noopener noreferrer">${fillText(words.pay_with, { wallet: name })}</a>`)}</p>`
+}
+${frame.isTest && html`<form method="post" action="${frame.path}/simulate${frame.query}"><button type="submit">${words.simulate}</button></form>`}
 ${
   target.transfer &&
   html`<div class="wallets" data-transfer="${JSON.stringify(target.transfer)}" data-payment="${target.paymentNumber}" data-pay-with="${words.pay_with}" data-opened="${words.wallet_opened}" data-sent="${words.wallet_sent}" data-failed="${words.wallet_failed}" data-refused="${words.wallet_refused}" data-chain="${fillText(words.wallet_chain, { network: target.networkName })}" data-silent="${words.wallet_silent}" hidden></div>`
 }
 <dl>
-<div><dt>${words.to_address}</dt><dd><bdi class="address" dir="ltr">${target.address}</bdi> ${copyButton(frame, target.address, words.copy_address)}</dd></div>
+<div><dt>${words.to_address}</dt><dd><bdi class="address" dir="ltr">${inFours(target.address)}</bdi> ${copyButton(frame, target.address, words.copy_address)}</dd></div>
 <div><dt>${words.network}</dt><dd>${target.networkName}</dd></div>
+<div><dt>${words.rate}</dt><dd>${target.rate}</dd></div>
 </dl>
+<p class="hint">${words.network_fee_note}</p>
 <div class="code">${target.qr}${!target.hasAmount && html`<p class="hint">${words.qr_alone}</p>`}${
     target.plainQr &&
     html`<details><summary>${words.plain_code}</summary><p class="hint">${fill(words.plain_code_lead, { amount: coinAmount(frame, target.amount, target.asset) })}</p>${target.plainQr}</details>`
@@ -47,12 +72,9 @@ ${
 }
 
 export function drawCountdown(frame: Frame, { nowMs, endsMs }: Countdown): Html {
-  const { words, tag } = frame.language
+  const { words } = frame.language
   const minutes = Math.max(0, Math.ceil((endsMs - nowMs) / 60_000))
-  const shown = new Intl.NumberFormat(tag, { style: 'unit', unit: 'minute', unitDisplay: 'long' }).format(
-    minutes,
-  )
-  return html`<p class="countdown" data-now="${nowMs}" data-ends="${endsMs}" data-announced="${words.time_announced}">${words.time_left}: <time>${shown}</time></p>`
+  return html`<p class="countdown" data-now="${nowMs}" data-ends="${endsMs}" data-announced="${words.time_announced}">${words.time_left}: <time>${showMinutes(frame.language, minutes)}</time></p>`
 }
 
 /** What people name when they ask: too long to stand beside its label, so it stands under it. */
@@ -87,7 +109,7 @@ export function drawReturn(frame: Frame, url: string | null, isComplete = false)
 /** "I already paid": a transaction id, and what became of it. */
 export function drawSearch(frame: Frame, search: TransactionSearch): Html {
   const { words } = frame.language
-  return html`<details class="search"${search.typed !== '' && html` open`}><summary>${words.already_paid}</summary>
+  return html`<details class="search"${search.isAsked && html` open`}><summary>${words.already_paid}</summary>
 <form method="get" action="${frame.path}/transaction">
 ${frame.query !== '' && html`<input type="hidden" name="lang" value="${frame.language.tag}">`}
 <label for="transaction">${words.tx_label}</label>

@@ -2,7 +2,16 @@
 import { fill, fillText, type Html, html } from '../html.ts'
 import { showCount } from '../language.ts'
 import type { EndingView, Frame, LowerView, ProgressView, SentView, WaitingView } from '../view.ts'
-import { coinAmount, drawCountdown, drawOrder, drawReferences, drawRows, drawTarget } from './parts.ts'
+import {
+  coinAmount,
+  drawCountdown,
+  drawOrder,
+  drawReferences,
+  drawRows,
+  drawSearchLink,
+  drawTarget,
+  drawUsualTime,
+} from './parts.ts'
 
 export function drawWaiting(frame: Frame, view: WaitingView): Html {
   const { words } = frame.language
@@ -12,6 +21,8 @@ ${view.isWithdrawn && html`<p class="trouble" role="alert">${words.withdrawn}</p
 ${drawOrder(frame, view.order)}
 ${drawCountdown(frame, view.countdown)}
 ${drawTarget(frame, view.target, words.send_exactly)}
+${drawUsualTime(frame, view.usualMinutes)}
+${drawSearchLink(frame, view.search)}
 <p class="other"><a href="${frame.path}/coins${frame.query}">${words.change_coin}</a></p>`
 }
 
@@ -25,6 +36,7 @@ ${drawRows([
   [words.network, view.networkName],
 ])}
 ${drawReferences(frame, view.transactions)}
+${drawSearchLink(frame, view.search)}
 <details class="search"><summary>${words.sent_failed}</summary>
 <form method="post" action="${frame.path}/unsent${frame.query}"><p class="hint">${words.sent_failed_lead}</p>
 <button type="submit">${words.sent_again}</button></form></details>`
@@ -39,7 +51,8 @@ export function drawLower(frame: Frame, view: LowerView): Html {
 ${drawOrder(frame, view.order)}
 ${drawCountdown(frame, view.countdown)}
 ${drawTarget(frame, view.target, words.still_missing)}
-${drawReferences(frame, view.transactions)}`
+${drawReferences(frame, view.transactions)}
+${drawSearchLink(frame, view.search)}`
 }
 
 export function drawProgress(frame: Frame, view: ProgressView): Html {
@@ -53,6 +66,7 @@ export function drawProgress(frame: Frame, view: ProgressView): Html {
 <p class="lead">${isSeen ? words.seen_lead : words.confirming_lead}</p>
 ${drawOrder(frame, view.order)}
 <p class="confirmations"><progress max="${view.requiredConfirmations}" value="${view.confirmations}" aria-labelledby="confirmations"></progress> <span id="confirmations" data-count="${words.confirmations}">${count}</span></p>
+${drawUsualTime(frame, view.usualMinutes)}
 ${drawRows([
   [words.received, coinAmount(frame, view.received, view.asset)],
   [words.network, view.networkName],
