@@ -8,6 +8,7 @@ import { createMemoryStorage } from '../src/chains/simulated/memory.ts'
 import { simulatedPort } from '../src/chains/simulated/simulated-chain.ts'
 import { OutsideFailure } from '../src/core/errors.ts'
 import type { Database } from '../src/db/database.ts'
+import { recordAddressSpends } from '../src/proof/address-spends.sql.ts'
 import { testAccount } from './gateway.ts'
 
 const CHAIN = 'ethereum'
@@ -23,8 +24,11 @@ export interface FundedAddresses {
   addressAt(part: number): Promise<string>
   /** The node makes a block, and the watcher sees it. */
   addBlock(): Promise<void>
-  /** From the next block on an address has less than the books say. */
-  steal(address: string, atoms: bigint): void
+  /**
+   * From the next block on an address has less than the books say: by a transaction that the block shows, as who has its key
+   * sends one, or by code that moves ether without a trace.
+   */
+  steal(address: string, atoms: bigint, by?: 'transaction' | 'code'): void
 }
 
 export async function fundAddresses(
@@ -42,7 +46,7 @@ export async function fundAddresses(
   let height = 1_000
   const hashOf = (of: number) => `block ${of}`
   await fill(db, account.id, of.addresses, of.underWay, height)
-  const stolen = new Map<string, { height: number; atoms: bigint }>()
+  const stolen = new Map<string, { height: number; atoms: bigint; by: 'transaction' | 'code' }>()
   const answer = async () => {
     await of.onCall?.()
     if (of.latencyMs > 0) await wait(of.latencyMs)
@@ -91,12 +95,17 @@ export async function fundAddresses(
     },
     async addBlock() {
       height += 1
+      const senders = [...stolen]
+        .filter(([, theft]) => theft.height === height && theft.by === 'transaction')
+        .map(([address]) => Buffer.from(address.slice(2), 'hex'))
+      const transactions = [{ key: 'theft', hash: 'theft', outputs: [], inputs: [], senders }]
+      await db.transaction((tx) => recordAddressSpends(tx, CHAIN, { height, transactions }))
       await db.query(
         `update chains set tip_height = $2, tip_hash = $3, tip_time = now(), polled_at = now() where chain = $1`,
         [CHAIN, height, hashOf(height)],
       )
     },
-    steal: (address, atoms) => stolen.set(address, { height: height + 1, atoms }),
+    steal: (address, atoms, by = 'code') => stolen.set(address, { height: height + 1, atoms, by }),
   }
 }
 
@@ -126,6 +135,12 @@ async function fill(db: Database, accountId: string, addresses: number, underWay
     `insert into addresses (chain, lookup, address, branch, position, series, mac)
      values ($1, decode(repeat('ff', 20), 'hex'), $2, 1, 0, 'test', sha256('mac'))`,
     [CHAIN, HOT_WALLET],
+  )
+  await db.query(
+    `insert into addresses (chain, lookup, address, branch, position, series, mac)
+     select $1, decode(substr(address, 3), 'hex'), address, 0, substr(tx_key, 3)::bigint, 'test', sha256('mac') from deposits
+     where chain = $1`,
+    [CHAIN],
   )
   await db.query(
     `insert into unexpected_deposits (chain, tx_key, output_index, lookup, asset, atoms, block_height)

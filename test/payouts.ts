@@ -10,6 +10,7 @@ import type { Gateway } from '../src/flows/gateway.ts'
 import { refreshFeeRates } from '../src/flows/treasury/tend-senders.ts'
 import { broadcastSigned } from '../src/flows/withdrawals/broadcast-withdrawal.ts'
 import { failRefused } from '../src/flows/withdrawals/fail-withdrawal.ts'
+import { rehearsePayouts } from '../src/flows/withdrawals/rehearse-payouts.ts'
 import { openJournal } from '../src/signer/journal.ts'
 import { type Signer, signerTurn } from '../src/signer/signer.ts'
 import { chainKeys, type Vault } from '../src/signer/vault.ts'
@@ -51,6 +52,7 @@ export async function payOnce(gateway: Gateway, port: ChainPort): Promise<void> 
   await failRefused(gateway)
   const rates = await refreshFeeRates(gateway, port)
   await broadcastSigned(gateway, port)
+  await rehearsePayouts(gateway, port, rates)
   await pollPayouts(gateway, port, rates)
   await fillAddressPool(gateway.db, gateway.secrets, { fresh: 4, change: 8 })
 }

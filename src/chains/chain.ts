@@ -44,6 +44,8 @@ export interface ChainTransaction {
    * that spend the same exclude each other. Empty for what mints, and for ether that contracts sent.
    */
   readonly inputs: readonly Outpoint[]
+  /** Chains with accounts: `addresses.lookup` of those that something left by it, its sender and owners of tokens. */
+  readonly senders?: readonly Uint8Array[]
 }
 
 /** An account's nonce in the form of an output: the account as a word of 32 bytes, as long as every transaction's id. */
@@ -144,6 +146,13 @@ export interface ChainPort {
    */
   findNonceUse?(sender: string, nonce: bigint, upToHeight: number): Promise<NonceUse>
   /**
+   * Whether transfers, each by itself, would succeed in the state after the last block; on chains where a call may fail and
+   * costs its gas all the same. Absent elsewhere.
+   *
+   * @throws {OutsideFailure} when the node does not answer.
+   */
+  rehearse?(transfers: readonly RehearsedTransfer[]): Promise<readonly Rehearsal[]>
+  /**
    * Whether one transaction of the treasury can sweep many addresses (EIP-7702), and what it needs of each; null where
    * the chain cannot. Absent where no chain of the kind can.
    */
@@ -193,6 +202,20 @@ export interface TokensMoved {
 export type NonceUse =
   | { readonly kind: 'unused' | 'unclear' }
   | { readonly kind: 'used'; readonly txid: string; readonly block: BlockRef }
+
+export interface RehearsedTransfer {
+  readonly from: string
+  readonly asset: Asset
+  readonly to: string
+  readonly atoms: bigint
+  /** What it may use at most. */
+  readonly gasMax: bigint
+}
+
+/** Nothing follows about the receiver from a sender who holds too little (`short`), or a node that can not tell (`unclear`). */
+export type Rehearsal =
+  | { readonly kind: 'succeeds' | 'short' }
+  | { readonly kind: 'reverts' | 'unclear'; readonly reason: string }
 
 export interface BatchSweeping {
   /** The contract that addresses delegate to. */

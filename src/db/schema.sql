@@ -59,6 +59,13 @@ create table accounts (
   constraint accounts_pkey PRIMARY KEY (id)
 );
 
+create table address_spends (
+  chain text not null,
+  address text not null,
+  block_height bigint not null,
+  constraint address_spends_pkey PRIMARY KEY (chain, block_height, address)
+);
+
 create table addresses (
   chain text not null,
   lookup bytea not null,
@@ -1211,24 +1218,28 @@ create table withdrawals (
   failed_at timestamp with time zone,
   refused_reason text,
   waiting_for text,
+  rehearsal text,
+  rehearsed_at timestamp with time zone,
   cancel_wanted boolean not null default false,
   signing_since timestamp with time zone,
   kept_atoms numeric(78,0) not null default 0,
   constraint withdrawals_amount_atoms_check CHECK ((amount_atoms > (0)::numeric)),
   constraint withdrawals_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
-  constraint withdrawals_check CHECK (((kept_atoms >= (0)::numeric) AND (kept_atoms <= amount_atoms))),
-  constraint withdrawals_check1 CHECK (((kept_atoms = (0)::numeric) OR (status = 'failed'::text))),
-  constraint withdrawals_check2 CHECK ((amount_atoms = ((fee_atoms + network_fee_atoms) + net_atoms))),
-  constraint withdrawals_check3 CHECK (((kind = 'refund'::text) = (payment_id IS NOT NULL))),
-  constraint withdrawals_check4 CHECK (((kind = ANY (ARRAY['fees'::text, 'capital'::text])) = (account_id = ANY (ARRAY['00000000-0000-0000-0000-000000000001'::uuid, '00000000-0000-0000-0000-000000000002'::uuid])))),
-  constraint withdrawals_check5 CHECK (((status <> ALL (ARRAY['broadcast'::text, 'completed'::text])) OR (tx_hash IS NOT NULL))),
-  constraint withdrawals_check6 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
-  constraint withdrawals_check7 CHECK (((status = 'failed'::text) = (failed_at IS NOT NULL))),
+  constraint withdrawals_check CHECK (((rehearsal IS NULL) = (rehearsed_at IS NULL))),
+  constraint withdrawals_check1 CHECK (((kept_atoms >= (0)::numeric) AND (kept_atoms <= amount_atoms))),
+  constraint withdrawals_check2 CHECK (((kept_atoms = (0)::numeric) OR (status = 'failed'::text))),
+  constraint withdrawals_check3 CHECK ((amount_atoms = ((fee_atoms + network_fee_atoms) + net_atoms))),
+  constraint withdrawals_check4 CHECK (((kind = 'refund'::text) = (payment_id IS NOT NULL))),
+  constraint withdrawals_check5 CHECK (((kind = ANY (ARRAY['fees'::text, 'capital'::text])) = (account_id = ANY (ARRAY['00000000-0000-0000-0000-000000000001'::uuid, '00000000-0000-0000-0000-000000000002'::uuid])))),
+  constraint withdrawals_check6 CHECK (((status <> ALL (ARRAY['broadcast'::text, 'completed'::text])) OR (tx_hash IS NOT NULL))),
+  constraint withdrawals_check7 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
+  constraint withdrawals_check8 CHECK (((status = 'failed'::text) = (failed_at IS NOT NULL))),
   constraint withdrawals_fee_atoms_check CHECK ((fee_atoms >= (0)::numeric)),
   constraint withdrawals_kind_check CHECK ((kind = ANY (ARRAY['payout'::text, 'refund'::text, 'fees'::text, 'capital'::text]))),
   constraint withdrawals_mac_check CHECK ((length(mac) = 32)),
   constraint withdrawals_net_atoms_check CHECK ((net_atoms > (0)::numeric)),
   constraint withdrawals_network_fee_atoms_check CHECK ((network_fee_atoms >= (0)::numeric)),
+  constraint withdrawals_rehearsal_check CHECK ((rehearsal = ANY (ARRAY['succeeds'::text, 'unclear'::text]))),
   constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['requested'::text, 'broadcast'::text, 'completed'::text, 'failed'::text]))),
   constraint withdrawals_waiting_for_check CHECK ((waiting_for = ANY (ARRAY['coins'::text, 'confirmations'::text, 'network_fee'::text, 'limit'::text, 'allowlist'::text, 'frozen'::text]))),
   constraint withdrawals_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),

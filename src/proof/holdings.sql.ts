@@ -214,6 +214,8 @@ export async function listFundedAddresses(
            union
            select w.address from swept_tokens w join signed_transactions s on s.chain = w.chain and s.txid = w.txid
            where w.chain = $1 and s.block_height > $2
+           union
+           select address from address_spends where chain = $1 and block_height > $2
          ) moved where address > $3 and ($5::text is null or address <= $5)
            and not exists (select from addresses a where a.chain = $1 and a.branch = 1 and a.address = moved.address)
          order by address limit $4`

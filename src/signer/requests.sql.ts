@@ -18,6 +18,11 @@ export interface Requested extends WithdrawalRequest {
   readonly waitingFor: WaitingFor | null
   /** Nothing new is signed for its coin. */
   readonly isFrozen: boolean
+  /**
+   * Whether a node said lately that its transfer would succeed; always where no transfer can fail in a block, and on simulated
+   * chains. The worker asks (flows/withdrawals/rehearse-payouts.ts).
+   */
+  readonly isRehearsed: boolean
 }
 
 /** Chains on which something waits for a signature. */
@@ -50,6 +55,7 @@ interface RequestedRow {
   mac: Buffer
   waiting_for: WaitingFor | null
   is_frozen: boolean
+  is_rehearsed: boolean
 }
 
 const REQUEST_COLUMNS = `account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
@@ -70,6 +76,7 @@ const requestedFromRow = (row: RequestedRow): Requested => ({
   mac: row.mac,
   waitingFor: row.waiting_for,
   isFrozen: row.is_frozen,
+  isRehearsed: row.is_rehearsed,
 })
 
 /**
@@ -85,7 +92,8 @@ export async function listRequested(
 ): Promise<Requested[]> {
   const { rows } = await db.query<RequestedRow>(
     `select ${REQUEST_COLUMNS},
-       exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen
+       exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen,
+       chain <> 'ethereum' or coalesce(rehearsal = 'succeeds' and rehearsed_at > now() - interval '5 minutes', false) as is_rehearsed
      from withdrawals w
      where chain = $1 and status = 'requested' and refused_reason is null and not cancel_wanted
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)

@@ -9,14 +9,14 @@ import {
   signDelegateCreation,
   signSweepBatch,
 } from '../chains/ethereum/sign.ts'
-import { FIRST_GAS_COST_MAX_WEI } from '../treasury/fees.ts'
+import { FIRST_GAS_COST_MAX_WEI, type GasPrice } from '../treasury/fees.ts'
 import type { BatchEntry, SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { isDeploymentWanted, nextNonce, type PlannedSweep, spendableBalances } from './requests.sql.ts'
-import { contractOf, type GasPrice, HOT_WALLET } from './sign-transfers.ts'
+import { contractOf, HOT_WALLET } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
 /** With its most gas far below the 16.8 million that one transaction may use (EIP-7825). */

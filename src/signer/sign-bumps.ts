@@ -7,7 +7,7 @@ import { outputsOfRaw, signOutputs, vbytesOfRaw } from '../chains/bitcoin/sign.t
 import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { vbytesOf } from '../core/vbytes.ts'
-import { boundedRate, GAS_COST_MAX_WEI, RATE_BOUNDS } from '../treasury/fees.ts'
+import { boundedRate, GAS_COST_MAX_WEI, gasPrice, RATE_BOUNDS } from '../treasury/fees.ts'
 import { feeMost } from '../treasury/payout-cost.ts'
 import { balance, depositDepth } from '../treasury/select-utxos.ts'
 import type { AccountEntry, OutputsEntry, SignedEntry } from '../treasury/signed-entry.ts'
@@ -25,7 +25,7 @@ import {
   spendableBalances,
 } from './requests.sql.ts'
 import { inputsOf } from './sign-inputs.ts'
-import { chainIdOf, contractOf, gasPrice, transferEntry } from './sign-transfers.ts'
+import { chainIdOf, contractOf, transferEntry } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
 /** Nodes ask for a tenth more on Ethereum, and for the relay fee on top on Bitcoin; a quarter is above both. */

@@ -3,7 +3,7 @@
  * given the gas first. What is planned comes from the worker, but every address is derived here again.
  */
 
-import { quotedGasPrice, RATE_BOUNDS, sweepFunding, TOKEN_SWEEP_GAS_MAX } from '../treasury/fees.ts'
+import { gasPrice, quotedGasPrice, RATE_BOUNDS, sweepFunding, TOKEN_SWEEP_GAS_MAX } from '../treasury/fees.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
@@ -12,7 +12,7 @@ import { logWaiting } from './log-waiting.ts'
 import { listSweeps, nextNonce, type PlannedSweep, readRates, spendableBalances } from './requests.sql.ts'
 import { rememberScans } from './scan.ts'
 import { signBatches, signDeployment } from './sign-batches.ts'
-import { chainIdOf, contractOf, gasPrice, HOT_WALLET, transferEntry } from './sign-transfers.ts'
+import { chainIdOf, contractOf, HOT_WALLET, transferEntry } from './sign-transfers.ts'
 import type { ChainKeys } from './vault.ts'
 
 const SWEEPS_READ = 200

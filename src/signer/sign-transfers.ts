@@ -3,7 +3,8 @@ import { signTransfer } from '../chains/ethereum/sign.ts'
 import { SIMULATED_CHAIN_ID, SIMULATED_TOKEN_CONTRACTS } from '../chains/simulated/sign.ts'
 import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
-import { PAYOUT_GAS_MAX, RATE_BOUNDS } from '../treasury/fees.ts'
+import { showId } from '../core/ids.ts'
+import { type GasPrice, gasPrice, payoutGasLimit } from '../treasury/fees.ts'
 import type { SignedEntry, SweepEntry, TransferEntry } from '../treasury/signed-entry.ts'
 import { type Branch, HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import type { WaitingFor } from '../withdrawals/withdrawal.ts'
@@ -24,24 +25,8 @@ import { rememberScans } from './scan.ts'
 import type { ChainKeys } from './vault.ts'
 
 const REQUESTS_READ = 200
-const PLAIN_TRANSFER_GAS = 21_000n
 
 export const HOT_WALLET = { branch: INTERNAL_BRANCH, position: HOT_WALLET_POSITION } as const
-
-/** What one gas may cost at most, and how much of it goes to the block's maker. */
-export interface GasPrice {
-  readonly maxFeeWei: bigint
-  readonly priorityFeeWei: bigint
-}
-
-/** The base fee may double (six full blocks) before such a transaction waits. Bounded whatever the node said. */
-export function gasPrice(rates: { rate: bigint; priorityRate: bigint }): GasPrice {
-  const { ceiling } = RATE_BOUNDS.ethereum
-  const wanted = 2n * rates.rate + rates.priorityRate
-  const maxFeeWei = wanted < ceiling ? wanted : ceiling
-  const priorityFeeWei = rates.priorityRate < maxFeeWei ? rates.priorityRate : maxFeeWei
-  return { maxFeeWei: maxFeeWei > 0n ? maxFeeWei : 1n, priorityFeeWei }
-}
 
 const beginScan = rememberScans<Requested>()
 
@@ -111,7 +96,7 @@ async function signRequest(
   }
   if (judgement.kind === 'wait') return wait(judgement.for, judgement.reason)
 
-  const gasLimit = gasLimitOf(request, price)
+  const gasLimit = payoutGasLimit(request, price)
   const feeAtoms = gasLimit * price.maxFeeWei
   const sender = keys.hotWallet.address
   const holds = await spendableBalances(signer.db, chain, sender)
@@ -122,6 +107,15 @@ async function signRequest(
     return wait('coins', 'the hot wallet holds too little ether')
   if (!(await allowsFee(signer, chain, feeAtoms, asset === 'ETH' ? netAtoms : 0n))) {
     if (asset === 'ETH') await refuseIfTooLarge(signer, request, feeAtoms)
+    return 'waits'
+  }
+  if (!request.isRehearsed) {
+    logWaiting(
+      signer,
+      chain,
+      showId('wd', request.id),
+      'its worker has not asked the node yet whether it would succeed',
+    )
     return 'waits'
   }
   const nonce = await unusedNonce(signer, chain, sender)
@@ -144,17 +138,6 @@ async function signRequest(
     feeBefore: 0n,
   })
   return commit(signer, entry)
-}
-
-/**
- * What a receiver's code uses in vain is kept from what is given back: so it may use no more than the withdrawal is worth, though
- * always what a plain transfer takes.
- */
-function gasLimitOf({ asset, amountAtoms }: Requested, { maxFeeWei }: GasPrice): bigint {
-  if (asset !== 'ETH') return PAYOUT_GAS_MAX.token
-  const covered = amountAtoms / maxFeeWei
-  if (covered >= PAYOUT_GAS_MAX.ETH) return PAYOUT_GAS_MAX.ETH
-  return covered > PLAIN_TRANSFER_GAS ? covered : PLAIN_TRANSFER_GAS
 }
 
 export interface TransferOrder {

@@ -46,6 +46,35 @@ export const PAYOUT_GAS_MAX = { ETH: 60_000n, token: 120_000n } as const
 export const quotedGasPrice = (rates: NetworkRates): bigint =>
   divideUp(rates.rate * 5n, 4n) + rates.priorityRate
 
+/** What one gas may cost at most, and how much of it goes to the block's maker. */
+export interface GasPrice {
+  readonly maxFeeWei: bigint
+  readonly priorityFeeWei: bigint
+}
+
+/** The base fee may double (six full blocks) before such a transaction waits. Bounded whatever the node said. */
+export function gasPrice(rates: { rate: bigint; priorityRate: bigint }): GasPrice {
+  const { ceiling } = RATE_BOUNDS.ethereum
+  const wanted = 2n * rates.rate + rates.priorityRate
+  const maxFeeWei = wanted < ceiling ? wanted : ceiling
+  const priorityFeeWei = rates.priorityRate < maxFeeWei ? rates.priorityRate : maxFeeWei
+  return { maxFeeWei: maxFeeWei > 0n ? maxFeeWei : 1n, priorityFeeWei }
+}
+
+/**
+ * What a receiver's code uses in vain is kept from what is given back: so it may use no more than the withdrawal is worth, though
+ * always what a plain transfer takes.
+ */
+export function payoutGasLimit(
+  { asset, amountAtoms }: { readonly asset: Asset; readonly amountAtoms: bigint },
+  { maxFeeWei }: GasPrice,
+): bigint {
+  if (asset !== 'ETH') return PAYOUT_GAS_MAX.token
+  const covered = amountAtoms / maxFeeWei
+  if (covered >= PAYOUT_GAS_MAX.ETH) return PAYOUT_GAS_MAX.ETH
+  return covered > QUOTED_GAS.ETH ? covered : QUOTED_GAS.ETH
+}
+
 /** What the sweep of a token may use at most: USDC and USDT take up to 65,000. What it does not use stays for a next one. */
 export const TOKEN_SWEEP_GAS_MAX = 80_000n
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { type EndingSweep, sweepEnd } from './sweep.ts'
+import { type EndingSweep, type SweepStatus, sweepEnd } from './sweep.ts'
 
 export interface SweepCandidate {
   readonly address: string
@@ -100,16 +100,34 @@ export interface SweepPlan
 
 /** Plans a sweep and marks what it takes. @returns False when the address has one under way. */
 export async function planSweep(tx: Tx, chain: ChainName, plan: SweepPlan): Promise<boolean> {
-  const { address, series, position, asset, atoms, etherAtoms, way, delegates } = plan
+  const id = await insertSweep(tx, chain, plan, 'planned')
+  if (id === null) return false
+  await markSwept(tx, chain, id, plan)
+  return true
+}
+
+/** A sweep that would move nothing fails before it is signed: the next one waits as after one that cost its gas. */
+export async function refuseSweep(
+  tx: Tx,
+  chain: ChainName,
+  plan: Omit<SweepPlan, 'way' | 'delegates'>,
+): Promise<void> {
+  await insertSweep(tx, chain, { ...plan, way: 'alone', delegates: false }, 'failed')
+}
+
+async function insertSweep(
+  tx: Tx,
+  chain: ChainName,
+  { address, series, position, asset, atoms, etherAtoms, way, delegates }: SweepPlan,
+  status: SweepStatus,
+): Promise<string | null> {
   const id = randomUUID()
   const { rowCount } = await tx.query(
     `insert into sweeps (chain, id, address, series, position, asset, atoms, ether_atoms, status, way, delegates)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, 'planned', $9, $10) on conflict do nothing`,
-    [chain, id, address, series, position, asset, atoms, etherAtoms, way, delegates],
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing`,
+    [chain, id, address, series, position, asset, atoms, etherAtoms, status, way, delegates],
   )
-  if (rowCount === 0) return false
-  await markSwept(tx, chain, id, plan)
-  return true
+  return rowCount === 0 ? null : id
 }
 
 /**

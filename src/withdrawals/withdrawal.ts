@@ -45,6 +45,8 @@ export interface WithdrawalRequest {
 
 /** Why one failed that was wanted no longer. */
 export const CANCELLED = 'cancelled'
+/** Why one failed that a node said would revert: it was not signed. */
+export const WOULD_REVERT = 'would_revert'
 
 /** Why nothing was signed yet for what was requested. */
 export const WAITING_FOR = [

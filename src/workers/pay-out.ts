@@ -13,6 +13,7 @@ import { refreshFeeRates, refreshSenders } from '../flows/treasury/tend-senders.
 import { broadcastSigned } from '../flows/withdrawals/broadcast-withdrawal.ts'
 import { confirmSigned } from '../flows/withdrawals/confirm-withdrawal.ts'
 import { failRefused } from '../flows/withdrawals/fail-withdrawal.ts'
+import { rehearsePayouts } from '../flows/withdrawals/rehearse-payouts.ts'
 import type { NetworkRates } from '../treasury/fees.ts'
 import { wishBumps } from '../treasury/signed-transactions.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
@@ -66,8 +67,10 @@ interface ChainMemory {
 async function sendTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<number> {
   if (gateway.stopped?.()) return 0
   await failRefused(gateway)
-  await ratesNow(gateway, port, seen)
-  return broadcastSigned(gateway, port)
+  const rates = await ratesNow(gateway, port, seen)
+  const sent = await broadcastSigned(gateway, port)
+  await rehearsePayouts(gateway, port, rates)
+  return sent
 }
 
 async function followTurn(gateway: Gateway, port: ChainPort, seen: ChainMemory): Promise<boolean> {

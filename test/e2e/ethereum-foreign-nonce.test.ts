@@ -23,7 +23,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     const before = await older.balance('ETH', 'available')
     const lost = await older.request('ETH', '0.1', stranger())
     const next = await older.request('ETH', '0.2', stranger())
-    await signAll(older.signer)
+    await older.sign()
     await useNonceOf(older, lost.id, { asset: 'ETH', to: stranger(), atoms: 1n })
     await turns(older, 6)
     assert.equal((await older.now(next)).status, 'completed')
@@ -39,7 +39,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
 
   it('by what pays the same is left to the operator: it is neither paid again nor given back', async () => {
     const doubtful = await older.request('ETH', '0.15', stranger())
-    await signAll(older.signer)
+    await older.sign()
     const { destination: to, netAtoms: atoms } = doubtful
     await useNonceOf(older, doubtful.id, { asset: 'ETH', to, atoms })
     await turns(older, 2)
@@ -55,7 +55,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     const paid = await older.earn('USDC', 500n)
     const before = await older.tokensOf('USDC', older.hotWallet)
     await payOnce(older.gateway, older.port)
-    await signAll(older.signer)
+    await older.sign()
     await useNonceOf(older, 'gas', { asset: 'ETH', to: stranger(), atoms: 1n })
     await givenUp(older)
     await turns(older, 8)
@@ -68,7 +68,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     const before = await newer.tokensOf('USDC', newer.hotWallet)
     const paid = (await newer.earn('USDC', 500n)) + (await newer.earn('USDC', 500n))
     await payOnce(newer.gateway, newer.port)
-    await signAll(newer.signer)
+    await newer.sign()
     await useNonceOf(newer, 'batch', { asset: 'ETH', to: stranger(), atoms: 1n })
     await givenUp(newer)
     await turns(newer, 8)
@@ -82,7 +82,7 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     const failed = await newer.request('ETH', '0.01', stranger())
     const broken = await newer.request('ETH', '0.02', stranger())
     const lost = await newer.request('ETH', '0.03', stranger())
-    await signAll(newer.signer)
+    await newer.sign()
     for (const { id } of [failed, broken, lost])
       await useNonceOf(newer, id, { asset: 'ETH', to: stranger(), atoms: 1n })
     // As a call that reverted in a block that is gone, and as what must never be: a hold given back under way.

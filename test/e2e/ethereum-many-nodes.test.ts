@@ -6,11 +6,11 @@ import type { ChainPort } from '../../src/chains/chain.ts'
 import { OutsideFailure } from '../../src/core/errors.ts'
 import { observeChain } from '../../src/flows/watching/observe-chain.ts'
 import { proveBlock } from '../../src/proof/prove-block.ts'
-import { payOnce, signAll } from '../payouts.ts'
+import { payOnce } from '../payouts.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 
 const payouts = await ethereumPayouts({ confirmations: 4 })
-const { anvil, gateway, port, signer } = payouts
+const { anvil, gateway, port } = payouts
 await payouts.earn('ETH', 2_000n)
 await payouts.finish()
 const stranger = () => `0x${randomBytes(20).toString('hex')}`
@@ -64,7 +64,7 @@ describe('a node that is behind the one that told the tip', () => {
 
   it('and follows another chain settles nothing: a payout is complete in the blocks that the watcher followed', async () => {
     const withdrawal = await payouts.request('ETH', '0.2', stranger())
-    await signAll(signer)
+    await payouts.sign()
     await payOnce(gateway, port)
     await anvil.mine(6)
     await payouts.follow()

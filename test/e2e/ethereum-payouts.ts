@@ -1,6 +1,8 @@
 /** Withdrawals on a real Anvil with the real signer: each turn signs, sends, follows and looks, so nothing waits. */
 import assert from 'node:assert/strict'
 import type { Asset } from '../../src/core/assets.ts'
+import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
+import { rehearsePayouts } from '../../src/flows/withdrawals/rehearse-payouts.ts'
 import { requestWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import type { Signer } from '../../src/signer/signer.ts'
@@ -22,6 +24,10 @@ export interface EthereumPayouts extends EthereumRoad {
   earn(asset: Asset, dollars: bigint): Promise<bigint>
   request(asset: Asset, amount: string, destination: string): Promise<Withdrawal>
   now(withdrawal: Withdrawal): Promise<Withdrawal>
+  /** Asks the node about what was requested, and signs it. */
+  sign(): Promise<void>
+  /** A node said a moment ago that it would succeed: what its receiver is since then nobody knows. */
+  rehearsed(withdrawal: Withdrawal): Promise<Withdrawal>
   /** Signs, sends, follows and looks once, then proves the books. */
   turn(): Promise<void>
   /** Blocks, each seen before the next, with a turn after each. */
@@ -75,8 +81,19 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
       assert.ok(found)
       return found
     },
-    async turn() {
+    async sign() {
+      await rehearsePayouts(gateway, port, await refreshFeeRates(gateway, port))
       await signAll(signer)
+    },
+    async rehearsed(withdrawal) {
+      await gateway.db.query(
+        "update withdrawals set rehearsal = 'succeeds', rehearsed_at = now() where account_id = $1 and id = $2",
+        [withdrawal.accountId, withdrawal.id],
+      )
+      return withdrawal
+    },
+    async turn() {
+      await payouts.sign()
       await payOnce(gateway, port)
       await road.follow()
       await road.prove()

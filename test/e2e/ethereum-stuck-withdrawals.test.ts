@@ -53,7 +53,7 @@ describe('a withdrawal whose fee no block takes any more', () => {
   it('is sent at a higher one also when the node never took it', async () => {
     const withdrawal = await payouts.request('ETH', '0.1', stranger())
     connection.onSending('kept:max fee per gas less than block base fee')
-    await signAll(signer)
+    await payouts.sign()
     await broadcastSigned(gateway, port)
     await payouts.setBaseFee(100n * GWEI)
     await payouts.pass(4)
@@ -148,7 +148,7 @@ describe('a reorganisation', () => {
   it('in which a payout that had reverted pays is a loss that the operator hears of', async () => {
     const destination = stranger()
     await anvil.call(payouts.usdc, 'addBlackList', [destination])
-    const withdrawal = await payouts.request('USDC', '60', destination)
+    const withdrawal = await payouts.rehearsed(await payouts.request('USDC', '60', destination))
     await payouts.turn()
     await payouts.mineAndTurn(CONFIRMATIONS)
     assert.equal((await payouts.now(withdrawal)).status, 'failed')
@@ -174,7 +174,7 @@ describe('a node', () => {
   it('that takes a transaction and drops the connection before it answers has it: nothing is sent twice', async () => {
     const withdrawal = await payouts.request('ETH', '0.4', stranger())
     connection.onSending('lost')
-    await signAll(signer)
+    await payouts.sign()
     await assert.rejects(payOnce(gateway, port), OutsideFailure)
     assert.equal((await payouts.now(withdrawal)).status, 'requested')
     connection.onSending(null)
@@ -188,7 +188,7 @@ describe('a node', () => {
     it(`that has the bytes and answers "${answer}" is success`, async () => {
       const withdrawal = await payouts.request('USDC', '15', stranger())
       connection.onSending(answer)
-      await signAll(signer)
+      await payouts.sign()
       await broadcastSigned(gateway, port)
       connection.onSending(null)
       assert.equal((await payouts.now(withdrawal)).status, 'broadcast')
@@ -215,6 +215,7 @@ describe('a node', () => {
 
   it('that is down for minutes, and forgets what waited, gets it all again', async () => {
     const [waiting, asked] = [await sendOne('ETH', '0.05'), await payouts.request('USDC', '35', stranger())]
+    await payouts.rehearsed(asked)
     await anvil.stop()
     connection.cut(true)
     await signAll(signer)

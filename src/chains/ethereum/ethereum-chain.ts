@@ -12,6 +12,7 @@ import { createHoldingsReader } from './holdings.ts'
 import { type EthereumNetwork, readFeeRates, readIdentity, readTip } from './network.ts'
 import { findNonceUse } from './nonce-use.ts'
 import { createBlockReader } from './read-block.ts'
+import { rehearse } from './rehearse.ts'
 import { readNode } from './rpc.ts'
 import { openSocket } from './socket.ts'
 import type { TokenContracts } from './transactions.ts'
@@ -62,6 +63,7 @@ export function createEthereumChain(options: EthereumChainOptions): ChainPort {
       quantity(await rpc.call('eth_getTransactionCount', [address, 'latest']), 'nonce'),
 
     findNonceUse: (sender, nonce, upToHeight) => findNonceUse(rpc, sender, nonce, upToHeight),
+    rehearse: (transfers) => rehearse(rpc, tokens, transfers),
     batchSweeping: (treasury, addresses) => readBatchSweeping(rpc, treasury, addresses),
 
     async close() {

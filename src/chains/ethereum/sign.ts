@@ -4,20 +4,12 @@
  */
 import type { TransactionSerializableEIP1559, TransactionSerializableEIP7702 } from 'viem'
 import { sign } from 'viem/accounts'
-import {
-  encodeFunctionData,
-  hashAuthorization,
-  keccak256,
-  parseAbi,
-  parseTransaction,
-  serializeTransaction,
-} from 'viem/utils'
+import { hashAuthorization, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
 import type { Asset } from '../../core/assets.ts'
 import { DEPLOYER, delegateAddress, delegateCreation, sweepCall } from './sweep.ts'
+import { transferCall } from './transfer-call.ts'
 
 export { delegateAddress } from './sweep.ts'
-
-const ERC20 = parseAbi(['function transfer(address to, uint256 value) returns (bool)'])
 
 /** What every transaction says besides what it does. */
 export interface Envelope {
@@ -54,17 +46,7 @@ export async function signTransfer(transfer: Transfer, privateKey: Uint8Array): 
   if ((transfer.asset === 'ETH') !== (contract === null))
     throw new RangeError(`a transfer of ${transfer.asset} names its contract, and only a token's does`)
   return signed(
-    {
-      ...envelope(transfer),
-      type: 'eip1559',
-      ...(contract === null
-        ? { to: hex(to), value: atoms }
-        : {
-            to: hex(contract),
-            value: 0n,
-            data: encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [hex(to), atoms] }),
-          }),
-    },
+    { ...envelope(transfer), type: 'eip1559', ...transferCall(contract, { to, atoms }) },
     privateKey,
   )
 }

@@ -47,6 +47,7 @@ export function joinReceipts(block: WireBlock, receipts: readonly WireReceipt[])
 export function shownOf(executed: ExecutedTransaction, tokens: TokenContracts): ChainTransaction {
   const { transaction, receipt } = executed
   const outputs: Output[] = []
+  const senders = [toLookup(transaction.from)]
   if (movesEther(executed) && transaction.to !== null) {
     outputs.push({
       lookup: toLookup(transaction.to),
@@ -59,10 +60,11 @@ export function shownOf(executed: ExecutedTransaction, tokens: TokenContracts): 
     const transfer = tokenTransferOf(log, tokens)
     if (!transfer || !receipt.succeeded) return
     const { lookup, asset, atoms } = transfer
+    senders.push(toLookup(transfer.from))
     outputs.push({ lookup, index, asset, atoms })
   })
   const inputs = [nonceAsOutpoint(transaction.from, transaction.nonce)]
-  return { key: transaction.hash, hash: transaction.hash, outputs, inputs }
+  return { key: transaction.hash, hash: transaction.hash, outputs, inputs, senders }
 }
 
 /** Whether the transaction's own value left its sender: a reverted call moves nothing. */

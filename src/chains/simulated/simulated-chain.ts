@@ -43,7 +43,7 @@ const MEMPOOL_BATCH = 500
 export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
   const { chain } = reads
   const accounts = hasAccounts(chain)
-  const shown = ({ txid, claims, outputs }: SimulatedTransaction): ChainTransaction => ({
+  const shown = ({ txid, claims, outputs, debits }: SimulatedTransaction): ChainTransaction => ({
     key: txid,
     hash: txid,
     outputs,
@@ -51,6 +51,7 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
     inputs: accounts
       ? claims.slice(0, 1).map(({ txid: sender, index }) => nonceAsOutpoint(sender, index))
       : claims,
+    ...(accounts ? { senders: debits.map(({ lookup }) => lookup) } : {}),
   })
   const handedOver = new Set<string>()
 

@@ -27,6 +27,10 @@ create table withdrawals (
   refused_reason text,
   -- Why nothing was signed for it yet, as the signer said last.
   waiting_for text check (waiting_for in ('coins', 'confirmations', 'network_fee', 'limit', 'allowlist', 'frozen')),
+  -- Ethereum: what a node said last when it was asked whether the transfer would succeed, and when. Nothing is signed without.
+  rehearsal text check (rehearsal in ('succeeds', 'unclear')),
+  rehearsed_at timestamptz,
+  check ((rehearsal is null) = (rehearsed_at is null)),
   -- The merchant wants it no longer: from now on nothing is signed for it, and once the signer's journal knows of nothing it fails.
   cancel_wanted boolean not null default false,
   -- A signer is about to write down a transaction that pays it: it can not be cancelled. Null again when that came to nothing.

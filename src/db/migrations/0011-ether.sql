@@ -34,6 +34,15 @@ create index gas_funding_left on gas_funding (chain, atoms desc) where sweep is 
 create index gas_funding_by_sweep on gas_funding (chain, sweep) where sweep is not null;
 create index deposits_by_address on deposits (chain, address);
 
+-- Deposit addresses that a block showed something to leave: by a sweep of ours, or by somebody who should not have their keys. The
+-- proof of that block asks the chain about them.
+create table address_spends (
+  chain text not null,
+  address text not null,
+  block_height bigint not null,
+  primary key (chain, block_height, address)
+);
+
 -- What an address should hold of ether by the blocks of the branch that we stand on, in parts: what came by deposits (all in
 -- blocks, and those booked) and otherwise, what we gave it, what it sent. The parts are certain when everything that it ever
 -- sent is settled in a block of this very branch: a transaction of ours that a reorganisation took has sent nothing.

@@ -3,16 +3,17 @@
  * which is deployed with the wallet; and with them what earlier sweeps left of their gas. Only where a chain lacks EIP-7702
  * are tokens given gas and swept alone. The signer does the rest.
  */
-import type { BatchSweeping, ChainPort } from '../../chains/chain.ts'
+import type { BatchSweeping, ChainPort, Rehearsal } from '../../chains/chain.ts'
 import { ASSET_FACTS, isSimulated, type Mode } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { divideUp, pow10 } from '../../core/money.ts'
-import { type NetworkRates, quotedGasPrice } from '../../treasury/fees.ts'
+import { type NetworkRates, quotedGasPrice, TOKEN_SWEEP_GAS_MAX } from '../../treasury/fees.ts'
 import { setNonce } from '../../treasury/senders.sql.ts'
 import {
   listSweepCandidates,
   markSwept,
   planSweep,
+  refuseSweep,
   type SweepPlan,
   wantDelegate,
 } from '../../treasury/sweeps.sql.ts'
@@ -38,11 +39,23 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
   const batching = await readBatching(gateway, port, tokens)
   if (batching && !batching.isDeployed) await wantDelegate(gateway.db, chain, batching.delegate)
   if (found.length === 0) return 0
+  const rehearsals = await rehearseTokens(gateway, port, tokens)
 
   // All at once, so that the signer finds them together.
   return gateway.db.transaction(async (tx) => {
     let planned = 0
     for (const plan of found) {
+      const rehearsal = rehearsals?.[tokens.indexOf(plan)]
+      if (rehearsal?.kind === 'reverts') {
+        const { address, asset } = plan
+        gateway.log.warn(
+          { chain, address, asset, reason: rehearsal.reason },
+          'a token refuses to be swept; tried again later',
+        )
+        await refuseSweep(tx, chain, plan)
+        continue
+      }
+      if (rehearsal && rehearsal.kind !== 'succeeds') continue
       const account = batching?.accounts[tokens.indexOf(plan)]
       // Its batch waits for the contract.
       if (account && !batching?.isDeployed) continue
@@ -106,6 +119,25 @@ async function readBatching(
   return port.batchSweeping(
     hot,
     tokens.map((plan) => plan.address),
+  )
+}
+
+/** Whether tokens let themselves be moved now, of each plan: one that blocks an address takes the gas and moves nothing. */
+async function rehearseTokens(
+  gateway: Gateway,
+  port: ChainPort,
+  tokens: readonly FoundSweep[],
+): Promise<readonly Rehearsal[] | null> {
+  const to = port.rehearse && tokens.length > 0 ? await hotWalletOf(gateway, port.chain) : null
+  if (to === null || !port.rehearse) return null
+  return port.rehearse(
+    tokens.map(({ address: from, asset, atoms }) => ({
+      from,
+      asset,
+      to,
+      atoms,
+      gasMax: TOKEN_SWEEP_GAS_MAX,
+    })),
   )
 }
 

@@ -27,6 +27,7 @@ import {
 } from '../../deposits/deposits.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../../payments/payments.sql.ts'
+import { recordAddressSpends } from '../../proof/address-spends.sql.ts'
 import { markUtxosSpent } from '../../treasury/utxos.sql.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -144,6 +145,7 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
     const spends = await matchOwnSpends(tx, lease.chain, block.transactions)
     await markUtxosSpent(tx, lease.chain, block.height, spends)
     const replaced = await markReplaced(tx, lease.chain, spends, block.height)
+    await recordAddressSpends(tx, lease.chain, block)
     await advanceTip(tx, lease.chain, { ...at, parentHash: block.parentHash, time })
     const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
     await markDecisionDue(tx, [...touched, ...replaced, ...confirmed])

@@ -46,6 +46,8 @@ export async function undoBlocksAbove(tx: Tx, chain: ChainName, forkHeight: numb
        update unexpected_deposits set block_height = null where chain = $1 and block_height > $2
      ), funded as (
        delete from gas_funding where chain = $1 and block_height > $2
+     ), spent as (
+       delete from address_spends where chain = $1 and block_height > $2
      ), moved as (
        update chains c set tip_height = b.height, tip_hash = b.hash, tip_time = b.block_time,
          capital_height = least(c.capital_height, $2), ether_asked_at = clock_timestamp()

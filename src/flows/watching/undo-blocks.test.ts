@@ -61,6 +61,10 @@ test('no column of the schema tells of a block above the fork', async () => {
       `insert into gas_funding (chain, txid, address, atoms, block_height) values ($1, $2, 'address', 5, $3)`,
       [CHAIN, `gas ${height}`, height],
     )
+    await db.query(`insert into address_spends (chain, address, block_height) values ($1, 'address', $2)`, [
+      CHAIN,
+      height,
+    ])
   }
   const columns = await heightColumns()
   const before = await highest(columns)

@@ -1,0 +1,66 @@
+/** Whether transfers would succeed if they entered the next block, asked before anything is signed: a call that reverts costs its gas. */
+import type { Asset } from '../../core/assets.ts'
+import type { Rehearsal, RehearsedTransfer } from '../chain.ts'
+import type { NodeError, Rpc, RpcAnswer, RpcCall } from '../json-rpc.ts'
+import { balanceCalls, readBalances } from './balances.ts'
+import type { TokenContracts } from './transactions.ts'
+import { transferCall } from './transfer-call.ts'
+import { readBlockRef, toQuantity } from './wire.ts'
+
+/**
+ * Words of an answer that the call itself fails, or needs more gas than it may use. Codes are of no use: of reverts geth and
+ * Erigon answer 3, Nethermind -32015, Besu -32000 and Anvil 3.
+ */
+const REVERTS =
+  /revert|gas required exceeds|out of ?gas|invalid ?opcode|(vm execution|evm) error|intrinsic gas|stack (under|over)flow/i
+
+export async function rehearse(
+  rpc: Rpc,
+  tokens: TokenContracts,
+  transfers: readonly RehearsedTransfer[],
+): Promise<Rehearsal[]> {
+  if (transfers.length === 0) return []
+  const assets: readonly Asset[] = ['ETH', ...tokens.values()]
+  const contracts = new Map<Asset, string>([...tokens].map(([address, asset]) => [asset, address]))
+  // All at one block: what a sender held before its last payout says nothing about the next one.
+  const { height, hash } = readBlockRef(await rpc.call('eth_getBlockByNumber', ['latest', false]))
+  const senders = [...new Set(transfers.map(({ from }) => from))]
+  const holdings = balanceCalls(senders, [...tokens.keys()], { blockHash: hash })
+  const answers = await rpc.batch([
+    ...holdings,
+    ...transfers.map((transfer): RpcCall => {
+      const { to, value, data } = transferCall(contracts.get(transfer.asset) ?? null, transfer)
+      const call = {
+        from: transfer.from,
+        to,
+        value: toQuantity(value),
+        data,
+        gas: toQuantity(transfer.gasMax),
+      }
+      return { method: 'eth_estimateGas', params: [call, toQuantity(height)] }
+    }),
+  ])
+  const held = readBalances(answers.slice(0, holdings.length), senders.length, tokens.size)
+  return transfers.map(({ from, asset, atoms, gasMax }, position) => {
+    const has = held[senders.indexOf(from)]?.[assets.indexOf(asset)] ?? 0n
+    if (has < atoms) return { kind: 'short' }
+    return judgeEstimate(answers[holdings.length + position], gasMax)
+  })
+}
+
+/** What an answer to `eth_estimateGas` says about the call that may use so much gas. */
+export function judgeEstimate(answer: RpcAnswer | undefined, gasMax: bigint): Rehearsal {
+  if (!answer) return { kind: 'unclear', reason: 'the node left an answer out' }
+  if (answer.error) return judgeError(answer.error)
+  // Some clients estimate beyond the gas that the call may use.
+  const gas = typeof answer.result === 'string' ? BigInt(answer.result) : 0n
+  return gas > gasMax ? { kind: 'reverts', reason: `it needs ${gas} gas of ${gasMax}` } : { kind: 'succeeds' }
+}
+
+const judgeError = ({ answer, code }: NodeError): Rehearsal => {
+  const reason = `${answer} (${code})`
+  const isItsOwn = code === 3 || REVERTS.test(answer)
+  return isItsOwn && !/insufficient funds/i.test(answer)
+    ? { kind: 'reverts', reason }
+    : { kind: 'unclear', reason }
+}

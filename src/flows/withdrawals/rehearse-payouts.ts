@@ -1,0 +1,59 @@
+/**
+ * Asking the node whether what is requested would succeed, before the signer signs it: what must revert is not signed, costs
+ * nobody any gas, and gives its whole hold back. The signer signs nothing on Ethereum that no node said yes to within the last
+ * minutes. A node that does not answer, or can not tell, says no more than that: the withdrawal waits, as it would to be sent.
+ *
+ * What becomes impossible between the answer and the block still reverts; then its gas is kept (confirm-withdrawal.ts).
+ */
+import type { ChainPort } from '../../chains/chain.ts'
+import { showId } from '../../core/ids.ts'
+import { gasPrice, type NetworkRates, payoutGasLimit } from '../../treasury/fees.ts'
+import { WOULD_REVERT } from '../../withdrawals/withdrawal.ts'
+import { listUnrehearsed, markRefused, noteRehearsal } from '../../withdrawals/withdrawals.sql.ts'
+import type { Gateway } from '../gateway.ts'
+import { hotWalletOf } from '../treasury/tend-senders.ts'
+
+const ASKED_PER_TURN = 50
+
+/** @returns How many can be signed now. */
+export async function rehearsePayouts(
+  gateway: Gateway,
+  port: ChainPort,
+  rates: NetworkRates,
+): Promise<number> {
+  if (!port.rehearse) return 0
+  const { db, log } = gateway
+  const { chain } = port
+  const requests = await listUnrehearsed(db, chain, ASKED_PER_TURN)
+  const from = requests.length > 0 ? await hotWalletOf(gateway, chain) : null
+  if (from === null) return 0
+  const price = gasPrice(rates)
+  const answers = await port.rehearse(
+    requests.map((request) => ({
+      from,
+      asset: request.asset,
+      to: request.destination,
+      atoms: request.netAtoms,
+      gasMax: payoutGasLimit(request, price),
+    })),
+  )
+  let ready = 0
+  for (const [position, request] of requests.entries()) {
+    const answer = answers[position]
+    const withdrawal = showId('wd', request.id)
+    if (answer?.kind === 'reverts') {
+      log.warn({ chain, withdrawal, reason: answer.reason }, 'a withdrawal would revert: it is not signed')
+      await markRefused(db, request, WOULD_REVERT)
+      continue
+    }
+    if (answer?.kind === 'unclear')
+      log.warn(
+        { chain, withdrawal, reason: answer.reason },
+        'the node can not tell whether a withdrawal would succeed',
+      )
+    const succeeds = answer?.kind === 'succeeds'
+    await noteRehearsal(db, request, succeeds ? 'succeeds' : 'unclear')
+    if (succeeds) ready += 1
+  }
+  return ready
+}
