@@ -37,7 +37,7 @@ for (const chain of SIMULATED_CHAINS)
       const world = await postgresWorld(chain, seed)
       const story = new Story(world, { random: seeded(seed, 1), chaos: false, paymentsMax: 8 })
       for (const [step, { name, dump }] of expected.entries()) {
-        assert.equal(await story.step(), name)
+        assert.equal(await story.step(step), name)
         assert.deepEqual(JSON.parse(await world.dump()), JSON.parse(dump), `after step ${step}, ${name}`)
         assert.deepEqual(await world.check(), [])
       }

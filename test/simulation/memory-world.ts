@@ -92,7 +92,7 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
   issueAddresses(tables, chain, keys)
   tables.accounts.set(ACCOUNT.id, ACCOUNT)
   const checker = new Checker(tables, storage, chain)
-  const connection = { percent: 0, random: seeded(seed, 3) }
+  const connection = { percent: 0, feeTimes: 1n, random: seeded(seed, 3) }
   const complaints: string[] = []
 
   const start = (name: string): Process => {
@@ -139,7 +139,7 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
   }
   const [one, two, api] = [start('one'), start('two'), start('api')]
   await meetChain(one.gateway, one.port)
-  await sendCapital(storage, keys)
+  await sendCapital(storage, keys, seed)
 
   return {
     chain,
@@ -150,6 +150,13 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
     tables,
     checker,
     complaints,
+    restart(part) {
+      turns.restart(part)
+      connection.random.restart(part)
+    },
+    setFees(times) {
+      connection.feeTimes = times
+    },
     setFaults(percent) {
       connection.percent = percent
     },

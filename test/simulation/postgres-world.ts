@@ -28,7 +28,7 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
   const port = simulatedPort(storage)
   await meetChain(gateway, port)
   const keys = chainKeys(testRoot, chain, testMode(chain))
-  await sendCapital(storage, keys)
+  await sendCapital(storage, keys, seed)
   const signer: Signer = {
     db,
     secrets: TEST_SECRETS,
@@ -56,6 +56,8 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
     processes: [start('one'), start('two')],
     api: start('api'),
     complaints: [],
+    restart() {},
+    setFees() {},
     setFaults() {},
     async endWindow(id) {
       await db.query(

@@ -5,10 +5,13 @@ export interface Random {
   /** True so many times in a hundred. */
   percent(chance: number): boolean
   pick<Item>(items: readonly Item[]): Item
+  /** From here on what follows depends on this part of the story alone, and on nothing that was drawn before it. */
+  restart(part: number): void
 }
 
 export function seeded(seed: number, stream: number): Random {
-  let state = (seed * 0x9e3779b1 + stream * 0x85ebca77) >>> 0
+  const first = (Math.imul(seed, 0x9e3779b1) + Math.imul(stream, 0x85ebca77)) >>> 0
+  let state = first
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0
     let word = state
@@ -19,6 +22,9 @@ export function seeded(seed: number, stream: number): Random {
   const below = (bound: number): number => next() % bound
   return {
     below,
+    restart(part) {
+      state = (first + Math.imul(part + 1, 0xc2b2ae3d)) >>> 0
+    },
     percent: (chance) => below(100) < chance,
     pick: (items) => {
       const item = items[below(items.length)]

@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util'
 import { SIMULATED_CHAINS } from '../../src/chains/simulated/network.ts'
 import { isOpen } from '../../src/treasury/signed-transaction.ts'
-import { memoryWorld } from './memory-world.ts'
+import { type MemoryWorld, memoryWorld } from './memory-world.ts'
 import { seeded } from './random.ts'
 import { MUTATIONS, type Mutation } from './rows/tables.ts'
 import { Story } from './story.ts'
@@ -14,6 +14,8 @@ export interface Finding {
   readonly seed: number
   readonly step: number
   readonly what: readonly string[]
+  /** The numbers of the fewest steps that were found to break something; empty while nobody looked. */
+  readonly taken: readonly number[]
 }
 
 export interface Report {
@@ -25,27 +27,53 @@ export interface Report {
 }
 
 const STEPS_PER_STORY = 400
-const PAYMENTS_MAX = 10
+const PAYMENTS_MAX = 12
+/** How many steps were calm before the first that anything goes wrong in. */
+const HISTORIES = [0, 0, 40, 120] as const
+/** One story in so many has a payment in a hundred parts: it takes as long as twenty others. */
+const SWARM_ONE_IN = 120
+/** A finding is told again at most so often, to find what it needs. */
+const SHRINKS_MAX = 400
 
-async function tellStory(
-  seed: number,
-  mutation: Mutation | null,
-  seen: Map<string, number>,
-  isTold: boolean,
-) {
+interface Telling {
+  readonly seed: number
+  readonly mutation: Mutation | null
+  /** The numbers of the steps that are taken; all unless told. */
+  readonly only?: ReadonlySet<number>
+  /** Called after each step. */
+  told?(step: number, name: string, wrong: readonly string[]): void
+}
+
+interface Told {
+  readonly world: MemoryWorld
+  readonly finding: Finding | null
+  /** How many steps there are. */
+  readonly steps: number
+}
+
+/** What is told follows from the seed and the steps that are taken. */
+async function tellStory({ seed, mutation, only, told }: Telling): Promise<Told> {
   const random = seeded(seed, 1)
   const picked = random.pick([...SIMULATED_CHAINS, ...SIMULATED_CHAINS, 'sim-bitcoin'] as const)
   const chain = SIMULATED_CHAINS.find((each) => each === values.chain) ?? picked
+  const calmUntil = random.pick(HISTORIES)
+  const swarm = random.below(SWARM_ONE_IN) === 0
   const world = await memoryWorld({ chain, seed, mutation })
-  const story = new Story(world, { random, chaos: true, paymentsMax: PAYMENTS_MAX })
-  const count = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
-  const fail = (step: number, what: readonly string[]) => ({ steps: step, finding: { seed, step, what } })
+  const story = new Story(world, { random, chaos: true, paymentsMax: PAYMENTS_MAX, calmUntil, swarm })
+  const steps = calmUntil + STEPS_PER_STORY
+  const fail = (step: number, what: readonly string[]): Told => ({
+    world,
+    steps,
+    finding: { seed, step, what, taken: [] },
+  })
   let step = 0
   try {
-    for (; step < STEPS_PER_STORY; step++) {
-      const name = await story.step()
+    for (; step < steps; step++) {
+      if (only && !only.has(step)) continue
+      const name = await story.step(step)
+      if (step < calmUntil - 1) continue
       const wrong = [...world.complaints, ...(await world.check())]
-      if (isTold) process.stdout.write(`${JSON.stringify({ step, name, wrong })}\n`)
+      told?.(step, name, wrong)
       if (wrong.length > 0) return fail(step, wrong)
     }
     await story.end()
@@ -54,18 +82,39 @@ async function tellStory(
   } catch (error) {
     return fail(step, [error instanceof Error ? (error.stack ?? error.message) : String(error)])
   }
-  for (const { status } of world.tables.payments.values()) count(`payment ${status}`)
-  for (const { status, kind, asset } of world.tables.withdrawals.values()) {
+  return { world, steps, finding: null }
+}
+
+/**
+ * The fewest steps found that still break something: parts of the story are left out, ever smaller ones, as long as it fails
+ * without them. Each step follows from its own number, so what stays happens as before where it can.
+ */
+async function shrink(telling: Telling, first: Finding): Promise<Finding> {
+  let finding = first
+  let taken = Array.from({ length: first.step + 1 }, (_, step) => step)
+  let tries = 0
+  for (let size = taken.length >> 1; size > 0 && tries < SHRINKS_MAX; size = size === 1 ? 0 : (size + 1) >> 1)
+    for (let start = 0; start < taken.length && tries < SHRINKS_MAX; tries++) {
+      const without = taken.toSpliced(start, size)
+      const again = await tellStory({ ...telling, only: new Set(without) })
+      if (again.finding) {
+        taken = without
+        finding = again.finding
+      } else start += size
+    }
+  return { ...finding, taken }
+}
+
+function note({ tables }: MemoryWorld, count: (what: string) => void): void {
+  for (const { status } of tables.payments.values()) count(`payment ${status}`)
+  for (const { status, kind, asset } of tables.withdrawals.values()) {
     count(`${kind} ${status}`)
     count(`${asset} ${kind} ${status}`)
   }
-  for (const { status } of world.tables.deposits.values()) count(`deposit ${status}`)
-  for (const { kind, status } of world.tables.signed.values())
-    count(`${kind} ${isOpen(status) ? 'open' : status}`)
-  for (const { asset, way, status } of world.tables.sweeps.values())
-    count(`sweep of ${asset} ${way} ${status}`)
-  for (const key of world.tables.alerts.keys()) count(`alert ${key.split(' ')[0]}`)
-  return { steps: STEPS_PER_STORY, finding: null }
+  for (const { status } of tables.deposits.values()) count(`deposit ${status}`)
+  for (const { kind, status } of tables.signed.values()) count(`${kind} ${isOpen(status) ? 'open' : status}`)
+  for (const { asset, way, status } of tables.sweeps.values()) count(`sweep of ${asset} ${way} ${status}`)
+  for (const key of tables.alerts.keys()) count(`alert ${key.split(' ')[0]}`)
 }
 
 const { values } = parseArgs({
@@ -75,6 +124,8 @@ const { values } = parseArgs({
     stride: { type: 'string', default: '1' },
     chain: { type: 'string' },
     mutation: { type: 'string' },
+    only: { type: 'string' },
+    shrink: { type: 'boolean', default: false },
     tell: { type: 'boolean', default: false },
   },
 })
@@ -83,16 +134,27 @@ if (values.mutation !== undefined && !mutation)
   throw new Error(`--mutation is one of ${MUTATIONS.join(', ')}`)
 
 const seen = new Map<string, number>()
+const count = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
+const only = values.only === undefined ? undefined : new Set(values.only.split(',').map(Number))
 let [steps, stories, finding] = [0, 0, null as Finding | null]
 for (
   let seed = Number(values.seed);
   steps < Number(values.steps) && !finding;
   seed += Number(values.stride)
 ) {
-  const told = await tellStory(seed, mutation, seen, values.tell)
-  steps += told.steps
+  const telling: Telling = {
+    seed,
+    mutation,
+    ...(only ? { only } : {}),
+    ...(values.tell
+      ? { told: (step, name, wrong) => process.stdout.write(`${JSON.stringify({ step, name, wrong })}\n`) }
+      : {}),
+  }
+  const told = await tellStory(telling)
+  steps += STEPS_PER_STORY
   stories += 1
-  finding = told.finding
+  if (!told.finding) note(told.world, count)
+  else finding = only || !values.shrink ? told.finding : await shrink({ seed, mutation }, told.finding)
 }
 const report: Report = { steps, stories, finding, seen: Object.fromEntries([...seen].sort()) }
 process.stdout.write(`${JSON.stringify(report)}\n`)

@@ -9,11 +9,11 @@ const STEPS = Number(process.env.BECK_SIMULATION_STEPS ?? 20_000)
 test('no story breaks an invariant, and much happens in them', { timeout: 500_000 }, async () => {
   // Another part of the stories each day; a finding names its seed.
   const seed = 1_000_000 * Math.floor(Date.now() / 86_400_000)
-  const { finding, steps, seen } = await simulate({ seed, steps: STEPS, workers: 2 })
+  const { finding, steps, seen } = await simulate({ seed, steps: STEPS, workers: 2, shrink: true })
   assert.equal(
     finding,
     null,
-    `npm run simulate -- --seed=${finding?.seed} --tell: ${finding?.what.join('\n')}`,
+    `npm run simulate -- --seed=${finding?.seed} --only=${finding?.taken.join()} --tell: ${finding?.what.join('\n')}`,
   )
   assert.ok(steps >= STEPS)
   for (const what of [
@@ -25,6 +25,9 @@ test('no story breaks an invariant, and much happens in them', { timeout: 500_00
     'USDC payout completed',
     'refund completed',
     'deposit replaced',
+    'batch confirmed',
+    'sweep of ETH alone done',
+    'sweep of USDC batch done',
   ])
     assert.ok((seen[what] ?? 0) > 0, `no ${what} in ${JSON.stringify(seen)}`)
 })
@@ -36,3 +39,18 @@ for (const mutation of MUTATIONS)
     const again = await simulate({ seed: finding.seed, steps: 1, workers: 1, mutation })
     assert.equal(again.finding?.step, finding.step, 'the seed tells the same story again')
   })
+
+test('a finding is told by the fewest steps that it needs', { timeout: 500_000 }, async () => {
+  const { finding } = await simulate({
+    seed: 1,
+    steps: 60_000,
+    workers: 1,
+    mutation: 'hold-forgotten',
+    shrink: true,
+  })
+  assert.ok(finding)
+  const { seed, taken } = finding
+  assert.ok(taken.length > 0 && taken.length <= 12, `${taken.length} steps`)
+  const again = await simulate({ seed, steps: 1, workers: 1, mutation: 'hold-forgotten', only: taken })
+  assert.deepEqual(again.finding?.what, finding.what)
+})

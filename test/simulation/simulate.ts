@@ -5,6 +5,7 @@
  *   npm run simulate                              a million steps on all cores
  *   npm run simulate -- --steps=50000 --seed=7    fewer, from another seed on
  *   npm run simulate -- --seed=7 --tell           one story, step by step: how a finding is looked at
+ *   npm run simulate -- --seed=7 --only=3,19 --tell   of it these steps alone: the fewest that a finding was seen to need
  *   npm run simulate -- --mutation=hold-forgotten a rule broken on purpose, which has to be noticed
  */
 import { spawn } from 'node:child_process'
@@ -17,10 +18,21 @@ export interface SimulateOptions {
   readonly steps: number
   readonly workers: number
   readonly mutation?: string | undefined
+  /** Of a finding's story these steps alone. */
+  readonly only?: readonly number[]
+  /** Whether a finding is told again with fewer steps, until none can be left out. */
+  readonly shrink?: boolean
 }
 
 /** Divides the seeds among processes. @returns What they saw together; the first finding if there is one. */
-export async function simulate({ seed, steps, workers, mutation }: SimulateOptions): Promise<Report> {
+export async function simulate({
+  seed,
+  steps,
+  workers,
+  mutation,
+  only,
+  shrink = false,
+}: SimulateOptions): Promise<Report> {
   const reports = await Promise.all(
     Array.from({ length: workers }, (_, worker) =>
       runStories([
@@ -28,6 +40,8 @@ export async function simulate({ seed, steps, workers, mutation }: SimulateOptio
         `--stride=${workers}`,
         `--steps=${Math.ceil(steps / workers)}`,
         ...(mutation ? [`--mutation=${mutation}`] : []),
+        ...(only ? [`--only=${only.join()}`] : []),
+        ...(shrink ? ['--shrink'] : []),
       ]),
     ),
   )
@@ -73,6 +87,7 @@ async function main(): Promise<void> {
       steps: { type: 'string', default: '1000000' },
       workers: { type: 'string', default: String(availableParallelism()) },
       mutation: { type: 'string' },
+      only: { type: 'string' },
       tell: { type: 'boolean', default: false },
     },
   })
@@ -82,6 +97,7 @@ async function main(): Promise<void> {
         `--seed=${values.seed}`,
         '--steps=1',
         '--tell',
+        ...(values.only ? [`--only=${values.only}`] : []),
         ...(values.mutation ? [`--mutation=${values.mutation}`] : []),
       ])
     : await simulate({
@@ -89,16 +105,17 @@ async function main(): Promise<void> {
         steps: Number(values.steps),
         workers: Number(values.workers),
         mutation: values.mutation,
+        shrink: !values.mutation,
       })
   const seconds = (performance.now() - began) / 1_000
   const say = (line: string) => process.stdout.write(`${line}\n`)
   for (const [what, count] of Object.entries(report.seen).sort()) say(`${String(count).padStart(8)}  ${what}`)
   say(`${report.steps} steps in ${report.stories} stories, ${seconds.toFixed(0)} s`)
   if (!report.finding) return
-  const { seed, step, what } = report.finding
+  const { seed, step, what, taken } = report.finding
   say(`FOUND after step ${step} of seed ${seed}:\n  ${what.join('\n  ')}`)
   say(
-    `again: npm run simulate -- --seed=${seed} --tell${values.mutation ? ` --mutation=${values.mutation}` : ''}`,
+    `again: npm run simulate -- --seed=${seed}${taken.length > 0 ? ` --only=${taken.join()}` : ''} --tell${values.mutation ? ` --mutation=${values.mutation}` : ''}`,
   )
   process.exitCode = 1
 }

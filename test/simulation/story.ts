@@ -16,7 +16,7 @@ import type { Payment } from '../../src/payments/payment.ts'
 import type { ChainKeys } from '../../src/signer/vault.ts'
 import { listUnderWay, wishBump } from '../../src/treasury/signed-transactions.sql.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
-import type { Random } from './random.ts'
+import { type Random, seeded } from './random.ts'
 import { expire, look, payOut, settle, sign, survive } from './workers.ts'
 import type { Process, World } from './world.ts'
 
@@ -26,17 +26,29 @@ export interface StoryOptions {
   readonly chaos: boolean
   /** Payments of a story: few, so that much happens to each. */
   readonly paymentsMax: number
+  /** A buyer may pay in hundreds of parts, once. */
+  readonly swarm?: boolean
+  /** Steps up to this one are calm: what was before chaos begins is different each time. */
+  readonly calmUntil?: number
 }
 
-/** The operator's, for payouts on chains with accounts. */
-const CAPITAL = { ETH: 1_000n * 10n ** 18n, USDC: 10n ** 12n, USDT: 10n ** 12n } as const
+/** The operator's, for payouts on chains with accounts: plenty of everything; or ether for gas, and the rest comes from sweeps. */
+const CAPITALS = [
+  { ETH: 1_000n * 10n ** 18n, USDC: 10n ** 12n, USDT: 10n ** 12n },
+  { ETH: 10n ** 18n, USDC: 0n, USDT: 0n },
+] as const
 
 /** Sends the hot wallet of a chain with accounts what it pays from; the watcher has yet to see it. */
-export async function sendCapital(storage: SimulatedStorage, { hotWallet }: ChainKeys): Promise<void> {
+export async function sendCapital(
+  storage: SimulatedStorage,
+  { hotWallet }: ChainKeys,
+  seed: number,
+): Promise<void> {
   if (storage.reads.chain !== 'sim-ethereum') return
+  const capital = seeded(seed, 4).pick(CAPITALS)
   await storage.change(async (store) => {
     for (const asset of ASSETS['sim-ethereum'])
-      await mint(store, { lookup: hotWallet.lookup, asset, atoms: CAPITAL[asset] })
+      if (capital[asset] > 0n) await mint(store, { lookup: hotWallet.lookup, asset, atoms: capital[asset] })
   })
 }
 
@@ -56,10 +68,15 @@ const ASSETS = {
   'sim-ethereum': ['ETH', 'USDC', 'USDT'],
 } as const satisfies Record<World['chain'], readonly Asset[]>
 
+/** Parts of a payment in many. */
+const SWARM = 120
+
 /** What may happen, and how often out of all. */
 const STEPS = [
   ['create', 6],
   ['pay', 14],
+  ['swarm', 1],
+  ['fees', 2],
   ['mine', 16],
   ['reorganise', 6],
   ['replace', 4],
@@ -88,18 +105,24 @@ export class Story {
   readonly #world: World
   readonly #random: Random
   readonly #options: StoryOptions
+  #isChaos = false
+  #isSwarmLeft: boolean
 
   constructor(world: World, options: StoryOptions) {
     this.#world = world
     this.#random = options.random
     this.#options = options
+    this.#isSwarmLeft = options.swarm ?? false
   }
 
-  /** Takes one step. @returns What it was, for people. */
-  async step(): Promise<StepName> {
+  /** Takes one step, which follows from its number and from what is there: whatever other steps were left out. @returns What it was. */
+  async step(number: number): Promise<StepName> {
     const random = this.#random
+    random.restart(number)
+    this.#world.restart(number)
+    this.#isChaos = this.#options.chaos && number >= (this.#options.calmUntil ?? 0)
     const name = this.told.payments.length === 0 ? 'create' : random.pick(WEIGHTS)
-    if (this.#options.chaos) this.#world.setFaults(random.percent(15) ? 10 : 0)
+    if (this.#isChaos) this.#world.setFaults(random.percent(15) ? 10 : 0)
     await this.take(name)
     return name
   }
@@ -113,6 +136,11 @@ export class Story {
         return
       case 'pay':
         return this.#pay()
+      case 'swarm':
+        return this.#swarm()
+      case 'fees':
+        // Calm stories are told over PostgreSQL too, and compared.
+        return this.#isChaos ? this.#world.setFees(random.pick([1n, 1n, 10n, 100n])) : undefined
       case 'mine':
         return this.#mine()
       case 'reorganise':
@@ -153,7 +181,7 @@ export class Story {
       case 'sign':
         return this.#work(sign)
       case 'pay-out':
-        if (!this.#options.chaos || random.percent(60)) await this.#world.makeDue()
+        if (!this.#isChaos || random.percent(60)) await this.#world.makeDue()
         return this.#work(payOut)
       case 'bump':
         return this.#bump()
@@ -168,6 +196,7 @@ export class Story {
   async end(): Promise<void> {
     const { storage, processes } = this.#world
     this.#world.setFaults(0)
+    this.#world.setFees(1n)
     for (const process of processes) {
       process.doom(null)
       process.revive()
@@ -197,7 +226,7 @@ export class Story {
   async #work(work: (process: Process) => Promise<void>): Promise<void> {
     const random = this.#random
     const [first, second] = this.#world.processes
-    if (!this.#options.chaos) return work(first)
+    if (!this.#isChaos) return work(first)
     const chosen = random.percent(25) ? [first, second] : [random.pick([first, second])]
     if (chosen.length === 2 && random.percent(50)) await this.#world.endLease()
     for (const process of chosen) process.doom(random.percent(15) ? random.below(40) : null)
@@ -208,7 +237,7 @@ export class Story {
   /** The API carries something out, or refuses; it may end in the middle too. */
   async #request<Result>(ask: (api: Process) => Promise<Result>): Promise<Result | null> {
     const { api } = this.#world
-    if (this.#options.chaos) api.doom(this.#random.percent(5) ? this.#random.below(12) : null)
+    if (this.#isChaos) api.doom(this.#random.percent(5) ? this.#random.below(12) : null)
     const result = await survive(ask(api))
     api.doom(null)
     api.revive()
@@ -250,6 +279,19 @@ export class Story {
     this.told.txids.add(await storage.change((store) => mint(store, { lookup, asset, atoms })))
   }
 
+  /** One buyer pays in so many parts that a withdrawal of it all spends hundreds of UTXOs. */
+  async #swarm(): Promise<void> {
+    const { chain, storage } = this.#world
+    if (!this.#isSwarmLeft || chain === 'sim-ethereum') return
+    this.#isSwarmLeft = false
+    const { address, asset, dueAtoms } = this.#random.pick(this.told.payments)
+    const lookup = lookupOf(chain, address)
+    if (!lookup) throw new Error(`${address} is an address of ${chain}`)
+    const atoms = dueAtoms / BigInt(SWARM) + 10n * ASSET_FACTS[asset].dustAtoms
+    for (let part = 0; part < SWARM; part++)
+      this.told.txids.add(await storage.change((store) => mint(store, { lookup, asset, atoms })))
+  }
+
   async #mine(): Promise<void> {
     const count = this.#random.pick([1, 1, 2, 6, 12])
     await this.#world.storage.change((store) => mine(store, count))
@@ -289,7 +331,7 @@ export class Story {
   /** All at once, as the loops of two processes run, while the chain moves and merchants ask. */
   async #rush(): Promise<void> {
     const random = this.#random
-    if (!this.#options.chaos) return this.#mine()
+    if (!this.#isChaos) return this.#mine()
     const works = [(process: Process) => look(process, this.#world), settle, expire, sign, payOut]
     const tasks: Promise<unknown>[] = []
     for (const process of this.#world.processes) {

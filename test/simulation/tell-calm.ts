@@ -14,6 +14,6 @@ const seed = Number(values.seed)
 const world = await memoryWorld({ chain, seed })
 const story = new Story(world, { random: seeded(seed, 1), chaos: false, paymentsMax: 8 })
 for (let step = 0; step < Number(values.steps); step++) {
-  const name = await story.step()
+  const name = await story.step(step)
   process.stdout.write(`${JSON.stringify({ name, dump: await world.dump() })}\n`)
 }

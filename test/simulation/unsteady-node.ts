@@ -1,13 +1,20 @@
 /** A node that loses calls, and answers to calls that it carried out. */
-import type { ChainPort } from '../../src/chains/chain.ts'
+import type { ChainPort, FeeRates } from '../../src/chains/chain.ts'
 import { OutsideFailure } from '../../src/core/errors.ts'
 import type { Random } from './random.ts'
 
 export interface Connection {
   /** How many of a hundred calls are lost. */
   percent: number
+  /** What the network asks for, against what is usual. */
+  feeTimes: bigint
   readonly random: Random
 }
+
+const dearer = (rates: FeeRates, times: bigint): FeeRates =>
+  rates.kind === 'gas'
+    ? { ...rates, baseFeeWei: rates.baseFeeWei * times, priorityFeeWei: rates.priorityFeeWei * times }
+    : { ...rates, atomsPerKvb: rates.atomsPerKvb && rates.atomsPerKvb * times }
 
 /** @param tick - Called before and after each call: the process that calls may end there. */
 export function unsteadyNode(port: ChainPort, connection: Connection, tick: () => Promise<void>): ChainPort {
@@ -36,7 +43,7 @@ export function unsteadyNode(port: ChainPort, connection: Connection, tick: () =
     broadcast: (raw) => through(() => port.broadcast(raw)),
     findTransaction: (txid, since) => through(() => port.findTransaction(txid, since)),
     holdings: (query) => through(() => port.holdings(query)),
-    feeRates: () => through(() => port.feeRates()),
+    feeRates: () => through(async () => dearer(await port.feeRates(), connection.feeTimes)),
     ...(nextNonce ? { nextNonce: (address: string) => through(() => nextNonce(address)) } : {}),
     ...(batchSweeping
       ? {

@@ -42,6 +42,10 @@ export interface World {
   /** Two that do the same work and do not know of each other, and the API. */
   readonly processes: readonly [Process, Process]
   readonly api: Process
+  /** Every turn and every fault from here on follows from this part of the story alone. */
+  restart(part: number): void
+  /** What the network asks for, against what is usual. */
+  setFees(times: bigint): void
   /** Whether nodes fail: calls are lost, or their answers. */
   setFaults(percent: number): void
   /** The database's clock passes the end of a payment's window. */
