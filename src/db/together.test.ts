@@ -4,6 +4,8 @@ import { testDatabase } from '../../test/database.ts'
 import type { Tx } from './database.ts'
 import { overRows, readShared, runRows, together } from './together.ts'
 
+const alone = () => null
+
 const DOUBLE = overRows(
   { given: 'bigint', name: 'text' },
   (rows) => `select place, name, given * 2 as twice from ${rows} where given <> 3 order by given desc`,
@@ -32,7 +34,7 @@ test('each story is given the answers to its own rows, and all of them take one 
   const db = await testDatabase()
   await db.transaction(async (plain) => {
     const { tx, texts } = counting(plain)
-    const answers = await together(tx, [1n, 2n, 3n, 4n], async (one, given) => {
+    const answers = await together(tx, [1n, 2n, 3n, 4n], alone, async (one, given) => {
       const doubled = await runRows<Doubled>(one, DOUBLE, [{ given, name: `n${given}` }])
       const again = await runRows<Doubled>(
         one,
@@ -61,7 +63,12 @@ test('a story alone, one of several rows, and one without any', async () => {
     ],
   )
   await db.transaction(async (tx) => {
-    const [both, none] = await together(tx, [rows, []], (one, given) => runRows<Doubled>(one, DOUBLE, given))
+    const [both, none] = await together(
+      tx,
+      [rows, []],
+      () => null,
+      (one, given) => runRows<Doubled>(one, DOUBLE, given),
+    )
     assert.deepEqual(
       both?.map(({ name }) => name),
       ['b', 'a'],
@@ -80,7 +87,7 @@ test('what is the same for all is read once, and read again when it is asked for
         'time',
         async () => (await one.query<{ t: Date }>('select clock_timestamp() as t')).rows[0]?.t,
       )
-    const seen = await together(tx, [1, 2, 3], async (one) => [await read(one), await read(one)])
+    const seen = await together(tx, [1, 2, 3], alone, async (one) => [await read(one), await read(one)])
     assert.equal(texts.length, 2)
     assert.equal(new Set(seen.map((pair) => String(pair[0]?.getTime()))).size, 1)
   })
@@ -90,7 +97,7 @@ test('when one story fails, its failure is what is thrown, after all have ended'
   const db = await testDatabase()
   let ended = 0
   const failing = db.transaction((tx) =>
-    together(tx, [1n, 0n, 2n], async (one, given) => {
+    together(tx, [1n, 0n, 2n], alone, async (one, given) => {
       try {
         await one.query('select 1 / $1::bigint', [given])
         await runRows(one, DOUBLE, [{ given, name: '' }])
@@ -101,4 +108,27 @@ test('when one story fails, its failure is what is thrown, after all have ended'
   )
   await assert.rejects(failing, /division by zero/)
   assert.equal(ended, 3)
+})
+
+test('stories that share rows run one after the other, whatever the others do', async () => {
+  const db = await testDatabase()
+  await db.transaction(async (tx) => {
+    await tx.query('create table counted (key text primary key, n integer not null)')
+    await tx.query("insert into counted values ('a', 0), ('b', 0)")
+    await together(
+      tx,
+      ['a', 'b', 'a', 'a', 'b'],
+      (key) => key,
+      async (one, key) => {
+        const { rows } = await one.query<{ n: number }>('select n from counted where key = $1', [key])
+        await runRows(one, DOUBLE, [{ given: 1n, name: key }])
+        await one.query('update counted set n = $2 where key = $1', [key, (rows[0]?.n ?? 0) + 1])
+      },
+    )
+    const { rows } = await tx.query('select key, n from counted order by key')
+    assert.deepEqual(rows, [
+      { key: 'a', n: 3 },
+      { key: 'b', n: 2 },
+    ])
+  })
 })

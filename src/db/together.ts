@@ -61,23 +61,33 @@ export function readShared<Answer>(db: Queryable, key: string, read: () => Promi
  * Runs one story for each item, side by side in one transaction. Statements over rows go out when no story can go on
  * without an answer; every other one goes out by itself.
  *
+ * @param sharedBy - Stories of one key read and write the same rows, which one transaction does not keep from each other:
+ *   they run one after the other. Null for a story that shares nothing.
  * @throws What the first of them threw, when all have ended: the transaction is to be given up.
  */
 export async function together<Item, Result>(
   tx: Tx,
   items: readonly Item[],
+  sharedBy: (item: Item) => string | null,
   story: (tx: Tx, item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const oneByOne = inTurn(tx)
   const gathering: Tx & Gathering = { ...oneByOne, [TOGETHER]: openTogether(oneByOne) }
   const failures: unknown[] = []
+  const ahead = new Map<string, Promise<Result>>()
   const results = await Promise.all(
-    items.map((item) =>
-      story(gathering, item).catch((error: unknown) => {
-        failures.push(error)
-        return undefined as Result
-      }),
-    ),
+    items.map((item) => {
+      const key = sharedBy(item)
+      const before = key === null ? undefined : ahead.get(key)
+      const told = (before ? before.then(() => story(gathering, item)) : story(gathering, item)).catch(
+        (error: unknown) => {
+          failures.push(error)
+          return undefined as Result
+        },
+      )
+      if (key !== null) ahead.set(key, told)
+      return told
+    }),
   )
   if (failures.length > 0) throw failures[0]
   return results

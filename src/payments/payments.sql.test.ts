@@ -7,7 +7,7 @@ test('a decision that falls due while an older one is being taken is not lost', 
   const gateway = await testGateway()
   const { db } = gateway
   const { accountId, id } = await testPayment(gateway, await testAccount(gateway))
-  const payment = { accountId, paymentId: id }
+  const payment = { accountId, paymentId: id, checkoutSessionId: null }
   const mark = () => db.transaction((tx) => markDecisionDue(tx, [payment]))
   await mark()
 

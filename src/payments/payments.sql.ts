@@ -193,6 +193,14 @@ export async function markDecisionDue(
   )
 }
 
+/** A payment that was taken off the settle queue. */
+export interface ClaimedDecision {
+  readonly accountId: AccountId
+  readonly paymentId: PaymentId
+  /** What is decided about one payment of a checkout looks at the others. */
+  readonly checkoutSessionId: SessionId | null
+}
+
 /**
  * Takes payments off the settle queue and locks them; others' claims are stepped over. None when nothing is due.
  *
@@ -202,16 +210,16 @@ export async function claimDecisions(
   tx: Tx,
   limit: number,
   except: readonly PaymentId[] = [],
-): Promise<{ accountId: AccountId; paymentId: PaymentId }[]> {
-  const { rows } = await tx.query<{ account_id: AccountId; id: PaymentId }>(
+): Promise<ClaimedDecision[]> {
+  const { rows } = await tx.query<ClaimedDecision>(
     `update payments p set decision_due = false
      from (select account_id, id from payments where decision_due and id <> all($1::uuid[])
        limit $2 for update skip locked) due
      where p.account_id = due.account_id and p.id = due.id
-     returning p.account_id, p.id`,
+     returning p.account_id as "accountId", p.id as "paymentId", p.checkout_session_id as "checkoutSessionId"`,
     [except, limit],
   )
-  return rows.map((row) => ({ accountId: row.account_id, paymentId: row.id }))
+  return rows
 }
 
 /**

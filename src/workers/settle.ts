@@ -1,13 +1,13 @@
 /** Decides about payments that the chain touched, some of them in one transaction. Any number of these may run. */
 import { crashPoint } from '../core/crash-point.ts'
 import { OutsideFailure, TamperedRow } from '../core/errors.ts'
-import type { AccountId, PaymentId } from '../core/ids.ts'
+import type { PaymentId } from '../core/ids.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import { together } from '../db/together.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { settlePayment } from '../flows/payments/settle-payment.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
-import { claimDecisions } from '../payments/payments.sql.ts'
+import { type ClaimedDecision, claimDecisions } from '../payments/payments.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
 /** Payments that nothing can be decided about, with the time to try again: they do not hold up the others. */
@@ -58,12 +58,15 @@ export async function settleNext(
   most: number = TOGETHER_MAX,
 ): Promise<boolean> {
   for (const [id, untilMs] of aside ?? []) if (untilMs < Date.now()) aside?.delete(id)
-  let claims: { accountId: AccountId; paymentId: PaymentId }[] = []
+  let claims: ClaimedDecision[] = []
   try {
     const settled = await gateway.db.transaction(async (tx) => {
       claims = await claimDecisions(tx, most, aside ? [...aside.keys()] : [])
-      return together(tx, claims, (one, claim) =>
-        settlePayment(gateway, one, claim.accountId, claim.paymentId),
+      return together(
+        tx,
+        claims,
+        (claim) => claim.checkoutSessionId,
+        (one, claim) => settlePayment(gateway, one, claim.accountId, claim.paymentId),
       )
     })
     for (const payment of settled) if (payment) crashPoint(`settle:${payment.status}-committed`)
@@ -86,7 +89,7 @@ export async function settleNext(
 /** A bug, or rows that somebody changed: the other payments go on, and the operator looks at this one. */
 async function tellStuck(
   gateway: Gateway,
-  { accountId, paymentId }: { accountId: AccountId; paymentId: PaymentId },
+  { accountId, paymentId }: ClaimedDecision,
   error: unknown,
 ): Promise<void> {
   gateway.log.error(

@@ -117,6 +117,26 @@ test('another coin cancels the payment that was left, whose address stays watche
   await story.proveBooks()
 })
 
+test('of two coins that were left and paid in one block, one is taken and the other is held', async () => {
+  const story = await tellStory()
+  const { id } = await start(story)
+  const first = await pick(story, id)
+  await pick(story, id, 'BTC')
+  const third = await pick(story, id)
+  const present = await pick(story, id, 'BTC')
+  for (const each of [first, third]) await story.pay(each, COIN)
+  await story.mine(6)
+  await story.look()
+  const statuses = [(await story.read(first)).status, (await story.read(third)).status]
+  assert.deepEqual(statuses.toSorted(), ['cancelled', 'completed'])
+  assert.equal((await story.read(present)).status, 'cancelled')
+  assert.equal(await story.balance('unresolved'), COIN, 'what nobody asked for is held')
+  const taken = statuses[0] === 'completed' ? first : third
+  assert.equal((await look(story, id)).payment?.id, taken.id)
+  assert.equal((await story.events()).filter((type) => type === 'payment.completed').length, 1)
+  await story.proveBooks()
+})
+
 test('once funds were seen neither the coin nor the checkout is given up', async () => {
   const story = await tellStory()
   const { id } = await start(story)

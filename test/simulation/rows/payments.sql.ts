@@ -30,7 +30,8 @@ export const claimDecisions: typeof real.claimDecisions = (tx, limit, except = [
     return ids.slice(0, limit).map((id) => {
       tables.decisionsDue.delete(id)
       const payment = existing(tables.payments, id)
-      return { accountId: payment.accountId, paymentId: payment.id }
+      const { accountId, checkoutSessionId } = payment
+      return { accountId, paymentId: payment.id, checkoutSessionId }
     })
   })
 
