@@ -7,23 +7,29 @@
  */
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
+import { isMainThread } from 'node:worker_threads'
 
 const TIE_FD = 3
 const ORPHAN_LIMIT_MS = 15_000
 
-new Socket({ fd: TIE_FD })
-  .on('error', () => {})
-  .once('close', () => {
-    setTimeout(() => process.kill(process.pid, 'SIGKILL'), ORPHAN_LIMIT_MS).unref()
-    process.kill(process.pid, 'SIGTERM')
-  })
-  .resume()
-  .unref()
+/** Threads of the child load this file too: the process is tied by its main thread alone, and ends with that one. */
+if (isMainThread) tie()
 
-process.once('exit', (code) => {
-  try {
-    writeSync(TIE_FD, `${code}\n`)
-  } catch {
-    // The parent is gone.
-  }
-})
+function tie(): void {
+  new Socket({ fd: TIE_FD })
+    .on('error', () => {})
+    .once('close', () => {
+      setTimeout(() => process.kill(process.pid, 'SIGKILL'), ORPHAN_LIMIT_MS).unref()
+      process.kill(process.pid, 'SIGTERM')
+    })
+    .resume()
+    .unref()
+
+  process.once('exit', (code) => {
+    try {
+      writeSync(TIE_FD, `${code}\n`)
+    } catch {
+      // The parent is gone.
+    }
+  })
+}

@@ -47,6 +47,24 @@ test('a child that hangs in its exit is killed, and its exit code is the one it 
   assert.equal(child.process.signalCode, 'SIGKILL')
 })
 
+test('a child may have threads of its own: neither do they fail, nor is it ended when one of them does', async () => {
+  const thread = await program(
+    "import { parentPort } from 'node:worker_threads'; parentPort.postMessage('works')",
+  )
+  const path = await program(`
+    import { once } from 'node:events'
+    import { Worker } from 'node:worker_threads'
+    const worker = new Worker(${JSON.stringify(thread)})
+    const [said] = await once(worker, 'message')
+    await once(worker, 'exit')
+    setTimeout(() => console.error(said), 300)`)
+  const child = start(path, { exitLimitMs: 50 })
+  const [said] = await isReady(child.process)
+  assert.equal(String(said).trim(), 'works')
+  assert.equal(await child.ended, 0)
+  assert.equal(child.process.signalCode, null)
+})
+
 test('a supervised child that ends by itself and hangs on its way out is started again', async () => {
   const path = await program(HANGS_IN_EXIT)
   const children: ChildProcess[] = []
