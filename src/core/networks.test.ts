@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { readNetworks } from './networks.ts'
+import { hostOf, readNetworks } from './networks.ts'
 
 test('addresses, networks and names are read, and IPv4 is found in the clothes of IPv6', () => {
   const networks = readNetworks(['192.0.2.7', '10.0.0.0/8', '2001:db8::/32', 'loopback'])
@@ -22,4 +22,13 @@ test('what is no network is refused, not guessed', () => {
     ' 10.0.0.1',
   ])
     assert.equal(readNetworks([text]), null, text)
+})
+
+test('the addresses of one host are one name', () => {
+  assert.equal(hostOf('192.0.2.1'), '192.0.2.1')
+  assert.equal(hostOf('::ffff:192.0.2.1'), '192.0.2.1')
+  assert.equal(hostOf('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64')
+  assert.equal(hostOf('2001:db8:1:2::6'), '2001:db8:1:2::/64')
+  assert.equal(hostOf('2001:db8::6'), '2001:db8:0:0::/64')
+  assert.equal(hostOf('::1'), '0:0:0:0::/64')
 })

@@ -39,3 +39,23 @@ export function readNetworks(texts: readonly string[]): Networks | null {
     },
   }
 }
+
+/** One name for all addresses of a host: an IPv6 host has a whole /64. */
+export const hostOf = (address: string): string => prefixOf(address, 4)
+
+/** One name for all hosts of a site: who rents one machine can have a whole /48 of IPv6. */
+export const siteOf = (address: string): string => prefixOf(address, 3)
+
+/** @param groups - Of sixteen bits, of an address of IPv6. */
+function prefixOf(given: string, length: number): string {
+  const address = plainAddress(given)
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const rest = tail === '' ? [] : tail.split(':')
+    while (groups.length + rest.length < 8) groups.push('0')
+    groups.push(...rest)
+  }
+  return `${groups.slice(0, length).join(':')}::/${16 * length}`
+}

@@ -5,9 +5,9 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Log } from '../core/log.ts'
-import { isThisMachine, type Networks } from '../core/networks.ts'
+import { hostOf, isThisMachine, type Networks, siteOf } from '../core/networks.ts'
 import { MINUTE_MS } from '../core/time.ts'
-import { type BucketSize, hostOf, openLocalBuckets, siteOf } from './rate-limit.ts'
+import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
 
 export interface AddressLimit {
   /** Seconds to wait; 0 when the request may be served. */

@@ -1,12 +1,13 @@
 /** What every API request passes before anything of it is read: a good key, a token of its bucket, the scope. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../core/errors.ts'
+import { hostOf } from '../core/networks.ts'
 import type { Scope } from '../core/scopes.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import type { AddressLimit } from './address-limit.ts'
 import { type Authenticator, type Caller, missingKey, presentedKey, requireScope } from './authenticate.ts'
 import { RateLimited } from './errors.ts'
-import { hostOf, openCounter, type RateLimiter } from './rate-limit.ts'
+import { openCounter, type RateLimiter } from './rate-limit.ts'
 
 /** Keys that one address may get wrong in a minute. A good key is looked at first, so this never locks one out. */
 const FAILED_ATTEMPTS_MAX = 50

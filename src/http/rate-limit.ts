@@ -3,7 +3,6 @@
  * it on by the time one token takes to refill; a request that would move it further ahead than the whole bucket
  * takes is refused.
  */
-import { plainAddress } from '../core/networks.ts'
 
 export interface BucketSize {
   /** Tokens that flow in each second. */
@@ -107,24 +106,4 @@ export function openCounter(limit: number, windowMs: number, now: () => number =
       return window.seen > limit ? Math.ceil((window.until - at) / 1_000) : 0
     },
   }
-}
-
-/** One name for all addresses of a host: an IPv6 host has a whole /64. */
-export const hostOf = (address: string): string => prefixOf(address, 4)
-
-/** One name for all hosts of a site: who rents one machine can have a whole /48 of IPv6. */
-export const siteOf = (address: string): string => prefixOf(address, 3)
-
-/** @param groups - Of sixteen bits, of an address of IPv6. */
-function prefixOf(given: string, length: number): string {
-  const address = plainAddress(given)
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const rest = tail === '' ? [] : tail.split(':')
-    while (groups.length + rest.length < 8) groups.push('0')
-    groups.push(...rest)
-  }
-  return `${groups.slice(0, length).join(':')}::/${16 * length}`
 }

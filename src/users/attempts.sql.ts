@@ -1,6 +1,6 @@
 /** Wrong passwords and codes, counted where all processes see them. */
 import { createHash } from 'node:crypto'
-import { isThisMachine } from '../core/networks.ts'
+import { hostOf, isThisMachine } from '../core/networks.ts'
 import type { Queryable } from '../db/database.ts'
 
 /** Of one email within the window; then its password waits. A passkey never waits: it cannot be guessed. */
@@ -17,7 +17,8 @@ const subjectOf = (kind: string, name: string): Buffer =>
  * @returns Whether it may be looked at.
  */
 export async function countAttempt(db: Queryable, email: string, address: string): Promise<boolean> {
-  const subjects = [subjectOf('email', email), subjectOf('address', address)]
+  // Whoever has one address of IPv6 has all of its host.
+  const subjects = [subjectOf('email', email), subjectOf('address', hostOf(address))]
   await db.query('insert into sign_in_failures (subject) select unnest($1::bytea[])', [subjects])
   const { rows } = await db.query<{ email: number; address: number }>(
     `select count(*) filter (where subject = $1)::int as email, count(*) filter (where subject = $2)::int as address
@@ -37,6 +38,6 @@ export async function forgetAttempts(db: Queryable, email: string, address: stri
   await db.query(
     `delete from sign_in_failures where ctid = (select ctid from sign_in_failures where subject = $1
        order by failed_at desc limit 1)`,
-    [subjectOf('address', address)],
+    [subjectOf('address', hostOf(address))],
   )
 }

@@ -30,15 +30,34 @@ export function requireStrongPassword(password: string, words: readonly string[]
 
 const weak = (message: string) => invalidField('password', 'weak_password', message)
 
+/** Each takes 64 MiB and one of the four threads that files and names wait for too: strangers get two of them. */
+const AT_ONCE = 2
+const waiting: (() => void)[] = []
+let running = 0
+
+async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  if (running >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
+  else running += 1
+  try {
+    return await work()
+  } finally {
+    const next = waiting.shift()
+    if (next) next()
+    else running -= 1
+  }
+}
+
 /** In PHC notation, with its salt and cost. */
 export async function hashPassword(password: string): Promise<string> {
   const { hash } = await import('@node-rs/argon2')
-  return hash(password.normalize('NFC'), COST)
+  return inTurn(() => hash(password.normalize('NFC'), COST))
 }
 
 /** @param hash - Null for a person who is unknown or has no password: false, in the same time. */
 export async function isPassword(hash: string | null, password: string): Promise<boolean> {
   const { verify } = await import('@node-rs/argon2')
-  const isRight = await verify(hash ?? NOBODY, password.slice(0, 1_000).normalize('NFC')).catch(() => false)
+  const isRight = await inTurn(() =>
+    verify(hash ?? NOBODY, password.slice(0, 1_000).normalize('NFC')).catch(() => false),
+  )
   return hash !== null && isRight
 }

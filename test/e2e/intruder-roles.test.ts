@@ -65,3 +65,31 @@ test('who owns the server and its user drains what the policy says, to the atom,
   assert.ok(most <= hour, 'never more than the policy says')
   assert.ok(most > (hour * 99n) / 100n, 'the attack is no straw man')
 })
+
+test('the limit holds to the atom: what just fits is signed, an atom more is not, whatever rows he may write', async () => {
+  const scene = await openScene({ limits: readLimits('BTC=tx:0.9,hour:1,day:3') }, { users: 'apart' })
+  const first = (3n * COIN) / 10n
+  await scene.invent('bitcoin', 'BTC', first, HIS)
+  await signAll(scene.signer)
+  // One input, one payment, change: the next one costs the same.
+  const feeAtoms = (await gone(scene)) - first
+  assert.ok(feeAtoms > 0n)
+  const fits = COIN - (await gone(scene)) - feeAtoms
+
+  await scene.invent('bitcoin', 'BTC', fits + 1n, HIS)
+  await signAll(scene.signer)
+  assert.equal(await gone(scene), first + feeAtoms, 'an atom more waits')
+  await scene.sql(`update withdrawals set status = 'failed', failed_at = now() where status = 'requested'`)
+
+  await scene.invent('bitcoin', 'BTC', fits, HIS)
+  await signAll(scene.signer)
+  assert.equal(await gone(scene), COIN, 'all that the policy says')
+
+  // Beyond it nothing moves: not by his clock, not by rows that make the past look empty.
+  await scene.sql(`update withdrawals set created_at = created_at - interval '2 days'`)
+  await scene.sql(`update signed_transactions set created_at = created_at - interval '2 days'`)
+  await scene.sql(`update fee_rates set rate = rate * 1000, seen_at = now()`)
+  await scene.invent('bitcoin', 'BTC', 1_000n, HIS)
+  await signAll(scene.signer)
+  assert.equal(await gone(scene), COIN)
+})

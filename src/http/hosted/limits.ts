@@ -4,9 +4,9 @@
  */
 
 import type { AccountId, PaymentLinkId, SessionId } from '../../core/ids.ts'
-import { isThisMachine } from '../../core/networks.ts'
+import { hostOf, isThisMachine, siteOf } from '../../core/networks.ts'
 import { RateLimited } from '../errors.ts'
-import { type BucketSize, hostOf, openLocalBuckets, type RateLimiter, siteOf } from '../rate-limit.ts'
+import { type BucketSize, openLocalBuckets, type RateLimiter } from '../rate-limit.ts'
 
 export interface HostedLimits {
   /** Pages and forms. */
