@@ -42,18 +42,25 @@ export const SERVER_STEPS = [
   'confirm:deep',
   'confirm:booked',
   'confirm:committed',
+  'time:beat',
+  'time:noted',
 ]
+
+/** Of sweeps, where there are some. */
+export const SWEEP_STEPS = ['sweep:planned', 'sweep:mined']
 
 /** Every step of judging, signing, journal and placing in the signer. */
 export const SIGNER_STEPS = [
   'signer:refused',
   'signer:planned',
+  'signer:marked',
   'signer:signed',
   'signer:journaled',
   'signer:placing',
   'signer:placed',
   'signer:placing-journaled',
   'signer:ready',
+  'signer:beat',
 ]
 
 const ASSETS = {
@@ -94,7 +101,6 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
   const mine = (count: number) =>
     db.transaction((tx) => mineInSandbox(tx, account, networkOfChain(chain), count)).then(() => {})
 
-  const earned = new Map<Asset, bigint>()
   for (const asset of ASSETS[chain]) {
     for (let count = 0; count < 3; count++) {
       const payment = await testPayment(gateway, account, { asset, fiatMinor: 100_000_000n })
@@ -103,7 +109,6 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
   }
   await until('the deposits are credited', async () => {
     await settleNext(gateway)
-    for (const asset of ASSETS[chain]) earned.set(asset, await balanceOf(asset, 'available'))
     const { rowCount } = await db.query(`select from payments where status <> 'completed'`)
     return rowCount === 0
   })
@@ -114,7 +119,7 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
   const answers = new Map<string, Answer>()
 
   const startServer = async (step: string): Promise<Process> => {
-    const started = run(['test/pay-until-killed.ts', db.url, chain, account.id], step, {}, true)
+    const started = run(['test/pay-until-killed.ts', db.url, chain, account.id, folder], step, {}, true)
     const ready = Promise.withResolvers<void>()
     started.child.on('message', (answer: Answer | 'ready') => {
       if (answer === 'ready') ready.resolve()
@@ -171,13 +176,28 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
     }
     const chance = random.below(100)
     if (chance < 8) await bumpOne(random)
+    else if (chance < 14 && chain === 'sim-ethereum') await earn(random)
     if (chance >= 97)
       await db.transaction(async (tx) => {
         await reorganise(await lockSimulatedChain(tx, chain), 1 + random.below(3))
       })
     else if (chance >= 40) await mine(1)
-    await fillAddressPool(db, TEST_SECRETS, { fresh: 2, change: 20 })
+    while (await settleNext(gateway));
+    await fillAddressPool(db, TEST_SECRETS, { fresh: 4, change: 20 })
     await setTimeout(30)
+  }
+  /** A buyer pays, so that there is something to sweep. */
+  const earn = async (random: Random) => {
+    const asset = random.pick<Asset>(ASSETS[chain])
+    const payment = await testPayment(gateway, account, { asset, fiatMinor: 1_000_000n })
+    await db.transaction((tx) => payInSandbox(tx, account, payment.id, { confirmations: 0 }))
+  }
+  const earnedOf = async (asset: Asset): Promise<bigint> => {
+    const { rows } = await db.query<{ atoms: bigint }>(
+      `select coalesce(sum(credited_atoms), 0) as atoms from payments where account_id = $1 and asset = $2`,
+      [account.id, asset],
+    )
+    return rows[0]?.atoms ?? 0n
   }
   const bumpOne = async (random: Random) => {
     const { rows } = await db.query<{ replacement_set: string }>(
@@ -232,10 +252,12 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
         async () => {
           await ensureRunning()
           await mine(1)
-          await fillAddressPool(db, TEST_SECRETS, { fresh: 2, change: 20 })
+          while (await settleNext(gateway));
+          await fillAddressPool(db, TEST_SECRETS, { fresh: 4, change: 20 })
           const { rowCount: unsettled } = await db.query(
             `select from signed_transactions where status not in ('confirmed', 'reverted', 'displaced', 'impossible') union all
-           select from sweeps where status not in ('done', 'failed')`,
+           select from sweeps where status not in ('done', 'failed') union all
+           select from payments where status not in ('completed', 'expired')`,
           )
           return unsettled === 0 && (await openCount()) === 0
         },
@@ -260,7 +282,7 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
       }
       for (const asset of ASSETS[chain]) {
         assert.equal(await balanceOf(asset, 'held'), 0n)
-        assert.equal(await balanceOf(asset, 'available'), (earned.get(asset) ?? 0n) - (gone.get(asset) ?? 0n))
+        assert.equal(await balanceOf(asset, 'available'), (await earnedOf(asset)) - (gone.get(asset) ?? 0n))
       }
       await until('the books were compared with the chain', async () => {
         const { differences, unproven } = await reconcile(db, [port])

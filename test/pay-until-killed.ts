@@ -1,29 +1,49 @@
 /**
  * The part of a server that takes and pays withdrawals, as a process of its own for tests that kill it:
- * `node pay-until-killed.ts DATABASE_URL CHAIN ACCOUNT_ID`. Withdrawals are asked for over its IPC channel.
+ * `node pay-until-killed.ts DATABASE_URL CHAIN ACCOUNT_ID FOLDER`. Withdrawals are asked for over its IPC channel.
  */
+import { join } from 'node:path'
 import { findAccount } from '../src/accounts/accounts.sql.ts'
 import { SIMULATED_CHAINS } from '../src/chains/simulated/network.ts'
 import { createSimulatedChain } from '../src/chains/simulated/simulated-chain.ts'
 import { invariant } from '../src/core/errors.ts'
 import type { AccountId, WithdrawalId } from '../src/core/ids.ts'
+import { SILENT } from '../src/core/log.ts'
 import { openDatabase } from '../src/db/database.ts'
+import { openTimeMemory, TIME_FILE } from '../src/db/time-arrow.ts'
+import { openTimeKeeper } from '../src/flows/recovery/keep-time.ts'
+import { openToldPayments } from '../src/flows/recovery/told-payments.ts'
 import { awaitBroadcast } from '../src/flows/withdrawals/await-broadcast.ts'
 import { requestWithdrawal } from '../src/flows/withdrawals/request-withdrawal.ts'
 import { answerOnce, hashRequest } from '../src/http/idempotency.ts'
+import { startTimeKeeper } from '../src/workers/keep-time.ts'
 import { startPayer } from '../src/workers/pay-out.ts'
 import { gatewayOn } from './gateway-on.ts'
 import { type Answer, type Ask, KILL_CONFIRMATIONS } from './kill-protocol.ts'
 import { TEST_SECRETS } from './wallet.ts'
 
-const [url = '', chainName, accountId = ''] = process.argv.slice(2)
+const [url = '', chainName, accountId = '', folder = ''] = process.argv.slice(2)
 const chain = SIMULATED_CHAINS.find((known) => known === chainName)
 invariant(chain, `${chainName} is a simulated chain`)
 const db = openDatabase({ url, connectionsMax: 6 })
 const base = gatewayOn(db, TEST_SECRETS)
-const gateway = { ...base, settings: { ...base.settings, confirmations: KILL_CONFIRMATIONS } }
+const memory = await openTimeMemory(join(folder, TIME_FILE))
+const keeper = openTimeKeeper({
+  db,
+  secrets: TEST_SECRETS,
+  log: SILENT,
+  folder,
+  memory,
+  told: openToldPayments(folder, memory.seen?.at ?? null),
+})
+const gateway = {
+  ...base,
+  settings: { ...base.settings, confirmations: KILL_CONFIRMATIONS },
+  stopped: () => keeper.stopped(),
+}
 const account = await findAccount(db, accountId as AccountId)
 invariant(account, 'the account is there')
+startTimeKeeper(keeper, SILENT)
 startPayer(gateway, createSimulatedChain({ db, chain }), { idleMs: 20 })
 
 process.on('message', async (ask: Ask) => {

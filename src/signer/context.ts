@@ -58,6 +58,7 @@ export async function commit(signer: Signer, entry: SignedEntry): Promise<Placin
   }
   const paid = opensSet(entry) ? paidOf(entry) : []
   if (paid.length > 0 && !(await signer.db.transaction((tx) => markSigning(tx, paid)))) return 'taken'
+  crashPoint('signer:marked')
   crashPoint('signer:signed')
   await signer.journal.signed(entry)
   crashPoint('signer:journaled')

@@ -1,5 +1,6 @@
 /** Time's arrow as the signer keeps it: beside its journal, and looked at before every turn in which it may sign. */
 import { join } from 'node:path'
+import { crashPoint } from '../core/crash-point.ts'
 import type { Log } from '../core/log.ts'
 import { SECOND_MS } from '../core/time.ts'
 import type { Database } from '../db/database.ts'
@@ -31,6 +32,7 @@ export async function openTimeCheck(folder: string, db: Database, log: Log): Pro
     said = stopped
     if (stopped !== null || found === null) return false
     if (isBeat) {
+      crashPoint('signer:beat')
       await memory.remember(found)
       beatenAtMs = Date.now()
     }

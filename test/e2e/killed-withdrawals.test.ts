@@ -1,11 +1,11 @@
 /**
- * `kill -9` at every step of a withdrawal, of the server and of the signer. Twice each in a usual run;
+ * `kill -9` at every step of a withdrawal, of a sweep and of time's arrow, of the server and of the signer. Twice each in a usual run;
  * `BECK_TEST_KILLS=50 npm test -- test/e2e/killed-withdrawals.test.ts` kills each step that often, and
  * `BECK_TEST_SEED=…` begins with the seed that a failure names.
  */
 import { test } from 'node:test'
 import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
-import { openKillRange, SERVER_STEPS, SIGNER_STEPS } from '../kills.ts'
+import { openKillRange, SERVER_STEPS, SIGNER_STEPS, SWEEP_STEPS } from '../kills.ts'
 
 const KILLS = Number(process.env.BECK_TEST_KILLS ?? 2)
 const SEED = Number(process.env.BECK_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -30,6 +30,14 @@ for (const [number, chain] of CHAINS.entries())
         if (seed > first) t.diagnostic(`${step}: ${seed - first} kills, seeds ${first} to ${seed - 1}`)
         kills += seed - first
       }
+      // Sweeps are Ethereum's alone.
+      if (chain === 'sim-ethereum')
+        for (const step of SWEEP_STEPS) {
+          const first = seed
+          for (let count = 0; count < KILLS; count++) await range.kill(step, seed++)
+          t.diagnostic(`${step}: ${seed - first} kills, seeds ${first} to ${seed - 1}`)
+          kills += seed - first
+        }
       const { completed, failed } = await range.prove()
       t.diagnostic(
         `${chain}: ${kills} kills; ${completed} withdrawals paid once, ${failed} given back; the books balance`,

@@ -10,12 +10,13 @@ import { cancelPayment } from '../../src/flows/payments/cancel-payment.ts'
 import { createPayment } from '../../src/flows/payments/create-payment.ts'
 import { acceptPayment } from '../../src/flows/payments/resolve-payment.ts'
 import { refundPayment } from '../../src/flows/withdrawals/refund-payment.ts'
+import { readOwnBalances, requestOwnPayout } from '../../src/flows/withdrawals/request-own-payout.ts'
 import { requestWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
 import { lockBalance } from '../../src/ledger/post.sql.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import type { ChainKeys } from '../../src/signer/vault.ts'
 import { listUnderWay, wishBump } from '../../src/treasury/signed-transactions.sql.ts'
-import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
+import { OWN_KINDS, type Withdrawal } from '../../src/withdrawals/withdrawal.ts'
 import { type Random, seeded } from './random.ts'
 import { expire, look, payOut, settle, sign, survive } from './workers.ts'
 import type { Process, World } from './world.ts'
@@ -90,6 +91,7 @@ const STEPS = [
   ['refund', 1],
   ['cancel', 1],
   ['withdraw', 2],
+  ['take-out', 1],
   ['sign', 6],
   ['pay-out', 10],
   ['bump', 3],
@@ -178,6 +180,8 @@ export class Story {
         return this.#refund()
       case 'withdraw':
         return this.#withdraw()
+      case 'take-out':
+        return this.#takeOut()
       case 'sign':
         return this.#work(sign)
       case 'pay-out':
@@ -362,6 +366,24 @@ export class Story {
         const available = await lockBalance(tx, { accountId: account.id, asset, kind: 'available' })
         const amount = formatDecimal((available * share) / 100n, ASSET_FACTS[asset].decimals)
         return requestWithdrawal(gateway, tx, account, { asset, amount, destination })
+      }),
+    )
+    if (withdrawal) this.told.withdrawals.push(withdrawal)
+  }
+
+  /** The operator takes out what the gateway earned, or was given: some of it, all of it, or more than that. */
+  async #takeOut(): Promise<void> {
+    const { chain } = this.#world
+    const asset = this.#random.pick<Asset>(ASSETS[chain])
+    const kind = this.#random.pick(OWN_KINDS)
+    const share = BigInt(this.#random.pick([10, 50, 100, 101]))
+    const destination = this.#destination()
+    const withdrawal = await this.#request(({ gateway }) =>
+      gateway.db.transaction(async (tx) => {
+        const [balance] = await readOwnBalances(tx, { chain, asset })
+        const atoms = ((balance?.payable[kind] ?? 0n) * share) / 100n
+        const amount = formatDecimal(atoms, ASSET_FACTS[asset].decimals)
+        return requestOwnPayout(gateway, tx, { kind, mode: 'test', asset, amount, destination })
       }),
     )
     if (withdrawal) this.told.withdrawals.push(withdrawal)

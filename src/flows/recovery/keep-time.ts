@@ -5,6 +5,7 @@
 import { writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { crashPoint } from '../../core/crash-point.ts'
 import { OutsideFailure, Refusal } from '../../core/errors.ts'
 import { type PaymentId, showId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
@@ -80,8 +81,10 @@ export function openTimeKeeper(of: {
     }
     if (hasTakenOver(memory.seen, found) && !(await takeOver(found))) return
     stopped = null
+    crashPoint('time:beat')
     // What is remembered has been noted: a process that starts begins there.
     await of.told.note(db)
+    crashPoint('time:noted')
     await memory.remember(found)
   }
 

@@ -5,6 +5,7 @@
  */
 import type { BatchSweeping, ChainPort, Rehearsal } from '../../chains/chain.ts'
 import { ASSET_FACTS, isSimulated, type Mode } from '../../core/assets.ts'
+import { crashPoint } from '../../core/crash-point.ts'
 import { Refusal } from '../../core/errors.ts'
 import { divideUp, pow10 } from '../../core/money.ts'
 import { type NetworkRates, quotedGasPrice, TOKEN_SWEEP_GAS_MAX } from '../../treasury/fees.ts'
@@ -66,6 +67,7 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
       if (account) await setNonce(tx, chain, plan.address, account.nonce)
       planned += 1
     }
+    if (planned > 0) crashPoint('sweep:planned')
     return planned
   })
 }

@@ -131,6 +131,7 @@ async function followTo(
       await markFunded(tx, chain, transaction.replacementSet)
       await recordSwept(tx, chain, transaction, found.tokensMoved ?? [])
       if (hasAccounts(chain)) await disown(tx, transaction, block)
+      if (transaction.kind === 'sweep' || transaction.kind === 'batch') crashPoint('sweep:mined')
     })
   } else if (transaction.blockHash !== null) {
     gateway.log.warn({ chain, txid }, 'a reorganisation took the block of a transaction of ours')
