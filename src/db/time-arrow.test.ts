@@ -180,3 +180,28 @@ test('payments that were made while no process noted them are noted when the nex
   assert.match(await noted(), new RegExp(missed.id))
   assert.doesNotMatch(await noted(), new RegExp(before.id), 'what was noted long ago is not read again')
 })
+
+test('of what was told, only the last moment speaks against a server that took over', async () => {
+  const gateway = await testGateway()
+  const { db, folder, open } = await scene(gateway.db)
+  const keeper = await open()
+  await keeper.turn()
+  await keeper.turn()
+  // It was followed on an earlier timeline, and the one of now began later.
+  const follow = async (told: string) => {
+    await db.query(`update time_arrow set timelines = '{"00000001": 1000000}'`)
+    const memory = JSON.parse(await readFile(join(folder, TIME_FILE), 'utf8'))
+    await writeFile(join(folder, TIME_FILE), JSON.stringify({ ...memory, timeline: '00000000' }))
+    await writeFile(join(folder, 'told-payments'), `${told}\n`)
+    const next = await open()
+    await next.turn()
+    return next.stopped()
+  }
+  const madeAt = (ms: number) =>
+    `${ms
+      .toString(16)
+      .padStart(12, '0')
+      .replace(/^(.{8})/, '$1-')}-7000-8000-000000000001`
+  assert.equal(await follow(madeAt(Date.now() - 3_600_000)), null, 'lost and dealt with long ago')
+  assert.match((await follow(madeAt(Date.now() - 1_000))) ?? '', /lacks 1 payments that were made/)
+})

@@ -10,6 +10,7 @@ import { OutsideFailure, Refusal } from '../../core/errors.ts'
 import { type PaymentId, showId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import type { Secrets } from '../../core/secrets.ts'
+import { MINUTE_MS } from '../../core/time.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import {
   type Arrow,
@@ -40,6 +41,8 @@ export const LOST_PAYMENTS_FILE = 'lost-payments'
 const SAID_MAX = 20
 /** When another server took over: beyond the pool, as many as are handed out between two beats at most. */
 const ADDRESSES_AHEAD = 500
+/** Payments are named by the clock of their maker, beats by the database's. */
+const CLOCKS_APART_MS = MINUTE_MS
 
 /** @param of.db - Connections of its own, which {@link TimeKeeper.verify} does not look at. */
 export function openTimeKeeper(of: {
@@ -95,7 +98,8 @@ export function openTimeKeeper(of: {
    * @returns False when commits are gone after all; then everything is stopped.
    */
   async function takeOver(found: Arrow): Promise<boolean> {
-    const gone = await of.told.findGone(db)
+    const lastAtMs = memory.seen?.at?.getTime() ?? Date.now()
+    const gone = await of.told.findGone(db, new Date(lastAtMs - CLOCKS_APART_MS))
     if (gone.length > 0) {
       const lost = `timeline ${found.timeline} of PostgreSQL lacks ${gone.length} payments that were made`
       await stop(`the database lost commits: ${lost}`, found.isMadeSafe)

@@ -15,8 +15,12 @@ const BYTES_MAX = 8 * 1024 * 1024
 export interface ToldPayments {
   /** Adds those of the database that are new. */
   note(db: Queryable): Promise<void>
-  /** Those that were told of and the database does not know, the oldest first. */
-  findGone(db: Queryable): Promise<PaymentId[]>
+  /**
+   * Those that were told of and the database does not know, the oldest first.
+   *
+   * @param since - Only those made since then; what was lost before, and what was forgotten by its age, is left out.
+   */
+  findGone(db: Queryable, since?: Date): Promise<PaymentId[]>
 }
 
 /** @param notedUntil - By the database's clock, up to when the file has all; null for only those from now on. */
@@ -39,12 +43,15 @@ export function openToldPayments(folder: string, notedUntil: Date | null): ToldP
         if (told.length < PAYMENTS_READ) return
       }
     },
-    async findGone(db) {
+    async findGone(db, since = new Date(0)) {
       const texts = [await ifThere(readFile(`${path}.old`, 'utf8')), await ifThere(readFile(path, 'utf8'))]
       const ids = texts
         .flatMap((text) => text?.split('\n') ?? [])
-        .filter((line) => /^[0-9a-f-]{36}$/.test(line))
+        .filter((line) => /^[0-9a-f-]{36}$/.test(line) && madeAtMs(line) >= since.getTime())
       return findMissingPayments(db, [...new Set(ids)] as PaymentId[])
     },
   }
 }
+
+/** A UUIDv7 begins with the milliseconds of its making, by the clock of who made it. */
+const madeAtMs = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
