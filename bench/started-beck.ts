@@ -9,7 +9,7 @@ const PROGRAM = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))
 
 export interface StartedBeck {
   readonly url: string
-  /** Of the first account, with every scope. */
+  /** Of the first account, with every scope; empty where another process made it. */
   readonly key: string
   readonly pid: number
   stop(): Promise<void>
@@ -36,7 +36,7 @@ export async function startBeck(env: NodeJS.ProcessEnv, args: readonly string[] 
   }
   for await (const line of createInterface(child.stdout)) {
     const said: { url?: string; key?: string } = JSON.parse(line)
-    if (said.url && said.key) return { url: said.url, key: said.key, pid: child.pid ?? 0, stop }
+    if (said.url) return { url: said.url, key: said.key ?? '', pid: child.pid ?? 0, stop }
   }
   throw new Error('Beck ended before it was ready')
 }

@@ -92,7 +92,9 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
   try {
     // Before anything is made: a first start that ends here would have shown its key to nobody.
     if (runs('api')) await requirePort(config.port, config.host ?? undefined)
-    const store = await openStore(config, log, 'server')
+    const opening = openStore(config, log, 'server')
+    readAhead(runs)
+    const store = await opening
     closers.push(() => store.close())
     // The background's parent did, as the owner of the tables.
     const applied = share === 'background' ? [] : await store.migrate()
@@ -149,6 +151,15 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
     await stop()
     throw error
   }
+}
+
+/** Modules that will be needed are read while PostgreSQL starts, or is made. Whoever needs them hears what fails. */
+function readAhead(runs: (part: Role) => boolean): void {
+  const parts = [
+    ...(runs('watcher') || runs('worker') ? [import('./config/ports.ts')] : []),
+    ...(runs('api') ? [import('./http/server.ts')] : []),
+  ]
+  Promise.all(parts).catch(() => {})
 }
 
 /** Before anything is handed out or sent: the database may have lost commits since this machine saw it. */

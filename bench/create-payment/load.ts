@@ -27,4 +27,5 @@ const result = await autocannon({
       : {},
   ],
 })
-process.stdout.write(JSON.stringify(result))
+const { user, system } = process.cpuUsage()
+process.stdout.write(JSON.stringify({ ...result, cpuSeconds: (user + system) / 1e6 }))

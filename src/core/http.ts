@@ -132,6 +132,7 @@ function exchangeOnce(
   const { body, signal, bytesMax, bytesKept = bytesMax } = request
   const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer | null>()
   let response: IncomingMessage | undefined
+  let isOver = false
   const failed = (kind: NoAnswer['kind'], message: string, cause?: unknown) => {
     reject(new NoAnswer(kind, message, response?.statusCode ?? null, cause))
     sent.destroy()
@@ -154,7 +155,9 @@ function exchangeOnce(
     else failed('failed', `cannot be reached: ${cause.code ?? cause.message}`, cause)
   })
   // Ends without an error or an answer: a switch of protocols, for one.
-  sent.on('close', () => failed('failed', 'closed the connection before an answer came'))
+  sent.on('close', () => {
+    if (!isOver) failed('failed', 'closed the connection before an answer came')
+  })
   sent.on('response', (answer) => {
     response = answer
     const { socket } = answer
@@ -179,6 +182,7 @@ function exchangeOnce(
   else sent.end(body)
 
   return promise.finally(() => {
+    isOver = true
     clearTimeout(deadline)
     signal?.removeEventListener('abort', abort)
   })

@@ -65,16 +65,12 @@ export const keyIdOf = (key: Uint8Array): string =>
 
 function openOne(key: Uint8Array): Secrets {
   if (key.length !== 32) throw new RangeError(`BECK_SECRET_KEY is 32 bytes, got ${key.length}`)
-  const derived = new Map<string, Buffer>()
-  const keyFor = (purpose: string): Buffer => {
-    const known = derived.get(purpose) ?? Buffer.from(hkdfSync('sha256', key, '', `beck:${purpose}`, 32))
+  // As objects of Node's: it takes five times as long to use a key that is bytes.
+  const derived = new Map<string, KeyObject>()
+  const keyFor = (purpose: string): KeyObject => {
+    const known =
+      derived.get(purpose) ?? createSecretKey(Buffer.from(hkdfSync('sha256', key, '', `beck:${purpose}`, 32)))
     derived.set(purpose, known)
-    return known
-  }
-  const macKeys = new Map<string, KeyObject>()
-  const macKeyFor = (purpose: string): KeyObject => {
-    const known = macKeys.get(purpose) ?? createSecretKey(keyFor(`mac:${purpose}`))
-    macKeys.set(purpose, known)
     return known
   }
   const mac = (purpose: string, parts: readonly (string | Uint8Array)[]): Buffer => {
@@ -86,7 +82,9 @@ function openOne(key: Uint8Array): Secrets {
       message.set(part, message.writeUInt32BE(part.length, at))
       at += 4 + part.length
     }
-    return createHmac('sha256', macKeyFor(purpose)).update(message).digest()
+    return createHmac('sha256', keyFor(`mac:${purpose}`))
+      .update(message)
+      .digest()
   }
   return {
     seal(purpose, owner, plaintext) {

@@ -4,7 +4,7 @@
  *
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
-import { createHmac } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 
 export interface SignedMessage {
   /** The event's id: the same at every attempt, so that the receiver can tell a repetition. */
@@ -14,10 +14,10 @@ export interface SignedMessage {
   readonly body: string
 }
 
-/** @param secrets - Raw keys, not their `whsec_` form; at least one. */
+/** @param secrets - Raw keys, not their `whsec_` form; at least one. As objects, for whoever uses them often. */
 export function signatureHeaders(
   message: SignedMessage,
-  secrets: readonly Uint8Array[],
+  secrets: readonly (Uint8Array | KeyObject)[],
 ): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
   const timestamp = String(Math.floor(message.at.getTime() / 1_000))
   const signatures = secrets.map(

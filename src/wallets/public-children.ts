@@ -9,7 +9,7 @@
  *
  * @see https://github.com/bitcoin/bips/blob/master/bip-0032.mediawiki
  */
-import { createHmac, ECDH } from 'node:crypto'
+import { createHmac, createSecretKey, ECDH, type KeyObject } from 'node:crypto'
 
 const P = 2n ** 256n - 2n ** 32n - 977n
 const N = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -126,7 +126,8 @@ export interface ParentKey {
  *   on the curve: then nothing of the batch is to be used.
  */
 export function deriveChildren(parent: ParentKey, indexes: readonly number[]): Buffer[] {
-  const scalars = indexes.map((index) => tweakOf(parent, index))
+  const chainCode = createSecretKey(parent.chainCode)
+  const scalars = indexes.map((index) => tweakOf(parent.publicKey, chainCode, index))
   const sums = new Array<Point | null>(indexes.length).fill(null)
   const rows = multiples()
   for (let window = 0; window < WINDOWS; window++) {
@@ -145,7 +146,7 @@ export function deriveChildren(parent: ParentKey, indexes: readonly number[]): B
 }
 
 /** I_L of CKDpub: big-endian. */
-function tweakOf({ publicKey, chainCode }: ParentKey, index: number): Buffer {
+function tweakOf(publicKey: Uint8Array, chainCode: KeyObject, index: number): Buffer {
   if (!Number.isInteger(index) || index < 0 || index >= 2 ** 31)
     throw new RangeError(`a public child has an index below 2^31, got ${index}`)
   const data = Buffer.alloc(37)

@@ -1,4 +1,5 @@
 /** Delivers events: claims what is due, sends thousands at once, and lets no slow receiver delay another. */
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import { crashPoint } from '../core/crash-point.ts'
 import { type AccountId, showId, type WebhookEndpointId } from '../core/ids.ts'
 import { type ClaimedDelivery, claimDeliveries, returnDeliveries } from '../events/deliveries.sql.ts'
@@ -46,6 +47,8 @@ const BATCH_MAX = 50
 const AHEAD = 1 / 4
 /** Claimed longer ago than this, a delivery is claimed anew before it is sent: its endpoint may be deleted by now. */
 const FRESH_MS = 250
+/** Secrets of endpoints kept open. */
+const KEYS_MAX = 1_000
 
 export function startDeliverer(gateway: DelivererPorts, options: DelivererOptions = {}): Loop {
   const { db, log } = gateway
@@ -75,6 +78,16 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     crowded = true
   }
 
+  // Opened once, for opening takes longer than signing.
+  const keys = new Map<string, KeyObject>()
+  const openKey = (endpointId: WebhookEndpointId, sealed: Buffer): KeyObject => {
+    const name = `${endpointId} ${sealed.toString('base64')}`
+    const known = keys.get(name) ?? createSecretKey(openWebhookSecret(gateway.secrets, endpointId, sealed))
+    if (keys.size >= KEYS_MAX) keys.clear()
+    keys.set(name, known)
+    return known
+  }
+
   const attempt = async (delivery: ClaimedDelivery): Promise<void> => {
     const startedAt = new Date()
     const began = performance.now()
@@ -82,7 +95,7 @@ export function startDeliverer(gateway: DelivererPorts, options: DelivererOption
     const sealed = previousSecretSealed ? [secretSealed, previousSecretSealed] : [secretSealed]
     const signed = signatureHeaders(
       { id: showId('evt', eventId), at: startedAt, body },
-      sealed.map((secret) => openWebhookSecret(gateway.secrets, endpointId, secret)),
+      sealed.map((secret) => openKey(endpointId, secret)),
     )
     const headers = { ...signed, 'content-type': 'application/json', 'user-agent': 'Beck' }
     crashPoint('deliver:claimed')
