@@ -165,6 +165,7 @@ const PAGES = [
   '/keys/new',
   '/webhooks',
   '/webhooks/new',
+  '/requests',
   '/events',
   '/quickstart',
   '/settings',
