@@ -33,8 +33,8 @@ const topOf = async (page: Page, selector: string) => {
 /** A session of a live account whose Ethereum wallets know, and whose other networks nobody set up. */
 async function openLive(): Promise<SessionId> {
   await gateway.db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
-     values ('ethereum', '1:x', 1, 'x', now(), now() + interval '1 hour') on conflict (chain) do nothing`,
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('ethereum', 'ETH', '1:x', 1, 'x', now(), now() + interval '1 hour') on conflict (chain) do nothing`,
   )
   return (await testSession(gateway, await testAccount(gateway, 'live'))).id
 }
@@ -85,8 +85,8 @@ test('coins that the operator never set up are not listed, and what is away for 
     page.evaluate<string[]>("[...document.querySelectorAll('.coin input')].map((input) => input.value)")
   assert.deepEqual(await coins(), ['ETH', 'USDC', 'USDT'])
   await gateway.db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
-     values ('bitcoin', 'x', 1, 'x', now(), now() - interval '1 hour')`,
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('bitcoin', 'BTC', 'x', 1, 'x', now(), now() - interval '1 hour')`,
   )
   await page.reload()
   assert.deepEqual(await coins(), ['ETH', 'USDC', 'USDT', 'BTC'])

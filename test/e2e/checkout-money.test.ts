@@ -141,8 +141,8 @@ const WALLET = `
 async function openLive(asset = 'ETH'): Promise<{ id: SessionId; page: Page }> {
   const { gateway } = story
   await gateway.db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
-     values ('ethereum', '31337:x', 1, 'x', now(), now() + interval '1 hour') on conflict (chain) do nothing`,
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('ethereum', 'ETH', '31337:x', 1, 'x', now(), now() + interval '1 hour') on conflict (chain) do nothing`,
   )
   const account = await testAccount(gateway, 'live')
   const { id } = await testSession(gateway, account)

@@ -332,8 +332,8 @@ test('every coin is offered at its price of now, and one that cannot be taken wi
   const none = await offerCoins(story.gateway, story.gateway.db, live, price)
   assert.deepEqual(none, [], 'no network was ever set up')
   await story.gateway.db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
-     values ('bitcoin', 'x', 1, 'x', now(), now() - interval '1 hour')`,
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('bitcoin', 'BTC', 'x', 1, 'x', now(), now() - interval '1 hour')`,
   )
   const blind = await offerCoins(story.gateway, story.gateway.db, live, price)
   assert.deepEqual(

@@ -1,15 +1,15 @@
 /** `/checkout/{cs_…}`: the pages of a session and the forms on them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isAsset } from '../../core/assets.ts'
+import { ASSET_FACTS, isAsset } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { readId, type SessionId } from '../../core/ids.ts'
+import { formatDecimal } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
 import {
   cancelCheckout,
   dropSentTransaction,
   keepSentTransaction,
   pickCoin,
-  readCheckout,
   reopenCheckout,
 } from '../../flows/checkout/checkout.ts'
 import type { CheckoutState } from '../../flows/checkout/checkout-state.ts'
@@ -297,9 +297,14 @@ export function registerCheckoutPages(
       }),
     )
   change('simulate', async (tx, id) => {
-    const { account, payment } = (await readCheckout(tx, id)) ?? {}
+    const { checkout, moment } = (await readCheckoutPage(gateway, tx, id)) ?? {}
+    const { account, payment } = checkout ?? {}
     if (account?.mode !== 'test' || !payment || !SIMULATED.includes(payment.status)) return
-    await payInSandbox(tx, account, payment.id, { confirmations: payment.requiredConfirmations })
+    // A part may be there already, and the rest of it on its way.
+    const missing = payment.dueAtoms - (moment?.receivedAtoms ?? 0n)
+    if (missing <= 0n) return
+    const amount = formatDecimal(missing, ASSET_FACTS[payment.asset].decimals)
+    await payInSandbox(tx, account, payment.id, { amount, confirmations: payment.requiredConfirmations })
   })
   change('cancel', cancelCheckout)
   change('reopen', reopenCheckout)

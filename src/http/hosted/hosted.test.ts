@@ -178,8 +178,8 @@ test('where no wallet knows the network the code holds the address alone, and sa
   }
   const account = await testAccount(gateway, 'live')
   await gateway.db.query(
-    `insert into chains (chain, identity, tip_height, tip_hash, tip_time, polled_at)
-     values ('ethereum', '1:x', 1, 'x', now(), now() + interval '1 hour')`,
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('ethereum', 'ETH', '1:x', 1, 'x', now(), now() + interval '1 hour')`,
   )
   for (const [asset, link] of [
     ['ETH', (address: string) => `ethereum:${address}@1?value=40000000000000000`],
