@@ -32,8 +32,7 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
  * Brings the schema up to date.
  *
  * @returns The names of the migrations that ran now.
- * @throws {InvariantBroken} when a migration that ran before was edited since.
- * @throws {Refusal} `database_is_newer` when one ran that is not known here; `unfinished_restore`; `not_permitted`.
+ * @throws {Refusal} `database_differs` when a migration that ran is another one here; `database_is_newer` when one ran that is not known here; `unfinished_restore`; `not_permitted`.
  */
 export async function migrate(db: Database, migrations?: readonly Migration[]): Promise<string[]> {
   const ran = await runPermitted(db, migrations ?? (await readMigrations()))
@@ -85,21 +84,19 @@ export async function runMigrations(db: Database, wanted: readonly Migration[]):
       name text primary key, checksum text not null, applied_at timestamptz not null default now())`)
     .catch(ignoreDuplicate)
 
+  // Before anything runs: a database that was made otherwise is left as it is.
+  const { rows: before } = await db.query<Applied>('select name, checksum from schema_migrations')
+  for (const migration of wanted) refuseEdited(migration, before)
   const ran: string[] = []
   for (const migration of wanted) {
     const applied = await db.transaction(async (tx) => {
       await tx.query('lock table schema_migrations in share row exclusive mode')
-      const { rows } = await tx.query<{ checksum: string }>(
-        'select checksum from schema_migrations where name = $1',
+      const { rows } = await tx.query<Applied>(
+        'select name, checksum from schema_migrations where name = $1',
         [migration.name],
       )
-      if (rows[0]) {
-        invariant(
-          rows[0].checksum === migration.checksum,
-          `migration ${migration.name} was edited after it ran; write a new one instead`,
-        )
-        return false
-      }
+      refuseEdited(migration, rows)
+      if (rows.length > 0) return false
       await tx.query(migration.sql)
       await tx.query('insert into schema_migrations (name, checksum) values ($1, $2)', [
         migration.name,
@@ -111,6 +108,21 @@ export async function runMigrations(db: Database, wanted: readonly Migration[]):
   }
   await refuseNewer(db, wanted)
   return ran
+}
+
+type Applied = Pick<Migration, 'name' | 'checksum'>
+
+/** A file that is released is never edited: only a database from before a release, or from a changed copy, differs. */
+function refuseEdited({ name, checksum }: Migration, applied: readonly Applied[]): void {
+  const ran = applied.find((each) => each.name === name)
+  if (!ran || ran.checksum === checksum) return
+  throw new Refusal(
+    'conflict',
+    'database_differs',
+    `this database was made by another version of Beck (its ${name} was a different one), and Beck leaves it as it is. ` +
+      'If it only holds trials, begin with an empty one: set BECK_DATA_DIR to a new folder, or DATABASE_URL to an empty database. ' +
+      'If it holds real money, start the version that made it',
+  )
 }
 
 /** Asked first, for a server's own user may make no tables. */
