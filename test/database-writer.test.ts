@@ -1,0 +1,266 @@
+/**
+ * Somebody writes the database, every column of every table in turn, while payments come in and withdrawals go out. What
+ * happens is what SECURITY.md says, and nobody is credited what did not come for him or paid what was not asked for.
+ */
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { bech32 } from '@scure/base'
+import { createApiKey } from '../src/accounts/api-keys.sql.ts'
+import { recordAct } from '../src/audit/audit-log.sql.ts'
+import { lookupOf } from '../src/chains/simulated/network.ts'
+import { newId } from '../src/core/ids.ts'
+import { SCOPES } from '../src/core/scopes.ts'
+import { createWebhookEndpoint } from '../src/events/webhook-endpoints.sql.ts'
+import { readPayment } from '../src/flows/payments/read-payment.ts'
+import { listFreezes } from '../src/ledger/freezes.sql.ts'
+import type { Payment } from '../src/payments/payment.ts'
+import { proveBlock } from '../src/proof/prove-block.ts'
+import { reconcile } from '../src/proof/reconcile.ts'
+import { type SetAside, settleNext } from '../src/workers/settle.ts'
+import { testDatabase } from './database.ts'
+import { type Column, listColumns, readPromises, type Thief, wishes } from './database-writer.ts'
+import { testAccount, testPayment, testSession } from './gateway.ts'
+import { DESTINATIONS, tellPayouts } from './payout-story.ts'
+import { payOnce, signAll } from './payouts.ts'
+
+const CHAIN = 'sim-litecoin'
+const HIS = DESTINATIONS[CHAIN]
+/** Each honest withdrawal goes to an address of its own, so that a second payment of one is seen. */
+const ours = (number: number) =>
+  bech32.encode('tltc', [
+    0,
+    ...bech32.toWords(createHash('sha256').update(`ours ${number}`).digest().subarray(0, 20)),
+  ])
+const AMOUNT = '0.01'
+
+const db = await testDatabase()
+const promised = await readPromises(db)
+const columns = await listColumns(db)
+
+/** A shop with funds, a buyer on his way and a withdrawal on its way; a thief with an account of his own. */
+async function openShop() {
+  const story = await tellPayouts(CHAIN)
+  const { gateway, account, port } = story
+  await story.earn('LTC', 650_000n)
+  const other = await testAccount(gateway)
+  const his = await testPayment(gateway, other)
+  const thief: Thief = { account: other.id, payment: his.id, address: HIS }
+  await fillOtherTables()
+  let received = await received0()
+  const asked = new Map<string, bigint>()
+  const aside: SetAside = new Map()
+
+  /** What fails is what a worker logs; it goes on with the rest. */
+  const tried = async (work: () => Promise<unknown>) => {
+    await work().catch(() => {})
+  }
+  return {
+    ...story,
+    thief,
+    received: () => received,
+    /** A payment that its buyer has just sent, and a withdrawal nobody has looked at yet. */
+    async begin(): Promise<Payment | null> {
+      let made: Payment | null = null
+      await tried(async () => {
+        made = await testPayment(gateway, account, { fiatMinor: 10_000n })
+        await story.pay(made, made.dueAtoms)
+        received += made.dueAtoms
+      })
+      await tried(story.watch)
+      await tried(async () => {
+        const withdrawal = await story.request('LTC', AMOUNT, ours(asked.size))
+        asked.set(withdrawal.destination, withdrawal.netAtoms)
+      })
+      return made
+    },
+    /** Everything that Beck does by itself, through some blocks. */
+    async goOn(): Promise<void> {
+      for (const blocks of [1, 6]) {
+        await story.mine(blocks)
+        await tried(story.watch)
+        await tried(async () => {
+          while (await settleNext(gateway, aside));
+        })
+        await tried(() => signAll(story.signer))
+        await tried(() => payOnce(gateway, port))
+        await tried(story.watch)
+      }
+      aside.clear()
+    },
+    /** Whether a proof finds something, of the block or of the whole. */
+    async isFound(): Promise<boolean> {
+      await tried(() => proveBlock(gateway, port))
+      await tried(() => proveBlock(gateway, port))
+      const differences = await reconcile(gateway.db, [port]).then(
+        (proof) => proof.differences.length,
+        () => 1,
+      )
+      return differences > 0 || (await listFreezes(gateway.db)).length > 0
+    },
+    /** What is wrong with who has what; null for nothing. */
+    async wrongs(): Promise<string | null> {
+      const paid = new Map<string, bigint[]>()
+      for (let height = 0; height <= (await port.tip()).height; height++) {
+        const hash = await port.blockHash(height)
+        if (hash === null) continue
+        for (const { outputs } of (await port.readBlock(hash)).transactions)
+          for (const { lookup, atoms } of outputs) {
+            const key = Buffer.from(lookup).toString('hex')
+            paid.set(key, [...(paid.get(key) ?? []), atoms])
+          }
+      }
+      const to = (address: string) =>
+        paid.get(Buffer.from(lookupOf(CHAIN, address) ?? []).toString('hex')) ?? []
+      if (to(HIS).length > 0) return `the thief was paid ${to(HIS)}`
+      for (const [address, net] of asked) {
+        const payments = to(address)
+        if (payments.length > 1 || payments.some((atoms) => atoms !== net))
+          return `a withdrawal of ${net} was paid ${payments}`
+      }
+      const { rows } = await gateway.db.query<{ id: string; atoms: bigint }>(
+        `select account_id as id, sum(atoms) as atoms from balances where kind in ('available', 'held') group by account_id`,
+      )
+      for (const { id, atoms } of rows)
+        if (atoms > (id === account.id ? received : 0n)) return `${id} has ${atoms}, and ${received} came`
+      return null
+    },
+  }
+
+  async function received0(): Promise<bigint> {
+    const { rows } = await gateway.db.query<{ atoms: bigint }>(
+      'select sum(amount_atoms) as atoms from deposits',
+    )
+    return rows[0]?.atoms ?? 0n
+  }
+
+  /** At least a row in the tables that stories do without. */
+  async function fillOtherTables(): Promise<void> {
+    const { db } = gateway
+    await createApiKey(db, { accountId: account.id, mode: 'test', name: 'key', scopes: [...SCOPES] })
+    await testSession(gateway, account)
+    await db.transaction((tx) =>
+      createWebhookEndpoint(tx, gateway.secrets, {
+        accountId: account.id,
+        url: 'https://shop.example/hook',
+        events: ['payment.created'],
+      }),
+    )
+    await db.transaction((tx) =>
+      recordAct(tx, {
+        accountId: account.id,
+        actor: { kind: 'cli', id: 'root', name: null },
+        address: null,
+        action: 'key.create',
+        subject: null,
+        before: null,
+        after: null,
+      }),
+    )
+    const user = newId('usr')
+    await db.query("insert into users (id, email, name) values ($1, 'a@example.com', 'A')", [user])
+    await db.query(
+      `insert into sessions (id, user_id, token_hash, factor, address, agent) values ($1, $2, $3, 'passkey', '', '')`,
+      [newId('ses'), user, randomBytes(32)],
+    )
+    await db.query(
+      `insert into payment_links (account_id, id, label, amount_minor, currency) values ($1, gen_random_uuid(), 'x', 100, 'USD')`,
+      [account.id],
+    )
+    await db.query(
+      `insert into idempotency_keys (account_id, key, request_hash) values ($1, 'key', sha256('x'))`,
+      [account.id],
+    )
+  }
+}
+
+type Shop = Awaited<ReturnType<typeof openShop>>
+
+/** Puts a value into a column of every row, or of none where a constraint forbids it. @returns How many rows. */
+async function write({ gateway }: Shop, { table, name }: Column, value: string): Promise<number> {
+  try {
+    return (await gateway.db.query(`update ${table} set ${name} = ${value}`)).rowCount
+  } catch (error) {
+    const { code } = (error as { cause?: { code?: string } }).cause ?? (error as { code?: string })
+    // A constraint, a trigger, or a value that does not fit: the database itself says no.
+    assert.match(String(code), /^(23|22|P0|42)/, `${table}.${name} = ${value}: ${String(error)}`)
+    return 0
+  }
+}
+
+const changed = new Set<string>()
+const found = new Set<string>()
+/** Elsewhere money does not follow: one value of each kind is enough. */
+const FOLLOWED =
+  /^(payments|addresses|wallets|deposits|withdrawals|journal_entries|transfers|balances|unresolved_funds|utxos|signed_transactions|signed_payouts|chains|accounts)$/
+
+async function walk(table: string): Promise<void> {
+  let shop = await openShop()
+  for (const column of columns.filter((each) => each.table === table)) {
+    const outcome = promised.get(`${table}.${column.name}`)
+    const all = await wishes(shop.gateway.db, column, shop.thief)
+    for (const wish of FOLLOWED.test(table) ? all : all.slice(0, 1)) {
+      let payment = await shop.begin()
+      if (!payment) {
+        // What was written before keeps Beck from going on: a new one.
+        shop = await openShop()
+        payment = await shop.begin()
+      }
+      if ((await write(shop, column, wish)) === 0) continue
+      changed.add(`${table}.${column.name}`)
+      if (payment) await shownOrRefused(shop, payment)
+      await shop.goOn()
+      const wrong = await shop.wrongs()
+      const isFound = await shop.isFound()
+      if (isFound) found.add(table)
+      if (wrong !== null)
+        assert.ok(
+          outcome === 'frozen' && isFound,
+          `${table}.${column.name} = ${wish} is ${outcome}, and ${wrong}; ${isFound ? 'a proof finds it' : 'nobody notices'}`,
+        )
+      if (wrong !== null || isFound) shop = await openShop()
+    }
+  }
+}
+
+/** A payment under other terms is shown to nobody; under its own it is shown as it was made. */
+async function shownOrRefused({ gateway }: Shop, payment: Payment): Promise<void> {
+  const shown = await readPayment(gateway, gateway.db, payment.accountId, payment.id).catch(
+    (error: Error) => {
+      assert.match(error.message, /tampered/)
+      return null
+    },
+  )
+  if (shown) {
+    assert.equal(shown.deposit.address, payment.address)
+    assert.equal(shown.deposit.expected_amount_atoms, String(payment.dueAtoms))
+  }
+}
+
+const asked = process.env.BECK_TEST_TABLES?.split(',')
+const TABLES = [...new Set(columns.map(({ table }) => table))].filter(
+  (table) => asked?.includes(table) ?? true,
+)
+
+describe('every column of every table is written', { concurrency: 2 }, () => {
+  for (const table of TABLES)
+    test(`${table}: what SECURITY.md says, and nobody has what is not his`, () => walk(table))
+})
+
+test('what money follows was written for real, column by column', () => {
+  const followed = [...promised.keys()].filter((column) => FOLLOWED.test(column.split('.')[0] ?? ''))
+  assert.deepEqual(
+    followed.filter((column) => !changed.has(column)),
+    [],
+  )
+})
+
+test('of every table that is frozen, a proof finds something', () => {
+  const frozen = new Set(
+    [...promised].filter(([, outcome]) => outcome === 'frozen').map(([column]) => column.split('.')[0]),
+  )
+  assert.deepEqual(
+    [...frozen].filter((table) => table && !found.has(table)),
+    [],
+  )
+})
