@@ -161,6 +161,8 @@ export interface RetrievePaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
+  refund_address: string | null
   /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
   missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
@@ -229,6 +231,8 @@ export interface CancelPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
+  refund_address: string | null
   /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
   missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
@@ -297,6 +301,8 @@ export interface AcceptPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
+  refund_address: string | null
   /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
   missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
@@ -404,6 +410,8 @@ export interface RetrieveCheckoutSessionData {
     detected_at: string | null
     /** when the payment was confirmed */
     completed_at: string | null
+    /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
+    refund_address: string | null
     /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
     missing: string | null
     /** what the chain showed at the address, late and further ones included (an addition of Beck) */
@@ -1052,6 +1060,8 @@ export interface PaySandboxPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
+  refund_address: string | null
   /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
   missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
@@ -1120,6 +1130,8 @@ export interface ExpireSandboxPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
+  refund_address: string | null
   /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
   missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */
@@ -1188,6 +1200,8 @@ export interface ReplaceSandboxPaymentData {
   detected_at: string | null
   /** when the payment was confirmed */
   completed_at: string | null
+  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
+  refund_address: string | null
   /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
   missing: string | null
   /** what the chain showed at the address, late and further ones included (an addition of Beck) */

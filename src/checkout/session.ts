@@ -27,6 +27,9 @@ export interface CheckoutSession {
   readonly paymentId: PaymentId | null
   /** The transaction that the buyer's wallet said it sent for that payment. */
   readonly sentTx: string | null
+  /** Where the buyer wants coins back that are held for that payment; of `readRefundAddress`. */
+  readonly refundAddress: string | null
+  readonly refundAddressMac: Uint8Array | null
   readonly createdAt: Date
   readonly expiresAt: Date
   readonly cancelledAt: Date | null

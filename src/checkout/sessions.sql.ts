@@ -7,7 +7,8 @@ import { type CheckoutSession, SESSION_WINDOW_MS } from './session.ts'
 const COLUMNS = `account_id as "accountId", id, amount_minor as "amountMinor", currency, label, reference,
   customer_email as "customerEmail", success_url as "successUrl", cancel_url as "cancelUrl",
   offered_assets as "offeredAssets", payment_link_id as "paymentLinkId", payment_id as "paymentId", created_at as "createdAt",
-  expires_at as "expiresAt", cancelled_at as "cancelledAt", sent_tx as "sentTx"`
+  expires_at as "expiresAt", cancelled_at as "cancelledAt", sent_tx as "sentTx", refund_address as "refundAddress",
+  refund_address_mac as "refundAddressMac"`
 
 export type SessionDraft = Pick<
   CheckoutSession,
@@ -79,7 +80,7 @@ export async function setSessionPayment(
 ): Promise<void> {
   await tx.query(
     `update checkout_sessions
-     set payment_id = $3, sent_tx = null, expires_at = now() + $4::bigint * interval '1 millisecond'
+     set payment_id = $3, sent_tx = null, refund_address = null, refund_address_mac = null, expires_at = now() + $4::bigint * interval '1 millisecond'
      where account_id = $1 and id = $2`,
     [session.accountId, session.id, paymentId, SESSION_WINDOW_MS],
   )
@@ -92,8 +93,23 @@ export async function setPresentPayment(
   paymentId: PaymentId,
 ): Promise<void> {
   await tx.query(
-    'update checkout_sessions set payment_id = $3, sent_tx = null where account_id = $1 and id = $2',
+    `update checkout_sessions set payment_id = $3, sent_tx = null, refund_address = null, refund_address_mac = null
+     where account_id = $1 and id = $2`,
     [session.accountId, session.id, paymentId],
+  )
+}
+
+/** @param mac - Of `macOfRefundAddress`. */
+export async function setRefundAddress(
+  tx: Tx,
+  session: CheckoutSession,
+  address: string,
+  mac: Buffer,
+): Promise<void> {
+  await tx.query(
+    `update checkout_sessions set refund_address = $3, refund_address_mac = $4
+     where account_id = $1 and id = $2`,
+    [session.accountId, session.id, address, mac],
   )
 }
 

@@ -48,6 +48,8 @@ export interface PaymentResource {
   }
   /** Decimal in the coin, of an underpaid payment: sent in time, it completes it. Null in every other state. */
   readonly missing: string | null
+  /** Where the buyer of a checkout wants back what is held; null while he said nothing. */
+  readonly refund_address: string | null
   readonly deposits: readonly DepositResource[]
 }
 
@@ -68,11 +70,15 @@ export interface ChainFacts extends EthereumPlace {
   readonly tipHeight: number
 }
 
-/** @param deposits - All of the payment's, oldest first. */
+/**
+ * @param deposits - All of the payment's, oldest first.
+ * @param refundAddress - Of the checkout that made it.
+ */
 export function paymentResource(
   payment: Payment,
   deposits: readonly DepositSource[],
   from: ChainFacts,
+  refundAddress: string | null = null,
 ): PaymentResource {
   const { tipHeight } = from
   const { asset, address } = payment
@@ -115,6 +121,7 @@ export function paymentResource(
       required_confirmations: payment.requiredConfirmations,
       expires_at: expiresAt,
     },
+    refund_address: refundAddress,
     missing: missing === null ? null : formatDecimal(missing, decimals),
     deposits: deposits.map((deposit) => depositResource(deposit, tipHeight)),
   }

@@ -129,7 +129,7 @@ export const OPERATIONS: readonly Operation[] = [
       detected_at: 'time?',
       completed_at: 'time?',
     },
-    ours: { missing: 'string?', deposits: [{}] },
+    ours: { missing: 'string?', refund_address: 'string?', deposits: [{}] },
   },
   {
     method: 'POST',

@@ -7,6 +7,7 @@ import type { SessionId } from '../../src/core/ids.ts'
 import { startBrowser } from '../browser.ts'
 import { testAccount, testSession } from '../gateway.ts'
 import { pathOf, testHosted } from '../hosted.ts'
+import { DESTINATIONS } from '../payout-story.ts'
 
 const COIN = 100_000_000n
 const PHONE = { width: 375, height: 667 }
@@ -260,6 +261,32 @@ test("the merchant's contact, terms and privacy stand under every page", async (
   assert.equal(await links.count(), 2, 'what is no link of the web never becomes one')
   assert.equal(await links.nth(0).getAttribute('href'), 'mailto:help@shop.example')
   assert.equal(await links.nth(1).getAttribute('href'), 'https://shop.example/terms')
+  await page.context().close()
+})
+
+test('a buyer whose coins are held says where they may go back to, and the merchant is told so', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  await hosted.expire(payment)
+  await story.payAndConfirm(payment, COIN)
+  const page = await openPage(pathOf(id))
+  await shows(page, 'late')
+  await page.getByText('Where should a refund go?').click()
+  await page.fill('#refund-address', 'nowhere')
+  await page.getByRole('button', { name: 'Save the address' }).click()
+  await page.getByText('That is not an address for LTC').waitFor()
+  await page.fill('#refund-address', payment.address)
+  await page.getByRole('button', { name: 'Save the address' }).click()
+  await page.getByText('That is not an address for LTC').waitFor()
+  assert.equal((await story.read(payment)).refund_address, null, "the gateway's own is none of his")
+  const own = DESTINATIONS['sim-litecoin']
+  await page.fill('#refund-address', own)
+  await page.getByRole('button', { name: 'Save the address' }).click()
+  await page.getByText(own).waitFor()
+  assert.equal((await story.read(payment)).refund_address, own)
+  // Whoever writes the database puts no other in its place.
+  await gateway.db.query("update checkout_sessions set refund_address = 'tltc1qthief' where id = $1", [id])
+  await assert.rejects(story.read(payment), /tampered/)
   await page.context().close()
 })
 

@@ -30,6 +30,10 @@ create table checkout_sessions (
   cancel_url text check (length(cancel_url) <= 2048),
   -- Coins that the buyer may pick of those that the account offers; null for all of them.
   offered_assets text[] check (cardinality(offered_assets) > 0),
+  -- Where the buyer wants coins back that are held for that payment, with an HMAC under a key the database does not hold.
+  refund_address text check (length(refund_address) between 1 and 128),
+  refund_address_mac bytea check (length(refund_address_mac) = 32),
+  check ((refund_address is null) = (refund_address_mac is null)),
   payment_link_id uuid,
   -- The payment of the coin picked last, or of an earlier one that turned out to be what the buyer pays. Whether the
   -- session is complete is read from it, never kept twice.

@@ -1,4 +1,5 @@
 /** Every column that is sealed or authenticated with BECK_SECRET_KEY: how it is read page by page, and replaced. */
+import { refundAddressMacParts } from '../../checkout/refund-address.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import { depositMacParts } from '../../deposits/deposit-mac.ts'
@@ -117,6 +118,14 @@ export const COLUMNS: readonly Column[] = [
      fee_atoms as "feeAtoms", network_fee_atoms as "networkFeeAtoms", net_atoms as "netAtoms", destination`,
     'withdrawal',
     requestMacParts,
+  ),
+  authenticated(
+    'checkout_sessions',
+    'refund_address_mac',
+    OF_ACCOUNT,
+    'payment_id as "paymentId", refund_address as "refundAddress"',
+    'refund-address',
+    refundAddressMacParts,
   ),
   sealed('webhook_endpoints', 'secret_sealed', OF_ACCOUNT, 'webhook-secret', (row) => String(row.id)),
   sealed('webhook_endpoints', 'previous_secret_sealed', OF_ACCOUNT, 'webhook-secret', (row) =>

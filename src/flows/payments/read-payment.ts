@@ -1,15 +1,20 @@
 /** A payment with all its deposits and the chain's height: what retrieval, events and pages are drawn from. */
 
 import { type ChainProgress, findChainProgress } from '../../chains/chain-progress.sql.ts'
+import { readRefundAddress } from '../../checkout/refund-address.ts'
+import { findSession } from '../../checkout/sessions.sql.ts'
 import type { ChainName } from '../../core/assets.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
-import type { Payment } from '../../payments/payment.ts'
+import type { Payment, PaymentStatus } from '../../payments/payment.ts'
 import { type ChainFacts, type PaymentResource, paymentResource } from '../../payments/payment-resource.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import type { Gateway, GatewaySettings } from '../gateway.ts'
+
+/** Of payments that may hold coins which their buyer wants back. */
+const HOLDING: readonly PaymentStatus[] = ['underpaid', 'overpaid', 'expired', 'failed', 'cancelled']
 
 /** Null when this account has no such payment. */
 export async function readPayment(
@@ -31,7 +36,11 @@ export async function drawPayment(
   requireAuthenticTerms(secrets, payment)
   const deposits = await listDeposits(db, payment.accountId, payment.id)
   const chain = await findChainProgress(db, payment.chain)
-  return paymentResource(payment, deposits, chainFactsOf(settings, payment.chain, chain))
+  const { checkoutSessionId: sessionId } = payment
+  const session = sessionId && HOLDING.includes(payment.status) ? await findSession(db, sessionId) : null
+  const refundAddress =
+    session?.session.paymentId === payment.id ? readRefundAddress(secrets, session.session) : null
+  return paymentResource(payment, deposits, chainFactsOf(settings, payment.chain, chain), refundAddress)
 }
 
 /** @param view - Of that chain; null when it was never seen, or need not be. */

@@ -174,8 +174,8 @@ export async function price(
 }
 
 /** Valid on this network in this mode, and not a place that money would not come back from. */
-async function requirePayable(
-  gateway: Pricing,
+export async function requirePayable(
+  gateway: Pick<Gateway, 'secrets' | 'settings'>,
   db: Queryable,
   asset: Asset,
   chain: ChainName,

@@ -74,6 +74,12 @@ export const Payment = Fields({
   }),
   detected_at: Nullable(Timestamp('when funds were first seen')),
   completed_at: Nullable(Timestamp('when the payment was confirmed')),
+  refund_address: Nullable(
+    Type.String({
+      description:
+        'where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck)',
+    }),
+  ),
   missing: Nullable(
     Type.String({
       description: 'decimal in the coin: what an underpaid payment still lacks (an addition of Beck)',
@@ -139,6 +145,7 @@ export const RETRIEVED: Static<typeof Payment> = {
   customers: { id: 'cus_01k6v3d6yqf5bbt9xgk2v7p8rn', email: 'buyer@example.com' },
   detected_at: '2026-02-03T10:17:21.000Z',
   completed_at: '2026-02-03T10:32:05.000Z',
+  refund_address: null,
   missing: null,
   deposits: [
     {

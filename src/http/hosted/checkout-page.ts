@@ -1,6 +1,6 @@
 /** `/checkout/{cs_…}`: the pages of a session and the forms on them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ASSET_FACTS, isAsset } from '../../core/assets.ts'
+import { ASSET_FACTS, isAsset, networkOf } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { readId, type SessionId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
@@ -18,6 +18,7 @@ import {
   findBuyerTransaction,
   readTransactionId,
 } from '../../flows/checkout/find-buyer-transaction.sql.ts'
+import { giveRefundAddress } from '../../flows/checkout/give-refund-address.ts'
 import { offerCoins } from '../../flows/checkout/offer-coins.ts'
 import { readCheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Gateway } from '../../flows/gateway.ts'
@@ -39,7 +40,7 @@ import {
   type Making,
   stateView,
 } from './make-view.ts'
-import type { HostedOptions } from './networks.ts'
+import { type HostedOptions, networkName } from './networks.ts'
 import { drawCheckout } from './pages/draw.ts'
 import {
   checkoutPath,
@@ -220,7 +221,7 @@ export function registerCheckoutPages(
   )
 
   // Whoever reloads the answer to a form that was refused, or could not be taken.
-  for (const form of ['coin', 'reopen', 'sent', 'unsent', 'simulate']) {
+  for (const form of ['coin', 'reopen', 'sent', 'unsent', 'simulate', 'refund-address']) {
     scope.get(
       `/checkout/:id/${form}`,
       withCheckout(async (request, reply, _making, id) => backTo(request, reply, id)),
@@ -306,6 +307,25 @@ export function registerCheckoutPages(
     const amount = formatDecimal(missing, ASSET_FACTS[payment.asset].decimals)
     await payInSandbox(tx, account, payment.id, { amount, confirmations: payment.requiredConfirmations })
   })
+  scope.post(
+    '/checkout/:id/refund-address',
+    withCheckout(async (request, reply, making, id) => {
+      requireOwnPage(request, gateway.settings.publicUrl)
+      const typed = ((request.body as Form).get('address') ?? '').slice(0, 128)
+      try {
+        await gateway.db.transaction((tx) => giveRefundAddress(gateway, tx, id, typed))
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        const { payment, account } = making.page.checkout
+        const isHeld = ['late', 'lower_over', 'higher'].includes(making.page.state)
+        if (error.reason !== 'invalid_address' || !payment || !isHeld) return backTo(request, reply, id)
+        const network = networkName(options, networkOf(payment.asset), account.mode === 'live')
+        const problem = fillText(making.language.words.error_address, { asset: payment.asset, network })
+        return draw(request, reply, making, stateView(making, NOT_SEARCHED, { value: typed, problem }), 400)
+      }
+      return backTo(request, reply, id)
+    }),
+  )
   change('cancel', cancelCheckout)
   change('reopen', reopenCheckout)
   change('unsent', dropSentTransaction)

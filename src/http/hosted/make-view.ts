@@ -141,6 +141,7 @@ export const cancellingView = (making: Making): CancellingView => ({
 export function stateView(
   making: Making,
   search: TransactionSearch,
+  refundField: Field = { value: '', problem: null },
 ): Exclude<CheckoutView, AmountView | ChooseView | CancellingView> {
   const { state, checkout, moment } = making.page
   const order = orderOf(making)
@@ -207,6 +208,8 @@ export function stateView(
         paymentNumber,
         excess: excess > 0n ? coins(excess) : null,
         lacking: excess < 0n && payment.status === 'completed' ? coins(-excess) : null,
+        refundAddress:
+          state === 'higher' ? { given: making.page.view?.refund_address ?? null, field: refundField } : null,
         completedAt: payment.completedAt ?? checkout.now,
         returnUrl: onward(checkout.successUrl),
       }
@@ -219,6 +222,10 @@ export function stateView(
         state,
         paymentNumber,
         isConfirmed: moment.confirmations >= moment.requiredConfirmations,
+        refundAddress:
+          state === 'refunded'
+            ? null
+            : { given: making.page.view?.refund_address ?? null, field: refundField },
         refund: refundOf(making),
         received: coins(moment.receivedAtoms + moment.lateAtoms),
         returnUrl: onward(checkout.cancelUrl),

@@ -182,6 +182,12 @@ export interface ProgressView {
   readonly transactions: readonly Transaction[]
 }
 
+/** Where the buyer wants back what is held: what he gave, or what he typed. */
+export interface RefundAddress {
+  readonly given: string | null
+  readonly field: Field
+}
+
 export interface ReceiptView {
   readonly state: 'paid' | 'higher'
   readonly order: Order
@@ -195,6 +201,8 @@ export interface ReceiptView {
   readonly lacking: string | null
   readonly paymentNumber: string
   readonly completedAt: Date
+  /** Null when nothing is held. */
+  readonly refundAddress: RefundAddress | null
   readonly transactions: readonly Transaction[]
   /** Where the buyer goes on to; http(s) only. */
   readonly returnUrl: string | null
@@ -215,6 +223,8 @@ export interface HeldView {
   readonly order: Order
   /** Whether all that came has its confirmations: before that nothing of it is safe. */
   readonly isConfirmed: boolean
+  /** Null once a refund is on its way. */
+  readonly refundAddress: RefundAddress | null
   readonly refund: Refund | null
   readonly asset: Asset
   readonly networkName: string

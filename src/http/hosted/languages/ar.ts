@@ -149,5 +149,10 @@ export const ar: Words = {
   contact: 'التواصل',
   terms: 'الشروط',
   privacy: 'الخصوصية',
+  refund_ask: 'إلى أين يُرسل المبلغ المردود؟',
+  refund_hint: 'عنوان خاص بك لاستلام {asset} على {network}. قرار الرد يعود إلى {merchant}.',
+  refund_save: 'احفظ العنوان',
+  refund_given: 'سيُرسل المبلغ المردود إلى',
+  error_address: 'هذا ليس عنوانًا لـ {asset} على {network}.',
   language: 'اللغة',
 }

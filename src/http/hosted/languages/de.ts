@@ -165,5 +165,10 @@ export const de: Words = {
   contact: 'Kontakt',
   terms: 'AGB',
   privacy: 'Datenschutz',
+  refund_ask: 'Wohin soll eine Erstattung gehen?',
+  refund_hint: 'Eine eigene Adresse für {asset} auf {network}. Über eine Erstattung entscheidet {merchant}.',
+  refund_save: 'Adresse speichern',
+  refund_given: 'Eine Erstattung ginge an',
+  error_address: 'Das ist keine Adresse für {asset} auf {network}.',
   language: 'Sprache',
 }

@@ -154,6 +154,11 @@ export const en = {
   contact: 'Contact',
   terms: 'Terms',
   privacy: 'Privacy',
+  refund_ask: 'Where should a refund go?',
+  refund_hint: 'An address of your own for {asset} on {network}. {merchant} decides about a refund.',
+  refund_save: 'Save the address',
+  refund_given: 'A refund would go to',
+  error_address: 'That is not an address for {asset} on {network}.',
   language: 'Language',
 } as const satisfies Record<string, string>
 

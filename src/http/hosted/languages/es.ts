@@ -157,5 +157,10 @@ export const es: Words = {
   contact: 'Contacto',
   terms: 'Condiciones',
   privacy: 'Privacidad',
+  refund_ask: '¿Adónde enviar una devolución?',
+  refund_hint: 'Una dirección tuya para {asset} en {network}. {merchant} decide sobre la devolución.',
+  refund_save: 'Guardar la dirección',
+  refund_given: 'Una devolución iría a',
+  error_address: 'Eso no es una dirección para {asset} en {network}.',
   language: 'Idioma',
 }

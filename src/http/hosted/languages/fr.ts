@@ -164,5 +164,10 @@ export const fr: Words = {
   contact: 'Contact',
   terms: 'Conditions',
   privacy: 'Confidentialité',
+  refund_ask: 'Où envoyer un remboursement ?',
+  refund_hint: 'Une adresse à vous pour {asset} sur {network}. {merchant} décide du remboursement.',
+  refund_save: 'Enregistrer l’adresse',
+  refund_given: 'Un remboursement irait à',
+  error_address: 'Ce n’est pas une adresse pour {asset} sur {network}.',
   language: 'Langue',
 }

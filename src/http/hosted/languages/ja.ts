@@ -161,5 +161,10 @@ export const ja: Words = {
   contact: 'お問い合わせ',
   terms: '利用規約',
   privacy: 'プライバシー',
+  refund_ask: '返金先はどちらですか？',
+  refund_hint: '{network} の {asset} を受け取れるご自身のアドレス。返金は {merchant} が判断します。',
+  refund_save: 'アドレスを保存',
+  refund_given: '返金先',
+  error_address: '{network} の {asset} のアドレスではありません。',
   language: '言語',
 }

@@ -156,5 +156,10 @@ export const pt: Words = {
   contact: 'Contacto',
   terms: 'Termos',
   privacy: 'Privacidade',
+  refund_ask: 'Para onde enviar um reembolso?',
+  refund_hint: 'Um endereço seu para {asset} em {network}. {merchant} decide sobre o reembolso.',
+  refund_save: 'Guardar o endereço',
+  refund_given: 'Um reembolso iria para',
+  error_address: 'Isso não é um endereço para {asset} em {network}.',
   language: 'Idioma',
 }

@@ -149,5 +149,10 @@ export const zh: Words = {
   contact: '联系方式',
   terms: '条款',
   privacy: '隐私',
+  refund_ask: '退款应发往哪里？',
+  refund_hint: '你自己的 {network} 上的 {asset} 地址。是否退款由 {merchant} 决定。',
+  refund_save: '保存地址',
+  refund_given: '退款将发往',
+  error_address: '这不是 {network} 上的 {asset} 地址。',
   language: '语言',
 }

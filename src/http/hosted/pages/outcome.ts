@@ -1,14 +1,16 @@
 /** How a checkout ended, or what has to be settled by people. */
-import { fill, type Html, html } from '../html.ts'
+import { fill, fillText, type Html, html } from '../html.ts'
 import type { CancellingView, EndedView, ExpiredView, Frame, HeldView, ReceiptView, Refund } from '../view.ts'
 import {
   coinAmount,
   drawOrder,
+  drawProblem,
   drawReferences,
   drawReturn,
   drawRows,
   drawSearch,
   drawTime,
+  merchantName,
   withMerchant,
 } from './parts.ts'
 
@@ -30,6 +32,7 @@ ${drawRows([
   [words.date, drawTime(frame, view.completedAt)],
 ])}
 ${drawReferences(frame, view.transactions, view.paymentNumber)}
+${drawRefundAddress(frame, view)}
 <p><button type="button" class="copy" data-print hidden>${words.print}</button></p>
 </section>`
 }
@@ -45,8 +48,26 @@ ${drawRows([
   [words.network, view.networkName],
 ])}
 ${view.refund && drawRefund(frame, view.refund)}
+${drawRefundAddress(frame, view)}
 ${drawReferences(frame, view.transactions, view.paymentNumber)}
 ${drawReturn(frame, view.returnUrl)}`
+}
+
+function drawRefundAddress(
+  frame: Frame,
+  { refundAddress, asset, networkName }: Pick<HeldView, 'refundAddress' | 'asset' | 'networkName'>,
+): Html | null {
+  if (refundAddress === null) return null
+  const { words } = frame.language
+  const { given, field } = refundAddress
+  const hint = fillText(words.refund_hint, { asset, network: networkName, merchant: merchantName(frame) })
+  return html`${given !== null && html`<dl class="references"><div><dt>${words.refund_given}</dt><dd><bdi class="hash" dir="ltr">${given}</bdi></dd></div></dl>`}
+<details class="search"${field.problem !== null && html` open`}><summary>${words.refund_ask}</summary>
+<form method="post" action="${frame.path}/refund-address${frame.query}" novalidate>
+<label for="refund-address" class="hint">${hint}</label>
+<input id="refund-address" name="address" value="${field.value}" required maxlength="128" autocomplete="off" autocapitalize="none" spellcheck="false" dir="ltr"${field.problem && html` aria-invalid="true" aria-describedby="refund-problem" autofocus`}>
+${drawProblem('refund-problem', field.problem)}
+<button type="submit">${words.refund_save}</button></form></details>`
 }
 
 function drawRefund(frame: Frame, { asset, amount, address, transaction }: Refund): Html {
