@@ -6,16 +6,38 @@ import test from 'node:test'
 
 /** Numbers of ASVS 5.0.0 at levels 1 and 2: chapter, section, requirements. */
 const REQUIREMENTS: Readonly<Record<string, Readonly<Record<number, readonly number[]>>>> = {
-  '1': { 1: [1, 2], 2: [1, 2, 3, 4, 5, 6, 7, 8, 9], 3: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 4: [1, 2, 3], 5: [1, 2] },
+  '1': {
+    1: [1, 2],
+    2: [1, 2, 3, 4, 5, 6, 7, 8, 9],
+    3: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+    4: [1, 2, 3],
+    5: [1, 2],
+  },
   '2': { 1: [1, 2, 3], 2: [1, 2, 3], 3: [1, 2, 3, 4], 4: [1] },
   '3': { 2: [1, 2], 3: [1, 2, 3, 4], 4: [1, 2, 3, 4, 5, 6], 5: [1, 2, 3, 4, 5], 7: [1, 2] },
   '4': { 1: [1, 2, 3], 2: [1], 3: [1, 2], 4: [1, 2, 3, 4] },
   '5': { 1: [1], 2: [1, 2, 3], 3: [1, 2], 4: [1, 2, 3] },
-  '6': { 1: [1, 2, 3], 2: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], 3: [1, 2, 3, 4], 4: [1, 2, 3, 4], 5: [1, 2, 3, 4, 5], 6: [1, 2, 3], 8: [1, 2, 3, 4] },
+  '6': {
+    1: [1, 2, 3],
+    2: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+    3: [1, 2, 3, 4],
+    4: [1, 2, 3, 4],
+    5: [1, 2, 3, 4, 5],
+    6: [1, 2, 3],
+    8: [1, 2, 3, 4],
+  },
   '7': { 1: [1, 2, 3], 2: [1, 2, 3, 4], 3: [1, 2], 4: [1, 2, 3, 4, 5], 5: [1, 2], 6: [1, 2] },
   '8': { 1: [1, 2], 2: [1, 2, 3], 3: [1], 4: [1] },
   '9': { 1: [1, 2, 3], 2: [1, 2, 3, 4] },
-  '10': { 1: [1, 2], 2: [1, 2], 3: [1, 2, 3, 4], 4: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 5: [1, 2, 3, 4, 5], 6: [1, 2], 7: [1, 2, 3] },
+  '10': {
+    1: [1, 2],
+    2: [1, 2],
+    3: [1, 2, 3, 4],
+    4: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+    5: [1, 2, 3, 4, 5],
+    6: [1, 2],
+    7: [1, 2, 3],
+  },
   '11': { 1: [1, 2], 2: [1, 2, 3], 3: [1, 2, 3], 4: [1, 2, 3, 4], 5: [1], 6: [1] },
   '12': { 1: [1, 2, 3], 2: [1, 2], 3: [1, 2, 3, 4] },
   '13': { 1: [1], 2: [1, 2, 3, 4, 5], 3: [1, 2], 4: [1, 2, 3, 4, 5] },
@@ -25,7 +47,9 @@ const REQUIREMENTS: Readonly<Record<string, Readonly<Record<number, readonly num
   '17': { 1: [1], 2: [1, 2, 3, 4], 3: [1, 2] },
 }
 const ALL = Object.entries(REQUIREMENTS).flatMap(([chapter, sections]) =>
-  Object.entries(sections).flatMap(([section, numbers]) => numbers.map((number) => `${chapter}.${section}.${number}`)),
+  Object.entries(sections).flatMap(([section, numbers]) =>
+    numbers.map((number) => `${chapter}.${section}.${number}`),
+  ),
 )
 
 const page = await readFile('docs/internals/asvs.md', 'utf8')
@@ -47,7 +71,9 @@ test('every row says where it is met and what shows it, or why not', () => {
 })
 
 test('every file that it names is there', () => {
-  const files = [...page.matchAll(/`((?:src|test|bench|sdk|web|docs)\/[^`\s]*)`/g)].map(([, file = '']) => file)
+  const files = [...page.matchAll(/`((?:src|test|bench|sdk|web|docs)\/[^`\s]*)`/g)].map(
+    ([, file = '']) => file,
+  )
   assert.ok(files.length > 200)
   assert.deepEqual(
     files.filter((file) => !existsSync(file)),
