@@ -7,7 +7,6 @@ import {
   activity,
   exactId,
   fiatBound,
-  instantBound,
   type ListDescription,
   type ListQuery,
   type Page,
@@ -51,8 +50,6 @@ const LINKS: ListDescription = {
     filter_status: activity('l.is_active'),
     amount_min: fiatBound('l.amount_minor', '>='),
     amount_max: fiatBound('l.amount_minor', '<='),
-    start_date: instantBound('l.created_at', '>='),
-    end_date: instantBound('l.created_at', '<'),
   },
 }
 

@@ -44,6 +44,7 @@ export interface ListDescription {
   /** Unique within the account. */
   readonly id: string
   readonly sorts: Readonly<Record<string, string>> & { readonly created_at: string }
+  /** Beside `start_date` (created on or after) and `end_date` (created before), which every list has. */
   readonly filters: Readonly<Record<string, Filter>>
   /** What the filter of the same name implies, added only where rows are read: it spares looking at the rest of them. */
   readonly hints?: Readonly<Record<string, Filter>>
@@ -230,9 +231,14 @@ function totalOf({ counters, from }: ListDescription, query: ListQuery): string 
 
 function conditions(list: ListDescription, accountId: string, query: ListQuery, bind: Bind): string {
   const all = [`${list.account} = ${bind(accountId, 'uuid')}`, ...(list.always ? [list.always] : [])]
+  const filters = new Map([
+    ...Object.entries(list.filters),
+    ['start_date', instantBound(list.sorts.created_at, '>=')],
+    ['end_date', instantBound(list.sorts.created_at, '<')],
+  ])
   for (const [name, given] of Object.entries(query)) {
     if (given === undefined || PAGING.includes(name)) continue
-    const filter = Object.hasOwn(list.filters, name) ? list.filters[name] : undefined
+    const filter = filters.get(name)
     if (!filter) throw invalidField(name, 'unknown_parameter', `there is no parameter ${name} here`)
     all.push(filter(given, bind, query, name))
   }
@@ -360,7 +366,7 @@ export const countBound =
   }
 
 /** `>=` for on or after, `<` for before. */
-export const instantBound =
+const instantBound =
   (column: string, comparison: '>=' | '<'): Filter =>
   (given, bind, _query, name) => {
     const instant = parseInstant(String(given))

@@ -2,14 +2,7 @@
 import { invariant, Refusal } from '../core/errors.ts'
 import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import {
-  instantBound,
-  isOrIsNot,
-  type ListDescription,
-  type ListQuery,
-  type Page,
-  readPage,
-} from '../db/list.ts'
+import { isOrIsNot, type ListDescription, type ListQuery, type Page, readPage } from '../db/list.ts'
 import type { EventType } from './event.ts'
 import { findWebhookEndpoint } from './webhook-endpoints.sql.ts'
 
@@ -60,8 +53,6 @@ const DELIVERIES: ListDescription = {
     endpoint: (given, bind) => `d.endpoint_id = ${bind(given, 'uuid')}`,
     delivery: (given, bind) => `d.id = ${bind(given, 'uuid')}`,
     filter_status: isOrIsNot('d.status', DELIVERY_STATUSES, 'filter_status_op'),
-    start_date: instantBound('d.created_at', '>='),
-    end_date: instantBound('d.created_at', '<'),
   },
 }
 

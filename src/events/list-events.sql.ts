@@ -1,15 +1,7 @@
 /** The events of an account as a list, the newest first. */
 import type { AccountId, EventId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import {
-  exactId,
-  instantBound,
-  isOrIsNot,
-  type ListDescription,
-  type ListQuery,
-  type Page,
-  readPage,
-} from '../db/list.ts'
+import { exactId, isOrIsNot, type ListDescription, type ListQuery, type Page, readPage } from '../db/list.ts'
 import { EVENT_TYPES, type EventType } from './event.ts'
 
 export interface ListedEvent {
@@ -29,8 +21,6 @@ const EVENTS: ListDescription = {
   filters: {
     filter_id: exactId('evt', 'e.id'),
     filter_type: isOrIsNot('e.type', EVENT_TYPES, 'filter_type_op'),
-    start_date: instantBound('e.created_at', '>='),
-    end_date: instantBound('e.created_at', '<'),
   },
 }
 

@@ -3,7 +3,6 @@ import type { Queryable } from '../db/database.ts'
 import {
   activity,
   exactId,
-  instantBound,
   type ListDescription,
   type ListQuery,
   type Page,
@@ -32,8 +31,6 @@ const ENDPOINTS: ListDescription = {
     filter_id: exactId('whk', 'w.id'),
     filter_url: substring('w.url'),
     filter_status: activity('w.is_active'),
-    start_date: instantBound('w.created_at', '>='),
-    end_date: instantBound('w.created_at', '<'),
   },
 }
 

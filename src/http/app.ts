@@ -12,8 +12,8 @@ import { hostOf, isThisMachine, readNetworks } from '../core/networks.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { wentBack } from '../flows/recovery/keep-time.ts'
 import { openSingleSignOn, type SingleSignOnSettings } from '../users/single-sign-on.ts'
-import { ADDRESS_RATE_LIMIT, clientAddress, openAddressLimit } from './address-limit.ts'
-import { answerHeaders } from './answer-headers.ts'
+import { ADDRESS_RATE_LIMIT, type AddressLimit, clientAddress, openAddressLimit } from './address-limit.ts'
+import { type AnswerHeaders, answerHeaders } from './answer-headers.ts'
 import { routes } from './api/routes.ts'
 import { type Caller, openAuthenticator } from './authenticate.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, createLimitedServer, type Door } from './connections.ts'
@@ -29,7 +29,7 @@ import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
 import { registerReference } from './reference.ts'
 import { registerRoute } from './register-route.ts'
 import { newRequestId } from './request-id.ts'
-import { openRequestLog, type RequestLogOptions } from './request-log.ts'
+import { openRequestLog, type RequestLog, type RequestLogOptions } from './request-log.ts'
 import type { Route } from './route.ts'
 import { registerSecurityContact } from './security-contact.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
@@ -87,17 +87,75 @@ const UNREADABLE_MS = 1_000
 const loggedPath = (url: string): string =>
   url.replace(/([?&][^=&]*email[^=&]*=)[^&]*/gi, '$1…').slice(0, PATH_LENGTH_MAX)
 
+type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
+
 /** Not ready yet: the caller may register health checks and hosted pages before it listens. */
 export async function buildApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {
   const everyAnswer = answerHeaders(gateway.settings.publicUrl)
-  const proxies = options.trustProxy === undefined ? null : readNetworks(options.trustProxy.split(','))
   const addresses = openAddressLimit(options.addressRateLimit ?? ADDRESS_RATE_LIMIT, gateway.log)
+  const sendError = errorSender(gateway, everyAnswer)
+  const app = openApp(options, addresses, everyAnswer, sendError)
+
+  const requestLog = openRequestLog(gateway.db, gateway.log, options.requestLog)
+  app.addHook('onClose', () => requestLog.close())
+  app.decorateRequest('caller', null)
+  app.decorateRequest('bodyText', '')
+  app.decorateRequest('refusal', null)
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(everyAnswer).header('X-Request-Id', request.id)
+    const stopped = request.method === 'GET' || request.method === 'HEAD' ? null : gateway.stopped?.()
+    if (stopped) throw wentBack(stopped)
+  })
+  logRequests(app, gateway, requestLog)
+  readJsonBodies(app)
+  app.setErrorHandler(sendError)
+  app.setNotFoundHandler((request, reply) => {
+    const body = failure(404, {
+      reason: 'unknown_route',
+      message: `there is no ${request.method} at this path; GET /openapi.json lists what there is`,
+      requestId: request.id,
+    })
+    reply.code(404).type('application/json; charset=utf-8').send(body)
+  })
+
+  const size = options.rateLimit ?? DEFAULT_RATE_LIMIT
+  const limiter = options.redisUrl
+    ? await openSharedBuckets(options.redisUrl, size, gateway.log)
+    : openLocalBuckets(size)
+  app.addHook('onClose', () => limiter.close())
+  const authenticator = openAuthenticator(gateway.db, gateway.log)
+  app.addHook('onClose', () => authenticator.close())
+  const guard = guardRoutes(authenticator, limiter, addresses)
+  const effort = { limit: openWorkLimit(), readLimitMs: options.readLimitMs ?? READ_LIMIT_MS }
+  for (const route of [...routes, ...(options.routes ?? [])])
+    registerRoute(app, gateway, route, guard, effort)
+  registerReference(app, routes)
+  registerHealth(app, gateway, options.chains ?? [])
+  if (options.securityContact !== undefined)
+    registerSecurityContact(app, gateway.settings.publicUrl, options.securityContact)
+  closeIdleConnections(app)
+  registerHostedPages(app, gateway, options.hosted)
+  registerDashboard(app, gateway, {
+    chains: options.chains ?? [],
+    singleSignOn: options.singleSignOn ? openSingleSignOn(options.singleSignOn) : null,
+  })
+  return app
+}
+
+/** The server with its limits on connections and its validator; of Beck it knows nothing yet. */
+function openApp(
+  options: AppOptions,
+  addresses: AddressLimit,
+  everyAnswer: AnswerHeaders,
+  sendError: SendError,
+): FastifyInstance {
+  const proxies = options.trustProxy === undefined ? null : readNetworks(options.trustProxy.split(','))
   const door: Door = {
     hostOf: (address) => (isThisMachine(address) || proxies?.has(address) ? null : hostOf(address)),
     isShut: addresses.isShut,
     admit: (request) => addresses.take(clientAddress(request, proxies)),
   }
-  const app = fastify({
+  return fastify({
     bodyLimit: BODY_BYTES_MAX,
     serverFactory: (handle) =>
       createLimitedServer(handle, door, everyAnswer, { ...CONNECTION_LIMITS, ...options.connectionLimits }),
@@ -125,7 +183,10 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
       setTimeout(() => socket.destroy(), UNREADABLE_MS).unref()
     },
   })
-  const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+}
+
+function errorSender(gateway: Gateway, everyAnswer: AnswerHeaders): SendError {
+  return (error, request, reply) => {
     const answer = answerTo(error)
     request.refusal = answer.reason
     const line = {
@@ -148,17 +209,9 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     if (answer.retryAfterSeconds !== undefined) reply.header('Retry-After', answer.retryAfterSeconds)
     reply.serializer(JSON.stringify).send(failure(answer.status, { ...answer, requestId: request.id }))
   }
+}
 
-  const requestLog = openRequestLog(gateway.db, gateway.log, options.requestLog)
-  app.addHook('onClose', () => requestLog.close())
-  app.decorateRequest('caller', null)
-  app.decorateRequest('bodyText', '')
-  app.decorateRequest('refusal', null)
-  app.addHook('onRequest', async (request, reply) => {
-    reply.headers(everyAnswer).header('X-Request-Id', request.id)
-    const stopped = request.method === 'GET' || request.method === 'HEAD' ? null : gateway.stopped?.()
-    if (stopped) throw wentBack(stopped)
-  })
+function logRequests(app: FastifyInstance, gateway: Gateway, requestLog: RequestLog): void {
   app.addHook('onResponse', async (request, reply) => {
     gateway.log.info(
       {
@@ -193,7 +246,9 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
         address: request.ip,
       })
   })
+}
 
+function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     'application/json',
@@ -205,36 +260,4 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
       return value
     },
   )
-  app.setErrorHandler(sendError)
-  app.setNotFoundHandler((request, reply) => {
-    const body = failure(404, {
-      reason: 'unknown_route',
-      message: `there is no ${request.method} at this path; GET /openapi.json lists what there is`,
-      requestId: request.id,
-    })
-    reply.code(404).type('application/json; charset=utf-8').send(body)
-  })
-
-  const size = options.rateLimit ?? DEFAULT_RATE_LIMIT
-  const limiter = options.redisUrl
-    ? await openSharedBuckets(options.redisUrl, size, gateway.log)
-    : openLocalBuckets(size)
-  app.addHook('onClose', () => limiter.close())
-  const authenticator = openAuthenticator(gateway.db, gateway.log)
-  app.addHook('onClose', () => authenticator.close())
-  const guard = guardRoutes(authenticator, limiter, addresses)
-  const effort = { limit: openWorkLimit(), readLimitMs: options.readLimitMs ?? READ_LIMIT_MS }
-  for (const route of [...routes, ...(options.routes ?? [])])
-    registerRoute(app, gateway, route, guard, effort)
-  registerReference(app, routes)
-  registerHealth(app, gateway, options.chains ?? [])
-  if (options.securityContact !== undefined)
-    registerSecurityContact(app, gateway.settings.publicUrl, options.securityContact)
-  closeIdleConnections(app)
-  registerHostedPages(app, gateway, options.hosted)
-  registerDashboard(app, gateway, {
-    chains: options.chains ?? [],
-    singleSignOn: options.singleSignOn ? openSingleSignOn(options.singleSignOn) : null,
-  })
-  return app
 }

@@ -5,7 +5,6 @@ import {
   countBound,
   exactId,
   fiatBound,
-  instantBound,
   type ListDescription,
   type ListQuery,
   type Page,
@@ -50,8 +49,6 @@ const CUSTOMERS: ListDescription = {
     order_count_max: countBound('c.order_count', '<='),
     total_spent_min: fiatBound('c.total_spent_minor', '>='),
     total_spent_max: fiatBound('c.total_spent_minor', '<='),
-    start_date: instantBound('c.created_at', '>='),
-    end_date: instantBound('c.created_at', '<'),
   },
   counters: { from: 'customer_counts c', count: 'c.customers', filters: [] },
 }

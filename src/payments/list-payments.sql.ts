@@ -6,7 +6,6 @@ import {
   exactText,
   type Filter,
   fiatBound,
-  instantBound,
   isOrIsNot,
   type ListDescription,
   type ListQuery,
@@ -69,8 +68,6 @@ const PAYMENTS: ListDescription = {
     total_max: fiatBound('p.net_minor', '<='),
     held: () =>
       'p.id in (select u.payment_id from unresolved_funds u where u.account_id = $1::uuid and u.atoms > 0)',
-    start_date: instantBound('p.created_at', '>='),
-    end_date: instantBound('p.created_at', '<'),
   },
   hints: { filter_email: ownEmail },
   counters: {

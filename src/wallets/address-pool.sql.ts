@@ -1,5 +1,5 @@
 /** Fresh deposit addresses, derived ahead of time so that no request does curve arithmetic. */
-import { type ChainName, hasAccounts, networkOfChain } from '../core/assets.ts'
+import { type ChainName, hasAccounts } from '../core/assets.ts'
 import { InvariantBroken, Refusal } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
 import type { Secrets } from '../core/secrets.ts'
@@ -10,7 +10,6 @@ import {
   DEPOSIT_BRANCH,
   type DerivedAddress,
   INTERNAL_BRANCH,
-  lookupOfAddress,
   type NetworkMode,
   readAccountKey,
 } from './derivation.ts'
@@ -37,8 +36,6 @@ export interface AddressPool {
   giveBack(fresh: FreshAddress): void
   /** One of them was not what the database says: before another is taken, all that are set aside are looked at. */
   doubt(chain: ChainName): void
-  /** Whether an issued address is still the one we derived; checked before a page shows it. */
-  isAuthentic(db: Queryable, chain: ChainName, address: string): Promise<boolean>
 }
 
 export function openAddressPool(secrets: Secrets): AddressPool {
@@ -76,11 +73,6 @@ export function openAddressPool(secrets: Secrets): AddressPool {
     },
     giveBack: (fresh) => reserves.giveBack(fresh),
     doubt: (chain) => reserves.doubt(chain),
-    async isAuthentic(db, chain, address) {
-      const lookup = lookupOfAddress(networkOfChain(chain), address)
-      const row = lookup && (await findAddress(db, chain, lookup))
-      return row !== null && row.address === address && isDerived(secrets, row)
-    },
   }
 }
 
@@ -96,17 +88,13 @@ export const addressMacParts = (row: Omit<AddressRow, 'mac' | 'lookup'>): string
 const isDerived = (secrets: Secrets, row: AddressRow): boolean =>
   secrets.isMac(row.mac, 'address', addressMacParts(row))
 
-async function findAddress(db: Queryable, chain: ChainName, lookup: Uint8Array): Promise<AddressRow | null> {
-  const { rows } = await db.query<AddressRow>(
-    'select chain, lookup, series, branch, position, address, mac from addresses where chain = $1 and lookup = $2',
-    [chain, lookup],
-  )
-  return rows[0] ?? null
-}
-
 /** Whether a destination is an address of ours, of either branch, issued or not. */
 export async function isOwnAddress(db: Queryable, chain: ChainName, lookup: Uint8Array): Promise<boolean> {
-  return (await findAddress(db, chain, lookup)) !== null
+  const { rowCount } = await db.query('select from addresses where chain = $1 and lookup = $2', [
+    chain,
+    lookup,
+  ])
+  return rowCount > 0
 }
 
 export interface PoolTarget {

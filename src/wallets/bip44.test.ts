@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { HDKey } from '@scure/bip32'
 import { mnemonicToSeedSync } from '@scure/bip39'
 import { getAddress } from 'viem/utils'
-import { accountPath, DEPOSIT_BRANCH, lookupOfAddress, readAccountKey } from './derivation.ts'
+import { readDestination } from '../withdrawals/destination.ts'
+import { accountPath, DEPOSIT_BRANCH, readAccountKey } from './derivation.ts'
 
 const accountXpub = (mnemonic: string): string =>
   HDKey.fromMasterSeed(mnemonicToSeedSync(mnemonic)).derive(accountPath('ethereum', 'mainnet'))
@@ -32,7 +33,7 @@ test('EIP-55: addresses carry the published checksums and are looked up by their
   ] as const) {
     assert.equal(getAddress(address), address)
     assert.equal(
-      Buffer.from(lookupOfAddress('ethereum', address) ?? []).toString('hex'),
+      Buffer.from(readDestination('ETH', 'mainnet', address).lookup).toString('hex'),
       address.slice(2).toLowerCase(),
     )
   }

@@ -5,7 +5,7 @@
 import { createHash, ECDH } from 'node:crypto'
 import { bech32, createBase58check } from '@scure/base'
 import { HDKey } from '@scure/bip32'
-import { getAddress, isAddress, keccak256 } from 'viem/utils'
+import { getAddress, keccak256 } from 'viem/utils'
 import type { ChainName, Network } from '../core/assets.ts'
 import { networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
@@ -142,20 +142,6 @@ function addressOfPublicKey(compressed: Uint8Array): DerivedAddress {
   )
   const lookup = keccak256(uncompressed.subarray(1), 'bytes').slice(12)
   return { address: getAddress(`0x${Buffer.from(lookup).toString('hex')}`), lookup }
-}
-
-/** What outputs to one of our own addresses are matched by; null when the text cannot be an address of ours. */
-export function lookupOfAddress(network: Network, address: string): Uint8Array | null {
-  if (network === 'ethereum')
-    return isAddress(address, { strict: false }) ? Buffer.from(address.slice(2), 'hex') : null
-  try {
-    const { prefix, words } = bech32.decode(address as `${string}1${string}`)
-    const program = bech32.fromWords(words.slice(1))
-    const isOurs = Object.values(HUMAN_READABLE_PARTS[network]).includes(prefix)
-    return isOurs && words[0] === 0 && program.length === 20 ? Uint8Array.of(0x00, 0x14, ...program) : null
-  } catch {
-    return null
-  }
 }
 
 function asXpub(text: string): string {

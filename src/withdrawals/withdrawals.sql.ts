@@ -3,7 +3,6 @@ import { ASSETS, type Asset, type ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import {
-  instantBound,
   isOrIsNot,
   type ListDescription,
   type ListQuery,
@@ -411,8 +410,6 @@ const WITHDRAWALS: ListDescription = {
     filter_status: isOrIsNot('w.status', WITHDRAWAL_STATUSES, 'filter_status_op'),
     filter_asset: isOrIsNot('w.asset', ASSETS, 'filter_asset_op'),
     filter_kind: isOrIsNot('w.kind', WITHDRAWAL_KINDS, 'filter_kind_op'),
-    start_date: instantBound('w.created_at', '>='),
-    end_date: instantBound('w.created_at', '<'),
   },
 }
 

@@ -24,20 +24,20 @@ export interface Column {
   renew(from: Secrets, to: Secrets, row: Row, value: Buffer): Buffer
 }
 
-const authenticated = (
+const authenticated = <Read extends object>(
   table: string,
   column: string,
   key: Column['key'],
   columns: string,
   purpose: string,
-  parts: (row: never) => string[],
+  parts: (row: Read) => string[],
 ): Column => ({
   table,
   column,
   key,
   columns,
-  isOf: (secrets, row, value) => secrets.isMac(value, purpose, parts(row as never)),
-  renew: (_from, to, row) => to.mac(purpose, parts(row as never)),
+  isOf: (secrets, row, value) => secrets.isMac(value, purpose, parts(row as Read & Row)),
+  renew: (_from, to, row) => to.mac(purpose, parts(row as Read & Row)),
 })
 
 const sealed = (

@@ -15,7 +15,6 @@ export const openAddressPool: typeof real.openAddressPool = () => ({
     }),
   giveBack() {},
   doubt() {},
-  isAuthentic: async () => true,
 })
 
 export const fillAddressPool: typeof real.fillAddressPool = async () => 0

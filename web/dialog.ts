@@ -1,0 +1,42 @@
+/** The dialog that holds a checkout in the merchant's page. @param address - Of the checkout. */
+export function drawDialog(address: string) {
+  const dialog = document.createElement('dialog')
+  const frame = document.createElement('iframe')
+  const button = document.createElement('button')
+  dialog.setAttribute('aria-label', 'Checkout')
+  Object.assign(dialog.style, {
+    inlineSize: 'min(100vw, 50rem)',
+    blockSize: 'min(100dvh, 52rem)',
+    maxInlineSize: '100vw',
+    maxBlockSize: '100dvh',
+    padding: '0',
+    border: '0',
+    borderRadius: '1rem',
+    overflow: 'hidden',
+    background: 'Canvas',
+  })
+  Object.assign(frame.style, { inlineSize: '100%', blockSize: '100%', border: '0', display: 'block' })
+  frame.title = 'Checkout'
+  frame.allow = 'clipboard-write'
+  frame.src = address
+  button.type = 'button'
+  button.textContent = '✕'
+  button.setAttribute('aria-label', 'Close')
+  Object.assign(button.style, {
+    position: 'absolute',
+    insetBlockStart: '0.5rem',
+    insetInlineEnd: '0.5rem',
+    inlineSize: '2.75rem',
+    blockSize: '2.75rem',
+    border: '0',
+    borderRadius: '50%',
+    // Colours of its own: the checkout under it follows the visitor's theme, the shop around it perhaps not.
+    background: '#fff',
+    color: '#14171f',
+    boxShadow: '0 1px 4px rgb(0 0 0 / 40%)',
+    fontSize: '1.125rem',
+    cursor: 'pointer',
+  })
+  dialog.append(frame, button)
+  return { dialog, frame, button }
+}
