@@ -14,7 +14,7 @@ import { insertAccount } from '../src/accounts/accounts.sql.ts'
 import type { AccountId } from '../src/core/ids.ts'
 import { type Database, openDatabase, type Queryable } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
-import type { ListQuery } from '../src/db/list.ts'
+import type { ListQuery } from '../src/db/list-filters.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { listPayments } from '../src/payments/list-payments.sql.ts'
 

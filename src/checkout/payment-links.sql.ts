@@ -3,16 +3,8 @@ import type { Fiat } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newPublicId, type PaymentLinkId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import {
-  activity,
-  exactId,
-  fiatBound,
-  type ListDescription,
-  type ListQuery,
-  type Page,
-  readPage,
-  substring,
-} from '../db/list.ts'
+import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { activity, exactId, fiatBound, type ListQuery, substring } from '../db/list-filters.ts'
 
 export interface PaymentLink {
   readonly accountId: AccountId

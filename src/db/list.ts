@@ -3,20 +3,9 @@
  * means), and a query that came from outside is turned into SQL. Column names come only from the description, values
  * only travel as parameters, and whatever the description does not know is refused.
  */
-import { invalidField, type Refusal } from '../core/errors.ts'
-import { type IdPrefix, readId } from '../core/ids.ts'
-import { fiatFromNumber } from '../core/money.ts'
-import { parseInstant } from '../core/time.ts'
+import { invalidField } from '../core/errors.ts'
 import type { Queryable } from './database.ts'
-
-/** What a list is asked: paging and order, and the list's own filters by name. */
-export interface ListQuery {
-  readonly page?: number
-  readonly limit?: number
-  readonly sort?: string
-  readonly order?: 'asc' | 'desc'
-  readonly [filter: string]: string | number | undefined
-}
+import { type Bind, expected, type Filter, instantBound, type ListQuery } from './list-filters.ts'
 
 export interface Page<Item> {
   readonly items: readonly Item[]
@@ -28,12 +17,6 @@ export interface Page<Item> {
   readonly limit: number
   readonly totalPages: number
 }
-
-/** Adds a value to the statement's parameters and returns its placeholder with the cast, `$3::uuid`. */
-export type Bind = (value: unknown, type: string) => string
-
-/** One filter: the value given under its name, and the whole query for filters that come in pairs. */
-export type Filter = (given: string | number, bind: Bind, query: ListQuery, name: string) => string
 
 export interface ListDescription {
   /** What to read, `payments p`. */
@@ -275,103 +258,3 @@ function wholeNumber(query: ListQuery, name: 'page' | 'limit', fallback: number,
   if (Number.isInteger(given) && given >= 1 && given <= most) return given
   throw expected(name, `a whole number from 1 to ${most}`, given)
 }
-
-const expected = (field: string, what: string, got: string | number): Refusal =>
-  invalidField(
-    field,
-    'invalid_parameter',
-    `${field} must be ${what}, got ${JSON.stringify(got).slice(0, 80)}`,
-  )
-
-// The kinds of filter.
-
-/** The one row with this id; an id that cannot exist matches nothing. */
-export const exactId =
-  (prefix: IdPrefix, column: string): Filter =>
-  (given, bind) => {
-    const id = readId(prefix, String(given))
-    return id === null ? 'false' : `${column} = ${bind(id, 'uuid')}`
-  }
-
-/** Rows whose column is this text, to the letter. */
-export const exactText =
-  (column: string): Filter =>
-  (given, bind) =>
-    `${column} = ${bind(String(given), 'text')}`
-
-/** Case-insensitive; `%` and `_` stand for themselves. */
-export const substring =
-  (column: string): Filter =>
-  (given, bind) =>
-    `${column} ilike ${bind(`%${String(given).replace(/[\\%_]/g, '\\$&')}%`, 'text')}`
-
-/** A comma-separated list of known words, each standing for the value that the column holds. */
-const anyOf = (given: string | number, words: readonly string[], name: string): string[] => {
-  const wanted = String(given).split(',')
-  const unknown = wanted.find((word) => !words.includes(word))
-  if (unknown !== undefined) {
-    throw expected(name, `some of ${words.join(', ')}, separated by commas`, unknown)
-  }
-  return [...new Set(wanted)]
-}
-
-/**
- * Rows whose column is one of the words; with `is_not` in the parameter named `operator`, rows whose column is none
- * of them.
- */
-export const isOrIsNot =
-  (column: string, words: readonly string[], operator: string): Filter =>
-  (given, bind, query, name) => {
-    const wanted = anyOf(given, words, name)
-    const isNot = query[operator] === 'is_not'
-    // One word is compared plainly, so that an index by it can also give the order.
-    const [only, ...more] = wanted
-    if (more.length === 0) return `${column} ${isNot ? '<>' : '='} ${bind(only, 'text')}`
-    return isNot
-      ? `${column} <> all(${bind(wanted, 'text[]')})`
-      : `${column} = any(${bind(wanted, 'text[]')})`
-  }
-
-/** The operator's own parameter: it only has to be one that exists, the filter beside it reads it. */
-export const operator: Filter = (given, _bind, _query, name) => {
-  if (given !== 'is' && given !== 'is_not') throw expected(name, 'is or is_not', given)
-  return 'true'
-}
-
-/** `active`, `inactive` or both. */
-export const activity =
-  (column: string): Filter =>
-  (given, bind, _query, name) =>
-    `${column} = any(${bind(
-      anyOf(given, ['active', 'inactive'], name).map((word) => word === 'active'),
-      'boolean[]',
-    )})`
-
-/** A bound on minor units, given as a fiat number. */
-export const fiatBound =
-  (column: string, comparison: '>=' | '<='): Filter =>
-  (given, bind, _query, name) => {
-    const minor = fiatFromNumber(Number(given))
-    if (minor === null) throw expected(name, 'an amount of 0 or more with at most two decimals', given)
-    return `${column} ${comparison} ${bind(minor, 'bigint')}`
-  }
-
-/** A bound on a whole number. */
-export const countBound =
-  (column: string, comparison: '>=' | '<='): Filter =>
-  (given, bind, _query, name) => {
-    const count = Number(given)
-    if (!Number.isSafeInteger(count) || count < 0) throw expected(name, 'a whole number of 0 or more', given)
-    return `${column} ${comparison} ${bind(count, 'bigint')}`
-  }
-
-/** `>=` for on or after, `<` for before. */
-const instantBound =
-  (column: string, comparison: '>=' | '<'): Filter =>
-  (given, bind, _query, name) => {
-    const instant = parseInstant(String(given))
-    if (!instant) {
-      throw expected(name, 'a date (2026-01-31) or an ISO timestamp (2026-01-31T12:00:00Z)', given)
-    }
-    return `${column} ${comparison} ${bind(instant, 'timestamptz')}`
-  }

@@ -2,7 +2,8 @@
 import { invariant, Refusal } from '../core/errors.ts'
 import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { isOrIsNot, type ListDescription, type ListQuery, type Page, readPage } from '../db/list.ts'
+import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import type { EventType } from './event.ts'
 import { findWebhookEndpoint } from './webhook-endpoints.sql.ts'
 

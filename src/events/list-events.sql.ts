@@ -1,7 +1,8 @@
 /** The events of an account as a list, the newest first. */
 import type { AccountId, EventId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { exactId, isOrIsNot, type ListDescription, type ListQuery, type Page, readPage } from '../db/list.ts'
+import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { exactId, isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import { EVENT_TYPES, type EventType } from './event.ts'
 
 export interface ListedEvent {

@@ -1,14 +1,7 @@
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import {
-  activity,
-  exactId,
-  type ListDescription,
-  type ListQuery,
-  type Page,
-  readPage,
-  substring,
-} from '../db/list.ts'
+import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { activity, exactId, type ListQuery, substring } from '../db/list-filters.ts'
 import type { WebhookEndpoint } from './webhook-endpoints.sql.ts'
 
 export const WEBHOOK_ENDPOINT_SORTS = ['id', 'url', 'events', 'status', 'created_at'] as const

@@ -1,16 +1,8 @@
 import type { Asset, Fiat } from '../core/assets.ts'
 import type { AccountId, CustomerId, PaymentId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import {
-  countBound,
-  exactId,
-  fiatBound,
-  type ListDescription,
-  type ListQuery,
-  type Page,
-  readPage,
-  substring,
-} from '../db/list.ts'
+import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { countBound, exactId, fiatBound, type ListQuery, substring } from '../db/list-filters.ts'
 import type { PaymentStatus } from './payment.ts'
 
 export interface Customer {

@@ -1,20 +1,17 @@
 import { ASSETS, type Asset, type Fiat } from '../core/assets.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
+import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import {
   exactId,
   exactText,
   type Filter,
   fiatBound,
   isOrIsNot,
-  type ListDescription,
   type ListQuery,
   operator,
-  type Page,
-  readBatches,
-  readPage,
   substring,
-} from '../db/list.ts'
+} from '../db/list-filters.ts'
 import { PAYMENT_STATUSES, type PaymentStatus } from './payment.ts'
 
 /** What a list shows of a payment. */

@@ -2,14 +2,8 @@
 import { ASSETS, type Asset, type ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import {
-  isOrIsNot,
-  type ListDescription,
-  type ListQuery,
-  type Page,
-  readBatches,
-  readPage,
-} from '../db/list.ts'
+import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
+import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import { overRows, runRows } from '../db/together.ts'
 import {
   isPayable,
