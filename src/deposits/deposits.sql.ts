@@ -1,6 +1,6 @@
 /** Deposits as rows: recorded when the chain shows them, moved when it changes its mind, never deleted. */
 import type { Asset, ChainName } from '../core/assets.ts'
-import { type AccountId, type DepositId, newId, type PaymentId } from '../core/ids.ts'
+import type { AccountId, DepositId, PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows, runRows } from '../db/together.ts'
 import type { Deposit, DepositStatus } from './deposit.ts'
@@ -76,115 +76,6 @@ const LIST = overRows(
   (rows) => `select place, ${COLUMNS} from ${rows}
     join deposits on account_id = of_account and payment_id = of_payment order by seen_at, id`,
 )
-
-/** One output at an address of ours, with what its payment says about it. */
-export interface Sighting
-  extends Pick<
-    Deposit,
-    | 'accountId'
-    | 'paymentId'
-    | 'asset'
-    | 'txKey'
-    | 'txHash'
-    | 'outputIndex'
-    | 'address'
-    | 'amountAtoms'
-    | 'requiredConfirmations'
-    | 'seenAt'
-    | 'sightedMinor'
-    | 'dust'
-    | 'mac'
-  > {
-  /** Null in the mempool. */
-  readonly block: { readonly height: number; readonly hash: string } | null
-  /** End of the payment's window; what is seen after it is late. */
-  readonly windowEndsAt: Date
-  /** The payment ended already, whatever the clocks of miners say. */
-  readonly paymentIsOver: boolean
-}
-
-/**
- * Records what the chain shows, a block or a batch at a time. A block's word beats the mempool's; seeing the same again
- * changes nothing. A deposit that was replaced, dropped or reorganised and is shown again is `seen` again.
- *
- * A transaction that spends what a deposit of the same payment spends is that deposit with another fee: it was seen when
- * that one was, and so is in time when that one was. To be called when what the transactions spend is recorded. A payment
- * that ended meanwhile was told to its merchant, so that nothing is in time for it any more.
- *
- * @returns The payments of which anything changed.
- */
-export async function recordSightings(
-  tx: Tx,
-  chain: ChainName,
-  sightings: readonly Sighting[],
-): Promise<PaymentKey[]> {
-  if (sightings.length === 0) return []
-  const observed = sightings.map((sighting) => ({
-    account_id: sighting.accountId,
-    id: newId('dep'),
-    payment_id: sighting.paymentId,
-    asset: sighting.asset,
-    tx_key: sighting.txKey,
-    tx_hash: sighting.txHash,
-    output_index: sighting.outputIndex,
-    address: sighting.address,
-    amount_atoms: String(sighting.amountAtoms),
-    block_height: sighting.block?.height ?? null,
-    block_hash: sighting.block?.hash ?? null,
-    required_confirmations: sighting.requiredConfirmations,
-    sighted_at: sighting.seenAt,
-    window_ends_at: sighting.windowEndsAt,
-    is_over: sighting.paymentIsOver,
-    sighted_minor: sighting.sightedMinor === null ? null : String(sighting.sightedMinor),
-    dust: sighting.dust,
-    mac: Buffer.from(sighting.mac).toString('hex'),
-  }))
-  const { rows } = await tx.query<PaymentKey>(
-    `with sighted as (
-       select * from jsonb_to_recordset($2::jsonb) as s (account_id uuid, id uuid, payment_id uuid, asset text, tx_key text,
-         tx_hash text, output_index integer, address text, amount_atoms numeric, block_height bigint, block_hash text,
-         required_confirmations integer, sighted_at timestamptz, window_ends_at timestamptz, is_over boolean,
-         sighted_minor bigint, dust boolean, mac text)
-     ), observed as (
-       select s.*, least(s.sighted_at, bumped.seen_at) as seen_at from sighted s left join lateral (
-         select min(d.seen_at) as seen_at from deposit_inputs own
-         join deposit_inputs other on other.chain = $1 and other.spent_tx = own.spent_tx
-           and other.spent_index = own.spent_index and other.tx_key <> own.tx_key
-         join deposits d on d.chain = $1 and d.tx_key = other.tx_key
-         where own.chain = $1 and own.tx_key = s.tx_key
-           and d.account_id = s.account_id and d.payment_id = s.payment_id and d.asset = s.asset and not d.late and not d.dust
-       ) bumped on not s.is_over
-     ), observed_again as (
-       update deposits d set
-         status = 'seen',
-         block_height = s.block_height,
-         block_hash = s.block_hash,
-         seen_at = least(d.seen_at, s.seen_at),
-         late = d.late and (least(d.seen_at, s.seen_at) > s.window_ends_at or s.is_over),
-         replaced_by = null,
-         replaced_height = null,
-         missing_since = null
-       from observed s
-       where d.chain = $1 and d.tx_key = s.tx_key and d.output_index = s.output_index
-         and case when s.block_height is null
-           then d.block_height is null and d.status in ('reorganised', 'dropped', 'replaced')
-           else d.block_hash is distinct from s.block_hash end
-       returning d.account_id, d.payment_id
-     ), observed_first as (
-       insert into deposits (account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms,
-         status, block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust, mac)
-       select account_id, id, payment_id, $1, asset, tx_key, tx_hash, output_index, address, amount_atoms,
-         'seen', block_height, block_hash, required_confirmations, seen_at, seen_at > window_ends_at or is_over,
-         case when seen_at > window_ends_at then sighted_minor end, dust, decode(mac, 'hex')
-       from observed
-       on conflict (chain, tx_key, output_index) do nothing
-       returning account_id, payment_id
-     )
-     select account_id as "accountId", payment_id as "paymentId" from (table observed_again union all table observed_first) changed`,
-    [chain, JSON.stringify(observed)],
-  )
-  return rows
-}
 
 /** Remembers what the transactions of unconfirmed deposits spend. */
 export async function recordInputs(

@@ -49,6 +49,8 @@ export interface ClaimOptions {
  *
  * Rows are locked in no order and never waited for. Those of an endpoint that is off are cancelled here: an event
  * may have been announced in the moment in which its endpoint was deleted.
+ *
+ * In one piece: one statement.
  */
 export async function claimDeliveries(db: Queryable, options: ClaimOptions): Promise<ClaimedDelivery[]> {
   const { rows } = await db.query<ClaimedDelivery & { status: string }>(

@@ -19,16 +19,9 @@ import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, keepWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
-import {
-  isIdle,
-  listSpendable,
-  nextChangePosition,
-  type OwnedUtxo,
-  type Requested,
-  readRates,
-  sumExpectedChange,
-} from './requests.sql.ts'
+import { isIdle, nextChangePosition, type Requested, readRates } from './requests.sql.ts'
 import { inputsOf } from './sign-inputs.ts'
+import { listSpendable, type OwnedUtxo, sumExpectedChange } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
 /** Fees are low at or below this: atoms per 1,000 virtual bytes. Bitcoin Core spends more UTXOs than it has to below 10,000. */

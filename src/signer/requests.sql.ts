@@ -3,7 +3,6 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
-import type { Branch } from '../wallets/derivation.ts'
 import {
   HELD_FROM,
   holdCause,
@@ -128,72 +127,6 @@ export async function heldFor(db: Queryable, request: WithdrawalRequest): Promis
   return rows[0]?.atoms ?? 0n
 }
 
-export interface OwnedUtxo {
-  readonly txid: string
-  readonly index: number
-  readonly atoms: bigint
-  readonly script: Uint8Array
-  readonly branch: Branch
-  readonly position: bigint
-}
-
-interface UtxoRow {
-  txid: string
-  output_index: number
-  atoms: bigint
-  lookup: Buffer
-  branch: Branch
-  position: bigint
-}
-
-const utxoFromRow = (row: UtxoRow): OwnedUtxo => ({
-  txid: row.txid,
-  index: row.output_index,
-  atoms: row.atoms,
-  script: row.lookup,
-  branch: row.branch,
-  position: row.position,
-})
-
-/**
- * Coins of a series that may be spent now: deep enough in the chain, unspent, chosen by nobody. The largest first. One
- * block is enough for change of our own, coinbase outputs wait for a hundred.
- *
- * @param of.depositDepth - Blocks that what others sent waits for: of `depositDepth`.
- */
-export async function listSpendable(
-  db: Queryable,
-  of: { chain: ChainName; series: string; depositDepth: number; limit: number },
-): Promise<OwnedUtxo[]> {
-  const { rows } = await db.query<UtxoRow>(
-    `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
-     from utxos c
-     join addresses a on a.chain = c.chain and a.lookup = c.lookup
-     join chains v on v.chain = c.chain
-     where c.chain = $1 and c.spent_by is null and c.reserved_by is null and a.series = $2
-       and v.tip_height - c.block_height + 1 >= case
-         when c.is_coinbase then 100
-         when exists (select from signed_transactions s where s.chain = c.chain and s.txid = c.txid) then 1
-         else $3::bigint end
-     order by c.atoms desc, c.txid, c.output_index limit $4`,
-    [of.chain, of.series, of.depositDepth, of.limit],
-  )
-  return rows.map(utxoFromRow)
-}
-
-/** Change of ours that no block shows yet. */
-export async function sumExpectedChange(db: Queryable, chain: ChainName, series: string): Promise<bigint> {
-  const { rows } = await db.query<{ atoms: bigint }>(
-    `select coalesce(sum(c.atoms), 0) as atoms from signed_transactions t
-     join utxos c on c.chain = t.chain and c.txid = t.txid and c.block_height is null and c.spent_by is null
-       and c.reserved_by is null
-     join addresses a on a.chain = c.chain and a.lookup = c.lookup and a.series = $2
-     where t.chain = $1 and ${openSql('t')} and t.block_height is null`,
-    [chain, series],
-  )
-  return rows[0]?.atoms ?? 0n
-}
-
 /** Whether nobody waits to be paid on a chain, and its coin is not frozen. */
 export async function isIdle(db: Queryable, chain: ChainName): Promise<boolean> {
   const { rows } = await db.query<{ idle: boolean }>(
@@ -202,29 +135,6 @@ export async function isIdle(db: Queryable, chain: ChainName): Promise<boolean> 
     [chain],
   )
   return rows[0]?.idle ?? false
-}
-
-/** UTXOs that a replacement set may still spend, by their outpoints; fewer when some are unknown, spent or another set's. */
-export async function listUtxos(
-  db: Queryable,
-  of: { chain: ChainName; series: string; replacementSet: string },
-  outpoints: readonly { txid: string; index: number }[],
-): Promise<OwnedUtxo[]> {
-  const { rows } = await db.query<UtxoRow>(
-    `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
-     from unnest($3::text[], $4::integer[]) with ordinality as outpoint (txid, output_index, number)
-     join utxos c on c.chain = $1 and c.txid = outpoint.txid and c.output_index = outpoint.output_index
-     join addresses a on a.chain = c.chain and a.lookup = c.lookup
-     where a.series = $2 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $5) order by outpoint.number`,
-    [
-      of.chain,
-      of.series,
-      outpoints.map((outpoint) => outpoint.txid),
-      outpoints.map((outpoint) => outpoint.index),
-      of.replacementSet,
-    ],
-  )
-  return rows.map(utxoFromRow)
 }
 
 /** Rates no older than ten minutes; null without them. */

@@ -15,17 +15,10 @@ import { DEPOSIT_BRANCH, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer } from './context.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import {
-  listBumpsWanted,
-  listSpendable,
-  listUtxos,
-  nextChangePosition,
-  type OwnedUtxo,
-  readRates,
-  spendableBalances,
-} from './requests.sql.ts'
+import { listBumpsWanted, nextChangePosition, readRates, spendableBalances } from './requests.sql.ts'
 import { inputsOf } from './sign-inputs.ts'
 import { chainIdOf, contractOf, transferEntry } from './sign-transfers.ts'
+import { listSpendable, listUtxos, type OwnedUtxo } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
 /** Nodes ask for a tenth more on Ethereum, and for the relay fee on top on Bitcoin; a quarter is above both. */

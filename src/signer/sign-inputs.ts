@@ -1,7 +1,7 @@
 /** The inputs of a transaction, with their keys: nothing is signed for a UTXO that is not at the address its row names. */
 import type { SignedInput } from '../chains/bitcoin/sign.ts'
 import { invariant } from '../core/errors.ts'
-import type { OwnedUtxo } from './requests.sql.ts'
+import type { OwnedUtxo } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
 export function inputsOf(keys: ChainKeys, utxos: readonly OwnedUtxo[]): SignedInput[] {

@@ -11,16 +11,10 @@ import { commit, keepWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, typ
 import { gatherFor } from './gather-utxos.ts'
 import { allowsFee, type Judgement, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import {
-  listRequested,
-  listSpendable,
-  nextChangePosition,
-  type OwnedUtxo,
-  type Requested,
-  readRates,
-} from './requests.sql.ts'
+import { listRequested, nextChangePosition, type Requested, readRates } from './requests.sql.ts'
 import { rememberScans, type Scan } from './scan.ts'
 import { inputsOf } from './sign-inputs.ts'
+import { listSpendable, type OwnedUtxo } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
 const BATCH_MAX = 50

@@ -1,22 +1,17 @@
 /** Rows of withdrawals. What was requested never changes; only its status, and what became of it. */
-import { ASSETS, type Asset, type ChainName } from '../core/assets.ts'
+import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
-import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
-import { overRows, runRows } from '../db/together.ts'
 import {
   isPayable,
   type WaitingFor,
-  WITHDRAWAL_KINDS,
-  WITHDRAWAL_STATUSES,
   type Withdrawal,
   type WithdrawalKind,
   type WithdrawalRequest,
   type WithdrawalStatus,
 } from './withdrawal.ts'
 
-interface WithdrawalRow {
+export interface WithdrawalRow {
   account_id: AccountId
   id: WithdrawalId
   kind: WithdrawalKind
@@ -37,10 +32,10 @@ interface WithdrawalRow {
   cancel_wanted: boolean
 }
 
-const COLUMNS = `account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
+export const WITHDRAWAL_COLUMNS = `account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
   net_atoms, destination, tx_hash, created_at, completed_at, refused_reason, waiting_for, cancel_wanted`
 
-const fromRow = (row: WithdrawalRow): Withdrawal => ({
+export const withdrawalFromRow = (row: WithdrawalRow): Withdrawal => ({
   accountId: row.account_id,
   id: row.id,
   kind: row.kind,
@@ -70,7 +65,7 @@ export async function insertWithdrawal(
     `insert into withdrawals (account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms,
        network_fee_atoms, net_atoms, destination, mac, created_at)
      values ($1, $2, $3, $4, 'requested', $5, $6, $7, $8, $9, $10, $11, $12, date_trunc('milliseconds', now()))
-     returning ${COLUMNS}`,
+     returning ${WITHDRAWAL_COLUMNS}`,
     [
       request.accountId,
       request.id,
@@ -88,7 +83,7 @@ export async function insertWithdrawal(
   )
   const [row] = rows
   if (!row) throw new Error('insert returns its row')
-  return fromRow(row)
+  return withdrawalFromRow(row)
 }
 
 /** The newest withdrawals of an account, refunds included. */
@@ -98,10 +93,10 @@ export async function listRecentWithdrawals(
   limit: number,
 ): Promise<Withdrawal[]> {
   const { rows } = await db.query<WithdrawalRow>(
-    `select ${COLUMNS} from withdrawals where account_id = $1 order by created_at desc, id desc limit $2`,
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals where account_id = $1 order by created_at desc, id desc limit $2`,
     [accountId, limit],
   )
-  return rows.map(fromRow)
+  return rows.map(withdrawalFromRow)
 }
 
 export async function findWithdrawal(
@@ -110,10 +105,10 @@ export async function findWithdrawal(
   id: WithdrawalId,
 ): Promise<Withdrawal | null> {
   const { rows } = await db.query<WithdrawalRow>(
-    `select ${COLUMNS} from withdrawals where account_id = $1 and id = $2`,
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals where account_id = $1 and id = $2`,
     [accountId, id],
   )
-  return rows[0] ? fromRow(rows[0]) : null
+  return rows[0] ? withdrawalFromRow(rows[0]) : null
 }
 
 export async function lockWithdrawal(
@@ -122,10 +117,10 @@ export async function lockWithdrawal(
   id: WithdrawalId,
 ): Promise<Withdrawal | null> {
   const { rows } = await tx.query<WithdrawalRow>(
-    `select ${COLUMNS} from withdrawals where account_id = $1 and id = $2 for update`,
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals where account_id = $1 and id = $2 for update`,
     [accountId, id],
   )
-  return rows[0] ? fromRow(rows[0]) : null
+  return rows[0] ? withdrawalFromRow(rows[0]) : null
 }
 
 /** Those of the withdrawals that are there, locked in the order of the primary key. */
@@ -135,68 +130,23 @@ export async function lockByIds(
 ): Promise<Withdrawal[]> {
   if (wanted.length === 0) return []
   const { rows } = await tx.query<WithdrawalRow>(
-    `select ${COLUMNS} from withdrawals
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals
      where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) order by account_id, id for update`,
     [wanted.map(({ accountId }) => accountId), wanted.map(({ id }) => id)],
   )
-  return rows.map(fromRow)
+  return rows.map(withdrawalFromRow)
 }
-
-/** The refund of a payment that is under way or done. */
-export async function findRefund(
-  db: Queryable,
-  accountId: AccountId,
-  paymentId: PaymentId,
-): Promise<Withdrawal | null> {
-  const { rows } = await db.query<WithdrawalRow>(
-    `select ${COLUMNS} from withdrawals where account_id = $1 and payment_id = $2 and status <> 'failed'`,
-    [accountId, paymentId],
-  )
-  return rows[0] ? fromRow(rows[0]) : null
-}
-
-/** Every refund of a payment, failed ones too. */
-export async function listRefundIds(
-  db: Queryable,
-  accountId: AccountId,
-  paymentId: PaymentId,
-): Promise<WithdrawalId[]> {
-  const { rows } = await db.query<{ id: WithdrawalId }>(
-    'select id from withdrawals where account_id = $1 and payment_id = $2',
-    [accountId, paymentId],
-  )
-  return rows.map((row) => row.id)
-}
-
-/** Atoms of its own asset that refunds took from what a payment holds, done or under way, or in vain. */
-export async function sumRefunded(
-  db: Queryable,
-  payment: { readonly accountId: AccountId; readonly id: PaymentId; readonly asset: Asset },
-): Promise<bigint> {
-  const [refunded] = await runRows<{ atoms: bigint }>(db, SUM_REFUNDED, [
-    { account_id: payment.accountId, payment_id: payment.id, asset: payment.asset },
-  ])
-  return refunded?.atoms ?? 0n
-}
-
-const SUM_REFUNDED = overRows(
-  { account_id: 'uuid', payment_id: 'uuid', asset: 'text' },
-  (
-    rows,
-  ) => `select place, sum(case when w.status = 'failed' then w.kept_atoms else w.amount_atoms end) as atoms from ${rows}
-    join withdrawals w on w.account_id = r.account_id and w.payment_id = r.payment_id and w.asset = r.asset group by place`,
-)
 
 /** What a replacement set of signed transactions pays, locked in the order of the primary key. */
 export async function lockPaidBy(tx: Tx, chain: ChainName, replacementSet: string): Promise<Withdrawal[]> {
   const { rows } = await tx.query<WithdrawalRow>(
-    `select ${COLUMNS} from withdrawals w
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals w
      where exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id
        and s.chain = $1 and s.replacement_set = $2)
      order by account_id, id for update`,
     [chain, replacementSet],
   )
-  return rows.map(fromRow)
+  return rows.map(withdrawalFromRow)
 }
 
 /** The signer will never sign it; the worker gives the hold back. Changes nothing once something is being signed. */
@@ -255,13 +205,13 @@ export async function noteRehearsal(
 /** Withdrawals that the signer refused and nothing was signed for. */
 export async function listRefused(db: Queryable, limit: number): Promise<Withdrawal[]> {
   const { rows } = await db.query<WithdrawalRow>(
-    `select ${COLUMNS} from withdrawals w
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals w
      where status = 'requested' and refused_reason is not null
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
      order by created_at limit $1`,
     [limit],
   )
-  return rows.map(fromRow)
+  return rows.map(withdrawalFromRow)
 }
 
 /** Whether a transaction that pays it is signed, or is being signed at this moment. */
@@ -314,12 +264,12 @@ export async function listSigning(
   seconds: number,
 ): Promise<Withdrawal[]> {
   const { rows } = await db.query<WithdrawalRow>(
-    `select ${COLUMNS} from withdrawals w
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals w
      where chain = any($1) and status = 'requested' and signing_since <= clock_timestamp() - make_interval(secs => $2)
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)`,
     [chains, seconds],
   )
-  return rows.map(fromRow)
+  return rows.map(withdrawalFromRow)
 }
 
 /** Writes what became of a locked withdrawal; times are the database's. */
@@ -333,12 +283,12 @@ export async function updateWithdrawal(
        broadcast_at = case when $3 in ('broadcast', 'completed') then coalesce(broadcast_at, now()) else broadcast_at end,
        completed_at = case when $3 = 'completed' then coalesce(completed_at, date_trunc('milliseconds', now())) end,
        failed_at = case when $3 = 'failed' then coalesce(failed_at, now()) end
-     where account_id = $1 and id = $2 returning ${COLUMNS}`,
+     where account_id = $1 and id = $2 returning ${WITHDRAWAL_COLUMNS}`,
     [of.accountId, of.id, change.status, change.txHash, change.reason ?? null],
   )
   const [row] = rows
   if (!row) throw new Error(`withdrawal ${of.id} was locked and is gone`)
-  return fromRow(row)
+  return withdrawalFromRow(row)
 }
 
 /** What of a failed one stays with the gateway: its gas, which was used in vain. */
@@ -394,63 +344,30 @@ export async function sumUnsigned(db: Queryable, chain: ChainName, asset: Asset)
   return rows[0]?.atoms ?? 0n
 }
 
-const WITHDRAWALS: ListDescription = {
-  from: 'withdrawals w',
-  columns: 'w.*',
-  account: 'w.account_id',
-  id: 'w.id',
-  sorts: { created_at: 'w.created_at' },
-  filters: {
-    filter_status: isOrIsNot('w.status', WITHDRAWAL_STATUSES, 'filter_status_op'),
-    filter_asset: isOrIsNot('w.asset', ASSETS, 'filter_asset_op'),
-    filter_kind: isOrIsNot('w.kind', WITHDRAWAL_KINDS, 'filter_kind_op'),
-  },
-}
-
-/** A page of the account's withdrawals, refunds included, the newest first. @throws {Refusal} `invalid` for a wrong query. */
-export async function listWithdrawals(
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): Promise<Page<Withdrawal>> {
-  const page = await readPage<WithdrawalRow>(db, WITHDRAWALS, accountId, query)
-  return { ...page, items: page.items.map(fromRow) }
-}
-
-/** All withdrawals that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
-export async function* exportWithdrawals(
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): AsyncGenerator<readonly Withdrawal[]> {
-  for await (const rows of readBatches<WithdrawalRow>(db, WITHDRAWALS, accountId, query))
-    yield rows.map(fromRow)
-}
-
 /** Nothing may be signed for a locked withdrawal from now on. */
 export async function wantCancelled(
   tx: Tx,
   { accountId, id }: Pick<Withdrawal, 'accountId' | 'id'>,
 ): Promise<Withdrawal> {
   const { rows } = await tx.query<WithdrawalRow>(
-    `update withdrawals set cancel_wanted = true where account_id = $1 and id = $2 returning ${COLUMNS}`,
+    `update withdrawals set cancel_wanted = true where account_id = $1 and id = $2 returning ${WITHDRAWAL_COLUMNS}`,
     [accountId, id],
   )
   const [row] = rows
   if (!row) throw new Error(`withdrawal ${id} was locked and is gone`)
-  return fromRow(row)
+  return withdrawalFromRow(row)
 }
 
 /** Those that are wanted no longer and that the signer has not dealt with. */
 export async function listCancelWanted(db: Queryable, chain: ChainName): Promise<Withdrawal[]> {
   const { rows } = await db.query<WithdrawalRow>(
-    `select ${COLUMNS} from withdrawals
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals
      where chain = $1 and status = 'requested' and refused_reason is null and cancel_wanted
        and not exists (select from signed_payouts s where s.account_id = withdrawals.account_id and s.withdrawal_id = withdrawals.id)
      order by created_at limit 1000`,
     [chain],
   )
-  return rows.map(fromRow)
+  return rows.map(withdrawalFromRow)
 }
 
 /** Changes nothing once it is signed, or fails. */

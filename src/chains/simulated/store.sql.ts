@@ -37,6 +37,7 @@ const placed = ({ body, height, hash }: PlacedRow): Placed => ({
   block: height === null || hash === null ? null : { height: Number(height), hash },
 })
 
+/** In one piece: every method is one statement, and none knows another. */
 export function readsOf(db: Queryable, chain: SimulatedChainName): ChainReads {
   return {
     chain,
@@ -135,7 +136,11 @@ export function readsOf(db: Queryable, chain: SimulatedChainName): ChainReads {
   }
 }
 
-/** Takes a chain to change it: locks its one row, so that every other writer waits until this transaction ends. */
+/**
+ * Takes a chain to change it: locks its one row, so that every other writer waits until this transaction ends.
+ *
+ * In one piece: every method is a statement or two, and none knows another.
+ */
 export async function lockSimulatedChain(tx: Tx, chain: SimulatedChainName): Promise<ChainStore> {
   const { rowCount } = await tx.query('select from sim_chains where chain = $1 for update', [chain])
   invariant(rowCount === 1, `${chain} has no row in sim_chains; run the migrations`)

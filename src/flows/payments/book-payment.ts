@@ -13,7 +13,7 @@ import { type Cause, showCause, type Transfer } from '../../ledger/chart-of-acco
 import { lockBalance, post, sumLoss } from '../../ledger/post.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { addUnresolved, lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
-import { listRefundIds } from '../../withdrawals/withdrawals.sql.ts'
+import { listRefundIds } from '../../withdrawals/refunds.sql.ts'
 
 /**
  * The coins are ours: wallet to held. What was given out of coins that the chain took back since is paid back first:

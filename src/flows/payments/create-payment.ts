@@ -92,6 +92,19 @@ export async function recordPayment(
   }
 }
 
+/** Of every payment while nothing has happened to it. */
+const NEW = {
+  status: 'pending',
+  detectedAt: null,
+  completedAt: null,
+  creditedAtoms: null,
+  gatewayFeeAtoms: null,
+  shortfallAtoms: 0n,
+  recoveredAtoms: 0n,
+  spentMinor: null,
+  settlements: 0,
+} as const
+
 async function drawUp(
   gateway: Gateway,
   db: Queryable,
@@ -135,7 +148,7 @@ async function drawUp(
   }
   const payment: Payment = {
     ...terms,
-    status: 'pending',
+    ...NEW,
     termsMac: macOfTerms(gateway.secrets, terms),
     feeMinor: fee,
     netMinor: fiatMinor - fee,
@@ -148,14 +161,6 @@ async function drawUp(
     checkoutSessionId: request.checkoutSessionId ?? null,
     createdAt,
     expiresAt: new Date(createdAt.getTime() + QUOTE_WINDOW_MS),
-    detectedAt: null,
-    completedAt: null,
-    creditedAtoms: null,
-    gatewayFeeAtoms: null,
-    shortfallAtoms: 0n,
-    recoveredAtoms: 0n,
-    spentMinor: null,
-    settlements: 0,
   }
   const resource = paymentResource(payment, [], chainFactsOf(gateway.settings, chain, seen))
   const event = draftEvent({

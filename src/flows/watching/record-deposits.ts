@@ -4,12 +4,8 @@ import type { ChainName } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
 import { macOfDeposit } from '../../deposits/deposit-mac.ts'
-import {
-  markRenamedByBlock,
-  type PaymentKey,
-  recordInputs,
-  recordSightings,
-} from '../../deposits/deposits.sql.ts'
+import { markRenamedByBlock, type PaymentKey, recordInputs } from '../../deposits/deposits.sql.ts'
+import { recordSightings } from '../../deposits/record-sightings.sql.ts'
 import { fiatValue } from '../../rates/quote.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
 import { recordUnexpectedDeposits } from '../../treasury/unexpected-deposits.sql.ts'

@@ -32,27 +32,6 @@ export const findWithdrawal: typeof real.findWithdrawal = (db, _accountId, id) =
 export const lockWithdrawal: typeof real.lockWithdrawal = (tx, accountId, id) =>
   findWithdrawal(tx, accountId, id)
 
-export const findRefund: typeof real.findRefund = (db, _accountId, paymentId) =>
-  run(
-    db,
-    (tables) =>
-      [...tables.withdrawals.values()].find(
-        (each) => each.paymentId === paymentId && each.status !== 'failed',
-      ) ?? null,
-  )
-
-export const listRefundIds: typeof real.listRefundIds = (db, _accountId, paymentId) =>
-  run(db, (tables) =>
-    [...tables.withdrawals.values()].filter((each) => each.paymentId === paymentId).map(({ id }) => id),
-  )
-
-export const sumRefunded: typeof real.sumRefunded = (db, { id, asset }) =>
-  run(db, (tables) =>
-    [...tables.withdrawals.values()]
-      .filter((each) => each.paymentId === id && each.asset === asset && each.status !== 'failed')
-      .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n),
-  )
-
 export const lockPaidBy: typeof real.lockPaidBy = (tx, _chain, replacementSet) =>
   run(tx, (tables) =>
     [...tables.withdrawals.values()].filter(({ id }) => tables.payouts.get(id) === replacementSet),

@@ -1,0 +1,52 @@
+/** The withdrawals that return what a payment holds. */
+import type { Asset } from '../core/assets.ts'
+import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
+import type { Queryable } from '../db/database.ts'
+import { overRows, runRows } from '../db/together.ts'
+import type { Withdrawal } from './withdrawal.ts'
+import { WITHDRAWAL_COLUMNS, type WithdrawalRow, withdrawalFromRow } from './withdrawals.sql.ts'
+
+/** The refund of a payment that is under way or done. */
+export async function findRefund(
+  db: Queryable,
+  accountId: AccountId,
+  paymentId: PaymentId,
+): Promise<Withdrawal | null> {
+  const { rows } = await db.query<WithdrawalRow>(
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals where account_id = $1 and payment_id = $2 and status <> 'failed'`,
+    [accountId, paymentId],
+  )
+  return rows[0] ? withdrawalFromRow(rows[0]) : null
+}
+
+/** Every refund of a payment, failed ones too. */
+export async function listRefundIds(
+  db: Queryable,
+  accountId: AccountId,
+  paymentId: PaymentId,
+): Promise<WithdrawalId[]> {
+  const { rows } = await db.query<{ id: WithdrawalId }>(
+    'select id from withdrawals where account_id = $1 and payment_id = $2',
+    [accountId, paymentId],
+  )
+  return rows.map((row) => row.id)
+}
+
+/** Atoms of its own asset that refunds took from what a payment holds, done or under way, or in vain. */
+export async function sumRefunded(
+  db: Queryable,
+  payment: { readonly accountId: AccountId; readonly id: PaymentId; readonly asset: Asset },
+): Promise<bigint> {
+  const [refunded] = await runRows<{ atoms: bigint }>(db, SUM_REFUNDED, [
+    { account_id: payment.accountId, payment_id: payment.id, asset: payment.asset },
+  ])
+  return refunded?.atoms ?? 0n
+}
+
+const SUM_REFUNDED = overRows(
+  { account_id: 'uuid', payment_id: 'uuid', asset: 'text' },
+  (
+    rows,
+  ) => `select place, sum(case when w.status = 'failed' then w.kept_atoms else w.amount_atoms end) as atoms from ${rows}
+    join withdrawals w on w.account_id = r.account_id and w.payment_id = r.payment_id and w.asset = r.asset group by place`,
+)

@@ -1,0 +1,23 @@
+import type * as real from '../../../src/withdrawals/refunds.sql.ts'
+import { run } from './tables.ts'
+
+export const findRefund: typeof real.findRefund = (db, _accountId, paymentId) =>
+  run(
+    db,
+    (tables) =>
+      [...tables.withdrawals.values()].find(
+        (each) => each.paymentId === paymentId && each.status !== 'failed',
+      ) ?? null,
+  )
+
+export const listRefundIds: typeof real.listRefundIds = (db, _accountId, paymentId) =>
+  run(db, (tables) =>
+    [...tables.withdrawals.values()].filter((each) => each.paymentId === paymentId).map(({ id }) => id),
+  )
+
+export const sumRefunded: typeof real.sumRefunded = (db, { id, asset }) =>
+  run(db, (tables) =>
+    [...tables.withdrawals.values()]
+      .filter((each) => each.paymentId === id && each.asset === asset && each.status !== 'failed')
+      .reduce((sum, { amountAtoms }) => sum + amountAtoms, 0n),
+  )
