@@ -14,6 +14,7 @@ const CHECKS = [
   'check:web',
   'check:types',
   'check:lint',
+  'check:length',
 ]
 
 interface Outcome {

@@ -1,17 +1,15 @@
 /** What keys asked of the API: path, status, time, never a body. */
 import { type AccountId, type ApiKeyId, newRowId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
+import { type ListDescription, type Page, readPage } from '../db/list.ts'
 import {
   exactId,
   exactText,
   type Filter,
   instantBound,
-  type ListDescription,
   type ListQuery,
-  type Page,
-  readPage,
   substring,
-} from '../db/list.ts'
+} from '../db/list-filters.ts'
 
 export const REQUEST_LOG_DAYS = 7
 

@@ -27,7 +27,7 @@ export interface ListDescription {
   /** Unique within the account. */
   readonly id: string
   readonly sorts: Readonly<Record<string, string>> & { readonly created_at: string }
-  /** Beside `start_date` (created on or after) and `end_date` (created before), which every list has. */
+  /** Beside `start_date` (created on or after) and `end_date` (created before), which every list has by what it sorts by. */
   readonly filters: Readonly<Record<string, Filter>>
   /** What the filter of the same name implies, added only where rows are read: it spares looking at the rest of them. */
   readonly hints?: Readonly<Record<string, Filter>>
@@ -94,18 +94,7 @@ export async function readPage<Row>(
   const window = `limit $${rowValues.length + 1}::bigint offset $${rowValues.length + 2}::bigint`
   const read = async (text: string, take: bigint, skip: bigint): Promise<Row[]> =>
     (await db.query<Row>(text, [...rowValues, take, skip])).rows
-  const shown = (items: readonly Row[], total: bigint): Page<Row> => {
-    const totalPages = (total + BigInt(limit) - 1n) / BigInt(limit)
-    const isBounded = description.countedMax !== undefined && total >= description.countedMax
-    return {
-      items,
-      total: Number(total),
-      ...(isBounded ? { isBounded } : {}),
-      page,
-      limit,
-      totalPages: Number(totalPages),
-    }
-  }
+  const shown = (items: readonly Row[], total: bigint) => shownPage(description, items, total, page, limit)
 
   if (skipped < DEEP_FROM) {
     const rows = await read(
@@ -136,6 +125,18 @@ export async function readPage<Row>(
     skip,
   )
   return shown(rows, total)
+}
+
+function shownPage<Row>(
+  { countedMax }: ListDescription,
+  items: readonly Row[],
+  total: bigint,
+  page: number,
+  limit: number,
+): Page<Row> {
+  const totalPages = Number((total + BigInt(limit) - 1n) / BigInt(limit))
+  const isBounded = countedMax !== undefined && total >= countedMax
+  return { items, total: Number(total), ...(isBounded ? { isBounded } : {}), page, limit, totalPages }
 }
 
 /**
@@ -215,9 +216,9 @@ function totalOf({ counters, from }: ListDescription, query: ListQuery): string 
 function conditions(list: ListDescription, accountId: string, query: ListQuery, bind: Bind): string {
   const all = [`${list.account} = ${bind(accountId, 'uuid')}`, ...(list.always ? [list.always] : [])]
   const filters = new Map([
-    ...Object.entries(list.filters),
     ['start_date', instantBound(list.sorts.created_at, '>=')],
     ['end_date', instantBound(list.sorts.created_at, '<')],
+    ...Object.entries(list.filters),
   ])
   for (const [name, given] of Object.entries(query)) {
     if (given === undefined || PAGING.includes(name)) continue

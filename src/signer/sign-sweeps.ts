@@ -50,88 +50,117 @@ export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void>
   scan.end(null)
 }
 
+interface Rates {
+  readonly rate: bigint
+  readonly priorityRate: bigint
+}
+
+const NO_MORE_GAS = 'the policy allows no more gas now'
+
+/** @returns Why not, where it can not be signed now. */
 async function signSweep(
   signer: Signer,
   keys: ChainKeys,
   sweep: PlannedSweep,
-  rates: { rate: bigint; priorityRate: bigint },
+  rates: Rates,
   chainId: number,
 ): Promise<SignedEntry | string> {
-  const { chain } = keys
-  const from = { branch: DEPOSIT_BRANCH, position: sweep.position } as const
-  const address = keys.address(from.branch, from.position).address
+  const { address } = keys.address(DEPOSIT_BRANCH, sweep.position)
   if (address !== sweep.address) return 'its address is not the one at its position'
-  const common = {
+  // What an earlier sweep left there is used first.
+  const needsGas =
+    sweep.asset !== 'ETH' && !sweep.isFunded && sweep.etherAtoms < TOKEN_SWEEP_GAS_MAX * quotedGasPrice(rates)
+  if (needsGas) return fundGas(signer, keys, sweep, rates, chainId)
+  const nonce = await nextNonce(signer.db, keys.chain, address)
+  if (nonce === null) return 'the nonce of its address is not known yet'
+  const moved = await (sweep.asset === 'ETH'
+    ? priceEther(signer, keys, sweep, rates)
+    : priceToken(signer, keys, sweep, rates))
+  if (typeof moved === 'string') return moved
+  return transferEntry(keys, {
+    ...moved,
     replacementSet: null,
     chainId,
     feeBefore: 0n,
     act: { purpose: 'sweep', sweep: sweep.id },
-  } as const
+    kind: 'sweep',
+    nonce,
+    to: keys.hotWallet.address,
+    valueAtoms: moved.atoms,
+    from: { branch: DEPOSIT_BRANCH, position: sweep.position },
+  })
+}
 
-  // What an earlier sweep left there is used first.
-  if (
-    sweep.asset !== 'ETH' &&
-    !sweep.isFunded &&
-    sweep.etherAtoms < TOKEN_SWEEP_GAS_MAX * quotedGasPrice(rates)
-  ) {
-    const price = gasPrice(rates)
-    const atoms = sweepFunding(rates) - sweep.etherAtoms
-    // At the ceiling of all prices.
-    if (atoms <= 0n) return 'gas is dearer than any transaction may offer'
-    const gasLimit = ETHER_GAS
-    const hot = keys.hotWallet.address
-    const ether = (await spendableBalances(signer.db, chain, hot)).get('ETH') ?? 0n
-    if (ether < atoms + gasLimit * price.maxFeeWei) return 'the hot wallet holds too little ether for its gas'
-    if (!(await allowsFee(signer, chain, gasLimit * price.maxFeeWei, atoms)))
-      return 'the policy allows no more gas now'
-    const nonce = await unusedNonce(signer, chain, hot)
-    if (nonce === null) return 'the nonce of the hot wallet is not known yet'
-    const order = { kind: 'gas', nonce, asset: 'ETH', contract: null, to: address, atoms } as const
-    const act = { purpose: 'gas', sweep: sweep.id } as const
-    return transferEntry(keys, {
-      ...common,
-      ...order,
-      act,
-      valueAtoms: atoms,
-      gasLimit,
-      price,
-      from: HOT_WALLET,
-    })
-  }
+/** Ether for the gas of a token's sweep, from the hot wallet. */
+async function fundGas(
+  signer: Signer,
+  keys: ChainKeys,
+  sweep: PlannedSweep,
+  rates: Rates,
+  chainId: number,
+): Promise<SignedEntry | string> {
+  const { chain, hotWallet } = keys
+  const price = gasPrice(rates)
+  const atoms = sweepFunding(rates) - sweep.etherAtoms
+  // At the ceiling of all prices.
+  if (atoms <= 0n) return 'gas is dearer than any transaction may offer'
+  const feeAtoms = ETHER_GAS * price.maxFeeWei
+  const ether = (await spendableBalances(signer.db, chain, hotWallet.address)).get('ETH') ?? 0n
+  if (ether < atoms + feeAtoms) return 'the hot wallet holds too little ether for its gas'
+  if (!(await allowsFee(signer, chain, feeAtoms, atoms))) return NO_MORE_GAS
+  const nonce = await unusedNonce(signer, chain, hotWallet.address)
+  if (nonce === null) return 'the nonce of the hot wallet is not known yet'
+  return transferEntry(keys, {
+    replacementSet: null,
+    chainId,
+    feeBefore: 0n,
+    act: { purpose: 'gas', sweep: sweep.id },
+    kind: 'gas',
+    nonce,
+    asset: 'ETH',
+    contract: null,
+    to: sweep.address,
+    atoms,
+    valueAtoms: atoms,
+    gasLimit: ETHER_GAS,
+    price,
+    from: HOT_WALLET,
+  })
+}
 
-  const nonce = await nextNonce(signer.db, chain, address)
-  if (nonce === null) return 'the nonce of its address is not known yet'
-  const to = keys.hotWallet.address
-  if (sweep.asset === 'ETH') {
-    // Price and tip alike: the whole price is paid, so that nothing is left behind.
-    const wanted = (rates.rate * 5n) / 4n + rates.priorityRate
-    const { ceiling } = RATE_BOUNDS.ethereum
-    const maxFeeWei = wanted < ceiling ? wanted : ceiling
-    const atoms = sweep.atoms - ETHER_GAS * maxFeeWei
-    if (atoms <= 0n) return 'it holds less than its gas costs'
-    if (!(await allowsFee(signer, chain, ETHER_GAS * maxFeeWei, 0n)))
-      return 'the policy allows no more gas now'
-    const price = { maxFeeWei, priorityFeeWei: maxFeeWei }
-    const order = { kind: 'sweep', nonce, asset: 'ETH', contract: null, to, atoms } as const
-    return transferEntry(keys, { ...common, ...order, valueAtoms: atoms, gasLimit: ETHER_GAS, price, from })
-  }
+type Moved = Pick<Parameters<typeof transferEntry>[1], 'asset' | 'contract' | 'atoms' | 'gasLimit' | 'price'>
+
+async function priceEther(
+  signer: Signer,
+  { chain }: ChainKeys,
+  sweep: PlannedSweep,
+  rates: Rates,
+): Promise<Moved | string> {
+  // Price and tip alike: the whole price is paid, so that nothing is left behind.
+  const wanted = (rates.rate * 5n) / 4n + rates.priorityRate
+  const { ceiling } = RATE_BOUNDS.ethereum
+  const maxFeeWei = wanted < ceiling ? wanted : ceiling
+  const atoms = sweep.atoms - ETHER_GAS * maxFeeWei
+  if (atoms <= 0n) return 'it holds less than its gas costs'
+  if (!(await allowsFee(signer, chain, ETHER_GAS * maxFeeWei, 0n))) return NO_MORE_GAS
+  const price = { maxFeeWei, priorityFeeWei: maxFeeWei }
+  return { asset: 'ETH', contract: null, atoms, gasLimit: ETHER_GAS, price }
+}
+
+/** At the price that the ether at the address can pay. */
+async function priceToken(
+  signer: Signer,
+  { chain }: ChainKeys,
+  { address, asset, atoms }: PlannedSweep,
+  rates: Rates,
+): Promise<Moved | string> {
   const ether = (await spendableBalances(signer.db, chain, address)).get('ETH') ?? 0n
   const affordable = ether / TOKEN_SWEEP_GAS_MAX
   const market = gasPrice(rates)
   const maxFeeWei = affordable < market.maxFeeWei ? affordable : market.maxFeeWei
   if (maxFeeWei < rates.rate) return 'the gas it was given does not suffice at this price'
-  if (!(await allowsFee(signer, chain, TOKEN_SWEEP_GAS_MAX * maxFeeWei, 0n)))
-    return 'the policy allows no more gas now'
+  if (!(await allowsFee(signer, chain, TOKEN_SWEEP_GAS_MAX * maxFeeWei, 0n))) return NO_MORE_GAS
   const priorityFeeWei = market.priorityFeeWei < maxFeeWei ? market.priorityFeeWei : maxFeeWei
-  const contract = contractOf(signer, chain, sweep.asset)
-  const order = { kind: 'sweep', nonce, asset: sweep.asset, contract, to, atoms: sweep.atoms } as const
-  const price = { maxFeeWei, priorityFeeWei }
-  return transferEntry(keys, {
-    ...common,
-    ...order,
-    valueAtoms: sweep.atoms,
-    gasLimit: TOKEN_SWEEP_GAS_MAX,
-    price,
-    from,
-  })
+  const contract = contractOf(signer, chain, asset)
+  return { asset, contract, atoms, gasLimit: TOKEN_SWEEP_GAS_MAX, price: { maxFeeWei, priorityFeeWei } }
 }

@@ -38,6 +38,7 @@ export function createMemoryStorage(options: MemoryOptions): SimulatedStorage {
   }
 }
 
+/** In one piece: the methods of one store over the same few maps. */
 function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
   let hashes = 0
   const blocks: MemoryBlock[] = [{ ...genesisOf(chain), timeMs: now(), transactions: [] }]
@@ -52,6 +53,15 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
   const countNonces = ({ claims, debits }: SimulatedTransaction, isUsed: boolean): void => {
     if (debits.length > 0)
       for (const { txid, index } of claims) nextNonces.set(txid, BigInt(isUsed ? index + 1 : index))
+  }
+
+  const wait = (transaction: SimulatedTransaction): void => {
+    for (const claim of transaction.claims) {
+      invariant(!claims.has(claimKey(claim)), `${claimKey(claim)} is claimed already`)
+      claims.set(claimKey(claim), transaction.txid)
+    }
+    placed.set(transaction.txid, { transaction, block: null })
+    waiting.set(transaction.txid, transaction)
   }
 
   const find = (txid: string): Placed[] => {
@@ -95,12 +105,7 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
       ),
 
     async addToMempool(transaction) {
-      for (const claim of transaction.claims) {
-        invariant(!claims.has(claimKey(claim)), `${claimKey(claim)} is claimed already`)
-        claims.set(claimKey(claim), transaction.txid)
-      }
-      placed.set(transaction.txid, { transaction, block: null })
-      waiting.set(transaction.txid, transaction)
+      wait(transaction)
     },
 
     async removeFromMempool(txids) {
@@ -114,12 +119,7 @@ function createStore({ chain, seed, now }: MemoryOptions): ChainStore {
       const before = placed.get(transaction.txid)
       invariant(before && !before.block, `${transaction.txid} does not wait`)
       for (const claim of before.transaction.claims) claims.delete(claimKey(claim))
-      for (const claim of transaction.claims) {
-        invariant(!claims.has(claimKey(claim)), `${claimKey(claim)} is claimed already`)
-        claims.set(claimKey(claim), transaction.txid)
-      }
-      placed.set(transaction.txid, { transaction, block: null })
-      waiting.set(transaction.txid, transaction)
+      wait(transaction)
     },
 
     async append(mined, txids) {

@@ -40,6 +40,7 @@ export const createSimulatedChain = (options: { db: Database; chain: SimulatedCh
 
 const MEMPOOL_BATCH = 500
 
+/** In one piece: the methods of the port, most of them a line or two. */
 export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
   const { chain } = reads
   const accounts = hasAccounts(chain)
@@ -53,7 +54,7 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
       : claims,
     ...(accounts ? { senders: debits.map(({ lookup }) => lookup) } : {}),
   })
-  const handedOver = new Set<string>()
+  const lookAtMempool = mempoolLook(reads, shown)
 
   return {
     chain,
@@ -80,23 +81,7 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
       return { ...block, transactions: block.transactions.map(shown) }
     },
 
-    async lookAtMempool(): Promise<Mempool | null> {
-      if (accounts) return null
-      const waiting = new Set(await reads.mempoolIds())
-      const added = [...waiting.difference(handedOver)]
-      for (const txid of handedOver.difference(waiting)) handedOver.delete(txid)
-      return {
-        has: (txid) => waiting.has(txid),
-        added: (async function* () {
-          for (let from = 0; from < added.length; from += MEMPOOL_BATCH) {
-            const found = await reads.transactions(added.slice(from, from + MEMPOOL_BATCH))
-            yield [...found.values()].map((placed) => shown(placed.transaction))
-            // Only what the caller took in: when he fails in the middle, the next look shows the rest.
-            for (const txid of found.keys()) handedOver.add(txid)
-          }
-        })(),
-      }
-    },
+    lookAtMempool: async () => (accounts ? null : lookAtMempool()),
 
     onHint(wake) {
       hints.on(chain, wake)
@@ -132,6 +117,30 @@ export function simulatedPort({ reads, change }: SimulatedStorage): ChainPort {
       : {}),
 
     async close() {},
+  }
+}
+
+/** Shows what entered the mempool since the last look. */
+function mempoolLook(
+  reads: ChainReads,
+  shown: (transaction: SimulatedTransaction) => ChainTransaction,
+): () => Promise<Mempool> {
+  const handedOver = new Set<string>()
+  return async () => {
+    const waiting = new Set(await reads.mempoolIds())
+    const added = [...waiting.difference(handedOver)]
+    for (const txid of handedOver.difference(waiting)) handedOver.delete(txid)
+    return {
+      has: (txid) => waiting.has(txid),
+      added: (async function* () {
+        for (let from = 0; from < added.length; from += MEMPOOL_BATCH) {
+          const found = await reads.transactions(added.slice(from, from + MEMPOOL_BATCH))
+          yield [...found.values()].map((placed) => shown(placed.transaction))
+          // Only what the caller took in: when he fails in the middle, the next look shows the rest.
+          for (const txid of found.keys()) handedOver.add(txid)
+        }
+      })(),
+    }
   }
 }
 

@@ -44,51 +44,87 @@ const ADDRESSES_AHEAD = 500
 /** Payments are named by the clock of their maker, beats by the database's. */
 const CLOCKS_APART_MS = MINUTE_MS
 
-/** @param of.db - Connections of its own, which {@link TimeKeeper.verify} does not look at. */
-export function openTimeKeeper(of: {
+interface TimeKeeperOptions {
+  /** Connections of its own, which {@link TimeKeeper.verify} does not look at. */
   readonly db: Database
   readonly secrets: Secrets
   readonly log: Log
   readonly folder: string
   readonly memory: TimeMemory
   readonly told: ToldPayments
-}): TimeKeeper {
-  const { db, memory } = of
-  let stopped: string | null = null
-  let said: string | null = null
-  const stop = async (reason: string, isMadeSafe: boolean): Promise<void> => {
-    stopped = reason
-    await stopMoving(db, reason, memory.seen)
-    await deal(reason, isMadeSafe)
+}
+
+export function openTimeKeeper(options: TimeKeeperOptions): TimeKeeper {
+  const keeping = new TimeKeeping(options)
+  return {
+    stopped: () => keeping.stopped,
+    turn: () => keeping.turn(),
+    verify: (connection) => keeping.verify(connection),
+  }
+}
+
+class TimeKeeping {
+  readonly #of: TimeKeeperOptions
+  stopped: string | null = null
+  #said: string | null = null
+
+  constructor(of: TimeKeeperOptions) {
+    this.#of = of
   }
 
-  /** Each process says what it knows to be gone; what has to be done first is done by whoever comes first. */
-  async function deal(reason: string, isMadeSafe: boolean): Promise<void> {
-    if (isMadeSafe && said === reason) return
-    const gone = await of.told.findGone(db)
-    // As many more addresses as are known to have been handed out since.
-    if (!isMadeSafe) await afterRestore(of, null, { handedOut: gone.length })
-    await sayLoss(of, reason, gone)
-    said = reason
-    await markMadeSafe(db)
-  }
-
-  async function turn(): Promise<void> {
+  async turn(): Promise<void> {
+    const { db, memory, told } = this.#of
     const found = await advanceArrow(db)
     // As it stood before this beat: it may not even stand still.
     const why = whyBehind(memory.seen, { ...found, tick: found.tick - 1n })
-    if (why !== null) return stop(found.stopped ?? `the database lost commits: ${why}`, found.isMadeSafe)
+    if (why !== null)
+      return this.#stop(found.stopped ?? `the database lost commits: ${why}`, found.isMadeSafe)
     if (found.stopped !== null) {
-      stopped = found.stopped
-      return deal(found.stopped, found.isMadeSafe)
+      this.stopped = found.stopped
+      return this.#deal(found.stopped, found.isMadeSafe)
     }
-    if (hasTakenOver(memory.seen, found) && !(await takeOver(found))) return
-    stopped = null
+    if (hasTakenOver(memory.seen, found) && !(await this.#takeOver(found))) return
+    this.stopped = null
     crashPoint('time:beat')
     // What is remembered has been noted: a process that starts begins there.
-    await of.told.note(db)
+    await told.note(db)
     crashPoint('time:noted')
     await memory.remember(found)
+  }
+
+  async verify(connection: Queryable): Promise<void> {
+    // Before it is read: a beat may come meanwhile.
+    const { seen } = this.#of.memory
+    const found = await readArrow(connection)
+    if (found && !found.stopped && hasTakenOver(seen, found))
+      throw new OutsideFailure(
+        'another server of PostgreSQL took over; Beck looks at it first, within a second',
+        { retryable: true },
+      )
+    if (found?.stopped) this.stopped = found.stopped
+    const isBehind = whyBehind(seen, found) !== null
+    if (isBehind) this.stopped ??= 'the database lost commits'
+    if (isBehind ? !found?.isMadeSafe : found?.stopped && !found.isMadeSafe)
+      throw wentBack(this.stopped ?? '')
+  }
+
+  async #stop(reason: string, isMadeSafe: boolean): Promise<void> {
+    const { db, memory } = this.#of
+    this.stopped = reason
+    await stopMoving(db, reason, memory.seen)
+    await this.#deal(reason, isMadeSafe)
+  }
+
+  /** Each process says what it knows to be gone; what has to be done first is done by whoever comes first. */
+  async #deal(reason: string, isMadeSafe: boolean): Promise<void> {
+    const { db, told } = this.#of
+    if (isMadeSafe && this.#said === reason) return
+    const gone = await told.findGone(db)
+    // As many more addresses as are known to have been handed out since.
+    if (!isMadeSafe) await afterRestore(this.#of, null, { handedOut: gone.length })
+    await sayLoss(this.#of, reason, gone)
+    this.#said = reason
+    await markMadeSafe(db)
   }
 
   /**
@@ -97,15 +133,16 @@ export function openTimeKeeper(of: {
    *
    * @returns False when commits are gone after all; then everything is stopped.
    */
-  async function takeOver(found: Arrow): Promise<boolean> {
+  async #takeOver(found: Arrow): Promise<boolean> {
+    const { db, secrets, log, memory, told } = this.#of
     const lastAtMs = memory.seen?.at?.getTime() ?? Date.now()
-    const gone = await of.told.findGone(db, new Date(lastAtMs - CLOCKS_APART_MS))
+    const gone = await told.findGone(db, new Date(lastAtMs - CLOCKS_APART_MS))
     if (gone.length > 0) {
       const lost = `timeline ${found.timeline} of PostgreSQL lacks ${gone.length} payments that were made`
-      await stop(`the database lost commits: ${lost}`, found.isMadeSafe)
+      await this.#stop(`the database lost commits: ${lost}`, found.isMadeSafe)
       return false
     }
-    await withholdFresh(db, of.secrets, () => ADDRESSES_AHEAD)
+    await withholdFresh(db, secrets, () => ADDRESSES_AHEAD)
     const message = `PostgreSQL follows timeline ${found.timeline} now, and ${memory.seen?.timeline} before: another server took over, with everything that is remembered. Beck goes on; fresh addresses of before are withheld`
     await raiseAlert(db, {
       kind: 'database_taken_over',
@@ -113,29 +150,8 @@ export function openTimeKeeper(of: {
       subject: `timeline ${found.timeline} of ${found.history}`,
       message,
     })
-    of.log.warn({ timeline: found.timeline }, message)
+    log.warn({ timeline: found.timeline }, message)
     return true
-  }
-
-  return {
-    stopped: () => stopped,
-    turn,
-    async verify(connection) {
-      // Before it is read: a beat may come meanwhile.
-      const { seen } = memory
-      const found = await readArrow(connection)
-      if (found && !found.stopped && hasTakenOver(seen, found))
-        throw new OutsideFailure(
-          'another server of PostgreSQL took over; Beck looks at it first, within a second',
-          {
-            retryable: true,
-          },
-        )
-      if (found?.stopped) stopped = found.stopped
-      const isBehind = whyBehind(seen, found) !== null
-      if (isBehind) stopped ??= 'the database lost commits'
-      if (isBehind ? !found?.isMadeSafe : found?.stopped && !found.isMadeSafe) throw wentBack(stopped ?? '')
-    },
   }
 }
 

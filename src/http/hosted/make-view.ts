@@ -137,7 +137,11 @@ export const cancellingView = (making: Making): CancellingView => ({
   order: orderOf(making),
 })
 
-/** The view of a checkout in which a coin was picked, or that is over. */
+/**
+ * The view of a checkout in which a coin was picked, or that is over.
+ *
+ * In one piece: one case a state.
+ */
 export function stateView(
   making: Making,
   search: TransactionSearch,

@@ -5,7 +5,7 @@ import { ASSETS, FIAT_CURRENCIES } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
 import { listFrozenCoins } from '../../../flows/operation/gateway-books.sql.ts'
-import { readHealth } from '../../../flows/operation/health.ts'
+import { type Health, readHealth } from '../../../flows/operation/health.ts'
 import { openMerchant } from '../../../flows/people/merchants.ts'
 import { actOf } from '../../../flows/people/person.ts'
 import { acknowledgeAlerts, listAlerts } from '../../../ledger/alerts.sql.ts'
@@ -60,6 +60,37 @@ const ago = (ms: number | null): Part =>
       ? `${Math.round(ms / 1_000)} s ago`
       : `${Math.round(ms / 60_000)} min ago`
 
+const chainsTable = (health: Health): Part =>
+  table(
+    'Chains',
+    [
+      { label: 'Chain', cell: (row) => html`<strong>${row.chain}</strong>` },
+      {
+        label: 'Status',
+        cell: (row) =>
+          html`${row.ok ? badge('ok') : html`<span class="badge bad">ill</span>`}${row.problem && html`<br><span class="hint">${row.problem}</span>`}`,
+      },
+      { label: 'Height', isFigure: true, cell: (row) => row.tipHeight !== null && count(row.tipHeight) },
+      { label: 'Newest block', isMinor: true, cell: (row) => ago(row.tipAgeMs) },
+      { label: 'Seen', cell: (row) => ago(row.pollAgeMs) },
+      {
+        label: 'Books proven',
+        isMinor: true,
+        cell: (row) => ago(health.backlog?.proofAgesMs[row.chain] ?? null),
+      },
+      {
+        label: 'Fresh addresses',
+        isFigure: true,
+        isMinor: true,
+        cell: (row) => {
+          const fresh = health.backlog?.freshAddresses[row.chain]
+          return fresh !== undefined && count(fresh)
+        },
+      },
+    ],
+    health.chains,
+  )
+
 async function healthPage(call: PersonCall): Promise<Sheet> {
   const health = await readHealth(call.gateway, call.installation.chains)
   const rates = ASSETS.flatMap((asset) => {
@@ -75,31 +106,7 @@ async function healthPage(call: PersonCall): Promise<Sheet> {
     title: 'Chains & rates',
     nav: 'op-health',
     content: html`<header class="head"><h1>Chains & rates</h1></header>${!health.ok && notice('wait', html`<p><strong>Something is not well.</strong> Coins whose chain or rate is ill are refused until it is well again; nothing is guessed.</p>`)}
-${table(
-  'Chains',
-  [
-    { label: 'Chain', cell: (row) => html`<strong>${row.chain}</strong>` },
-    {
-      label: 'Status',
-      cell: (row) =>
-        html`${row.ok ? badge('ok') : html`<span class="badge bad">ill</span>`}${row.problem && html`<br><span class="hint">${row.problem}</span>`}`,
-    },
-    { label: 'Height', isFigure: true, cell: (row) => row.tipHeight !== null && count(row.tipHeight) },
-    { label: 'Newest block', isMinor: true, cell: (row) => ago(row.tipAgeMs) },
-    { label: 'Seen', cell: (row) => ago(row.pollAgeMs) },
-    { label: 'Books proven', isMinor: true, cell: (row) => ago(backlog?.proofAgesMs[row.chain] ?? null) },
-    {
-      label: 'Fresh addresses',
-      isFigure: true,
-      isMinor: true,
-      cell: (row) => {
-        const fresh = backlog?.freshAddresses[row.chain]
-        return fresh !== undefined && count(fresh)
-      },
-    },
-  ],
-  health.chains,
-)}
+${chainsTable(health)}
 <div class="columns">${card(
       'Live rates',
       rates.length > 0
