@@ -163,45 +163,6 @@ export async function markRefused(
   )
 }
 
-export type Unrehearsed = Pick<
-  Withdrawal,
-  'accountId' | 'id' | 'chain' | 'asset' | 'amountAtoms' | 'netAtoms' | 'destination'
->
-
-/**
- * Requests that nothing was signed for, and about which no node was asked for a while: those that were asked about longest ago
- * first, so that none waits for ever behind others.
- */
-export async function listUnrehearsed(
-  db: Queryable,
-  chain: ChainName,
-  limit: number,
-): Promise<Unrehearsed[]> {
-  const { rows } = await db.query<Unrehearsed>(
-    `select account_id as "accountId", id, chain, asset, amount_atoms as "amountAtoms", net_atoms as "netAtoms", destination
-     from withdrawals w
-     where chain = $1 and status = 'requested' and refused_reason is null and not cancel_wanted
-       and (rehearsed_at is null
-         or rehearsed_at < now() - case rehearsal when 'succeeds' then interval '1 minute' else interval '10 seconds' end)
-       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
-     order by rehearsed_at nulls first, created_at, id limit $2`,
-    [chain, limit],
-  )
-  return rows
-}
-
-/** Writes down what a node said of a request that waits. */
-export async function noteRehearsal(
-  db: Queryable,
-  { accountId, id }: Pick<Withdrawal, 'accountId' | 'id'>,
-  rehearsal: 'succeeds' | 'unclear',
-): Promise<void> {
-  await db.query(
-    `update withdrawals set rehearsal = $3, rehearsed_at = now() where account_id = $1 and id = $2 and status = 'requested'`,
-    [accountId, id, rehearsal],
-  )
-}
-
 /** Withdrawals that the signer refused and nothing was signed for. */
 export async function listRefused(db: Queryable, limit: number): Promise<Withdrawal[]> {
   const { rows } = await db.query<WithdrawalRow>(

@@ -8,8 +8,9 @@
 import type { ChainPort } from '../../chains/chain.ts'
 import { showId } from '../../core/ids.ts'
 import { gasPrice, type NetworkRates, payoutGasLimit } from '../../treasury/fees.ts'
+import { listUnrehearsed, noteRehearsal } from '../../withdrawals/rehearsals.sql.ts'
 import { WOULD_REVERT } from '../../withdrawals/withdrawal.ts'
-import { listUnrehearsed, markRefused, noteRehearsal } from '../../withdrawals/withdrawals.sql.ts'
+import { markRefused } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { hotWalletOf } from '../treasury/tend-senders.ts'
 
