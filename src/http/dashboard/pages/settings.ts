@@ -18,7 +18,9 @@ async function settingsPage(call: PlaceCall): Promise<Sheet> {
   const merchant = await findMerchant(gateway.db, place.membership.merchantId)
   const mayWrite = call.may('settings:write')
   const form = (path: string, content: Parameters<typeof card>[1]) =>
-    html`<form method="post" action="${here}/settings/${path}"><fieldset${!mayWrite && html` disabled`}>${content}</fieldset>${mayWrite && submit('Save')}</form>`
+    mayWrite
+      ? html`<form method="post" action="${here}/settings/${path}"><fieldset>${content}</fieldset>${submit('Save')}</form>`
+      : html`<fieldset disabled>${content}</fieldset>`
   return {
     title: 'Settings',
     nav: 'settings',

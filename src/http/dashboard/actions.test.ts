@@ -1,0 +1,148 @@
+/** Every action of the table is a form on a page of whoever may do it, and no page shows anybody what he may not do. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { testApp } from '../../../test/api.ts'
+import { homeOf, testPerson } from '../../../test/dashboard.ts'
+import { testPayment, testSession } from '../../../test/gateway.ts'
+import { tellPayouts } from '../../../test/payout-story.ts'
+import { createApiKey } from '../../accounts/api-keys.sql.ts'
+import { type CustomerId, showId } from '../../core/ids.ts'
+import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
+import { raiseAlert } from '../../ledger/alerts.sql.ts'
+import { PERMISSIONS_OF, type Permission, ROLES } from '../../users/permissions.ts'
+import type { DashboardRow } from './row.ts'
+import { dashboardRows } from './rows.ts'
+
+const story = await tellPayouts('sim-bitcoin')
+const { gateway, account } = story
+const app = await testApp(gateway)
+const home = homeOf(account)
+const owner = await testPerson(gateway, app, { account, role: 'owner' })
+const operator = await testPerson(gateway, app, { isOperator: true })
+
+// A merchant to whom everything happened that a page has a form for.
+await story.earn('BTC', 65_000n)
+const pending = await testPayment(gateway, account, { customerEmail: 'ada@example.com' })
+const overpaid = await testPayment(gateway, account, { asset: 'BTC' })
+await story.pay(overpaid, overpaid.dueAtoms * 2n)
+await story.mine(2)
+await story.look()
+const withdrawal = await story.request('BTC', '0.0001')
+await testSession(gateway, account)
+await gateway.db.transaction((tx) =>
+  createWebhookEndpoint(tx, gateway.secrets, {
+    accountId: account.id,
+    url: 'https://shop.example/hook',
+    events: ['payment.created'],
+  }),
+)
+await createApiKey(gateway.db, {
+  accountId: account.id,
+  mode: 'test',
+  name: 'Shop',
+  scopes: ['payments:read'],
+})
+await raiseAlert(gateway.db, { kind: 'frozen', accountId: null, subject: 'LTC', message: 'they differ' })
+await testPayment(gateway, account)
+await owner.post(`${home}/links`, { label: 'Tea', amount: '5', currency: 'USD' })
+await owner.post(`${home}/team`, { email: 'new@example.com', role: 'viewer' })
+await owner.post(`${home}/views`, { page: 'payments', name: 'Mine', query: 'filter_asset=BTC' })
+await owner.post(`${home}/payments/${showId('pay', pending.id)}/notes`, { note: 'Call back' })
+const { rows: customers } = await gateway.db.query<{ id: CustomerId }>('select id from customers')
+await owner.post(`${home}/customers/${customers[0] ? showId('cus', customers[0].id) : ''}/notes`, {
+  note: 'Regular',
+})
+const people = new Map<string, Awaited<ReturnType<typeof testPerson>>>([['owner', owner]])
+for (const role of ROLES)
+  if (role !== 'owner') people.set(role, await testPerson(gateway, app, { account, role }))
+
+const matcherOf = (row: DashboardRow): RegExp =>
+  new RegExp(
+    `^/dashboard${row.path.replace(/:account/, home.split('/').at(-1) ?? '').replace(/:\w+/g, '[^/?]+')}$`,
+  )
+const posts = dashboardRows
+  .filter(({ method }) => method === 'POST')
+  .map((row) => ({ row, matches: matcherOf(row) }))
+const rowOf = (action: string) => {
+  const path = action.split('?')[0] ?? ''
+  // The more literal one: `/payments/new` before `/payments/:id`.
+  return posts
+    .filter(({ matches }) => matches.test(path))
+    .sort((a, b) => a.row.path.split(':').length - b.row.path.split(':').length)[0]?.row
+}
+
+/** Follows every link within the dashboard from some pages on, one page of each kind. */
+async function walk(
+  who: typeof owner,
+  from: readonly string[],
+): Promise<{ forms: Set<string>; pages: number }> {
+  const forms = new Set<string>()
+  const seen = new Set<string>()
+  const todo = [...from]
+  for (let path = todo.pop(); path !== undefined; path = todo.pop()) {
+    const plain = path.split('#')[0] ?? ''
+    if (seen.has(plain) || seen.size > 400 || /\/export\?|sign-out|\/sign-in/.test(plain)) continue
+    seen.add(plain)
+    const { status, html, headers } = await who.get(plain)
+    assert.ok(status < 400, `${plain}: ${status}`)
+    if (!String(headers['content-type']).includes('html')) continue
+    for (const [, action = ''] of html.matchAll(/<form method="post" action="([^"]+)"/g))
+      forms.add(action.replaceAll('&amp;', '&'))
+    for (const [, action = ''] of html.matchAll(/data-create-from="([^"]+)"/g)) forms.add(action)
+    for (const [, href = ''] of html.matchAll(/<a [^>]*href="(\/dashboard[^"]*)"/g))
+      todo.push(href.replaceAll('&amp;', '&'))
+  }
+  return { forms, pages: seen.size }
+}
+
+const starts = [
+  home,
+  `${home}/withdrawals/${showId('wd', withdrawal.id)}`,
+  `${home}/payments?filter_asset=BTC`,
+]
+
+test('an owner finds a form for every action of his merchant, and no form leads nowhere', async () => {
+  const { forms, pages } = await walk(owner, starts)
+  assert.ok(pages > 30, `only ${pages} pages were found`)
+  const reached = new Set([...forms].map(rowOf))
+  assert.ok(
+    !reached.has(undefined),
+    `forms without a row: ${[...forms].filter((each) => !rowOf(each)).join(', ')}`,
+  )
+  const missing = posts
+    .map(({ row }) => row)
+    .filter((row) => row.path.startsWith('/:account') && !reached.has(row))
+    .map(({ path }) => path)
+  // Shown in states that this merchant is not in: a broken endpoint, a switched-off link.
+  assert.deepEqual(missing.sort(), ['/:account/webhooks/:id/enable'].sort())
+})
+
+test('an operator finds a form for every action of his', async () => {
+  const { forms } = await walk(operator, ['/dashboard/operator/merchants', '/dashboard/operator/alerts'])
+  const reached = new Set([...forms].map(rowOf))
+  const missing = posts.map(({ row }) => row).filter((row) => row.access === 'operator' && !reached.has(row))
+  assert.deepEqual(
+    missing.map(({ path }) => path),
+    // Shown while one waits to be signed.
+    ['/operator/money/pay-outs/:id/cancel'],
+  )
+})
+
+for (const role of ROLES) {
+  test(`${role}: no page shows a form or a link that the server then refuses`, async () => {
+    const who = people.get(role)
+    assert.ok(who)
+    const { forms } = await walk(who, [home])
+    for (const action of forms) {
+      const row = rowOf(action)
+      assert.ok(row, action)
+      if (!row.path.startsWith('/:account')) continue
+      const needs = [
+        row.access as Permission,
+        ...('alsoNeeds' in row && row.alsoNeeds ? [row.alsoNeeds] : []),
+      ]
+      for (const needed of needs)
+        assert.ok(PERMISSIONS_OF[role].includes(needed), `${action} is shown to ${role} without ${needed}`)
+    }
+  })
+}
