@@ -97,8 +97,7 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
     const store = await opening
     closers.push(() => store.close())
     // The background's parent did, as the owner of the tables.
-    const applied = share === 'background' ? [] : await store.migrate()
-    if (applied.length > 0) log.info({ applied }, 'the database is up to date')
+    if (share !== 'background') await bringUpToDate(store, log)
     if (share !== 'signer') await requireSight(store.db)
     await requireMatchingSecret(store, share, log)
     const keeper = share === 'signer' ? null : await keepTime(config, share, store, log, closers)
@@ -151,6 +150,11 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
     await stop()
     throw error
   }
+}
+
+async function bringUpToDate(store: Store, log: Log): Promise<void> {
+  const applied = await store.migrate()
+  if (applied.length > 0) log.info({ applied }, 'the database is up to date')
 }
 
 /** Modules that will be needed are read while PostgreSQL starts, or is made. Whoever needs them hears what fails. */

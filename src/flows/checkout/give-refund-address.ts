@@ -7,7 +7,7 @@ import type { SessionId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import type { PaymentStatus } from '../../payments/payment.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
-import { findRefund } from '../../withdrawals/withdrawals.sql.ts'
+import { findRefund } from '../../withdrawals/refunds.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { requirePayable } from '../withdrawals/request-withdrawal.ts'
 
