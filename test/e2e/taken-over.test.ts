@@ -17,6 +17,7 @@ import { advanceArrow, beginEra, openTimeMemory, readArrow, TIME_FILE } from '..
 import { openTimeKeeper } from '../../src/flows/recovery/keep-time.ts'
 import { openToldPayments } from '../../src/flows/recovery/told-payments.ts'
 import { openTimeCheck } from '../../src/signer/time.ts'
+import { until } from '../wait-for.ts'
 import { fillTestWallets, TEST_SECRETS } from '../wallet.ts'
 
 const exec = promisify(execFile)
@@ -46,6 +47,11 @@ test('a server that took over is trusted with every commit that is remembered, a
     await exec('chown', ['--reference', files, join(files, 'recovery.signal')])
     cluster = await startCluster({ dataDir: folder, settings })
     assert.equal(cluster.url('postgres'), url)
+    // It answers reads before its log is replayed.
+    await until('it took over', async () => {
+      const { rows } = await db.query<{ replays: boolean }>('select pg_is_in_recovery() as replays')
+      return rows[0]?.replays === false
+    })
   }
   const open = async (name: string) => {
     const own = await mkdtemp(join(tmpdir(), `beck-taken-over-${name}-`))
