@@ -7,11 +7,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeFunctionData, erc20Abi, parseTransaction } from 'viem'
 import { outputsOfRaw } from '../../src/chains/bitcoin/sign.ts'
+import { invariant } from '../../src/core/errors.ts'
 import { HOUR_MS } from '../../src/core/time.ts'
 import { createPayment } from '../../src/flows/payments/create-payment.ts'
 import type { SignedEntry } from '../../src/signer/journal.ts'
 import { allowAddress } from '../../src/signer/policy.ts'
 import { paidBy } from '../../src/treasury/signed-entry.ts'
+import { DEPOSIT_BRANCH, type NetworkMode, readAccountKey } from '../../src/wallets/derivation.ts'
 import { readLimits } from '../../src/withdrawals/limits.ts'
 import { COIN, OURS, openScene, type Scene, TOKENS } from '../live-scene.ts'
 import { signAll } from '../payouts.ts'
@@ -119,7 +121,16 @@ test('a changed deposit address and a changed xpub are never handed out', async 
     HIS.bitcoin,
   ])
   await assert.rejects(pay(), { name: 'InvariantBroken', message: /tampered/ })
-  assert.notEqual(payment.address, HIS.bitcoin)
+  const [known] = await scene.gateway.db
+    .query<{ mode: NetworkMode; xpub: string; position: bigint }>(
+      `select w.network as mode, w.xpub, a.position from wallets w join addresses a on a.chain = w.chain
+       where w.chain = 'bitcoin' and a.payment_id = $1`,
+      [payment.id],
+    )
+    .then(({ rows }) => rows)
+  invariant(known, 'the payment has an address of the wallet')
+  const key = readAccountKey('bitcoin', known.mode, known.xpub)
+  assert.equal(payment.address, key.derive(DEPOSIT_BRANCH, known.position).address)
   await scene.sql(
     `update wallets set xpub = (select xpub from wallets where chain = 'ethereum') where chain = 'bitcoin'`,
   )
