@@ -40,6 +40,7 @@ export const checkoutSessions: readonly Route[] = [
       coins: Type.Optional(
         Type.Array(OneOf(ASSETS), {
           minItems: 1,
+          maxItems: ASSETS.length,
           description:
             'which the buyer may pick; all that the account offers when left out (an addition of Beck)',
         }),

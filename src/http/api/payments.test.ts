@@ -55,7 +55,8 @@ test('a payment is created as the contract says', async () => {
 
   const found = await call(app, key, 'GET', `/payments/${data.id}`)
   assert.equal(found.status, 200)
-  const { customers, detected_at, completed_at, missing, deposits, ...rest } = found.data
+  const { customers, detected_at, completed_at, missing, deposits, refund_address, ...rest } = found.data
+  assert.equal(refund_address, null)
   assert.deepEqual(rest, data)
   assert.equal(customers.email, 'a@b.example')
   assert.match(customers.id, /^cus_/)

@@ -1,4 +1,5 @@
 /** Amounts as people type them, in any language: strict, so that a slip never becomes another price. */
+import type { Fiat } from '../../core/assets.ts'
 import { FIAT_DECIMALS, parseDecimal } from '../../core/money.ts'
 
 /** Zeros of the digits that keyboards write: Latin, Arabic, Persian, Devanagari, fullwidth. */
@@ -11,13 +12,14 @@ const latinDigit = (character: string): string => {
 }
 
 /**
- * Reads an amount of fiat, with or without the sign of its currency. A separator before one or two last digits is the decimal one in every language; groups of
- * three need the language's own separator (or spaces), and the decimal one must then be another.
+ * Reads an amount of fiat, with or without the sign of its own currency. A separator before one or two last digits is the
+ * decimal one in every language; groups of three need the language's own separator (or spaces), and the decimal one must then
+ * be another.
  *
  * @returns Minor units, or null for anything that could be meant in two ways: `1,234` is refused in German.
  */
-export function readAmount(text: string, tag: string): bigint | null {
-  const plain = [...text.replace(/^\s*(?:[$€£]|USD|EUR|GBP)|(?:[$€£]|USD|EUR|GBP)\s*$/gi, '').trim()]
+export function readAmount(text: string, tag: string, currency: Fiat): bigint | null {
+  const plain = [...text.replace(SIGNED[currency], '').trim()]
     .map(latinDigit)
     .join('')
     .replaceAll('٫', '.')
@@ -28,6 +30,13 @@ export function readAmount(text: string, tag: string): bigint | null {
   if (group !== undefined && (group === point || !groupsOf(tag).includes(group))) return null
   const digits = whole.replace(/\D/g, '').replace(/^0+(?=\d)/, '')
   return parseDecimal(fraction === undefined ? digits : `${digits}.${fraction}`, FIAT_DECIMALS)
+}
+
+/** Before or behind the amount. */
+const SIGNED: Readonly<Record<Fiat, RegExp>> = {
+  USD: /^\s*(?:\$|USD)|(?:\$|USD)\s*$/i,
+  EUR: /^\s*(?:€|EUR)|(?:€|EUR)\s*$/i,
+  GBP: /^\s*(?:£|GBP)|(?:£|GBP)\s*$/i,
 }
 
 /** Spaces group in every language; points and commas only where they are the language's. */

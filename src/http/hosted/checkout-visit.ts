@@ -63,7 +63,7 @@ export function readTyped(
   const { language, page } = making
   const { currency } = page.checkout.session
   const { minFiatMinor, maxFiatMinor } = gateway.settings
-  const minor = readAmount(typed, language.tag)
+  const minor = readAmount(typed, language.tag, currency)
   if (minor === null)
     return {
       problem: typed === '' ? language.words.error_amount_required : language.words.error_amount_invalid,
