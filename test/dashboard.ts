@@ -114,6 +114,7 @@ export async function testPerson(
     const session = {
       userId: user.id,
       factor: given.factor ?? 'passkey',
+      isSteppedUp: true,
       address: '127.0.0.1',
       agent: 'test',
     } as const

@@ -44,7 +44,13 @@ export function openSend(options: BeckOptions): Send {
     if (call.body) headers['content-type'] = 'application/json'
     // The key stays the same through all tries: that is what makes them safe.
     if (call.method === 'POST') headers['idempotency-key'] = call.idempotencyKey ?? crypto.randomUUID()
-    const init = { method: call.method, headers, ...(call.body && { body: JSON.stringify(call.body) }) }
+    // The key goes to the address that was given and to no other.
+    const init = {
+      method: call.method,
+      redirect: 'manual' as const,
+      headers,
+      ...(call.body && { body: JSON.stringify(call.body) }),
+    }
 
     for (let attempt = 0; ; attempt++) {
       const timeout = AbortSignal.timeout(timeoutMs)

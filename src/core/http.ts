@@ -107,7 +107,9 @@ export async function exchange(request: HttpRequest): Promise<HttpAnswer> {
     (await exchangeOnce(url, request, endsAtMs, kept?.[protocol])) ??
     (await exchangeOnce(url, request, endsAtMs, fresh?.[protocol]))
   if (!answer) throw new NoAnswer('failed', 'closed the connection')
-  if (answer.headers['content-encoding'] !== 'gzip' || !answer.isWhole) return answer
+  // Nobody who keeps a part of an answer asked for a packed one.
+  const isPacked = answer.headers['content-encoding'] === 'gzip' && answer.body.length > 0
+  if (!isPacked || !answer.isWhole || request.bytesKept !== undefined) return answer
   const body = await unpack(answer.body, { maxOutputLength: request.bytesMax }).catch((cause) => {
     throw new NoAnswer('failed', 'packed its answer wrongly or too well', answer.status, cause)
   })

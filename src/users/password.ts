@@ -2,7 +2,7 @@
  * Passwords: long, not common, and never looked at again. Argon2id is loaded when the first one is checked. No rules of
  * composition (NIST SP 800-63B, 5.1.1.2; ASVS 5, 6.2).
  */
-import { invalidField } from '../core/errors.ts'
+import { invalidField, Refusal } from '../core/errors.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
 const LENGTH_MIN = 12
@@ -32,10 +32,18 @@ const weak = (message: string) => invalidField('password', 'weak_password', mess
 
 /** Each takes 64 MiB and one of the four threads that files and names wait for too: strangers get two of them. */
 const AT_ONCE = 2
+/** Some seconds of work; whoever comes after these is told to come again. */
+const WAITING_MAX = 50
 const waiting: (() => void)[] = []
 let running = 0
 
 async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  if (waiting.length >= WAITING_MAX)
+    throw new Refusal(
+      'unavailable',
+      'too_busy',
+      'too many passwords are being checked now; try again in a moment',
+    )
   if (running >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
   else running += 1
   try {

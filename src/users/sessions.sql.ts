@@ -85,17 +85,27 @@ export async function touchSession(db: Queryable, id: UserSessionId): Promise<vo
 export interface SessionDraft {
   readonly userId: UserId
   readonly factor: Factor
+  /** Whether he was asked just now: not by a provider that let him pass as one it knows. */
+  readonly isSteppedUp: boolean
   readonly address: string
   readonly agent: string
 }
 
-/** @returns The token for the cookie. A session with a second factor or a passkey begins stepped up. */
+/** @returns The token for the cookie. */
 export async function insertSession(tx: Tx, draft: SessionDraft): Promise<string> {
   const token = newToken()
   await tx.query(
     `insert into sessions (id, user_id, token_hash, factor, address, agent, stepped_up_at)
-     values ($1, $2, $3, $4, $5, $6, case when $4 <> 'half' then now() end)`,
-    [newId('ses'), draft.userId, token.hash, draft.factor, draft.address, draft.agent.slice(0, 200)],
+     values ($1, $2, $3, $4, $5, $6, case when $7 then now() end)`,
+    [
+      newId('ses'),
+      draft.userId,
+      token.hash,
+      draft.factor,
+      draft.address,
+      draft.agent.slice(0, 200),
+      draft.isSteppedUp,
+    ],
   )
   return token.text
 }

@@ -21,6 +21,7 @@ export async function listUnrehearsed(
     `select account_id as "accountId", id, chain, asset, amount_atoms as "amountAtoms", net_atoms as "netAtoms", destination
      from withdrawals w
      where chain = $1 and status = 'requested' and refused_reason is null and not cancel_wanted
+       and not exists (select from freezes f where f.chain = w.chain and f.asset = w.asset)
        and (rehearsed_at is null
          or rehearsed_at < now() - case rehearsal when 'succeeds' then interval '1 minute' else interval '10 seconds' end)
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)

@@ -319,11 +319,15 @@ export async function wantCancelled(
   return withdrawalFromRow(row)
 }
 
-/** Those that are wanted no longer and that the signer has not dealt with. */
+/**
+ * Those that are wanted no longer and that the signer has not dealt with. While the coin is frozen none is: after a restore a
+ * journal may not know what was signed.
+ */
 export async function listCancelWanted(db: Queryable, chain: ChainName): Promise<Withdrawal[]> {
   const { rows } = await db.query<WithdrawalRow>(
     `select ${WITHDRAWAL_COLUMNS} from withdrawals
      where chain = $1 and status = 'requested' and refused_reason is null and cancel_wanted
+       and not exists (select from freezes f where f.chain = withdrawals.chain and f.asset = withdrawals.asset)
        and not exists (select from signed_payouts s where s.account_id = withdrawals.account_id and s.withdrawal_id = withdrawals.id)
      order by created_at limit 1000`,
     [chain],

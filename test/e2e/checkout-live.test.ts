@@ -11,6 +11,7 @@ import { Beck } from '../../sdk/src/index.ts'
 import { freePort } from '../../src/db/embedded/embedded.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { startBrowser } from '../browser.ts'
+import { waitFor } from '../wait-for.ts'
 
 /** Far longer than anything takes, on a machine that does much else. */
 const LIMIT_MS = 90_000
@@ -184,7 +185,9 @@ test('the policy lets no injected script run, and no other site frame the page',
     route.fulfill({ contentType: 'text/html', body: `<iframe src="${session.url}"></iframe>` }),
   )
   await page.goto(`${shopUrl()}/frame`)
-  await page.frameLocator('iframe').locator('#content[data-state=framed]').waitFor()
+  await waitFor('the frame is refused', async () =>
+    page.frames()[1]?.url().startsWith('chrome-error:') ? true : null,
+  )
   await page.context().close()
 })
 

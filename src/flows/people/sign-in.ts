@@ -88,9 +88,20 @@ export async function signInWithPasskey(gateway: Gateway, response: string, plac
   })
 }
 
-/** A new session under a new token, told in the audit log once it is a whole one. */
-export async function openSession(tx: Tx, user: User, factor: Factor, place: Place): Promise<SignedIn> {
-  const token = await insertSession(tx, { userId: user.id, factor, ...place })
+/**
+ * A new session under a new token, told in the audit log once it is a whole one.
+ *
+ * @param wasAsked - Whether it was he who answered just now, which counts as a confirmation.
+ */
+export async function openSession(
+  tx: Tx,
+  user: User,
+  factor: Factor,
+  place: Place,
+  wasAsked = true,
+): Promise<SignedIn> {
+  const isSteppedUp = wasAsked && factor !== 'half'
+  const token = await insertSession(tx, { userId: user.id, factor, isSteppedUp, ...place })
   if (factor !== 'half') await recordSignIn(tx, user.id, user.email, factor, place)
   return { token, factor }
 }
@@ -146,8 +157,9 @@ export async function proveAgain(
       : await proveCode(gateway, tx, session, proof.code)
     await forgetAttempts(tx, subject, place.address)
     if (session.factor === 'half') await recordSignIn(tx, session.userId, session.email, factor, place)
-    // A password confirmed once more proves no more than it did.
-    return { token: await stepUpSession(tx, session.id, factor), factor }
+    // A password confirmed once more proves no more than the session did, and takes nothing from it.
+    const proven = factor === 'password' ? session.factor : factor
+    return { token: await stepUpSession(tx, session.id, proven), factor: proven }
   })
 }
 

@@ -33,7 +33,8 @@ export async function signOn(
       : (await hasSecondFactor(tx, user.id))
         ? 'half'
         : 'password'
-    return openSession(tx, user, factor, place)
+    // The provider may have let him pass without a question.
+    return openSession(tx, user, factor, place, false)
   })
 }
 

@@ -4,6 +4,8 @@ import { Refusal } from '../../core/errors.ts'
 
 export type Form = ReadonlyMap<string, string>
 
+export const EMPTY_FORM: Form = new Map()
+
 /** Far above what any field of ours takes. */
 const FIELDS_MAX = 20
 

@@ -4,7 +4,7 @@ import { readId } from '../../core/ids.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { answerTo } from '../errors.ts'
 import { registerCheckoutPages } from './checkout-page.ts'
-import { readForm } from './forms.ts'
+import { EMPTY_FORM, readForm } from './forms.ts'
 import { protectAnswer } from './headers.ts'
 import { type HostedLimits, openLimits } from './limits.ts'
 import { registerLiveChannel } from './live-channel.ts'
@@ -48,6 +48,10 @@ export function registerHostedPages(
     scope.addHook('onRequest', (request, reply) => {
       protectAnswer(reply)
       return limits.countPage(request.ip)
+    })
+    // A form without a body is a form without fields.
+    scope.addHook('preHandler', async (request) => {
+      request.body ??= EMPTY_FORM
     })
     scope.setErrorHandler((error: FastifyError, request, reply) =>
       sendTrouble(gateway, error, request, reply),
