@@ -15,6 +15,7 @@ import { testGateway } from '../test/gateway.ts'
 import {
   AuthenticationError,
   Beck,
+  BeckError,
   ConfigurationError,
   ConflictError,
   ConnectionError,
@@ -202,6 +203,22 @@ describe('against a server that fails', () => {
       (error) => error instanceof ConnectionError && /GET \/balance/.test(error.message),
     )
   })
+})
+
+test('a redirect is not followed: the key goes to the address that was given', async () => {
+  const asked: string[] = []
+  const server = createServer((request, reply) => {
+    asked.push(request.url ?? '')
+    reply.writeHead(302, { location: '/elsewhere' }).end('{}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const away = new Beck({
+    apiKey: 'bk_test_x',
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  })
+  await assert.rejects(away.balance.retrieve(), (error) => error instanceof BeckError && error.status === 302)
+  assert.deepEqual(asked, ['/v1/balance'])
+  server.close()
 })
 
 describe('settings', () => {

@@ -18,7 +18,8 @@ import {
 
 /**
  * Books an entry once. The rows locked are the balances it changes, in the order of their keys, so that two entries of one
- * merchant wait for each other and never deadlock; the gateway's accounts are only appended to. Transfers are dated under
+ * merchant wait for each other; entries written together may meet in another order, and then run again
+ * (docs/decisions/0072-stories-together.md); the gateway's accounts are only appended to. Transfers are dated under
  * these locks: in the order of time no balance was ever negative, whichever transaction began first.
  *
  * @returns Whether it was booked now; false when its cause was booked before, which changes nothing.

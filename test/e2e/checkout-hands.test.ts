@@ -104,10 +104,11 @@ test('the countdown runs on the clock of the server, and says when time grows sh
     await setTimeout(100)
   }
   assert.equal(await told.count(), 1)
-  assert.match((await time.textContent()) ?? '', /^(10:00|09:[45]\d)$/)
+  await page.clock.runFor(3_000)
+  assert.match((await time.textContent()) ?? '', /^09:[45]\d$/)
   // When it reaches zero the page asks what became of the payment.
   await story.endWindow(payment)
-  await page.clock.fastForward(11 * 60_000)
+  await page.clock.runFor(11 * 60_000)
   await page.locator('#content[data-state=ending]').waitFor()
   await page.close()
 })
