@@ -13,6 +13,7 @@ import { openDatabase } from '../src/db/database.ts'
 import { openTimeMemory, TIME_FILE } from '../src/db/time-arrow.ts'
 import { openTimeKeeper } from '../src/flows/recovery/keep-time.ts'
 import { openToldPayments } from '../src/flows/recovery/told-payments.ts'
+import { refreshFeeRates } from '../src/flows/treasury/tend-senders.ts'
 import { awaitBroadcast } from '../src/flows/withdrawals/await-broadcast.ts'
 import { requestWithdrawal } from '../src/flows/withdrawals/request-withdrawal.ts'
 import { answerOnce, hashRequest } from '../src/http/idempotency.ts'
@@ -44,7 +45,10 @@ const gateway = {
 const account = await findAccount(db, accountId as AccountId)
 invariant(account, 'the account is there')
 startTimeKeeper(keeper, SILENT)
-startPayer(gateway, createSimulatedChain({ db, chain }), { idleMs: 20 })
+const port = createSimulatedChain({ db, chain })
+// Nothing can be requested before a worker has said what the network charges.
+await refreshFeeRates(gateway, port)
+startPayer(gateway, port, { idleMs: 20 })
 
 process.on('message', async (ask: Ask) => {
   const request = {

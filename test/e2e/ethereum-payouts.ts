@@ -12,6 +12,8 @@ import { payOnce, signAll, testSigner } from '../payouts.ts'
 import { type EthereumRoad, type EthereumRoadOptions, ethereumRoad } from './ethereum-road.ts'
 
 const ETHER = 10n ** 18n
+/** From one block to the next. */
+const BLOCK_SECONDS = 12
 /** Rounds after which everything that can move has moved: gas, sweeps and payouts wait for each other's blocks. */
 const ROUNDS_MAX = 60
 
@@ -30,7 +32,7 @@ export interface EthereumPayouts extends EthereumRoad {
   rehearsed(withdrawal: Withdrawal): Promise<Withdrawal>
   /** Signs, sends, follows and looks once, then proves the books. */
   turn(): Promise<void>
-  /** Blocks, each seen before the next, with a turn after each. */
+  /** Blocks, each seen before the next, with a turn after each: what a node was asked about is that much older. */
   mineAndTurn(count: number): Promise<void>
   /** Turns and blocks until nothing is under way. */
   finish(): Promise<void>
@@ -101,6 +103,10 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
     async mineAndTurn(count) {
       for (let block = 0; block < count; block++) {
         await anvil.mine()
+        await gateway.db.query(
+          `update withdrawals set rehearsed_at = rehearsed_at - $1 * interval '1 second' where status = 'requested'`,
+          [BLOCK_SECONDS],
+        )
         await road.follow()
         await payouts.turn()
       }
