@@ -28,7 +28,8 @@ const envelope = (nonce: bigint, maxFeeWei = 2n * GWEI) => ({
   priorityFeeWei: GWEI / 10n,
   treasury,
 })
-const deployment = (nonce: bigint) => signDelegateCreation(envelope(nonce), key(0x11))
+const deployment = (nonce: bigint, maxFeeWei?: bigint) =>
+  signDelegateCreation(envelope(nonce, maxFeeWei), key(0x11))
 const batch = (nonce: bigint, accounts: readonly SweptAccount[], maxFeeWei?: bigint) =>
   signSweepBatch({ ...envelope(nonce, maxFeeWei), accounts }, key(0x11))
 const part = (fill: number, nonce: bigint | null, token: 'USDC' | 'USDT' = 'USDC'): SweptAccount => ({
@@ -145,5 +146,14 @@ onBothStorages((open) => {
       (await chain.port.broadcast(await transfer({ to: one, data: '0x12', nonce: 2 }))).kind,
       'accepted',
     )
+  })
+
+  test('nonces are used in their order, also where a replacement came after the next one', async () => {
+    const chain = await funded()
+    await send1(chain, await deployment(0n))
+    await send1(chain, await batch(1n, [part(0x33, 0n)]))
+    await send1(chain, await deployment(0n, 4n * GWEI))
+    await chain.change((store) => mine(store))
+    assert.deepEqual([await tokens(chain, one), await tokens(chain, treasury)], [0n, 70n])
   })
 })

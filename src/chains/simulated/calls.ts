@@ -44,17 +44,20 @@ export interface Accounts {
   readonly codes: Set<string>
 }
 
-/** What the calls among these need to know. */
+/** What including these needs to know. */
 export async function readAccounts(
   reads: ChainReads,
   waiting: readonly SimulatedTransaction[],
 ): Promise<Accounts> {
   const accounts: Accounts = { nonces: new Map(), codes: new Set() }
-  for (const { call } of waiting) {
+  const readNonce = async (account: string) => {
+    if (!accounts.nonces.has(account)) accounts.nonces.set(account, Number(await reads.nextNonce(account)))
+  }
+  for (const { call, claims, debits } of waiting) {
+    if (debits.length > 0 && claims[0]) await readNonce(claims[0].txid)
     if (!call) continue
     const { treasury, authorizations, sweeps } = call
-    for (const { account } of authorizations)
-      if (!accounts.nonces.has(account)) accounts.nonces.set(account, Number(await reads.nextNonce(account)))
+    for (const { account } of authorizations) await readNonce(account)
     const code = codeClaim(treasury).txid
     if (await isDeployed(reads, treasury)) accounts.codes.add(code)
     for (const { account } of [...authorizations, ...sweeps])
@@ -64,7 +67,11 @@ export async function readAccounts(
   return accounts
 }
 
-/** Notes what a transaction that is not a call used. */
+/** Whether its nonce is the one that its sender uses next. Coins out of nowhere have none. */
+export const isNext = ({ nonces }: Accounts, { claims: [claim], debits }: SimulatedTransaction): boolean =>
+  debits.length === 0 || claim === undefined || nonces.get(claim.txid) === claim.index
+
+/** Notes the nonce that a transaction used. */
 export function countNonce({ nonces }: Accounts, { claims: [claim] }: SimulatedTransaction): void {
   if (claim && nonces.has(claim.txid)) nonces.set(claim.txid, claim.index + 1)
 }

@@ -6,7 +6,7 @@
 import { type Asset, hasAccounts } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { BlockRef } from '../chain.ts'
-import { countNonce, execute, readAccounts, touchedBy, unexecuted } from './calls.ts'
+import { countNonce, execute, isNext, readAccounts, touchedBy, unexecuted } from './calls.ts'
 import {
   type Balances,
   type ChainReads,
@@ -114,30 +114,33 @@ export async function withDescendants(
   return [...found]
 }
 
-/** The waiting transactions whose senders can pay them now, in order; moves their coins. The others wait on. */
+/**
+ * The waiting transactions whose senders can pay them now, in the order they came, though never a nonce before the one that
+ * precedes it; moves their coins. The others wait on.
+ */
 async function payable(
   store: ChainStore,
   waiting: readonly SimulatedTransaction[],
 ): Promise<SimulatedTransaction[]> {
   const balances = await balancesOf(store, waiting)
   const accounts = await readAccounts(store, waiting)
-  const heldUp = new Set<string>()
   const included: SimulatedTransaction[] = []
-  for (const transaction of waiting) {
-    const sender = transaction.claims[0]?.txid ?? transaction.txid
+  const include = (transaction: SimulatedTransaction): boolean => {
     const pays = transaction.debits.every((debit) => (balances.get(holdingKey(debit)) ?? 0n) >= debit.atoms)
-    // A nonce is used only after the one before it, and once.
-    const isUsed = (accounts.nonces.get(sender) ?? 0) > (transaction.claims[0]?.index ?? 0)
-    if (!pays || isUsed || heldUp.has(sender)) {
-      heldUp.add(sender)
-      continue
-    }
+    if (!pays || !isNext(accounts, transaction)) return false
     const executed = transaction.call
       ? execute(transaction, transaction.call, balances, accounts)
       : transaction
     countNonce(accounts, transaction)
     apply(executed, balances, 1n)
     included.push(executed)
+    return true
+  }
+  // Replacements come after what built on the nonces of those they replace.
+  let left = waiting
+  for (let before = -1; before < included.length; ) {
+    before = included.length
+    left = left.filter((transaction) => !include(transaction))
   }
   await store.setBalances(balances)
   return included
