@@ -25,10 +25,17 @@ export function replaceContent(next: HTMLElement, title: string): void {
 export function showContent(next: HTMLElement, title: string): void {
   const main = document.getElementById(MAIN)
   if (!main) return
+  const typing = document.activeElement
   put(main, next, title, false)
-  const field = next.querySelector<HTMLElement>('[aria-invalid=true], [autofocus]')
-  if (field) field.focus()
-  else scrollTo(0, 0)
+  const field = next.querySelector<HTMLInputElement>('[aria-invalid=true], [autofocus]')
+  if (!field) {
+    scrollTo(0, 0)
+    return
+  }
+  field.focus()
+  // In the middle of a word the caret stays there.
+  if (typing instanceof HTMLInputElement && typing.id === field.id && typing.selectionStart !== null)
+    field.setSelectionRange(typing.selectionStart, typing.selectionEnd)
 }
 
 function put(main: HTMLElement, next: HTMLElement, title: string, isSameState: boolean): void {
