@@ -1070,6 +1070,8 @@ create table totp (
   secret_sealed bytea not null,
   confirmed_at timestamp with time zone,
   last_counter bigint not null default '-1'::integer,
+  begun_by uuid not null,
+  begun_at timestamp with time zone not null default now(),
   constraint totp_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
   constraint totp_pkey PRIMARY KEY (user_id)
 );
@@ -1130,6 +1132,7 @@ create table users (
   name text not null,
   password_hash text,
   is_operator boolean not null default false,
+  is_handed_over boolean not null default false,
   created_at timestamp with time zone not null default now(),
   disabled_at timestamp with time zone,
   constraint users_email_check CHECK (((length(email) >= 3) AND (length(email) <= 254))),

@@ -86,6 +86,7 @@ export const NOTICES: Readonly<Record<string, string>> = {
   'passkey.add': 'A passkey was added',
   'passkey.remove': 'A passkey was removed',
   'recovery_codes.renew': 'New recovery codes were made',
+  'sign_on.tie': 'Your sign-in was tied to your single sign-on',
   'member.invite': 'Somebody was invited to the team',
   'member.change': 'A role in the team was changed',
   'member.remove': 'Somebody was removed from the team',
@@ -105,7 +106,7 @@ export const NOTICES: Readonly<Record<string, string>> = {
 
 /** Of a person himself: told to him, and to the owners of his teams. */
 export const isOfPerson = (action: string): boolean =>
-  /^(password|totp|passkey|recovery_codes)\./.test(action)
+  /^(password|totp|passkey|recovery_codes|sign_on)\./.test(action)
 
 /** Told of test accounts too: the same people may do the same on the live one. */
 export const isOfTeam = (action: string): boolean => /^(member|user|merchant)\./.test(action)

@@ -13,6 +13,8 @@ export interface MailDraft {
   /** Email addresses; none is nobody. */
   readonly to: readonly string[]
   readonly letter: Letter
+  /** How long what it says is true; {@link MAIL_HOURS} is the most that it waits. */
+  readonly hours?: number
 }
 
 const seal = (secrets: Secrets, id: string, letter: Letter): Buffer =>
@@ -30,8 +32,9 @@ export async function queueMails(
   if (rows.length === 0) return
   await db.query(
     `insert into mails (id, cause, kind, recipient, content_sealed, expires_at)
-     select d.id, d.cause, d.kind, d.recipient, d.content, now() + ${MAIL_HOURS} * interval '1 hour'
-     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[]) as d (id, cause, kind, recipient, content)
+     select d.id, d.cause, d.kind, d.recipient, d.content, now() + d.hours * interval '1 hour'
+     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::int[])
+       as d (id, cause, kind, recipient, content, hours)
      on conflict (cause, recipient) do nothing`,
     [
       rows.map(({ id }) => id),
@@ -39,6 +42,7 @@ export async function queueMails(
       rows.map(({ kind }) => kind),
       rows.map(({ recipient }) => recipient),
       rows.map(({ id, letter }) => seal(secrets, id, letter)),
+      rows.map(({ hours }) => Math.min(hours ?? MAIL_HOURS, MAIL_HOURS)),
     ],
   )
 }
@@ -88,6 +92,7 @@ export async function claimMails(db: Queryable, limit: number): Promise<ClaimedM
   return rows
 }
 
+/** @throws {InvariantBroken} when it was sealed with a key that Beck does not have. */
 export const openLetter = (secrets: Secrets, { id, sealed }: Pick<ClaimedMail, 'id' | 'sealed'>): Letter =>
   JSON.parse(secrets.open(PURPOSE, id, sealed).toString('utf8'))
 

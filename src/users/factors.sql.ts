@@ -1,5 +1,5 @@
 /** What a person proves himself with: passkeys, the codes of an app, recovery codes. */
-import { newId, type PasskeyId, type UserId } from '../core/ids.ts'
+import { newId, type PasskeyId, type UserId, type UserSessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 
 export interface Passkey {
@@ -68,34 +68,59 @@ export async function deletePasskey(tx: Tx, userId: UserId, id: PasskeyId): Prom
   return rowCount === 1
 }
 
+/** How long a secret waits for its first code. */
+const TOTP_BEGUN_MINUTES = 15
+
 export interface Totp {
   readonly secretSealed: Buffer
   readonly confirmedAt: Date | null
 }
 
-export async function findTotp(db: Queryable, userId: UserId): Promise<Totp | null> {
+/** The app that was set up, or is being set up by this session: another one's secret, or an old one, is none. */
+export async function findTotp(
+  db: Queryable,
+  { id, userId }: { readonly id: UserSessionId; readonly userId: UserId },
+): Promise<Totp | null> {
   const { rows } = await db.query<Totp>(
-    'select secret_sealed as "secretSealed", confirmed_at as "confirmedAt" from totp where user_id = $1',
-    [userId],
+    `select secret_sealed as "secretSealed", confirmed_at as "confirmedAt" from totp
+     where user_id = $1 and (confirmed_at is not null
+       or (begun_by = $2 and begun_at > now() - ${TOTP_BEGUN_MINUTES} * interval '1 minute'))`,
+    [userId, id],
   )
   return rows[0] ?? null
 }
 
-/** A secret to be confirmed, instead of another that was not. */
-export async function putTotp(tx: Tx, userId: UserId, secretSealed: Uint8Array): Promise<void> {
+/** A secret to be confirmed by the session that shows it, instead of another that was not. */
+export async function putTotp(
+  tx: Tx,
+  { id, userId }: { readonly id: UserSessionId; readonly userId: UserId },
+  secretSealed: Uint8Array,
+): Promise<void> {
   await tx.query(
-    `insert into totp (user_id, secret_sealed) values ($1, $2)
-     on conflict (user_id) do update set secret_sealed = excluded.secret_sealed where totp.confirmed_at is null`,
-    [userId, secretSealed],
+    `insert into totp (user_id, secret_sealed, begun_by) values ($1, $2, $3)
+     on conflict (user_id) do update
+       set secret_sealed = excluded.secret_sealed, begun_by = excluded.begun_by, begun_at = now()
+       where totp.confirmed_at is null`,
+    [userId, secretSealed, id],
   )
 }
 
-/** Takes the code of this counter, once; the first one confirms. @returns False for a code that was taken before. */
-export async function takeTotpCounter(tx: Tx, userId: UserId, counter: number): Promise<boolean> {
+/**
+ * Takes the code of this counter, once; the first one confirms.
+ *
+ * @param secretSealed - What the code was checked with: another secret that came meanwhile is not confirmed by it.
+ * @returns False for a code that was taken before.
+ */
+export async function takeTotpCounter(
+  tx: Tx,
+  userId: UserId,
+  secretSealed: Uint8Array,
+  counter: number,
+): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `update totp set last_counter = $2, confirmed_at = coalesce(confirmed_at, now())
-     where user_id = $1 and last_counter < $2`,
-    [userId, counter],
+    `update totp set last_counter = $3, confirmed_at = coalesce(confirmed_at, now())
+     where user_id = $1 and secret_sealed = $2 and last_counter < $3`,
+    [userId, secretSealed, counter],
   )
   return rowCount === 1
 }

@@ -5,6 +5,8 @@ import type { Role } from './permissions.ts'
 import { newToken } from './token.ts'
 
 export const INVITATION_HOURS = 72
+/** Of a link that anybody may have asked for. */
+const ASKED_RESET_HOURS = 2
 
 export interface Invitation {
   readonly id: InvitationId
@@ -21,7 +23,11 @@ export interface Invitation {
 export type InvitationDraft = Pick<
   Invitation,
   'kind' | 'email' | 'merchantId' | 'role' | 'makesOperator' | 'userId'
-> & { readonly invitedBy: UserId | null }
+> & {
+  readonly invitedBy: UserId | null
+  /** How long it is good; {@link INVITATION_HOURS} when left out. */
+  readonly hours?: number
+}
 
 /** A link that gives a person a new password, and nothing else. */
 export const resetDraft = (userId: UserId): InvitationDraft => ({
@@ -32,6 +38,12 @@ export const resetDraft = (userId: UserId): InvitationDraft => ({
   makesOperator: false,
   userId,
   invitedBy: null,
+})
+
+/** One that was asked for on the page of the sign-in, where strangers ask too. */
+export const askedResetDraft = (userId: UserId): InvitationDraft => ({
+  ...resetDraft(userId),
+  hours: ASKED_RESET_HOURS,
 })
 
 const COLUMNS = `i.id, i.kind, i.email, i.merchant_id as "merchantId", i.role, i.makes_operator as "makesOperator",
@@ -58,7 +70,7 @@ export async function insertInvitation(
       draft.makesOperator,
       draft.userId,
       draft.invitedBy,
-      INVITATION_HOURS,
+      draft.hours ?? INVITATION_HOURS,
     ],
   )
   return { id, token: token.text }
@@ -71,6 +83,16 @@ export async function findInvitation(db: Queryable, tokenHash: Uint8Array): Prom
     [tokenHash],
   )
   return rows[0] ?? null
+}
+
+/** How many links could give a person a new password now. */
+export async function countResets(db: Queryable, userId: UserId): Promise<number> {
+  const { rows } = await db.query<{ open: number }>(
+    `select count(*)::int as open from invitations i
+     where i.kind = 'reset' and i.user_id = $1 and i.used_at is null and i.expires_at > now()`,
+    [userId],
+  )
+  return rows[0]?.open ?? 0
 }
 
 /** Uses it up; null when somebody was faster. */

@@ -165,21 +165,6 @@ export async function takeChallenge(tx: Tx, id: UserSessionId, challenge: Uint8A
   return rowCount === 1
 }
 
-export async function insertSignInChallenge(db: Queryable, challenge: Uint8Array): Promise<void> {
-  await db.query(
-    `insert into sign_in_challenges (challenge, until) values ($1, now() + interval '5 minutes')`,
-    [challenge],
-  )
-}
-
-export async function takeSignInChallenge(tx: Tx, challenge: Uint8Array): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    'delete from sign_in_challenges where challenge = $1 and until > now()',
-    [challenge],
-  )
-  return rowCount === 1
-}
-
 /** Removes sessions past their age. @returns How many; fewer than `limit` means all of them. */
 export async function pruneSessions(db: Queryable, limit: number): Promise<number> {
   const { rowCount } = await db.query(
@@ -190,7 +175,7 @@ export async function pruneSessions(db: Queryable, limit: number): Promise<numbe
   return rowCount
 }
 
-/** Removes what was asked at the door a day ago: challenges that nobody answered, wrong passwords. @returns How many. */
+/** Removes what happened at the door: challenges that were used and are over, wrong passwords of a day ago. @returns How many. */
 export async function pruneSignIns(db: Queryable, limit: number): Promise<number> {
   const { rowCount: challenges } = await db.query(
     `delete from sign_in_challenges where challenge in (select challenge from sign_in_challenges

@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { type TestGateway, testGateway } from '../../test/gateway.ts'
 import { MAIL_PASSWORD, MAIL_USER, openMailServer } from '../../test/mail-server.ts'
 import { until } from '../../test/wait-for.ts'
+import { openSecrets } from '../core/secrets.ts'
 import { freePort } from '../db/embedded/embedded.ts'
 import { listAlerts } from '../ledger/alerts.sql.ts'
 import { listMails, pruneMails, queueMails } from '../mails/mails.sql.ts'
@@ -147,6 +148,39 @@ test('what is too old to be of use is given up, and its text goes', async () => 
   assert.equal(await pruneMails(gateway.db, 10), 0, 'the operator can still see it')
   await gateway.db.query(`update mails set finished_at = now() - interval '31 days'`)
   assert.equal(await pruneMails(gateway.db, 10), 1)
+})
+
+test('what went stale in the queue is not sent', async () => {
+  const gateway = await testGateway({ freshPerChain: 0 })
+  const server = await openMailServer()
+  await queue(gateway, 'stale@example.com')
+  await gateway.db.query(`update mails set expires_at = now()`)
+  await queue(gateway, 'fresh@example.com')
+  mailer(gateway, serverAt(server.port), { ca: server.ca })
+  await until('sent', isState(gateway, 'fresh@example.com', 'sent'))
+  await until('given up', isState(gateway, 'stale@example.com', 'given_up'))
+  assert.deepEqual(
+    server.mails.flatMap(({ to }) => to),
+    ['fresh@example.com'],
+  )
+})
+
+test('a mail that was sealed with a lost key is given up, told, and holds up no other', async () => {
+  const gateway = await testGateway({ freshPerChain: 0 })
+  const server = await openMailServer()
+  const lost = openSecrets(Buffer.alloc(32, 9))
+  for (let number = 0; number < 6; number++)
+    await queueMails(gateway.db, lost, [
+      { cause: `lost:${number}`, kind: 'reset', to: [`lost${number}@example.com`], letter: LETTER },
+    ])
+  await queue(gateway, 'good@example.com')
+  const { lines } = mailer(gateway, serverAt(server.port), { ca: server.ca })
+  await until('sent', isState(gateway, 'good@example.com', 'sent'))
+  for (let number = 0; number < 6; number++)
+    await until('given up', isState(gateway, `lost${number}@example.com`, 'given_up'))
+  const mail = await stateOf(gateway, 'lost0@example.com')
+  assert.deepEqual([mail?.attempts, mail?.trouble?.includes('BECK_SECRET_KEY')], [1, true])
+  assert.match(lines.join(''), /does not open with BECK_SECRET_KEY/)
 })
 
 test('a recipient who is refused for good is not tried again; one who is refused for now is', async () => {

@@ -1,9 +1,10 @@
 /** Sends mails that are due, and writes those that tell of acts and alerts. Runs where SMTP_URL is set. */
+import { InvariantBroken } from '../core/errors.ts'
 import { SECOND_MS } from '../core/time.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { tellPeople } from '../flows/people/tell-people.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
-import { pauseAfter } from '../mails/mail.ts'
+import { type Letter, pauseAfter } from '../mails/mail.ts'
 import {
   type ClaimedMail,
   claimMails,
@@ -41,6 +42,18 @@ export function startMailer(
   })
 }
 
+const TOO_OLD = 'a mail is too old to be of use and was given up'
+
+/** Null for one that no key opens: another attempt would change nothing. */
+function openedLetter({ secrets }: MailerPorts, mail: ClaimedMail): Letter | null {
+  try {
+    return openLetter(secrets, mail)
+  } catch (error) {
+    if (error instanceof InvariantBroken) return null
+    throw error
+  }
+}
+
 async function attempt(
   gateway: MailerPorts,
   sender: MailSender,
@@ -48,11 +61,19 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, log } = gateway
-  const letter = openLetter(gateway.secrets, mail)
-  const outcome = await sender.send(mail.id, mail.recipient, letter, signal)
-  if (outcome === null) return releaseMail(db, mail.id)
   // Who gets mail is not the log's business; its id finds it on the operator's page.
   const told = { mail: mail.id, kind: mail.kind, attempts: mail.attempts }
+  if (mail.expiresAt.getTime() <= Date.now()) {
+    await finishMail(db, mail.id, 'given_up', 'too old by the time that it could be sent')
+    return log.warn(told, TOO_OLD)
+  }
+  const letter = openedLetter(gateway, mail)
+  if (letter === null) {
+    await finishMail(db, mail.id, 'given_up', 'sealed with a BECK_SECRET_KEY that this Beck does not have')
+    return log.error(told, 'a mail does not open with BECK_SECRET_KEY and was given up')
+  }
+  const outcome = await sender.send(mail.id, mail.recipient, letter, signal)
+  if (outcome === null) return releaseMail(db, mail.id)
   if (outcome.kind === 'sent') {
     await finishMail(db, mail.id, 'sent', null)
     return log.debug(told, 'a mail was sent')
@@ -65,7 +86,7 @@ async function attempt(
   const pauseMs = pauseAfter(mail.attempts, Math.random())
   if (Date.now() + pauseMs >= mail.expiresAt.getTime()) {
     await finishMail(db, mail.id, 'given_up', trouble)
-    log.warn(told, 'a mail is too old to be of use and was given up')
+    log.warn(told, TOO_OLD)
   } else {
     await postponeMail(db, mail.id, pauseMs, trouble)
     log.warn({ ...told, pauseMs }, 'the mail server did not take a mail; it is tried again')

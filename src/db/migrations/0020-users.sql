@@ -8,6 +8,9 @@ create table users (
   password_hash text,
   -- Runs the whole Beck: merchants, chains, wallets, alerts.
   is_operator boolean not null default false,
+  -- Came in by a link that somebody else saw too, who may have been the one to use it. The first single sign-on takes away
+  -- what he was given to sign in with.
+  is_handed_over boolean not null default false,
   created_at timestamptz not null default now(),
   disabled_at timestamptz
 );
@@ -34,7 +37,10 @@ create table totp (
   -- Null until a first code was typed in: an app that was not set up right locks nobody out.
   confirmed_at timestamptz,
   -- Of the last code that was taken: no code passes twice (RFC 6238, 5.2).
-  last_counter bigint not null default -1
+  last_counter bigint not null default -1,
+  -- Whose page shows the secret until it is confirmed, and since when: nobody else sees it, and not for ever.
+  begun_by uuid not null,
+  begun_at timestamptz not null default now()
 );
 
 create table recovery_codes (
@@ -74,7 +80,8 @@ create table sign_on_identities (
   unique (user_id, issuer)
 );
 
--- Passkeys are asked for before anybody is known. Each challenge passes once.
+-- Passkeys are asked for before anybody is known, with challenges that carry their own MAC. Each passes once: here are the
+-- hashes of those that did, until they are over.
 create table sign_in_challenges (
   challenge bytea primary key check (length(challenge) = 32),
   until timestamptz not null

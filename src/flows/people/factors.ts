@@ -10,15 +10,16 @@ import {
   listPasskeys,
   putTotp,
   replaceRecoveryCodes,
-  takeTotpCounter,
 } from '../../users/factors.sql.ts'
+import { voidInvitationsOf } from '../../users/invitations.sql.ts'
 import { hashPassword, requireStrongPassword } from '../../users/password.ts'
 import { hashRecoveryCode, newRecoveryCodes } from '../../users/recovery-code.ts'
 import { deleteSessions, type Session, stepUpSession, takeChallenge } from '../../users/sessions.sql.ts'
-import { describeTotp, newTotpSecret, readTotp, type TotpSetup } from '../../users/totp.ts'
+import { describeTotp, newTotpSecret, type TotpSetup } from '../../users/totp.ts'
 import { wordsAbout } from '../../users/user.ts'
 import { setPassword, setUserName } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
+import { takeAppCode } from './app-code.ts'
 import { challengeOf, keepPasskey } from './passkeys.ts'
 import { actOf, type Person } from './person.ts'
 
@@ -29,18 +30,18 @@ async function endOthers(tx: Tx, session: Session): Promise<void> {
   await deleteSessions(tx, session.userId, session.id)
 }
 
-/** A secret that the next code will confirm; the same one until then. */
+/** A secret that the next code of this session will confirm, within a quarter of an hour; the same one until then. */
 export async function beginTotp(gateway: Gateway, session: Session): Promise<TotpSetup> {
-  const known = await findTotp(gateway.db, session.userId)
+  const known = await findTotp(gateway.db, session)
   if (known?.confirmedAt)
     throw new Refusal('conflict', 'totp_is_set', 'an authenticator app is set up already')
   if (known)
     return describeTotp(gateway.secrets.open('totp', session.userId, known.secretSealed), session.email)
   const secret = newTotpSecret()
   await gateway.db.transaction((tx) =>
-    putTotp(tx, session.userId, gateway.secrets.seal('totp', session.userId, secret)),
+    putTotp(tx, session, gateway.secrets.seal('totp', session.userId, secret)),
   )
-  const kept = await findTotp(gateway.db, session.userId)
+  const kept = await findTotp(gateway.db, session)
   return describeTotp(
     kept ? gateway.secrets.open('totp', session.userId, kept.secretSealed) : secret,
     session.email,
@@ -62,20 +63,17 @@ export async function confirmTotp(
   code: string,
 ): Promise<FactorAdded> {
   return gateway.db.transaction(async (tx) => {
-    const totp = await findTotp(tx, session.userId)
-    const counter =
-      totp && !totp.confirmedAt
-        ? readTotp(gateway.secrets.open('totp', session.userId, totp.secretSealed), code, Date.now())
-        : null
-    if (counter === null || !(await takeTotpCounter(tx, session.userId, counter)))
-      throw new Refusal(
-        'invalid',
-        'wrong_code',
-        'that is not the code the app should show now; check the clock of the phone, and that the newest entry was scanned',
-        [{ field: 'code', message: 'is not the code of this moment' }],
-      )
-    await recordFactor(tx, person, 'totp.add')
-    return factorAdded(tx, session, 'totp')
+    const totp = await findTotp(tx, session)
+    if (totp?.confirmedAt === null && (await takeAppCode(gateway, tx, session.userId, totp, code))) {
+      await recordFactor(tx, person, 'totp.add')
+      return factorAdded(tx, session, 'totp')
+    }
+    throw new Refusal(
+      'invalid',
+      'wrong_code',
+      'that is not the code the app should show now; check the clock of the phone, and that the newest entry was scanned',
+      [{ field: 'code', message: 'is not the code of this moment' }],
+    )
   })
 }
 
@@ -160,6 +158,7 @@ export async function changePassword(
   const hash = await hashPassword(password)
   await gateway.db.transaction(async (tx) => {
     await setPassword(tx, session.userId, hash)
+    await voidInvitationsOf(tx, 'reset', session.userId)
     await recordFactor(tx, person, 'password.change')
     await endOthers(tx, session)
   })

@@ -28,11 +28,12 @@ export async function handOver(
   const { id, token } = await insertInvitation(tx, draft)
   const link = joinLink(gateway, token)
   if (!gateway.settings.sendsMail) return { link, isMailed: false }
+  const hours = draft.hours ?? INVITATION_HOURS
   const isReset = draft.kind === 'reset'
   const letter = isReset
-    ? resetLetter(link, INVITATION_HOURS)
-    : invitationLetter({ link, hours: INVITATION_HOURS, merchant: to.merchant, role: draft.role, by: to.by })
+    ? resetLetter(link, hours)
+    : invitationLetter({ link, hours, merchant: to.merchant, role: draft.role, by: to.by })
   const kind = isReset ? 'reset' : 'invitation'
-  await queueMails(tx, gateway.secrets, [{ cause: invitationCause(id), kind, to: [to.email], letter }])
+  await queueMails(tx, gateway.secrets, [{ cause: invitationCause(id), kind, to: [to.email], letter, hours }])
   return { link, isMailed: true }
 }

@@ -2,8 +2,10 @@
 import { findAccount, listAccounts } from '../../accounts/accounts.sql.ts'
 import { recordAct } from '../../audit/audit-log.sql.ts'
 import { Refusal } from '../../core/errors.ts'
-import { showId } from '../../core/ids.ts'
+import { type AccountId, showId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
+import { mailsOfCauses } from '../../mails/mails.sql.ts'
+import { markHandedOver } from '../../users/credentials.sql.ts'
 import { replaceRecoveryCodes } from '../../users/factors.sql.ts'
 import {
   findInvitation,
@@ -13,10 +15,11 @@ import {
   voidInvitationsOf,
   voidInvitesTo,
 } from '../../users/invitations.sql.ts'
-import { findMerchant, putMember } from '../../users/merchants.sql.ts'
+import { findMerchant, type Merchant, putMember } from '../../users/merchants.sql.ts'
 import { hashPassword, requireStrongPassword } from '../../users/password.ts'
 import { hashRecoveryCode, newRecoveryCodes } from '../../users/recovery-code.ts'
-import { deleteSessions, takeSignInChallenge } from '../../users/sessions.sql.ts'
+import { deleteSessions } from '../../users/sessions.sql.ts'
+import { takeSignInChallenge } from '../../users/sign-in-challenge.sql.ts'
 import { readToken } from '../../users/token.ts'
 import { readEmail, readName, type User, wordsAbout } from '../../users/user.ts'
 import {
@@ -29,7 +32,7 @@ import {
   setPassword,
 } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { joinLink } from './hand-over.ts'
+import { invitationCause, joinLink } from './hand-over.ts'
 import { merchantOfAccount } from './merchants.ts'
 import { challengeOf, keepPasskey } from './passkeys.ts'
 import { actOf, type Place } from './person.ts'
@@ -132,11 +135,13 @@ export async function join(gateway: Gateway, token: string, given: Joining, plac
     if (!user)
       throw new Refusal('conflict', 'email_taken', 'somebody has this email already; sign in with it instead')
     const person = { userId: user.id, email: user.email, address: place.address }
-    await putIntoMerchant(tx, invitation, user)
+    const accountId = await putIntoMerchant(tx, invitation, user)
+    if (invitation.kind !== 'first' && !(await wasMailed(tx, invitation))) await markHandedOver(tx, user.id)
     await recordAct(
       tx,
       actOf(person, {
         action: invitation.kind === 'reset' ? 'password.reset' : 'user.join',
+        accountId,
         subject: showId('usr', user.id),
         after: { role: invitation.role, operator: invitation.makesOperator },
       }),
@@ -150,7 +155,7 @@ export async function join(gateway: Gateway, token: string, given: Joining, plac
       }
     }
     const challenge = challengeOf(given.passkey)
-    if (!challenge || !(await takeSignInChallenge(tx, challenge)))
+    if (!challenge || !(await takeSignInChallenge(tx, gateway.secrets, challenge)))
       throw new Refusal('conflict', 'challenge_over', 'that took too long; try again')
     await keepPasskey(gateway, tx, user.id, { response: given.passkey, challenge, name: 'First passkey' })
     const recoveryCodes = newRecoveryCodes()
@@ -168,7 +173,15 @@ async function resetPassword(
   if (!user || user.disabledAt) throw over()
   if (passwordHash) await setPassword(tx, user.id, passwordHash)
   await deleteSessions(tx, user.id, null)
+  // Others of his links that are still on their way set no other one.
+  await voidInvitationsOf(tx, 'reset', user.id)
   return user
+}
+
+/** A link that was not mailed was shown to whoever handed it over. */
+async function wasMailed(tx: Tx, { id }: Invitation): Promise<boolean> {
+  const cause = invitationCause(id)
+  return (await mailsOfCauses(tx, [cause])).has(cause)
 }
 
 async function hasFactor(tx: Tx, user: User): Promise<boolean> {
@@ -180,16 +193,27 @@ async function hasFactor(tx: Tx, user: User): Promise<boolean> {
   return rows[0]?.found === true
 }
 
-/** The first person owns the first merchant. */
-async function putIntoMerchant(tx: Tx, invitation: Invitation, user: User): Promise<void> {
-  if (invitation.merchantId && invitation.role)
-    await putMember(tx, invitation.merchantId, user.id, invitation.role)
-  if (invitation.kind !== 'first') return
+/** The first person owns the first merchant. @returns The account whose audit log tells of him; null for none. */
+async function putIntoMerchant(
+  tx: Tx,
+  invitation: Pick<Invitation, 'kind' | 'merchantId' | 'role'>,
+  user: Pick<User, 'id'>,
+): Promise<AccountId | null> {
+  const { merchantId, role } = invitation
+  const merchant = merchantId
+    ? await findMerchant(tx, merchantId)
+    : invitation.kind === 'first'
+      ? await firstMerchant(tx)
+      : null
+  if (!merchant) return null
+  await putMember(tx, merchant.id, user.id, role ?? 'owner')
+  return merchant.liveAccountId ?? merchant.testAccountId
+}
+
+async function firstMerchant(tx: Tx): Promise<Merchant | null> {
   const [first] = await listAccounts(tx)
   const account = first && (await findAccount(tx, first.id))
-  if (!account) return
-  const merchant = await merchantOfAccount(tx, account)
-  await putMember(tx, merchant.id, user.id, 'owner')
+  return account ? merchantOfAccount(tx, account) : null
 }
 
 /** One who is known already takes up what a link offers, signed in. @throws {Refusal} `invitation_over`. */
@@ -204,8 +228,7 @@ export async function acceptKnown(
     const invitation = hash ? await takeInvitation(tx, hash) : null
     const isHis = invitation?.email?.toLowerCase() === user.email.toLowerCase()
     if (invitation?.kind !== 'invite' || !isHis) throw over()
-    if (invitation.merchantId && invitation.role)
-      await putMember(tx, invitation.merchantId, user.id, invitation.role)
+    const accountId = await putIntoMerchant(tx, invitation, user)
     if (invitation.makesOperator) await makeOperator(tx, user.id)
     // Whoever made such a link could give what it opened then, not what he may from now on.
     await voidInvitationsOf(tx, 'reset', user.id)
@@ -214,7 +237,12 @@ export async function acceptKnown(
       tx,
       actOf(
         { userId: user.id, email: user.email, address },
-        { action: 'user.join', subject: showId('usr', user.id), after: { role: invitation.role } },
+        {
+          action: 'user.join',
+          accountId,
+          subject: showId('usr', user.id),
+          after: { role: invitation.role, operator: invitation.makesOperator },
+        },
       ),
     )
   })

@@ -14,6 +14,7 @@ import {
   markPasskeyUsed,
   type Passkey,
 } from '../../users/factors.sql.ts'
+import { SIGN_IN_CHALLENGE_BYTES } from '../../users/sign-in-challenge.sql.ts'
 import type { Gateway } from '../gateway.ts'
 
 const load = () => import('@simplewebauthn/server')
@@ -30,6 +31,9 @@ export const canHavePasskeys = (gateway: Settings): boolean => {
   const { hostname, protocol } = originOf(gateway)
   return (protocol === 'https:' || hostname === 'localhost') && !/^[\d.]+$|^\[/.test(hostname)
 }
+
+/** Of a session, and of the door. */
+const CHALLENGE_BYTES = [32, SIGN_IN_CHALLENGE_BYTES]
 
 export const newChallenge = (): Buffer => randomBytes(32)
 
@@ -79,7 +83,7 @@ export function challengeOf(response: string): Buffer | null {
     challenge?: unknown
   }
   const bytes = typeof challenge === 'string' ? Buffer.from(challenge, 'base64url') : null
-  return bytes?.length === 32 ? bytes : null
+  return bytes && CHALLENGE_BYTES.includes(bytes.length) ? bytes : null
 }
 
 /**

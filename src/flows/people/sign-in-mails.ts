@@ -6,7 +6,7 @@ import { MINUTE_MS } from '../../core/time.ts'
 import { lockoutLetter } from '../../mails/letters.ts'
 import { queueMailToUser } from '../../mails/mails.sql.ts'
 import { countAttempt } from '../../users/attempts.sql.ts'
-import { resetDraft, voidInvitationsOf } from '../../users/invitations.sql.ts'
+import { askedResetDraft, countResets } from '../../users/invitations.sql.ts'
 import { readEmail } from '../../users/user.ts'
 import { findUserByEmail } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -15,6 +15,8 @@ import { actOf, type Place } from './person.ts'
 
 /** One mail for each such quarter of an hour. */
 const LOCKOUT_MS = 15 * MINUTE_MS
+
+const OPEN_RESETS_MAX = 3
 
 /** Tells somebody that his password waits, since a stranger guesses at it. */
 export async function mailLockout(gateway: Gateway, email: string, address: string): Promise<void> {
@@ -28,8 +30,8 @@ export async function mailLockout(gateway: Gateway, email: string, address: stri
 }
 
 /**
- * Somebody lost his password. The link is mailed to him, if there is such a person; the work is done after the answer,
- * which is the same for everybody.
+ * Somebody lost his password. The link is mailed to him, if there is such a person and no more than two are open already;
+ * the work is done after the answer, which is the same for everybody.
  *
  * @returns The work, for tests.
  * @throws {Refusal} `invalid_email`; `too_many_attempts`; `no_mail` where Beck sends none.
@@ -59,8 +61,9 @@ async function mailReset(gateway: Gateway, email: string, place: Place): Promise
   await gateway.db.transaction(async (tx) => {
     const user = await findUserByEmail(tx, email)
     if (!user || user.disabledAt) return
-    await voidInvitationsOf(tx, 'reset', user.id)
-    await handOver(gateway, tx, resetDraft(user.id), { email: user.email, merchant: null, by: null })
+    // Whoever asks may be a stranger: a link that is under way stays good, and the next ones wait until some are over.
+    if ((await countResets(tx, user.id)) >= OPEN_RESETS_MAX) return
+    await handOver(gateway, tx, askedResetDraft(user.id), { email: user.email, merchant: null, by: null })
     await recordAct(
       tx,
       actOf(

@@ -6,7 +6,7 @@ import { recordAct } from '../../audit/audit-log.sql.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
 import { countAttempt, forgetAttempts } from '../../users/attempts.sql.ts'
-import { findTotp, takeRecoveryCode, takeTotpCounter } from '../../users/factors.sql.ts'
+import { findTotp, takeRecoveryCode } from '../../users/factors.sql.ts'
 import { isPassword } from '../../users/password.ts'
 import { readRecoveryCode } from '../../users/recovery-code.ts'
 import {
@@ -16,12 +16,12 @@ import {
   type Session,
   stepUpSession,
   takeChallenge,
-  takeSignInChallenge,
 } from '../../users/sessions.sql.ts'
-import { readTotp } from '../../users/totp.ts'
+import { takeSignInChallenge } from '../../users/sign-in-challenge.sql.ts'
 import type { User } from '../../users/user.ts'
 import { findUser, findUserByEmail } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
+import { takeAppCode } from './app-code.ts'
 import { challengeOf, verifyPasskey } from './passkeys.ts'
 import { actOf, type Place } from './person.ts'
 import { mailLockout } from './sign-in-mails.ts'
@@ -78,7 +78,7 @@ export async function hasSecondFactor(tx: Tx, userId: User['id']): Promise<boole
 export async function signInWithPasskey(gateway: Gateway, response: string, place: Place): Promise<SignedIn> {
   return gateway.db.transaction(async (tx) => {
     const challenge = challengeOf(response)
-    const isOurs = challenge !== null && (await takeSignInChallenge(tx, challenge))
+    const isOurs = challenge !== null && (await takeSignInChallenge(tx, gateway.secrets, challenge))
     if (!isOurs) throw new Refusal('unauthenticated', 'passkey_refused', 'that took too long; try again')
     const passkey = await verifyPasskey(gateway, tx, { response, challenge })
     const user = await findUser(tx, passkey.userId)
@@ -177,11 +177,8 @@ async function provePasskey(
 }
 
 async function proveCode(gateway: Gateway, tx: Tx, session: Session, code: string): Promise<Factor> {
-  const totp = session.hasTotp ? await findTotp(tx, session.userId) : null
-  const counter =
-    totp && readTotp(gateway.secrets.open('totp', session.userId, totp.secretSealed), code, Date.now())
-  if (counter !== null && counter !== undefined && (await takeTotpCounter(tx, session.userId, counter)))
-    return 'totp'
+  const totp = session.hasTotp ? await findTotp(tx, session) : null
+  if (totp && (await takeAppCode(gateway, tx, session.userId, totp, code))) return 'totp'
   const recovery = session.hasTotp || session.hasPasskey ? readRecoveryCode(code) : null
   if (recovery && (await takeRecoveryCode(tx, session.userId, recovery))) return 'recovery'
   if (!session.hasTotp && !session.hasPasskey) {

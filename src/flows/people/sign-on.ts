@@ -1,11 +1,15 @@
 /**
  * Single sign-on. The first time, a person is found by the email that the provider verified; from then on by the provider's
  * own name of him, so that an email that passes to somebody else there opens nothing here.
+ *
+ * Whoever handed him the link that let him in could have used it himself: then what was set up with it goes the first time
+ * that the provider vouches for him. What he set up by a link that came to him alone stays, and is asked for.
  */
 import { recordAct } from '../../audit/audit-log.sql.ts'
 import { Refusal } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
+import { dropHandedOver } from '../../users/credentials.sql.ts'
 import { type Factor, type Session, stepUpSession } from '../../users/sessions.sql.ts'
 import { findBySubject, tieSubject } from '../../users/sign-on-identities.sql.ts'
 import type { SignOnIdentity } from '../../users/single-sign-on.ts'
@@ -27,15 +31,19 @@ export async function signOn(
   place: Place,
 ): Promise<SignedIn> {
   return gateway.db.transaction(async (tx) => {
-    const user = await personOf(tx, identity, place)
-    const factor: Factor = identity.isStrong
-      ? 'sign_on'
-      : (await hasSecondFactor(tx, user.id))
-        ? 'half'
-        : 'password'
-    // The provider may have let him pass without a question.
-    return openSession(tx, user, factor, place, false)
+    const { user } = await personOf(tx, identity, place)
+    return openVouched(tx, user, identity, place)
   })
+}
+
+async function openVouched(tx: Tx, user: User, identity: SignOnIdentity, place: Place): Promise<SignedIn> {
+  const factor: Factor = identity.isStrong
+    ? 'sign_on'
+    : (await hasSecondFactor(tx, user.id))
+      ? 'half'
+      : 'password'
+  // The provider may have let him pass without a question.
+  return openSession(tx, user, factor, place, false)
 }
 
 /**
@@ -51,13 +59,15 @@ export async function stepUpBySignOn(
   place: Place,
 ): Promise<SignedIn> {
   return gateway.db.transaction(async (tx) => {
-    const user = await personOf(tx, identity, place)
+    const { user, isFresh } = await personOf(tx, identity, place)
     if (user.id !== session.userId)
       throw new Refusal(
         'forbidden',
         'other_person',
         'that was somebody else’s sign-in; confirm with your own',
       )
+    // The session that asked is gone with what it was opened with.
+    if (isFresh) return openVouched(tx, user, identity, place)
     // One with factors of his own shows them: the provider may know less than Beck does.
     if (session.hasTotp || session.hasPasskey)
       throw new Refusal('forbidden', 'own_factor_needed', 'confirm with your passkey or the code of your app')
@@ -66,7 +76,13 @@ export async function stepUpBySignOn(
   })
 }
 
-async function personOf(tx: Tx, identity: SignOnIdentity, place: Place): Promise<User> {
+interface Vouched {
+  readonly user: User
+  /** What he signed in with before was taken away just now. */
+  readonly isFresh: boolean
+}
+
+async function personOf(tx: Tx, identity: SignOnIdentity, place: Place): Promise<Vouched> {
   const known = await findBySubject(tx, identity)
   const user = known ? await findUser(tx, known) : await findUserByEmail(tx, identity.email)
   if (!user || user.disabledAt)
@@ -75,20 +91,21 @@ async function personOf(tx: Tx, identity: SignOnIdentity, place: Place): Promise
       'nobody_known',
       `nobody here has the email ${identity.email.slice(0, 254)}; ask an owner or admin of your team for an invitation`,
     )
-  if (known) return user
+  if (known) return { user, isFresh: false }
   if (!(await tieSubject(tx, user.id, identity)))
     throw new Refusal(
       'forbidden',
       'other_identity',
       'this email belongs to somebody whom your provider knows as another one; the operator can look into it',
     )
+  const isFresh = await dropHandedOver(tx, user.id)
   const { issuer, subject } = identity
   await recordAct(
     tx,
     actOf(
       { userId: user.id, email: user.email, address: place.address },
-      { action: 'sign_on.tie', subject: showId('usr', user.id), after: { issuer, subject } },
+      { action: 'sign_on.tie', subject: showId('usr', user.id), after: { issuer, subject, anew: isFresh } },
     ),
   )
-  return user
+  return { user, isFresh }
 }

@@ -73,7 +73,27 @@ test('who lost his password is mailed a link; who asks learns nothing, and canno
   const { rows } = await gateway.db.query(
     `select 1 from invitations where kind = 'reset' and used_at is null`,
   )
-  assert.equal(rows.length, 1, 'the newest link alone is good')
+  assert.equal(rows.length, 3, 'so many and no more, however often a stranger asks')
+  const [first = '', last = ''] = [...sent, ...(await mails())]
+    .filter(({ kind }) => kind === 'reset')
+    .map(({ text }) => new URL(/http\S+\/dashboard\/join\/\S+/.exec(text)?.[0] ?? '').pathname)
+  assert.equal((await visit(app).get(last)).status, 200)
+  const used = await visit(app).post(first, { password: 'quiet amber lantern' })
+  assert.equal(used.status, 303, 'the link that he asked for himself is good until he uses it')
+  assert.equal((await visit(app).get(last)).status, 404, 'then none of the others is')
+})
+
+test('a link that anybody may have asked for is good for two hours; so is its mail', async () => {
+  const { gateway, owner, mails } = await scene()
+  for (const work of await askForReset(gateway, owner.email, { address: '192.0.2.1', agent: 'test' }))
+    await work
+  const { rows } = await gateway.db.query(
+    `select extract(epoch from i.expires_at - i.created_at)::int as link,
+       extract(epoch from m.expires_at - m.created_at)::int as mail
+     from invitations i, mails m where i.kind = 'reset' and m.kind = 'reset'`,
+  )
+  assert.deepEqual(rows, [{ link: 7_200, mail: 7_200 }])
+  assert.match((await mails()).find(({ kind }) => kind === 'reset')?.text ?? '', /for 2 hours/)
 })
 
 test('a guessed-at password tells its owner, once', async () => {

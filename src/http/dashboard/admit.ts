@@ -33,15 +33,12 @@ export async function admit(row: DashboardRow, call: Call): Promise<FastifyReply
     if (row.access === 'half' || row.access === 'person') return await answerConfirmed(frame, row, person)
     if (row.access === 'operator') {
       if (!session.isOperator) throw missing('operator')
-      requireSecondFactor(session)
+      requireLiveSignIn(person)
       return await answerConfirmed(frame, row, person)
     }
     const place = await placeCall(person)
     frame = { ...frame, place }
-    if (place.place.account.mode === 'live') {
-      requireSecondFactor(session)
-      if (!isSafeTransport(call.gateway)) throw unsafeTransport()
-    }
+    if (place.place.account.mode === 'live') requireLiveSignIn(person)
     for (const needed of 'alsoNeeds' in row && row.alsoNeeds ? [row.access, row.alsoNeeds] : [row.access])
       if (!place.may(needed)) throw missing(needed)
     if ('testOnly' in row && row.testOnly) requireTestAccount(place.place.account)
@@ -58,20 +55,19 @@ const missing = (permission: Permission | 'operator') =>
     `this needs the permission ${permission}, which your role does not have; an owner or admin of the team can change that`,
   )
 
-const unsafeTransport = () =>
-  new Refusal(
-    'forbidden',
-    'plain_http',
-    'live accounts are shown over https alone; set BECK_PUBLIC_URL or BECK_DASHBOARD_URL to an https address',
-  )
-
-/** @throws {Refusal} `second_factor_required`. */
-function requireSecondFactor(session: Session): void {
+/** What gets at real coins: live accounts, and all of the operator's. @throws {Refusal} `second_factor_required`; `plain_http`. */
+function requireLiveSignIn({ session, gateway }: PersonCall): void {
   if (session.factor === 'password')
     throw new Refusal(
       'forbidden',
       'second_factor_required',
       'nothing live opens without a second factor; add a passkey or an authenticator app on the page of your own sign-in',
+    )
+  if (!isSafeTransport(gateway))
+    throw new Refusal(
+      'forbidden',
+      'plain_http',
+      'live accounts and what the operator runs are shown over https alone; set BECK_PUBLIC_URL or BECK_DASHBOARD_URL to an https address',
     )
 }
 

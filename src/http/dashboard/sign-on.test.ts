@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testApp } from '../../../test/api.ts'
-import { homeOf, type Seen, visit } from '../../../test/dashboard.ts'
+import { codeOf, homeOf, type Seen, testPerson, visit } from '../../../test/dashboard.ts'
 import { testAccount, testGateway } from '../../../test/gateway.ts'
 import { CLIENT, openTestProvider, type TestIdentity } from '../../../test/openid-provider.ts'
+import type { UserId } from '../../core/ids.ts'
 import { goLive, merchantOfAccount } from '../../flows/people/merchants.ts'
+import { queueMails } from '../../mails/mails.sql.ts'
+import { insertInvitation, resetDraft } from '../../users/invitations.sql.ts'
 import { putMember } from '../../users/merchants.sql.ts'
 import { insertUser } from '../../users/users.sql.ts'
 
@@ -108,7 +111,7 @@ test('a password there opens nothing live; a second factor there does', async ()
 test('one with a factor here is asked for it after a password there', async () => {
   const ada = await member()
   await gateway.db.query(
-    `insert into totp (user_id, secret_sealed, confirmed_at) values ($1, '\\x00', now())`,
+    `insert into totp (user_id, secret_sealed, begun_by, confirmed_at) values ($1, '\\x00', $1, now())`,
     [ada.userId],
   )
   const { seen } = await come(ada.identity)
@@ -131,6 +134,78 @@ test('who is unknown, unverified, of another domain or disabled stays out', asyn
   assert.deepEqual(await refused({ subject: 'x2', email: elsewhere.email }), [403, 'email_not_allowed'])
   await gateway.db.query('update users set disabled_at = now() where id = $1', [ada.userId])
   assert.deepEqual(await refused(ada.identity), [403, 'nobody_known'])
+})
+
+test('whoever handed out an invitation and used it himself is out once the provider vouches for the right one', async () => {
+  const admin = await testPerson(gateway, app, { account, role: 'admin' })
+  const email = 'invited@example.com'
+  const made = await admin.post(`${homeOf(account)}/team`, { email, role: 'finance' })
+  const link = /http\S+\/dashboard\/join\/[\w-]+/.exec(made.html)?.[0] ?? assert.fail(made.text)
+  const impostor = visit(app)
+  const password = 'quiet amber lantern'
+  await impostor.post(new URL(link).pathname, { name: 'Invited', email, password })
+  const setup = await impostor.get('/dashboard/me/totp')
+  const code = codeOf(/data-copy="([A-Z2-7]{32})"/.exec(setup.html)?.[1] ?? '')
+  assert.equal((await impostor.post('/dashboard/me/totp', { code })).status, 200)
+  assert.equal((await impostor.get(homeOf(account))).status, 200)
+
+  const { seen, session } = await come({ subject: 'sub-of-invited', email })
+  assert.deepEqual(
+    [seen.status, seen.location],
+    [303, '/dashboard/me'],
+    'asked for no factor of somebody else',
+  )
+  assert.match(String((await impostor.get(homeOf(account))).location), /sign-in/)
+  assert.equal((await visit(app).post('/dashboard/sign-in', { email, password })).status, 401)
+  const { rows } = await gateway.db.query<{ left: bigint }>(
+    `select (select count(*) from totp t where t.user_id = u.id) + (select count(*) from passkeys p where p.user_id = u.id)
+       + (select count(*) from recovery_codes c where c.user_id = u.id) as left from users u where u.email = $1`,
+    [email],
+  )
+  assert.deepEqual(rows, [{ left: 0n }])
+
+  // Once: what he sets up from now on is his own.
+  const browser = visit(app)
+  browser.cookie = session
+  await gateway.db.query('update sessions set stepped_up_at = now()')
+  assert.equal(
+    (await browser.post('/dashboard/me/password', { password: 'another quiet lantern' })).status,
+    303,
+  )
+  await come({ subject: 'sub-of-invited', email })
+  const own = await visit(app).post('/dashboard/sign-in', { email, password: 'another quiet lantern' })
+  assert.equal(own.status, 303)
+})
+
+test('a password set by a link that was handed over goes as well; factors of one who was mailed his link stay', async () => {
+  const ada = await member()
+  const { token } = await insertInvitation(gateway.db, resetDraft(ada.userId as UserId))
+  const admin = visit(app)
+  await admin.post(`/dashboard/join/${token}`, { password: 'quiet amber lantern' })
+  assert.equal((await admin.get('/dashboard/me')).status, 200)
+  await come(ada.identity)
+  assert.match(String((await admin.get('/dashboard/me')).location), /sign-in/)
+
+  const bob = await member()
+  const mailed = await insertInvitation(gateway.db, resetDraft(bob.userId as UserId))
+  await queueMails(gateway.db, gateway.secrets, [
+    { cause: `invitation:${mailed.id}`, kind: 'reset', to: [bob.email], letter: { subject: 'x', text: 'x' } },
+  ])
+  const own = visit(app)
+  await own.post(`/dashboard/join/${mailed.token}`, { password: 'quiet amber lantern' })
+  await come(bob.identity)
+  assert.equal((await own.get('/dashboard/me')).status, 200, 'nobody else saw his link')
+})
+
+test('a sign-in that the provider let pass confirms nothing', async () => {
+  const ada = await member()
+  const { session } = await come({ ...ada.identity, methods: ['pwd', 'otp'] })
+  const browser = visit(app)
+  browser.cookie = session
+  const keys = `${homeOf(account)}/keys`
+  const asked = await browser.post(keys, { name: 'Shop', scopes: ['payments:read'] })
+  assert.match(asked.html, /step-up\/sso/, 'he is asked anew')
+  assert.doesNotMatch((await browser.get(keys)).text, /Shop/)
 })
 
 test('an email that passes to somebody else at the provider opens nothing here, and the first one stays in', async () => {

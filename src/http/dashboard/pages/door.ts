@@ -2,7 +2,8 @@
 import { canHavePasskeys, newChallenge, passkeyRequest } from '../../../flows/people/passkeys.ts'
 import { proveAgain, signInWithPasskey, signInWithPassword, signOut } from '../../../flows/people/sign-in.ts'
 import { askForReset } from '../../../flows/people/sign-in-mails.ts'
-import { insertSignInChallenge, setChallenge } from '../../../users/sessions.sql.ts'
+import { setChallenge } from '../../../users/sessions.sql.ts'
+import { newSignInChallenge } from '../../../users/sign-in-challenge.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { proofForms } from '../confirm.ts'
 import { nextPath, origin } from '../next-path.ts'
@@ -85,8 +86,7 @@ const signInRows: readonly DashboardRow[] = [
     method: 'POST',
     path: '/sign-in/options',
     async handle(call) {
-      const challenge = newChallenge()
-      await insertSignInChallenge(call.gateway.db, challenge)
+      const challenge = newSignInChallenge(call.gateway.secrets)
       call.reply.type('application/json; charset=utf-8')
       call.reply.send(JSON.stringify(await passkeyRequest(call.gateway, null, challenge)))
       return SENT

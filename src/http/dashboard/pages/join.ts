@@ -1,7 +1,7 @@
 /** The page that a link leads to: the first person, somebody invited, a new password. */
 import { acceptKnown, join, readInvitation, resetTakesPassword } from '../../../flows/people/join.ts'
-import { canHavePasskeys, newChallenge, passkeyCreation } from '../../../flows/people/passkeys.ts'
-import { insertSignInChallenge } from '../../../users/sessions.sql.ts'
+import { canHavePasskeys, passkeyCreation } from '../../../flows/people/passkeys.ts'
+import { newSignInChallenge } from '../../../users/sign-in-challenge.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { field, formProblem, hidden } from '../parts.ts'
 import { type Call, type DashboardRow, publicRow, SENT, type Sheet } from '../row.ts'
@@ -56,8 +56,7 @@ export const joinRows: readonly DashboardRow[] = [
     async handle(call) {
       const { kind } = await readInvitation(call.gateway.db, token(call))
       if (kind === 'reset') throw resetTakesPassword()
-      const challenge = newChallenge()
-      await insertSignInChallenge(call.gateway.db, challenge)
+      const challenge = newSignInChallenge(call.gateway.secrets)
       const person = {
         userId: null,
         email: call.form.get('email').slice(0, 254) || 'you',

@@ -1,0 +1,29 @@
+/** All that a person signs in with, at once. */
+import type { UserId } from '../core/ids.ts'
+import type { Tx } from '../db/database.ts'
+import { voidInvitationsOf } from './invitations.sql.ts'
+import { deleteSessions } from './sessions.sql.ts'
+
+/** He came in, or got his password, by a link that somebody else saw too. */
+export async function markHandedOver(tx: Tx, id: UserId): Promise<void> {
+  await tx.query('update users set is_handed_over = true where id = $1', [id])
+}
+
+/**
+ * Takes away what a person signs in with, his sessions and his open links, if somebody else may have made them. Locks his
+ * row first, so that whoever comes in meanwhile comes before or after all of it.
+ *
+ * @returns Whether it was taken away.
+ */
+export async function dropHandedOver(tx: Tx, id: UserId): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'update users set is_handed_over = false, password_hash = null where id = $1 and is_handed_over',
+    [id],
+  )
+  if (rowCount === 0) return false
+  for (const table of ['passkeys', 'totp', 'recovery_codes'])
+    await tx.query(`delete from ${table} where user_id = $1`, [id])
+  await deleteSessions(tx, id, null)
+  await voidInvitationsOf(tx, 'reset', id)
+  return true
+}
