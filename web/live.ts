@@ -173,7 +173,7 @@ function countOnly(next: string): boolean {
     return false
   if (version()?.split('-')[0] !== basis) return false
   const show = new Intl.NumberFormat(document.documentElement.lang).format
-  place.textContent = template.replace('{n}', show(Number(count))).replace('{m}', show(bar.max))
+  place.textContent = template.replace('{n}', show(Number(count)))
   bar.value = Number(count)
   main.dataset.version = next
   return true

@@ -7,7 +7,11 @@ export function returnSoon(): void {
   const link = document.querySelector<HTMLAnchorElement>('a[data-returning]')
   const sentence = link?.dataset.returning
   if (!link || !sentence || window.parent !== window) return
-  const number = new Intl.NumberFormat(document.documentElement.lang)
+  const number = new Intl.NumberFormat(document.documentElement.lang, {
+    style: 'unit',
+    unit: 'second',
+    unitDisplay: 'long',
+  })
   const line = document.createElement('p')
   line.className = 'returning'
   const text = document.createElement('span')

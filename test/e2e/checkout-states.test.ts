@@ -24,6 +24,9 @@ const SIZES = [
   { name: null, width: 768, height: 1024 },
   { name: null, width: 2560, height: 1440 },
 ] as const
+/** From one state to the next the card keeps its width. */
+const WIDE_PX = 768
+const CARD_PX = 592
 const THEMES = ['light', 'dark'] as const
 
 const hosted = await testHosted()
@@ -223,6 +226,11 @@ for (const [state, arrange] of Object.entries(STATES)) {
         await page.setViewportSize({ width, height })
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
         assert.ok(overflow <= 0, `${width}: ${overflow} px wider than the screen`)
+        if (width >= WIDE_PX)
+          assert.equal(
+            await page.locator('main').evaluate((card) => (card as { offsetWidth?: number }).offsetWidth),
+            CARD_PX,
+          )
         if (PICTURES && name)
           await page.screenshot({ path: `${PICTURES}/${state}-${colorScheme}-${name}.png`, fullPage: true })
       }

@@ -2,6 +2,7 @@
 import type { Fiat } from '../../core/assets.ts'
 import { fiatToNumber } from '../../core/money.ts'
 import { ar } from './languages/ar.ts'
+import { CONFIRMATIONS } from './languages/confirmations.ts'
 import { de } from './languages/de.ts'
 import { en, type Words } from './languages/en.ts'
 import { es } from './languages/es.ts'
@@ -104,6 +105,15 @@ export const showCoin = ({ tag }: Language, amount: string): string =>
   coinFormat(tag).format(amount as `${number}`)
 
 export const showCount = ({ tag }: Language, count: number): string => countFormat(tag).format(count)
+
+const pluralRules = memo((tag) => new Intl.PluralRules(tag))
+
+/** `{n} of 6 confirmations`: what is left to fill in changes with each block. */
+export function confirmationsOf({ tag }: Language, required: number): string {
+  const forms = CONFIRMATIONS[tag] ?? CONFIRMATIONS.en
+  const form = forms?.[pluralRules(tag).select(required)] ?? forms?.other ?? ''
+  return form.replace('{m}', countFormat(tag).format(required))
+}
 
 export const showMinutes = ({ tag }: Language, minutes: number): string => minuteFormat(tag).format(minutes)
 

@@ -202,7 +202,7 @@ export function stateView(
       return { ...facts, state, confirmations, requiredConfirmations, usualMinutes }
     }
     case 'ending':
-      return { state, order }
+      return { state, order, search }
     case 'paid':
     case 'higher': {
       const excess = moment.receivedAtoms - payment.dueAtoms

@@ -54,6 +54,7 @@ export function frameOf(
       frameOrigins: given.account.frameOrigins.filter(isOrigin),
     },
     isTest: given.account?.mode === 'test',
+    origin: new URL(gateway.settings.publicUrl).origin,
     base,
     path,
     query: queryOf(request, language),

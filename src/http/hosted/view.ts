@@ -16,6 +16,8 @@ export interface Frame {
   /** Null on pages that belong to no merchant, such as the one for an unknown session. */
   readonly merchant: Merchant | null
   readonly isTest: boolean
+  /** Of the public URL. */
+  readonly origin: string
   /** What stands before every path of ours, where the public URL has one: empty, or `/beck`. */
   readonly base: string
   /** `/checkout/cs_…` with the base: forms post below it; null on pages without a session. */
@@ -238,6 +240,7 @@ export interface HeldView {
 /** The window is over; the chain is looked at once more. */
 export interface EndingView {
   readonly state: 'ending'
+  readonly search: TransactionSearch
   readonly order: Order
 }
 

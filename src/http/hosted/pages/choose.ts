@@ -1,7 +1,7 @@
 /** Before a rate is locked: the amount, where the buyer is asked for one, and the coin. */
-import type { Asset } from '../../../core/assets.ts'
 import { fillText, type Html, html, trusted } from '../html.ts'
 import type { AmountView, ChooseView, CoinOption, Frame } from '../view.ts'
+import { drawMark } from './marks.ts'
 import { coinAmount, drawOrder, drawProblem, withMerchant } from './parts.ts'
 
 export function drawAmount(frame: Frame, view: AmountView): Html {
@@ -45,11 +45,9 @@ ${view.changeAmount !== null && html`<p class="other"><a href="${frame.path}/amo
 ${view.current && html`<p class="other"><a href="${frame.path}${frame.query}">${fillText(words.keep_coin, { asset: view.current })}</a></p>`}`
 }
 
-const COIN_SIGNS: Readonly<Record<Asset, string>> = { BTC: 'B', LTC: 'Ł', ETH: 'Ξ', USDC: '$', USDT: 'T' }
-
 function drawCoin(frame: Frame, view: ChooseView, coin: CoinOption): Html {
   const { words } = frame.language
   const id = `coin-${coin.asset}`
   return html`<div class="coin"><input type="radio" id="${id}" name="asset" value="${coin.asset}" data-live${coin.asset === view.selected && trusted(' checked')}${coin.amount === null && trusted(' disabled')}>
-<label for="${id}"><span class="mark mark-${coin.asset}" aria-hidden="true">${COIN_SIGNS[coin.asset]}</span><span class="coin-name">${coin.name} <span class="ticker">${coin.asset}</span></span> <span class="network">${coin.networkName}</span> <span class="coin-price" id="price-${coin.asset}" data-live>${coin.amount === null ? words.coin_unavailable : coinAmount(frame, coin.amount, coin.asset)}</span></label></div>`
+<label for="${id}">${drawMark(coin.asset)}<span class="coin-name">${coin.name} <span class="ticker">${coin.asset}</span></span> <span class="network">${coin.networkName}</span> <span class="coin-price" id="price-${coin.asset}" data-live>${coin.amount === null ? words.coin_unavailable : coinAmount(frame, coin.amount, coin.asset)}</span></label></div>`
 }

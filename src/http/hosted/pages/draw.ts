@@ -7,6 +7,9 @@ import { drawCancelling, drawEnded, drawExpired, drawHeld, drawReceipt } from '.
 import { coinAmount, drawOrder, merchantName, withMerchant } from './parts.ts'
 import { drawEnding, drawLower, drawProgress, drawSent, drawWaiting } from './pay.ts'
 
+const describeOrder = ({ label, price }: Order): string =>
+  [label, price].filter((each) => each !== null).join(' – ')
+
 /** How often a page without JavaScript looks again. */
 const REFRESH_SECONDS = 15
 /** Where something may be typed meanwhile: long enough to fetch a transaction id from a wallet. */
@@ -19,6 +22,7 @@ export function drawCheckout(
   const { words } = frame.language
   return layout(frame, {
     title: titleOf(frame, view),
+    description: describeOrder(view.order),
     state: view.state,
     version,
     refreshSeconds: version === null ? null : refreshSecondsOf(view),
@@ -41,7 +45,8 @@ function refreshSecondsOf(view: CheckoutView): number | null {
 
 /** There a link leads to what is to be filled in. */
 const isAwaited = (view: CheckoutView): boolean =>
-  (view.state === 'waiting' || view.state === 'sent' || view.state === 'lower') && !view.search.isAsked
+  (view.state === 'waiting' || view.state === 'sent' || view.state === 'lower' || view.state === 'ending') &&
+  !view.search.isAsked
 
 /** Above all else: whoever does not know of it would pay twice. */
 const drawEarlier = (frame: Frame, { received, asset, paymentNumber }: EarlierPayment): Html =>
@@ -112,6 +117,7 @@ ${notice.link && html`<p><a class="button" href="${notice.link.path}"${notice.li
 export const drawPreview = (frame: Frame, order: Order): Html =>
   layout(frame, {
     title: `${order.label ?? ''} – ${merchantName(frame)}`,
+    description: describeOrder(order),
     state: 'preview',
     version: null,
     refreshSeconds: null,

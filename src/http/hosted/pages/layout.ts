@@ -7,6 +7,8 @@ import { loadWebFiles } from '../web-files.ts'
 
 export interface Sheet {
   readonly title: string
+  /** Beside the title wherever the link is shown: what is paid for, and its price. */
+  readonly description?: string
   readonly content: Html
   /** Named on the page for scripts and tests. */
   readonly state: string
@@ -33,8 +35,11 @@ export function layout(frame: Frame, sheet: Sheet): Html {
 ${sheet.refreshSeconds !== null && html`<noscript><meta http-equiv="refresh" content="${sheet.refreshSeconds}"></noscript>`}
 <meta name="theme-color" content="#f3f4f7" media="(prefers-color-scheme: light)">
 <meta name="theme-color" content="#0d0f14" media="(prefers-color-scheme: dark)">
+<meta property="og:type" content="website">
 <meta property="og:title" content="${sheet.title}">
+${sheet.description && html`<meta name="description" property="og:description" content="${sheet.description}">`}
 ${merchant && html`<meta property="og:site_name" content="${merchant.name}">`}
+${merchant?.logo && html`<meta property="og:image" content="${frame.origin}${merchant.logo}">`}
 <link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%232c52d0'/%3E%3Cpath d='M9 16.5l5 5 9-10' fill='none' stroke='%23fff' stroke-width='3.5'/%3E%3C/svg%3E">
 <link rel="stylesheet" href="${base}${paths['checkout.css']}" nonce="${nonce}">
 ${merchant && html`<style nonce="${nonce}">${accentStyle(merchant.accent)}</style>`}

@@ -14,8 +14,18 @@ export const drawOrder = ({ language: { words } }: Frame, { label, price }: Orde
 export const drawRows = (rows: readonly (readonly [string, Html | string | null])[]): Html =>
   html`<dl class="facts">${rows.map(([label, value]) => value !== null && html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`
 
+/** Read in threes, and still one number to whoever copies it: the gaps are the style's. */
+function inThrees(shown: string): Html {
+  const [whole = '', mark = '', fraction = ''] = shown.split(/([.,])/)
+  const groups = (digits: string, pattern: RegExp) =>
+    digits.length > 4
+      ? (digits.match(pattern) ?? []).map((three, i) => (i === 0 ? three : html`<i>${three}</i>`))
+      : digits
+  return html`${groups(whole, /^\d{1,3}(?=(?:\d{3})*$)|\d{3}/g)}${mark}${groups(fraction, /\d{1,3}/g)}`
+}
+
 export const coinAmount = (frame: Frame, amount: string, asset: string): Html =>
-  html`<bdi class="amount">${showCoin(frame.language, amount)} ${asset}</bdi>`
+  html`<bdi class="amount">${inThrees(showCoin(frame.language, amount))} ${asset}</bdi>`
 
 /** Read and compared in fours, and still one word to whoever copies it. */
 const inFours = (address: string): Html =>
@@ -42,7 +52,7 @@ const copyButton = (frame: Frame, text: string, label: string): Html =>
 /** Where to send how much, in the order of a phone, which cannot scan itself: amount, ways into a wallet, address, code. */
 export function drawTarget(frame: Frame, target: Target, amountLabel: string): Html {
   const { words } = frame.language
-  const amount = html`<bdi class="amount" dir="ltr"><span data-pay-amount>${showCoin(frame.language, target.amount)}</span> ${target.asset}</bdi>`
+  const amount = html`<bdi class="amount" dir="ltr"><span data-pay-amount>${inThrees(showCoin(frame.language, target.amount))}</span> ${target.asset}</bdi>`
   return html`<section class="target">
 <dl><div><dt>${amountLabel}</dt><dd>${amount} ${copyButton(frame, target.amount, words.copy_amount)}</dd></div></dl>
 ${

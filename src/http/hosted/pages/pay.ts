@@ -1,6 +1,6 @@
 /** While coins are awaited, on their way, or confirming. */
 import { fill, fillText, type Html, html } from '../html.ts'
-import { showCount } from '../language.ts'
+import { confirmationsOf, showCount } from '../language.ts'
 import type { EndingView, Frame, LowerView, ProgressView, SentView, WaitingView } from '../view.ts'
 import {
   coinAmount,
@@ -20,6 +20,7 @@ ${view.isWithdrawn && html`<p class="trouble" role="alert">${words.withdrawn}</p
 <p class="lead">${words.waiting_lead}</p>
 ${drawOrder(frame, view.order)}
 ${drawCountdown(frame, view.countdown)}
+<p class="hint">${words.time_hint}</p>
 ${drawTarget(frame, view.target, words.send_exactly)}
 ${drawUsualTime(frame, view.usualMinutes)}
 ${drawSearchLink(frame, view.search)}
@@ -58,14 +59,11 @@ ${drawSearchLink(frame, view.search)}`
 export function drawProgress(frame: Frame, view: ProgressView): Html {
   const { words } = frame.language
   const isSeen = view.state === 'seen'
-  const count = fillText(words.confirmations, {
-    n: showCount(frame.language, view.confirmations),
-    m: showCount(frame.language, view.requiredConfirmations),
-  })
+  const count = confirmationsOf(frame.language, view.requiredConfirmations)
   return html`<h1>${isSeen ? words.seen_title : words.confirming_title}</h1>
 <p class="lead">${isSeen ? words.seen_lead : words.confirming_lead}</p>
 ${drawOrder(frame, view.order)}
-<p class="confirmations"><progress max="${view.requiredConfirmations}" value="${view.confirmations}" aria-labelledby="confirmations"></progress> <span id="confirmations" data-count="${words.confirmations}">${count}</span></p>
+<p class="confirmations"><progress max="${view.requiredConfirmations}" value="${view.confirmations}" aria-labelledby="confirmations"></progress> <span id="confirmations" data-count="${count}">${fillText(count, { n: showCount(frame.language, view.confirmations) })}</span></p>
 ${drawUsualTime(frame, view.usualMinutes)}
 ${drawRows([
   [words.received, coinAmount(frame, view.received, view.asset)],
@@ -78,5 +76,6 @@ export function drawEnding(frame: Frame, view: EndingView): Html {
   const { words } = frame.language
   return html`<h1>${words.ending_title}</h1>
 <p class="lead">${words.ending_lead}</p>
-${drawOrder(frame, view.order)}`
+${drawOrder(frame, view.order)}
+${drawSearchLink(frame, view.search)}`
 }
