@@ -24,13 +24,16 @@ export async function raiseNonce(
 
 /**
  * Where a deposit address stands that nothing is under way from: a batch that never entered the chain has used none of the
- * nonces that it was signed with.
+ * nonces that it was signed with. One whose block a reorganisation took, after its sweeps were done, will use them again.
  */
 export async function setNonce(tx: Tx, chain: ChainName, address: string, confirmed: bigint): Promise<void> {
   await tx.query(
     `insert into nonces (chain, sender, next) values ($1, $2, $3)
      on conflict (chain, sender) do update set next = excluded.next where not exists (select from signed_transactions s
-       where s.chain = $1 and s.sender = $2 and ${openSql('s')})`,
+       where s.chain = $1 and s.sender = $2 and ${openSql('s')})
+       and not exists (select from sweeps w
+         join signed_transactions s on s.chain = w.chain and s.replacement_set = w.replacement_set and ${openSql('s')}
+         where w.chain = $1 and w.address = $2)`,
     [chain, address, confirmed],
   )
 }

@@ -75,6 +75,18 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     assert.equal((await newer.tokensOf('USDC', newer.hotWallet)) - before, paid)
   })
 
+  it('ends a batch: ether that came to an address of it is swept by the nonce that the chain asks for', async () => {
+    const payment = await newer.pay('USDC', 500n)
+    await payOnce(newer.gateway, newer.port)
+    await newer.sign()
+    await useNonceOf(newer, 'batch', { asset: 'ETH', to: stranger(), atoms: 1n })
+    await newer.anvil.send({ to: payment.address, value: 10n ** 18n })
+    await givenUp(newer)
+    await turns(newer, 8)
+    const { ETH, USDC } = await newer.port.holdings({ outpoints: [], addresses: [payment.address] })
+    assert.deepEqual([ETH, USDC], [0n, 0n])
+  })
+
   it('ends the replacement set of a payout that failed before; one that cannot be settled holds no other up', async () => {
     const { gateway } = newer
     await newer.earn('ETH', 2_000n)

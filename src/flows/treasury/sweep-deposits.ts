@@ -41,11 +41,12 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
   if (batching && !batching.isDeployed) await wantDelegate(gateway.db, chain, batching.delegate)
   if (found.length === 0) return 0
   const rehearsals = await rehearseTokens(gateway, port, tokens)
+  const nonces = await readNonces(port, found, tokens, batching)
 
   // All at once, so that the signer finds them together.
   return gateway.db.transaction(async (tx) => {
     let planned = 0
-    for (const plan of found) {
+    for (const [index, plan] of found.entries()) {
       const rehearsal = rehearsals?.[tokens.indexOf(plan)]
       if (rehearsal?.kind === 'reverts') {
         const { address, asset } = plan
@@ -64,7 +65,9 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
       // Cheaper even for one, and an address that delegates runs code when ether comes: no plain transfer funds its gas.
       const way = account ? 'batch' : 'alone'
       if (!(await planSweep(tx, chain, { ...plan, way, delegates }))) continue
-      if (account) await setNonce(tx, chain, plan.address, account.nonce)
+      const nonce = nonces[index]
+      // A batch that never entered the chain has used none of what it was signed with.
+      if (nonce !== undefined) await setNonce(tx, chain, plan.address, nonce)
       planned += 1
     }
     if (planned > 0) crashPoint('sweep:planned')
@@ -122,6 +125,19 @@ async function readBatching(
     hot,
     tokens.map((plan) => plan.address),
   )
+}
+
+/** The next nonce of each plan's address by the chain's blocks; what is batched was told already. */
+async function readNonces(
+  port: ChainPort,
+  found: readonly FoundSweep[],
+  tokens: readonly FoundSweep[],
+  batching: BatchSweeping | null,
+): Promise<(bigint | undefined)[]> {
+  const nonces: (bigint | undefined)[] = []
+  for (const plan of found)
+    nonces.push(batching?.accounts[tokens.indexOf(plan)]?.nonce ?? (await port.nextNonce?.(plan.address)))
+  return nonces
 }
 
 /** Whether tokens let themselves be moved now, of each plan: one that blocks an address takes the gas and moves nothing. */

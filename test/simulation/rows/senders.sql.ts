@@ -14,7 +14,14 @@ export const raiseNonce: typeof real.raiseNonce = (db, _chain, sender, confirmed
 
 export const setNonce: typeof real.setNonce = (tx, _chain, address, confirmed) =>
   run(tx, (tables) => {
-    const isUnderWay = [...tables.signed.values()].some((row) => row.sender === address && isOpen(row.status))
+    const batches = new Set(
+      [...tables.sweeps.values()]
+        .filter((sweep) => sweep.address === address)
+        .map(({ replacementSet }) => replacementSet),
+    )
+    const isUnderWay = [...tables.signed.values()].some(
+      (row) => (row.sender === address || batches.has(row.replacementSet)) && isOpen(row.status),
+    )
     if (!tables.nonces.has(address) || !isUnderWay) tables.nonces.set(address, confirmed)
   })
 
