@@ -994,6 +994,7 @@ create table sweep_delegates (
   chain text not null,
   address text not null,
   replacement_set text,
+  wanted_since timestamp with time zone,
   constraint sweep_delegates_chain_replacement_set_fkey FOREIGN KEY (chain, replacement_set) REFERENCES signed_transactions(chain, txid),
   constraint sweep_delegates_pkey PRIMARY KEY (chain, address)
 );

@@ -34,7 +34,7 @@ export async function listChainsWithWork(db: Queryable): Promise<Set<ChainName>>
      union
      select chain from sweeps where status in ('planned', 'funded')
      union
-     select chain from sweep_delegates where replacement_set is null`,
+     select chain from sweep_delegates where replacement_set is null and wanted_since is not null`,
   )
   return new Set(rows.map((row) => row.chain))
 }
@@ -289,7 +289,8 @@ export async function listSweeps(
 /** Whether the worker asks for a sweep delegate at an address and nothing was signed for it yet. */
 export async function isDeploymentWanted(db: Queryable, chain: ChainName, address: string): Promise<boolean> {
   const { rowCount } = await db.query(
-    'select from sweep_delegates where chain = $1 and address = $2 and replacement_set is null',
+    `select from sweep_delegates
+     where chain = $1 and address = $2 and replacement_set is null and wanted_since is not null`,
     [chain, address],
   )
   return rowCount > 0

@@ -1,5 +1,8 @@
 /** A sweep: a deposit on its way to the hot wallet, and what becomes of it when what carries it out settles. */
 
+import { DAY_MS } from '../core/time.ts'
+import { isOpen, type SignedStatus } from './signed-transaction.ts'
+
 export const SWEEP_STATUSES = ['planned', 'funding', 'funded', 'sweeping', 'done', 'failed'] as const
 export type SweepStatus = (typeof SWEEP_STATUSES)[number]
 
@@ -23,3 +26,17 @@ export function sweepEnd({ status, way, isSwept, hasMoved }: EndingSweep, revert
   if (!isSwept) return reverted ? 'failed' : status
   return !reverted && (way === 'alone' || hasMoved) ? 'done' : 'failed'
 }
+
+/** One of the transactions that were to deploy the contract that batches run at. */
+export interface Deployment {
+  readonly status: SignedStatus
+  /** Since it was signed. */
+  readonly ageMs: number
+}
+
+/**
+ * Whether the contract may be deployed anew, given that the chain does not show it: nothing that was signed for it may still
+ * enter a block, none succeeded, and the last one is a day old, for one that reverts costs its gas.
+ */
+export const mayDeployAgain = (deployments: readonly Deployment[]): boolean =>
+  deployments.every(({ status, ageMs }) => !isOpen(status) && status !== 'confirmed' && ageMs >= DAY_MS)

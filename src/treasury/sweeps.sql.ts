@@ -147,14 +147,6 @@ export async function markSwept(
   )
 }
 
-/** Asks the signer for the contract that batches run at. Asking again changes nothing. */
-export async function wantDelegate(db: Queryable, chain: ChainName, address: string): Promise<void> {
-  await db.query('insert into sweep_delegates (chain, address) values ($1, $2) on conflict do nothing', [
-    chain,
-    address,
-  ])
-}
-
 export interface SweptTokens {
   /** What `addresses.lookup` holds. */
   readonly from: Uint8Array
@@ -248,23 +240,6 @@ async function leaveDeposits(tx: Tx, chain: ChainName, sweeps: readonly string[]
     `with gas as (update gas_funding set sweep = null where chain = $1 and sweep = any($2::uuid[]))
      update deposits set sweep = null where chain = $1 and sweep = any($2::uuid[])`,
     [chain, sweeps],
-  )
-}
-
-/** Whether an address is the contract that batches run at. */
-export async function isSweepDelegate(db: Queryable, chain: ChainName, address: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    'select from sweep_delegates where chain = $1 and lower(address) = lower($2)',
-    [chain, address],
-  )
-  return rowCount > 0
-}
-
-/** What deploys the delegate can not enter the chain any more: it is wanted anew. */
-export async function wantDelegateAgain(tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
-  await tx.query(
-    'update sweep_delegates set replacement_set = null where chain = $1 and replacement_set = $2',
-    [chain, replacementSet],
   )
 }
 

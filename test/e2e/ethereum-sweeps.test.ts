@@ -186,7 +186,10 @@ describe('sweeping on a chain with EIP-7702', () => {
     const thief = `0x${'7e'.repeat(20)}`
     await payouts.turn()
     const kinds = await kindsOf(payouts)
-    await gateway.db.query(`insert into sweep_delegates (chain, address) values ('ethereum', $1)`, [thief])
+    await gateway.db.query(
+      `insert into sweep_delegates (chain, address, wanted_since) values ('ethereum', $1, now())`,
+      [thief],
+    )
     await gateway.db.query(`update sweeps set address = $1 where status = 'planned' and address = $2`, [
       thief,
       paid.address,

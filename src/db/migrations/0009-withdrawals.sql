@@ -228,11 +228,13 @@ create table swept_tokens (
 );
 create index swept_tokens_by_address on swept_tokens (chain, address);
 
--- The contract that batches run at, once for each hot wallet; the signer deploys what is asked for here.
+-- The contract that batches run at, once for each hot wallet; the signer deploys what is asked for here: what is missing
+-- since a time, and has no deployment under way.
 create table sweep_delegates (
   chain text not null,
   address text not null,
   replacement_set text,
+  wanted_since timestamptz,
   primary key (chain, address),
   foreign key (chain, replacement_set) references signed_transactions (chain, txid)
 );

@@ -16,10 +16,10 @@ import {
   planSweep,
   refuseSweep,
   type SweepPlan,
-  wantDelegate,
 } from '../../treasury/sweeps.sql.ts'
 import { isAskedFor } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
+import { tendDelegate } from './tend-delegate.ts'
 import { hotWalletOf } from './tend-senders.ts'
 
 const PLANNED_PER_TURN = 40
@@ -38,7 +38,7 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
   const found = await findSweeps(gateway, port, rates)
   const tokens = found.filter((plan) => plan.asset !== 'ETH')
   const batching = await readBatching(gateway, port, tokens)
-  if (batching && !batching.isDeployed) await wantDelegate(gateway.db, chain, batching.delegate)
+  if (batching) await tendDelegate(gateway, chain, batching, tokens.length > 0)
   if (found.length === 0) return 0
   const rehearsals = await rehearseTokens(gateway, port, tokens)
   const nonces = await readNonces(port, found, tokens, batching)

@@ -116,8 +116,9 @@ export const advanceBatch: typeof real.advanceBatch = (tx, { batch, replacementS
 
 export const takeDeployment: typeof real.takeDeployment = (tx, { deploys, replacementSet }) =>
   run(tx, (tables) => {
-    if (tables.sweepDelegates.get(deploys)?.replacementSet !== null) throw new Taken()
-    tables.sweepDelegates.set(deploys, { replacementSet })
+    const row = tables.sweepDelegates.get(deploys)
+    if (row?.replacementSet !== null) throw new Taken()
+    tables.sweepDelegates.set(deploys, { ...row, replacementSet })
   })
 
 export const expectChange: typeof real.expectChange = (tx, { chain, txid }, change, script) =>

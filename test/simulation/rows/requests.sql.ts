@@ -3,7 +3,7 @@ import { showCause } from '../../../src/ledger/chart-of-accounts.ts'
 import type * as real from '../../../src/signer/requests.sql.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { HELD_FROM, holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
-import { isWaiting, run, type UtxoRow } from './tables.ts'
+import { type DelegateRow, isWaiting, run, type UtxoRow } from './tables.ts'
 
 export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
   run(db, (tables) => {
@@ -12,7 +12,7 @@ export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
     for (const row of tables.signed.values()) if (isOpen(row.status) && row.bumpWanted) chains.add(row.chain)
     const isSwept =
       [...tables.sweeps.values()].some(({ status }) => status === 'planned') ||
-      [...tables.sweepDelegates.values()].some(({ replacementSet }) => replacementSet === null)
+      [...tables.sweepDelegates.values()].some(isWanted)
     if (isSwept) chains.add('sim-ethereum')
     return chains
   })
@@ -113,5 +113,11 @@ export const listSweeps: typeof real.listSweeps = (db, { after, limit }) =>
       .map((sweep) => ({ ...sweep, isFunded: false }))
   })
 
+const isWanted = ({ replacementSet, wantedSince }: DelegateRow): boolean =>
+  replacementSet === null && wantedSince !== null
+
 export const isDeploymentWanted: typeof real.isDeploymentWanted = (db, _chain, address) =>
-  run(db, (tables) => tables.sweepDelegates.get(address)?.replacementSet === null)
+  run(db, (tables) => {
+    const row = tables.sweepDelegates.get(address)
+    return row !== undefined && isWanted(row)
+  })

@@ -84,22 +84,6 @@ function take(tables: Tables, sweep: string, deposits: readonly string[]): void 
   for (const key of deposits) if (!tables.sweptBy.has(key)) tables.sweptBy.set(key, sweep)
 }
 
-export const wantDelegate: typeof real.wantDelegate = (db, _chain, address) =>
-  run(db, (tables) => {
-    if (!tables.sweepDelegates.has(address)) tables.sweepDelegates.set(address, { replacementSet: null })
-  })
-
-export const wantDelegateAgain: typeof real.wantDelegateAgain = (tx, _chain, replacementSet) =>
-  run(tx, (tables) => {
-    for (const [address, row] of [...tables.sweepDelegates])
-      if (row.replacementSet === replacementSet) tables.sweepDelegates.set(address, { replacementSet: null })
-  })
-
-export const isSweepDelegate: typeof real.isSweepDelegate = (db, _chain, address) =>
-  run(db, (tables) =>
-    [...tables.sweepDelegates.keys()].some((each) => each.toLowerCase() === address.toLowerCase()),
-  )
-
 export const recordSwept: typeof real.recordSwept = (tx, _chain, { txid, replacementSet }, moved) =>
   run(tx, (tables) => {
     for (const [key, row] of [...tables.sweptTokens]) if (row.txid === txid) tables.sweptTokens.delete(key)

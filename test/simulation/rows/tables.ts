@@ -99,6 +99,12 @@ export interface SweepRow {
   readonly createdAt: number
 }
 
+/** The contract that batches run at. */
+export interface DelegateRow {
+  readonly replacementSet: string | null
+  readonly wantedSince: number | null
+}
+
 /** What a batch moved by its block. */
 export interface SweptTokensRow {
   readonly txid: string
@@ -233,7 +239,7 @@ export class Tables {
   readonly sweptTokens = this.#table<SweptTokensRow>()
   /** The sweep that takes, or took, a deposit, by the deposit's key. */
   readonly sweptBy = this.#table<string>()
-  readonly sweepDelegates = this.#table<{ readonly replacementSet: string | null }>()
+  readonly sweepDelegates = this.#table<DelegateRow>()
   /** The next position of change, by series. */
   readonly nextChange = this.#table<bigint>()
 

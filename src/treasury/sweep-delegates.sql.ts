@@ -1,0 +1,71 @@
+/** The contract that batches of sweeps run at, one for each hot wallet: whether it is wanted, and what is to deploy it. */
+import type { ChainName } from '../core/assets.ts'
+import { invariant } from '../core/errors.ts'
+import type { Queryable } from '../db/database.ts'
+import type { SignedStatus } from './signed-transaction.ts'
+import type { Deployment } from './sweep.ts'
+
+export interface WantedDelegate {
+  /** What is to deploy it; null while nothing is signed for it. */
+  readonly replacementSet: string | null
+  readonly wantedMs: number
+}
+
+/** Asks the signer for the contract that batches run at, which the chain does not show. Asking again changes nothing. */
+export async function wantDelegate(
+  db: Queryable,
+  chain: ChainName,
+  address: string,
+): Promise<WantedDelegate> {
+  const { rows } = await db.query<{ replacement_set: string | null; wanted_ms: number }>(
+    `insert into sweep_delegates as d (chain, address, wanted_since) values ($1, $2, now())
+     on conflict (chain, address) do update set wanted_since = coalesce(d.wanted_since, now())
+     returning replacement_set, (extract(epoch from now() - wanted_since) * 1000)::double precision as wanted_ms`,
+    [chain, address],
+  )
+  invariant(rows[0], `the delegate ${address} of ${chain} has a row`)
+  return { replacementSet: rows[0].replacement_set, wantedMs: rows[0].wanted_ms }
+}
+
+/** The chain shows the contract, whoever deployed it: nothing more is signed for it. */
+export async function noteDelegate(db: Queryable, chain: ChainName, address: string): Promise<void> {
+  await db.query(
+    'update sweep_delegates set wanted_since = null where chain = $1 and address = $2 and wanted_since is not null',
+    [chain, address],
+  )
+}
+
+/** What was signed to deploy a delegate, with its bumps. */
+export async function listDeployments(
+  db: Queryable,
+  chain: ChainName,
+  replacementSet: string,
+): Promise<Deployment[]> {
+  const { rows } = await db.query<{ status: SignedStatus; age_ms: number }>(
+    `select status, (extract(epoch from now() - created_at) * 1000)::double precision as age_ms from signed_transactions
+     where chain = $1 and replacement_set = $2`,
+    [chain, replacementSet],
+  )
+  return rows.map(({ status, age_ms: ageMs }) => ({ status, ageMs }))
+}
+
+/** Whether an address is the contract that batches run at. */
+export async function isSweepDelegate(db: Queryable, chain: ChainName, address: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'select from sweep_delegates where chain = $1 and lower(address) = lower($2)',
+    [chain, address],
+  )
+  return rowCount > 0
+}
+
+/** What deploys the delegate did not, and will not: the signer may sign another. */
+export async function wantDelegateAgain(
+  db: Queryable,
+  chain: ChainName,
+  replacementSet: string,
+): Promise<void> {
+  await db.query(
+    'update sweep_delegates set replacement_set = null where chain = $1 and replacement_set = $2',
+    [chain, replacementSet],
+  )
+}
