@@ -188,6 +188,24 @@ test('ether stays for the gas of what merchants have in tokens', async () => {
   assert.ok(after.payable.fees <= after.fees)
 })
 
+test('ether stays for the gas of what merchants have in ether: what lies at deposit addresses, what waits, and what may come', async () => {
+  const story = await tellPayouts('sim-ethereum')
+  const { balance } = taking(story, 'sim-ethereum', 'ETH')
+  await storeFeeRates(story.gateway.db, 'sim-ethereum', { rate: 10n ** 10n, priorityRate: 10n ** 9n })
+  // Twice the base fee and the tip: what is signed offers as much.
+  const most = 21n * 10n ** 9n
+  await story.gateway.db.query("delete from sweep_delegates where chain = 'sim-ethereum'")
+  for (let count = 0; count < 3; count++) await story.earn('ETH', 5_000_000n)
+  const ahead = 10n * 60_000n
+  const { rows } = await story.gateway.db.query(
+    "select from deposits where chain = 'sim-ethereum' and booked and sweep is null",
+  )
+  assert.equal(rows.length, 3)
+  assert.equal((await balance()).keptAtoms, most * (3n * 21_000n + ahead))
+  await story.request('ETH', '0.1')
+  assert.equal((await balance()).keptAtoms, most * (3n * 21_000n + 60_000n + ahead))
+})
+
 test('what an account pays is agreed when a payment is made, whatever is set afterwards', async () => {
   const story = await tellPayouts('sim-litecoin')
   const { gateway } = story

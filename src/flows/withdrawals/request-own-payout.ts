@@ -12,13 +12,8 @@ import type { Queryable, Tx } from '../../db/database.ts'
 import { readOwnSums } from '../../ledger/own-sums.sql.ts'
 import { type OwnSums, ownAtoms } from '../../ledger/own-sums.ts'
 import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
-import {
-  type NetworkRates,
-  PAYOUT_GAS_MAX,
-  quotedGasPrice,
-  TOKEN_SWEEP_GAS_MAX,
-} from '../../treasury/fees.ts'
-import { countGasNeeded, sumOpenFees } from '../../treasury/needed-gas.sql.ts'
+import { gasPrice, type NetworkRates, PAYOUT_GAS_MAX } from '../../treasury/fees.ts'
+import { countGasNeeded, sumOpenFees, type ToMove } from '../../treasury/needed-gas.sql.ts'
 import type { OwnKind, Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { requireSpendable } from './price-payout.ts'
 import {
@@ -30,8 +25,15 @@ import {
   type WithdrawalOrder,
 } from './request-withdrawal.ts'
 
-/** Where merchants have tokens, the hot wallet keeps the gas of so many payouts beside those that wait. */
+/** Of what merchants have, ether or tokens, the hot wallet keeps the gas of so many payouts beside those that wait. */
 const PAYOUTS_AHEAD = 10n
+/**
+ * Gas that a sweep may use at most: ether as a plain transfer, out of the deposit that a merchant has all of; a token in a batch,
+ * the authorisation of its address included.
+ */
+const SWEEP_GAS_MAX = { ETH: 21_000n, token: 120_000n } as const
+/** The contract that batches run at. */
+const DEPLOYMENT_GAS_MAX = 1_000_000n
 
 export interface OwnBalance extends OwnSums {
   /** What can be taken out of each now; both together no more than the larger one. */
@@ -63,11 +65,15 @@ async function keptFor(db: Queryable, { chain, asset }: OwnSums): Promise<bigint
   return open + (rates ? await gasOf(db, chain, rates) : 0n)
 }
 
+/** Ether of the hot wallet alone pays for gas, and each transaction needs as much as it may cost at most. */
 async function gasOf(db: Queryable, chain: ChainName, rates: NetworkRates): Promise<bigint> {
-  const { sweeps, payouts, owesTokens } = await countGasNeeded(db, chain)
-  const transfers = payouts + (owesTokens ? PAYOUTS_AHEAD : 0n)
-  return quotedGasPrice(rates) * (sweeps * TOKEN_SWEEP_GAS_MAX + transfers * PAYOUT_GAS_MAX.token)
+  const { ether, tokens, deployments } = await countGasNeeded(db, chain)
+  const gas = gasToMove(ether, 'ETH') + gasToMove(tokens, 'token') + deployments * DEPLOYMENT_GAS_MAX
+  return gasPrice(rates).maxFeeWei * gas
 }
+
+const gasToMove = ({ sweeps, payouts, isOwed }: ToMove, what: 'ETH' | 'token'): bigint =>
+  sweeps * SWEEP_GAS_MAX[what] + (payouts + (isOwed ? PAYOUTS_AHEAD : 0n)) * PAYOUT_GAS_MAX[what]
 
 export interface OwnOrder extends WithdrawalOrder {
   readonly kind: OwnKind

@@ -14,19 +14,31 @@ export const sumOpenFees: typeof real.sumOpenFees = (db, chain, asset) =>
     return [...most.values()].reduce((sum, fee) => sum + fee, 0n)
   })
 
-const isToken = (asset: string): boolean => asset === 'USDC' || asset === 'USDT'
-
 export const countGasNeeded: typeof real.countGasNeeded = (db) =>
-  run(db, (tables) => ({
-    sweeps: BigInt(
-      [...tables.deposits].filter(
-        ([key, { booked, asset }]) => booked && !tables.sweptBy.has(key) && isToken(asset),
-      ).length,
-    ),
-    payouts: BigInt(
-      [...tables.withdrawals.values()].filter(
-        ({ id, asset, status }) => isToken(asset) && status === 'requested' && !tables.payouts.has(id),
-      ).length,
-    ),
-    owesTokens: [...tables.balances].some(([key, atoms]) => isToken(key.split(' ')[1] ?? '') && atoms > 0n),
-  }))
+  run(db, (tables) => {
+    const toMove = (isIt: (asset: string | undefined) => boolean): real.ToMove => {
+      const count = <Row>(rows: Iterable<Row>, isOne: (row: Row) => boolean): number =>
+        [...rows].filter(isOne).length
+      const unswept = count(
+        tables.deposits,
+        ([key, { booked, asset }]) => booked && !tables.sweptBy.has(key) && isIt(asset),
+      )
+      const planned = count(
+        tables.sweeps.values(),
+        ({ asset, status }) => isIt(asset) && ['planned', 'funding', 'funded'].includes(status),
+      )
+      const payouts = count(
+        tables.withdrawals.values(),
+        ({ id, asset, status }) => isIt(asset) && status === 'requested' && !tables.payouts.has(id),
+      )
+      const owed = count(tables.balances, ([key, atoms]) => isIt(key.split(' ')[1]) && atoms > 0n)
+      return { sweeps: BigInt(unswept + planned), payouts: BigInt(payouts), isOwed: owed > 0 }
+    }
+    return {
+      ether: toMove((asset) => asset === 'ETH'),
+      tokens: toMove((asset) => asset === 'USDC' || asset === 'USDT'),
+      deployments: BigInt(
+        [...tables.sweepDelegates.values()].filter(({ replacementSet }) => replacementSet === null).length,
+      ),
+    }
+  })
