@@ -1248,7 +1248,7 @@ create table withdrawals (
   constraint withdrawals_mac_check CHECK ((length(mac) = 32)),
   constraint withdrawals_net_atoms_check CHECK ((net_atoms > (0)::numeric)),
   constraint withdrawals_network_fee_atoms_check CHECK ((network_fee_atoms >= (0)::numeric)),
-  constraint withdrawals_rehearsal_check CHECK ((rehearsal = ANY (ARRAY['succeeds'::text, 'unclear'::text]))),
+  constraint withdrawals_rehearsal_check CHECK ((rehearsal = ANY (ARRAY['succeeds'::text, 'reverts'::text, 'unclear'::text]))),
   constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['requested'::text, 'broadcast'::text, 'completed'::text, 'failed'::text]))),
   constraint withdrawals_waiting_for_check CHECK ((waiting_for = ANY (ARRAY['coins'::text, 'confirmations'::text, 'network_fee'::text, 'limit'::text, 'allowlist'::text, 'frozen'::text]))),
   constraint withdrawals_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),

@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS } from '../core/time.ts'
 import type { Queryable } from '../db/database.ts'
 import type { NetworkMode } from '../wallets/derivation.ts'
 import { type Destination, readDestination } from '../withdrawals/destination.ts'
-import { requestMacParts } from '../withdrawals/withdrawal.ts'
+import { requestMacParts, WOULD_REVERT } from '../withdrawals/withdrawal.ts'
 import type { SignerConfig } from './config.ts'
 import type { Signer } from './context.ts'
 import type { Journal } from './journal.ts'
@@ -40,6 +40,8 @@ export function readLeftOnce(db: Queryable): LeftRows {
 }
 
 /**
+ * Of a request that the journal knows nothing of.
+ *
  * @param planned - Atoms of the same asset that the same transaction pays already.
  */
 export async function judgeRequest(
@@ -68,7 +70,11 @@ export async function judgeRequest(
     return { kind: 'refuse', reason: 'not_held' }
   const destination = destinationOf(request, mode)
   if (!destination) return { kind: 'refuse', reason: 'invalid_address' }
-  return verdict.kind === 'allow' ? { kind: 'allow', destination } : verdict
+  if (verdict.kind !== 'allow') return verdict
+  // It was asked about as it is here: authentic, and not known to the journal.
+  return request.rehearsal === 'reverts'
+    ? { kind: 'refuse', reason: WOULD_REVERT }
+    : { kind: 'allow', destination }
 }
 
 async function judgePolicy(

@@ -6,6 +6,7 @@ import { openSql } from '../treasury/signed-transaction.ts'
 import {
   HELD_FROM,
   holdCause,
+  type RehearsalNote,
   releaseCause,
   type WaitingFor,
   type WithdrawalKind,
@@ -18,10 +19,10 @@ export interface Requested extends WithdrawalRequest {
   /** Nothing new is signed for its coin. */
   readonly isFrozen: boolean
   /**
-   * Whether a node said lately that its transfer would succeed; always where no transfer can fail in a block, and on simulated
-   * chains. The worker asks (flows/withdrawals/rehearse-payouts.ts).
+   * What a node said lately of its transfer, null when it was not asked; `succeeds` where no transfer can fail in a block, and on
+   * simulated chains. The worker asks (flows/withdrawals/rehearse-payouts.ts).
    */
-  readonly isRehearsed: boolean
+  readonly rehearsal: RehearsalNote | null
 }
 
 /** Chains on which something waits for a signature. */
@@ -54,7 +55,7 @@ interface RequestedRow {
   mac: Buffer
   waiting_for: WaitingFor | null
   is_frozen: boolean
-  is_rehearsed: boolean
+  rehearsal: RehearsalNote | null
 }
 
 const REQUEST_COLUMNS = `account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
@@ -75,7 +76,7 @@ const requestedFromRow = (row: RequestedRow): Requested => ({
   mac: row.mac,
   waitingFor: row.waiting_for,
   isFrozen: row.is_frozen,
-  isRehearsed: row.is_rehearsed,
+  rehearsal: row.rehearsal,
 })
 
 /**
@@ -92,7 +93,7 @@ export async function listRequested(
   const { rows } = await db.query<RequestedRow>(
     `select ${REQUEST_COLUMNS},
        exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen,
-       chain <> 'ethereum' or coalesce(rehearsal = 'succeeds' and rehearsed_at > now() - interval '5 minutes', false) as is_rehearsed
+       case when chain <> 'ethereum' then 'succeeds' when rehearsed_at > now() - interval '5 minutes' then rehearsal end as rehearsal
      from withdrawals w
      where chain = $1 and status = 'requested' and refused_reason is null and not cancel_wanted
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)

@@ -109,7 +109,7 @@ async function signRequest(
     if (asset === 'ETH') await refuseIfTooLarge(signer, request, feeAtoms)
     return 'waits'
   }
-  if (!request.isRehearsed) {
+  if (request.rehearsal !== 'succeeds') {
     logWaiting(
       signer,
       chain,

@@ -1,7 +1,7 @@
 /** What a node said when it was asked whether a withdrawal would revert. */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
-import type { Withdrawal } from './withdrawal.ts'
+import type { RehearsalNote, Withdrawal } from './withdrawal.ts'
 
 export type Unrehearsed = Pick<
   Withdrawal,
@@ -23,7 +23,7 @@ export async function listUnrehearsed(
      where chain = $1 and status = 'requested' and refused_reason is null and not cancel_wanted
        and not exists (select from freezes f where f.chain = w.chain and f.asset = w.asset)
        and (rehearsed_at is null
-         or rehearsed_at < now() - case rehearsal when 'succeeds' then interval '1 minute' else interval '10 seconds' end)
+         or rehearsed_at < now() - case rehearsal when 'unclear' then interval '10 seconds' else interval '1 minute' end)
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
      order by rehearsed_at nulls first, created_at, id limit $2`,
     [chain, limit],
@@ -35,7 +35,7 @@ export async function listUnrehearsed(
 export async function noteRehearsal(
   db: Queryable,
   { accountId, id }: Pick<Withdrawal, 'accountId' | 'id'>,
-  rehearsal: 'succeeds' | 'unclear',
+  rehearsal: RehearsalNote,
 ): Promise<void> {
   await db.query(
     `update withdrawals set rehearsal = $3, rehearsed_at = now() where account_id = $1 and id = $2 and status = 'requested'`,

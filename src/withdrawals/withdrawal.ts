@@ -45,6 +45,8 @@ export interface WithdrawalRequest {
 
 /** Why one failed that was wanted no longer. */
 export const CANCELLED = 'cancelled'
+/** What a node said of a transfer when it was asked whether it would succeed. */
+export type RehearsalNote = 'succeeds' | 'reverts' | 'unclear'
 /** Why one failed that a node said would revert: it was not signed. */
 export const WOULD_REVERT = 'would_revert'
 

@@ -3,7 +3,11 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { OutsideFailure } from '../../src/core/errors.ts'
+import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
+import { rehearsePayouts } from '../../src/flows/withdrawals/rehearse-payouts.ts'
+import { freeze, thaw } from '../../src/ledger/freezes.sql.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
+import { payOnce } from '../payouts.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 
 const payouts = await ethereumPayouts({ confirmations: 2 })
@@ -41,6 +45,55 @@ describe('a withdrawal that must revert', () => {
       )
       assert.equal(ether - (await anvil.balance(payouts.hotWallet)), rows[0]?.fee)
     })
+})
+
+describe('what must revert is refused by the signer alone', () => {
+  it('a restored database that forgot what it paid gives nothing back, and nobody is paid twice', async () => {
+    const destination = stranger()
+    const paid = await payouts.request('USDC', '20', destination)
+    await payouts.sign()
+    await payOnce(gateway, port)
+    const { txHash } = await payouts.now(paid)
+    assert.ok(txHash)
+    await anvil.mine()
+    assert.equal(await payouts.tokensOf('USDC', destination), paid.netAtoms)
+    // As of a backup taken before; since then the receiver is blocked, and no book was compared with the chain yet.
+    await forget(paid)
+    await anvil.call(payouts.usdc, 'addBlackList', [destination])
+    await anvil.mine()
+    for (let turn = 0; turn < 3; turn++) await payOnce(gateway, port)
+    const waiting = await payouts.now(paid)
+    assert.deepEqual([waiting.status, waiting.refusedReason], ['requested', null])
+    assert.equal(await payouts.balance('USDC', 'held'), paid.amountAtoms)
+    await payouts.sign()
+    await payouts.follow()
+    await payouts.finish()
+    const now = await payouts.now(paid)
+    assert.deepEqual([now.status, now.txHash], ['completed', txHash])
+    assert.equal(await payouts.balance('USDC', 'held'), 0n)
+  })
+
+  it('while its coin is frozen the node is not asked, and what it said before refuses nothing', async () => {
+    const asked = await payouts.request('USDC', '20', await blocked())
+    await rehearsePayouts(gateway, port, await refreshFeeRates(gateway, port))
+    const unasked = await payouts.request('USDC', '20', await blocked())
+    await freeze(gateway.db, 'ethereum', 'USDC', 'restored')
+    for (let turn = 0; turn < 2; turn++) {
+      await payouts.sign()
+      await payOnce(gateway, port)
+    }
+    const { rows } = await gateway.db.query(
+      'select status, refused_reason, rehearsal from withdrawals where id = any($1) order by created_at',
+      [[asked.id, unasked.id]],
+    )
+    assert.deepEqual(rows, [
+      { status: 'requested', refused_reason: null, rehearsal: 'reverts' },
+      { status: 'requested', refused_reason: null, rehearsal: null },
+    ])
+    await thaw(gateway.db, 'ethereum', 'USDC')
+    await payouts.finish()
+    for (const each of [asked, unasked]) assert.equal((await payouts.now(each)).refusedReason, 'would_revert')
+  })
 })
 
 describe('a withdrawal whose fate the node does not tell', () => {
@@ -113,6 +166,22 @@ async function blocked(): Promise<string> {
   await anvil.mine()
   await payouts.follow()
   return address
+}
+
+/** A database that was set back to before anything was signed for a withdrawal. */
+async function forget({ accountId, id }: Withdrawal): Promise<void> {
+  for (const statement of [
+    `update nonces n set next = t.nonce from signed_transactions t join signed_payouts p using (chain, replacement_set)
+     where p.withdrawal_id = $1 and n.chain = t.chain and n.sender = t.sender`,
+    `with forgotten as (delete from signed_payouts where withdrawal_id = $1 returning chain, replacement_set)
+     delete from signed_transactions t using forgotten f where t.chain = f.chain and t.replacement_set = f.replacement_set`,
+  ])
+    await gateway.db.query(statement, [id])
+  await gateway.db.query(
+    `update withdrawals set status = 'requested', tx_hash = null, broadcast_at = null, signing_since = null,
+       rehearsal = null, rehearsed_at = null where account_id = $1 and id = $2`,
+    [accountId, id],
+  )
 }
 
 async function signsNothing(withdrawal: Withdrawal): Promise<void> {

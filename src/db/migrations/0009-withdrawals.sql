@@ -27,8 +27,9 @@ create table withdrawals (
   refused_reason text,
   -- Why nothing was signed for it yet, as the signer said last.
   waiting_for text check (waiting_for in ('coins', 'confirmations', 'network_fee', 'limit', 'allowlist', 'frozen')),
-  -- Ethereum: what a node said last when it was asked whether the transfer would succeed, and when. Nothing is signed without.
-  rehearsal text check (rehearsal in ('succeeds', 'unclear')),
+  -- Ethereum: what a node said last when it was asked whether the transfer would succeed, and when. Nothing is signed without, and
+  -- what would revert the signer refuses.
+  rehearsal text check (rehearsal in ('succeeds', 'reverts', 'unclear')),
   rehearsed_at timestamptz,
   check ((rehearsal is null) = (rehearsed_at is null)),
   -- The merchant wants it no longer: from now on nothing is signed for it, and once the signer's journal knows of nothing it fails.

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tellPayouts } from '../../../test/payout-story.ts'
 import { signAll } from '../../../test/payouts.ts'
+import { freeze, thaw } from '../../ledger/freezes.sql.ts'
 import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
@@ -127,6 +128,21 @@ test('a signer that died before it wrote anything down keeps nobody from cancell
   await story.turn()
   assert.equal((await story.now(other)).status, 'failed')
   await story.proveBooks()
+})
+
+test('while its coin is frozen nothing is called back: a journal of then may not know what was paid', async () => {
+  const story = await tell()
+  const withdrawal = await story.request('BTC', '0.001')
+  await story.cancel(withdrawal)
+  await freeze(story.gateway.db, 'sim-bitcoin', 'BTC', 'restored')
+  await story.turn()
+  const waiting = await story.now(withdrawal)
+  assert.deepEqual([waiting.status, waiting.refusedReason], ['requested', null])
+  assert.equal(await story.balance('held'), withdrawal.amountAtoms)
+  await thaw(story.gateway.db, 'sim-bitcoin', 'BTC')
+  await story.turn()
+  assert.equal((await story.now(withdrawal)).status, 'failed')
+  assert.equal(await story.balance('held'), 0n)
 })
 
 test('a cancelled withdrawal that the journal knows as paid is put back, and never gives its hold back', async () => {

@@ -1,7 +1,7 @@
 /**
- * Asking the node whether what is requested would succeed, before the signer signs it: what must revert is not signed, costs
- * nobody any gas, and gives its whole hold back. The signer signs nothing on Ethereum that no node said yes to within the last
- * minutes. A node that does not answer, or can not tell, says no more than that: the withdrawal waits, as it would to be sent.
+ * Asking the node whether what is requested would succeed, before the signer signs it: what must revert the signer refuses, so that it
+ * costs nobody any gas and gives its whole hold back. Only he may: in a database that was restored it may be paid already, as his
+ * journal alone knows. He signs nothing on Ethereum that no node said yes to within the last minutes. A node that does not answer, or can not tell, says no more than that: the withdrawal waits, as it would to be sent.
  *
  * What becomes impossible between the answer and the block still reverts; then its gas is kept (confirm-withdrawal.ts).
  */
@@ -9,8 +9,6 @@ import type { ChainPort } from '../../chains/chain.ts'
 import { showId } from '../../core/ids.ts'
 import { gasPrice, type NetworkRates, payoutGasLimit } from '../../treasury/fees.ts'
 import { listUnrehearsed, noteRehearsal } from '../../withdrawals/rehearsals.sql.ts'
-import { WOULD_REVERT } from '../../withdrawals/withdrawal.ts'
-import { markRefused } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { hotWalletOf } from '../treasury/tend-senders.ts'
 
@@ -42,19 +40,19 @@ export async function rehearsePayouts(
   for (const [position, request] of requests.entries()) {
     const answer = answers[position]
     const withdrawal = showId('wd', request.id)
-    if (answer?.kind === 'reverts') {
-      log.warn({ chain, withdrawal, reason: answer.reason }, 'a withdrawal would revert: it is not signed')
-      await markRefused(db, request, WOULD_REVERT)
-      continue
-    }
+    if (answer?.kind === 'reverts')
+      log.warn(
+        { chain, withdrawal, reason: answer.reason },
+        'a withdrawal would revert: it is not to be signed',
+      )
     if (answer?.kind === 'unclear')
       log.warn(
         { chain, withdrawal, reason: answer.reason },
         'the node can not tell whether a withdrawal would succeed',
       )
-    const succeeds = answer?.kind === 'succeeds'
-    await noteRehearsal(db, request, succeeds ? 'succeeds' : 'unclear')
-    if (succeeds) ready += 1
+    const said = answer?.kind === 'succeeds' || answer?.kind === 'reverts' ? answer.kind : 'unclear'
+    await noteRehearsal(db, request, said)
+    if (said === 'succeeds') ready += 1
   }
   return ready
 }
