@@ -31,6 +31,8 @@ export interface Signer {
   readonly journal: Journal
   readonly config: Pick<SignerConfig, 'limits' | 'allowlistWaitMs' | 'folder' | 'confirmations' | 'tokens'>
   readonly vault: Vault
+  /** The database's, by time's arrow: in another one it lost commits, and is compared with the journal again. */
+  readonly era?: number | undefined
   readonly log: Log
   /** How long a turn scans what waits on one chain; five seconds unless told. */
   readonly scanMs?: number

@@ -12,7 +12,7 @@ import { logWaiting } from './log-waiting.ts'
 /** How many sets are compared with the database at once. */
 const COMPARED_SETS = 500
 
-/** To be called when the signer starts: databases are restored while it does not run. @returns How many sets. */
+/** To be called when the signer starts, and when the database began another era. @returns How many sets. */
 export async function putBackBumps(signer: Signer): Promise<number> {
   let putBack = 0
   for await (const sets of pagesOf(signer.journal.bumpedSets(), () => COMPARED_SETS)) {

@@ -160,6 +160,20 @@ for (const mined of [false, true])
     await story.proveBooks()
   })
 
+test('a bump that the database forgot comes back while its signer runs, once the database began another era', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  const { withdrawal, txHash: first } = await story.send('BTC', '0.005')
+  const second = await story.bump(withdrawal)
+  assert.ok(second)
+  await story.forgetBump(withdrawal, first, second)
+  await signAll({ ...story.signer, era: 2 })
+  await story.mineAndTurn(PAYOUT_CONFIRMATIONS['sim-bitcoin'])
+  const completed = await story.now(withdrawal)
+  assert.deepEqual([completed.status, completed.txHash], ['completed', second])
+  await story.proveBooks()
+})
+
 test('Ethereum: a nonce that the journal knows as used is not used again, though the database forgot', async () => {
   const story = await tellPayouts('sim-ethereum')
   await story.earn('ETH', 500_000n)

@@ -15,7 +15,6 @@ import { currentWallets, publishWallet } from '../wallets/wallets.sql.ts'
 import type { SignerConfig } from './config.ts'
 import { makeFolder } from './folder.ts'
 import { type Journal, openJournal } from './journal.ts'
-import { putBackBumps } from './put-back.ts'
 import { type Signer, signerTurn } from './signer.ts'
 import { openTimeCheck, type TimeCheck } from './time.ts'
 import { type ChainKeys, openVault, type Vault } from './vault.ts'
@@ -56,7 +55,7 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
   }
 }
 
-interface Scene extends Omit<Signer, 'journal' | 'vault' | 'stopping'> {
+interface Scene extends Omit<Signer, 'journal' | 'vault' | 'era' | 'stopping'> {
   readonly config: SignerConfig
   readonly stopping: AbortSignal
   keys(): Promise<Vault>
@@ -95,19 +94,16 @@ async function signUntilEnd(scene: Scene, side: Side, journal: Journal): Promise
   const { log, stopping } = scene
   const keysOf = keysOfSide(scene, side)
   let failures = 0
-  let putBackFor: Vault | null = null
   while (!stopping.aborted && !journal.isBroken()) {
     const startedAtMs = Date.now()
     try {
-      if (!(await scene.mayMove())) {
+      const era = await scene.mayMove()
+      if (era === null) {
         await pause(KEYSTORE_POLL_MS, stopping)
         continue
       }
       const vault = await keysOf()
-      const signer = { ...scene, journal, vault }
-      if (vault !== putBackFor) await putBackBumps(signer)
-      putBackFor = vault
-      const more = vault.size > 0 && (await signerTurn(signer))
+      const more = vault.size > 0 && (await signerTurn({ ...scene, journal, vault, era }))
       failures = 0
       // It rests as long as it scanned: with many that wait a scan is long.
       if (!more) await pause(Math.max(IDLE_MS, Date.now() - startedAtMs), stopping)

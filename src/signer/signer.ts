@@ -2,7 +2,7 @@
 import { hasAccounts } from '../core/assets.ts'
 import { cancelWanted, clearMarks, finishPlacing, readyPlaced, type Signer } from './context.ts'
 import { consolidateIfCheap, isConsolidationDue } from './gather-utxos.ts'
-import { putBackSentSets } from './put-back.ts'
+import { putBackBumps, putBackSentSets } from './put-back.ts'
 import { listChainsWithWork } from './requests.sql.ts'
 import { signBumps } from './sign-bumps.ts'
 import { signPayouts } from './sign-outputs.ts'
@@ -14,10 +14,13 @@ export type { Signer } from './context.ts'
 
 /** @returns Whether there may be more to do at once. */
 export async function signerTurn(signer: Signer): Promise<boolean> {
+  // What a restored database forgot may be all that there is to do.
+  const { journal, vault, era } = signer
+  const last = compared.get(journal)
+  const isFirst = last?.vault !== vault || last.era !== era
+  if (isFirst) await putBackBumps(signer)
   // Nothing new is signed while the fate of something signed is open: it may pay the same withdrawals.
   for (const entry of signer.journal.pending()) await finishPlacing(signer, entry)
-  // What a restored database forgot may be all that there is to do.
-  const isFirst = compared.get(signer.journal) !== signer.vault
   await clearMarks(signer, isFirst)
   await readyPlaced(signer)
   let more = false
@@ -35,12 +38,12 @@ export async function signerTurn(signer: Signer): Promise<boolean> {
       signer.log.error({ chain, err: error }, 'signing for a chain failed; the others go on')
     }
   }
-  if (isFirst && !failed && !signer.stopping?.aborted) compared.set(signer.journal, signer.vault)
+  if (isFirst && !failed && !signer.stopping?.aborted) compared.set(journal, { vault, era })
   return more
 }
 
-/** The keys with which a journal was compared with the database since this process began; more may appear later. */
-const compared = new WeakMap<Signer['journal'], Signer['vault']>()
+/** The keys with which a journal was compared with the database since this process began, and its era; more may appear later. */
+const compared = new WeakMap<Signer['journal'], Pick<Signer, 'vault' | 'era'>>()
 
 async function signFor(signer: Signer, keys: ChainKeys): Promise<boolean> {
   await cancelWanted(signer, keys.chain)

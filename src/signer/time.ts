@@ -13,8 +13,8 @@ import {
   whyBehind,
 } from '../db/time-arrow.ts'
 
-/** Whether time goes forward, so that something may be signed. */
-export type TimeCheck = () => Promise<boolean>
+/** The era in which something may be signed; null while the database has lost commits. */
+export type TimeCheck = () => Promise<number | null>
 
 export async function openTimeCheck(folder: string, db: Database, log: Log): Promise<TimeCheck> {
   const memory = await openTimeMemory(join(folder, TIME_FILE))
@@ -30,12 +30,12 @@ export async function openTimeCheck(folder: string, db: Database, log: Log): Pro
     if (stopped !== null && stopped !== said)
       log.error({ reason: stopped }, 'the database lost commits: nothing is signed until `npx beck resume`')
     said = stopped
-    if (stopped !== null || found === null) return false
+    if (stopped !== null || found === null) return null
     if (isBeat) {
       crashPoint('signer:beat')
       await memory.remember(found)
       beatenAtMs = Date.now()
     }
-    return true
+    return found.era
   }
 }
