@@ -5,6 +5,8 @@
 import pg from 'pg'
 import { invariant, OutsideFailure, withoutCredentials } from '../core/errors.ts'
 import { type Backoff, backoffMs, pause } from '../core/pause.ts'
+import { openGathered } from './gathered.ts'
+import { CARRIER, type RowCarrier } from './row-statements.ts'
 import { openStatementNames, type StatementNames } from './statement-names.ts'
 
 const NUMERIC_OID = 1700
@@ -47,6 +49,11 @@ export interface TransactionOptions<Result> {
    * the database. A second statement is refused.
    */
   readonly oneStatement?: true
+  /**
+   * Of a transaction of one statement over rows: those of one group that run at the same moment may travel as one, and each
+   * has its own outcome all the same.
+   */
+  readonly group?: string
   /** How long each statement may take, in milliseconds, before PostgreSQL ends it (SQLSTATE 57014); for ever when absent. */
   readonly statementLimitMs?: number
 }
@@ -99,7 +106,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   })
   // A client that breaks while idle is dropped by the pool; the next query opens another.
   pool.on('error', () => {})
-  const server: Server = { pool, url: options.url, names: openStatementNames(pool) }
+  const names = openStatementNames(pool)
+  const gathered = openGathered({
+    run: async ({ text, hot }, values) => (await run({ names }, pool, text, values, hot)).rows,
+    leavesOpen: isConnectionLoss,
+  })
+  const server: Server = { pool, url: options.url, names, gathered }
 
   return {
     query: async <Row>(text: string, values?: readonly unknown[], hot?: 'prepared') => {
@@ -133,6 +145,7 @@ interface Server {
   readonly pool: pg.Pool
   readonly url: string
   readonly names: StatementNames
+  readonly gathered: (group: string) => RowCarrier
 }
 
 const unreachable = (url: string, cause: unknown): OutsideFailure =>
@@ -161,7 +174,7 @@ function failureOf(url: string, cause: unknown): unknown {
 }
 
 async function run<Row>(
-  { names }: Server,
+  { names }: Pick<Server, 'names'>,
   client: pg.Pool | pg.PoolClient,
   text: string,
   values: readonly unknown[] = [],
@@ -180,7 +193,7 @@ async function transact<Result>(
   const { pool, url } = server
   for (let attempt = 1; ; attempt++) {
     const outcome = await (options.oneStatement
-      ? attemptStatement(server, work)
+      ? attemptStatement(server, work, options.group)
       : attemptOnce(server, work, options.statementLimitMs))
     if (outcome.kind === 'done') return outcome.result
     if (outcome.kind === 'commit_unknown') {
@@ -252,17 +265,29 @@ async function attemptOnce<Result>(
 async function attemptStatement<Result>(
   server: Server,
   work: (tx: Tx) => Promise<Result>,
+  group: string | undefined,
 ): Promise<Attempt<Result>> {
   let sent = false
+  const once = () => {
+    invariant(!sent, 'a transaction of one statement has no second one')
+    sent = true
+  }
+  const tx: Tx = {
+    inTransaction: true,
+    query: (text, values, hot) => {
+      once()
+      return run(server, server.pool, text, values, hot)
+    },
+  }
+  const carrier = group === undefined ? null : server.gathered(group)
+  const carried: RowCarrier | null = carrier && {
+    run(statement, rows) {
+      once()
+      return carrier.run(statement, rows)
+    },
+  }
   try {
-    const result = await work({
-      inTransaction: true,
-      query: (text, values, hot) => {
-        invariant(!sent, 'a transaction of one statement has no second one')
-        sent = true
-        return run(server, server.pool, text, values, hot)
-      },
-    })
+    const result = await work(carried ? Object.assign(tx, { [CARRIER]: carried }) : tx)
     return { kind: 'done', result }
   } catch (cause) {
     if (isConnectionLoss(cause)) return { kind: sent ? 'commit_unknown' : 'retry', cause }

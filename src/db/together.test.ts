@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import type { Tx } from './database.ts'
-import { overRows, readShared, runRows, together } from './together.ts'
+import { overRows } from './row-statements.ts'
+import { readShared, runRows, together } from './together.ts'
 
 const alone = () => null
 

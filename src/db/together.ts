@@ -6,39 +6,16 @@
  * @see docs/decisions/0072-stories-together.md
  */
 import type { Queryable, Tx } from './database.ts'
+import {
+  CARRIER,
+  deal,
+  type InputRow,
+  type RowCarrier,
+  type RowStatement,
+  type Waiting,
+} from './row-statements.ts'
 
-/** A statement over rows of input. A plain connection gives it one story's rows, {@link together} those of many. */
-export interface RowStatement<Column extends string> {
-  readonly text: string
-  readonly columns: readonly Column[]
-}
-
-export type InputRow<Column extends string> = { readonly [column in Column]: unknown }
-
-/**
- * @param types - Columns of the input, with their types.
- * @param write - The statement, given the input as an item of FROM with an alias `r`: it has the columns and `place`, which
- *   answers carry back, so that each story is given its own.
- */
-export function overRows<Column extends string>(
-  types: Readonly<Record<Column, string>>,
-  write: (rows: string) => string,
-): RowStatement<Column> {
-  const columns = Object.keys(types) as Column[]
-  const arrays = columns.map((column, index) => `$${index + 1}::${types[column]}[]`)
-  return {
-    text: write(`unnest(${arrays.join(', ')}) with ordinality as r (${columns.join(', ')}, place)`),
-    columns,
-  }
-}
-
-interface Together {
-  run(statement: RowStatement<string>, rows: readonly InputRow<string>[]): Promise<unknown[]>
-  share(key: string, read: () => Promise<unknown>): Promise<unknown>
-}
-
-const TOGETHER = Symbol('together')
-type Gathering = Queryable & { readonly [TOGETHER]?: Together }
+type Carried = Queryable & { readonly [CARRIER]?: RowCarrier }
 
 /** @returns The answers to these rows, in the order in which the statement gave them. */
 export async function runRows<Answer, Column extends string = string>(
@@ -47,14 +24,14 @@ export async function runRows<Answer, Column extends string = string>(
   rows: readonly InputRow<Column>[],
 ): Promise<Answer[]> {
   if (rows.length === 0) return []
-  const gathering = (db as Gathering)[TOGETHER]
-  return (gathering ? gathering.run(statement, rows) : send(db, statement, rows)) as Promise<Answer[]>
+  const carrier = (db as Carried)[CARRIER]
+  return (carrier ? carrier.run(statement, rows) : send(db, statement, rows)) as Promise<Answer[]>
 }
 
 /** A read whose answer is the same for all that ask at this moment. */
 export function readShared<Answer>(db: Queryable, key: string, read: () => Promise<Answer>): Promise<Answer> {
-  const gathering = (db as Gathering)[TOGETHER]
-  return gathering ? (gathering.share(key, read) as Promise<Answer>) : read()
+  const share = (db as Carried)[CARRIER]?.share
+  return share ? (share(key, read) as Promise<Answer>) : read()
 }
 
 /**
@@ -72,7 +49,7 @@ export async function together<Item, Result>(
   story: (tx: Tx, item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const oneByOne = inTurn(tx)
-  const gathering: Tx & Gathering = { ...oneByOne, [TOGETHER]: openTogether(oneByOne) }
+  const gathering: Tx & Carried = { ...oneByOne, [CARRIER]: openTogether(oneByOne) }
   const failures: unknown[] = []
   const ahead = new Map<string, Promise<Result>>()
   const results = await Promise.all(
@@ -106,13 +83,7 @@ function inTurn(tx: Tx): Tx {
   }
 }
 
-interface Waiting {
-  readonly rows: readonly InputRow<string>[]
-  readonly answered: (answers: unknown[]) => void
-  readonly failed: (error: unknown) => void
-}
-
-function openTogether(tx: Tx): Together {
+function openTogether(tx: Tx): RowCarrier {
   let waiting = new Map<RowStatement<string>, Waiting[]>()
   const shared = new Map<string, Promise<unknown>>()
 
@@ -149,25 +120,10 @@ function openTogether(tx: Tx): Together {
   }
 }
 
-/** Each story is given the answers to its own rows. */
-function deal(stories: readonly Waiting[], answers: readonly unknown[]): void {
-  const owners = stories.flatMap(({ rows }, story) => rows.map(() => story))
-  const dealt: unknown[][] = stories.map(() => [])
-  for (const answer of answers) {
-    const story = owners[Number((answer as { place: bigint }).place) - 1]
-    if (story !== undefined) dealt[story]?.push(answer)
-  }
-  for (const [story, { answered }] of stories.entries()) answered(dealt[story] ?? [])
-}
-
 async function send(
   db: Queryable,
-  { text, columns }: RowStatement<string>,
+  statement: RowStatement<string>,
   rows: readonly InputRow<string>[],
 ): Promise<unknown[]> {
-  const answer = await db.query(
-    text,
-    columns.map((column) => rows.map((row) => row[column])),
-  )
-  return answer.rows
+  return (await db.query(statement.text, statement.values(rows), statement.hot)).rows
 }

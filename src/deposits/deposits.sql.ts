@@ -2,7 +2,8 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, DepositId, PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { overRows, runRows } from '../db/together.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 import type { Deposit, DepositStatus } from './deposit.ts'
 
 interface DepositRow {

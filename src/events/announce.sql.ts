@@ -1,7 +1,8 @@
 /** Writes an event and its deliveries into the transaction that causes them. */
 import { type EventId, newId, showId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
-import { overRows, runRows } from '../db/together.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 import type { Announcement } from './event.ts'
 
 /** An event about to be written: its id, and the exact body that is signed and sent. */

@@ -156,6 +156,7 @@ export async function answerAtOnce(
   try {
     const reply = await db.transaction<Reply | null>((tx) => work(tx, keyed), {
       oneStatement: true,
+      group: accountId,
       ifCommitted: async (after) => (await stored(after)) ?? undefined,
     })
     if (reply) return { ...reply, replayed: false }

@@ -200,6 +200,7 @@ async function changeAtOnce(
   }
   const answer = await db.transaction((tx) => work(tx, null), {
     oneStatement: true,
+    group: call.account.id,
     ifCommitted: async (after) => ((await drafted?.isRecorded(after)) ? reply : undefined),
   })
   invariant(answer, 'a request without a key found its key taken')

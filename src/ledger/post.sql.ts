@@ -3,7 +3,8 @@ import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { overRows, runRows } from '../db/together.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 import {
   type Cause,
   type EntryKind,

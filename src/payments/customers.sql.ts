@@ -2,7 +2,8 @@
 import { invariant } from '../core/errors.ts'
 import { type AccountId, type CustomerId, newId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { overRows, runRows } from '../db/together.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 
 /**
  * The customer of an email, made on first sight. The first spelling of the email stays.

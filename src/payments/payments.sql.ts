@@ -2,7 +2,8 @@
 import type { Asset, ChainName, Fiat } from '../core/assets.ts'
 import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { overRows, runRows } from '../db/together.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 import { inTimeSql, paysForSql } from '../deposits/received.ts'
 import type { Payment, PaymentStatus } from './payment.ts'
 

@@ -3,7 +3,8 @@ import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
-import { overRows, runRows } from '../db/together.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 
 export interface UnresolvedKey {
   readonly accountId: AccountId

@@ -2,7 +2,8 @@
 import type { Asset } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { overRows, runRows } from '../db/together.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 import type { Withdrawal } from './withdrawal.ts'
 import { WITHDRAWAL_COLUMNS, type WithdrawalRow, withdrawalFromRow } from './withdrawals.sql.ts'
 

@@ -7,7 +7,7 @@ import { fillAddressPool } from '../../wallets/address-pool.sql.ts'
 import { openDatabaseClock } from '../database-clock.ts'
 import { draftPayment, recordPayment } from './create-payment.ts'
 
-const gateway = await testGateway({ freshPerChain: 30, connectionsMax: 20 })
+const gateway = await testGateway({ freshPerChain: 120, connectionsMax: 20 })
 const REQUEST = {
   asset: 'LTC',
   fiatMinor: 10_000n,
@@ -138,4 +138,54 @@ test('what goes wrong with one payment leaves the addresses of the others set as
   assert.equal(await sell(own), first + 6n)
   await own.db.query("update wallets set retired_at = now() where chain = 'sim-litecoin'")
   await assert.rejects(sell(own), { reason: 'no_address' }, 'nothing is left of what was set aside')
+})
+
+test('payments of one moment that hinder each other are each recorded once', async () => {
+  const { key, account } = await testMerchant(gateway.db)
+  const app = await testApp(gateway)
+  const sent = Array.from({ length: 24 }, (_, index) => ({
+    body: {
+      asset: 'LTC',
+      fiat_amount: 20 + index,
+      reference: `"a" \\ {b} ${index}`,
+      metadata: { 'c"': `d\\e, ${index}` },
+      ...(index % 6 === 5 ? { customer_email: `new${index % 4}@example.com` } : {}),
+    },
+    // One of them comes three times under its key.
+    headers: index % 3 === 0 ? { 'idempotency-key': `key ${Math.max(index, 6)}` } : {},
+  }))
+  sent[0] = sent[3] = sent[6] as (typeof sent)[0]
+  const answers = await Promise.all(sent.map((each) => call(app, key, 'POST', '/payments', each)))
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201]))
+  assert.equal(new Set([0, 3, 6].map((index) => answers[index]?.text)).size, 1)
+  const made = answers.map(({ data }) => data)
+  assert.equal(new Set(made.map(({ id }) => id)).size, 22)
+  assert.equal(new Set(made.map(({ deposit }) => deposit.address)).size, 22)
+  for (const [index, data] of made.entries()) {
+    const { data: shown } = await call(app, key, 'GET', `/payments/${data.id}`)
+    assert.equal(shown.reference, sent[index]?.body.reference)
+    assert.deepEqual(shown.metadata, sent[index]?.body.metadata)
+    assert.equal(shown.deposit.address, data.deposit.address)
+  }
+  assert.equal(await count(`payments where account_id = '${account.id}'`), 22)
+  assert.equal(await count(`events where account_id = '${account.id}'`), 22)
+})
+
+test('a key that somebody holds keeps nobody else waiting', async () => {
+  const { key, account } = await testMerchant(gateway.db)
+  const app = await testApp(gateway)
+  const ask = (headers: Record<string, string> = {}) =>
+    call(app, key, 'POST', '/payments', { body: { asset: 'LTC', fiat_amount: 20 }, headers })
+  await gateway.db.transaction(async (tx) => {
+    await tx.query(
+      "insert into idempotency_keys (account_id, key, request_hash) values ($1, 'held', sha256('x'))",
+      [account.id],
+    )
+    const started = performance.now()
+    const held = ask({ 'idempotency-key': 'held' })
+    const others = await Promise.all([ask(), ask(), ask(), ask({ 'idempotency-key': 'free' })])
+    assert.deepEqual(new Set(others.map(({ status }) => status)), new Set([201]))
+    assert.ok(performance.now() - started < 3_000)
+    assert.equal((await held).status, 409, 'it is told so when five seconds are over')
+  })
 })

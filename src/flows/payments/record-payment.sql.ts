@@ -1,6 +1,8 @@
 /** A payment with everything that goes with it, as one statement: it stands in the way of every sale. */
 import type { KeyedAnswer } from '../../accounts/idempotency-keys.sql.ts'
 import type { Tx } from '../../db/database.ts'
+import { overRowsPrepared } from '../../db/row-statements.ts'
+import { runRows } from '../../db/together.ts'
 import { DELIVERIES_OF_EVENT, type EventDraft } from '../../events/announce.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
 import type { FreshAddress } from '../../wallets/address-pool.sql.ts'
@@ -18,6 +20,10 @@ const CLOCK_TOLERANCE = "interval '1 second'"
  * Claims the idempotency key (waiting, as its unique index does, for another request that holds it), issues the address,
  * makes the customer if there is none, writes payment, event and deliveries: all or nothing.
  *
+ * Payments of one account that are recorded at the same moment go as one statement (see `db/gathered.ts`). One that keeps
+ * the others from happening is recorded alone, as they then are: two with one key or one new customer, a key that is held
+ * elsewhere for longer than a moment.
+ *
  * The `case` keeps the planner from the index of fresh addresses, which it would walk whole instead of finding the row by
  * its key (5 ms in place of 0.03).
  *
@@ -33,80 +39,129 @@ export async function insertPaymentRecord(
   { payment, fresh, event }: PaymentRecord,
   keyed: KeyedAnswer | null,
 ): Promise<{ taken: boolean; deliveries: number }> {
-  const { rows } = await tx.query<{ deliveries: bigint }>(
-    INSERT,
-    [
-      payment.accountId,
-      payment.id,
-      payment.chain,
-      payment.asset,
-      payment.fiatCurrency,
-      payment.fiatMinor,
-      payment.feeMinor,
-      payment.netMinor,
-      payment.rate.numerator,
-      payment.rate.denominator,
-      payment.rateSource,
-      payment.rateAt,
-      payment.settlementRate.numerator,
-      payment.settlementRate.denominator,
-      payment.dueAtoms,
-      payment.requiredConfirmations,
-      payment.customerId,
-      payment.customerEmail,
-      payment.reference,
-      payment.metadata,
-      payment.checkoutSessionId,
-      payment.createdAt,
-      payment.expiresAt,
-      fresh.lookup,
-      fresh.address,
-      fresh.mac,
-      fresh.wallet.mac,
-      payment.termsMac,
-      event.id,
-      event.type,
-      event.cause,
-      event.body,
-      keyed?.key ?? null,
-      keyed?.requestHash ?? null,
-      keyed?.status ?? null,
-      keyed?.sealedBody ?? null,
-      keyed ? `${keyed.waitMs}ms` : null,
-      payment.toleratedAtoms,
-      payment.feeBps,
-    ],
-    'prepared',
-  )
-  const row = rows[0]
+  const [row] = await runRows<{ deliveries: bigint }>(tx, INSERT, [
+    {
+      account_id: payment.accountId,
+      id: payment.id,
+      chain: payment.chain,
+      asset: payment.asset,
+      fiat_currency: payment.fiatCurrency,
+      fiat_minor: payment.fiatMinor,
+      fee_minor: payment.feeMinor,
+      net_minor: payment.netMinor,
+      rate_numerator: payment.rate.numerator,
+      rate_denominator: payment.rate.denominator,
+      rate_source: payment.rateSource,
+      rate_at: payment.rateAt,
+      settlement_numerator: payment.settlementRate.numerator,
+      settlement_denominator: payment.settlementRate.denominator,
+      due_atoms: payment.dueAtoms,
+      tolerated_atoms: payment.toleratedAtoms,
+      fee_bps: payment.feeBps,
+      required_confirmations: payment.requiredConfirmations,
+      customer_id: payment.customerId,
+      customer_email: payment.customerEmail,
+      reference: payment.reference,
+      metadata: payment.metadata,
+      checkout_session_id: payment.checkoutSessionId,
+      created_at: payment.createdAt,
+      expires_at: payment.expiresAt,
+      terms_mac: payment.termsMac,
+      lookup: fresh.lookup,
+      address: fresh.address,
+      address_mac: fresh.mac,
+      wallet_mac: fresh.wallet.mac,
+      event_id: event.id,
+      event_type: event.type,
+      cause: event.cause,
+      body: event.body,
+      key: keyed?.key ?? null,
+      request_hash: keyed?.requestHash ?? null,
+      response_status: keyed?.status ?? null,
+      response_body: keyed?.sealedBody ?? null,
+      wait_ms: keyed?.waitMs ?? null,
+    },
+  ])
   return { taken: row === undefined, deliveries: Number(row?.deliveries ?? 0n) }
 }
 
-const INSERT = `
-  with claimed as (
+/** How long payments that are recorded together wait for the key of one of them. */
+const TOGETHER_WAIT_MS = 20
+
+const INSERT = overRowsPrepared(
+  {
+    account_id: 'uuid',
+    id: 'uuid',
+    chain: 'text',
+    asset: 'text',
+    fiat_currency: 'text',
+    fiat_minor: 'bigint',
+    fee_minor: 'bigint',
+    net_minor: 'bigint',
+    rate_numerator: 'numeric',
+    rate_denominator: 'numeric',
+    rate_source: 'text',
+    rate_at: 'timestamptz',
+    settlement_numerator: 'numeric',
+    settlement_denominator: 'numeric',
+    due_atoms: 'numeric',
+    tolerated_atoms: 'numeric',
+    fee_bps: 'integer',
+    required_confirmations: 'integer',
+    customer_id: 'uuid',
+    customer_email: 'text',
+    reference: 'text',
+    metadata: 'text',
+    checkout_session_id: 'uuid',
+    created_at: 'timestamptz',
+    expires_at: 'timestamptz',
+    terms_mac: 'bytea',
+    lookup: 'bytea',
+    address: 'text',
+    address_mac: 'bytea',
+    wallet_mac: 'bytea',
+    event_id: 'uuid',
+    event_type: 'text',
+    cause: 'text',
+    body: 'text',
+    key: 'text',
+    request_hash: 'bytea',
+    response_status: 'integer',
+    response_body: 'bytea',
+    wait_ms: 'integer',
+  },
+  (rows) => `
+  with draft as materialized (
+    select * from ${rows}
+  ), patience as materialized (
+    select set_config('lock_timeout',
+      case when count(*) > 1 then ${TOGETHER_WAIT_MS} else max(wait_ms) end || 'ms', true)
+    from draft having max(wait_ms) is not null
+  ), claimed as (
     insert into idempotency_keys as known (account_id, key, request_hash, response_status, response_body)
-    select $1::uuid, $33::text, $34::bytea, $35::integer, $36::bytea
-    from (select set_config('lock_timeout', $37::text, true) where $33::text is not null) patience
+    select account_id, key, request_hash, response_status, response_body
+    from patience, draft where key is not null order by account_id, key
     on conflict (account_id, key) do update
       set request_hash = excluded.request_hash, response_status = excluded.response_status,
         response_body = excluded.response_body, is_final = true, created_at = now()
       where known.created_at < now() - interval '24 hours'
-    returning 1
-  ), free as (
-    select where $33::text is null or exists (select from claimed)
+    returning account_id, key
+  ), free as materialized (
+    select *, (select c.id from customers c
+      where c.account_id = draft.account_id and lower(c.email) = lower(draft.customer_email)) as known_customer
+    from draft where key is null or (account_id, key) in (select account_id, key from claimed)
   ), issued as (
-    update addresses a set account_id = $1::uuid, payment_id = $2::uuid, issued_at = now()
-    from free
-    where a.lookup = $24::bytea and a.chain = $3::text
-      and case when a.issued_at is null and not a.withheld then a.address = $25::text and a.mac = $26::bytea
+    update addresses a set account_id = r.account_id, payment_id = r.id, issued_at = now()
+    from free r, lateral (select x.ctid as found from addresses x where x.lookup = r.lookup and x.chain = r.chain offset 0) x
+    where a.ctid = x.found
+      and case when a.issued_at is null and not a.withheld then a.address = r.address and a.mac = r.address_mac
         and a.series = (select w.series from wallets w
-          where w.chain = $3::text and w.retired_at is null and w.mac = $27::bytea) end
-    returning a.address
+          where w.chain = r.chain and w.retired_at is null and w.mac = r.wallet_mac) end
+    returning a.payment_id
   ), made as (
     insert into customers (account_id, id, email)
-    select $1::uuid, $17::uuid, $18::text from issued
-    where $17::uuid is not null
-      and not exists (select from customers where account_id = $1::uuid and lower(email) = lower($18::text))
+    select account_id, customer_id, customer_email from free
+    where customer_id is not null and known_customer is null and id in (select payment_id from issued)
     on conflict (account_id, lower(email)) do nothing
     returning id
   ), paid as (
@@ -114,21 +169,21 @@ const INSERT = `
       quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
       settlement_denominator, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
       metadata, checkout_session_id, created_at, expires_at, terms_mac, tolerated_atoms, fee_bps)
-    select $1::uuid, $2::uuid, 'pending', $3::text, $4::text, $5::text, $6::bigint, $7::bigint, $8::bigint,
-      $7::bigint, $9::numeric, $10::numeric, $11::text, $12::timestamptz, $13::numeric,
-      $14::numeric, $15::numeric, address, $16::integer, $17::uuid, $18::text, $19::text,
-      $20::json, $21::uuid, $22::timestamptz, $23::timestamptz, $28::bytea, $38::numeric, $39::integer
-    from issued
-    where $22::timestamptz between clock_timestamp() - ${CLOCK_TOLERANCE} and clock_timestamp() + ${CLOCK_TOLERANCE}
-      and ($17::uuid is null
-        or exists (select from made)
-        or exists (select from customers where account_id = $1::uuid and id = $17::uuid and lower(email) = lower($18::text)))
-    returning account_id
+    select account_id, id, 'pending', chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
+      fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
+      settlement_denominator, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
+      metadata::json, checkout_session_id, created_at, expires_at, terms_mac, tolerated_atoms, fee_bps
+    from free
+    where id in (select payment_id from issued)
+      and created_at between clock_timestamp() - ${CLOCK_TOLERANCE} and clock_timestamp() + ${CLOCK_TOLERANCE}
+      and (customer_id is null or customer_id = known_customer or customer_id in (select id from made))
+    returning id
   ), event as (
     insert into events (account_id, id, type, cause, body)
-    select account_id, $29::uuid, $30::text, $31::text, $32::text from paid
+    select account_id, event_id, event_type, cause, body from free where id in (select id from paid)
     returning account_id, id, type
-  ), told as (${DELIVERIES_OF_EVENT} returning 1)
-  select (select count(*) from told) as deliveries from free
-  where case when exists (select from paid) then true
-    else begin_anew('what a payment was made of is different by now') end`
+  ), told as (${DELIVERIES_OF_EVENT} returning event_id)
+  select place, (select count(*) from told where told.event_id = r.event_id) as deliveries from free r
+  where case when id in (select id from paid) then true
+    else begin_anew('what a payment was made of is different by now') end`,
+)

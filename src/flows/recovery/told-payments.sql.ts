@@ -6,20 +6,22 @@ import type { Queryable } from '../../db/database.ts'
 export const PAYMENTS_READ = 100_000
 
 /**
- * Payments made since an instant, by the database's clock, and in the ten seconds before: transactions that began earlier and
+ * Payments made since an instant, by the database's clock, and in some seconds before: transactions that began earlier and
  * committed later are met again. The oldest first; by the index of events' age.
  *
  * @param since - Null for now.
+ * @param againSeconds - How far before it.
  */
 export async function listPaymentsSince(
   db: Queryable,
   since: Date | null,
+  againSeconds: number,
 ): Promise<{ readonly id: PaymentId; readonly createdAt: Date }[]> {
   const { rows } = await db.query<{ id: PaymentId; createdAt: Date }>(
     `select split_part(cause, ':', 2)::uuid as id, created_at as "createdAt" from events
-     where created_at >= coalesce($1::timestamptz, now()) - interval '10 seconds' and type = 'payment.created'
+     where created_at >= coalesce($1::timestamptz, now()) - make_interval(secs => $3) and type = 'payment.created'
      order by created_at limit $2`,
-    [since, PAYMENTS_READ],
+    [since, PAYMENTS_READ, againSeconds],
   )
   return rows
 }

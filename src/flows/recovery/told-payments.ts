@@ -11,6 +11,13 @@ import { findMissingPayments, listPaymentsSince, PAYMENTS_READ } from './told-pa
 const FILE = 'told-payments'
 /** Two of them are kept: some 400,000 payments. */
 const BYTES_MAX = 8 * 1024 * 1024
+/**
+ * Before what was seen last: a transaction commits this much after its time at most, and nearly always this much. The longer
+ * time is looked through each tenth turn.
+ */
+const LATE_SECONDS_MAX = 10
+const LATE_SECONDS = 1
+const TURNS = 10
 
 export interface ToldPayments {
   /** Adds those of the database that are new. */
@@ -27,19 +34,27 @@ export interface ToldPayments {
 export function openToldPayments(folder: string, notedUntil: Date | null): ToldPayments {
   const path = join(folder, FILE)
   let since = notedUntil
-  let known = new Set<PaymentId>()
+  /** What the file has of the last seconds, the oldest first. */
+  const known = new Map<PaymentId, Date>()
+  let turn = 0
   return {
     async note(db) {
+      const againSeconds = turn++ % TURNS === 0 ? LATE_SECONDS_MAX : LATE_SECONDS
       for (;;) {
-        const told = await listPaymentsSince(db, since)
+        const told = await listPaymentsSince(db, since, againSeconds)
         const fresh = told.filter(({ id }) => !known.has(id))
         if (fresh.length > 0) {
           await mkdir(folder, { recursive: true })
           if (((await ifThere(stat(path)))?.size ?? 0) > BYTES_MAX) await rename(path, `${path}.old`)
           await appendFile(path, fresh.map(({ id }) => `${id}\n`).join(''), { mode: 0o600 })
         }
-        known = new Set(told.map(({ id }) => id))
+        for (const { id, createdAt } of fresh) known.set(id, createdAt)
         since = told.at(-1)?.createdAt ?? since
+        const settledMs = (since?.getTime() ?? 0) - LATE_SECONDS_MAX * 1000
+        for (const [id, createdAt] of known) {
+          if (createdAt.getTime() >= settledMs) break
+          known.delete(id)
+        }
         if (told.length < PAYMENTS_READ) return
       }
     },

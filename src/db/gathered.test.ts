@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testDatabase } from '../../test/database.ts'
+import { sqlState } from './database.ts'
+import { openGathered } from './gathered.ts'
+import { overRowsPrepared } from './row-statements.ts'
+import { runRows } from './together.ts'
+
+const db = await testDatabase()
+await db.query('create table things (id integer primary key, label bytea not null)')
+const INSERT = overRowsPrepared(
+  { id: 'integer', label: 'bytea' },
+  (rows) => `with draft as materialized (select * from ${rows}),
+    made as (insert into things select id, label from draft returning id)
+    select place, id from draft join made using (id)`,
+)
+const add = (id: number, group = 'one', label: Uint8Array | null = Buffer.from([id])) =>
+  db.transaction((tx) => runRows<{ id: number }>(tx, INSERT, [{ id, label }]), { oneStatement: true, group })
+const transactions = async () =>
+  Number((await db.query<{ n: bigint }>('select count(distinct xmin::text) as n from things')).rows[0]?.n)
+const settle = <T>(work: readonly Promise<T>[]) => Promise.allSettled(work)
+
+test('what runs at one moment is few transactions, and each is given its own answer', async () => {
+  const ids = Array.from({ length: 60 }, (_, index) => index)
+  const answers = await Promise.all(ids.map((id) => add(id)))
+  assert.deepEqual(
+    answers.map(([row]) => row?.id),
+    ids,
+  )
+  const { rows } = await db.query<{ id: number; label: Buffer }>('select id, label from things order by id')
+  assert.deepEqual(
+    rows.map(({ id, label }) => [id, ...label]),
+    ids.map((id) => [id, id]),
+  )
+  assert.ok((await transactions()) <= 3, `${await transactions()} transactions`)
+})
+
+test('what keeps the others from happening is alone with it', async () => {
+  await db.query('truncate things')
+  const outcomes = await settle([add(1), add(2), add(2), add(3, 'one', null), add(4)])
+  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3)
+  const states = outcomes.flatMap((each) => (each.status === 'rejected' ? [sqlState(each.reason)] : []))
+  assert.deepEqual(states.sort(), ['23502', '23505'])
+  assert.deepEqual((await db.query('select id from things order by id')).rows, [
+    { id: 1 },
+    { id: 2 },
+    { id: 4 },
+  ])
+})
+
+test('groups never travel together', async () => {
+  await db.query('truncate things')
+  await Promise.all([1, 2, 3, 4].map((id) => add(id, `group ${id}`)))
+  assert.equal(await transactions(), 4)
+})
+
+test('what nobody knows the outcome of is not sent again', async () => {
+  const lost = new Error('Connection terminated')
+  let sent = 0
+  const gathered = openGathered({
+    run: async () => {
+      sent++
+      throw lost
+    },
+    leavesOpen: (error) => error === lost,
+  })
+  const outcomes = await settle([1, 2, 3].map((id) => gathered('one').run(INSERT, [{ id, label: null }])))
+  assert.equal(sent, 1)
+  assert.ok(outcomes.every((each) => each.status === 'rejected' && each.reason === lost))
+})
