@@ -23,6 +23,8 @@ export interface Requested extends WithdrawalRequest {
    * simulated chains. The worker asks (flows/withdrawals/rehearse-payouts.ts).
    */
   readonly rehearsal: RehearsalNote | null
+  /** The most gas that it was asked with; 0 where none was asked. */
+  readonly rehearsedGas: bigint
 }
 
 /** Chains on which something waits for a signature. */
@@ -56,6 +58,7 @@ interface RequestedRow {
   waiting_for: WaitingFor | null
   is_frozen: boolean
   rehearsal: RehearsalNote | null
+  rehearsed_gas: bigint
 }
 
 const REQUEST_COLUMNS = `account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
@@ -77,6 +80,7 @@ const requestedFromRow = (row: RequestedRow): Requested => ({
   waitingFor: row.waiting_for,
   isFrozen: row.is_frozen,
   rehearsal: row.rehearsal,
+  rehearsedGas: row.rehearsed_gas,
 })
 
 /**
@@ -93,7 +97,8 @@ export async function listRequested(
   const { rows } = await db.query<RequestedRow>(
     `select ${REQUEST_COLUMNS},
        exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen,
-       case when chain <> 'ethereum' then 'succeeds' when rehearsed_at > now() - interval '5 minutes' then rehearsal end as rehearsal
+       case when chain <> 'ethereum' then 'succeeds' when rehearsed_at > now() - interval '5 minutes' then rehearsal end as rehearsal,
+       coalesce(rehearsed_gas, 0) as rehearsed_gas
      from withdrawals w
      where chain = $1 and status = 'requested' and refused_reason is null and not cancel_wanted
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)

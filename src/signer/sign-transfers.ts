@@ -7,7 +7,7 @@ import { showId } from '../core/ids.ts'
 import { type GasPrice, gasPrice, payoutGasLimit } from '../treasury/fees.ts'
 import type { SignedEntry, SweepEntry, TransferEntry } from '../treasury/signed-entry.ts'
 import { type Branch, HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../wallets/derivation.ts'
-import type { WaitingFor } from '../withdrawals/withdrawal.ts'
+import { rehearsalWith, type WaitingFor } from '../withdrawals/withdrawal.ts'
 import {
   commit,
   keepWaiting,
@@ -85,7 +85,9 @@ async function signRequest(
     return 'waits'
   }
   const { chain, asset, netAtoms } = request
-  const judgement = await judgeRequest(signer, request, keys.mode, 0n, left)
+  const gasLimit = payoutGasLimit(request, price)
+  const rehearsal = rehearsalWith(request, gasLimit)
+  const judgement = await judgeRequest(signer, { ...request, rehearsal }, keys.mode, 0n, left)
   if (judgement.kind === 'refuse') {
     await refuse(signer, request, judgement.reason)
     return 'waits'
@@ -96,7 +98,6 @@ async function signRequest(
   }
   if (judgement.kind === 'wait') return wait(judgement.for, judgement.reason)
 
-  const gasLimit = payoutGasLimit(request, price)
   const feeAtoms = gasLimit * price.maxFeeWei
   const sender = keys.hotWallet.address
   const holds = await spendableBalances(signer.db, chain, sender)
@@ -109,12 +110,12 @@ async function signRequest(
     if (asset === 'ETH') await refuseIfTooLarge(signer, request, feeAtoms)
     return 'waits'
   }
-  if (request.rehearsal !== 'succeeds') {
+  if (rehearsal !== 'succeeds') {
     logWaiting(
       signer,
       chain,
       showId('wd', request.id),
-      'its worker has not asked the node yet whether it would succeed',
+      'its worker has not asked the node yet whether it would succeed with so much gas',
     )
     return 'waits'
   }

@@ -31,14 +31,16 @@ export async function listUnrehearsed(
   return rows
 }
 
-/** Writes down what a node said of a request that waits. */
+/** Writes down what a node said of a request that waits, if it may use so much gas. */
 export async function noteRehearsal(
   db: Queryable,
   { accountId, id }: Pick<Withdrawal, 'accountId' | 'id'>,
   rehearsal: RehearsalNote,
+  gasMax: bigint,
 ): Promise<void> {
   await db.query(
-    `update withdrawals set rehearsal = $3, rehearsed_at = now() where account_id = $1 and id = $2 and status = 'requested'`,
-    [accountId, id, rehearsal],
+    `update withdrawals set rehearsal = $3, rehearsed_gas = $4, rehearsed_at = now()
+     where account_id = $1 and id = $2 and status = 'requested'`,
+    [accountId, id, rehearsal, gasMax],
   )
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  type RehearsalNote,
+  rehearsalWith,
   statusAfter,
   WITHDRAWAL_STATUSES,
   WITHDRAWAL_TRIGGERS,
@@ -40,3 +42,19 @@ test('what failed or completed never becomes payable again', () => {
     assert.ok(['completed', 'failed', null].includes(statusAfter('completed', trigger)))
   }
 })
+
+/** What a node said of so much gas, how much the call may use now, and what that answer says of it. */
+const REHEARSALS: readonly (readonly [RehearsalNote | null, bigint, bigint, RehearsalNote | null])[] = [
+  ['succeeds', 40_000n, 40_000n, 'succeeds'],
+  ['succeeds', 40_000n, 60_000n, 'succeeds'],
+  ['succeeds', 40_000n, 39_999n, null],
+  ['reverts', 40_000n, 40_000n, 'reverts'],
+  ['reverts', 40_000n, 21_000n, 'reverts'],
+  ['reverts', 40_000n, 40_001n, null],
+  ['unclear', 40_000n, 60_000n, 'unclear'],
+  [null, 0n, 60_000n, null],
+]
+
+for (const [rehearsal, rehearsedGas, gasMax, says] of REHEARSALS)
+  test(`a call that ${rehearsal ?? 'nobody asked about'} with ${rehearsedGas} gas: with ${gasMax} it ${says ?? 'is to be asked about'}`, () =>
+    assert.equal(rehearsalWith({ rehearsal, rehearsedGas }, gasMax), says))

@@ -47,6 +47,19 @@ export interface WithdrawalRequest {
 export const CANCELLED = 'cancelled'
 /** What a node said of a transfer when it was asked whether it would succeed. */
 export type RehearsalNote = 'succeeds' | 'reverts' | 'unclear'
+
+/**
+ * What a node's answer says of a call that may use so much gas: what succeeds succeeds with more, and what reverts reverts with
+ * less. How much it is follows from the price of gas, which moves between the answer and the signature.
+ */
+export function rehearsalWith(
+  { rehearsal, rehearsedGas }: { readonly rehearsal: RehearsalNote | null; readonly rehearsedGas: bigint },
+  gasMax: bigint,
+): RehearsalNote | null {
+  if (rehearsal === 'succeeds' && gasMax < rehearsedGas) return null
+  if (rehearsal === 'reverts' && gasMax > rehearsedGas) return null
+  return rehearsal
+}
 /** Why one failed that a node said would revert: it was not signed. */
 export const WOULD_REVERT = 'would_revert'
 

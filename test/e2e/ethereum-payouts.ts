@@ -89,7 +89,7 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
     },
     async rehearsed(withdrawal) {
       await gateway.db.query(
-        "update withdrawals set rehearsal = 'succeeds', rehearsed_at = now() where account_id = $1 and id = $2",
+        "update withdrawals set rehearsal = 'succeeds', rehearsed_gas = 0, rehearsed_at = now() where account_id = $1 and id = $2",
         [withdrawal.accountId, withdrawal.id],
       )
       return withdrawal

@@ -7,7 +7,7 @@ import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { rehearsePayouts } from '../../src/flows/withdrawals/rehearse-payouts.ts'
 import { freeze, thaw } from '../../src/ledger/freezes.sql.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
-import { payOnce } from '../payouts.ts'
+import { payOnce, signAll } from '../payouts.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 
 const payouts = await ethereumPayouts({ confirmations: 2 })
@@ -131,6 +131,27 @@ describe('a withdrawal whose fate the node does not tell', () => {
   })
 })
 
+describe('a withdrawal whose gas limit follows from the price of gas', () => {
+  it('is not signed with less gas than the node said yes to', async () => {
+    const receiver = stranger()
+    // It notes that it was paid: 43,000 gas together with the transfer.
+    await anvil.rpc('anvil_setCode', [receiver, '0x6001600055'])
+    await payouts.setBaseFee(10n ** 10n)
+    const withdrawal = await payouts.request('ETH', '0.003', receiver)
+    await rehearsePayouts(gateway, port, await refreshFeeRates(gateway, port))
+    await payouts.setBaseFee(4n * 10n ** 10n)
+    await refreshFeeRates(gateway, port)
+    await signAll(payouts.signer)
+    const { rows } = await gateway.db.query('select from signed_payouts where withdrawal_id = $1', [
+      withdrawal.id,
+    ])
+    assert.equal(rows.length, 0)
+    await payouts.setBaseFee(10n ** 10n)
+    await payouts.finish()
+    assert.equal((await payouts.now(withdrawal)).status, 'completed')
+  })
+})
+
 describe('a sweep of a token that refuses', () => {
   it('is not signed; it is planned again a day later, and the others go on', async () => {
     const refusing = await payouts.pay('USDC', 100n)
@@ -179,7 +200,7 @@ async function forget({ accountId, id }: Withdrawal): Promise<void> {
     await gateway.db.query(statement, [id])
   await gateway.db.query(
     `update withdrawals set status = 'requested', tx_hash = null, broadcast_at = null, signing_since = null,
-       rehearsal = null, rehearsed_at = null where account_id = $1 and id = $2`,
+       rehearsal = null, rehearsed_at = null, rehearsed_gas = null where account_id = $1 and id = $2`,
     [accountId, id],
   )
 }

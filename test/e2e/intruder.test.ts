@@ -294,7 +294,7 @@ test('nor more ether and tokens: gas, invented sweeps and nonces included', asyn
     )
     // No node was asked; he says it was.
     await scene.sql(
-      `update withdrawals set rehearsal = 'succeeds', rehearsed_at = now() where status = 'requested'`,
+      `update withdrawals set rehearsal = 'succeeds', rehearsed_gas = 0, rehearsed_at = now() where status = 'requested'`,
     )
     for (let bump = 0; bump < 2; bump++) {
       await signAll(scene.signer)

@@ -31,7 +31,9 @@ create table withdrawals (
   -- what would revert the signer refuses.
   rehearsal text check (rehearsal in ('succeeds', 'reverts', 'unclear')),
   rehearsed_at timestamptz,
-  check ((rehearsal is null) = (rehearsed_at is null)),
+  -- The most gas that the node was asked with.
+  rehearsed_gas bigint check (rehearsed_gas >= 0),
+  check ((rehearsal is null) = (rehearsed_at is null) and (rehearsal is null) = (rehearsed_gas is null)),
   -- The merchant wants it no longer: from now on nothing is signed for it, and once the signer's journal knows of nothing it fails.
   cancel_wanted boolean not null default false,
   -- A signer is about to write down a transaction that pays it: it can not be cancelled. Null again when that came to nothing.

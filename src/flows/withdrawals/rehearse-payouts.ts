@@ -27,13 +27,14 @@ export async function rehearsePayouts(
   const from = requests.length > 0 ? await hotWalletOf(gateway, chain) : null
   if (from === null) return 0
   const price = gasPrice(rates)
+  const gasMost = requests.map((request) => payoutGasLimit(request, price))
   const answers = await port.rehearse(
-    requests.map((request) => ({
+    requests.map((request, position) => ({
       from,
       asset: request.asset,
       to: request.destination,
       atoms: request.netAtoms,
-      gasMax: payoutGasLimit(request, price),
+      gasMax: gasMost[position] ?? 0n,
     })),
   )
   let ready = 0
@@ -51,7 +52,7 @@ export async function rehearsePayouts(
         'the node can not tell whether a withdrawal would succeed',
       )
     const said = answer?.kind === 'succeeds' || answer?.kind === 'reverts' ? answer.kind : 'unclear'
-    await noteRehearsal(db, request, said)
+    await noteRehearsal(db, request, said, gasMost[position] ?? 0n)
     if (said === 'succeeds') ready += 1
   }
   return ready

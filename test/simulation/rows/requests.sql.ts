@@ -23,7 +23,12 @@ export const listRequested: typeof real.listRequested = (db, _chain, after, limi
       .slice(after === null ? 0 : [...tables.withdrawals.keys()].indexOf(after.id) + 1)
       .filter((row) => isWaiting(tables, row.id))
       .slice(0, limit)
-      .map((row) => ({ ...row, isFrozen: tables.freezes.has(row.asset), rehearsal: 'succeeds' })),
+      .map((row) => ({
+        ...row,
+        isFrozen: tables.freezes.has(row.asset),
+        rehearsal: 'succeeds',
+        rehearsedGas: 0n,
+      })),
   )
 
 export const heldFor: typeof real.heldFor = (db, { accountId, id, asset, kind }) =>
