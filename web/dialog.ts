@@ -18,6 +18,8 @@ export function drawDialog(address: string) {
   Object.assign(frame.style, { inlineSize: '100%', blockSize: '100%', border: '0', display: 'block' })
   frame.title = 'Checkout'
   frame.allow = 'clipboard-write'
+  // Whatever the shop's page tells others of itself: Beck has to know whether it may be shown there.
+  frame.referrerPolicy = 'origin'
   frame.src = address
   button.type = 'button'
   button.textContent = '✕'

@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import test, { after } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { selfSigned } from '../../test/certificate.ts'
 import { openSender, type SenderOptions } from './send.ts'
 
@@ -52,6 +53,19 @@ test('a message arrives as it was given, and the answer comes back with its firs
   assert.deepEqual(seen, [
     { method: 'POST', url: '/hook?a=b', id: 'evt_1', type: 'application/json', length: '8', body: '{"é":1}' },
   ])
+})
+
+test('a receiver that packs its answer, well or badly, has answered; what is kept of it stays packed', async () => {
+  const packed = gzipSync('{"received":true}')
+  const bomb = gzipSync(Buffer.alloc(64 * 1_048_576))
+  const send = sending({ timeoutMs: 5_000 })
+  for (const body of [packed, bomb, Buffer.from('not packed at all'), Buffer.alloc(0)]) {
+    const url = await http((_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(body))
+    const outcome = await send(url)
+    assert.equal(outcome?.kind === 'answered' && outcome.status, 200)
+    const start = body.subarray(0, 1_024).toString('utf8').replaceAll('\0', '\u{FFFD}')
+    assert.equal(outcome?.kind === 'answered' && outcome.start, start)
+  }
 })
 
 test('a redirect is an answer, not a way to elsewhere', async () => {

@@ -116,6 +116,8 @@ test('the countdown runs on the clock of the server, and says when time grows sh
 test('a shop opens the checkout in a dialog and hears of its completion, from the right origin only', async () => {
   const shop = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html')
+    // As many servers are set: other sites learn nothing of the page.
+    response.setHeader('referrer-policy', 'no-referrer')
     response.end(`<!doctype html><html lang="en"><title>Shop</title><script src="${origin}/checkout.js"></script>
 <a id="pay" data-beck-checkout href="${origin}${linkPath}">Pay</a>
 <script>
@@ -204,7 +206,9 @@ test('a shop opens the checkout in a dialog and hears of its completion, from th
   await hasty.close()
 
   // A shop that the account does not name gets neither the page nor a message.
-  await gateway.db.transaction((tx) => updateAccountSettings(tx, { ...account, frameOrigins: [] }))
+  await gateway.db.transaction((tx) =>
+    updateAccountSettings(tx, { ...account, frameOrigins: ['https://another.example'] }),
+  )
   const other = await browser.newPage()
   await other.goto(shopOrigin)
   await other.locator('#pay').click()

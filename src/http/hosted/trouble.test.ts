@@ -77,6 +77,22 @@ test('a form that was refused or could not be taken leads back when its answer i
   assert.ok(refused.html.includes(`<a class="button" href="${pathOf(id)}">Back to the checkout</a>`))
 })
 
+test('a form without a body, or of another type, is a form without fields: no page breaks on it', async () => {
+  const id = await open()
+  const link = '/pay/plink_01k6v3d6yqf5bbt9xgk2v7p8rm'
+  const forms = ['coin', 'refund-address', 'cancel', 'reopen', 'sent', 'unsent', 'simulate']
+  for (const path of [...forms.map((form) => `${pathOf(id)}/${form}`), link])
+    for (const headers of [{}, { 'content-type': 'application/x-www-form-urlencoded' }]) {
+      const answer = await app.inject({
+        method: 'POST',
+        url: path,
+        headers: { 'sec-fetch-site': 'same-origin', ...headers },
+      })
+      assert.ok(answer.statusCode < 500, `${path}: ${answer.statusCode}`)
+      assert.notEqual(answer.statusCode, 415, path)
+    }
+})
+
 test('nothing that a stranger sends makes an error of ours', async () => {
   const id = await open({ amountMinor: null })
   const paths = ['', '/coin', '/cancel', '/coins', '/transaction', '/nothing'].map(
