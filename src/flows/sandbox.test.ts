@@ -193,3 +193,48 @@ test('blocks come by themselves, one per chain and time, however many miners run
   await hinted
   await Promise.all(miners.map((miner) => miner.stop()))
 })
+
+test('whoever mines on and on waits for the watchers, so that nobody waits behind his blocks for long', async () => {
+  const port = open('sim-litecoin')
+  await meetChain(gateway, port)
+  const payment = await testPayment(gateway, account)
+  await run((tx) => mineInSandbox(tx, account, 'litecoin', 100))
+  await run((tx) => mineInSandbox(tx, account, 'litecoin', 1))
+  const busy = refusal('unavailable', 'sandbox_busy')
+  await assert.rejects(
+    run((tx) => mineInSandbox(tx, account, 'litecoin', 1)),
+    busy,
+  )
+  await assert.rejects(
+    run((tx) => reorganiseInSandbox(tx, account, 'litecoin', 1)),
+    busy,
+  )
+  await assert.rejects(
+    run((tx) => payInSandbox(tx, account, payment.id, { confirmations: 1 })),
+    busy,
+  )
+  await run((tx) => payInSandbox(tx, account, payment.id, {}))
+  await run((tx) => mineInSandbox(tx, account, 'bitcoin', 1))
+  await gateway.db.query(`update chains set tip_height = tip_height + 1 where chain = 'sim-litecoin'`)
+  await run((tx) => mineInSandbox(tx, account, 'litecoin', 1))
+})
+
+test('a chain that nobody follows stands still long before a block is pruned that nobody saw', async () => {
+  const port = open('sim-litecoin')
+  await gateway.db.query(
+    `insert into sim_blocks (chain, height, hash, parent_hash, block_time)
+     select chain, height + 6000, repeat('a', 64), hash, now() from sim_blocks
+     where chain = 'sim-litecoin' order by height desc limit 1`,
+  )
+  const { height } = await port.tip()
+  const old = () => gateway.db.query("update sim_blocks set block_time = block_time - interval '1 hour'")
+  const seen = (to: number) =>
+    gateway.db.query(`update chains set tip_height = $1 where chain = 'sim-litecoin'`, [to])
+  await old()
+  await seen(height - 5_001)
+  await mineDueBlocks(gateway.db, 60_000)
+  assert.equal((await port.tip()).height, height)
+  await seen(height - 5_000)
+  await mineDueBlocks(gateway.db, 60_000)
+  assert.equal((await port.tip()).height, height + 1)
+})

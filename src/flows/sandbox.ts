@@ -10,7 +10,7 @@ import { type ChainStore, holdingKey } from '../chains/simulated/chain-store.ts'
 import { hintAt } from '../chains/simulated/hints.ts'
 import { mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
 import { lookupOf, SIMULATED_CHAINS, type SimulatedChainName } from '../chains/simulated/network.ts'
-import { chainsDue, lockSimulatedChain } from '../chains/simulated/store.sql.ts'
+import { BLOCKS_KEPT, chainsDue, lockSimulatedChain } from '../chains/simulated/store.sql.ts'
 import { ASSET_FACTS, isSimulated, type Network } from '../core/assets.ts'
 import { invalidField, invariant, Refusal } from '../core/errors.ts'
 import type { PaymentId } from '../core/ids.ts'
@@ -23,7 +23,14 @@ import { findHotWallet } from '../wallets/hot-wallet.sql.ts'
 import { REORGANISATION_DEPTH_MAX } from './watching/observe-chain.ts'
 
 /** Blocks mined by one request. */
-export const SANDBOX_BLOCKS_MAX = 1_000
+export const SANDBOX_BLOCKS_MAX = 100
+/**
+ * Blocks that may wait for the watchers, who are everybody's: whoever mines on and on would keep all other test accounts
+ * waiting behind his blocks.
+ */
+const WAITING_MAX = 100
+/** What the chain mines by itself stops where nobody follows it: a block that no watcher saw is never pruned. */
+const UNSEEN_MAX = BLOCKS_KEPT / 2
 /** Blocks taken away by one request: what watchers follow. */
 export const SANDBOX_DEPTH_MAX = REORGANISATION_DEPTH_MAX
 /** Whole coins sent by one request. */
@@ -53,7 +60,8 @@ export interface SandboxPay {
 /**
  * A buyer sends coins to the payment's address, whatever state the payment is in.
  *
- * @throws {Refusal} `not_found`; `invalid` for an amount that is no decimal, not above zero, too precise or too large.
+ * @throws {Refusal} `not_found`; `invalid` for an amount that is no decimal, not above zero, too precise or too large;
+ *   `sandbox_busy` when it asks for blocks and too many wait already.
  */
 export async function payInSandbox(
   tx: Tx,
@@ -63,13 +71,13 @@ export async function payInSandbox(
 ): Promise<Payment> {
   const { payment, chain } = await testPaymentOf(tx, account, id)
   const atoms = pay.amount === undefined ? payment.dueAtoms : readAmount(payment, pay.amount)
-  const store = await lockSimulatedChain(tx, chain)
+  const store = pay.confirmations ? await lockToMine(tx, chain) : await lockSimulatedChain(tx, chain)
   await mint(store, { lookup: lookupOfPayment(payment, chain), asset: payment.asset, atoms })
   if (pay.confirmations) await mineWithGas(tx, store, pay.confirmations)
   return payment
 }
 
-/** @returns The new tip. */
+/** @returns The new tip. @throws {Refusal} `unavailable`, `sandbox_busy`. */
 export async function mineInSandbox(
   tx: Tx,
   account: Account,
@@ -77,7 +85,25 @@ export async function mineInSandbox(
   count: number,
 ): Promise<BlockRef> {
   requireTestAccount(account)
-  return mineWithGas(tx, await lockSimulatedChain(tx, `sim-${network}`), count)
+  return mineWithGas(tx, await lockToMine(tx, `sim-${network}`), count)
+}
+
+/** @throws {Refusal} `unavailable`, `sandbox_busy`. */
+async function lockToMine(tx: Tx, chain: SimulatedChainName): Promise<ChainStore> {
+  const store = await lockSimulatedChain(tx, chain)
+  if ((await countWaiting(tx, store)) > WAITING_MAX)
+    throw new Refusal(
+      'unavailable',
+      'sandbox_busy',
+      `more than ${WAITING_MAX} blocks of this chain wait to be followed; mine on in a few seconds`,
+    )
+  return store
+}
+
+/** Blocks that the watcher has not seen yet; none where there has been no watcher. */
+async function countWaiting(tx: Tx, store: ChainStore): Promise<number> {
+  const progress = await findChainProgress(tx, store.chain)
+  return progress ? (await store.tip()).height - progress.tipHeight : 0
 }
 
 /**
@@ -104,7 +130,8 @@ export async function expireInSandbox(tx: Tx, account: Account, id: PaymentId): 
  * A longer branch takes the place of the last blocks; their transactions wait in the mempool again.
  *
  * @returns The new tip, one higher than before.
- * @throws {Refusal} `conflict`, reason `chain_too_short`, when there are fewer blocks, or none that Beck saw begin.
+ * @throws {Refusal} `conflict`, reason `chain_too_short`, when there are fewer blocks, or none that Beck saw begin;
+ *   `unavailable`, `sandbox_busy`.
  */
 export async function reorganiseInSandbox(
   tx: Tx,
@@ -113,7 +140,7 @@ export async function reorganiseInSandbox(
   depth: number,
 ): Promise<BlockRef> {
   requireTestAccount(account)
-  const store = await lockSimulatedChain(tx, `sim-${network}`)
+  const store = await lockToMine(tx, `sim-${network}`)
   // A watcher that cannot walk back to the fork halts the chain for everybody.
   const forkHeight = (await store.tip()).height - depth
   const progress = await findChainProgress(tx, store.chain)
@@ -164,7 +191,8 @@ export async function mineDueBlocks(db: Database, ageMs: number): Promise<number
   for (const chain of await chainsDue(db, ageMs)) {
     const isDue = await db.transaction(async (tx) => {
       const store = await lockSimulatedChain(tx, chain)
-      if (!(await chainsDue(tx, ageMs)).includes(chain)) return false
+      const isDue = (await chainsDue(tx, ageMs)).includes(chain)
+      if (!isDue || (await countWaiting(tx, store)) > UNSEEN_MAX) return false
       await mineWithGas(tx, store, 1)
       return true
     })

@@ -69,6 +69,23 @@ test('320 kB of requests sent at once and reset: next to nothing of it is done, 
   assert.ok(seen.length <= 5 * 17 + 1, `${seen.length} requests of a flood were served`)
 })
 
+test('whatever somebody expects of a request, it stands in the queue and before the door as any other', async () => {
+  const { port, seen } = await serve()
+  for (const expectation of ['200-maybe', '100-continue', '']) {
+    seen.length = 0
+    const stranger = await open(port, '127.0.0.2')
+    stranger.write(get('/livez', `Expect: ${expectation}\r\n`).repeat(1_000))
+    const answers = await readToEnd(stranger).catch(() => '')
+    assert.ok(seen.length <= 17, `${seen.length} requests that expect "${expectation}" were served`)
+    assert.doesNotMatch(answers, /417/)
+  }
+  const socket = await open(port)
+  socket.write(get('/livez', 'Expect: 200-maybe\r\nConnection: close\r\n'))
+  const answer = await readToEnd(socket)
+  assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/)
+  assert.match(answer, /content-security-policy: default-src 'none'/i)
+})
+
 test('requests behind one another are answered in order, one at a time', async () => {
   let running = 0
   const { port } = await serve({}, (app) => {

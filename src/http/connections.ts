@@ -76,6 +76,7 @@ export function createLimitedServer(
   limits: ConnectionLimits = CONNECTION_LIMITS,
 ): Server {
   const open = new Set<Connection>()
+  const listener = inTurn(handle, door, headers, limits)
   const perHost = new Map<string, number>()
   const server = createServer(
     {
@@ -86,8 +87,10 @@ export function createLimitedServer(
       // Node would answer those by itself, as fast as they come.
       requireHostHeader: false,
     },
-    inTurn(handle, door, headers, limits),
+    listener,
   )
+  // What else than 100-continue somebody expects, Node would refuse by itself, past the door and without the headers.
+  server.on('checkExpectation', listener)
   server.maxConnections = limits.connections
   server.prependListener('connection', (socket: Socket) => {
     const host = door.hostOf(socket.remoteAddress ?? '')

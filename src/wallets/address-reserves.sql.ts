@@ -113,16 +113,24 @@ export function openAddressReserves(now: () => number = () => performance.now())
   }
 }
 
-/** The addresses of those that nobody was given, and whose wallet is the current one still. */
+/**
+ * The addresses of those that nobody was given, that are as they were read (another secret key writes other MACs), and
+ * whose wallet is the current one still.
+ */
 async function listStillFresh(db: Queryable, rows: readonly ReservedAddress[]): Promise<Set<string>> {
   const [first] = rows
   if (!first) return new Set()
   const { rows: fresh } = await db.query<{ address: string }>(
-    `select a.address from unnest($2::bytea[], $3::bytea[]) as known (lookup, mac)
-     join wallets w on w.chain = $1 and w.retired_at is null and w.mac = known.mac
-     join addresses a on a.chain = $1 and a.lookup = known.lookup and a.series = w.series
+    `select a.address from unnest($2::bytea[], $3::bytea[], $4::bytea[]) as known (lookup, mac, wallet_mac)
+     join wallets w on w.chain = $1 and w.retired_at is null and w.mac = known.wallet_mac
+     join addresses a on a.chain = $1 and a.lookup = known.lookup and a.mac = known.mac and a.series = w.series
      where a.issued_at is null and not a.withheld`,
-    [first.chain, rows.map(({ lookup }) => lookup), rows.map(({ wallet }) => wallet.mac)],
+    [
+      first.chain,
+      rows.map(({ lookup }) => lookup),
+      rows.map(({ mac }) => mac),
+      rows.map(({ wallet }) => wallet.mac),
+    ],
   )
   return new Set(fresh.map(({ address }) => address))
 }

@@ -1,6 +1,7 @@
 /** The secret key is changed while payments are made: everything opens under the new key alone, and nothing is lost. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { call, testApp, testMerchant } from '../../../test/api.ts'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { tellStory } from '../../../test/story.ts'
 import { TEST_SECRET_KEY } from '../../../test/wallet.ts'
@@ -101,4 +102,23 @@ test('a row that neither key made is named, and not made good', async () => {
   const { tampered } = await rekey(db, { next, both })
   assert.deepEqual(tampered, [`payments.terms_mac of ${account.id},${payment.id}`])
   await assert.rejects(readPayment({ ...gateway, secrets: both }, db, account.id, payment.id), /tampered/)
+})
+
+test('no payment is refused while addresses that a process has set aside get other MACs', async () => {
+  const gateway = await testGateway({ freshPerChain: 80 })
+  const { account, key } = await testMerchant(gateway.db)
+  const changing = { ...gateway, secrets: both, addresses: openAddressPool(both) }
+  const app = await testApp(changing)
+  const pay = async () => {
+    const answer = await call(app, key, 'POST', '/v1/payments', { body: { asset: 'LTC', fiat_amount: 20 } })
+    assert.equal(answer.status, 201, answer.text)
+  }
+  const only = (table: string) => COLUMNS.filter((column) => column.table === table)
+  await rekey(gateway.db, { next, both }, only('wallets'))
+  // A busy process sets many aside.
+  for (let count = 0; count < 16; count++) await pay()
+  await rekey(gateway.db, { next, both }, only('addresses'))
+  for (let count = 0; count < 16; count++) await pay()
+  const { rows } = await gateway.db.query('select from payments where account_id = $1', [account.id])
+  assert.equal(rows.length, 32)
 })

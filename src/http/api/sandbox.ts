@@ -30,6 +30,7 @@ const WAITING = {
 }
 
 const TEST_ONLY = { 403: ['test_accounts_only'] } as const
+const MINING = { ...TEST_ONLY, 503: ['sandbox_busy'] } as const
 
 /** Every row here is for test accounts only, and its effects show as soon as the watchers have looked. */
 const row = { scope: 'payments:write', ours: true, testOnly: true, committed: wakeSandboxWatchers } as const
@@ -58,7 +59,7 @@ export const sandbox: readonly Route[] = [
       ),
     }),
     data: Payment,
-    refusals: { ...TEST_ONLY, 400: ['invalid_amount'], 404: ['payment_not_found'] },
+    refusals: { ...MINING, 400: ['invalid_amount'], 404: ['payment_not_found'] },
     example: { body: { confirmations: 6 }, data: WAITING },
     async write({ gateway, tx, account, params, body, record }) {
       const payment = await payInSandbox(tx, account, paymentId(params.id), body)
@@ -111,7 +112,7 @@ export const sandbox: readonly Route[] = [
       ),
     }),
     data: Tip,
-    refusals: TEST_ONLY,
+    refusals: MINING,
     example: { body: { network: 'litecoin', count: 6 }, data: { network: 'litecoin', height: 106 } },
     async write({ tx, account, body, record }) {
       const { height } = await mineInSandbox(tx, account, body.network, body.count ?? 1)
@@ -133,7 +134,7 @@ export const sandbox: readonly Route[] = [
       ),
     }),
     data: Tip,
-    refusals: { ...TEST_ONLY, 409: ['chain_too_short'] },
+    refusals: { ...MINING, 409: ['chain_too_short'] },
     example: { body: { network: 'litecoin', depth: 2 }, data: { network: 'litecoin', height: 107 } },
     async write({ tx, account, body, record }) {
       const { height } = await reorganiseInSandbox(tx, account, body.network, body.depth ?? 1)

@@ -2,11 +2,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../core/errors.ts'
 
-export function protectDashboard(reply: FastifyReply, nonce: string): FastifyReply {
+/** @param nonce - Null for what has no page: nothing runs there at all. */
+export function protectDashboard(reply: FastifyReply, nonce: string | null): FastifyReply {
   const policy = [
     "default-src 'none'",
-    `script-src 'nonce-${nonce}'`,
-    `style-src 'nonce-${nonce}'`,
+    ...(nonce === null ? [] : [`script-src 'nonce-${nonce}'`, `style-src 'nonce-${nonce}'`]),
     "img-src 'self' data:",
     "connect-src 'self'",
     "form-action 'self'",

@@ -29,7 +29,7 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
       async (_request: FastifyRequest, bytes: Buffer) => readDashboardForm(bytes),
     )
     scope.addHook('onRequest', async (request, reply) => {
-      protectDashboard(reply, '')
+      protectDashboard(reply, null)
       if (request.method !== 'GET' && request.method !== 'HEAD')
         requireOwnForm(request, gateway.settings.dashboardUrl)
     })
