@@ -5,18 +5,16 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeFunctionData, erc20Abi, parseTransaction } from 'viem'
-import { outputsOfRaw } from '../../src/chains/bitcoin/sign.ts'
 import { invariant } from '../../src/core/errors.ts'
 import { HOUR_MS } from '../../src/core/time.ts'
 import { createPayment } from '../../src/flows/payments/create-payment.ts'
-import type { SignedEntry } from '../../src/signer/journal.ts'
 import { allowAddress } from '../../src/signer/policy.ts'
 import { paidBy } from '../../src/treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH, type NetworkMode, readAccountKey } from '../../src/wallets/derivation.ts'
 import { readLimits } from '../../src/withdrawals/limits.ts'
-import { COIN, OURS, openScene, type Scene, TOKENS } from '../live-scene.ts'
+import { COIN, OURS, openScene } from '../live-scene.ts'
 import { signAll } from '../payouts.ts'
+import { bitcoinGone, ethereumGone } from './what-leaves.ts'
 
 const HIS = {
   bitcoin: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
@@ -148,29 +146,10 @@ test('a coin that is moved to another script, or said to be ours, is not signed 
 /** What waits is out of his way. */
 const FORGET_WAITING = `update withdrawals set status = 'failed', failed_at = now() where status = 'requested'`
 
-/** What leaves the gateway by signed bitcoin bytes: of transactions that exclude each other the dearest. */
-function bitcoinGone(scene: Scene, entries: readonly SignedEntry[]): bigint {
-  const own = new Set<string>()
-  const keys = scene.signer.vault.get('bitcoin')
-  for (let position = 0n; position < 300n; position++)
-    own.add(Buffer.from(keys?.address(1, position).lookup ?? []).toString('hex'))
-  const bySet = new Map<string, bigint>()
-  for (const entry of entries.filter(({ chain }) => chain === 'bitcoin')) {
-    const kept = outputsOfRaw(entry.raw)
-      .filter(({ script }) => own.has(Buffer.from(script).toString('hex')))
-      .reduce((sum, { atoms }) => sum + atoms, 0n)
-    assert.ok(entry.purpose === 'outputs')
-    const gone = BigInt(entry.spends.length) * COIN - kept
-    const before = bySet.get(entry.replacementSet) ?? 0n
-    bySet.set(entry.replacementSet, gone > before ? gone : before)
-  }
-  return [...bySet.values()].reduce((sum, atoms) => sum + atoms, 0n)
-}
-
 test('who owns the server drains no more bitcoin than the limits of hour and day, fees and bumps included', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
   const scene = await openScene({ limits: readLimits('BTC=tx:0.6,hour:1,day:3') })
-  const gone = async () => bitcoinGone(scene, await scene.signed())
+  const gone = () => bitcoinGone(scene)
   const limits = { hour: COIN, day: 3n * COIN }
   // More than one withdrawal may be, or than an hour allows with its fee: never.
   await scene.invent('bitcoin', 'BTC', (6n * COIN) / 10n + 1n, HIS.bitcoin)
@@ -234,42 +213,6 @@ function requireWithin(
     }
 }
 
-/** What leaves by signed ethereum bytes, fees at their highest; of transactions with one nonce the dearest. */
-function ethereumGone(scene: Scene, entries: readonly SignedEntry[]): { ETH: bigint; USDC: bigint } {
-  const keys = scene.signer.vault.get('ethereum')
-  const own = new Set([keys?.hotWallet.address.toLowerCase()])
-  for (let position = 0n; position < 20n; position++)
-    own.add(keys?.address(0, position).address.toLowerCase())
-  const byNonce = new Map<string, { ETH: bigint; USDC: bigint }>()
-  for (const entry of entries.filter(({ chain }) => chain === 'ethereum')) {
-    assert.ok(entry.purpose !== 'outputs')
-    const transaction = parseTransaction(entry.raw as `0x02${string}`)
-    assert.equal(transaction.type, 'eip1559')
-    const { to, value = 0n, gas = 0n, maxFeePerGas = 0n, data } = transaction
-    const isToken = to?.toLowerCase() === TOKENS.USDC.toLowerCase()
-    const [receiver, atoms] = isToken && data ? transferOf(data) : [to, 0n]
-    const leaves = !own.has(String(receiver).toLowerCase())
-    const gone = { ETH: gas * maxFeePerGas + (leaves ? value : 0n), USDC: leaves && isToken ? atoms : 0n }
-    const key = `${entry.sender}:${entry.nonce}`
-    const before = byNonce.get(key) ?? { ETH: 0n, USDC: 0n }
-    byNonce.set(key, {
-      ETH: gone.ETH > before.ETH ? gone.ETH : before.ETH,
-      USDC: gone.USDC > before.USDC ? gone.USDC : before.USDC,
-    })
-  }
-  const all = [...byNonce.values()]
-  return {
-    ETH: all.reduce((sum, { ETH }) => sum + ETH, 0n),
-    USDC: all.reduce((sum, { USDC }) => sum + USDC, 0n),
-  }
-}
-
-function transferOf(data: `0x${string}`): [string, bigint] {
-  const { functionName, args } = decodeFunctionData({ abi: erc20Abi, data })
-  assert.equal(functionName, 'transfer')
-  return [String(args?.[0]), BigInt(String(args?.[1]))]
-}
-
 test('nor more ether and tokens: gas, invented sweeps and nonces included', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
   const limits = readLimits('ETH=tx:1,hour:2,day:3;USDC=tx:500,hour:1000,day:1500')
@@ -277,7 +220,7 @@ test('nor more ether and tokens: gas, invented sweeps and nonces included', asyn
   const series = scene.signer.vault.get('ethereum')?.series
   const rounds: { at: number; gone: { ETH: bigint; USDC: bigint } }[] = []
   for (const [round, restHours] of RESTS.entries()) {
-    const before = ethereumGone(scene, await scene.signed())
+    const before = await ethereumGone(scene)
     await scene.sql(
       `update fee_rates set rate = $1, priority_rate = $1, seen_at = now() where chain = 'ethereum'`,
       [round % 2 ? 10n ** 30n : 10n ** 9n],
@@ -310,7 +253,7 @@ test('nor more ether and tokens: gas, invented sweeps and nonces included', asyn
     )
     await scene.sql('delete from signed_payouts')
     await scene.sql('delete from signed_transactions')
-    const after = ethereumGone(scene, await scene.signed())
+    const after = await ethereumGone(scene)
     await scene.sql(FORGET_WAITING)
     rounds.push({ at: Date.now(), gone: { ETH: after.ETH - before.ETH, USDC: after.USDC - before.USDC } })
     t.mock.timers.tick(restHours * HOUR_MS + 1)
