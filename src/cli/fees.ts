@@ -1,11 +1,11 @@
 /** `beck fees`: what the gateway earned and was given, and how the operator takes it out. */
 import { ASSET_FACTS, type Asset, isAsset, MODES, type Mode, modeOfChain } from '../core/assets.ts'
-import { invalidField, Refusal } from '../core/errors.ts'
+import { invalidField } from '../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../core/gateway-account.ts'
 import { readId, showId } from '../core/ids.ts'
 import { formatDecimal } from '../core/money.ts'
-import { cancelWithdrawal } from '../flows/withdrawals/cancel-withdrawal.ts'
 import {
+  cancelOwnPayout,
   type OwnBalance,
   readOwnBalances,
   requestOwnPayout,
@@ -13,7 +13,7 @@ import {
 import { walletAtoms } from '../ledger/own-sums.ts'
 import type { Withdrawal } from '../withdrawals/withdrawal.ts'
 import { waitingOf } from '../withdrawals/withdrawal-resource.ts'
-import { findWithdrawal, listRecentWithdrawals } from '../withdrawals/withdrawals.sql.ts'
+import { listRecentWithdrawals } from '../withdrawals/withdrawals.sql.ts'
 import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
@@ -130,20 +130,12 @@ export async function payOutFees(terminal: Terminal, given: PayOutOptions): Prom
 }
 
 export async function cancelPayOut(terminal: Terminal, name: string): Promise<void> {
-  const id = readId('wd', name)
   const cancelled = await withStore(({ db }) =>
     db.transaction(async (tx) => {
-      for (const accountId of Object.values(GATEWAY_ACCOUNTS)) {
-        if (!id || !(await findWithdrawal(tx, accountId, id))) continue
-        const withdrawal = await cancelWithdrawal(tx, { id: accountId }, id)
-        await recordCommand(tx, { accountId, action: 'fees.cancel', subject: showId('wd', id) })
-        return withdrawal
-      }
-      throw new Refusal(
-        'not_found',
-        'withdrawal_not_found',
-        `${name} takes out no fees or capital; npx beck fees lists those that do`,
-      )
+      const withdrawal = await cancelOwnPayout(tx, readId('wd', name))
+      const { accountId, id } = withdrawal
+      await recordCommand(tx, { accountId, action: 'fees.cancel', subject: showId('wd', id) })
+      return withdrawal
     }),
   )
   terminal.answer(shownPayout(cancelled), [

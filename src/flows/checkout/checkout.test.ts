@@ -7,7 +7,9 @@ import type { Asset } from '../../core/assets.ts'
 import { invariant, Refusal } from '../../core/errors.ts'
 import { newPublicId, type SessionId } from '../../core/ids.ts'
 import type { Payment } from '../../payments/payment.ts'
+import { lockPayment } from '../../payments/payments.sql.ts'
 import { changeAccount } from '../accounts/change-account.ts'
+import { acceptPayment } from '../payments/resolve-payment.ts'
 import {
   type Checkout,
   cancelCheckout,
@@ -163,6 +165,22 @@ test('after the window the same coin is quoted anew', async () => {
   assert.equal((await look(story, id)).status, 'open')
   const third = await pick(story, id)
   assert.equal(third.status, 'pending')
+})
+
+test('a buyer who picks a coin while what he paid is being accepted does not wait for it, nor it for him', async () => {
+  const story = await tellStory()
+  const { id } = await start(story)
+  const payment = await pick(story, id)
+  await story.pay(payment, COIN / 2n)
+  await story.mine(6)
+  await story.look()
+  assert.equal((await look(story, id)).payment?.status, 'underpaid')
+  await inTx(story, async (tx) => {
+    assert.ok(await lockPayment(tx, payment.accountId, payment.id))
+    await assert.rejects(pick(story, id, 'BTC'), refuses('payment_in_progress'))
+    await acceptPayment(story.gateway, tx, story.account, payment.id)
+  })
+  assert.equal((await look(story, id)).status, 'complete')
 })
 
 test('a payment that came late is not left for a new price: nobody is asked to pay twice', async () => {

@@ -310,6 +310,12 @@ async function leavePayment(tx: Tx, session: CheckoutSession, payment: Payment |
       if (hasFunds(payment, deposits)) throw paymentInProgress()
       return
     }
+    // Not locked in vain: who accepts one waits for the session (return-to-payment.ts).
+    case 'detected':
+    case 'underpaid':
+    case 'completed':
+    case 'overpaid':
+      throw paymentInProgress()
   }
   try {
     await cancelPayment(tx, payment.accountId, payment.id)

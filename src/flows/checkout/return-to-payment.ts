@@ -2,8 +2,10 @@
  * A checkout is paid with any of its coins, whatever the buyer looks at now: when the payment of a coin that he left turns
  * out to be the one he pays, it is the session's again, and the coin he looks at is given up.
  *
- * Locks the session behind the payment, where picking a coin locks a payment behind the session. They cannot wait for each
- * other: a payment that was left is never the one that picking a coin locks.
+ * Locks the session behind the payment, where picking a coin locks the session's payment behind the session, but only one that was
+ * pending a moment before. A payment that is returned to, or accepted, was not. So the two wait for each other only when
+ * the merchant cancels a payment and its coins come within that moment, or when the present payment and one that was left are
+ * settled in one transaction. Then PostgreSQL ends one of them, and it is tried again from its beginning (db/database.ts).
  */
 import { lockSession, setPresentPayment } from '../../checkout/sessions.sql.ts'
 import { Refusal } from '../../core/errors.ts'

@@ -7,7 +7,7 @@ import { lockGatewayAccount } from '../../accounts/accounts.sql.ts'
 import type { Asset, ChainName, Mode } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../core/gateway-account.ts'
-import { newId } from '../../core/ids.ts'
+import { newId, type WithdrawalId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { readOwnSums } from '../../ledger/own-sums.sql.ts'
 import { type OwnSums, ownAtoms } from '../../ledger/own-sums.ts'
@@ -15,6 +15,8 @@ import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { gasPrice, type NetworkRates, PAYOUT_GAS_MAX } from '../../treasury/fees.ts'
 import { countGasNeeded, sumOpenFees, type ToMove } from '../../treasury/needed-gas.sql.ts'
 import type { OwnKind, Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
+import { cancelWithdrawal } from './cancel-withdrawal.ts'
 import { requireSpendable } from './price-payout.ts'
 import {
   hold,
@@ -122,6 +124,21 @@ export async function requestOwnPayout(
     asset,
     destination: destination.address,
   })
+}
+
+/**
+ * Calls back a payout of the gateway's own, of whichever mode.
+ *
+ * @throws {Refusal} `not_found`; as {@link cancelWithdrawal}.
+ */
+export async function cancelOwnPayout(tx: Tx, id: WithdrawalId | null): Promise<Withdrawal> {
+  for (const accountId of Object.values(GATEWAY_ACCOUNTS))
+    if (id && (await findWithdrawal(tx, accountId, id))) return cancelWithdrawal(tx, { id: accountId }, id)
+  throw new Refusal(
+    'not_found',
+    'withdrawal_not_found',
+    'no such payout of fees or capital; npx beck fees and the dashboard list them',
+  )
 }
 
 /** What an order would cost now. @throws {Refusal} as {@link requestOwnPayout}, but for the balance. */

@@ -3,12 +3,45 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testApp } from '../../../test/api.ts'
 import { codeOf, hiddenField, testPerson } from '../../../test/dashboard.ts'
+import { testCause } from '../../../test/gateway.ts'
+import { COIN, OURS, openScene } from '../../../test/live-scene.ts'
 import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { showId } from '../../core/ids.ts'
-import { readOwnBalances } from '../../flows/withdrawals/request-own-payout.ts'
+import { readOwnBalances, requestOwnPayout } from '../../flows/withdrawals/request-own-payout.ts'
+import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
+import { post } from '../../ledger/post.sql.ts'
 
 const PAGE = '/dashboard/operator/money'
+
+test('one that waits is called back however many came after it', async () => {
+  const scene = await openScene()
+  const { gateway } = scene
+  await gateway.db.transaction((tx) =>
+    post(tx, {
+      accountId: GATEWAY,
+      chain: 'bitcoin',
+      cause: testCause('fees'),
+      transfers: [{ asset: 'BTC', debit: 'wallet', credit: 'fees', atoms: COIN }],
+    }),
+  )
+  const take = () =>
+    gateway.db.transaction((tx) =>
+      requestOwnPayout(gateway, tx, {
+        kind: 'fees',
+        mode: 'live',
+        asset: 'BTC',
+        amount: '0.01',
+        destination: OURS,
+      }),
+    )
+  const first = await take()
+  for (let count = 0; count < 12; count++) await take()
+  const operator = await testPerson(gateway, await testApp(gateway), { isOperator: true })
+  const cancelled = await operator.post(`${PAGE}/pay-outs/${showId('wd', first.id)}/cancel`)
+  assert.equal(cancelled.location, `${PAGE}?done=withdrawal-cancelled`)
+  assert.ok((await scene.now(first)).cancelWanted)
+})
 
 test('fees are shown, paid out behind a code of the operator’s, cancelled, and set for an account', async () => {
   const story = await tellPayouts('sim-litecoin')

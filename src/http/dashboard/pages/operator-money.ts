@@ -2,7 +2,7 @@
 import { listAccounts } from '../../../accounts/accounts.sql.ts'
 import { recordAct } from '../../../audit/audit-log.sql.ts'
 import { isAsset, MODES, type Mode, modeOfChain } from '../../../core/assets.ts'
-import { invalidField, Refusal } from '../../../core/errors.ts'
+import { invalidField } from '../../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../../core/gateway-account.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { formatDecimal } from '../../../core/money.ts'
@@ -10,8 +10,8 @@ import { changeAccount } from '../../../flows/accounts/change-account.ts'
 import { listHotWallets } from '../../../flows/operation/gateway-books.sql.ts'
 import { readBacklog } from '../../../flows/operation/health.sql.ts'
 import { actOf } from '../../../flows/people/person.ts'
-import { cancelWithdrawal } from '../../../flows/withdrawals/cancel-withdrawal.ts'
 import {
+  cancelOwnPayout,
   type OwnBalance,
   type OwnOrder,
   quoteOwnPayout,
@@ -183,13 +183,8 @@ async function requestPayout(call: PersonCall) {
 
 async function cancelPayout(call: PersonCall) {
   const { gateway, person, base, params } = call
-  const id = readId('wd', params.id ?? '')
-  if (!id) throw new Refusal('not_found', 'withdrawal_not_found', 'there is no such withdrawal')
   await gateway.db.transaction(async (tx) => {
-    const [live, test] = [GATEWAY_ACCOUNTS.live, GATEWAY_ACCOUNTS.test]
-    const isLive = (await listRecentWithdrawals(tx, live, LISTED_PAYOUTS)).some((each) => each.id === id)
-    const accountId = isLive ? live : test
-    await cancelWithdrawal(tx, { id: accountId }, id)
+    const { accountId, id } = await cancelOwnPayout(tx, readId('wd', params.id ?? ''))
     await recordAct(tx, actOf(person, { action: 'fees.cancel', accountId, subject: showId('wd', id) }))
   })
   return { to: `${base}/operator/money`, done: 'withdrawal-cancelled' }
