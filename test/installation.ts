@@ -1,4 +1,5 @@
 /** An installation: a database of the test run's PostgreSQL, on which whole Becks are started, killed, stopped and woken. */
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -26,6 +27,8 @@ export interface Installation {
   readonly key: string
   /** Starts a Beck on this database and waits until it is ready. `env` goes on top. */
   start(env?: Readonly<Record<string, string>>): Promise<RunningBeck>
+  /** Runs a command beside what runs. @returns Its answer, or its refusal under `error`. */
+  command(...args: readonly string[]): Promise<Answer>
   /** Calls the API of a running Beck. */
   call(beck: RunningBeck, ...asked: Parameters<Call>): ReturnType<Call>
 }
@@ -50,6 +53,12 @@ export async function testInstallation(options: { blockMs?: number } = {}): Prom
     await rm(dataDir, { recursive: true, force: true })
   })
 
+  const settings = {
+    DATABASE_URL: url,
+    BECK_DATA_DIR: dataDir,
+    BECK_SECRET_KEY: Buffer.alloc(32, 7).toString('hex'),
+  }
+
   return {
     db,
     account,
@@ -57,16 +66,19 @@ export async function testInstallation(options: { blockMs?: number } = {}): Prom
     async start(env = {}) {
       const port = await freePort()
       const beck = startBeckProcess(['start'], {
+        ...settings,
         PORT: String(port),
-        DATABASE_URL: url,
-        BECK_DATA_DIR: dataDir,
-        BECK_SECRET_KEY: Buffer.alloc(32, 7).toString('hex'),
         BECK_SANDBOX_BLOCK_MS: String(options.blockMs ?? 250),
         BECK_WEBHOOK_ALLOW_PRIVATE: '1',
         ...env,
       })
       await beck.hears((object) => 'url' in object)
       return { url: `http://127.0.0.1:${port}`, process: beck }
+    },
+    async command(...args) {
+      const command = startBeckProcess(args, settings)
+      await command.ended
+      return command.said[0] ?? assert.fail(`beck ${args.join(' ')} said nothing`)
     },
     call: (beck, ...asked) => callsTo(beck.url, key)(...asked),
   }

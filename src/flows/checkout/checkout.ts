@@ -303,18 +303,15 @@ async function leavePayment(tx: Tx, session: CheckoutSession, payment: Payment |
   if (!payment) return
   if (isUnpaid(payment) && (await isOnItsWay(tx, session, payment))) throw paymentInProgress()
   switch (payment.status) {
+    case 'pending':
+      break
     case 'expired':
     case 'failed':
-    case 'cancelled': {
-      const deposits = await listDeposits(tx, payment.accountId, payment.id)
-      if (hasFunds(payment, deposits)) throw paymentInProgress()
+    case 'cancelled':
+      if (hasFunds(payment, await listDeposits(tx, payment.accountId, payment.id))) throw paymentInProgress()
       return
-    }
     // Not locked in vain: who accepts one waits for the session (return-to-payment.ts).
-    case 'detected':
-    case 'underpaid':
-    case 'completed':
-    case 'overpaid':
+    default:
       throw paymentInProgress()
   }
   try {
