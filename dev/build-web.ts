@@ -21,6 +21,8 @@ const ENTRIES: Readonly<Record<string, string>> = {
   'checkout.css': ['ground', 'signs', 'forms', 'pay', 'notices', 'media']
     .map((part) => `@import './style/${part}.css';`)
     .join('\n'),
+  'pos.js': `import './keypad.ts'`,
+  'pos.css': `@import './style/pos.css';`,
   'dashboard.js': `import './dashboard/start.ts'`,
   'dashboard.css': ['ground', 'shell', 'forms', 'lists', 'facts']
     .map((part) => `@import './dashboard/style/${part}.css';`)

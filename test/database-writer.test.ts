@@ -173,6 +173,10 @@ async function makeShop() {
       [account.id],
     )
     await db.query(
+      `insert into points_of_sale (account_id, id, name, currency) values ($1, gen_random_uuid(), 'x', 'USD')`,
+      [account.id],
+    )
+    await db.query(
       `insert into idempotency_keys (account_id, key, request_hash) values ($1, 'key', sha256('x'))`,
       [account.id],
     )

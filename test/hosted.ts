@@ -19,6 +19,7 @@ export const NO_LIMITS = {
   visits: UNLIMITED,
   link: UNLIMITED,
   account: UNLIMITED,
+  sales: UNLIMITED,
   streams: 100_000,
 }
 

@@ -4,7 +4,7 @@ const isFramed = window.parent !== window
 
 export function tellFrame(): void {
   if (!isFramed) return
-  const session = document.body.dataset.path?.split('/').at(-1)
+  const session = document.getElementById('content')?.dataset.path?.split('/').at(-1)
   say({ type: 'beck:checkout', session, state: document.getElementById('content')?.dataset.state })
   // What leads out of the checkout leads out of the frame.
   for (const link of document.querySelectorAll<HTMLAnchorElement>('a[data-return]')) link.target = '_top'

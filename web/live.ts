@@ -42,7 +42,7 @@ let askAgain = false
 
 const content = (): HTMLElement | null => document.getElementById('content')
 const version = (): string | undefined => content()?.dataset.version
-const path = (): string => document.body.dataset.path ?? ''
+const path = (): string => content()?.dataset.path ?? ''
 const jitter = (ms: number): number => ms * (0.75 + Math.random() / 2)
 
 /** One thing is waited for at a time: the next turn, or the next sign of the stream. */

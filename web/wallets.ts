@@ -121,7 +121,7 @@ interface Sent {
   readonly hash: string
 }
 
-const path = (): string => document.body.dataset.path ?? ''
+const path = (): string => document.getElementById('content')?.dataset.path ?? ''
 const OPENED = 'beck:opened'
 const SENT = 'beck:sent'
 

@@ -2,7 +2,7 @@
 
 import type { Asset, Fiat } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
-import type { AccountId, PaymentId, PaymentLinkId, SessionId } from '../core/ids.ts'
+import type { AccountId, PaymentId, PaymentLinkId, PointOfSaleId, SessionId } from '../core/ids.ts'
 import { DAY_MS } from '../core/time.ts'
 
 /** How long a session stays open without a coin, and after the last one. */
@@ -23,6 +23,8 @@ export interface CheckoutSession {
   /** Coins the buyer may pick of those that the account offers; null for all of them. */
   readonly offeredAssets: readonly Asset[] | null
   readonly paymentLinkId: PaymentLinkId | null
+  /** The counter it was sold at; null for none. */
+  readonly pointOfSaleId: PointOfSaleId | null
   /** Of the coin picked last, or of an earlier one that turned out to be what the buyer pays. */
   readonly paymentId: PaymentId | null
   /** The transaction that the buyer's wallet said it sent for that payment. */

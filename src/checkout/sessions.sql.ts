@@ -6,7 +6,7 @@ import { type CheckoutSession, SESSION_WINDOW_MS } from './session.ts'
 
 const COLUMNS = `account_id as "accountId", id, amount_minor as "amountMinor", currency, label, reference,
   customer_email as "customerEmail", success_url as "successUrl", cancel_url as "cancelUrl",
-  offered_assets as "offeredAssets", payment_link_id as "paymentLinkId", payment_id as "paymentId", created_at as "createdAt",
+  offered_assets as "offeredAssets", payment_link_id as "paymentLinkId", point_of_sale_id as "pointOfSaleId", payment_id as "paymentId", created_at as "createdAt",
   expires_at as "expiresAt", cancelled_at as "cancelledAt", sent_tx as "sentTx", refund_address as "refundAddress",
   refund_address_mac as "refundAddressMac"`
 
@@ -22,13 +22,14 @@ export type SessionDraft = Pick<
   | 'cancelUrl'
   | 'offeredAssets'
   | 'paymentLinkId'
->
+> &
+  Partial<Pick<CheckoutSession, 'pointOfSaleId'>>
 
 export async function insertSession(tx: Tx, draft: SessionDraft): Promise<CheckoutSession> {
   const { rows } = await tx.query<CheckoutSession>(
     `insert into checkout_sessions (account_id, id, amount_minor, currency, label, reference, customer_email, success_url,
-       cancel_url, payment_link_id, offered_assets, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $12, now() + $11::bigint * interval '1 millisecond')
+       cancel_url, payment_link_id, offered_assets, point_of_sale_id, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $12, $13, now() + $11::bigint * interval '1 millisecond')
      returning ${COLUMNS}`,
     [
       draft.accountId,
@@ -43,6 +44,7 @@ export async function insertSession(tx: Tx, draft: SessionDraft): Promise<Checko
       draft.paymentLinkId,
       SESSION_WINDOW_MS,
       draft.offeredAssets,
+      draft.pointOfSaleId ?? null,
     ],
   )
   invariant(rows[0], 'an inserted session comes back')

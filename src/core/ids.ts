@@ -1,6 +1,6 @@
 /**
  * Identifiers. In the database an id is a UUIDv7, so that a primary key grows at its end; outside it is a
- * TypeID with the prefix of its resource (`pay_01h…`). Ids that travel in public links (`cs_…`, `plink_…`)
+ * TypeID with the prefix of its resource (`pay_01h…`). Ids that travel in public links (`cs_…`, `plink_…`, `pos_…`)
  * are 128 random bits in the same alphabet: nobody can guess a neighbour's or read its age.
  */
 import { randomBytes } from 'node:crypto'
@@ -21,6 +21,7 @@ export type EventId = Branded<'event'>
 export type DeliveryId = Branded<'delivery'>
 export type SessionId = Branded<'checkout_session'>
 export type PaymentLinkId = Branded<'payment_link'>
+export type PointOfSaleId = Branded<'point_of_sale'>
 export type UserId = Branded<'user'>
 export type MerchantId = Branded<'merchant'>
 export type UserSessionId = Branded<'user_session'>
@@ -41,6 +42,7 @@ interface IdByPrefix {
   dlv: DeliveryId
   cs: SessionId
   plink: PaymentLinkId
+  pos: PointOfSaleId
   usr: UserId
   mer: MerchantId
   ses: UserSessionId
@@ -50,9 +52,11 @@ interface IdByPrefix {
   note: NoteId
 }
 export type IdPrefix = keyof IdByPrefix
+/** Of what anybody may open who has the link. */
+export type PublicIdPrefix = 'cs' | 'plink' | 'pos'
 
-/** A new id, its UUID ordered by time. Never for `cs` and `plink`: see {@link newPublicId}. */
-export function newId<P extends Exclude<IdPrefix, 'cs' | 'plink'>>(prefix: P): IdByPrefix[P] {
+/** A new id, its UUID ordered by time. Never for public ones: see {@link newPublicId}. */
+export function newId<P extends Exclude<IdPrefix, PublicIdPrefix>>(prefix: P): IdByPrefix[P] {
   return uuidOf(toUUIDBytes(typeidUnboxed(prefix))) as IdByPrefix[P]
 }
 
@@ -60,7 +64,7 @@ export function newId<P extends Exclude<IdPrefix, 'cs' | 'plink'>>(prefix: P): I
 export const newRowId = (): string => uuidOf(toUUIDBytes(typeidUnboxed()))
 
 /** A new id of 128 random bits for what anyone holding the link may open. */
-export function newPublicId<P extends 'cs' | 'plink'>(_prefix: P): IdByPrefix[P] {
+export function newPublicId<P extends PublicIdPrefix>(_prefix: P): IdByPrefix[P] {
   return uuidOf(randomBytes(16)) as IdByPrefix[P]
 }
 

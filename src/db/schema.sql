@@ -240,6 +240,7 @@ create table checkout_sessions (
   refund_address text,
   refund_address_mac bytea,
   payment_link_id uuid,
+  point_of_sale_id uuid,
   payment_id uuid,
   sent_tx text,
   created_at timestamp with time zone not null default now(),
@@ -260,9 +261,11 @@ create table checkout_sessions (
   constraint checkout_sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint checkout_sessions_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
   constraint checkout_sessions_account_id_payment_link_id_fkey FOREIGN KEY (account_id, payment_link_id) REFERENCES payment_links(account_id, id),
+  constraint checkout_sessions_account_id_point_of_sale_id_fkey FOREIGN KEY (account_id, point_of_sale_id) REFERENCES points_of_sale(account_id, id),
   constraint checkout_sessions_pkey PRIMARY KEY (account_id, id)
 );
 CREATE UNIQUE INDEX checkout_sessions_id ON public.checkout_sessions USING btree (id);
+CREATE INDEX checkout_sessions_sold ON public.checkout_sessions USING btree (point_of_sale_id, created_at DESC) WHERE (point_of_sale_id IS NOT NULL);
 CREATE INDEX checkout_sessions_unused ON public.checkout_sessions USING btree (expires_at) WHERE (payment_id IS NULL);
 
 create table closed_days (
@@ -757,6 +760,20 @@ CREATE INDEX payments_reference ON public.payments USING hash (reference) WHERE 
 CREATE INDEX payments_sales ON public.payments USING btree (account_id, completed_at) INCLUDE (spent_minor) WHERE (spent_minor IS NOT NULL);
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id);
 CREATE CONSTRAINT TRIGGER payments_counted AFTER INSERT OR DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();
+
+create table points_of_sale (
+  account_id uuid not null,
+  id uuid not null,
+  name text not null,
+  currency text not null,
+  created_at timestamp with time zone not null default now(),
+  revoked_at timestamp with time zone,
+  constraint points_of_sale_currency_check CHECK ((currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
+  constraint points_of_sale_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint points_of_sale_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint points_of_sale_pkey PRIMARY KEY (account_id, id)
+);
+CREATE UNIQUE INDEX points_of_sale_id ON public.points_of_sale USING btree (id);
 
 create table proof_sums (
   chain text not null,

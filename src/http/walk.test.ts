@@ -21,7 +21,7 @@ const prefixOf = (route: Route): IdPrefix | null => {
 }
 
 function unusedId(prefix: IdPrefix): string {
-  return prefix === 'cs' || prefix === 'plink'
+  return prefix === 'cs' || prefix === 'plink' || prefix === 'pos'
     ? showId(prefix, newPublicId(prefix))
     : showId(prefix, newId(prefix))
 }

@@ -5,12 +5,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import axe, { type AxeResults } from 'axe-core'
 import { updateAccountSettings } from '../../src/accounts/accounts.sql.ts'
 import { insertPaymentLink } from '../../src/checkout/payment-links.sql.ts'
+import { insertPointOfSale } from '../../src/checkout/points-of-sale.sql.ts'
 import { readId, showId } from '../../src/core/ids.ts'
 import { startBrowser } from '../browser.ts'
 import { pathOf, testHosted } from '../hosted.ts'
 
+/** Where pictures are kept when the documentation is renewed. */
+const PICTURES = process.env.BECK_SCREENSHOTS
 const COIN = 100_000_000n
 
 const hosted = await testHosted()
@@ -222,4 +226,62 @@ test('a shop opens the checkout in a dialog and hears of its completion, from th
   )
   assert.doesNotMatch((await refused.locator('body').textContent()) ?? '', /Consultation/)
   await other.close()
+})
+
+test('a counter sells on a phone with one thumb, and reads "Paid" across the room', async () => {
+  const point = await story.gateway.db.transaction((tx) =>
+    insertPointOfSale(tx, { accountId: story.account.id, name: 'Counter', currency: 'USD' }),
+  )
+  const path = `/pos/${showId('pos', point.id)}`
+  const context = await browser.newContext({ viewport: { width: 375, height: 667 }, locale: 'en-US' })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+  const isSound = async (name: string) => {
+    if (PICTURES) await page.screenshot({ path: `${PICTURES}/pos-${name}.png` })
+    await page.evaluate(axe.source)
+    const { violations } = await page.evaluate<AxeResults>('axe.run(document)')
+    complaints.push(...violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`))
+    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    if (overflow > 0) complaints.push(`${overflow} px wider than the screen`)
+  }
+  await page.goto(origin + path)
+  const charge = page.getByRole('button', { name: 'Charge' })
+  const box = await charge.boundingBox()
+  assert.ok(box && box.y + box.height <= 667, `all of it is in sight: ${box && box.y + box.height}`)
+  for (const key of ['1', '0', '0', '5']) await page.getByRole('button', { name: key, exact: true }).click()
+  await page.getByRole('button', { name: 'Delete the last digit' }).click()
+  assert.equal(await page.inputValue('#amount'), '100')
+  await isSound('keypad')
+  await charge.click()
+  await page.getByText('Scan to pay on your own phone').waitFor()
+  await isSound('code')
+  await page.getByRole('button', { name: 'Litecoin' }).click()
+  await page.waitForSelector('#content[data-state=waiting]')
+  await isSound('coin')
+  const sold = readId('cs', page.url().split('/').at(-1) ?? '')
+  assert.ok(sold)
+  await story.payAndConfirm(await hosted.payment(sold), 100_000_000n)
+  await page.getByRole('heading', { name: 'Paid', exact: true }).waitFor()
+  const letters = await page.evaluate<string>("getComputedStyle(document.querySelector('h1.done')).fontSize")
+  assert.ok(Number.parseFloat(letters) >= 56, letters)
+  await isSound('paid')
+  await page.getByRole('link', { name: 'Next customer' }).click()
+  await page.getByRole('link', { name: 'Last sales' }).click()
+  await page.getByRole('link', { name: '$100.00 Paid' }).waitFor()
+  await isSound('sales')
+  assert.deepEqual(complaints, [])
+  const session = await context.newCDPSession(page)
+  const { errors } = await session.send('Page.getAppManifest')
+  assert.deepEqual(errors, [])
+  await context.close()
+  // Without a script, by the phone's own keys.
+  const plain = await browser.newPage({ javaScriptEnabled: false })
+  await plain.goto(origin + path)
+  await plain.fill('#amount', '25')
+  await plain.getByRole('button', { name: 'Charge' }).click()
+  await plain.getByRole('button', { name: 'Litecoin' }).click()
+  await plain.waitForSelector('#content[data-state=waiting] .qr')
+  await plain.close()
 })

@@ -16,6 +16,20 @@ create index payment_links_created on payment_links (account_id, created_at desc
 -- A visitor brings the id alone.
 create unique index payment_links_id on payment_links (id);
 
+-- A keypad page behind a counter: whoever has it may ask for prices in the account's name, and see what became of its own.
+create table points_of_sale (
+  account_id uuid not null references accounts (id),
+  -- 128 random bits, as of a link.
+  id uuid not null,
+  name text not null check (length(name) between 1 and 100),
+  currency text not null check (currency in ('USD', 'EUR', 'GBP')),
+  created_at timestamptz not null default now(),
+  -- Its page is over, and what it sold stays.
+  revoked_at timestamptz,
+  primary key (account_id, id)
+);
+create unique index points_of_sale_id on points_of_sale (id);
+
 create table checkout_sessions (
   account_id uuid not null references accounts (id),
   id uuid not null,
@@ -35,6 +49,7 @@ create table checkout_sessions (
   refund_address_mac bytea check (length(refund_address_mac) = 32),
   check ((refund_address is null) = (refund_address_mac is null)),
   payment_link_id uuid,
+  point_of_sale_id uuid,
   -- The payment of the coin picked last, or of an earlier one that turned out to be what the buyer pays. Whether the
   -- session is complete is read from it, never kept twice.
   payment_id uuid,
@@ -46,8 +61,11 @@ create table checkout_sessions (
   cancelled_at timestamptz,
   primary key (account_id, id),
   foreign key (account_id, payment_link_id) references payment_links (account_id, id),
+  foreign key (account_id, point_of_sale_id) references points_of_sale (account_id, id),
   foreign key (account_id, payment_id) references payments (account_id, id)
 );
 create unique index checkout_sessions_id on checkout_sessions (id);
+-- The last sales of a counter.
+create index checkout_sessions_sold on checkout_sessions (point_of_sale_id, created_at desc) where point_of_sale_id is not null;
 -- Those that are removed when they are old: nobody took a coin in them.
 create index checkout_sessions_unused on checkout_sessions (expires_at) where payment_id is null;

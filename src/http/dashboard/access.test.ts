@@ -34,6 +34,7 @@ const IDS: Readonly<Record<string, string>> = {
   withdrawals: showId('wd', newId('wd')),
   webhooks: showId('whk', newId('whk')),
   links: showId('plink', newPublicId('plink')),
+  sale: showId('pos', newPublicId('pos')),
   keys: showId('key', newId('key')),
   views: showId('view', newId('view')),
   invitations: showId('inv', newId('inv')),

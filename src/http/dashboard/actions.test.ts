@@ -44,6 +44,7 @@ await createApiKey(gateway.db, {
 })
 await raiseAlert(gateway.db, { kind: 'frozen', accountId: null, subject: 'LTC', message: 'they differ' })
 await testPayment(gateway, account)
+await owner.post(`${home}/points-of-sale`, { name: 'Counter', currency: 'USD' })
 await owner.post(`${home}/links`, { label: 'Tea', amount: '5', currency: 'USD' })
 await owner.post(`${home}/team`, { email: 'new@example.com', role: 'viewer' })
 await owner.post(`${home}/views`, { page: 'payments', name: 'Mine', query: 'filter_asset=BTC' })

@@ -12,6 +12,7 @@ import { operatorMoneyRows } from './pages/operator-money.ts'
 import { overviewRows } from './pages/overview.ts'
 import { paymentRow } from './pages/payment.ts'
 import { paymentRows } from './pages/payments.ts'
+import { pointOfSaleRows } from './pages/points-of-sale.ts'
 import { quickstartRows } from './pages/quickstart.ts'
 import { requestRows } from './pages/requests.ts'
 import { sandboxRows } from './pages/sandbox-rows.ts'
@@ -35,6 +36,7 @@ export const dashboardRows: readonly DashboardRow[] = [
   sandboxRows,
   customerRows,
   linkRows,
+  pointOfSaleRows,
   balanceRows,
   withdrawalRows,
   keyRows,

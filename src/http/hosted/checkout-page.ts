@@ -162,20 +162,23 @@ async function showTransaction(visit: Visit): Promise<FastifyReply> {
   return draw(visit, stateView(making, search), 200, { page: '/transaction', carried: { id: typed } })
 }
 
+/** Sends what is still missing, on test pages. */
+export async function simulatePayment(gateway: Gateway, tx: Tx, id: SessionId): Promise<void> {
+  const { checkout, moment } = (await readCheckoutPage(gateway, tx, id)) ?? {}
+  const { account, payment } = checkout ?? {}
+  if (account?.mode !== 'test' || !payment || !SIMULATED.includes(payment.status)) return
+  // A part may be there already, and the rest of it on its way.
+  const missing = payment.dueAtoms - (moment?.receivedAtoms ?? 0n)
+  if (missing <= 0n) return
+  const amount = formatDecimal(missing, ASSET_FACTS[payment.asset].decimals)
+  await payInSandbox(tx, account, payment.id, { amount, confirmations: payment.requiredConfirmations })
+}
+
 type Change = (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>
 
 /** Forms that change where the checkout stands, and lead back to its page whatever that shows by now. */
 const CHANGES: Readonly<Record<string, Change>> = {
-  async simulate(gateway, tx, id) {
-    const { checkout, moment } = (await readCheckoutPage(gateway, tx, id)) ?? {}
-    const { account, payment } = checkout ?? {}
-    if (account?.mode !== 'test' || !payment || !SIMULATED.includes(payment.status)) return
-    // A part may be there already, and the rest of it on its way.
-    const missing = payment.dueAtoms - (moment?.receivedAtoms ?? 0n)
-    if (missing <= 0n) return
-    const amount = formatDecimal(missing, ASSET_FACTS[payment.asset].decimals)
-    await payInSandbox(tx, account, payment.id, { amount, confirmations: payment.requiredConfirmations })
-  },
+  simulate: simulatePayment,
   cancel: (_gateway, tx, id) => cancelCheckout(tx, id),
   reopen: (_gateway, tx, id) => reopenCheckout(tx, id),
   unsent: (_gateway, tx, id) => dropSentTransaction(tx, id),

@@ -1,5 +1,6 @@
 /** One visit of a checkout's pages: what every page of it needs to read what was typed, and to draw what it shows. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Fiat } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { SessionId } from '../../core/ids.ts'
 import { offerCoins } from '../../flows/checkout/offer-coins.ts'
@@ -7,7 +8,7 @@ import type { Gateway } from '../../flows/gateway.ts'
 import { requireFiatAmount } from '../../flows/payments/fiat-amount.ts'
 import { readAmount } from './amount.ts'
 import { fillText } from './html.ts'
-import { showFiat } from './language.ts'
+import { type Language, showFiat } from './language.ts'
 import type { Limits } from './limits.ts'
 import { amountView, type Choice, chooseView, contentOf, type Making } from './make-view.ts'
 import { drawCheckout } from './pages/draw.ts'
@@ -44,7 +45,7 @@ export const backToPage = ({ gateway, request, reply, id }: Visit): FastifyReply
 
 /** The coins for the session's price, for what was typed, or for what was paid before. */
 export async function choose(
-  { gateway, making }: Visit,
+  { gateway, making }: Pick<Visit, 'gateway' | 'making'>,
   choice: Omit<Choice, 'offers'>,
 ): Promise<CheckoutView> {
   const { account, session, payment } = making.page.checkout
@@ -56,20 +57,23 @@ export async function choose(
 }
 
 /** The amount typed on its page, or what is wrong with it. */
-export function readTyped(
-  { gateway, making }: Visit,
+export const readTyped = ({ gateway, making: { language, page } }: Visit, typed: string) =>
+  readTypedPrice(gateway.settings, language, page.checkout.session.currency, typed)
+
+export function readTypedPrice(
+  settings: Gateway['settings'],
+  language: Language,
+  currency: Fiat,
   typed: string,
 ): { minor: bigint } | { problem: string } {
-  const { language, page } = making
-  const { currency } = page.checkout.session
-  const { minFiatMinor, maxFiatMinor } = gateway.settings
+  const { minFiatMinor, maxFiatMinor } = settings
   const minor = readAmount(typed, language.tag, currency)
   if (minor === null)
     return {
       problem: typed === '' ? language.words.error_amount_required : language.words.error_amount_invalid,
     }
   try {
-    requireFiatAmount(gateway.settings, { fiatMinor: minor, currency }, 'amount')
+    requireFiatAmount(settings, { fiatMinor: minor, currency }, 'amount')
     return { minor }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

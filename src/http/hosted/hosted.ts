@@ -10,6 +10,7 @@ import { type HostedLimits, openLimits } from './limits.ts'
 import { registerLiveChannel } from './live-channel.ts'
 import type { HostedOptions } from './networks.ts'
 import { registerPayLinks } from './pay-link.ts'
+import { pointPath, registerPointsOfSale } from './point-of-sale.ts'
 import {
   checkoutPath,
   frameOf,
@@ -59,9 +60,10 @@ export function registerHostedPages(
     registerCheckoutPages(scope, gateway, options, limits)
     registerLiveChannel(scope, gateway, limits)
     registerPayLinks(scope, gateway, limits)
+    registerPointsOfSale(scope, gateway, options, limits)
     registerLogos(scope, gateway)
     // Links that were cut or grew on the way: people see a page, not what programs get.
-    for (const path of ['/checkout/*', '/pay/*']) {
+    for (const path of ['/checkout/*', '/pay/*', '/pos/*']) {
       scope.get(path, (request, reply) => sendNotice(reply, 404, noFrame(gateway, request), UNKNOWN))
     }
   })
@@ -103,6 +105,8 @@ function wayBack(gateway: Gateway, request: FastifyRequest): string | null {
   const query = queryOf(request, languageOf(request))
   const session = id && readId('cs', id)
   if (session) return checkoutPath(gateway, session) + query
+  const point = id && readId('pos', id)
+  if (point) return pointPath(gateway, point) + query
   const link = id && readId('plink', id)
   return link ? payLinkPath(gateway, link) + query : null
 }

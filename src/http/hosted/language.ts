@@ -104,6 +104,12 @@ export const showCoin = ({ tag }: Language, amount: string): string =>
   // Strings are formatted exactly, not as floats (ECMA-402 2023).
   coinFormat(tag).format(amount as `${number}`)
 
+/** Between the whole and its parts. */
+export const decimalMark = ({ tag }: Language): string =>
+  countFormat(tag)
+    .formatToParts(1.5)
+    .find(({ type }) => type === 'decimal')?.value ?? '.'
+
 export const showCount = ({ tag }: Language, count: number): string => countFormat(tag).format(count)
 
 const pluralRules = memo((tag) => new Intl.PluralRules(tag))

@@ -3,7 +3,7 @@
  * nobody told Beck to trust would be all buyers at once. What takes a deposit address is limited for everybody.
  */
 
-import type { AccountId, PaymentLinkId, SessionId } from '../../core/ids.ts'
+import type { AccountId, PaymentLinkId, PointOfSaleId, SessionId } from '../../core/ids.ts'
 import { hostOf, isThisMachine, siteOf } from '../../core/networks.ts'
 import { RateLimited } from '../errors.ts'
 import { type BucketSize, openLocalBuckets, type RateLimiter } from '../rate-limit.ts'
@@ -18,6 +18,8 @@ export interface HostedLimits {
   /** Visits of one link, and payments of one account, whoever makes them. */
   readonly link: BucketSize
   readonly account: BucketSize
+  /** Prices asked for at one point of sale, whoever asks. */
+  readonly sales: BucketSize
   /** Pages kept live at once. */
   readonly streams: number
 }
@@ -28,6 +30,7 @@ const DEFAULT_LIMITS: HostedLimits = {
   visits: { perSecond: 10, burst: 1_000 },
   link: { perSecond: 20, burst: 2_000 },
   account: { perSecond: 10, burst: 1_000 },
+  sales: { perSecond: 0.5, burst: 60 },
   // Many people may share an address.
   streams: 500,
 }
@@ -45,17 +48,19 @@ export interface Limits {
     address: string,
     session: { readonly id: SessionId; readonly accountId: AccountId },
   ): Promise<void>
+  countSale(address: string, point: PointOfSaleId): Promise<void>
   enterStream(address: string): void
   leaveStream(address: string): void
 }
 
 export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
-  const { pages, payments, visits, link: linkSize, account, streams } = { ...DEFAULT_LIMITS, ...sizes }
+  const { pages, payments, visits, link: linkSize, account, sales, streams } = { ...DEFAULT_LIMITS, ...sizes }
   const byPages = openLocalBuckets(pages)
   const takePayment = takeByAddress(payments)
   const takeVisit = takeByAddress(visits)
   const byLink = openLocalBuckets(linkSize)
   const byAccount = openLocalBuckets(account)
+  const byPoint = openLocalBuckets(sales)
   const bySession = openLocalBuckets(SESSION_PAYMENTS)
   const openStreams = new Map<string, number>()
   return {
@@ -70,6 +75,10 @@ export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
       await take(bySession, id)
       await takePayment(address)
       await take(byAccount, accountId)
+    },
+    async countSale(address, point) {
+      await takeVisit(address)
+      await take(byPoint, point)
     },
     enterStream(address) {
       if (isThisMachine(address)) return

@@ -8,7 +8,20 @@ const FOR_EVER = 'public, max-age=31536000, immutable'
 /** The embedding script keeps its name, so that a new one must be found within minutes. */
 const FOR_MINUTES = 'public, max-age=300'
 
+/** Of a page that was put on a phone's home screen: those want a file with a name. */
+const HOME_ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 512 512"><rect width="512" height="512" fill="#2c52d0"/><path d="M144 264l80 80 144-160" fill="none" stroke="#fff" stroke-width="56"/></svg>'
+export const HOME_ICON_PATH = '/checkout-assets/home-icon.svg'
+
 export function registerWebFiles(app: FastifyInstance): void {
+  app.get(HOME_ICON_PATH, (_request, reply) =>
+    reply
+      .type('image/svg+xml')
+      .header('Cache-Control', FOR_MINUTES)
+      .header('Content-Security-Policy', "default-src 'none'; sandbox")
+      .header('X-Content-Type-Options', 'nosniff')
+      .send(HOME_ICON),
+  )
   const { kept, embed } = loadWebFiles()
   for (const file of kept.values())
     app.get(file.path, (request, reply) => send(request, reply, file, FOR_EVER))

@@ -15,7 +15,15 @@ export interface WebFile {
 }
 
 /** Files that are kept for ever, under their names in web/built. */
-const KEPT = ['checkout.js', 'checkout.css', 'retry.js', 'dashboard.js', 'dashboard.css'] as const
+const KEPT = [
+  'checkout.js',
+  'checkout.css',
+  'pos.js',
+  'pos.css',
+  'retry.js',
+  'dashboard.js',
+  'dashboard.css',
+] as const
 export type WebFileName = (typeof KEPT)[number]
 
 export interface WebFiles {

@@ -50,7 +50,7 @@ async function linksPage(call: PlaceCall): Promise<Sheet> {
       list,
       filters: FILTERS,
       hasDates: true,
-      actions: html`${create}${call.may('payments:write') && html`<a class="button" href="${here}/checkout/new">Checkout for one buyer</a>`}`,
+      actions: html`${create}${call.may('payments:write') && html`<a class="button" href="${here}/checkout/new">Checkout for one buyer</a>`}${call.may('payment_links:write') && html`<a class="button" href="${here}/points-of-sale">Points of sale</a>`}`,
       columns: [
         {
           label: 'Label',

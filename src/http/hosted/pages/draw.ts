@@ -26,10 +26,7 @@ export function drawCheckout(
     state: view.state,
     version,
     refreshSeconds: version === null ? null : refreshSecondsOf(view),
-    content: html`<div id="notices" data-live>${
-      blindNetwork !== null &&
-      html`<p class="trouble" role="alert">${fill(words.node_trouble, { network: blindNetwork })}</p>`
-    }${earlier.map((payment) => drawEarlier(frame, payment))}</div>${drawView(frame, view)}${
+    content: html`${drawNotices(frame, { blindNetwork, earlier })}${drawView(frame, view)}${
       canCancel &&
       html`<p class="other"><a class="button quiet" href="${frame.path}/cancel${frame.query}">${words.cancel}</a></p>`
     }`,
@@ -47,6 +44,16 @@ function refreshSecondsOf(view: CheckoutView): number | null {
 const isAwaited = (view: CheckoutView): boolean =>
   (view.state === 'waiting' || view.state === 'sent' || view.state === 'lower' || view.state === 'ending') &&
   !view.search.isAsked
+
+/** What lies across every state of a checkout. */
+export const drawNotices = (
+  frame: Frame,
+  { blindNetwork, earlier }: Pick<CheckoutContent, 'blindNetwork' | 'earlier'>,
+): Html =>
+  html`<div id="notices" data-live>${
+    blindNetwork !== null &&
+    html`<p class="trouble" role="alert">${fill(frame.language.words.node_trouble, { network: blindNetwork })}</p>`
+  }${earlier.map((payment) => drawEarlier(frame, payment))}</div>`
 
 /** Above all else: whoever does not know of it would pay twice. */
 const drawEarlier = (frame: Frame, { received, asset, paymentNumber }: EarlierPayment): Html =>

@@ -9,6 +9,8 @@ export interface Sheet {
   readonly title: string
   /** Beside the title wherever the link is shown: what is paid for, and its price. */
   readonly description?: string
+  /** A page behind a counter. */
+  readonly keypad?: { readonly manifest: string }
   readonly content: Html
   /** Named on the page for scripts and tests. */
   readonly state: string
@@ -43,16 +45,20 @@ ${merchant?.logo && html`<meta property="og:image" content="${frame.origin}${mer
 <link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%232c52d0'/%3E%3Cpath d='M9 16.5l5 5 9-10' fill='none' stroke='%23fff' stroke-width='3.5'/%3E%3C/svg%3E">
 <link rel="stylesheet" href="${base}${paths['checkout.css']}" nonce="${nonce}">
 ${merchant && html`<style nonce="${nonce}">${accentStyle(merchant.accent)}</style>`}
-${frame.path && script(paths['checkout.js'])}
+${(frame.path || sheet.keypad) && script(paths['checkout.js'])}
+${
+  sheet.keypad &&
+  html`${script(paths['pos.js'])}<link rel="manifest" href="${sheet.keypad.manifest}"><link rel="stylesheet" href="${base}${paths['pos.css']}" nonce="${nonce}">`
+}
 ${frame.path === null && sheet.refreshSeconds !== null && script(paths['retry.js'])}
 </head>
-<body${frame.path && html` data-path="${frame.path}" data-frame-origins="${merchant?.frameOrigins.join(' ')}"`}>
+<body${frame.path && html` data-frame-origins="${merchant?.frameOrigins.join(' ')}"`}>
 ${
   merchant &&
   html`<header${frame.isTest && html` class="of-test"`}>${merchant.logo && html`<img class="logo" src="${merchant.logo}" alt="" width="40" height="40">`}<p class="merchant">${merchant.name}</p>${frame.isTest && html`<p class="test">${words.test_notice}</p>`}</header>`
 }
 <p class="offline" role="status" hidden>${words.offline}</p>
-<main id="content" data-state="${sheet.state}"${sheet.version && html` data-version="${sheet.version}"`}>
+<main id="content" data-state="${sheet.state}"${frame.path && html` data-path="${frame.path}"`}${sheet.version && html` data-version="${sheet.version}"`}>
 ${sheet.content}
 </main>
 <p class="announcement" role="status" aria-live="polite"></p>

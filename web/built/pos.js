@@ -1,0 +1,1 @@
+function i(){let n=document.querySelector("[data-keys][hidden]"),e=document.querySelector(".till #amount");!n||!e||(n.hidden=!1,e.inputMode="none",n.addEventListener("click",({target:d})=>{let t=d instanceof HTMLElement?d.dataset.key:void 0;t!==void 0&&(e.value=t===""?e.value.slice(0,-1):(e.value+t).slice(0,e.maxLength))}))}i();document.addEventListener("beck:content",i);
