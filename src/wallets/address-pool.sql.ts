@@ -125,22 +125,24 @@ export const deriveHere: Derive = ({ chain, mode, xpub, branch, from, count }) =
  * Derives addresses ahead for every current wallet until each chain has its target. Two fillers at once derive the
  * same addresses; the second insert changes nothing.
  *
- * @returns How many addresses were added.
+ * @param target - Of each chain.
+ * @returns How many addresses were added to each chain that has a wallet.
  */
 export async function fillAddressPool(
   db: Database,
   secrets: Secrets,
-  target: PoolTarget,
+  target: PoolTarget | ((chain: ChainName) => PoolTarget),
   derive: Derive = deriveHere,
-): Promise<number> {
-  let added = 0
+): Promise<ReadonlyMap<ChainName, number>> {
+  const added = new Map<ChainName, number>()
   for (const wallet of await currentWallets(db, secrets)) {
+    const { fresh, change } = typeof target === 'function' ? target(wallet.chain) : target
     const pool = { db, secrets, wallet, derive }
-    const { freshCount, nextFresh, nextInternal } = await poolLevel(db, wallet, target.fresh)
-    const internalEnd = hasAccounts(wallet.chain) ? 1n : wallet.nextChange + BigInt(target.change)
-    added += await deriveRange(pool, INTERNAL_BRANCH, nextInternal, internalEnd)
-    const freshEnd = nextFresh + BigInt(target.fresh - freshCount)
-    added += await deriveRange(pool, DEPOSIT_BRANCH, nextFresh, freshEnd)
+    const { freshCount, nextFresh, nextInternal } = await poolLevel(db, wallet, fresh)
+    const internalEnd = hasAccounts(wallet.chain) ? 1n : wallet.nextChange + BigInt(change)
+    const internal = await deriveRange(pool, INTERNAL_BRANCH, nextInternal, internalEnd)
+    const freshEnd = nextFresh + BigInt(fresh - freshCount)
+    added.set(wallet.chain, internal + (await deriveRange(pool, DEPOSIT_BRANCH, nextFresh, freshEnd)))
   }
   return added
 }

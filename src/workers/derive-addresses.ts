@@ -1,4 +1,5 @@
 /** Keeps fresh addresses ahead of what payments take; notices a new wallet within seconds. */
+import type { ChainName } from '../core/assets.ts'
 import type { Log } from '../core/log.ts'
 import type { Secrets } from '../core/secrets.ts'
 import { openThread } from '../core/threads.ts'
@@ -16,6 +17,8 @@ import { type Loop, startLoop } from './loop.ts'
 const TARGET: PoolTarget = { fresh: 1_000, change: 20 }
 /** Of every chain first, before the thread is up, so that all coins can be taken soon after the start. */
 const FIRST: PoolTarget = { fresh: 50, change: 20 }
+/** A chain that used a quarter of its pool within one turn gets twice as many, up to seconds of the busiest shop. */
+const FRESH_MAX = 8_000
 const IDLE_MS = 500
 const THREAD = new URL('../wallets/derive.thread.ts', import.meta.url)
 
@@ -25,19 +28,33 @@ export function startAddressFiller(gateway: {
   readonly log: Log
 }): Loop {
   const thread = openThread<DeriveRange, DerivedAddress[]>(THREAD)
-  let target = FIRST
+  const targets = new Map<ChainName, PoolTarget>()
+  /** How many fresh ones each chain had after the last turn. */
+  const had = new Map<ChainName, number>()
+  let isFirst = true
   const loop = startLoop({
     name: 'addresses',
     idleMs: IDLE_MS,
     log: gateway.log,
     turn: async () => {
-      const isFirst = target === FIRST
-      const derive = isFirst ? deriveHere : thread.run
-      const added = await fillAddressPool(gateway.db, gateway.secrets, target, derive)
-      if (added > 0) gateway.log.debug({ added }, 'derived fresh addresses')
-      target = TARGET
-      // A pool that lost half of itself within one turn is in demand.
-      return isFirst || added > TARGET.fresh / 2
+      const wasFirst = isFirst
+      isFirst = false
+      const target = (chain: ChainName) => (wasFirst ? FIRST : (targets.get(chain) ?? TARGET))
+      const added = await fillAddressPool(
+        gateway.db,
+        gateway.secrets,
+        target,
+        wasFirst ? deriveHere : thread.run,
+      )
+      for (const [chain, count] of added) {
+        if (count > 0) gateway.log.debug({ chain, added: count }, 'derived fresh addresses')
+        const { fresh, change } = target(chain)
+        const before = had.get(chain)
+        const used = before === undefined ? 0 : count - (fresh - before)
+        if (used > fresh / 4) targets.set(chain, { fresh: Math.min(FRESH_MAX, fresh * 2), change })
+        had.set(chain, fresh)
+      }
+      return wasFirst
     },
   })
   return {

@@ -17,7 +17,7 @@ export const openAddressPool: typeof real.openAddressPool = () => ({
   doubt() {},
 })
 
-export const fillAddressPool: typeof real.fillAddressPool = async () => 0
+export const fillAddressPool: typeof real.fillAddressPool = async () => new Map()
 
 /** No story restores a database. */
 export const withholdPaid: typeof real.withholdPaid = async () => {}
