@@ -14,7 +14,7 @@ const only = (name, from, allowed, comment) => ({
   severity: 'error',
   comment,
   from: { path: from, pathNot: '\\.test\\.ts$' },
-  to: { path: '^(src|web|sdk|test|bench)/', pathNot: allowed },
+  to: { path: '^(src|web|sdk|cli|test|bench)/', pathNot: allowed },
 })
 
 export default {
@@ -79,7 +79,7 @@ export default {
     {
       name: 'nobody-imports-signer',
       severity: 'error',
-      from: { path: '^(src|web|sdk)/', pathNot: '^src/signer/|\\.test\\.ts$' },
+      from: { path: '^(src|web|sdk|cli)/', pathNot: '^src/signer/|\\.test\\.ts$' },
       to: { path: '^src/signer/' },
     },
     only(
@@ -91,6 +91,18 @@ export default {
     only('http-calls-flows', '^src/http/', `^src/(core|db|flows|http|${rooms})/|^src/${port}`),
     only('workers-call-flows', '^src/workers/', `^src/(core|db|flows|proof|workers|${rooms})/|^src/${port}`),
     only('sdk-is-a-leaf', '^sdk/', '^sdk/'),
+    only(
+      'beck-cli-needs-no-gateway',
+      '^cli/',
+      '^cli/|^src/core/|^src/events/(event|send|delivery|signature)\\.ts$|^src/cli/terminal\\.ts$',
+      'it is bundled into one file for machines without Beck',
+    ),
+    {
+      name: 'the-command-line-alone-has-its-commands',
+      severity: 'error',
+      from: { path: '^(src|web|sdk)/', pathNot: '^src/cli/' },
+      to: { path: '^cli/' },
+    },
     only('web-is-a-leaf', '^web/', '^web/'),
   ],
   options: {

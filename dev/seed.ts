@@ -3,7 +3,7 @@
  * it happens through the API and the sandbox, as in life; then each day's rows are moved to their day.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { openApi } from '../src/cli/api-client.ts'
+import { openApi } from '../cli/src/api-client.ts'
 import { OutsideFailure, Refusal } from '../src/core/errors.ts'
 import { readId } from '../src/core/ids.ts'
 import { type Database, openDatabase } from '../src/db/database.ts'

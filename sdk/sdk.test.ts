@@ -12,6 +12,7 @@ import { Webhook } from 'standardwebhooks'
 import { signatureHeaders } from '../src/events/signature.ts'
 import { type Merchant, testApp, testMerchant } from '../test/api.ts'
 import { testGateway } from '../test/gateway.ts'
+import { rehearsePublishing } from '../test/publishable.ts'
 import {
   AuthenticationError,
   Beck,
@@ -313,6 +314,11 @@ describe('as it is published', () => {
   test('its package installs alone, its guide compiles strictly, and its modules are under 10 kB gzipped', async () => {
     const shop = await mkdtemp(join(tmpdir(), 'beck-shop-'))
     try {
+      const published = await rehearsePublishing('./sdk')
+      assert.deepEqual(
+        published.filter((path) => !path.startsWith('dist/')),
+        ['LICENSE', 'README.md', 'package.json'],
+      )
       await exec('npm', ['pack', './sdk', '--pack-destination', shop])
       const [tarball = ''] = await readdir(shop)
       await writeFile(join(shop, 'package.json'), '{ "name": "shop", "private": true, "type": "module" }')

@@ -213,7 +213,10 @@ async function requireMatchingSecret(
       `this database was made with the secret key ${made}, and given was ${own}; set the BECK_SECRET_KEY, or put back the secret.key, that it was made with`,
     )
   if (made !== own)
-    log.warn({ key: own, old: made }, 'two secret keys are accepted; once every Beck has both: beck rekey')
+    log.warn(
+      { key: own, old: made },
+      'two secret keys are accepted; once every Beck has both: npx beck rekey',
+    )
   await currentWallets(db, secrets).catch((error: unknown) => {
     if (!(error instanceof InvariantBroken)) throw error
     throw new Refusal(

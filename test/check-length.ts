@@ -27,7 +27,9 @@ interface LongFunction {
 
 const isShort = (file: string): boolean => /\.test\.ts$|\/built\/|^sdk\/src\/types\.ts$/.test(file)
 
-const files = execFileSync('git', ['ls-files', 'src', 'web', 'sdk', 'bin', 'dev'], { encoding: 'utf8' })
+const files = execFileSync('git', ['ls-files', 'src', 'web', 'sdk', 'cli', 'bin', 'dev'], {
+  encoding: 'utf8',
+})
   .split('\n')
   .filter((file) => /\.(ts|mjs)$/.test(file) && !isShort(file))
 

@@ -25,7 +25,7 @@ const given = process.argv.slice(2)
 const options = given.filter((argument) => argument.startsWith('-'))
 const chosen = given.filter((argument) => !argument.startsWith('-'))
 const files =
-  chosen.length > 0 ? chosen : (await Array.fromAsync(glob('{src,sdk,web,test}/**/*.test.ts'))).sort()
+  chosen.length > 0 ? chosen : (await Array.fromAsync(glob('{src,sdk,cli,web,test}/**/*.test.ts'))).sort()
 const { values } = parseArgs({
   args: options,
   options: { 'test-timeout': { type: 'string' } },

@@ -53,6 +53,13 @@ export interface AccountDraft {
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
+/** @throws {Refusal} `invalid_name`. */
+export function readAccountName(text: string): string {
+  const name = text.trim()
+  if (name.length >= 1 && name.length <= 255) return name
+  throw invalidField('name', 'invalid_name', `a name has 1 to 255 characters, got ${name.length}`)
+}
+
 /** @throws {Refusal} `invalid`, naming the first field that is wrong. */
 export function readAccountDraft(given: {
   name: string
@@ -60,9 +67,7 @@ export function readAccountDraft(given: {
   mode: string
   currency: string
 }): AccountDraft {
-  const name = given.name.trim()
-  if (name.length < 1 || name.length > 255)
-    throw invalidField('name', 'invalid_name', `a name has 1 to 255 characters, got ${name.length}`)
+  const name = readAccountName(given.name)
   const email = given.email.trim()
   if (!EMAIL.test(email) || email.length > 254)
     throw invalidField(

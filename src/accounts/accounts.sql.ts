@@ -89,7 +89,7 @@ export async function updateAccountSettings(tx: Tx, account: Account): Promise<v
   await tx.query(
     `update accounts set accepts_late_funds = $2, success_url = $3, cancel_url = $4, brand_name = $5,
               brand_logo = $6, brand_color = $7, frame_origins = $8, tolerance_bps = $9, fee_bps = $10,
-              offered_assets = $11, contact = $12, terms_url = $13, privacy_url = $14
+              offered_assets = $11, contact = $12, terms_url = $13, privacy_url = $14, name = $15
      where id = $1`,
     [
       account.id,
@@ -106,6 +106,7 @@ export async function updateAccountSettings(tx: Tx, account: Account): Promise<v
       account.contact,
       account.termsUrl,
       account.privacyUrl,
+      account.name,
     ],
   )
 }

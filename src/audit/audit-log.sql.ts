@@ -278,7 +278,7 @@ export async function forgetInActs(
     throw new Refusal(
       'conflict',
       'audit_log_broken',
-      `the audit log is not as it was written at place ${broken.place}; look into it first: beck audit verify`,
+      `the audit log is not as it was written at place ${broken.place}; look into it first: npx beck audit verify`,
     )
   await tx.query('alter table audit_log disable trigger audit_log_stays')
   for (const row of told) {

@@ -15,24 +15,29 @@ export async function createAccount(
   given: { name: string; email: string; mode: string; currency: string },
 ): Promise<void> {
   const draft = readAccountDraft(given)
-  const account = shown(
-    await withStore(({ db }) =>
-      db.transaction(async (tx) => {
-        const made = await insertAccount(tx, draft)
-        const { id: subject, created_at: _at, ...after } = shown(made)
-        await recordCommand(tx, { accountId: made.id, action: 'account.create', subject, after })
-        return made
-      }),
-    ),
+  const { account, others } = await withStore(({ db }) =>
+    db.transaction(async (tx) => {
+      const others = (await listAccounts(tx))
+        .filter(({ email, mode }) => email === draft.email && mode === draft.mode)
+        .map(({ id }) => showId('acct', id))
+      const made = await insertAccount(tx, draft)
+      const { id: subject, created_at: _at, ...after } = shown(made)
+      await recordCommand(tx, { accountId: made.id, action: 'account.create', subject, after })
+      return { account: shown(made), others }
+    }),
   )
-  terminal.answer(account, [
+  terminal.answer({ ...account, same_email: others }, [
     `${account.id}  ${account.name} (${account.mode}, ${account.currency})`,
     `A key for it: npx beck keys create --account ${account.id} --name server --scopes payments:write,payments:read`,
+    ...(others.length > 0
+      ? [`Note: ${others.join(', ')} had this email in ${account.mode} mode before; was it made twice?`]
+      : []),
   ])
 }
 
 export interface AccountOptions {
   readonly account: string
+  readonly name?: string
   readonly brandName?: string
   readonly logo?: string
   readonly color?: string
@@ -53,6 +58,7 @@ export async function setAccount(terminal: Terminal, given: AccountOptions): Pro
   const text = (value: string | undefined) => (value === 'none' ? null : value)
   const origins = given.frameOrigins === 'none' ? '' : given.frameOrigins
   const changes: AccountChanges = {
+    name: given.name,
     brandName: text(given.brandName),
     brandColor: text(given.color),
     successUrl: text(given.successUrl),
@@ -116,6 +122,7 @@ async function readPicture(path: string): Promise<Uint8Array> {
 
 const settings = (account: Account) => ({
   id: showId('acct', account.id),
+  name: account.name,
   brand_name: account.brandName,
   brand_logo: account.brandLogo,
   brand_color: account.brandColor,

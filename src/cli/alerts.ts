@@ -35,11 +35,11 @@ export async function acknowledge(
     throw new Refusal(
       'invalid',
       'usage',
-      'name the alerts to acknowledge, or give --all; beck alerts list shows them',
+      'name the alerts to acknowledge, or give --all; npx beck alerts list shows them',
     )
   const strange = ids.find((id) => !ALERT_ID.test(id))
   if (strange !== undefined)
-    throw new Refusal('invalid', 'invalid_alert', `"${strange}" is no alert; beck alerts list names them`)
+    throw new Refusal('invalid', 'invalid_alert', `"${strange}" is no alert; npx beck alerts list names them`)
   const alerts = await withStore(({ db }) =>
     db.transaction(async (tx) => {
       const acknowledged = await acknowledgeAlerts(tx, options.all ? null : ids, 'command line')

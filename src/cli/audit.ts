@@ -20,7 +20,7 @@ export async function listAudit(
     throw new Refusal(
       'not_found',
       'account_not_found',
-      `there is no account ${given.account}; \`beck accounts list\` names them`,
+      `there is no account ${given.account}; \`npx beck accounts list\` names them`,
     )
   const limit = Number(given.limit)
   if (!Number.isInteger(limit) || limit < 1 || limit > LISTED_MAX)
@@ -52,7 +52,7 @@ export async function verifyAudit(terminal: Terminal, given: { head?: string }):
       : [
           `${proof.entries} acts, each as it was recorded.`,
           ...(head
-            ? [`It ends at ${head}; note it elsewhere, and next time: beck audit verify --head ${head}`]
+            ? [`It ends at ${head}; note it elsewhere, and next time: npx beck audit verify --head ${head}`]
             : []),
         ],
   )
@@ -65,7 +65,7 @@ function readHead(text: string): { place: bigint; mac: Buffer } {
   throw new Refusal(
     'invalid',
     'invalid_head',
-    `--head is PLACE:MAC as beck audit verify prints it, got "${text}"`,
+    `--head is PLACE:MAC as npx beck audit verify prints it, got "${text}"`,
   )
 }
 

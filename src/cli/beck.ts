@@ -4,6 +4,7 @@
  * read only when they are called, so that the others answer at once.
  */
 import { Command, CommanderError } from 'commander'
+import { describeMerchantCommands } from '../../cli/src/commands.ts'
 import { Refusal } from '../core/errors.ts'
 import { keepCompiled } from '../process/compile-cache.ts'
 import { compileInForeground } from '../process/orderly-exit.ts'
@@ -56,6 +57,7 @@ accounts
     'how an account looks and acts on the hosted pages; what is not given stays, "none" takes it away',
   )
   .requiredOption('--account <id>')
+  .option('--name <name>', 'how you and the dashboard call it')
   .option('--brand-name <name>', "shown instead of the account's name")
   .option('--logo <file>', 'a PNG, JPEG or WebP picture of at most 64 KiB')
   .option('--color <#rrggbb>', 'of buttons and links')
@@ -143,6 +145,18 @@ wallet
   .command('allow <network> <address>')
   .description('put an address on the allowlist of payouts')
   .action((network: string, address: string) => runWallet(terminal, ['allow', network, address]))
+wallet
+  .command('disallow <network> <address>')
+  .description('take an address off the allowlist')
+  .action((network: string, address: string) => runWallet(terminal, ['disallow', network, address]))
+wallet
+  .command('allowed')
+  .description('the allowlist, and since when each address is on it')
+  .action(() => runWallet(terminal, ['allowed']))
+wallet
+  .command('passphrase <file>')
+  .description('seal the keystore anew, with the passphrase in a file')
+  .action((file: string) => runWallet(terminal, ['passphrase', file]))
 
 const audit = program.command('audit').description('who did what: commands, people, and writes by keys')
 audit
@@ -249,33 +263,7 @@ program
     (await import('./book-spend.ts')).bookForgottenSpend(terminal, network, txid, options),
   )
 
-/** Where the API of a server on this machine answers. */
-const localApi = `http://127.0.0.1:${process.env.PORT || '8080'}`
-
-program
-  .command('listen')
-  .description("forward an account's events, signed, to a server on this machine")
-  .requiredOption('--forward-to <url>', 'http://localhost:3000/hook')
-  .option('--after <event>', 'go on after this event; from now on when left out')
-  .option(
-    '--key <key>',
-    'API key with webhooks:read and payments:read; better the variable BECK_API_KEY, which no list of processes shows',
-  )
-  .option('--api <url>', 'where Beck answers', localApi)
-  .action(async (options: { forwardTo: string; after?: string; key?: string; api: string }) => {
-    const stopping = new AbortController()
-    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopping.abort())
-    await (await import('./listen.ts')).listen(terminal, options, stopping.signal)
-  })
-
-program
-  .command('trigger <event>')
-  .description('make an event happen on a test account: payment.completed, payout.completed, …')
-  .option('--key <key>', 'API key of a test account; better the variable BECK_API_KEY')
-  .option('--api <url>', 'where Beck answers', localApi)
-  .action(async (event: string, options: { key?: string; api: string }) =>
-    (await import('./trigger.ts')).trigger(terminal, event, options),
-  )
+describeMerchantCommands(program, terminal)
 
 try {
   await program.parseAsync()

@@ -16,7 +16,7 @@ export async function forgetCustomer(
     throw new Refusal(
       'invalid',
       'invalid_account',
-      `"${options.account}" is no account; beck accounts list shows them`,
+      `"${options.account}" is no account; npx beck accounts list shows them`,
     )
   const id = readId('cus', person)
   const forgotten = await withStore(({ db, secrets }) =>
@@ -47,7 +47,7 @@ export async function forgetCustomer(
           `${payments} payments, ${sessions} checkout sessions, ${events} events, ${acts} acts`,
         ]),
       ),
-      ...(isAuditAnew ? ['', 'The audit log has another end now; beck audit verify prints it.'] : []),
+      ...(isAuditAnew ? ['', 'The audit log has another end now; npx beck audit verify prints it.'] : []),
       '',
       'Answers kept for retries hold the email for up to 24 hours more; backups for as long as you keep them.',
     ],

@@ -1,7 +1,7 @@
 /** What a command says: lines for people, or with `--json` one object on standard output and nothing else. */
 import { inspect } from 'node:util'
 import { OutsideFailure, Refusal } from '../core/errors.ts'
-import { withoutSecrets } from '../process/log.ts'
+import { withoutSecrets } from '../core/without-secrets.ts'
 
 export interface Terminal {
   readonly isJson: boolean

@@ -36,7 +36,7 @@ export async function inviteUser(terminal: Terminal, address: string, options: I
         throw new Refusal(
           'not_found',
           'account_not_found',
-          `there is no account ${options.account}; beck accounts list names them`,
+          `there is no account ${options.account}; npx beck accounts list names them`,
         )
       const merchant = account ? await merchantOfAccount(tx, account) : null
       const draft = {
@@ -140,7 +140,7 @@ async function userOf(tx: Tx, address: string): Promise<User> {
   throw new Refusal(
     'not_found',
     'user_not_found',
-    `nobody has the email ${address}; beck users list names all`,
+    `nobody has the email ${address}; npx beck users list names all`,
   )
 }
 

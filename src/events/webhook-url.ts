@@ -30,7 +30,7 @@ export function parseWebhookUrl(text: string, policy: WebhookUrlPolicy): string 
     throw invalidField(
       'url',
       'url_not_https',
-      `url begins with ${url.protocol}//; events are sent to https:// only`,
+      `url begins with ${url.protocol}//; events are sent to https:// only (on your own machine, \`npx beck listen\` brings them to http)`,
     )
   }
   if (url.username !== '' || url.password !== '') {

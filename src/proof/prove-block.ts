@@ -304,11 +304,11 @@ async function freezeUnlike(
       kind: 'books_disagree',
       accountId: null,
       subject: `${chain}:${asset}:${lines[0]?.foundAtoms}`,
-      message: `withdrawals of ${asset} on ${chain} are frozen: ${reason}; see \`beck reconcile\``,
+      message: `withdrawals of ${asset} on ${chain} are frozen: ${reason}; see \`npx beck reconcile\``,
     })
     log.error(
       { chain, asset, differences: lines.length, reason },
-      'books and chain disagree: withdrawals of this coin are frozen until `beck reconcile --unfreeze`',
+      'books and chain disagree: withdrawals of this coin are frozen until `npx beck reconcile --unfreeze`',
     )
   }
   return 'unlike'

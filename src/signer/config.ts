@@ -51,13 +51,13 @@ async function passphraseOf(env: Environment): Promise<string | null> {
   if (handed) return readHanded(Number(handed))
   if (env.BECK_KEYSTORE_PASSPHRASE) return env.BECK_KEYSTORE_PASSPHRASE
   const path = env.BECK_KEYSTORE_PASSPHRASE_FILE
-  if (!path) return null
+  return path ? readPassphrase(path, 'BECK_KEYSTORE_PASSPHRASE_FILE names a file') : null
+}
+
+/** @param what - How a refusal begins. */
+export async function readPassphrase(path: string, what = path): Promise<string> {
   const text = await readFile(path, 'utf8').catch((cause) => {
-    throw new Refusal(
-      'invalid',
-      'invalid_settings',
-      `BECK_KEYSTORE_PASSPHRASE_FILE names a file that cannot be read (${cause.code})`,
-    )
+    throw new Refusal('invalid', 'invalid_settings', `${what} that cannot be read (${cause.code})`)
   })
   return text.replace(/\r?\n$/, '')
 }

@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { open, readFile } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { hashRaw } from '@node-rs/argon2'
 import { HDKey } from '@scure/bip32'
@@ -60,6 +60,49 @@ export async function rootOf(entropy: Uint8Array): Promise<HDKey> {
  * @throws {Refusal} `weak_passphrase`; `keystore_exists`.
  */
 export async function createKeystore(path: string, entropy: Uint8Array, passphrase: string): Promise<void> {
+  const text = await sealKeystore(entropy, passphrase)
+  await makeFolder(dirname(path))
+  const handle = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600).catch(
+    (cause) => {
+      if (cause.code !== 'EEXIST') throw cause
+      throw new Refusal(
+        'conflict',
+        'keystore_exists',
+        `there is a keystore at ${path} already; it is not overwritten. Move it away to make a new wallet`,
+      )
+    },
+  )
+  await writeSynced(handle, text)
+  await syncPath(dirname(path))
+}
+
+/**
+ * Seals a keystore's entropy with another passphrase, in one step: whatever fails, the file opens with one of the two.
+ *
+ * @throws {Refusal} `no_keystore`; `wrong_passphrase`; `weak_passphrase`.
+ */
+export async function changePassphrase(path: string, passphrase: string, next: string): Promise<void> {
+  const entropy = await openKeystore(path, passphrase)
+  if (!entropy) throw new Refusal('not_found', 'no_keystore', `there is no keystore at ${path}`)
+  const text = await sealKeystore(entropy, next)
+  const draft = `${path}.new`
+  await rm(draft, { force: true })
+  await writeSynced(await open(draft, 'wx', 0o600), text)
+  await rename(draft, path)
+  await syncPath(dirname(path))
+}
+
+async function writeSynced(handle: FileHandle, text: string): Promise<void> {
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** @throws {Refusal} `weak_passphrase`. */
+async function sealKeystore(entropy: Uint8Array, passphrase: string): Promise<string> {
   if (passphrase.length < PASSPHRASE_LENGTH_MIN)
     throw new Refusal(
       'invalid',
@@ -77,24 +120,7 @@ export async function createKeystore(path: string, entropy: Uint8Array, passphra
     nonce: nonce.toString('base64'),
     sealed: sealed.toString('base64'),
   }
-  await makeFolder(dirname(path))
-  const handle = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600).catch(
-    (cause) => {
-      if (cause.code !== 'EEXIST') throw cause
-      throw new Refusal(
-        'conflict',
-        'keystore_exists',
-        `there is a keystore at ${path} already; it is not overwritten. Move it away to make a new wallet`,
-      )
-    },
-  )
-  try {
-    await handle.writeFile(`${JSON.stringify(file, null, 2)}\n`)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await syncPath(dirname(path))
+  return `${JSON.stringify(file, null, 2)}\n`
 }
 
 /**

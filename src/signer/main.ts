@@ -4,11 +4,14 @@
  *   main.ts init [--restore] [--json]   make the keystore (or restore it from 24 words on standard input), publish xpubs
  *   main.ts show [--json]               the account xpubs, and the hot wallet's address of each network
  *   main.ts allow NETWORK ADDRESS       put an address on the allowlist; its waiting time begins
+ *   main.ts disallow NETWORK ADDRESS    take it off
+ *   main.ts allowed [--json]            the allowlist
+ *   main.ts passphrase FILE             seal the keystore anew, with the passphrase in this file
  *   main.ts check                       whether the settings can be used and the keystore opens; for `beck doctor`
  *   main.ts run                         sign what is requested, until SIGTERM
  */
 import { parseArgs } from 'node:util'
-import { isSimulated, NETWORKS } from '../core/assets.ts'
+import { isSimulated, NETWORKS, type Network } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { openSecrets } from '../core/secrets.ts'
 import { type Database, openDatabase } from '../db/database.ts'
@@ -16,9 +19,17 @@ import { openLog } from '../process/log.ts'
 import { HOT_WALLET_POSITION, INTERNAL_BRANCH, readAccountKey } from '../wallets/derivation.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
 import { readDestination } from '../withdrawals/destination.ts'
-import { readSignerConfig, type SignerConfig } from './config.ts'
-import { createKeystore, entropyOf, newEntropy, openKeystore, rootOf, wordsOf } from './keystore.ts'
-import { allowAddress } from './policy.ts'
+import { readPassphrase, readSignerConfig, type SignerConfig } from './config.ts'
+import {
+  changePassphrase,
+  createKeystore,
+  entropyOf,
+  newEntropy,
+  openKeystore,
+  rootOf,
+  wordsOf,
+} from './keystore.ts'
+import { allowAddress, disallowAddress, readAllowlist } from './policy.ts'
 import { publishKeys, runSigner } from './run.ts'
 import { type ChainKeys, chainKeys } from './vault.ts'
 
@@ -44,6 +55,9 @@ async function main(): Promise<void> {
     if (command === 'init') await init(config, db, values)
     else if (command === 'show') await show(db, config, values)
     else if (command === 'allow') await allow(config, rest)
+    else if (command === 'disallow') await disallow(config, rest)
+    else if (command === 'allowed') await showAllowed(config, values)
+    else if (command === 'passphrase') await sealAnew(config, rest)
     else if (command === 'check') await check(config, db)
     else if (command === 'run')
       await runSigner(config, db, openLog(config.logLevel).child({ role: 'signer' }))
@@ -51,7 +65,7 @@ async function main(): Promise<void> {
       throw new Refusal(
         'invalid',
         'unknown_command',
-        `the signer knows init, show, allow, check and run; got ${command ?? 'nothing'}`,
+        `the signer knows init, show, allow, disallow, allowed, passphrase, check and run; got ${command ?? 'nothing'}`,
       )
   } finally {
     await db.close()
@@ -142,14 +156,47 @@ function printWallets(wallets: readonly ShownWallet[]): void {
     print(`${chain} (${network})\n  account xpub  ${xpub}\n  hot wallet    ${hot_wallet}`)
 }
 
-async function allow(config: SignerConfig, [network, address]: readonly string[]): Promise<void> {
+function readNetwork(verb: string, [network, address]: readonly string[]): [Network, string] {
   const known = NETWORKS.find((each) => each === network)
-  if (!known || !address)
-    throw new Refusal('invalid', 'unknown_command', `expected: allow ${NETWORKS.join('|')} ADDRESS`)
+  if (known && address) return [known, address]
+  throw new Refusal('invalid', 'unknown_command', `expected: ${verb} ${NETWORKS.join('|')} ADDRESS`)
+}
+
+async function allow(config: SignerConfig, given: readonly string[]): Promise<void> {
+  const [known, address] = readNetwork('allow', given)
   const asset = known === 'bitcoin' ? 'BTC' : known === 'litecoin' ? 'LTC' : 'ETH'
   readDestination(asset, config.modes[known], address)
   await allowAddress(config.folder, known, address)
   print(`${address} is on the ${known} allowlist`)
+}
+
+async function disallow(config: SignerConfig, given: readonly string[]): Promise<void> {
+  const [known, address] = readNetwork('disallow', given)
+  if (!(await disallowAddress(config.folder, known, address)))
+    throw new Refusal(
+      'not_found',
+      'not_on_allowlist',
+      `${address} is not on the ${known} allowlist; \`npx beck wallet allowed\` shows it`,
+    )
+  print(`${address} is off the ${known} allowlist`)
+}
+
+async function showAllowed(config: SignerConfig, { json }: Options): Promise<void> {
+  const entries = await readAllowlist(config.folder)
+  if (json) return print(JSON.stringify({ allowlist: entries }))
+  if (entries.length === 0) print('The allowlist of this data directory is empty.')
+  for (const { network, address, added_at } of entries) print(`${network.padEnd(9)} ${added_at}  ${address}`)
+}
+
+async function sealAnew(config: SignerConfig, [file]: readonly string[]): Promise<void> {
+  if (config.passphrase === null || !file)
+    throw new Refusal(
+      'invalid',
+      'no_passphrase',
+      'set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE to the present passphrase, and name the file of the new one',
+    )
+  await changePassphrase(config.keystorePath, config.passphrase, await readPassphrase(file))
+  print(`The keystore opens with the passphrase in ${file} from now on; set it, and start the signer again.`)
 }
 
 async function check(config: SignerConfig, db: Database): Promise<void> {

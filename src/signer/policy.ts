@@ -73,13 +73,24 @@ export async function readAllowlist(folder: string): Promise<readonly AllowedAdd
 export async function allowAddress(folder: string, network: Network, address: string): Promise<void> {
   const known = await readAllowlist(folder)
   if (known.some((entry) => entry.network === network && entry.address === address)) return
+  await writeAllowlist(folder, [...known, { network, address, added_at: new Date().toISOString() }])
+}
+
+/** @returns Whether it was there. */
+export async function disallowAddress(folder: string, network: Network, address: string): Promise<boolean> {
+  const known = await readAllowlist(folder)
+  const kept = known.filter((entry) => entry.network !== network || entry.address !== address)
+  if (kept.length === known.length) return false
+  await writeAllowlist(folder, kept)
+  return true
+}
+
+async function writeAllowlist(folder: string, entries: readonly AllowedAddress[]): Promise<void> {
   await makeFolder(folder)
   const path = join(folder, `${FILE}.new`)
   const file = await open(path, 'w', 0o600)
   try {
-    await file.writeFile(
-      JSON.stringify([...known, { network, address, added_at: new Date().toISOString() }], null, 2),
-    )
+    await file.writeFile(JSON.stringify(entries, null, 2))
     await file.sync()
   } finally {
     await file.close()

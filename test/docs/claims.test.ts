@@ -7,7 +7,9 @@ import test from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
 
 const PAGES = [
-  ...(await Array.fromAsync(glob(['*.md', 'docs/**/*.{md,txt}', 'sdk/*.md', 'clients/*/*.md']))).sort(),
+  ...(
+    await Array.fromAsync(glob(['*.md', 'docs/**/*.{md,txt}', 'sdk/*.md', 'cli/*.md', 'clients/*/*.md']))
+  ).sort(),
 ]
 const texts = new Map<string, string>()
 for (const page of PAGES) texts.set(page, await readFile(page, 'utf8'))
@@ -64,8 +66,32 @@ test('every npm script that a page runs is one of the package', async () => {
     assert.ok(found in scripts, `${page} runs npm run ${found}`)
 })
 
-test('every command of beck that a page runs is one of the command line', async () => {
+test('a message that names a command of beck names one that runs where it is read', async () => {
   const program = await readFile('src/cli/beck.ts', 'utf8')
+  const commands = [...program.matchAll(/^ {2}\.command\('([a-z-]+)|program\.command\('([a-z-]+)/gm)].flatMap(
+    ([, one, other]) => one ?? other ?? [],
+  )
+  assert.ok(commands.includes('accounts') && commands.includes('reconcile'))
+  // Below, or beside, nobody has a program of this name.
+  const bare = new RegExp(
+    `(?<!npx |run beck |'|^ *\\*.*|//.*|/\\*\\*.*)\\bbeck (${commands.join('|')})\\b`,
+    'm',
+  )
+  for (const file of await Array.fromAsync(glob('src/**/*.ts'))) {
+    if (file.endsWith('.test.ts') || file === 'src/cli/beck.ts') continue
+    for (const line of (await readFile(file, 'utf8')).split('\n'))
+      assert.ok(!bare.test(line), `${file}: ${line.trim()}`)
+  }
+})
+
+test('every command of beck that a page runs is one of the command line', async () => {
+  const program =
+    (await readFile('src/cli/beck.ts', 'utf8')) +
+    // What asks the API with a key.
+    (await readFile('cli/src/commands.ts', 'utf8')).replaceAll(
+      /describe\(\s*(program|payments),\s*'/g,
+      ".command('",
+    )
   for (const { page, found } of mentions(
     /beck ((?:accounts|keys|wallet) [a-z]+|[a-z]+(?= --| [A-Z]|`|\n))/g,
   )) {
@@ -104,7 +130,7 @@ test('the README’s table of settings names every variable that is read, and no
 
 test('a variable that a page names means something to Beck', () => {
   // Read by programs beside the server.
-  const others = ['BECK_API_KEY', 'BECK_WEBHOOK_SECRET', 'BECK_CRASH_AT', 'BECK_CRASH_SIGNAL']
+  const others = ['BECK_API_KEY', 'BECK_API_URL', 'BECK_WEBHOOK_SECRET', 'BECK_CRASH_AT', 'BECK_CRASH_SIGNAL']
   for (const { page, found } of mentions(/\b(BECK_[A-Z_]+[A-Z])\b/g)) {
     const isNamed = textOf('README.md').includes(`\`${found}\``) || others.includes(found)
     assert.ok(isNamed, `${page} names ${found}`)

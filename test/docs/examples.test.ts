@@ -42,7 +42,7 @@ await storeFeeRates(gateway.db, 'sim-litecoin', { rate: 1_000n, priorityRate: 0n
 
 /** Runs a command with the guide's host replaced by this server. @returns What it printed. */
 async function shell(command: string, variables: Record<string, string>): Promise<string> {
-  const env = { ...process.env, KEY: key, ...variables }
+  const env = { ...process.env, KEY: key, API: `${base}/v1`, ...variables }
   const local = command.replace(/(http:\/\/)?localhost:8080/g, base)
   return (await promisify(execFile)('bash', ['-euc', local], { env })).stdout
 }

@@ -70,6 +70,10 @@ test('a keystore that others can read, a passphrase that is not there and missin
   assert.match(about('keystore').advice ?? '', /chmod 600/)
   assert.equal(about('passphrase').state, 'wrong')
   assert.match(about('limits').advice ?? '', /BTC=tx:1/)
+  // Limits of one coin bound no other, and one per payout bounds none.
+  const some = await diagnose({ BECK_SIGNER_LIMITS: 'BTC=tx:1,day:5;ETH=tx:1' })
+  assert.equal(some.about('limits').state, 'warning')
+  assert.match(some.about('limits').message, /gives LTC, ETH, USDC, USDT no limit/)
   await rm(join(dataDir, 'keystore.json'))
 })
 

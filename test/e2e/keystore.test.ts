@@ -1,9 +1,11 @@
 /** The keystore as its operator meets it: words that are shown whatever fails, passphrases that are wrong. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
+import { promisify } from 'node:util'
 import { openDatabase } from '../../src/db/database.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
@@ -77,4 +79,39 @@ test('a second wallet does not silently take the place of the live one: whose wo
   await second.complains('has a live wallet')
   assert.deepEqual(await wallets(), before)
   await db.close()
+})
+
+/** A command of the wallet as people type it. */
+const wallet = (...args: string[]) =>
+  promisify(execFile)(process.execPath, ['src/cli/beck.ts', 'wallet', ...args], {
+    env: { PATH: process.env.PATH, ...settings },
+  }).then(
+    ({ stdout }) => stdout,
+    ({ stderr }) => `refused: ${stderr}`,
+  )
+
+test('the passphrase is changed in one step: the old one opens nothing any more, and a weak one changes nothing', async () => {
+  const next = join(dataDir, 'next-passphrase')
+  await writeFile(next, 'short\n', { mode: 0o600 })
+  assert.match(await wallet('passphrase', next), /refused: .*expected 12 or more/)
+  await writeFile(next, 'a better horse battery\n')
+  assert.match(await wallet('passphrase', next), /opens with the passphrase in .*next-passphrase/)
+  assert.match(await wallet('passphrase', next), /refused: .*does not open/)
+  const { BECK_KEYSTORE_PASSPHRASE: _, ...others } = settings
+  const signer = startBeckProcess(['start', '--role', 'signer'], {
+    ...others,
+    BECK_KEYSTORE_PASSPHRASE_FILE: next,
+  })
+  await signer.complains('"keys are loaded"')
+  await signer.stop()
+})
+
+test('the allowlist is shown, and an address taken off it', async () => {
+  const address = `0x${'ab'.repeat(20)}`
+  assert.match(await wallet('allowed'), /is empty/)
+  assert.match(await wallet('allow', 'ethereum', address), /is on the ethereum allowlist/)
+  assert.match(await wallet('allowed'), new RegExp(`^ethereum +20\\d\\d-.*Z +${address}$`, 'm'))
+  assert.match(await wallet('disallow', 'ethereum', address), /is off the ethereum allowlist/)
+  assert.match(await wallet('allowed'), /is empty/)
+  assert.match(await wallet('disallow', 'ethereum', address), /refused: .*is not on the ethereum allowlist/)
 })

@@ -1,17 +1,23 @@
-/** `beck start`, `beck listen` and `beck trigger` as people run them, each a process of its own. */
+/** `beck start`, `beck listen` and `beck trigger` as people run them, each a process of its own; and `beck-cli` alone. */
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
+import { promisify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
 import { freePort } from '../../src/db/embedded/embedded.ts'
 import { EVENT_TYPES } from '../../src/events/event.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
+import { rehearsePublishing } from '../publishable.ts'
+import { waitFor } from '../wait-for.ts'
+
+const exec = promisify(execFile)
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-listen-'))
 after(() => rm(dataDir, { recursive: true, force: true }))
@@ -116,5 +122,62 @@ test('every event that is triggered happens and reaches the local server once, t
   assert.equal((await again.hears(({ id }) => id !== undefined)).id, last.event)
   assert.equal(again.said[0]?.secret, secret)
   await again.stop()
+})
+
+test('beck-cli is one package that installs alone, and does the same from a machine without Beck', async () => {
+  const laptop = await mkdtemp(join(tmpdir(), 'beck-laptop-'))
+  after(() => rm(laptop, { recursive: true, force: true }))
+  assert.deepEqual(await rehearsePublishing('./cli'), [
+    'LICENSE',
+    'README.md',
+    'dist/beck-cli.js',
+    'package.json',
+  ])
+  await exec('npm', ['pack', './cli', '--pack-destination', laptop])
+  const [tarball = ''] = await readdir(laptop)
+  assert.ok((await stat(join(laptop, tarball))).size < 200_000)
+  const npm = ['install', '--offline', '--no-audit', '--no-fund', '--prefix', laptop, join(laptop, tarball)]
+  await exec('npm', npm, { cwd: laptop })
+  assert.deepEqual(
+    (await readdir(join(laptop, 'node_modules'))).filter((name) => !name.startsWith('.')),
+    ['beck-cli'],
+  )
+  const cli = async (...args: string[]) =>
+    JSON.parse(
+      (
+        await exec(join(laptop, 'node_modules/.bin/beck-cli'), ['--json', ...args], {
+          cwd: laptop,
+          env: { PATH: process.env.PATH, ...client },
+        })
+      ).stdout,
+    )
+
+  const made = await cli('payments', 'create', '--asset', 'LTC', '--amount', '49.99', '--reference', 'cli-1')
+  assert.deepEqual([made.fiat_amount, made.reference], [49.99, 'cli-1'])
+  const listed = await cli('payments', 'list', '--reference', 'cli-1')
+  assert.deepEqual([listed.total, listed.items[0].id], [1, made.id])
+  assert.equal((await cli('payments', 'show', made.id)).deposit.address, made.deposit.address)
+  const triggered = await cli('trigger', 'payment.completed')
+  const { events } = await cli('events', '--type', 'payment.completed')
+  assert.equal(events.at(-1).id, triggered.event)
+  assert.ok(events.every(({ type }: { type: string }) => type === 'payment.completed'))
+
+  // What happened meanwhile is brought to the local server, signed.
+  received.length = 0
+  const listening = execFile(
+    join(laptop, 'node_modules/.bin/beck-cli'),
+    ['--json', 'listen', '--forward-to', `http://127.0.0.1:${hookPort}/hook`, '--after', events.at(-2).id],
+    { env: { PATH: process.env.PATH, ...client } },
+  )
+  after(() => listening.kill('SIGKILL'))
+  const [secretLine] = (await once(listening.stdout ?? assert.fail(), 'data')) as [string]
+  const { secret } = JSON.parse(secretLine.split('\n')[0] ?? '')
+  const sent = await waitFor(
+    'the event',
+    async () => received.find(({ headers }) => headers['webhook-id'] === triggered.event) ?? null,
+  )
+  assert.ok(new Webhook(secret).verify(sent.body, sent.headers))
+  listening.kill('SIGTERM')
+  assert.deepEqual(await once(listening, 'exit'), [0, null])
   await beck.stop()
 })

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
+import { ASSETS } from '../../core/assets.ts'
 import { riskySettings } from '../risky-settings.ts'
 import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
 
@@ -39,11 +40,7 @@ export function settings(config: Config): Finding[] {
       : []),
     ...riskySettings(config).map(({ message, advice }) => warning('settings', message, advice)),
     ...config.unknownVariables.map((name) =>
-      warning(
-        'settings',
-        `${name} means nothing to Beck`,
-        'is it a slip? docs/operators.md lists the variables',
-      ),
+      warning('settings', `${name} means nothing to Beck`, 'is it a slip? README.md lists the variables'),
     ),
   ]
 }
@@ -173,11 +170,19 @@ async function passphrase(
   ]
 }
 
-const limits = (config: Config): Finding =>
-  Object.keys(config.limits).length > 0
-    ? fine('limits', 'BECK_SIGNER_LIMITS bounds what can leave')
+function limits(config: Config): Finding {
+  const set = 'set it, for example BTC=tx:1,hour:2,day:5;USDC=tx:5000,hour:10000,day:50000'
+  const unbounded = ASSETS.filter((asset) => !config.limits[asset]?.hour && !config.limits[asset]?.day)
+  if (unbounded.length === 0) return fine('limits', 'BECK_SIGNER_LIMITS bounds what can leave of every coin')
+  return unbounded.length === ASSETS.length
+    ? warning(
+        'limits',
+        'BECK_SIGNER_LIMITS has no limit per hour or day: nothing bounds what a thief of this server could pay out',
+        set,
+      )
     : warning(
         'limits',
-        'BECK_SIGNER_LIMITS is not set: nothing bounds what a thief of this server could pay out',
-        'set it, for example BTC=tx:1,hour:2,day:5;USDC=tx:5000,hour:10000,day:50000',
+        `BECK_SIGNER_LIMITS gives ${unbounded.join(', ')} no limit per hour or day: a thief of this server could pay out all of it`,
+        set,
       )
+}

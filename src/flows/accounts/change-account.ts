@@ -1,5 +1,5 @@
 /** A merchant's settings for the hosted pages and for late funds, changed as a whole or not at all. */
-import type { Account } from '../../accounts/account.ts'
+import { type Account, readAccountName } from '../../accounts/account.ts'
 import { keepLogo, lockAccount, updateAccountSettings } from '../../accounts/accounts.sql.ts'
 import { readBrandColor, readBrandName, readFrameOrigins, readLogo } from '../../accounts/brand.ts'
 import { readOfferedAssets } from '../../accounts/offered-assets.ts'
@@ -11,6 +11,8 @@ import type { Tx } from '../../db/database.ts'
 
 /** As they were typed; undefined leaves a setting as it is, null takes it away. */
 export interface AccountChanges {
+  /** How the operator and the dashboard call it. */
+  readonly name?: string | undefined
   readonly brandName?: string | null | undefined
   readonly brandColor?: string | null | undefined
   /** The bytes of a picture. */
@@ -38,6 +40,7 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
   const logo = changed(changes.logo, undefined, readLogo)
   const next: Account = {
     ...account,
+    name: changes.name === undefined ? account.name : readAccountName(changes.name),
     brandName: changed(changes.brandName, account.brandName, readBrandName),
     brandColor: changed(changes.brandColor, account.brandColor, readBrandColor),
     brandLogo: logo === undefined ? account.brandLogo : (logo?.name ?? null),

@@ -127,7 +127,7 @@ export async function resetMember(
     throw new Refusal(
       'forbidden',
       'member_elsewhere',
-      `${member.email} may more than this team can give; the operator makes the link: beck users reset ${member.email}`,
+      `${member.email} may more than this team can give; the operator makes the link: npx beck users reset ${member.email}`,
     )
   await voidInvitationsOf(tx, 'reset', userId)
   await record(tx, change, 'member.reset', showId('usr', userId), null, { email: member.email })

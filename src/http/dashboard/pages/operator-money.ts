@@ -49,7 +49,7 @@ ${balances.length > 0 ? books(balances) : empty('Nothing was booked yet', 'The f
 ${payouts.length > 0 && taken(call, payouts)}
 ${balances.length > 0 && takeOut(call, balances)}
 ${await accountFees(call)}
-${card('Hot wallets', hotWallets.length > 0 ? html`<ul class="rows">${hotWallets.map((wallet) => html`<li><div><strong>${wallet.chain}</strong>${copyable(wallet.address, 'Copy the address')}</div></li>`)}</ul><p class="hint">Coins you send there are your capital: gas, and a cushion for payouts.</p>` : html`<p class="hint">None yet; <code>beck wallet init</code> makes them.</p>`)}
+${card('Hot wallets', hotWallets.length > 0 ? html`<ul class="rows">${hotWallets.map((wallet) => html`<li><div><strong>${wallet.chain}</strong>${copyable(wallet.address, 'Copy the address')}</div></li>`)}</ul><p class="hint">Coins you send there are your capital: gas, and a cushion for payouts.</p>` : html`<p class="hint">None yet; <code>npx beck wallet init</code> makes them.</p>`)}
 ${card('Not swept yet', unswept.length > 0 ? html`<ul class="rows">${unswept.map((row) => html`<li><strong>${row.chain}</strong> ${coins(row.atoms, row.asset)}</li>`)}</ul>` : html`<p class="hint">Nothing lies at deposit addresses.</p>`)}`,
   }
 }

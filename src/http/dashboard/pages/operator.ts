@@ -48,7 +48,7 @@ ${
       )
     : empty('No merchant yet', 'Make one below.')
 }
-${alone.length > 0 && card('Accounts without people', html`<ul class="rows">${alone.map((account) => html`<li><div><strong>${account.name}</strong><span>${account.mode}, ${showId('acct', account.id)}</span></div><code>beck users invite EMAIL --account ${showId('acct', account.id)} --role owner</code></li>`)}</ul>`)}
+${alone.length > 0 && card('Accounts without people', html`<ul class="rows">${alone.map((account) => html`<li><div><strong>${account.name}</strong><span>${account.mode}, ${showId('acct', account.id)}</span></div><code>npx beck users invite EMAIL --account ${showId('acct', account.id)} --role owner</code></li>`)}</ul>`)}
 ${card('New merchant', html`<form method="post" action="${call.base}/operator/merchants"><div class="pair">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 255 })}${field(call, { name: 'email', label: 'Email', type: 'email', required: true, maxlength: 254 })}${select(call, { name: 'currency', label: 'Settlement currency', choices: FIAT_CURRENCIES.map((each) => [each, each] as const) })}</div><p class="hint">You become its first owner; invite its people from its team page.</p>${submit('Make the merchant')}</form>`)}`,
   }
 }

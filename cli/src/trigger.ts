@@ -1,11 +1,11 @@
 /** `beck trigger payment.completed`: makes an event happen on a test account, the way it happens in life. */
 import { randomBytes } from 'node:crypto'
 import { bech32 } from '@scure/base'
-import { OutsideFailure, Refusal } from '../core/errors.ts'
-import { pause } from '../core/pause.ts'
-import { EVENT_TYPES, type EventType } from '../events/event.ts'
+import type { Terminal } from '../../src/cli/terminal.ts'
+import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
+import { pause } from '../../src/core/pause.ts'
+import { EVENT_TYPES, type EventType } from '../../src/events/event.ts'
 import { type ApiClient, type ApiOptions, openApi } from './api-client.ts'
-import type { Terminal } from './terminal.ts'
 
 interface Payment {
   readonly id: string

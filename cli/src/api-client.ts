@@ -1,7 +1,7 @@
 /** The merchant's side of the API, for commands that work with a key instead of the database. */
-import { OutsideFailure, Refusal, withoutCredentials } from '../core/errors.ts'
-import { exchange, textOf } from '../core/http.ts'
-import { parseVerbatim } from '../core/json.ts'
+import { OutsideFailure, Refusal, withoutCredentials } from '../../src/core/errors.ts'
+import { exchange, textOf } from '../../src/core/http.ts'
+import { parseVerbatim } from '../../src/core/json.ts'
 
 export interface ApiOptions {
   /** `http://localhost:8080`, with or without `/v1`. */
@@ -18,19 +18,19 @@ export interface ApiClient {
   call<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data>
 }
 
+/** @throws {Refusal} `invalid_count` unless it is a whole number from 1 to the greatest. */
+export function readCount(option: string, text: string, max: number): number {
+  const count = Number(text)
+  if (/^\d+$/.test(text) && count >= 1 && count <= max) return count
+  throw new Refusal('invalid', 'invalid_count', `${option} is a whole number from 1 to ${max}, got "${text}"`)
+}
+
 const TIMEOUT_MS = 30_000
 /** Far above a page of a hundred events with all that merchants may write into them. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 
 export function openApi(options: ApiOptions): ApiClient {
-  const key = options.key ?? process.env.BECK_API_KEY
-  if (!key) {
-    throw new Refusal(
-      'invalid',
-      'missing_api_key',
-      'give an API key: --key bk_test_…, or the variable BECK_API_KEY',
-    )
-  }
+  const key = readKey(options.key ?? process.env.BECK_API_KEY)
   const base = `${options.api.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`
   return {
     key,
@@ -47,6 +47,22 @@ export function openApi(options: ApiOptions): ApiClient {
       throw new Refusal('invalid', reason, message)
     },
   }
+}
+
+/** Said before anything is sent: a placeholder that nobody replaced is not even a header. */
+function readKey(key: string | undefined): string {
+  if (!key)
+    throw new Refusal(
+      'invalid',
+      'missing_api_key',
+      'give an API key: --key bk_test_…, or the variable BECK_API_KEY',
+    )
+  if (/^bk_(live|test)_[0-9A-Za-z]+$/.test(key)) return key
+  throw new Refusal(
+    'invalid',
+    'malformed_api_key',
+    'that is no API key: one is bk_test_ or bk_live_ and letters and digits, as Beck showed it once; was bk_test_… left as it stands in the guide?',
+  )
 }
 
 async function ask(base: string, method: 'GET' | 'POST', path: string, key: string, body?: object) {

@@ -1,11 +1,11 @@
 /** What `beck listen` and `beck trigger` refuse; what they do is told in test/e2e/listen.test.ts. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { Terminal } from '../../src/cli/terminal.ts'
+import { Refusal } from '../../src/core/errors.ts'
 import { testApp, testKey, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
-import { Refusal } from '../core/errors.ts'
 import { listen } from './listen.ts'
-import type { Terminal } from './terminal.ts'
 import { trigger } from './trigger.ts'
 
 const gateway = await testGateway()
@@ -28,6 +28,11 @@ test('what cannot work is refused with what to do', async () => {
   await assert.rejects(listen(terminal, { api, key: reader, forwardTo }, signal), refused('missing_scope'))
   await assert.rejects(
     listen(terminal, { api, key: 'bk_test_x', forwardTo }, signal),
+    refused('malformed_api_key'),
+  )
+  // The guides' placeholder, which no header can hold: nobody answered, it seemed, for ever.
+  await assert.rejects(
+    listen(terminal, { api: 'http://127.0.0.1:9', key: 'bk_test_…', forwardTo }, signal),
     refused('malformed_api_key'),
   )
   await assert.rejects(

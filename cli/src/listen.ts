@@ -3,12 +3,12 @@
  * is new instead of being called, so it works behind any firewall, and signs each event as a webhook endpoint's.
  */
 import { createHmac } from 'node:crypto'
-import { OutsideFailure, Refusal } from '../core/errors.ts'
-import { backoffMs, pause } from '../core/pause.ts'
-import { openSender, type Sender } from '../events/send.ts'
-import { signatureHeaders } from '../events/signature.ts'
+import type { Terminal } from '../../src/cli/terminal.ts'
+import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
+import { backoffMs, pause } from '../../src/core/pause.ts'
+import { openSender, type Sender } from '../../src/events/send.ts'
+import { signatureHeaders } from '../../src/events/signature.ts'
 import { type ApiClient, type ApiOptions, openApi } from './api-client.ts'
-import type { Terminal } from './terminal.ts'
 
 export interface ListenOptions extends ApiOptions {
   readonly forwardTo: string

@@ -1,0 +1,73 @@
+/** The commands that ask the API with a key: those of `beck-cli`, and among those of `beck`. Each is read when it is called. */
+import type { Command } from 'commander'
+import type { Terminal } from '../../src/cli/terminal.ts'
+import type { ApiOptions } from './api-client.ts'
+import type { EventOptions } from './events.ts'
+import type { PaymentDraft, PaymentFilter } from './payments.ts'
+
+/** Where the API of a server on this machine answers. */
+const localApi = () => process.env.BECK_API_URL || `http://127.0.0.1:${process.env.PORT || '8080'}`
+
+export function describeMerchantCommands(program: Command, terminal: Terminal): void {
+  const describe = (to: Command, name: string, description: string, scopes: string): Command =>
+    to
+      .command(name)
+      .description(description)
+      .option(
+        '--key <key>',
+        `API key with ${scopes}; better the variable BECK_API_KEY, which no list of processes shows`,
+      )
+      .option('--api <url>', 'where Beck answers; also the variable BECK_API_URL', localApi())
+
+  describe(
+    program,
+    'listen',
+    "forward an account's events, signed, to a server on this machine",
+    'webhooks:read and payments:read',
+  )
+    .requiredOption('--forward-to <url>', 'http://localhost:3000/hook')
+    .option('--after <event>', 'go on after this event; from now on when left out')
+    .action(async (options: ApiOptions & { forwardTo: string; after?: string }) => {
+      const stopping = new AbortController()
+      for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopping.abort())
+      await (await import('./listen.ts')).listen(terminal, options, stopping.signal)
+    })
+
+  describe(
+    program,
+    'trigger <event>',
+    'make an event happen on a test account: payment.completed, payout.completed, …',
+    'all scopes, of a test account',
+  ).action(async (event: string, options: ApiOptions) =>
+    (await import('./trigger.ts')).trigger(terminal, event, options),
+  )
+
+  describe(
+    program,
+    'events',
+    "an account's events of the last 30 days, oldest first",
+    'webhooks:read and payments:read',
+  )
+    .option('--after <event>', 'those after this event')
+    .option('--type <type>', 'only of this type, such as payment.completed')
+    .option('--limit <count>', 'how many at most', '100')
+    .action(async (options: EventOptions) => (await import('./events.ts')).listEvents(terminal, options))
+
+  const payments = program.command('payments').description("an account's payments")
+  describe(payments, 'list', 'the newest payments', 'payments:read')
+    .option('--status <statuses>', 'only with one of these, separated by commas')
+    .option('--reference <reference>', 'only of this reference of yours')
+    .option('--limit <count>', 'how many, 1 to 100', '25')
+    .action(async (options: PaymentFilter) => (await import('./payments.ts')).listPayments(terminal, options))
+  describe(payments, 'show <payment>', 'one payment, as the API shows it', 'payments:read').action(
+    async (id: string, options: ApiOptions) =>
+      (await import('./payments.ts')).showPayment(terminal, id, options),
+  )
+  describe(payments, 'create', 'ask for a payment', 'payments:write')
+    .requiredOption('--asset <coin>', 'BTC, LTC, ETH, USDC or USDT')
+    .requiredOption('--amount <price>', 'such as 49.99')
+    .option('--currency <currency>', 'USD, EUR or GBP', 'USD')
+    .option('--reference <reference>', 'how you call it')
+    .option('--email <email>', "the buyer's")
+    .action(async (options: PaymentDraft) => (await import('./payments.ts')).createPayment(terminal, options))
+}
