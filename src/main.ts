@@ -8,20 +8,19 @@ import { hasLiveAccount } from './accounts/accounts.sql.ts'
 import type { ChainPort } from './chains/chain.ts'
 import { SIMULATED_CHAINS } from './chains/simulated/network.ts'
 import type { Config } from './config/config.ts'
+import { requireMatchingSecret } from './config/matching-secret.ts'
 import { openStore, type Store } from './config/store.ts'
 import { type ChainName, isSimulated, NETWORKS, type Network } from './core/assets.ts'
-import { InvariantBroken, Refusal } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import { pause } from './core/pause.ts'
-import { keyIdOf } from './core/secrets.ts'
 import { type Database, openDatabase } from './db/database.ts'
 import { requireSight } from './db/grants.ts'
+import { startBeating } from './db/running-roles.ts'
 import { openTimeMemory, TIME_FILE } from './db/time-arrow.ts'
 import { type FirstAccount, openFirstAccount } from './flows/accounts/first-account.ts'
 import { openDatabaseClock } from './flows/database-clock.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
 import { readHealth } from './flows/operation/health.ts'
-import { keepKeyId } from './flows/operation/secret-key.sql.ts'
 import { inviteFirstPerson } from './flows/people/join.ts'
 import { openTimeKeeper, type TimeKeeper } from './flows/recovery/keep-time.ts'
 import { openToldPayments } from './flows/recovery/told-payments.ts'
@@ -35,7 +34,6 @@ import type { Rates } from './rates/rates.ts'
 import { sandboxRates } from './rates/sandbox.ts'
 import { allSources } from './rates/sources/all.ts'
 import { openAddressPool } from './wallets/address-pool.sql.ts'
-import { currentWallets } from './wallets/wallets.sql.ts'
 import { startActChainer } from './workers/chain-acts.ts'
 import { startDayCloser } from './workers/close-day.ts'
 import { startDeliverer } from './workers/deliver.ts'
@@ -99,7 +97,7 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
     // The background's parent did, as the owner of the tables.
     if (share !== 'background') await bringUpToDate(store, log)
     if (share !== 'signer') await requireSight(store.db)
-    await requireMatchingSecret(store, share, log)
+    await requireMatchingSecret(store, share === 'signer', log)
     const keeper = share === 'signer' ? null : await keepTime(config, share, store, log, closers)
 
     const children: { stop(): Promise<void> }[] = []
@@ -126,14 +124,13 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
       secrets: store.secrets,
       log,
       stopped: () => keeper?.stopped() ?? null,
+      ...beat(config, share, store, log, closers),
       wake,
     }
     if (runs('watcher') || runs('worker')) {
       const { openPorts } = await import('./config/ports.ts')
       const ports = openPorts(config, store.db, log)
-      closers.push(async () => {
-        await Promise.all(ports.map((port) => port.close()))
-      })
+      closers.push(() => Promise.all(ports.map((port) => port.close())).then(() => {}))
       if (runs('watcher')) startWatchers(config, gateway, ports, closers)
       if (runs('worker')) startWorkers(config, gateway, ports, loops, closers)
     }
@@ -196,35 +193,19 @@ async function keepTime(
   return keeper
 }
 
-/** Under another key nothing that was sealed opens, and what is sealed now would be lost with the right one. */
-async function requireMatchingSecret(
-  { db, secrets, secretKey, alsoSecretKey }: Store,
+/** Says from now on that this process runs; the signer says so itself. */
+function beat(
+  { dataDir }: Config,
   share: Share,
+  { db }: Store,
   log: Log,
-): Promise<void> {
-  // The signer's user has no part in this; its wallets tell it.
-  const own = keyIdOf(secretKey)
-  const also = alsoSecretKey && keyIdOf(alsoSecretKey)
-  const made = share === 'signer' ? own : await keepKeyId(db, own)
-  if (made !== own && made !== also)
-    throw new Refusal(
-      'conflict',
-      'other_secret_key',
-      `this database was made with the secret key ${made}, and given was ${own}; set the BECK_SECRET_KEY, or put back the secret.key, that it was made with`,
-    )
-  if (made !== own)
-    log.warn(
-      { key: own, old: made },
-      'two secret keys are accepted; once every Beck has both: npx beck rekey',
-    )
-  await currentWallets(db, secrets).catch((error: unknown) => {
-    if (!(error instanceof InvariantBroken)) throw error
-    throw new Refusal(
-      'conflict',
-      'other_secret_key',
-      `${error.message}; set the BECK_SECRET_KEY, or put back the secret.key, that this database was made with`,
-    )
-  })
+  closers: Closers,
+): Pick<Gateway, 'writeProblem' | 'concerns'> {
+  const concerns = new Map<string, string>()
+  const roles = RUNS[share].filter((role) => role === 'api' || role === 'worker' || role === 'watcher')
+  const heart = startBeating({ db, roles, dataDir, log, concerns: () => [...concerns.values()] })
+  closers.push(() => heart.stop())
+  return { writeProblem: heart.writeProblem, concerns }
 }
 
 /** A gateway that a main network is connected to is not there to be tried out: a key that nobody asked for stays unmade. */

@@ -29,6 +29,11 @@ const PROGRAMS: readonly Program[] = [
   { name: 'php', debian: 'php-cli', about: 'for a receiver of webhooks in PHP: https://www.php.net' },
   { name: 'ruby', debian: 'ruby', about: 'for a receiver of webhooks in Ruby: https://www.ruby-lang.org' },
   { name: 'go', debian: 'golang-go', about: 'for a receiver of webhooks in Go: https://go.dev' },
+  { name: 'nginx', debian: 'nginx-light', about: 'for the file of a proxy: https://nginx.org' },
+  { name: 'caddy', debian: 'caddy', about: 'for the file of a proxy: https://caddyserver.com' },
+  { name: 'promtool', debian: 'prometheus', about: 'for the alert rules: https://prometheus.io' },
+  { name: 'systemd-analyze', debian: 'systemd', about: 'for the units: https://systemd.io' },
+  { name: 'age', debian: 'age', about: 'for encrypted backups: https://age-encryption.org' },
   { name: 'redis-server', debian: 'redis-server', about: 'a real Redis: https://redis.io' },
 ]
 

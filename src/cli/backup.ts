@@ -12,20 +12,36 @@ import { OutsideFailure, Refusal } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
 import type { Database } from '../db/database.ts'
 import { dumpDatabase } from '../db/dump.ts'
+import { DATABASE_FILE } from './backup-stream.ts'
 import { recordCommand } from './record-command.ts'
+import { STANDARD, writeSealedBackup } from './sealed-backup.ts'
 import { saveSignerFiles } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
 
-export const DATABASE_FILE = 'database.jsonl.gz'
-
-/** Works beside a running server. */
-export async function backUp(terminal: Terminal, folder: string): Promise<void> {
+/**
+ * Works beside a running server.
+ *
+ * @param target - A new folder; with recipients a new file, or `-` for standard output.
+ */
+export async function backUp(
+  terminal: Terminal,
+  target: string,
+  given: { recipient?: readonly string[] } = {},
+): Promise<void> {
+  const recipients = given.recipient ?? []
+  const isStream = target === STANDARD
+  const folder = target
   const copied = await withStore(async ({ db }, config) => {
     // Before it is made, so that the backup tells of itself.
-    await db.transaction((tx) => recordCommand(tx, { action: 'backup.make', subject: resolve(folder) }))
-    return writeBackup(db, config.dataDir, folder)
+    const subject = isStream ? 'a stream' : resolve(target)
+    await db.transaction((tx) => recordCommand(tx, { action: 'backup.make', subject }))
+    return isStream || recipients.length > 0
+      ? writeSealedBackup(db, config.dataDir, target, recipients)
+      : writeBackup(db, config.dataDir, target)
   })
+  // Standard output is the backup itself.
+  if (isStream) return
   const hasJournal = copied.includes('journal')
   terminal.answer({ folder, files: [DATABASE_FILE, ...copied] }, [
     `The database${hasJournal ? " and the signer's journal are" : ' is'} in ${folder}.`,

@@ -6,9 +6,9 @@
 import { Command, CommanderError } from 'commander'
 import { describeMerchantCommands } from '../../cli/src/commands.ts'
 import { Refusal } from '../core/errors.ts'
+import { VERSION } from '../core/version.ts'
 import { keepCompiled } from '../process/compile-cache.ts'
 import { compileInForeground } from '../process/orderly-exit.ts'
-import { VERSION } from '../process/version.ts'
 import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
 import { LISTED_BY_DEFAULT, listAudit, verifyAudit } from './audit.ts'
 import type { PayOutOptions } from './fees.ts'
@@ -172,13 +172,32 @@ audit
   .action((options: { head?: string }) => verifyAudit(terminal, options))
 
 program
-  .command('backup <folder>')
+  .command('backup <target>')
   .description("write the database and the signer's journal to a new folder, while Beck runs")
-  .action(async (folder: string) => (await import('./backup.ts')).backUp(terminal, folder))
+  .option(
+    '--recipient <key...>',
+    "encrypt to age1…, ssh-… or a key of GnuPG's: the target is a new file then, or - for standard output",
+  )
+  .action(async (target: string, options: { recipient?: string[] }) =>
+    (await import('./backup.ts')).backUp(terminal, target, options),
+  )
 program
-  .command('restore <folder>')
+  .command('restore <source>')
   .description('fill an empty database from a backup; nothing is paid out until you have looked')
-  .action(async (folder: string) => (await import('./restore.ts')).restore(terminal, folder))
+  .option('--identity <file>', "age's key that opens an encrypted one; GnuPG finds its own")
+  .action(async (source: string, options: { identity?: string }) =>
+    (await import('./restore.ts')).restore(terminal, source, options),
+  )
+program
+  .command('drill <source>')
+  .description(
+    'try a backup out in a database that is thrown away; ends with 1 when it would not bring Beck back',
+  )
+  .option('--identity <file>', "age's key that opens an encrypted one; GnuPG finds its own")
+  .option('--max-age <hours>', 'how old its newest entry may be', '25')
+  .action(async (source: string, options: { identity?: string; maxAge: string }) =>
+    (await import('./drill.ts')).drill(terminal, source, options),
+  )
 program
   .command('restored')
   .description('after any restore but beck restore: pay nothing out until you have looked; before the start')
@@ -210,6 +229,12 @@ program
   .command('doctor')
   .description('look for what is wrong and say what to do')
   .action(async () => (await import('./doctor.ts')).diagnose(terminal))
+
+program
+  .command('alive')
+  .description('whether what this machine plays runs, or any machine plays a role; ends with 1 when not')
+  .option('--role <role>', 'api, worker, watcher or signer')
+  .action(async (options: { role?: string }) => (await import('./alive.ts')).tellAlive(terminal, options))
 
 const users = program.command('users').description('people who sign in to the dashboard')
 users

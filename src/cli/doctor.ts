@@ -8,7 +8,8 @@ import { clock } from './doctor/clock.ts'
 import { type Finding, messageOf, wrong } from './doctor/finding.ts'
 import { disk, keystore, nodeVersion, privateFiles, settings } from './doctor/host.ts'
 import { chains, mails, rates } from './doctor/outside.ts'
-import { alerts, database, history, secretKey, signers } from './doctor/storage.ts'
+import { redis } from './doctor/redis.ts'
+import { alerts, database, history, roles, secretKey, signers } from './doctor/storage.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Ends with 1 when something is wrong; a warning alone does not. */
@@ -58,6 +59,8 @@ async function* examine(): AsyncGenerator<Finding> {
     yield* await keystore(config, process.env, hasLive || hasNodes, () => checkSigner(config, store))
     yield* await chains(config, store)
     yield await rates(config, hasLive)
+    yield* await redis(config)
+    yield* await roles(store)
     yield* await mails(config)
     if (hasLive && config.fixedRates === null) yield await clock()
   } finally {

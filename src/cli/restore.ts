@@ -13,17 +13,24 @@ import { migrate } from '../db/migrate.ts'
 import { beginEra, beginEraAfter, openTimeMemory, readArrow, TIME_FILE } from '../db/time-arrow.ts'
 import { afterRestore } from '../flows/recovery/after-restore.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
-import { DATABASE_FILE } from './backup.ts'
+import { DATABASE_FILE } from './backup-stream.ts'
 import { recordCommand } from './record-command.ts'
+import { withBackupFolder } from './sealed-backup.ts'
 import { putBackSignerFiles } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
 
 /** Into an empty database, on a machine that has the secret key and may have the keystore already. */
-export async function restore(terminal: Terminal, folder: string): Promise<void> {
+export async function restore(
+  terminal: Terminal,
+  folder: string,
+  given: { identity?: string } = {},
+): Promise<void> {
   const frozen = await withStore(
     async (store, config) => {
-      const coins = await readBackup(store, config, folder)
+      const coins = await withBackupFolder(folder, given.identity, (opened) =>
+        readBackup(store, config, opened),
+      )
       await store.db.transaction((tx) => recordCommand(tx, { action: 'backup.restore', subject: folder }))
       return coins
     },

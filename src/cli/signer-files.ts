@@ -10,11 +10,15 @@ const ALLOWLIST = 'allowlist.json'
 /** Tells the signer that this journal was copied while its signer ran on; see `openJournal`. */
 const COPIED = `${JOURNAL}.copied`
 
+export const SIGNER_FILES = [JOURNAL, ALLOWLIST] as const
+export const signerFile = (dataDir: string, file: (typeof SIGNER_FILES)[number]): string =>
+  join(dataDir, 'signer', file)
+
 /** @returns The files that were there. */
 export async function saveSignerFiles(dataDir: string, folder: string): Promise<string[]> {
   const saved: string[] = []
-  for (const file of [JOURNAL, ALLOWLIST])
-    if (await copyIfThere(join(dataDir, 'signer', file), join(folder, file))) saved.push(file)
+  for (const file of SIGNER_FILES)
+    if (await copyIfThere(signerFile(dataDir, file), join(folder, file))) saved.push(file)
   return saved
 }
 

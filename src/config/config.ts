@@ -74,7 +74,12 @@ interface RateLimit {
 }
 
 /** Read elsewhere: by the signer, and by `beck listen` and `beck trigger`. */
-const OTHER_VARIABLES = ['BECK_API_KEY', 'BECK_API_URL', 'BECK_KEYSTORE_PASSPHRASE', 'BECK_KEYSTORE_PASSPHRASE_FILE']
+const OTHER_VARIABLES = [
+  'BECK_API_KEY',
+  'BECK_API_URL',
+  'BECK_KEYSTORE_PASSPHRASE',
+  'BECK_KEYSTORE_PASSPHRASE_FILE',
+]
 
 /** Below what idempotent answers may take to settle. */
 const BROADCAST_WAIT_MS = 3_000

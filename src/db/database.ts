@@ -70,7 +70,16 @@ export interface Database extends Queryable {
     work: (tx: Tx) => Promise<Result>,
     options?: TransactionOptions<Result>,
   ): Promise<Result>
+  /** Of its pool, now. */
+  connections(): Connections
   close(): Promise<void>
+}
+
+export interface Connections {
+  readonly busy: number
+  readonly idle: number
+  /** Work that waits for one. */
+  readonly waiting: number
 }
 
 const ATTEMPTS_MAX = 5
@@ -125,6 +134,11 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
     },
     transaction: (work, transactionOptions) => transact(server, work, transactionOptions ?? {}),
+    connections: () => ({
+      busy: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
     close: () => pool.end(),
   }
 }
@@ -148,8 +162,13 @@ interface Server {
   readonly gathered: (group: string) => RowCarrier
 }
 
-const unreachable = (url: string, cause: unknown): OutsideFailure =>
-  new OutsideFailure(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, { cause, retryable: true })
+/** It does not answer: it starts again, moves to another machine, or the network is down. */
+export class Unreachable extends OutsideFailure {
+  override readonly name = 'Unreachable'
+}
+
+const unreachable = (url: string, cause: unknown): Unreachable =>
+  new Unreachable(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, { cause, retryable: true })
 
 const isConflict = (cause: unknown): boolean => RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')
 

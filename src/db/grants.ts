@@ -62,6 +62,7 @@ const SIGNER: Readonly<Record<string, Privileges>> = {
   addresses: READ,
   chains: READ,
   time_arrow: WRITE,
+  running_roles: ALL,
   fee_rates: READ,
   freezes: READ,
   journal_entries: READ,

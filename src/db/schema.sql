@@ -806,6 +806,24 @@ create table recovery_codes (
   constraint recovery_codes_pkey PRIMARY KEY (user_id, code_hash)
 );
 
+create table running_roles (
+  instance uuid not null,
+  role text not null,
+  host text not null,
+  version text not null,
+  started_at timestamp with time zone not null default now(),
+  seen_at timestamp with time zone not null default now(),
+  loop_lag_ms integer not null,
+  disk_free_bytes bigint,
+  concerns text[] not null default '{}'::text[],
+  constraint running_roles_disk_free_bytes_check CHECK ((disk_free_bytes >= 0)),
+  constraint running_roles_host_check CHECK (((length(host) >= 1) AND (length(host) <= 255))),
+  constraint running_roles_loop_lag_ms_check CHECK ((loop_lag_ms >= 0)),
+  constraint running_roles_role_check CHECK ((role = ANY (ARRAY['api'::text, 'worker'::text, 'watcher'::text, 'signer'::text]))),
+  constraint running_roles_version_check CHECK (((length(version) >= 1) AND (length(version) <= 64))),
+  constraint running_roles_pkey PRIMARY KEY (instance, role)
+);
+
 create table sandbox_seed (
   singleton boolean not null default true,
   sealed bytea not null,

@@ -54,5 +54,9 @@ export interface Gateway {
   readonly databaseTime: () => Promise<Date>
   /** Why nothing is quoted, signed or sent, when the database lost commits; null, or absent, while all goes on. */
   stopped?(): string | null
+  /** Why PostgreSQL writes nothing although it answers, such as a full disk; null, or absent, while it does. */
+  writeProblem?(): string | null
+  /** What this process wants its operator to do something about: a sentence for each thing; told with every sign of life. */
+  readonly concerns?: Map<string, string>
   wake(queue: Queue): void
 }

@@ -120,7 +120,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
 
   const size = options.rateLimit ?? DEFAULT_RATE_LIMIT
   const limiter = options.redisUrl
-    ? await openSharedBuckets(options.redisUrl, size, gateway.log)
+    ? await openSharedBuckets(options.redisUrl, size, gateway.log, gateway.concerns)
     : openLocalBuckets(size)
   app.addHook('onClose', () => limiter.close())
   const authenticator = openAuthenticator(gateway.db, gateway.log)

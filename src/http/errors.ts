@@ -1,6 +1,6 @@
 /** What each kind of trouble is answered with. Nothing of what happened inside ever shows in an answer. */
 import { type FieldProblem, OutsideFailure, Refusal, type RefusalKind } from '../core/errors.ts'
-import { sqlState } from '../db/database.ts'
+import { sqlState, Unreachable } from '../db/database.ts'
 import { type SchemaProblem, schemaProblems } from './schema-problems.ts'
 
 const STATUS_OF: Readonly<Record<RefusalKind, number>> = {
@@ -91,6 +91,19 @@ const BUSY = [
   '25006',
 ]
 
+/** What a caller may know of it: that it is not his request, and that the same one may be sent again. */
+function whatIsAway(error: unknown): string {
+  const again = 'try again shortly, with the same Idempotency-Key'
+  if (error instanceof Unreachable)
+    return `the database behind this API does not answer, as while it starts again; ${again}`
+  if (sqlState(error) === '53100')
+    return `the database behind this API has no room on its disk, so nothing can be written; ${again}`
+  if (sqlState(error) === '25006')
+    return `the database behind this API takes no writes for now, as while another takes over; ${again}`
+  if (sqlState(error) !== null) return `the database behind this API is too busy for this request; ${again}`
+  return 'something Beck depends on did not answer; try again shortly'
+}
+
 /** Turns whatever was thrown into an answer. */
 export function answerTo(error: unknown): Answer {
   if (error instanceof Refusal) {
@@ -108,11 +121,7 @@ export function answerTo(error: unknown): Answer {
   if (error instanceof ClientGone) return answer(503, 'temporarily_unavailable', error.message)
   if (error instanceof OutsideFailure || BUSY.includes(sqlState(error) ?? '')) {
     return {
-      ...answer(
-        503,
-        'temporarily_unavailable',
-        'something Beck depends on did not answer; try again shortly',
-      ),
+      ...answer(503, 'temporarily_unavailable', whatIsAway(error)),
       retryAfterSeconds: UNAVAILABLE_RETRY_SECONDS,
       logged: true,
     }

@@ -1,10 +1,13 @@
 /** What monitoring sees of Beck's health: gauges and counters that are read when they are asked for. */
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { ASSET_FACTS } from '../core/assets.ts'
+import { ASSET_FACTS, type Asset } from '../core/assets.ts'
 import { formatDecimal } from '../core/money.ts'
+import type { Connections } from '../db/database.ts'
 import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
 import type { Health } from '../flows/operation/health.ts'
+import type { Volume } from '../flows/operation/volume.sql.ts'
 import type { OwnBalance } from '../flows/withdrawals/request-own-payout.ts'
+import { walletAtoms } from '../ledger/own-sums.ts'
 
 type Fill = (gauge: Gauge, health: Health) => void
 
@@ -36,6 +39,39 @@ const GAUGES = [
     if (rates.ageMs !== null) to.set(rates.ageMs / 1_000)
   }),
   gauge('rates_ok', '1 when no live rate in use is missing', [], (to, { rates }) => to.set(Number(rates.ok))),
+  gauge(
+    'role_running',
+    'processes that play a role and said so within 30 seconds',
+    ['role'],
+    (to, { roles }) => {
+      for (const { role, running } of roles) to.set({ role }, running)
+    },
+  ),
+  gauge(
+    'role_concerns',
+    'things that processes of a role want the operator to see to',
+    ['role'],
+    (to, { roles }) => {
+      for (const { role, concerns } of roles) to.set({ role }, concerns.length)
+    },
+  ),
+  gauge(
+    'role_loop_lag_seconds',
+    'the longest wait for a turn in the last seconds, the worst process of a role',
+    ['role'],
+    (to, { roles }) => {
+      for (const { role, running, loopLagMs } of roles) if (running > 0) to.set({ role }, loopLagMs / 1_000)
+    },
+  ),
+  gauge(
+    'disk_free_bytes',
+    'of the disk with the data directory, the least of a role',
+    ['role'],
+    (to, { roles }) => {
+      for (const { role, diskFreeBytes } of roles)
+        if (diskFreeBytes !== null) to.set({ role }, Number(diskFreeBytes))
+    },
+  ),
   gauge('decisions_due', 'payments with news nobody has looked at', [], (to, { backlog }) => {
     if (backlog) to.set(backlog.decisionsDue)
   }),
@@ -110,7 +146,7 @@ export function describeHealth(registry: Registry, read: () => Promise<Health>):
 export function describeOwnMoney(registry: Registry, read: () => Promise<OwnBalance[]>): void {
   new Gauge({
     name: 'beck_own_coins',
-    help: "the gateway's own: fees earned, capital, network fees paid, loss, what can be taken out, what merchants have",
+    help: "the gateway's own: fees earned, capital, network fees paid, loss, what can be taken out, what merchants have, what the wallets hold by the books",
     labelNames: ['chain', 'asset', 'account'],
     registers: [registry],
     async collect() {
@@ -127,11 +163,73 @@ export function describeOwnMoney(registry: Registry, read: () => Promise<OwnBala
           ['owed', sums.owed],
           ['fees_payable', payable.fees],
           ['capital_payable', payable.capital],
+          ['wallet', walletAtoms({ chain, asset, ...sums })],
         ] as const)
           this.set({ chain, asset, account }, Number(formatDecimal(atoms, ASSET_FACTS[asset].decimals)))
     },
   })
 }
+
+/** What goes through the gateway, how much ether is there for gas, and what of the pool is in use. */
+export function describeVolume(
+  registry: Registry,
+  read: {
+    readonly volume: () => Promise<Volume>
+    readonly own: () => Promise<OwnBalance[]>
+    readonly health: () => Promise<Health>
+    readonly connections: () => Connections
+  },
+): void {
+  const described = (name: string, help: string, labelNames: string[], fill: (to: Gauge) => Promise<void>) =>
+    new Gauge({
+      name: `beck_${name}`,
+      help,
+      labelNames,
+      registers: [registry],
+      async collect() {
+        this.reset()
+        // Metrics of a database that does not answer are those that need none.
+        await fill(this).catch(() => {})
+      },
+    })
+  described('payments', 'payments there are, by state', ['mode', 'status'], async (to) => {
+    for (const { mode, status, count } of (await read.volume()).payments)
+      to.set({ mode, status }, Number(count))
+  })
+  described(
+    'moved_coins',
+    'booked within 24 hours, in whole coins: in from buyers and capital, out to merchants and networks',
+    ['chain', 'asset', 'direction'],
+    async (to) => {
+      for (const { chain, asset, inAtoms, outAtoms } of (await read.volume()).moved) {
+        to.set({ chain, asset, direction: 'in' }, coins(inAtoms, asset))
+        to.set({ chain, asset, direction: 'out' }, coins(outAtoms, asset))
+      }
+    },
+  )
+  described(
+    'gas_coins',
+    'ether of the hot wallet, which pays for payouts and sweeps',
+    ['chain'],
+    async (to) => {
+      const [own, { backlog }] = await Promise.all([read.own(), read.health()])
+      for (const sums of own) {
+        if (sums.asset !== 'ETH') continue
+        const lying = backlog?.unswept.find(({ chain, asset }) => chain === sums.chain && asset === 'ETH')
+        to.set({ chain: sums.chain }, coins(walletAtoms(sums) - (lying?.atoms ?? 0n), 'ETH'))
+      }
+    },
+  )
+  described('database_connections', 'of this process, by what they do', ['state'], async (to) => {
+    const { busy, idle, waiting } = read.connections()
+    to.set({ state: 'busy' }, busy)
+    to.set({ state: 'idle' }, idle)
+    to.set({ state: 'waiting' }, waiting)
+  })
+}
+
+const coins = (atoms: bigint, asset: Asset): number =>
+  Number(formatDecimal(atoms, ASSET_FACTS[asset].decimals))
 
 /** Counters kept in the database, so that they are those of all workers. */
 function describeAttempts(registry: Registry, read: () => Promise<Health>): void {

@@ -8,9 +8,10 @@ import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { ChainName } from '../core/assets.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { type Health, readHealth } from '../flows/operation/health.ts'
+import { readVolume } from '../flows/operation/volume.sql.ts'
 import { readOwnBalances } from '../flows/withdrawals/request-own-payout.ts'
 import { failure, success } from './envelope.ts'
-import { describeHealth, describeOwnMoney } from './health-metrics.ts'
+import { describeHealth, describeOwnMoney, describeVolume } from './health-metrics.ts'
 import { newRequestId } from './request-id.ts'
 
 /** Monitoring of any number of probes costs one look a second. */
@@ -36,10 +37,14 @@ export function registerHealth(app: FastifyInstance, gateway: Gateway, chains: r
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   describeHealth(registry, read)
-  describeOwnMoney(
-    registry,
-    remembered(() => readOwnBalances(gateway.db), OWN_MONEY_REMEMBERED_MS),
-  )
+  const own = remembered(() => readOwnBalances(gateway.db), OWN_MONEY_REMEMBERED_MS)
+  describeOwnMoney(registry, own)
+  describeVolume(registry, {
+    volume: remembered(() => readVolume(gateway.db), OWN_MONEY_REMEMBERED_MS),
+    own,
+    health: read,
+    connections: () => gateway.db.connections(),
+  })
   measureRequests(app, registry)
 
   app.get('/livez', async (_request, reply) => json(reply, 200, success({ status: 'alive' })))
@@ -95,7 +100,7 @@ const json = (reply: FastifyReply, status: number, body: object) =>
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : Math.round(ms / 100) / 10)
 
-const shown = ({ database, chains, rates, backlog }: Health) => ({
+const shown = ({ database, chains, rates, roles, backlog }: Health) => ({
   database: { ok: database.ok, problem: database.problem, answer_ms: database.answerMs },
   chains: chains.map((chain) => ({
     chain: chain.chain,
@@ -106,6 +111,14 @@ const shown = ({ database, chains, rates, backlog }: Health) => ({
     view_age_seconds: seconds(chain.pollAgeMs),
   })),
   rates: { ok: rates.ok, problem: rates.problem, age_seconds: seconds(rates.ageMs) },
+  roles: roles.map((each) => ({
+    role: each.role,
+    ok: each.ok,
+    problem: each.problem,
+    running: each.running,
+    seen_age_seconds: seconds(each.seenAgeMs),
+    versions: each.versions,
+  })),
   frozen: backlog?.frozen ?? [],
 })
 

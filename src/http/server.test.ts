@@ -118,16 +118,17 @@ test('a database that is not there is a 503, not a 500', async () => {
   const app = await testApp({ ...gateway, db })
   const answer = await call(app, key, 'GET', '/payments')
   assert.deepEqual([answer.status, answer.error.reason], [503, 'temporarily_unavailable'])
+  assert.match(answer.error.message, /the database behind this API does not answer/)
   assert.doesNotMatch(answer.text, /secret|127\.0\.0\.1/)
 })
 
-for (const [what, state] of [
-  ['whose disk is full', '53100'],
-  ['that is out of memory', '53200'],
-  ['that was told to stop', '57P01'],
-  ['that starts', '57P03'],
-  ['that may only read', '25006'],
-]) {
+for (const [what, state, told] of [
+  ['whose disk is full', '53100', /has no room on its disk/],
+  ['that is out of memory', '53200', /too busy/],
+  ['that was told to stop', '57P01', /does not answer, as while it starts again/],
+  ['that starts', '57P03', /does not answer, as while it starts again/],
+  ['that may only read', '25006', /takes no writes/],
+] as const) {
   test(`a database ${what} is a 503 that says when to come back, not a 500`, async () => {
     const raising: typeof gateway.db = {
       ...gateway.db,
@@ -141,6 +142,8 @@ for (const [what, state] of [
     const body = { label: 'Tea', amount: 5 }
     const answer = await call(app, key, 'POST', '/payment-links', { body })
     assert.deepEqual([answer.status, answer.error.reason], [503, 'temporarily_unavailable'])
+    assert.match(answer.error.message, told)
+    assert.match(answer.error.message, /try again shortly, with the same Idempotency-Key/)
     assert.equal(answer.headers['retry-after'], '5')
   })
 }

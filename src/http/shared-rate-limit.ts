@@ -23,7 +23,12 @@ return { allowed and 1 or 0, string.format('%.3f', full - now) }`
 const ANSWER_WITHIN_MS = 100
 
 /** Loads the client of Redis, which nobody else pays for. */
-export async function openSharedBuckets(url: string, size: BucketSize, log: Log): Promise<RateLimiter> {
+export async function openSharedBuckets(
+  url: string,
+  size: BucketSize,
+  log: Log,
+  concerns: Map<string, string> = new Map(),
+): Promise<RateLimiter> {
   const { Redis } = await import('ioredis')
   const redis = new Redis(url, {
     enableOfflineQueue: false,
@@ -37,7 +42,11 @@ export async function openSharedBuckets(url: string, size: BucketSize, log: Log)
   const whole = (size.burst + TOLERANCE) * refillMs
   const where = { redis: withoutCredentials(url) }
   let away = false
-  redis.on('error', () => {})
+  // Told before anybody asks: with a wrong URL each process counts for itself from the start.
+  const concern = `Redis at ${where.redis} does not answer: each process counts rates for itself; start it, or correct REDIS_URL`
+  redis.on('error', () => concerns.set('redis', concern))
+  redis.on('close', () => concerns.set('redis', concern))
+  redis.on('ready', () => concerns.delete('redis'))
 
   return {
     size,

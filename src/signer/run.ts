@@ -11,6 +11,7 @@ import { type Backoff, backoffMs, pause } from '../core/pause.ts'
 import { openSecrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
 import { lockDirectory } from '../db/embedded/directory-lock.ts'
+import { startBeating } from '../db/running-roles.ts'
 import { currentWallets, publishWallet } from '../wallets/wallets.sql.ts'
 import type { SignerConfig } from './config.ts'
 import { makeFolder } from './folder.ts'
@@ -31,15 +32,23 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
   const secrets = openSecrets(config.secretKey, config.alsoSecretKey)
+  const concerns = new Map<string, string>()
   const scene = {
     db,
     secrets,
     config,
     log,
     stopping: stopping.signal,
-    keys: liveKeys(config, db, log),
+    keys: liveKeys(config, db, log, concerns),
     mayMove: await openTimeCheck(config.folder, db, log),
   }
+  const heart = startBeating({
+    db,
+    roles: ['signer'],
+    dataDir: config.folder,
+    log,
+    concerns: () => [...concerns.values()],
+  })
   try {
     const simulated = keepSimulated(scene)
     const isWhole = await runSide(scene, 'live').finally(() => stopping.abort())
@@ -51,6 +60,7 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
     )
     process.exitCode = 1
   } finally {
+    await heart.stop()
     lock.release()
   }
 }
@@ -129,7 +139,12 @@ function keysOfSide({ keys }: Scene, side: Side): () => Promise<Vault> {
 }
 
 /** The vault, opened at the first call; opened again when a keystore appears beside a signer that had none. */
-function liveKeys(config: SignerConfig, db: Database, log: Log): () => Promise<Vault> {
+function liveKeys(
+  config: SignerConfig,
+  db: Database,
+  log: Log,
+  concerns: Map<string, string>,
+): () => Promise<Vault> {
   let vault: Vault | null = null
   let readAt = 0
   let usable = config
@@ -142,12 +157,13 @@ function liveKeys(config: SignerConfig, db: Database, log: Log): () => Promise<V
       if (!(error instanceof Refusal && error.reason === 'wrong_passphrase')) throw error
       // Test accounts go on; asking a keystore costs too much to be done again and again.
       log.error({}, `${error.message}; correct it and start the signer again`)
+      concerns.set('keystore', `${error.message}; withdrawals of live accounts wait`)
       usable = { ...config, passphrase: null }
       return open()
     })
     if (opened.size === vault?.size) return vault
     vault = opened
-    await announceWallets(config, db, vault, log)
+    await announceWallets(config, db, vault, log, concerns)
     return vault
   }
   let reading: Promise<Vault> | null = null
@@ -160,7 +176,13 @@ function liveKeys(config: SignerConfig, db: Database, log: Log): () => Promise<V
 }
 
 /** Publishes what is not published; a wallet of other keys stays, and is not this signer's to pay from. */
-async function announceWallets(config: SignerConfig, db: Database, vault: Vault, log: Log): Promise<void> {
+async function announceWallets(
+  config: SignerConfig,
+  db: Database,
+  vault: Vault,
+  log: Log,
+  concerns: Map<string, string>,
+): Promise<void> {
   const published = await currentWallets(db, openSecrets(config.secretKey, config.alsoSecretKey))
   for (const keys of vault.values()) {
     const current = published.find((wallet) => wallet.chain === keys.chain)
@@ -179,16 +201,20 @@ async function announceWallets(config: SignerConfig, db: Database, vault: Vault,
     live.length > 0 ? 'keys are loaded' : 'no live keys: test accounts only',
   )
   const unlimited = ASSETS.filter((asset) => !config.limits[asset]?.hour && !config.limits[asset]?.day)
-  if (live.length > 0 && unlimited.length > 0)
+  if (live.length > 0 && unlimited.length > 0) {
+    concerns.set('limits', `BECK_SIGNER_LIMITS gives ${unlimited.join(', ')} no limit per hour or day`)
     log.warn(
       { unlimited },
       'BECK_SIGNER_LIMITS gives these coins no limit per hour or day: whoever takes over the server can have all of them paid out',
     )
-  if (live.length === 0 && config.passphrase === null && existsSync(config.keystorePath))
+  }
+  if (live.length === 0 && config.passphrase === null && existsSync(config.keystorePath)) {
+    concerns.set('keystore', 'there is a keystore and no passphrase: withdrawals of live accounts wait')
     log.warn(
       {},
       'there is a keystore, and BECK_KEYSTORE_PASSPHRASE is not set: withdrawals of live accounts wait',
     )
+  }
 }
 
 export async function publishKeys(

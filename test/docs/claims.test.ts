@@ -130,7 +130,14 @@ test('the README’s table of settings names every variable that is read, and no
 
 test('a variable that a page names means something to Beck', () => {
   // Read by programs beside the server.
-  const others = ['BECK_API_KEY', 'BECK_API_URL', 'BECK_WEBHOOK_SECRET', 'BECK_CRASH_AT', 'BECK_CRASH_SIGNAL']
+  const others = [
+    'BECK_API_KEY',
+    'BECK_API_URL',
+    'BECK_VERSION',
+    'BECK_WEBHOOK_SECRET',
+    'BECK_CRASH_AT',
+    'BECK_CRASH_SIGNAL',
+  ]
   for (const { page, found } of mentions(/\b(BECK_[A-Z_]+[A-Z])\b/g)) {
     const isNamed = textOf('README.md').includes(`\`${found}\``) || others.includes(found)
     assert.ok(isNamed, `${page} names ${found}`)

@@ -79,7 +79,7 @@ for (const guide of GUIDES) {
       const answer = JSON.parse(await shell(command, variables))
       assert.equal(answer.error, null, `${command}\n${JSON.stringify(answer)}`)
       // As the reader takes it over from the answer.
-      if (/\/v1\/payments .*-d/s.test(command)) variables.PAYMENT = answer.data.id
+      if (/(\/v1|\$API)\/payments .*-d/s.test(command)) variables.PAYMENT = answer.data.id
     }
   })
 }

@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { secretKeyFile } from '../../config/secret-key.ts'
 import type { Store } from '../../config/store.ts'
 import { findUnfinishedRestore, readMigrations } from '../../db/migrate.ts'
+import { listRoles } from '../../db/running-roles.ts'
 import { readArrow } from '../../db/time-arrow.ts'
 import { listAlerts } from '../../ledger/alerts.sql.ts'
 import { currentWallets } from '../../wallets/wallets.sql.ts'
@@ -86,6 +87,37 @@ export async function signers({ db }: Store): Promise<Finding[]> {
       `signers run on ${rows.map(({ host }) => host).join(' and ')}, and one alone may: each has a journal and an allowlist of its own`,
       'end all but one; docs/operators.md says which',
     ),
+  ]
+}
+
+/** Who plays each role, and what he wants seen to. Nobody plays any before the first start: that is no finding. */
+export async function roles({ db }: Store): Promise<Finding[]> {
+  const states = await listRoles(db)
+  const versions = [...new Set(states.flatMap((state) => state.versions))]
+  if (states.every(({ running }) => running === 0))
+    return [warning('roles', 'no part of Beck runs now', 'run: npm start')]
+  return [
+    ...states.flatMap(({ role, running, concerns }) => [
+      running > 0
+        ? fine(role, running === 1 ? 'one runs' : `${running} run`)
+        : warning(role, 'none runs', `start one: npm start -- --role ${role}, or --role all`),
+      ...concerns.map((concern) =>
+        warning(
+          `${role} of ${concern.split(': ')[0]}`,
+          concern.slice(concern.indexOf(': ') + 2),
+          'it says so itself; docs/incidents.md',
+        ),
+      ),
+    ]),
+    ...(versions.length > 1
+      ? [
+          warning(
+            'versions',
+            `${versions.join(' and ')} run side by side`,
+            'finish the upgrade: restart what is older',
+          ),
+        ]
+      : []),
   ]
 }
 

@@ -4,6 +4,7 @@ import { listChainProgress } from '../../chains/chain-progress.sql.ts'
 import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
 import { CHAINS, type ChainName } from '../../core/assets.ts'
 import type { Queryable } from '../../db/database.ts'
+import { listRoles, type RoleState } from '../../db/running-roles.ts'
 import { readArrow } from '../../db/time-arrow.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Backlog, readBacklog } from './health.sql.ts'
@@ -20,6 +21,12 @@ export interface ChainHealth {
   readonly pollAgeMs: number | null
 }
 
+export interface RoleHealth extends RoleState {
+  readonly ok: boolean
+  /** What is wrong, in a sentence; null when nothing is. */
+  readonly problem: string | null
+}
+
 export interface Health {
   /** The database answers, so the API can. Chains and rates may be ill without it: then only their coins are refused. */
   readonly ready: boolean
@@ -29,32 +36,62 @@ export interface Health {
   readonly database: { readonly ok: boolean; readonly problem: string | null; readonly answerMs: number }
   readonly chains: readonly ChainHealth[]
   readonly rates: { readonly ok: boolean; readonly problem: string | null; readonly ageMs: number | null }
+  /** What is played by whom; empty when the database does not answer. */
+  readonly roles: readonly RoleHealth[]
   readonly backlog: Backlog | null
 }
 
 /** @param expected - The chains that the settings connect; others are shown when the database knows them. */
 export async function readHealth(
-  gateway: Pick<Gateway, 'db' | 'rates' | 'log'>,
+  gateway: Pick<Gateway, 'db' | 'rates' | 'log' | 'writeProblem'>,
   expected: readonly ChainName[],
 ): Promise<Health> {
   const startedAtMs = performance.now()
   const rates = rateHealth(gateway)
   try {
-    const [chains, backlog, arrow] = await Promise.all([
+    const [chains, backlog, arrow, roles] = await Promise.all([
       chainHealth(gateway.db, expected),
       readBacklog(gateway.db),
       readArrow(gateway.db),
+      roleHealth(gateway.db),
     ])
-    const problem = arrow?.stopped ?? null
+    const problem = arrow?.stopped ?? gateway.writeProblem?.() ?? null
     const database = { ok: problem === null, problem, answerMs: Math.round(performance.now() - startedAtMs) }
-    const ok = database.ok && rates.ok && chains.every((chain) => chain.ok) && backlog.frozen.length === 0
-    return { ready: true, ok, database, chains, rates, backlog }
+    const ok =
+      database.ok &&
+      rates.ok &&
+      chains.every((chain) => chain.ok) &&
+      roles.every((role) => role.ok) &&
+      backlog.frozen.length === 0
+    return { ready: true, ok, database, chains, rates, roles, backlog }
   } catch (error) {
     gateway.log.error({ err: error }, 'the database does not answer')
     const answerMs = Math.round(performance.now() - startedAtMs)
     const database = { ok: false, problem: 'PostgreSQL does not answer', answerMs }
-    return { ready: false, ok: false, database, chains: [], rates, backlog: null }
+    return { ready: false, ok: false, database, chains: [], rates, roles: [], backlog: null }
   }
+}
+
+/** What each role is for, and so what stands still without it. */
+const WITHOUT: Readonly<Record<RoleState['role'], string>> = {
+  api: 'nobody answers requests',
+  worker: 'no payment settles, no webhook is delivered, nothing is sent',
+  watcher: 'no deposit is seen and no book is proven',
+  signer: 'no withdrawal is signed',
+}
+
+async function roleHealth(db: Queryable): Promise<RoleHealth[]> {
+  return (await listRoles(db)).map((state) => {
+    const { role, running, seenAgeMs, concerns } = state
+    const last = seenAgeMs === null ? '' : `, the last one ${Math.round(seenAgeMs / 1_000)} s ago`
+    const problem =
+      running === 0
+        ? `no ${role} runs${last}: ${WITHOUT[role]}`
+        : concerns.length > 0
+          ? concerns.join('; ')
+          : null
+    return { ...state, ok: problem === null, problem }
+  })
 }
 
 function rateHealth({ rates }: Pick<Gateway, 'rates'>): Health['rates'] {

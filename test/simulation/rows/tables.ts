@@ -280,6 +280,7 @@ export class Tables {
       ...handle,
       query,
       transaction: (work) => this.#exclusively(worker, () => work(tx)),
+      connections: () => ({ busy: 0, idle: 0, waiting: 0 }),
       close: async () => {},
     }
     return database

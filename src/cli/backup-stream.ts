@@ -1,0 +1,128 @@
+/**
+ * A backup as one stream, and back: each file in pieces, behind a line that says whose and how long, and a last line that
+ * says that it is whole. So nothing needs to be known before it is written, and what was cut off is known as such.
+ */
+import { once } from 'node:events'
+import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { createGzip } from 'node:zlib'
+import { OutsideFailure } from '../core/errors.ts'
+import { ifThere } from '../core/files.ts'
+import type { Database } from '../db/database.ts'
+import { dumpDatabase, notABackup } from '../db/dump.ts'
+import { SIGNER_FILES, signerFile } from './signer-files.ts'
+
+export const DATABASE_FILE = 'database.jsonl.gz'
+const HEAD = 'beck-backup-1\n'
+const END = 'end\n'
+const LINE_BYTES_MAX = 100
+const FILES: readonly string[] = [DATABASE_FILE, ...SIGNER_FILES]
+
+/** Whether a stream that begins so is one of these, and not encrypted. */
+export const isPlainBackup = (start: Buffer): boolean => start.toString('latin1').startsWith(HEAD)
+
+/**
+ * The database at one instant, and the signer's files as they are right after.
+ *
+ * @returns The signer's files that were there.
+ */
+export async function writeBackupStream(db: Database, dataDir: string, out: Writable): Promise<string[]> {
+  await write(out, HEAD)
+  const gzip = createGzip()
+  const framed = writeFrames(gzip, DATABASE_FILE, out)
+  // Its failure shows at the next line, or at the end.
+  framed.catch(() => gzip.destroy())
+  try {
+    await dumpDatabase(db, async (line) => {
+      if (!gzip.write(`${line}\n`)) await Promise.race([once(gzip, 'drain'), framed])
+    })
+  } catch (error) {
+    gzip.destroy()
+    await framed.catch(() => {})
+    throw error
+  }
+  gzip.end()
+  await framed
+  const saved: string[] = []
+  for (const file of SIGNER_FILES) {
+    const frames = writeFrames(createReadStream(signerFile(dataDir, file)), file, out)
+    if ((await ifThere(frames.then(() => true))) === true) saved.push(file)
+  }
+  await write(out, END)
+  return saved
+}
+
+async function writeFrames(from: Readable, name: string, out: Writable): Promise<void> {
+  for await (const piece of from as AsyncIterable<Buffer>) {
+    await write(out, `${name} ${piece.length}\n`)
+    await write(out, piece)
+  }
+}
+
+async function write(out: Writable, piece: string | Buffer): Promise<void> {
+  if (!out.write(piece)) await Promise.race([once(out, 'drain'), once(out, 'close')])
+  if (out.destroyed) throw new OutsideFailure('the backup is read no further', { retryable: true })
+}
+
+/**
+ * Puts the files of a stream into a new folder.
+ *
+ * @throws {Refusal} `not_a_backup` when it is none, or was cut off.
+ */
+export async function readBackupStream(stream: AsyncIterable<Buffer>, folder: string): Promise<void> {
+  const reader = openReader(stream)
+  if ((await reader.line()) !== HEAD) throw notABackup('it does not begin as one')
+  await mkdir(folder, { mode: 0o700 })
+  const files = new Map<string, WriteStream>()
+  try {
+    for (;;) {
+      const line = await reader.line()
+      if (line === END) break
+      const [, name = '', length = ''] = /^(\S+) (\d{1,9})\n$/.exec(line) ?? []
+      if (!FILES.includes(name)) throw notABackup('it was cut off, or is damaged')
+      const file = files.get(name) ?? createWriteStream(join(folder, name), { mode: 0o600, flags: 'wx' })
+      files.set(name, file)
+      await reader.bytes(Number(length), (piece) => write(file, piece))
+    }
+  } finally {
+    for (const file of files.values()) {
+      file.end()
+      await once(file, 'close')
+    }
+  }
+}
+
+/** What comes as it comes, cut where the frames are. */
+function openReader(stream: AsyncIterable<Buffer>) {
+  const pieces = stream[Symbol.asyncIterator]()
+  let rest: Buffer = Buffer.alloc(0)
+  const more = async (): Promise<void> => {
+    const next = await pieces.next()
+    if (next.done) throw notABackup('it was cut off')
+    rest = rest.length === 0 ? next.value : Buffer.concat([rest, next.value])
+  }
+  return {
+    async line(): Promise<string> {
+      let end = rest.indexOf(0x0a)
+      while (end < 0) {
+        if (rest.length > LINE_BYTES_MAX) throw notABackup('it is damaged')
+        await more()
+        end = rest.indexOf(0x0a)
+      }
+      const line = rest.subarray(0, end + 1).toString('latin1')
+      rest = rest.subarray(end + 1)
+      return line
+    },
+    async bytes(count: number, take: (piece: Buffer) => Promise<void>): Promise<void> {
+      for (let missing = count; missing > 0; ) {
+        if (rest.length === 0) await more()
+        const piece = rest.subarray(0, missing)
+        rest = rest.subarray(piece.length)
+        missing -= piece.length
+        await take(piece)
+      }
+    },
+  }
+}

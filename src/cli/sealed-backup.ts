@@ -1,0 +1,128 @@
+/** A backup in one file, or on standard output, encrypted to whom it is for: nothing of it is on a disk in the clear. */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
+import { Refusal } from '../core/errors.ts'
+import { ifThere, syncPath } from '../core/files.ts'
+import type { Database } from '../db/database.ts'
+import { isPlainBackup, readBackupStream, writeBackupStream } from './backup-stream.ts'
+import { endInput, openDecryption, openEncryption } from './encryption.ts'
+
+/** What stands for standard input or output. */
+export const STANDARD = '-'
+
+/**
+ * The file is there when all of it is, synced to the disk; before that it is called `.part`.
+ *
+ * @param target - A new file, or {@link STANDARD}.
+ * @param recipients - In the clear when there are none: for a command behind that encrypts.
+ * @returns The signer's files that were there.
+ * @throws {Refusal} `file_exists`. {OutsideFailure} when the encryption failed; nothing is kept.
+ */
+export async function writeSealedBackup(
+  db: Database,
+  dataDir: string,
+  target: string,
+  recipients: readonly string[],
+): Promise<string[]> {
+  if (target === STANDARD) return seal(db, dataDir, process.stdout, recipients, false)
+  const path = resolve(target)
+  if ((await ifThere(stat(path))) !== null)
+    throw new Refusal('conflict', 'file_exists', `${path} is there already; name one that is not there`)
+  await mkdir(dirname(path), { recursive: true })
+  const draft = `${path}.part`
+  const file = createWriteStream(draft, { mode: 0o600 })
+  try {
+    const saved = await seal(db, dataDir, file, recipients, true)
+    await finished(file)
+    await syncPath(draft)
+    await rename(draft, path)
+    await syncPath(dirname(path))
+    return saved
+  } catch (error) {
+    file.destroy()
+    await rm(draft, { force: true })
+    throw error
+  }
+}
+
+async function seal(
+  db: Database,
+  dataDir: string,
+  out: Writable,
+  recipients: readonly string[],
+  end: boolean,
+): Promise<string[]> {
+  if (recipients.length === 0) {
+    const saved = await writeBackupStream(db, dataDir, out)
+    if (end) out.end()
+    return saved
+  }
+  const cipher = openEncryption(recipients)
+  const flowing = pipeline(cipher.output, out, { end })
+  flowing.catch(() => cipher.abort())
+  try {
+    const saved = await Promise.race([
+      writeBackupStream(db, dataDir, cipher.input),
+      // Its end before its input's is a failure.
+      cipher.done.then(() => new Promise<never>(() => {})),
+    ])
+    await endInput(cipher.input)
+    await Promise.all([cipher.done, flowing])
+    return saved
+  } catch (error) {
+    // One that closed its input says itself why.
+    if (!cipher.input.destroyed) cipher.abort()
+    await flowing.catch(() => {})
+    await cipher.done
+    throw error
+  }
+}
+
+/**
+ * Opens a backup, whatever form it has, for as long as somebody reads its folder.
+ *
+ * @param source - A folder of `beck backup`, a file, or {@link STANDARD}.
+ * @param identity - The file of age's key that opens it.
+ */
+export async function withBackupFolder<Result>(
+  source: string,
+  identity: string | undefined,
+  read: (folder: string) => Promise<Result>,
+): Promise<Result> {
+  if (source !== STANDARD && (await ifThere(stat(source)))?.isFile() !== true) return read(source)
+  const scratch = await mkdtemp(join(tmpdir(), 'beck-backup-'))
+  try {
+    const folder = join(scratch, 'backup')
+    await unseal(source === STANDARD ? process.stdin : createReadStream(source), identity, folder)
+    return await read(folder)
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+async function unseal(stream: Readable, identity: string | undefined, folder: string): Promise<void> {
+  const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+  const first = await pieces.next()
+  const start: Buffer = first.done ? Buffer.alloc(0) : first.value
+  const whole = (async function* () {
+    yield start
+    for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value
+  })()
+  if (start.length === 0 || isPlainBackup(start)) return readBackupStream(whole, folder)
+  const cipher = openDecryption(start, identity)
+  const feeding = pipeline(whole, cipher.input)
+  feeding.catch(() => {})
+  try {
+    await readBackupStream(cipher.output, folder)
+  } catch (error) {
+    // What the program says, as of a wrong key, is the better word.
+    cipher.output.resume()
+    await cipher.done
+    throw error
+  }
+  await cipher.done
+}

@@ -1,0 +1,192 @@
+/** The Dockerfile and compose.yaml, held against what Beck needs and against each other; the database's first start is run. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { after } from 'node:test'
+import { promisify } from 'node:util'
+import { readConfig } from '../../src/config/config.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import { freePort, startCluster } from '../../src/db/embedded/embedded.ts'
+import { startBeckProcess } from '../beck-process.ts'
+
+const dockerfile = await readFile('deploy/Dockerfile', 'utf8')
+
+interface Service {
+  readonly image?: string
+  readonly build?: object
+  readonly profiles?: readonly string[]
+  readonly command?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+  readonly ports?: readonly string[]
+  readonly networks?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly restart: string
+  readonly stop_grace_period?: string
+  readonly read_only?: boolean
+  readonly cap_drop?: readonly string[]
+  readonly depends_on?: unknown
+  readonly secrets?: readonly string[]
+}
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>
+  readonly volumes: Readonly<Record<string, object>>
+  readonly secrets: Readonly<Record<string, object>>
+}
+/** Ruby reads YAML, anchors and merges and all. */
+const compose: Compose = JSON.parse(
+  (
+    await promisify(execFile)('ruby', [
+      '-ryaml',
+      '-rjson',
+      '-e',
+      'puts JSON.dump(YAML.load(File.read("deploy/compose.yaml"), aliases: true))',
+    ])
+  ).stdout,
+)
+const service = (name: string): Service => compose.services[name] ?? assert.fail(name)
+
+/** Of a service, by the Compose Specification. */
+const SERVICE_KEYS = [
+  ...['build', 'cap_drop', 'command', 'depends_on', 'environment', 'healthcheck', 'image', 'logging'],
+  ...['networks', 'ports', 'profiles', 'read_only', 'restart', 'secrets', 'security_opt', 'shm_size'],
+  ...['stop_grace_period', 'tmpfs', 'volumes'],
+]
+
+test('every service has what the specification knows, and names only what is there', () => {
+  for (const [name, each] of Object.entries(compose.services)) {
+    for (const key of Object.keys(each)) assert.ok(SERVICE_KEYS.includes(key), `${name}: ${key}`)
+    assert.ok(each.image !== undefined || each.build !== undefined, name)
+    if (each.image !== undefined) assert.match(each.image, /:[^:]*\d|\$\{BECK_VERSION/, `${name} is pinned`)
+    for (const network of each.networks ?? []) assert.ok(network in compose.networks, network)
+    for (const volume of each.volumes ?? []) {
+      const [source = ''] = volume.split(':')
+      assert.ok(
+        source.startsWith('./') ? existsSync(join('deploy', source)) : source in compose.volumes,
+        volume,
+      )
+    }
+    for (const secret of each.secrets ?? []) assert.ok(secret in compose.secrets, secret)
+    for (const other of Array.isArray(each.depends_on) ? each.depends_on : Object.keys(each.depends_on ?? {}))
+      assert.ok(other in compose.services, other)
+  }
+})
+
+test('each role is a service with 90 s to end; only the API has ports, on this machine alone; the signer sees the database alone', () => {
+  for (const role of ['api', 'worker', 'watcher', 'signer']) {
+    const each = service(role)
+    assert.deepEqual(each.command, ['start', '--role', role])
+    assert.equal(each.stop_grace_period, '90s')
+    assert.deepEqual([each.read_only, each.cap_drop, each.restart], [true, ['ALL'], 'unless-stopped'])
+    for (const port of each.ports ?? []) assert.match(port, /^127\.0\.0\.1:/)
+    assert.deepEqual(each.ports === undefined, role !== 'api')
+    // What a process remembers of the database is its own.
+    assert.deepEqual(each.volumes, [`${role}:/var/lib/beck`])
+  }
+  assert.deepEqual(service('signer').networks, ['database'])
+  assert.equal(compose.networks.database?.internal, true)
+  for (const [name, each] of Object.entries(compose.services))
+    if (name !== 'signer') assert.equal(each.secrets, undefined, `${name} has the passphrase`)
+  for (const node of ['bitcoin', 'litecoin', 'ethereum', 'consensus'])
+    assert.equal(service(node).profiles?.length, 1)
+})
+
+test('every variable that compose.yaml and its example set means something to Beck', async () => {
+  for (const name of ['api', 'worker', 'watcher', 'signer', 'migrate']) {
+    const environment = Object.fromEntries(
+      Object.entries(service(name).environment ?? {}).map(([variable, value]) => [
+        variable,
+        // As the example has it.
+        value.replace(/\$\{(\w+):[?-]([^}]*)\}/g, (_, of: string, other: string) =>
+          of === 'BECK_SECRET_KEY' ? 'ab'.repeat(32) : of.endsWith('PASSWORD') ? 'abc' : other,
+        ),
+      ]),
+    )
+    assert.deepEqual(readConfig(environment).unknownVariables, [], name)
+  }
+  const asked = [...(await readFile('deploy/compose.yaml', 'utf8')).matchAll(/\$\{([A-Z_]+):\?/g)].map(
+    ([, name]) => name,
+  )
+  const example = await readFile('deploy/beck.env.example', 'utf8')
+  for (const name of asked) assert.match(example, new RegExp(`^${name}=`, 'm'), `the example has ${name}`)
+})
+
+test('the image is of the Node that Beck is tested with, runs as nobody, and holds every file that Beck reads', async () => {
+  const { dependencies } = JSON.parse(await readFile('package.json', 'utf8'))
+  assert.match(dockerfile, new RegExp(`^ARG BASE=node:${dependencies.node}-\\w+-slim$`, 'm'))
+  assert.match(dockerfile, /^USER 10001:10001$/m)
+  assert.match(dockerfile, /npm ci --omit=dev/)
+  assert.match(dockerfile, /^HEALTHCHECK .* CMD \["beck", "alive"\]$/m)
+  const ignored = await readFile('deploy/Dockerfile.dockerignore', 'utf8')
+  const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources = '']) =>
+    sources.split(' '),
+  )
+  for (const source of copied) {
+    assert.ok(existsSync(source), source)
+    assert.ok(ignored.includes(`\n!${source}\n`), `${source} goes to the builder`)
+  }
+  // What a module of Beck imports or reads outside of packages lies in a folder that is copied.
+  for (const file of await Array.fromAsync(glob('{src,cli/src}/**/*.ts'))) {
+    if (file.endsWith('.test.ts') || /write-openapi|dump-schema/.test(file)) continue
+    const text = await readFile(file, 'utf8')
+    for (const [, path = ''] of text.matchAll(/from '(\.[^']+)'|new URL\('(\.[^']+)', import/g)) {
+      if (path === '') continue
+      const target = join(file, '..', path)
+      assert.ok(
+        copied.some((source) => target === source || target.startsWith(`${source}/`)) ||
+          target.startsWith('node_modules'),
+        `${file} reads ${target}`,
+      )
+    }
+  }
+})
+
+test('the users of the database that its first start makes are enough for each role, and no more', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'beck-first-start-'))
+  const cluster = await startCluster({ dataDir: folder, settings: ['fsync=off'] })
+  after(async () => {
+    await cluster.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const admin = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })
+  const script = (await readFile('deploy/postgres/roles.sql', 'utf8')).replace(/^--.*$/gm, '')
+  // psql sends one statement after the other.
+  const statements = script
+    .split(/;\n(?![^$]*end \$\$)/)
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+  for (const statement of statements)
+    await admin.query(statement.replace(/:(owner|server|signer)\b/, "'word-of-$1'"))
+  await admin.close()
+  const url = (user: string, word: string) => {
+    const of = new URL(cluster.url('beck'))
+    of.username = user
+    of.password = `word-of-${word}`
+    return of.href
+  }
+  const common = { BECK_SECRET_KEY: 'ab'.repeat(32), BECK_DATA_DIR: join(folder, 'data') }
+  const owner = { ...common, DATABASE_URL: url('beck_owner', 'owner') }
+  assert.equal(await startBeckProcess(['migrate'], owner).ended, 0)
+  const port = String(await freePort())
+  const api = startBeckProcess(['start', '--role', 'api'], {
+    ...common,
+    DATABASE_URL: url('beck_api', 'server'),
+    PORT: port,
+    BECK_METRICS_PORT: '0',
+  })
+  const signer = startBeckProcess(['start', '--role', 'signer'], {
+    ...common,
+    BECK_DATA_DIR: join(folder, 'signer'),
+    DATABASE_URL: url('beck_keys', 'signer'),
+  })
+  await api.hears((object) => 'url' in object)
+  await signer.complains('"the signer runs"')
+  const roles = openDatabase({ url: url('beck_keys', 'signer'), connectionsMax: 1 })
+  await assert.rejects(roles.query('select * from users'), /permission denied/)
+  await roles.close()
+  assert.equal(await startBeckProcess(['alive', '--role', 'signer'], owner).ended, 0)
+  await Promise.all([api.stop(), signer.stop()])
+})

@@ -1,0 +1,117 @@
+/** Units of systemd, by systemd's own tools: they can be loaded, and leave little for whoever takes a process over. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { after } from 'node:test'
+import { promisify } from 'node:util'
+
+const exec = promisify(execFile)
+const SOURCE = 'deploy/systemd'
+/** Of a hundred: below 20 systemd calls a unit well protected. */
+const EXPOSURE_MAX = 15
+const folder = await mkdtemp(join(tmpdir(), 'beck-units-'))
+after(() => rm(folder, { recursive: true, force: true }))
+
+const names = await readdir(SOURCE)
+const units = names.filter((name) => /\.(service|timer|target)$/.test(name))
+const roles = ['api', 'worker', 'watcher', 'signer'] as const
+const textOf = (unit: string) => readFile(join(SOURCE, unit), 'utf8')
+
+test('every unit can be loaded', async () => {
+  for (const unit of units) {
+    // Where it is installed is not where this is.
+    const text = (await textOf(unit))
+      .replaceAll('/opt/beck/', `${process.cwd()}/`)
+      .replaceAll('/usr/local/sbin/', `${process.cwd()}/${SOURCE}/`)
+    await writeFile(join(folder, unit), text)
+  }
+  const { stderr } = await exec('systemd-analyze', [
+    'verify',
+    '--man=no',
+    ...units.map((unit) => join(folder, unit)),
+  ])
+  assert.equal(stderr, '')
+})
+
+test('a process that is taken over can do little, and the signer least', async () => {
+  const exposures = await Promise.all(
+    roles.map(async (role) => {
+      const { stdout } = await exec('systemd-analyze', [
+        'security',
+        '--offline=true',
+        '--no-pager',
+        `--threshold=${EXPOSURE_MAX}`,
+        `./${SOURCE}/beck-${role}.service`,
+      ])
+      return Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1])
+    }),
+  )
+  const [api = 0, , , signer = 10] = exposures
+  assert.ok(signer < api, `${exposures}`)
+})
+
+test('each role runs as itself, has 90 s to end, and is started again; the signer is a user of its own', async () => {
+  const users = new Set<string>()
+  for (const role of roles) {
+    const text = await textOf(`beck-${role}.service`)
+    assert.match(text, new RegExp(`^ExecStart=.* start --role ${role}$`, 'm'))
+    assert.match(text, /^TimeoutStopSec=90$/m)
+    assert.match(text, /^Restart=always$/m)
+    assert.match(text, /^WantedBy=beck\.target$/m)
+    const user = /^User=(\S+)$/m.exec(text)?.[1] ?? assert.fail(role)
+    if (role === 'signer') assert.ok(!users.has(user), 'the signer shares its user')
+    users.add(user)
+    // Who shares a data directory shares what a process remembers of the database.
+    const data = /BECK_DATA_DIR=(\S+)/.exec(text)?.[1]
+    assert.equal(data, `/var/lib/${/^StateDirectory=(\S+)$/m.exec(text)?.[1]}`)
+  }
+  assert.doesNotMatch(await textOf('beck-api.service'), /keystore/)
+})
+
+test('the scripts are shell that every shell reads', async () => {
+  const scripts = ['deploy/systemd/beck', 'deploy/systemd/beck-backup', 'deploy/postgres/first-start.sh']
+  for (const script of scripts) await exec('sh', ['-n', script])
+})
+
+test('what the journal keeps of Beck is bounded', async () => {
+  const text = await readFile(join(SOURCE, 'journald@beck.conf'), 'utf8')
+  assert.match(text, /^SystemMaxUse=\d+G$/m)
+  assert.match(text, /^MaxRetentionSec=/m)
+  for (const role of roles) assert.match(await textOf(`beck-${role}.service`), /^LogNamespace=beck$/m)
+})
+
+test('the command line becomes the right user with the right settings', async () => {
+  // As installed, but for the places: what it would run is printed by what stands in for setpriv.
+  const etc = join(folder, 'etc')
+  const bin = join(folder, 'bin')
+  await exec('mkdir', ['-p', etc, bin])
+  await writeFile(
+    join(etc, 'beck.env'),
+    "DATABASE_URL=postgres://beck_api@x/beck\nBECK_PUBLIC_URL='https://a b'\n",
+  )
+  await writeFile(
+    join(etc, 'signer.env'),
+    "DATABASE_URL=postgres://beck_keys@x/beck\nBECK_SIGNER_LIMITS='BTC=tx:1;LTC=tx:2'\n",
+  )
+  await writeFile(join(etc, 'owner.env'), 'DATABASE_URL=postgres://beck_owner@x/beck\n')
+  await writeFile(join(etc, 'keystore-passphrase'), 'correct horse battery\n')
+  await writeFile(join(bin, 'setpriv'), '#!/bin/sh\necho "$2 $*"\nenv\n')
+  await chmod(join(bin, 'setpriv'), 0o755)
+  const script = join(folder, 'beck')
+  await writeFile(script, (await readFile(join(SOURCE, 'beck'), 'utf8')).replaceAll('/etc/beck', etc))
+  const run = async (...args: string[]) =>
+    (await exec('sh', [script, ...args], { env: { PATH: `${bin}:${process.env.PATH}` } })).stdout
+  const doctor = await run('doctor')
+  assert.match(doctor, /^beck .*start|^beck .* doctor$/m)
+  assert.match(doctor, /^DATABASE_URL=postgres:\/\/beck_owner@x\/beck$/m)
+  assert.match(doctor, /^BECK_PUBLIC_URL=https:\/\/a b$/m)
+  assert.match(doctor, /^BECK_DATA_DIR=\/var\/lib\/beck$/m)
+  assert.doesNotMatch(doctor, /PASSPHRASE/)
+  const wallet = await run('wallet', 'show')
+  assert.match(wallet, /^beck-signer /)
+  assert.match(wallet, /^BECK_KEYSTORE_PASSPHRASE=correct horse battery$/m)
+  assert.match(wallet, /^BECK_SIGNER_LIMITS=BTC=tx:1;LTC=tx:2$/m)
+  assert.match(wallet, /^BECK_DATA_DIR=\/var\/lib\/beck-signer$/m)
+})

@@ -1,0 +1,122 @@
+/** Who watches over a Beck sees what of it runs, what it is short of, and what nobody plays. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { after } from 'node:test'
+import { openDatabase } from '../../src/db/database.ts'
+import { freePort } from '../../src/db/embedded/embedded.ts'
+import { startBeckProcess } from '../beck-process.ts'
+import { testDatabaseUrl } from '../database.ts'
+import { waitFor } from '../wait-for.ts'
+
+const dataDir = await mkdtemp(join(tmpdir(), 'beck-roles-'))
+after(() => rm(dataDir, { recursive: true, force: true }))
+const metricsPort = await freePort()
+const settings = {
+  DATABASE_URL: await testDatabaseUrl(),
+  BECK_SECRET_KEY: randomBytes(32).toString('hex'),
+  BECK_DATA_DIR: dataDir,
+  PORT: String(await freePort()),
+  BECK_METRICS_PORT: String(metricsPort),
+  BECK_SANDBOX_BLOCK_MS: '0',
+}
+const db = openDatabase({ url: settings.DATABASE_URL, connectionsMax: 2 })
+after(() => db.close())
+
+interface Ready {
+  readonly status: string
+  readonly database: { readonly ok: boolean; readonly problem: string | null }
+  readonly roles: readonly {
+    readonly role: string
+    readonly ok: boolean
+    readonly problem: string | null
+    readonly running: number
+  }[]
+}
+const ready = async (): Promise<Ready> => {
+  const answer = await fetch(`http://127.0.0.1:${metricsPort}/readyz`)
+  assert.equal(answer.status, 200)
+  return ((await answer.json()) as { data: Ready }).data
+}
+const alive = async (...args: string[]) => {
+  const command = startBeckProcess(['alive', ...args], settings)
+  return { code: await command.ended, command }
+}
+
+test('a role that nobody plays is named, with what stands still, and so is a Redis that does not answer', async () => {
+  const api = startBeckProcess(['start', '--role', 'api'], {
+    ...settings,
+    REDIS_URL: 'redis://me:s3cret@127.0.0.1:1',
+  })
+  await api.hears((object) => 'url' in object)
+  const health = await waitFor('the API says that it runs', async () => {
+    const found = await ready()
+    return found.roles.some(({ role, problem }) => role === 'api' && problem?.includes('Redis'))
+      ? found
+      : null
+  })
+  assert.equal(health.status, 'degraded')
+  const of = (role: string) => health.roles.find((each) => each.role === role) ?? assert.fail(role)
+  assert.equal(of('api').running, 1)
+  assert.match(of('api').problem ?? '', /Redis at redis:.*127\.0\.0\.1:1 does not answer/)
+  assert.doesNotMatch(JSON.stringify(health), /s3cret/)
+  assert.match(of('worker').problem ?? '', /^no worker runs: no payment settles/)
+  assert.match(of('signer').problem ?? '', /^no signer runs: no withdrawal is signed/)
+
+  const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+  assert.match(metrics, /^beck_role_running\{role="api"\} 1$/m)
+  assert.match(metrics, /^beck_role_running\{role="watcher"\} 0$/m)
+  assert.match(metrics, /^beck_role_concerns\{role="api"\} 1$/m)
+  assert.match(metrics, /^beck_disk_free_bytes\{role="api"\} \d+$/m)
+  assert.match(metrics, /^beck_database_connections\{state="waiting"\} \d+$/m)
+
+  assert.equal((await alive()).code, 0)
+  assert.equal((await alive('--role', 'api')).code, 0)
+  const worker = await alive('--role', 'worker')
+  assert.equal(worker.code, 1)
+  await worker.command.complains('no worker said within 30 s that it runs')
+
+  const doctor = startBeckProcess(['doctor'], { ...settings, REDIS_URL: 'redis://127.0.0.1:1' })
+  assert.equal(await doctor.ended, 1)
+  const findings = doctor.said[0]?.findings as { about: string; state: string; message: string }[]
+  const told = (about: string) => findings.find((finding) => finding.about === about) ?? assert.fail(about)
+  assert.deepEqual(
+    [told('redis').state, told('worker').state, told('api').state],
+    ['wrong', 'warning', 'fine'],
+  )
+
+  // Its disk is full: it still reads, and says what is wrong.
+  await db.query(
+    `create function full_disk() returns trigger language plpgsql as $$ begin raise exception sqlstate '53100'; end $$`,
+  )
+  await db.query('create trigger full_disk before insert on running_roles execute function full_disk()')
+  const full = await waitFor('the full disk is noticed', async () => {
+    const found = await ready()
+    return found.database.ok ? null : found
+  })
+  assert.match(full.database.problem ?? '', /the disk of PostgreSQL is full/)
+  await db.query('drop trigger full_disk on running_roles')
+  await waitFor('it writes again', async () => ((await ready()).database.ok ? true : null))
+
+  // What ends in order is not missed; what only stops saying so is dead after half a minute.
+  await api.stop()
+  assert.equal((await alive()).code, 1)
+})
+
+test('all roles run in one Beck, and the signer says so itself', async () => {
+  const beck = startBeckProcess(['start'], settings)
+  await beck.hears((object) => 'url' in object)
+  const health = await waitFor('every role runs', async () => {
+    const found = await ready()
+    return found.roles.every(({ running }) => running === 1) ? found : null
+  })
+  assert.ok(
+    health.roles.every(({ ok }) => ok),
+    JSON.stringify(health.roles),
+  )
+  await beck.stop()
+  const { rows } = await db.query('select role from running_roles')
+  assert.deepEqual(rows, [], 'nobody is left who seems to run')
+})

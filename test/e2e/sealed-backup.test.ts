@@ -1,0 +1,111 @@
+/** A backup that only its recipient can open, in one file or through a pipe, and the drill that says whether it would do. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { after } from 'node:test'
+import { promisify } from 'node:util'
+import { openDatabase } from '../../src/db/database.ts'
+import { testMerchant } from '../api.ts'
+import { startBeckProcess } from '../beck-process.ts'
+import { testDatabaseUrl } from '../database.ts'
+
+const exec = promisify(execFile)
+const folder = await mkdtemp(join(tmpdir(), 'beck-sealed-'))
+after(() => rm(folder, { recursive: true, force: true }))
+const url = await testDatabaseUrl()
+const settings = {
+  DATABASE_URL: url,
+  BECK_SECRET_KEY: randomBytes(32).toString('hex'),
+  BECK_DATA_DIR: join(folder, 'data'),
+}
+const db = openDatabase({ url, connectionsMax: 2 })
+after(() => db.close())
+const { account } = await testMerchant(db, { name: 'A shop whose name is secret' })
+await mkdir(join(folder, 'data/signer'), { recursive: true })
+// Longer than a frame.
+const journal = `${randomBytes(150_000).toString('hex')}\n`
+await writeFile(join(folder, 'data/signer/journal'), journal)
+
+const identity = join(folder, 'identity')
+await exec('age-keygen', ['--output', identity])
+const recipient = (await exec('age-keygen', ['-y', identity])).stdout.trim()
+const other = join(folder, 'other-identity')
+await exec('age-keygen', ['--output', other])
+
+const beck = async (args: readonly string[], env: Record<string, string> = {}) => {
+  const command = startBeckProcess(args, { ...settings, ...env })
+  return { code: await command.ended, said: command.said[0] ?? {}, command }
+}
+const sealed = join(folder, 'backups', 'one.beck')
+
+test('an encrypted backup shows nothing to who finds it, restores with its key alone, and is never left half', async () => {
+  const made = await beck(['backup', sealed, '--recipient', recipient])
+  assert.deepEqual([made.code, made.said.files], [0, ['database.jsonl.gz', 'journal']])
+  assert.deepEqual(await readdir(join(folder, 'backups')), ['one.beck'])
+  const bytes = await readFile(sealed)
+  assert.match(bytes.toString('latin1'), /^age-encryption\.org/)
+  assert.equal(bytes.indexOf(journal.slice(0, 40)), -1)
+  assert.equal((await beck(['backup', sealed, '--recipient', recipient])).code, 1, 'nothing is overwritten')
+
+  // To nobody's key, or with no program: nothing is kept.
+  const failed = await beck(['backup', join(folder, 'backups', 'two.beck'), '--recipient', 'age1nobody'])
+  assert.equal(failed.code, 1)
+  await failed.command.complains('age ended with 1')
+  assert.deepEqual(await readdir(join(folder, 'backups')), ['one.beck'])
+
+  const target = {
+    DATABASE_URL: await testDatabaseUrl({ template: false }),
+    BECK_DATA_DIR: join(folder, 'restored'),
+  }
+  const wrong = await beck(['restore', sealed, '--identity', other], target)
+  assert.equal(wrong.code, 1)
+  await wrong.command.complains('no identity matched')
+  assert.equal((await beck(['restore', sealed, '--identity', identity], target)).code, 0)
+  const restored = openDatabase({ url: target.DATABASE_URL, connectionsMax: 1 })
+  const { rows } = await restored.query<{ name: string }>('select name from accounts where id = $1', [
+    account.id,
+  ])
+  await restored.close()
+  assert.equal(rows[0]?.name, account.name)
+  assert.equal(await readFile(join(folder, 'restored/signer/journal'), 'utf8'), journal)
+})
+
+test('through a pipe it is the same, and one that was cut off is known as such', async () => {
+  const { stdout } = await exec(process.execPath, ['src/cli/beck.ts', 'backup', '-'], {
+    env: { PATH: process.env.PATH, ...settings },
+    encoding: 'buffer',
+    maxBuffer: 1 << 28,
+  })
+  const text = stdout.toString('latin1')
+  assert.ok(text.startsWith('beck-backup-1\ndatabase.jsonl.gz ') && text.endsWith('end\n'))
+  const cut = join(folder, 'cut.beck')
+  await writeFile(cut, stdout.subarray(0, -4))
+  const drilled = await beck(['drill', cut])
+  assert.deepEqual([drilled.code, drilled.said.restores], [1, false])
+  assert.match(String(drilled.said.reason), /cut off/)
+})
+
+test('the drill ends with a verdict: it restores, or its books do not balance', async () => {
+  const fine = await beck(['drill', sealed, '--identity', identity])
+  assert.deepEqual(
+    [fine.code, fine.said.restores, fine.said.has_journal],
+    [0, true, true],
+    JSON.stringify(fine.said),
+  )
+  const old = await beck(['drill', sealed, '--identity', identity, '--max-age', '0'])
+  await old.command.complains('--max-age is a number of hours')
+
+  // Somebody has what nobody paid.
+  await db.query(
+    `insert into balances (account_id, chain, asset, kind, atoms) values ($1, 'litecoin', 'LTC', 'available', 5)`,
+    [account.id],
+  )
+  const unbalanced = join(folder, 'unbalanced')
+  assert.equal((await beck(['backup', unbalanced])).code, 0)
+  const bad = await beck(['drill', unbalanced])
+  assert.deepEqual([bad.code, bad.said.restores], [1, false])
+  assert.match(String(bad.said.problems), /books do not balance: litecoin LTC/)
+})
