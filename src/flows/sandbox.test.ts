@@ -198,7 +198,7 @@ test('whoever mines on and on waits for the watchers, so that nobody waits behin
   const port = open('sim-litecoin')
   await meetChain(gateway, port)
   const payment = await testPayment(gateway, account)
-  await run((tx) => mineInSandbox(tx, account, 'litecoin', 100))
+  await run((tx) => mineInSandbox(tx, account, 'litecoin', 50))
   await run((tx) => mineInSandbox(tx, account, 'litecoin', 1))
   const busy = refusal('unavailable', 'sandbox_busy')
   await assert.rejects(

@@ -20,6 +20,8 @@ import { endWindow } from '../payments/end-window.sql.ts'
 import { type Payment, paymentNotFound } from '../payments/payment.ts'
 import { findPayment } from '../payments/payments.sql.ts'
 import { findHotWallet } from '../wallets/hot-wallet.sql.ts'
+import { SIMULATED_FAILURE, type Withdrawal } from '../withdrawals/withdrawal.ts'
+import { markRefused } from '../withdrawals/withdrawals.sql.ts'
 import { REORGANISATION_DEPTH_MAX } from './watching/observe-chain.ts'
 
 /** Blocks mined by one request. */
@@ -28,7 +30,7 @@ export const SANDBOX_BLOCKS_MAX = 100
  * Blocks that may wait for the watchers, who are everybody's: whoever mines on and on would keep all other test accounts
  * waiting behind his blocks.
  */
-const WAITING_MAX = 100
+const WAITING_MAX = 50
 /** What the chain mines by itself stops where nobody follows it: a block that no watcher saw is never pruned. */
 const UNSEEN_MAX = BLOCKS_KEPT / 2
 /** Blocks taken away by one request: what watchers follow. */
@@ -179,6 +181,17 @@ export async function replaceInSandbox(tx: Tx, account: Account, id: PaymentId):
   }
   for (const transaction of paying) await replace(store, transaction.txid)
   return payment
+}
+
+/**
+ * A withdrawal that was requested in this very transaction fails as one that the signer refuses, which never sees it: its
+ * hold is given back, and `payout.failed` announced.
+ *
+ * @throws {Refusal} `forbidden` for a live account.
+ */
+export async function failInSandbox(tx: Tx, account: Account, withdrawal: Withdrawal): Promise<void> {
+  requireTestAccount(account)
+  await markRefused(tx, withdrawal, SIMULATED_FAILURE)
 }
 
 /**

@@ -47,6 +47,7 @@ export function fixedRates(text: string, source = 'fixed'): Rates {
       return { asset, fiat, ratio: rate, source, at: new Date() }
     },
     ageMs: () => 0,
+    sources: () => [],
   }
 }
 

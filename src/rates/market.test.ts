@@ -122,3 +122,23 @@ test('no exchange is asked while nobody needs a price', { timeout: 10_000 }, asy
   needed = true
   await until(() => has(market) !== null)
 })
+
+test('what each exchange said is shown beside the rate: who counts, who is far off, who does not answer', async () => {
+  const { exchanges, market } = await open(['coinbase', 'kraken', 'bitstamp', 'gemini'])
+  assert.ok(market.sources().every(({ answeredAt, problem }) => answeredAt === null && problem === null))
+  await until(() => market.sources().every(({ answeredAt }) => answeredAt !== null))
+  exchanges.kraken?.price({ ...PRICES, 'BTC/USD': 90_000 })
+  exchanges.gemini?.behave('error')
+  const state = (name: string) => market.sources().find((each) => each.name === name)
+  await until(
+    () => state('kraken')?.counts('BTC', 'USD') === false && (state('gemini')?.problem ?? null) !== null,
+  )
+  assert.deepEqual(
+    market.sources().map(({ name }) => name),
+    ['coinbase', 'kraken', 'bitstamp', 'gemini'],
+  )
+  const price = state('kraken')?.price('BTC', 'USD')
+  assert.equal(price && price.numerator / price.denominator, 9_000_000n)
+  assert.deepEqual([state('coinbase')?.counts('BTC', 'USD'), state('coinbase')?.problem], [true, null])
+  assert.ok(state('gemini')?.answeredAt, 'it answered before')
+})

@@ -3,10 +3,11 @@
  * request reads memory and never waits for an exchange.
  */
 import { ASSETS, type Asset, FIAT_CURRENCIES, type Fiat } from '../core/assets.ts'
+import { OutsideFailure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { backoffMs, pause } from '../core/pause.ts'
 import { inMinorUnits, noRate, type PairName, pairName } from './pair.ts'
-import { coinPrice, TICKER_AGE_MS_MAX } from './quorum.ts'
+import { coinPrice, medianOf, TICKER_AGE_MS_MAX } from './quorum.ts'
 import type { Rate, Rates } from './rates.ts'
 import type { Source, Ticker } from './sources/source.ts'
 
@@ -32,6 +33,7 @@ export function startMarket(options: MarketOptions): Market {
   const tickers = new Map<string, ReadonlyMap<PairName, Ticker>>()
   /** Rates worked out since the last poll. */
   const known = new Map<PairName, Rate>()
+  const last = new Map<string, { answeredAt: Date | null; problem: string | null }>()
   const stopping = new AbortController()
   let needed = false
 
@@ -45,9 +47,12 @@ export function startMarket(options: MarketOptions): Market {
         const read = await source.readTickers(stopping.signal)
         tickers.set(source.name, new Map(read.map((ticker) => [ticker.pair, ticker])))
         known.clear()
+        last.set(source.name, { answeredAt: new Date(), problem: null })
         options.log.debug({ source: source.name, pairs: read.length }, 'tickers read')
       },
       onFailure(error, failures) {
+        const problem = error instanceof OutsideFailure ? error.message : 'its answer could not be read'
+        last.set(source.name, { answeredAt: last.get(source.name)?.answeredAt ?? null, problem })
         options.log.warn({ source: source.name, failures, err: error }, 'tickers could not be read')
       },
     }),
@@ -55,8 +60,8 @@ export function startMarket(options: MarketOptions): Market {
 
   const find = (asset: Asset, fiat: Fiat): Rate | null => {
     const name = pairName(asset, fiat)
-    const last = known.get(name)
-    if (last && Date.now() - last.at.getTime() < TICKER_AGE_MS_MAX) return last
+    const found = known.get(name)
+    if (found && Date.now() - found.at.getTime() < TICKER_AGE_MS_MAX) return found
     const quorum = coinPrice(tickers, asset, fiat, Date.now())
     const ratio = quorum && inMinorUnits(quorum.price)
     if (!ratio) return null
@@ -83,6 +88,17 @@ export function startMarket(options: MarketOptions): Market {
       const ages = rates.flatMap((rate) => (rate ? [Date.now() - rate.at.getTime()] : []))
       return ages.length === rates.length ? Math.max(...ages) : null
     },
+    sources: () =>
+      options.sources.map(({ name }) => ({
+        name,
+        ...(last.get(name) ?? { answeredAt: null, problem: null }),
+        price(asset, fiat) {
+          const ticker = tickers.get(name)?.get(pairName(asset, fiat))
+          return ticker ? inMinorUnits(ticker.price) : null
+        },
+        counts: (asset, fiat) =>
+          medianOf(tickers, pairName(asset, fiat), Date.now())?.names.includes(name) === true,
+      })),
     async stop() {
       stopping.abort()
       await Promise.all(pollers)

@@ -51,11 +51,16 @@ const joined = (a: Quorum, b: Quorum, factor: Ratio): Quorum => ({
   at: a.at < b.at ? a.at : b.at,
 })
 
+export interface Median extends Quorum {
+  /** The exchanges that it is made of. */
+  readonly names: readonly string[]
+}
+
 /**
  * The median of what at least two exchanges said within the last minute, after dropping what is further than 3 % from
  * the median. Of an even number the lower middle one is the measure: of two that disagree, neither counts.
  */
-export function medianOf(tickers: Tickers, pair: PairName, nowMs: number): Quorum | null {
+export function medianOf(tickers: Tickers, pair: PairName, nowMs: number): Median | null {
   const live: { name: string; ticker: Ticker }[] = []
   for (const [name, of] of tickers) {
     const ticker = of.get(pair)
@@ -71,6 +76,7 @@ export function medianOf(tickers: Tickers, pair: PairName, nowMs: number): Quoru
   const names = kept.map(({ name }) => name).sort()
   return {
     price: low === high ? low.ticker.price : meanOf(low.ticker.price, high.ticker.price),
+    names,
     source: `median:${names.join(',')}`,
     at: new Date(Math.min(...kept.map(({ ticker }) => ticker.at.getTime()))),
   }

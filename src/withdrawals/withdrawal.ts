@@ -45,6 +45,8 @@ export interface WithdrawalRequest {
 
 /** Why one failed that was wanted no longer. */
 export const CANCELLED = 'cancelled'
+/** Why one of the sandbox failed that was asked to. */
+export const SIMULATED_FAILURE = 'sandbox'
 /** What a node said of a transfer when it was asked whether it would succeed. */
 export type RehearsalNote = 'succeeds' | 'reverts' | 'unclear'
 

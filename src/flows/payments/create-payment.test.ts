@@ -98,6 +98,7 @@ test('a request whose key is taken writes nothing, and is answered though no rat
       throw new Refusal('unavailable', 'no_rate', 'for the test')
     },
     ageMs: () => null,
+    sources: () => [],
   }
   assert.equal((await ask(body)).text, first.text)
   assert.deepEqual(

@@ -25,6 +25,7 @@ import {
   holdCause,
   isOwnKind,
   releaseCause,
+  SIMULATED_FAILURE,
   statusAfter,
   type Withdrawal,
 } from '../../withdrawals/withdrawal.ts'
@@ -133,7 +134,7 @@ async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: Withd
   if (await isSigned(tx, accountId, id)) return
   await fail(gateway, tx, withdrawal, 'refused', withdrawal.refusedReason)
   crashPoint('refuse:given-back')
-  if (withdrawal.refusedReason === CANCELLED) return
+  if (withdrawal.refusedReason === CANCELLED || withdrawal.refusedReason === SIMULATED_FAILURE) return
   await raiseAlert(tx, {
     kind: 'withdrawal_refused',
     accountId,

@@ -8,6 +8,7 @@ import { tellPayouts } from '../../../test/payout-story.ts'
 import { createApiKey } from '../../accounts/api-keys.sql.ts'
 import { type CustomerId, showId } from '../../core/ids.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
+import { changeAccount } from '../../flows/accounts/change-account.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { PERMISSIONS_OF, type Permission, ROLES } from '../../users/permissions.ts'
 import type { DashboardRow } from './row.ts'
@@ -45,6 +46,9 @@ await createApiKey(gateway.db, {
 await raiseAlert(gateway.db, { kind: 'frozen', accountId: null, subject: 'LTC', message: 'they differ' })
 await testPayment(gateway, account)
 await owner.post(`${home}/points-of-sale`, { name: 'Counter', currency: 'USD' })
+await gateway.db.transaction((tx) =>
+  changeAccount(tx, account.id, { logo: Buffer.from('89504e470d0a1a0a', 'hex') }),
+)
 await owner.post(`${home}/links`, { label: 'Tea', amount: '5', currency: 'USD' })
 await owner.post(`${home}/team`, { email: 'new@example.com', role: 'viewer' })
 await owner.post(`${home}/views`, { page: 'payments', name: 'Mine', query: 'filter_asset=BTC' })

@@ -1,14 +1,19 @@
 /** What people change on the pages: keys that end, roll and are bound; receivers that catch up; notes; a withdrawal called back. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import test from 'node:test'
 import { call, testApp } from '../../../test/api.ts'
-import { homeOf, testPerson } from '../../../test/dashboard.ts'
+import { hiddenField, homeOf, OWN_FORM, testPerson } from '../../../test/dashboard.ts'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
-import { tellPayouts } from '../../../test/payout-story.ts'
+import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
+import { findAccount } from '../../accounts/accounts.sql.ts'
 import { listApiKeys } from '../../accounts/api-keys.sql.ts'
-import { showId } from '../../core/ids.ts'
+import { newId, showId } from '../../core/ids.ts'
 import { DAY_MS } from '../../core/time.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
+import { readBalanceNow } from '../../flows/balance/balance.sql.ts'
+import { failInSandbox } from '../../flows/sandbox.ts'
+import { hashPassword } from '../../users/password.ts'
 import { withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
 
 const gateway = await testGateway()
@@ -136,4 +141,125 @@ test('a withdrawal is called back until it is signed', async () => {
   assert.equal(withdrawalResource(await story.now(withdrawal)).failure_reason, 'cancelled')
   const late = await finance.post(`${path}/cancel`)
   assert.equal(late.status, 409)
+})
+
+test('a withdrawal of the sandbox fails when it is told to, and gives its amount back; a live one is not told so', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  await story.earn('BTC', 65_000n)
+  const shop = await testApp(story.gateway)
+  const finance = await testPerson(story.gateway, shop, { account: story.account, role: 'finance' })
+  const hash = await hashPassword('quiet amber lantern')
+  await story.gateway.db.query('update users set password_hash = $2 where id = $1', [finance.userId, hash])
+  const path = `${homeOf(story.account)}/withdrawals`
+  assert.match((await finance.get(`${path}/new`)).text, /Let it fail, as one that the signer refuses/)
+  const available = async () =>
+    (await readBalanceNow(story.gateway.db, story.account.id)).balances.find(
+      ({ asset, kind }) => asset === 'BTC' && kind === 'available',
+    )?.atoms
+  const before = await available()
+  const form = {
+    asset: 'BTC',
+    amount: '0.0001',
+    destination_address: DESTINATIONS['sim-bitcoin'],
+    fails: 'yes',
+  }
+  const asked = await finance.post(path, form)
+  assert.match(asked.text, /the amount comes back/)
+  const made = await finance.post(path, {
+    ...form,
+    challenge: hiddenField(asked, 'challenge'),
+    code: 'quiet amber lantern',
+  })
+  assert.equal(made.status, 303, made.text)
+  assert.ok(((await available()) ?? 0n) < (before ?? 0n), 'held')
+  await story.turn()
+  const seen = await finance.get(String(made.location))
+  assert.match(seen.text, /failed/)
+  assert.match(seen.text, /Why it failed sandbox/)
+  assert.equal(await available(), before)
+  const { rows } = await story.gateway.db.query<{ type: string }>(
+    "select type from events where type like 'payout%'",
+  )
+  assert.deepEqual(rows, [{ type: 'payout.failed' }])
+  const { rowCount } = await story.gateway.db.query("select from alerts where kind = 'withdrawal_refused'")
+  assert.equal(rowCount, 0, 'nothing that an operator has to look at')
+
+  const live = await testAccount(story.gateway, 'live')
+  const nothing = { accountId: live.id, id: newId('wd') } as never
+  await assert.rejects(
+    story.gateway.db.transaction((tx) => failInSandbox(tx, live, nothing)),
+    { reason: 'test_accounts_only' },
+  )
+})
+
+/** A form with a file, as a browser without JavaScript sends it. */
+function withFile(name: string, type: string, bytes: Uint8Array) {
+  const boundary = '----beck-test'
+  const head = `--${boundary}\r\nContent-Disposition: form-data; name="logo"; filename="${name}"\r\nContent-Type: ${type}\r\n\r\n`
+  return {
+    payload: Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]),
+    headers: { 'content-type': `multipart/form-data; boundary=${boundary}`, ...OWN_FORM },
+  }
+}
+
+test('a logo is put on the checkout and taken away, by who may change settings and nobody else', async () => {
+  const owner = await testPerson(gateway, app, { account, role: 'owner' })
+  const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(60_000, 'x')])
+  const send = (who: { cookie: string }, form: ReturnType<typeof withFile>) =>
+    app.inject({
+      method: 'POST',
+      url: `${home}/settings/logo`,
+      payload: form.payload,
+      headers: { ...form.headers, cookie: who.cookie },
+    })
+  const logo = async () => (await findAccount(gateway.db, account.id))?.brandLogo ?? null
+  assert.equal((await send(viewer, withFile('a.png', 'image/png', png))).statusCode, 403)
+  assert.equal((await send(owner, withFile('a.svg', 'image/svg+xml', Buffer.from('<svg/>')))).statusCode, 400)
+  assert.equal((await send(owner, withFile('', 'application/octet-stream', Buffer.alloc(0)))).statusCode, 400)
+  assert.equal((await send(owner, withFile('a.png', 'image/png', Buffer.alloc(140_000)))).statusCode, 413)
+  const foreign = withFile('a.png', 'image/png', png)
+  const elsewhere = { ...foreign.headers, origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+  assert.equal((await send(owner, { ...foreign, headers: elsewhere })).statusCode, 403)
+  assert.equal(await logo(), null)
+
+  const kept = await send(owner, withFile('a.png', 'image/png', png))
+  assert.equal(kept.statusCode, 303, kept.body)
+  const name = (await logo()) ?? assert.fail('no logo')
+  const picture = await app.inject({ url: `/checkout-assets/logos/${name}` })
+  assert.deepEqual([picture.headers['content-type'], picture.rawPayload.equals(png)], ['image/png', true])
+  assert.ok((await owner.get(`${home}/settings`)).html.includes(`src="/checkout-assets/logos/${name}"`))
+  const { rows } = await gateway.db.query<{ before: string; after: string }>(
+    `select before::text, after::text from audit_log where action = 'account.change' and account_id = $1
+     order by id desc limit 1`,
+    [account.id],
+  )
+  assert.deepEqual(JSON.parse(rows[0]?.after ?? ''), { brand_logo: name })
+  assert.equal((await owner.post(`${home}/settings/logo/remove`)).status, 303)
+  assert.equal(await logo(), null)
+})
+
+test('a logo waits for the confirmation that is asked for, and is what was sent after it', async () => {
+  const owner = await testPerson(gateway, app, { account, role: 'owner' })
+  const jpeg = Buffer.concat([Buffer.from('ffd8ff', 'hex'), randomBytes(65_000)])
+  const hash = await hashPassword('quiet amber lantern')
+  await gateway.db.query('update users set password_hash = $2 where id = $1', [owner.userId, hash])
+  await gateway.db.query('update sessions set stepped_up_at = null where user_id = $1', [owner.userId])
+  const { payload, headers } = withFile('a.jpg', 'image/jpeg', jpeg)
+  const asked = await app.inject({
+    method: 'POST',
+    url: `${home}/settings/logo`,
+    payload,
+    headers: { ...headers, cookie: owner.cookie },
+  })
+  assert.match(asked.body, /Confirm that it is you/)
+  const value = (name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(asked.body)?.[1] ?? ''
+  const done = await owner.post(`${home}/settings/logo`, {
+    challenge: value('challenge'),
+    logo: value('logo'),
+    code: 'quiet amber lantern',
+  })
+  assert.equal(done.status, 303, done.text)
+  const after = await findAccount(gateway.db, account.id)
+  const picture = await app.inject({ url: `/checkout-assets/logos/${after?.brandLogo}` })
+  assert.ok(picture.rawPayload.equals(jpeg))
 })

@@ -24,6 +24,31 @@ export function readDashboardForm(bytes: Buffer): Form {
   return formOf(entries)
 }
 
+/**
+ * A form that brings a file: of it the bytes as base64, the way it is carried along when a confirmation is asked for; empty
+ * when none was chosen.
+ *
+ * @param type - The header `Content-Type`, which says where a field ends.
+ */
+export async function readFileForm(type: string, bytes: Buffer): Promise<Form> {
+  const fields = await new Response(new Uint8Array(bytes), { headers: { 'content-type': type } })
+    .formData()
+    .catch(() => {
+      throw new Refusal('invalid', 'malformed_form', 'the form cannot be read; load the page again')
+    })
+  const entries: (readonly [string, string])[] = []
+  for (const [name, value] of fields) {
+    if (entries.length >= FIELDS_MAX)
+      throw new Refusal('invalid', 'malformed_form', 'the form has too many fields')
+    const text = typeof value === 'string' ? clean(value) : await base64Of(value)
+    entries.push([clean(name), text])
+  }
+  return formOf(entries)
+}
+
+const base64Of = async (file: Blob): Promise<string> =>
+  Buffer.from(await file.arrayBuffer()).toString('base64')
+
 export const formOf = (entries: readonly (readonly [string, string])[]): Form => ({
   get: (name) => entries.find(([each]) => each === name)?.[1] ?? '',
   all: (name) => entries.filter(([each]) => each === name).map(([, value]) => value),

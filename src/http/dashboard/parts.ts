@@ -62,7 +62,7 @@ export function table<Row>(
 export interface Field {
   readonly name: string
   readonly label: string
-  readonly type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'color'
+  readonly type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'color' | 'file'
   readonly value?: string | number | null
   readonly hint?: Part
   readonly required?: boolean
@@ -70,6 +70,8 @@ export interface Field {
   readonly inputmode?: 'numeric' | 'decimal'
   readonly maxlength?: number
   readonly placeholder?: string
+  /** Types of files, as browsers know them. */
+  readonly accept?: string
   readonly list?: string
   readonly isFocused?: boolean
   /** Between what the field holds and its end: `BTC`. */
@@ -93,8 +95,9 @@ const around = (name: string, label: string, control: Part, hint: Part, problem:
 
 export function field(call: Pick<Call, 'form' | 'problem'>, given: Field): Html {
   const problem = problemOf(call, given.name)
-  const value = given.type === 'password' ? '' : typed(call, given.name, given.value)
-  const input = html`<input id="${given.name}" name="${given.name}" type="${given.type ?? 'text'}" value="${value}"${given.required && html` required`}${given.autocomplete && html` autocomplete="${given.autocomplete}"`}${given.inputmode && html` inputmode="${given.inputmode}"`}${given.maxlength && html` maxlength="${given.maxlength}"`}${given.placeholder && html` placeholder="${given.placeholder}"`}${given.isFocused && html` autofocus`}${given.type === 'number' && html` step="any"`}${problem && html` aria-invalid="true"`}${describedBy(given.name, given.hint, problem)}>`
+  // Browsers fill in no file, and nobody else's password.
+  const value = given.type === 'password' || given.type === 'file' ? '' : typed(call, given.name, given.value)
+  const input = html`<input id="${given.name}" name="${given.name}" type="${given.type ?? 'text'}" value="${value}"${given.required && html` required`}${given.autocomplete && html` autocomplete="${given.autocomplete}"`}${given.inputmode && html` inputmode="${given.inputmode}"`}${given.maxlength && html` maxlength="${given.maxlength}"`}${given.accept && html` accept="${given.accept}"`}${given.placeholder && html` placeholder="${given.placeholder}"`}${given.isFocused && html` autofocus`}${given.type === 'number' && html` step="any"`}${problem && html` aria-invalid="true"`}${describedBy(given.name, given.hint, problem)}>`
   return around(
     given.name,
     given.label,

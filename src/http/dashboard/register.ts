@@ -4,7 +4,7 @@ import type { Gateway } from '../../flows/gateway.ts'
 import { newNonce } from '../hosted/headers.ts'
 import { admit, personCall, signInPath, unknownPage } from './admit.ts'
 import { sendTrouble } from './answer.ts'
-import { EMPTY_FORM, readDashboardForm } from './form.ts'
+import { EMPTY_FORM, readDashboardForm, readFileForm } from './form.ts'
 import { protectDashboard, requireOwnForm } from './headers.ts'
 import { rootOf } from './root.ts'
 import type { Call, Installation } from './row.ts'
@@ -27,6 +27,11 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
       'application/x-www-form-urlencoded',
       { parseAs: 'buffer', bodyLimit: FORM_BYTES_MAX },
       async (_request: FastifyRequest, bytes: Buffer) => readDashboardForm(bytes),
+    )
+    scope.addContentTypeParser(
+      'multipart/form-data',
+      { parseAs: 'buffer', bodyLimit: FORM_BYTES_MAX },
+      (request: FastifyRequest, bytes: Buffer) => readFileForm(request.headers['content-type'] ?? '', bytes),
     )
     scope.addHook('onRequest', async (request, reply) => {
       protectDashboard(reply, null)

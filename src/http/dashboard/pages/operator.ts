@@ -1,7 +1,7 @@
 /** Pages of who runs the whole Beck: merchants, chains and rates, alerts and freezes. */
 import { listAccounts } from '../../../accounts/accounts.sql.ts'
 import { recordAct } from '../../../audit/audit-log.sql.ts'
-import { ASSETS, FIAT_CURRENCIES } from '../../../core/assets.ts'
+import { ASSETS, type Asset, FIAT_CURRENCIES } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
 import { listFrozenCoins } from '../../../flows/operation/gateway-books.sql.ts'
@@ -10,9 +10,22 @@ import { openMerchant } from '../../../flows/people/merchants.ts'
 import { actOf } from '../../../flows/people/person.ts'
 import { acknowledgeAlerts, listAlerts } from '../../../ledger/alerts.sql.ts'
 import { listMails } from '../../../mails/mails.sql.ts'
+import type { SourceState } from '../../../rates/rates.ts'
 import { listMerchants } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
-import { button, card, empty, facts, field, formProblem, notice, select, submit, table } from '../parts.ts'
+import {
+  button,
+  type Column,
+  card,
+  empty,
+  facts,
+  field,
+  formProblem,
+  notice,
+  select,
+  submit,
+  table,
+} from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { badge, count, fiat, time } from '../words.ts'
 
@@ -91,6 +104,33 @@ const chainsTable = (health: Health): Part =>
     health.chains,
   )
 
+/** What each exchange says in dollars, and whether it counts. */
+function sourcesTable(sources: readonly SourceState[]): Part {
+  const coin = (asset: Asset): Column<SourceState> => ({
+    label: asset,
+    isFigure: true,
+    cell(source) {
+      const price = source.price(asset, 'USD')
+      if (!price) return null
+      const shown = fiat(price.numerator / price.denominator, 'USD')
+      return source.counts(asset, 'USD') ? shown : html`<s>${shown}</s><br><span class="hint">left out</span>`
+    },
+  })
+  return html`${table(
+    'Rates by exchange',
+    [
+      { label: 'Exchange', cell: (source) => html`<strong>${source.name}</strong>` },
+      {
+        label: 'Answered',
+        cell: (source) =>
+          html`${source.answeredAt ? time(source.answeredAt) : 'not yet'}${source.problem && html`<br><span class="hint">${source.problem}</span>`}`,
+      },
+      ...ASSETS.map(coin),
+    ],
+    sources,
+  )}<p class="hint">A rate is the median of at least two exchanges. Left out is what is older than a minute, or 3 % away from the others.</p>`
+}
+
 async function healthPage(call: PersonCall): Promise<Sheet> {
   const health = await readHealth(call.gateway, call.installation.chains)
   const rates = ASSETS.flatMap((asset) => {
@@ -102,11 +142,13 @@ async function healthPage(call: PersonCall): Promise<Sheet> {
     }
   })
   const backlog = health.backlog
+  const sources = call.gateway.rates.live.sources()
   return {
     title: 'Chains & rates',
     nav: 'op-health',
     content: html`<header class="head"><h1>Chains & rates</h1></header>${!health.ok && notice('wait', html`<p><strong>Something is not well.</strong> Coins whose chain or rate is ill are refused until it is well again; nothing is guessed.</p>`)}
 ${chainsTable(health)}
+${sources.length > 0 && card('Rates by exchange', sourcesTable(sources))}
 <div class="columns">${card(
       'Live rates',
       rates.length > 0

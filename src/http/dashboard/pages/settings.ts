@@ -6,9 +6,11 @@ import { FIAT_DECIMALS, formatDecimal, parseDecimal } from '../../../core/money.
 import { changeAccount } from '../../../flows/accounts/change-account.ts'
 import { changeBusiness, goLive } from '../../../flows/people/merchants.ts'
 import { findMerchant } from '../../../users/merchants.sql.ts'
-import { html } from '../../hosted/html.ts'
+import { type Html, html } from '../../hosted/html.ts'
+import { logoPath } from '../../hosted/serve-web-files.ts'
 import { change } from '../change.ts'
-import { card, checks, copyable, facts, field, formProblem, notice, submit } from '../parts.ts'
+import { button, card, checks, copyable, facts, field, formProblem, notice, submit } from '../parts.ts'
+import { rootOf } from '../root.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { isTimeZone } from '../words.ts'
 
@@ -46,6 +48,7 @@ ${card(
     html`${field(call, { name: 'brand_name', label: 'Name on the checkout', value: account.brandName, maxlength: 80, placeholder: account.name })}${field(call, { name: 'brand_color', label: 'Colour', value: account.brandColor, maxlength: 7, placeholder: '#2c52d0', hint: 'Of buttons and links; made readable where it is not.' })}`,
   ),
 )}
+${card('Logo', logoForms(call))}
 ${card(
   'Account',
   facts([
@@ -60,6 +63,19 @@ ${card(
 )}</div></div>`,
   }
 }
+
+function logoForms(call: PlaceCall): Html {
+  const { here, gateway } = call
+  const { brandLogo } = call.place.account
+  const picture = brandLogo
+    ? html`<p><img src="${rootOf(gateway)}${logoPath(brandLogo)}" alt="The logo on the checkout" height="64"></p>`
+    : html`<p class="hint">None yet: the checkout shows the name alone.</p>`
+  if (!call.may('settings:write')) return picture
+  const action = `${here}/settings/logo`
+  return html`${picture}<form method="post" action="${action}" enctype="multipart/form-data"><fieldset>${field(call, { name: 'logo', label: 'Picture', type: 'file', accept: LOGO_TYPES, required: true, hint: 'PNG, JPEG or WebP, 64 KiB at most.' })}</fieldset>${submit('Show it on the checkout')}</form>${brandLogo && button(`${action}/remove`, 'Take it away', { name: 'Take the logo away' })}`
+}
+
+const LOGO_TYPES = 'image/png,image/jpeg,image/webp'
 
 const orNull = (text: string) => (text === '' ? null : text)
 
@@ -130,6 +146,26 @@ export const settingsRows: readonly DashboardRow[] = [
     },
     redraw: settingsPage,
   }),
+  placeRow('settings:write', {
+    method: 'POST',
+    path: '/:account/settings/logo',
+    confirm: 'recent',
+    async handle(call) {
+      await changeLogo(call, Buffer.from(call.form.get('logo'), 'base64'))
+      return { to: `${call.here}/settings`, done: 'saved' }
+    },
+    redraw: settingsPage,
+  }),
+  placeRow('settings:write', {
+    method: 'POST',
+    path: '/:account/settings/logo/remove',
+    confirm: 'recent',
+    async handle(call) {
+      await changeLogo(call, null)
+      return { to: `${call.here}/settings`, done: 'saved' }
+    },
+    redraw: settingsPage,
+  }),
   placeRow('ownership:write', { method: 'GET', path: '/:account/go-live', handle: goLivePage }),
   placeRow('ownership:write', {
     method: 'POST',
@@ -156,6 +192,20 @@ async function changeSettings(call: PlaceCall, changes: Parameters<typeof change
     )
     const after = Object.fromEntries(Object.entries(changes).map(([name, value]) => [snake(name), value]))
     record({ action: 'account.change', subject: showId('acct', account.id), before, after })
+  })
+}
+
+/** The log says which picture, not its bytes. */
+async function changeLogo(call: PlaceCall, logo: Uint8Array | null): Promise<void> {
+  const { account } = call.place
+  await change(call, async (tx, record) => {
+    const after = await changeAccount(tx, account.id, { logo })
+    record({
+      action: 'account.change',
+      subject: showId('acct', account.id),
+      before: { brand_logo: account.brandLogo },
+      after: { brand_logo: after.brandLogo },
+    })
   })
 }
 

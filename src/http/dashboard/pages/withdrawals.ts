@@ -5,6 +5,7 @@ import { readId, showId } from '../../../core/ids.ts'
 import { formatDecimal } from '../../../core/money.ts'
 import { isoOrNull } from '../../../core/time.ts'
 import { readBalanceNow } from '../../../flows/balance/balance.sql.ts'
+import { failInSandbox } from '../../../flows/sandbox.ts'
 import { cancelWithdrawal } from '../../../flows/withdrawals/cancel-withdrawal.ts'
 import { quoteWithdrawal, requestWithdrawal } from '../../../flows/withdrawals/request-withdrawal.ts'
 import { exportWithdrawals, listWithdrawals } from '../../../withdrawals/list-withdrawals.sql.ts'
@@ -17,6 +18,7 @@ import {
   ASSET_CHOICES,
   button,
   card,
+  checks,
   copyable,
   empty,
   facts,
@@ -139,7 +141,7 @@ async function newPage(call: PlaceCall): Promise<Sheet> {
     nav: 'withdrawals',
     width: 'narrow',
     trail: [['Withdrawals', `${here}/withdrawals`]],
-    content: html`<h1>Withdraw</h1><p class="lead">Fees are taken from the amount. Before anything is sent you see what arrives, and confirm it.</p>${formProblem(call)}<form method="post" action="${here}/withdrawals">${select(call, { name: 'asset', label: 'Coin', value: asset, choices: held.map(([each, atoms]) => [each, `${each}, ${formatDecimal(atoms, ASSET_FACTS[each].decimals)} available`] as const) })}${field(call, { name: 'amount', label: 'Amount', required: true, inputmode: 'decimal', maxlength: 80, value: call.query.amount ?? '', hint: 'In the coin, such as 0.015.' })}${field(call, { name: 'destination_address', label: 'To the address', required: true, maxlength: 128, autocomplete: 'off', hint: 'A wallet of yours on the coin’s own network. Compare its ends before you confirm.' })}${submit('Go on', 'primary', `${here}/withdrawals`)}</form>`,
+    content: html`<h1>Withdraw</h1><p class="lead">Fees are taken from the amount. Before anything is sent you see what arrives, and confirm it.</p>${formProblem(call)}<form method="post" action="${here}/withdrawals">${select(call, { name: 'asset', label: 'Coin', value: asset, choices: held.map(([each, atoms]) => [each, `${each}, ${formatDecimal(atoms, ASSET_FACTS[each].decimals)} available`] as const) })}${field(call, { name: 'amount', label: 'Amount', required: true, inputmode: 'decimal', maxlength: 80, value: call.query.amount ?? '', hint: 'In the coin, such as 0.015.' })}${field(call, { name: 'destination_address', label: 'To the address', required: true, maxlength: 128, autocomplete: 'off', hint: 'A wallet of yours on the coin’s own network. Compare its ends before you confirm.' })}${place.account.mode === 'test' && checks(call, { name: 'fails', legend: 'Sandbox', choices: [['yes', 'Let it fail, as one that the signer refuses']] })}${submit('Go on', 'primary', `${here}/withdrawals`)}</form>`,
   }
 }
 
@@ -198,7 +200,7 @@ export const withdrawalRows: readonly DashboardRow[] = [
       const order = orderOf(call)
       const { asset } = order
       const cost = await quoteWithdrawal(call.gateway, call.gateway.db, call.place.account, order)
-      return html`<p class="lead">Send <strong>${coins(cost.netAtoms, asset)}</strong> to <code>${order.destination}</code>. It cannot be taken back.</p>${facts(
+      return html`<p class="lead">Send <strong>${coins(cost.netAtoms, asset)}</strong> to <code>${order.destination}</code>. ${call.form.has('fails') ? 'It fails, as you asked the sandbox to: the amount comes back.' : 'It cannot be taken back.'}</p>${facts(
         [
           ['Network', networkName(networkOf(asset))],
           ['Taken from the balance', coins(cost.amountAtoms, asset)],
@@ -213,6 +215,8 @@ export const withdrawalRows: readonly DashboardRow[] = [
       const order = orderOf(call)
       const requested = await change(call, async (tx, record) => {
         const withdrawal = await requestWithdrawal(gateway, tx, place.account, order)
+        const fails = call.form.has('fails')
+        if (fails) await failInSandbox(tx, place.account, withdrawal)
         record({
           action: 'withdrawal.request',
           subject: showId('wd', withdrawal.id),
@@ -220,6 +224,7 @@ export const withdrawalRows: readonly DashboardRow[] = [
             asset: withdrawal.asset,
             amount_atoms: String(withdrawal.amountAtoms),
             destination_address: withdrawal.destination,
+            ...(fails ? { fails } : {}),
           },
         })
         return withdrawal

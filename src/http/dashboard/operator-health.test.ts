@@ -1,0 +1,49 @@
+/** The operator sees what each exchange said, and which of them make the rate. */
+import assert from 'node:assert/strict'
+import test, { after } from 'node:test'
+import { testApp } from '../../../test/api.ts'
+import { testPerson } from '../../../test/dashboard.ts'
+import { startExchange } from '../../../test/exchange.ts'
+import { testGateway } from '../../../test/gateway.ts'
+import { until } from '../../../test/wait-for.ts'
+import { SILENT } from '../../core/log.ts'
+import { startMarket } from '../../rates/market.ts'
+import { bitstamp } from '../../rates/sources/bitstamp.ts'
+import { coinbase } from '../../rates/sources/coinbase.ts'
+import { kraken } from '../../rates/sources/kraken.ts'
+
+const PRICES = { 'BTC/USD': 65_000, 'ETH/USD': 3_000, 'LTC/USD': 80, 'USDC/USD': 1, 'USDT/USD': 1 }
+
+test('the page of rates has a row for each exchange: its price, what is left out, and why one is silent', async () => {
+  const gateway = await testGateway()
+  const far = await startExchange('kraken', { ...PRICES, 'BTC/USD': 90_000 })
+  const silent = await startExchange('bitstamp', PRICES)
+  silent.behave('error')
+  const sources = [
+    coinbase({ baseUrl: (await startExchange('coinbase', PRICES)).url }),
+    kraken({ baseUrl: far.url }),
+    bitstamp({ baseUrl: silent.url }),
+  ]
+  const live = startMarket({ sources, isNeeded: async () => true, log: SILENT, intervalMs: 20 })
+  after(() => live.stop())
+  await until('all were asked', async () =>
+    live.sources().every(({ answeredAt, problem }) => answeredAt !== null || problem !== null),
+  )
+  const app = await testApp({ ...gateway, rates: { ...gateway.rates, live } })
+  const operator = await testPerson(gateway, app, { isOperator: true })
+  const { html } = await operator.get('/dashboard/operator/health')
+  const rows = new Map(
+    [...html.matchAll(/<tr><td[^>]*><strong>(coinbase|kraken|bitstamp)<\/strong>[\s\S]*?<\/tr>/g)].map(
+      ([row, name]) => [String(name), row],
+    ),
+  )
+  // Of two that disagree neither counts.
+  assert.match(rows.get('kraken') ?? '', /<s>[^<]*90,000/)
+  assert.match(rows.get('coinbase') ?? '', /<s>[^<]*65,000/)
+  assert.match(rows.get('coinbase') ?? '', /data-label="ETH">[^<]*3,000/)
+  assert.match(rows.get('bitstamp') ?? '', /not yet<br><span class="hint">[^<]+<\/span>/)
+
+  const bare = await testApp(gateway)
+  const page = await (await testPerson(gateway, bare, { isOperator: true })).get('/dashboard/operator/health')
+  assert.doesNotMatch(page.html, /Rates by exchange/, 'fixed rates come from nobody')
+})
