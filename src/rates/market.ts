@@ -7,8 +7,8 @@ import { OutsideFailure } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { backoffMs, pause } from '../core/pause.ts'
 import { inMinorUnits, noRate, type PairName, pairName } from './pair.ts'
-import { coinPrice, medianOf, TICKER_AGE_MS_MAX } from './quorum.ts'
-import type { Rate, Rates } from './rates.ts'
+import { coinPrice, medianOf, TICKER_AGE_MS_MAX, type Tickers } from './quorum.ts'
+import type { Rate, Rates, SourceState } from './rates.ts'
 import type { Source, Ticker } from './sources/source.ts'
 
 const INTERVAL_MS = 10_000
@@ -33,7 +33,7 @@ export function startMarket(options: MarketOptions): Market {
   const tickers = new Map<string, ReadonlyMap<PairName, Ticker>>()
   /** Rates worked out since the last poll. */
   const known = new Map<PairName, Rate>()
-  const last = new Map<string, { answeredAt: Date | null; problem: string | null }>()
+  const last = new Map<string, LastAnswer>()
   const stopping = new AbortController()
   let needed = false
 
@@ -88,23 +88,30 @@ export function startMarket(options: MarketOptions): Market {
       const ages = rates.flatMap((rate) => (rate ? [Date.now() - rate.at.getTime()] : []))
       return ages.length === rates.length ? Math.max(...ages) : null
     },
-    sources: () =>
-      options.sources.map(({ name }) => ({
-        name,
-        ...(last.get(name) ?? { answeredAt: null, problem: null }),
-        price(asset, fiat) {
-          const ticker = tickers.get(name)?.get(pairName(asset, fiat))
-          return ticker ? inMinorUnits(ticker.price) : null
-        },
-        counts: (asset, fiat) =>
-          medianOf(tickers, pairName(asset, fiat), Date.now())?.names.includes(name) === true,
-      })),
+    sources: () => options.sources.map(({ name }) => stateOf(name, tickers, last.get(name))),
     async stop() {
       stopping.abort()
       await Promise.all(pollers)
     },
   }
 }
+
+type LastAnswer = Pick<SourceState, 'answeredAt' | 'problem'>
+
+const stateOf = (
+  name: string,
+  tickers: Tickers,
+  last: LastAnswer = { answeredAt: null, problem: null },
+): SourceState => ({
+  name,
+  ...last,
+  price(asset, fiat) {
+    const ticker = tickers.get(name)?.get(pairName(asset, fiat))
+    return ticker ? inMinorUnits(ticker.price) : null
+  },
+  counts: (asset, fiat) =>
+    medianOf(tickers, pairName(asset, fiat), Date.now())?.names.includes(name) === true,
+})
 
 interface Poll {
   readonly signal: AbortSignal
