@@ -568,7 +568,7 @@ create table mails (
   constraint mails_cause_check CHECK (((length(cause) >= 1) AND (length(cause) <= 200))),
   constraint mails_check CHECK (((status = 'queued'::text) = (content_sealed IS NOT NULL))),
   constraint mails_check1 CHECK (((status = 'queued'::text) = (finished_at IS NULL))),
-  constraint mails_kind_check CHECK ((kind = ANY (ARRAY['invitation'::text, 'reset'::text, 'lockout'::text, 'notice'::text, 'alert'::text]))),
+  constraint mails_kind_check CHECK ((kind = ANY (ARRAY['invitation'::text, 'reset'::text, 'lockout'::text, 'notice'::text, 'alert'::text, 'receipt'::text]))),
   constraint mails_recipient_check CHECK (((length(recipient) >= 3) AND (length(recipient) <= 254))),
   constraint mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'refused'::text, 'given_up'::text]))),
   constraint mails_trouble_check CHECK ((length(trouble) <= 300)),
@@ -577,6 +577,7 @@ create table mails (
 );
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (status = 'queued'::text);
 CREATE INDEX mails_finished ON public.mails USING btree (finished_at) WHERE (status <> 'queued'::text);
+CREATE INDEX mails_receipts ON public.mails USING btree (lower(recipient), created_at) WHERE (kind = 'receipt'::text);
 
 create table members (
   merchant_id uuid not null,

@@ -1,7 +1,8 @@
 /** The words of every mail. */
 import type { Letter } from './mail.ts'
 
-const letter = (subject: string, ...paragraphs: (string | null)[]): Letter => ({
+/** A mail of these paragraphs; null for one that is left out. */
+export const letter = (subject: string, ...paragraphs: (string | null)[]): Letter => ({
   // A name of somebody's choosing stands in some subjects; a line has no second one.
   subject: subject.replace(/\p{Cc}+/gu, ' '),
   text: `${paragraphs.filter((each) => each !== null).join('\n\n')}\n`,

@@ -164,6 +164,16 @@ export async function mailsOfCauses(
   return new Map(rows.map(({ cause, status }) => [cause, status]))
 }
 
+/** So many receipts were asked for to this address within a day, whoever asked. */
+export async function countReceipts(db: Queryable, recipient: string): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::integer as count from mails
+     where kind = 'receipt' and lower(recipient) = lower($1) and created_at > now() - interval '1 day'`,
+    [recipient],
+  )
+  return rows[0]?.count ?? 0
+}
+
 const KEPT_DAYS = 30
 
 /** Forgets mails that ended long ago. @returns How many, at most `limit`. */

@@ -17,6 +17,7 @@ import {
   readEarlierFunds,
 } from './checkout-moments.sql.ts'
 import { type CheckoutState, checkoutState } from './checkout-state.ts'
+import { findReceiptMail, type ReceiptMail } from './mail-receipt.ts'
 
 export interface CheckoutPage {
   readonly state: CheckoutState
@@ -26,6 +27,8 @@ export interface CheckoutPage {
   readonly earlier: readonly EarlierFunds[]
   /** Of the payment, requested or sent; null while there is none. */
   readonly refund: Withdrawal | null
+  /** Null where none can be asked for. */
+  readonly receipt: ReceiptMail | null
   /** Where the payment is made: what wallets are asked with. */
   readonly place: EthereumPlace
 }
@@ -48,13 +51,15 @@ export async function readCheckoutPage(
   const earlier = moment.hasEarlierFunds ? await readEarlierFunds(db, id) : []
   const page = { state: checkoutState(moment), moment, checkout, earlier }
   const { tokens } = gateway.settings
-  if (!payment) return { ...page, view: null, refund: null, place: { evmChainId: null, tokens } }
+  if (!payment)
+    return { ...page, view: null, refund: null, receipt: null, place: { evmChainId: null, tokens } }
 
   const chain = await findChainProgress(db, payment.chain)
   return {
     ...page,
     view: await drawPayment(gateway, db, payment),
     refund: page.state === 'refunded' ? await findRefund(db, payment.accountId, payment.id) : null,
+    receipt: await findReceiptMail(gateway, db, checkout),
     place: chainFactsOf(gateway.settings, payment.chain, chain),
   }
 }

@@ -41,6 +41,15 @@ export async function clearSessions(tx: Tx, { accountId, email }: KnownCustomer)
   return rowCount
 }
 
+/** Receipts that were mailed to the person, or wait to be. */
+export async function dropReceipts(tx: Tx, { accountId, email }: KnownCustomer): Promise<void> {
+  await tx.query(
+    `delete from mails where kind = 'receipt' and lower(recipient) = lower($2)
+       and cause in (select 'receipt:' || p.id from payments p where p.account_id = $1)`,
+    [accountId, email],
+  )
+}
+
 /** Searches that somebody kept, for this person. */
 export async function dropSavedViews(tx: Tx, { accountId, email }: KnownCustomer): Promise<number> {
   const { rowCount } = await tx.query(

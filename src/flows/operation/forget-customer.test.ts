@@ -6,6 +6,7 @@ import { tellStory } from '../../../test/story.ts'
 import { chainActs, recordAct, verifyAuditLog } from '../../audit/audit-log.sql.ts'
 import { newId, showId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import { queueMails } from '../../mails/mails.sql.ts'
 import { renameCustomer } from '../../payments/customers.sql.ts'
 import { forgetCustomers } from './forget-customer.ts'
 
@@ -55,6 +56,9 @@ test('name and email of a customer go, everywhere; amounts, MACs, books and the 
         after,
       })
   })
+  await queueMails(db, secrets, [
+    { cause: `receipt:${paid.id}`, kind: 'receipt', to: [EMAIL], letter: { subject: 'x', text: 'x' } },
+  ])
   const user = newId('usr')
   await db.query("insert into users (id, email, name) values ($1, 's@example.com', 'Support')", [user])
   await db.query(
@@ -73,6 +77,7 @@ test('name and email of a customer go, everywhere; amounts, MACs, books and the 
     'checkout_sessions',
     'customers',
     'events',
+    'mails',
     'notes',
     'payments',
   ])

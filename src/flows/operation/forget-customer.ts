@@ -9,6 +9,7 @@ import type { Database, Tx } from '../../db/database.ts'
 import {
   clearSessions,
   dropNotes,
+  dropReceipts,
   dropSavedViews,
   findCustomers,
   type KnownCustomer,
@@ -61,6 +62,7 @@ async function forgetOne(tx: Tx, secrets: Secrets, customer: KnownCustomer): Pro
   const sessions = await clearSessions(tx, customer)
   const views = await dropSavedViews(tx, customer)
   await dropNotes(tx, customer)
+  await dropReceipts(tx, customer)
   let events = 0
   for (const event of await listEventBodies(tx, accountId, shown)) {
     const body = withoutEmail(event.body, shown, nobody)

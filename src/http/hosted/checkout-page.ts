@@ -18,10 +18,12 @@ import {
   readTransactionId,
 } from '../../flows/checkout/find-buyer-transaction.sql.ts'
 import { giveRefundAddress } from '../../flows/checkout/give-refund-address.ts'
+import { mailReceipt } from '../../flows/checkout/mail-receipt.ts'
 import { readCheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { payInSandbox } from '../../flows/sandbox.ts'
 import type { PaymentStatus } from '../../payments/payment.ts'
+import { RateLimited } from '../errors.ts'
 import {
   backToPage,
   choose,
@@ -38,6 +40,7 @@ import type { Limits } from './limits.ts'
 import { amountView, cancellingView, stateView } from './make-view.ts'
 import { type HostedOptions, networkName } from './networks.ts'
 import { meaningOf, takeCoin } from './pick-coin-form.ts'
+import { receiptLetter } from './receipt-letter.ts'
 import {
   checkoutPath,
   frameOf,
@@ -80,13 +83,19 @@ export function registerCheckoutPages(
   scope.get('/checkout/:id/transaction', visited(showTransaction))
   scope.post('/checkout/:id/coin', visited(takeCoin))
   scope.post('/checkout/:id/refund-address', visited(takeRefundAddress))
+  scope.post('/checkout/:id/receipt', visited(takeReceipt))
   for (const [form, act] of Object.entries(CHANGES))
     scope.post(
       `/checkout/:id/${form}`,
       visited((visit) => takeChange(visit, act)),
     )
   // Whoever reloads the answer to a form that was refused, or could not be taken.
-  for (const form of ['coin', 'refund-address', ...Object.keys(CHANGES).filter((form) => form !== 'cancel')])
+  for (const form of [
+    'coin',
+    'refund-address',
+    'receipt',
+    ...Object.keys(CHANGES).filter((form) => form !== 'cancel'),
+  ])
     scope.get(
       `/checkout/:id/${form}`,
       visited(async (visit) => backToPage(visit)),
@@ -205,6 +214,18 @@ async function takeRefundAddress(visit: Visit): Promise<FastifyReply> {
     const problem = fillText(making.language.words.error_address, { asset: payment.asset, network })
     return draw(visit, stateView(making, NOT_SEARCHED, { value: typed, problem }), 400)
   }
+  return backToPage(visit)
+}
+
+/** By mail, in the language of the page. */
+async function takeReceipt(visit: Visit): Promise<FastifyReply> {
+  const { gateway, request, making } = visit
+  requireOwnPage(request, gateway.settings.publicUrl)
+  const view = stateView(making, NOT_SEARCHED)
+  if (view.state !== 'paid' && view.state !== 'higher') return backToPage(visit)
+  const letter = receiptLetter(gateway, making, view)
+  const isSent = await gateway.db.transaction((tx) => mailReceipt(gateway, tx, making.page.checkout, letter))
+  if (!isSent) throw new RateLimited('this address was sent enough receipts for one day', 3_600)
   return backToPage(visit)
 }
 

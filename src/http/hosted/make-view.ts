@@ -147,7 +147,7 @@ export function stateView(
   search: TransactionSearch,
   refundField: Field = { value: '', problem: null },
 ): Exclude<CheckoutView, AmountView | ChooseView | CancellingView> {
-  const { state, checkout, moment } = making.page
+  const { state, checkout, moment, receipt } = making.page
   const order = orderOf(making)
   if (state === 'cancelled' || state === 'ended') {
     const returnUrl = onward(checkout.cancelUrl)
@@ -215,6 +215,7 @@ export function stateView(
         refundAddress:
           state === 'higher' ? { given: making.page.view?.refund_address ?? null, field: refundField } : null,
         completedAt: payment.completedAt ?? checkout.now,
+        mail: receipt && { to: hideEmail(receipt.address), isQueued: receipt.isQueued },
         returnUrl: onward(checkout.successUrl),
       }
     }

@@ -203,6 +203,8 @@ export interface ReceiptView {
   readonly lacking: string | null
   readonly paymentNumber: string
   readonly completedAt: Date
+  /** By mail, to an address of which only the beginning is shown; null where none can be asked for. */
+  readonly mail: { readonly to: string; readonly isQueued: boolean } | null
   /** Null when nothing is held. */
   readonly refundAddress: RefundAddress | null
   readonly transactions: readonly Transaction[]

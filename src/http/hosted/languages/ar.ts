@@ -170,5 +170,9 @@ export const ar: Words = {
   pos_unpaid: 'لم يُدفع',
   pos_revoked_title: 'نقطة البيع هذه متوقفة',
   pos_revoked_lead: 'اطلب رابطًا جديدًا من لوحة تحكم {merchant}.',
+  mail_receipt: 'إرسال الإيصال إلى {email}',
+  mail_queued: 'الإيصال في طريقه إلى {email}.',
+  receipt_from: 'إيصال من {merchant}',
+  receipt_why: 'طُلبت هذه الرسالة من صفحة الدفع.',
   language: 'اللغة',
 }

@@ -186,5 +186,9 @@ export const de: Words = {
   pos_unpaid: 'Nicht bezahlt',
   pos_revoked_title: 'Diese Kasse ist abgeschaltet',
   pos_revoked_lead: 'Einen neuen Link gibt es im Dashboard von {merchant}.',
+  mail_receipt: 'Quittung an {email} senden',
+  mail_queued: 'Die Quittung ist unterwegs an {email}.',
+  receipt_from: 'Quittung von {merchant}',
+  receipt_why: 'Diese Mail wurde auf der Seite der Zahlung angefordert.',
   language: 'Sprache',
 }

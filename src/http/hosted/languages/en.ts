@@ -174,6 +174,10 @@ export const en = {
   pos_unpaid: 'Not paid',
   pos_revoked_title: 'This point of sale is switched off',
   pos_revoked_lead: 'Please ask for a new link in the dashboard of {merchant}.',
+  mail_receipt: 'Mail the receipt to {email}',
+  mail_queued: 'The receipt is on its way to {email}.',
+  receipt_from: 'Receipt from {merchant}',
+  receipt_why: 'This mail was asked for on the page of the payment.',
   language: 'Language',
 } as const satisfies Record<string, string>
 

@@ -178,5 +178,9 @@ export const es: Words = {
   pos_unpaid: 'No pagada',
   pos_revoked_title: 'Este punto de venta está desactivado',
   pos_revoked_lead: 'Pida un nuevo enlace en el panel de {merchant}.',
+  mail_receipt: 'Enviar el recibo a {email}',
+  mail_queued: 'El recibo va en camino a {email}.',
+  receipt_from: 'Recibo de {merchant}',
+  receipt_why: 'Este correo se pidió en la página del pago.',
   language: 'Idioma',
 }

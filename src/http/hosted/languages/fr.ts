@@ -185,5 +185,9 @@ export const fr: Words = {
   pos_unpaid: 'Non payée',
   pos_revoked_title: 'Cette caisse est désactivée',
   pos_revoked_lead: 'Demandez un nouveau lien dans le tableau de bord de {merchant}.',
+  mail_receipt: 'Envoyer le reçu à {email}',
+  mail_queued: 'Le reçu est en route vers {email}.',
+  receipt_from: 'Reçu de {merchant}',
+  receipt_why: 'Ce message a été demandé sur la page du paiement.',
   language: 'Langue',
 }

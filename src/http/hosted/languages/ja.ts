@@ -182,5 +182,9 @@ export const ja: Words = {
   pos_unpaid: '支払いなし',
   pos_revoked_title: 'この会計ページは停止されています',
   pos_revoked_lead: '{merchant} のダッシュボードで新しいリンクを作成してください。',
+  mail_receipt: '領収書を {email} に送る',
+  mail_queued: '領収書を {email} に送信しています。',
+  receipt_from: '{merchant} の領収書',
+  receipt_why: 'このメールは、お支払いページでのご依頼により送信されました。',
   language: '言語',
 }

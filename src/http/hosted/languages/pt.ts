@@ -176,5 +176,9 @@ export const pt: Words = {
   pos_unpaid: 'Não paga',
   pos_revoked_title: 'Este ponto de venda está desligado',
   pos_revoked_lead: 'Peça um novo link no painel de {merchant}.',
+  mail_receipt: 'Enviar o recibo para {email}',
+  mail_queued: 'O recibo está a caminho de {email}.',
+  receipt_from: 'Recibo de {merchant}',
+  receipt_why: 'Este e-mail foi pedido na página do pagamento.',
   language: 'Idioma',
 }

@@ -169,5 +169,9 @@ export const zh: Words = {
   pos_unpaid: '未付款',
   pos_revoked_title: '此收款页已停用',
   pos_revoked_lead: '请在 {merchant} 的控制台获取新链接。',
+  mail_receipt: '将收据发送到 {email}',
+  mail_queued: '收据正在发送到 {email}。',
+  receipt_from: '来自 {merchant} 的收据',
+  receipt_why: '此邮件应付款页面上的请求发送。',
   language: '语言',
 }

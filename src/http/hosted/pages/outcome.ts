@@ -33,8 +33,18 @@ ${drawRows([
 ])}
 ${drawReferences(frame, view.transactions, view.paymentNumber)}
 ${drawRefundAddress(frame, view)}
+${drawMail(frame, view.mail)}
 <p><button type="button" class="copy" data-print hidden>${words.print}</button></p>
 </section>`
+}
+
+function drawMail(frame: Frame, mail: ReceiptView['mail']): Html | null {
+  if (mail === null) return null
+  const { words } = frame.language
+  const to = html`<bdi>${mail.to}</bdi>`
+  return mail.isQueued
+    ? html`<p class="hint" role="status">${fill(words.mail_queued, { email: to })}</p>`
+    : html`<form method="post" action="${frame.path}/receipt${frame.query}"><button type="submit" class="copy">${fill(words.mail_receipt, { email: to })}</button></form>`
 }
 
 export function drawHeld(frame: Frame, view: HeldView): Html {
