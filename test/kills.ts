@@ -4,8 +4,6 @@
  * from a seed; only the timing does not.
  */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,6 +23,7 @@ import { settleNext } from '../src/workers/settle.ts'
 import { startWatcher } from '../src/workers/watch.ts'
 import { testAccount, testGateway, testPayment } from './gateway.ts'
 import { type Answer, type Ask, KILL_CONFIRMATIONS } from './kill-protocol.ts'
+import { buildPrograms, type KillableProcess, startProgram } from './killable-programs.ts'
 import { type Random, seeded } from './simulation/random.ts'
 import { until } from './wait-for.ts'
 import { TEST_SECRETS } from './wallet.ts'
@@ -70,9 +69,6 @@ const ASSETS = {
 } as const satisfies Record<SimulatedChainName, readonly Asset[]>
 const AMOUNTS: Partial<Record<Asset, number>> = { BTC: 0.001, LTC: 0.5, ETH: 0.02, USDC: 20 }
 
-/** Processes start often here: their code is compiled once. */
-const CODE_CACHE = join(tmpdir(), 'beck-kills-code')
-
 /** How long a step may take to come by, on a machine that does much else. */
 const HIT_WITHIN_MS = 180_000
 const OPEN_MAX = 5
@@ -97,6 +93,7 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
     TEST_SECRETS.seal('sandbox-seed', 'sandbox', Buffer.alloc(32)),
   ])
   const folder = await mkdtemp(join(tmpdir(), 'beck-kills-'))
+  const programs = await buildPrograms()
   const watcher = startWatcher(gateway, port, { idleMs: 20 })
   const mine = (count: number) =>
     db.transaction((tx) => mineInSandbox(tx, account, networkOfChain(chain), count)).then(() => {})
@@ -113,13 +110,15 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
     return rowCount === 0
   })
 
-  let server: Process | null = null
-  let signer: Process | null = null
+  let server: KillableProcess | null = null
+  let signer: KillableProcess | null = null
   const asked: Ask[] = []
   const answers = new Map<string, Answer>()
 
-  const startServer = async (step: string): Promise<Process> => {
-    const started = run(['test/pay-until-killed.ts', db.url, chain, account.id, folder], step, {}, true)
+  const startServer = async (step: string): Promise<KillableProcess> => {
+    // The half minute for which a killed one had claimed what it was sending is over.
+    await db.query(`update signed_transactions set send_at = now() where send_at > now()`)
+    const started = startProgram(programs, 'server', [db.url, chain, account.id, folder], step, {})
     const ready = Promise.withResolvers<void>()
     started.child.on('message', (answer: Answer | 'ready') => {
       if (answer === 'ready') ready.resolve()
@@ -130,19 +129,14 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
     for (const ask of asked) if (!answers.has(ask.key) && started.isAlive()) started.child.send(ask, () => {})
     return started
   }
-  const startSigner = (step: string): Process =>
-    run(
-      ['src/signer/main.ts', 'run'],
-      step,
-      {
-        DATABASE_URL: db.url,
-        BECK_DATA_DIR: folder,
-        BECK_SECRET_KEY: Buffer.alloc(32, 7).toString('hex'),
-        BECK_CONFIRMATIONS: 'BTC=2,LTC=2,ETH=2,USDC=2,USDT=2',
-        BECK_LOG_LEVEL: 'error',
-      },
-      false,
-    )
+  const startSigner = (step: string): KillableProcess =>
+    startProgram(programs, 'signer', ['run'], step, {
+      DATABASE_URL: db.url,
+      BECK_DATA_DIR: folder,
+      BECK_SECRET_KEY: Buffer.alloc(32, 7).toString('hex'),
+      BECK_CONFIRMATIONS: 'BTC=2,LTC=2,ETH=2,USDC=2,USDT=2',
+      BECK_LOG_LEVEL: 'error',
+    })
   const ensureRunning = async () => {
     if (!server?.isAlive()) server = await startServer('')
     if (!signer?.isAlive()) signer = startSigner('')
@@ -184,7 +178,7 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
     else if (chance >= 40) await mine(1)
     while (await settleNext(gateway));
     await fillAddressPool(db, TEST_SECRETS, { fresh: 4, change: 20 })
-    await setTimeout(30)
+    await setTimeout(10)
   }
   /** A buyer pays, so that there is something to sweep. */
   const earn = async (random: Random) => {
@@ -220,8 +214,6 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
         signer = startSigner(`${step}#${pass}`)
       } else {
         await server?.end()
-        // The half minute for which the killed one had claimed what it was sending is over.
-        await db.query(`update signed_transactions set send_at = now() where send_at > now()`)
         server = await startServer(`${step}#${pass}`)
       }
       const victim = inSigner ? signer : server
@@ -242,7 +234,7 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
     async close() {
       for (const process of [server, signer]) await process?.end()
       await watcher.stop()
-      await rm(folder, { recursive: true, force: true })
+      for (const each of [folder, programs]) await rm(each, { recursive: true, force: true })
     },
 
     async prove() {
@@ -326,44 +318,6 @@ interface Row {
   destination: string
   amount_atoms: bigint
   net_atoms: bigint
-}
-
-interface Process {
-  readonly child: ChildProcess
-  /** Resolves with the signal or the code it ended with. */
-  readonly died: Promise<string>
-  isAlive(): boolean
-  output(): string
-  end(): Promise<void>
-}
-
-function run(args: readonly string[], step: string, env: NodeJS.ProcessEnv, ipc: boolean): Process {
-  const child = spawn(process.execPath, args, {
-    env: {
-      PATH: process.env.PATH,
-      NODE_COMPILE_CACHE: CODE_CACHE,
-      ...env,
-      ...(step === '' ? {} : { BECK_CRASH_AT: step }),
-    },
-    stdio: ['ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk: Buffer) => {
-      output = (output + chunk.toString()).slice(-8_192)
-    })
-  const isAlive = () => child.exitCode === null && child.signalCode === null
-  const died = once(child, 'exit').then(([code, signal]) => String(signal ?? code))
-  return {
-    child,
-    died,
-    isAlive,
-    output: () => output,
-    async end() {
-      child.kill('SIGKILL')
-      await died
-    },
-  }
 }
 
 /** A wallet that nobody else pays, of its network's kind. */

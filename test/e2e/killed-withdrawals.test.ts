@@ -1,7 +1,7 @@
 /**
  * `kill -9` at every step of a withdrawal, of a sweep and of time's arrow, of the server and of the signer. Twice each in a usual run;
- * `BECK_TEST_KILLS=50 npm test -- test/e2e/killed-withdrawals.test.ts` kills each step that often, and
- * `BECK_TEST_SEED=…` begins with the seed that a failure names.
+ * `BECK_TEST_KILLS=50 npm test -- test/e2e/killed-withdrawals.test.ts --test-timeout=3600000` kills each step that often (a chain
+ * alone: `--test-name-pattern=sim-bitcoin`), and `BECK_TEST_SEED=…` begins with the seed that a failure names.
  */
 import { test } from 'node:test'
 import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
