@@ -9,8 +9,9 @@
  */
 import { deal, type RowCarrier, type RowStatement, type Waiting } from './row-statements.ts'
 
-/** Of one group: while so many are under way, the next are gathered. */
+/** Of one group: while so many are under way, the next are gathered. What waits for a lock soon counts no longer. */
 const UNDERWAY_MAX = 2
+const COUNTED_MS = 50
 const TOGETHER_MAX = 32
 
 interface Group {
@@ -43,12 +44,19 @@ export function openGathered({ run, leavesOpen }: Sender): (group: string) => Ro
   const sendNext = (statement: RowStatement<string>, name: string, group: Group): void => {
     while (group.waiting.length > 0 && group.underway < UNDERWAY_MAX) {
       group.underway++
-      void send(statement, group.waiting.splice(0, TOGETHER_MAX)).finally(() => {
+      let isCounted = true
+      const goOn = () => {
+        clearTimeout(slow)
+        if (!isCounted) return
+        isCounted = false
         group.underway--
         sendNext(statement, name, group)
-      })
+      }
+      const slow = setTimeout(goOn, COUNTED_MS)
+      void send(statement, group.waiting.splice(0, TOGETHER_MAX)).finally(goOn)
     }
-    if (group.underway === 0) gathered.get(statement)?.delete(name)
+    const groups = gathered.get(statement)
+    if (group.underway === 0 && groups?.get(name) === group) groups.delete(name)
   }
 
   return (name) => ({
