@@ -60,6 +60,17 @@ test('every file and folder that a page names is there', () => {
   }
 })
 
+test('server, clients and command line are of one version', async () => {
+  const versionIn = async (file: string, shape: RegExp) =>
+    shape.exec(await readFile(file, 'utf8'))?.[1] ?? assert.fail(file)
+  const json = /"version": "([^"]+)"/
+  const version = await versionIn('package.json', json)
+  assert.equal(await versionIn('sdk/package.json', json), version)
+  assert.equal(await versionIn('cli/package.json', json), version)
+  assert.equal(await versionIn('clients/python/beck.py', /^__version__ = "([^"]+)"/m), version)
+  assert.equal(await versionIn('clients/php/src/Beck.php', /beck-php\/([0-9.]+)/), version)
+})
+
 test('every npm script that a page runs is one of the package', async () => {
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8'))
   for (const { page, found } of mentions(/npm run ([\w:]+)/g))

@@ -1,7 +1,10 @@
 /** What docs/operators.md says about the nodes' configuration, held against the code. */
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { BITCOIN_NETWORKS } from '../../src/chains/bitcoin/networks.ts'
 
 const guide = await readFile(new URL('../../docs/operators.md', import.meta.url), 'utf8')
@@ -21,4 +24,13 @@ test('the whitelist of methods is what the adapter of Bitcoin and Litecoin calls
 test('the ports that a node listens on are named', () => {
   for (const networks of Object.values(BITCOIN_NETWORKS))
     for (const { rpcPort } of Object.values(networks)) assert.match(guide, new RegExp(`\\b${rpcPort}\\b`))
+})
+
+test('what makes a line of rpcauth makes one that opens to its password', async () => {
+  const [, block = ''] = /```sh\n( +PASSWORD=[^`]*)```/.exec(guide) ?? []
+  const { stdout } = await promisify(execFile)('bash', ['-euc', block])
+  const [, salt = '', hash, password = ''] =
+    /^rpcauth=beck:([0-9a-f]{32})\$([0-9a-f]{64})\n([0-9a-f]{48})\n$/.exec(stdout) ?? assert.fail(stdout)
+  // As Bitcoin Core's share/rpcauth computes it.
+  assert.equal(createHmac('sha256', salt).update(password).digest('hex'), hash)
 })

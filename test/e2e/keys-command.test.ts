@@ -41,3 +41,15 @@ test('with more than one account the choice is asked for by name, and a live key
   assert.match(message, /Shop.*Real|Real.*Shop/)
   assert.equal(refusal(await beck('keys', 'create', '--account', String(live.id))).reason, 'missing_scopes')
 })
+
+test('an account that is made twice is told, and is given another name', async () => {
+  const first = await create('Twice', 'test')
+  const again = await create('Twice', 'test')
+  assert.ok((again.same_email as string[]).includes(String(first.id)))
+  const renamed = await beck('accounts', 'set', '--account', String(again.id), '--name', 'Once')
+  assert.equal(renamed.name, 'Once')
+  assert.equal(
+    refusal(await beck('accounts', 'set', '--account', String(again.id), '--name', ' ')).reason,
+    'invalid_name',
+  )
+})

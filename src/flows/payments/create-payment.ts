@@ -21,6 +21,7 @@ import { confirmationsOf, type Gateway } from '../gateway.ts'
 import { requireFiatAmount } from './fiat-amount.ts'
 import { chainFactsOf } from './read-payment.ts'
 import { insertPaymentRecord, type PaymentRecord } from './record-payment.sql.ts'
+import { refuseAsRehearsed } from './rehearsed-refusal.ts'
 
 export interface PaymentRequest {
   readonly asset: Asset
@@ -114,6 +115,7 @@ async function drawUp(
   readTime: () => Promise<Date>,
 ): Promise<PaymentDraft> {
   const { asset, fiatCurrency, fiatMinor } = request
+  refuseAsRehearsed(account, request.reference)
   requireFiatAmount(gateway.settings, { fiatMinor, currency: fiatCurrency }, 'fiat_amount')
   const chain = chainFor(account.mode, ASSET_FACTS[asset].network)
   const seen = account.mode === 'live' ? await requireChainInSight(db, asset, chain) : null
