@@ -20,9 +20,6 @@ const END = 'end\n'
 const LINE_BYTES_MAX = 100
 const FILES: readonly string[] = [DATABASE_FILE, ...SIGNER_FILES]
 
-/** Whether a stream that begins so is one of these, and not encrypted. */
-export const isPlainBackup = (start: Buffer): boolean => start.toString('latin1').startsWith(HEAD)
-
 /**
  * The database at one instant, and the signer's files as they are right after.
  *

@@ -176,7 +176,7 @@ program
   .description("write the database and the signer's journal to a new folder, while Beck runs")
   .option(
     '--recipient <key...>',
-    "encrypt to age1…, ssh-… or a key of GnuPG's: the target is a new file then, or - for standard output",
+    'encrypt to a key of age: age1… or ssh-…; the target is a new file then, or - for standard output',
   )
   .action(async (target: string, options: { recipient?: string[] }) =>
     (await import('./backup.ts')).backUp(terminal, target, options),
@@ -184,7 +184,7 @@ program
 program
   .command('restore <source>')
   .description('fill an empty database from a backup; nothing is paid out until you have looked')
-  .option('--identity <file>', "age's key that opens an encrypted one; GnuPG finds its own")
+  .option('--identity <file>', "the file of age's key that opens an encrypted one")
   .action(async (source: string, options: { identity?: string }) =>
     (await import('./restore.ts')).restore(terminal, source, options),
   )
@@ -193,7 +193,7 @@ program
   .description(
     'try a backup out in a database that is thrown away; ends with 1 when it would not bring Beck back',
   )
-  .option('--identity <file>', "age's key that opens an encrypted one; GnuPG finds its own")
+  .option('--identity <file>', "the file of age's key that opens an encrypted one")
   .option('--max-age <hours>', 'how old its newest entry may be', '25')
   .action(async (source: string, options: { identity?: string; maxAge: string }) =>
     (await import('./drill.ts')).drill(terminal, source, options),

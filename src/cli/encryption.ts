@@ -1,10 +1,8 @@
-/** Encrypting to a recipient's key and back, by programs that are made for it: age, or GnuPG. Beck holds no such key. */
+/** Encrypting to a recipient's key and back, by age, which is made for it. Beck holds no such key. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { OutsideFailure } from '../core/errors.ts'
-
-const isOfAge = (recipient: string): boolean => /^(age1|ssh-)/.test(recipient)
+import { OutsideFailure, Refusal } from '../core/errors.ts'
 
 export interface Cipher {
   readonly input: Writable
@@ -15,25 +13,28 @@ export interface Cipher {
   abort(): void
 }
 
-/** @param recipients - `age1…` and `ssh-…` for age; anything else names a key of GnuPG's. Not a mixture of both. */
-export const openEncryption = (recipients: readonly string[]): Cipher =>
-  recipients.every(isOfAge)
-    ? runCipher('age', ['--encrypt', ...recipients.flatMap((recipient) => ['--recipient', recipient])])
-    : runCipher('gpg', [
-        '--batch',
-        '--trust-model=always',
-        '--encrypt',
-        ...recipients.flatMap((recipient) => ['--recipient', recipient]),
-      ])
+/** @throws {Refusal} `invalid_recipient`. */
+export function openEncryption(recipients: readonly string[]): Cipher {
+  const other = recipients.find((recipient) => !/^(age1|ssh-)/.test(recipient))
+  if (other !== undefined)
+    throw new Refusal(
+      'invalid',
+      'invalid_recipient',
+      `"${other.slice(0, 100)}" is no key of age's: one is age1… (age-keygen prints it) or ssh-…; for other programs pipe: beck backup - | …`,
+    )
+  return runCipher(['--encrypt', ...recipients.flatMap((recipient) => ['--recipient', recipient])])
+}
 
-/** @param start - How the encrypted stream begins. */
-export const openDecryption = (start: Buffer, identity: string | undefined): Cipher =>
+/** Whether a stream that begins so is age's. */
+export const isEncrypted = (start: Buffer): boolean =>
   /^(age-encryption\.org|-----BEGIN AGE)/.test(start.toString('latin1'))
-    ? runCipher('age', ['--decrypt', ...(identity ? ['--identity', identity] : [])])
-    : runCipher('gpg', ['--batch', '--quiet', '--decrypt'])
 
-function runCipher(program: string, args: readonly string[]): Cipher {
-  const child: ChildProcess = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] })
+/** @param identity - The file of the key that opens it. */
+export const openDecryption = (identity: string | undefined): Cipher =>
+  runCipher(['--decrypt', ...(identity ? ['--identity', identity] : [])])
+
+function runCipher(args: readonly string[]): Cipher {
+  const child: ChildProcess = spawn('age', args, { stdio: ['pipe', 'pipe', 'pipe'] })
   const { stdin, stdout, stderr } = child
   if (!stdin || !stdout || !stderr) throw new TypeError('a cipher speaks by pipes')
   let complaint = ''
@@ -46,21 +47,16 @@ function runCipher(program: string, args: readonly string[]): Cipher {
   const ended = new Promise<void>((resolve, reject) => {
     child.once('error', (cause) =>
       reject(
-        new OutsideFailure(
-          `${program} cannot be run (${cause.message}); install it: apt-get install ${program}`,
-          {
-            cause,
-            retryable: false,
-          },
-        ),
+        new OutsideFailure(`age cannot be run (${cause.message}); install it: apt-get install age`, {
+          cause,
+          retryable: false,
+        }),
       ),
     )
     child.once('close', (code) =>
       code === 0 || (code === null && isAborted)
         ? resolve()
-        : reject(
-            new OutsideFailure(`${program} ended with ${code}: ${complaint.trim()}`, { retryable: false }),
-          ),
+        : reject(new OutsideFailure(`age ended with ${code}: ${complaint.trim()}`, { retryable: false })),
     )
   })
   ended.catch(() => {})

@@ -8,8 +8,8 @@ import { finished, pipeline } from 'node:stream/promises'
 import { Refusal } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
 import type { Database } from '../db/database.ts'
-import { isPlainBackup, readBackupStream, writeBackupStream } from './backup-stream.ts'
-import { endInput, openDecryption, openEncryption } from './encryption.ts'
+import { readBackupStream, writeBackupStream } from './backup-stream.ts'
+import { endInput, isEncrypted, openDecryption, openEncryption } from './encryption.ts'
 
 /** What stands for standard input or output. */
 export const STANDARD = '-'
@@ -112,8 +112,9 @@ async function unseal(stream: Readable, identity: string | undefined, folder: st
     yield start
     for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value
   })()
-  if (start.length === 0 || isPlainBackup(start)) return readBackupStream(whole, folder)
-  const cipher = openDecryption(start, identity)
+  // What is neither is told by whoever reads it.
+  if (!isEncrypted(start)) return readBackupStream(whole, folder)
+  const cipher = openDecryption(identity)
   const feeding = pipeline(whole, cipher.input)
   feeding.catch(() => {})
   try {

@@ -54,6 +54,13 @@ test('an encrypted backup shows nothing to who finds it, restores with its key a
   const failed = await beck(['backup', join(folder, 'backups', 'two.beck'), '--recipient', 'age1nobody'])
   assert.equal(failed.code, 1)
   await failed.command.complains('age ended with 1')
+  const stranger = await beck([
+    'backup',
+    join(folder, 'backups', 'two.beck'),
+    '--recipient',
+    'ops@example.com',
+  ])
+  await stranger.command.complains('is no key of age')
   assert.deepEqual(await readdir(join(folder, 'backups')), ['one.beck'])
 
   const target = {
@@ -81,6 +88,16 @@ test('through a pipe it is the same, and one that was cut off is known as such',
   })
   const text = stdout.toString('latin1')
   assert.ok(text.startsWith('beck-backup-1\ndatabase.jsonl.gz ') && text.endsWith('end\n'))
+  const whole = join(folder, 'whole.beck')
+  await writeFile(whole, stdout)
+  const target = {
+    DATABASE_URL: await testDatabaseUrl({ template: false }),
+    BECK_DATA_DIR: join(folder, 'piped'),
+  }
+  await exec('sh', ['-c', `exec "$0" src/cli/beck.ts restore - < "$1"`, process.execPath, whole], {
+    env: { PATH: process.env.PATH, ...settings, ...target },
+  })
+  assert.equal(await readFile(join(folder, 'piped/signer/journal'), 'utf8'), journal)
   const cut = join(folder, 'cut.beck')
   await writeFile(cut, stdout.subarray(0, -4))
   const drilled = await beck(['drill', cut])
