@@ -20,7 +20,7 @@ export function openEncryption(recipients: readonly string[]): Cipher {
     throw new Refusal(
       'invalid',
       'invalid_recipient',
-      `"${other.slice(0, 100)}" is no key of age's: one is age1… (age-keygen prints it) or ssh-…; for other programs pipe: beck backup - | …`,
+      `"${other.slice(0, 100)}" is no key of age's: one is age1… (age-keygen prints it) or ssh-…; for other programs pipe: npx beck backup - | …`,
     )
   return runCipher(['--encrypt', ...recipients.flatMap((recipient) => ['--recipient', recipient])])
 }
