@@ -77,10 +77,10 @@ async function scene(on?: Database) {
   const db = on ?? (await testDatabase({ connectionsMax: 10 }))
   const folder = await mkdtemp(join(tmpdir(), 'beck-time-'))
   after(() => rm(folder, { recursive: true, force: true }))
-  const open = async () => {
+  const open = async (over: Database = db) => {
     const memory = await openTimeMemory(join(folder, TIME_FILE))
     const told = openToldPayments(folder, memory.seen?.at ?? null)
-    return openTimeKeeper({ db, secrets: TEST_SECRETS, log: SILENT, folder, memory, told })
+    return openTimeKeeper({ db: over, secrets: TEST_SECRETS, log: SILENT, folder, memory, told })
   }
   return { db, folder, open }
 }
@@ -120,6 +120,25 @@ test('a counter that is set back stops every process, also one that just started
   assert.match(keeper.stopped() ?? '', /shows era 1/, 'a copy from before is met again')
   assert.equal(await beginEra(db), true)
   assert.equal((await readArrow(db))?.era, 3, 'above every era that was')
+})
+
+test('who sees that commits are lost, and dies before he says so, hides it from nobody', async () => {
+  const { db, folder, open } = await scene()
+  const dying: Database = {
+    ...db,
+    query: (text, values) =>
+      text.includes('set stopped') ? Promise.reject(new Error('killed')) : db.query(text, values),
+  }
+  const [keeper, mortal] = [await open(), await open(dying)]
+  for (let beat = 0; beat < 3; beat++) for (const each of [mortal, keeper]) await each.turn()
+  const signing = await openTimeCheck(folder, dying, SILENT)
+  await db.query('update time_arrow set tick = tick - 2')
+  for (let beat = 0; beat < 4; beat++) {
+    await assert.rejects(mortal.turn(), /killed/)
+    await assert.rejects(signing(), /killed/)
+  }
+  await keeper.turn()
+  assert.match(keeper.stopped() ?? '', /lost commits/)
 })
 
 test('the signer remembers by itself, and signs nothing once the counter is smaller than in its file', async () => {
