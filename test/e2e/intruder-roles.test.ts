@@ -79,7 +79,7 @@ test('the limit holds to the atom: what just fits is signed, an atom more is not
 async function inventAndSign(scene: Scene, asset: 'ETH' | 'USDC', atoms: bigint): Promise<void> {
   await scene.invent('ethereum', asset, atoms, HIS_ETHEREUM)
   await scene.sql(
-    `update withdrawals set rehearsal = 'succeeds', rehearsed_at = now() where status = 'requested'`,
+    `update withdrawals set rehearsal = 'succeeds', rehearsed_gas = 0, rehearsed_at = now() where status = 'requested'`,
   )
   await signAll(scene.signer)
 }
@@ -105,7 +105,7 @@ async function rewriteThePast(scene: Scene): Promise<void> {
     `update account_balances set atoms = atoms * 10`,
   ]) {
     await scene.sql(statement)
-    await scene.sql(`update withdrawals set rehearsal = 'succeeds', rehearsed_at = now()`)
+    await scene.sql(`update withdrawals set rehearsal = 'succeeds', rehearsed_gas = 0, rehearsed_at = now()`)
     await signAll(scene.signer)
   }
   for (const statement of ['delete from signed_payouts', 'delete from signed_transactions'])
