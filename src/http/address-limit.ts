@@ -14,6 +14,8 @@ export interface AddressLimit {
   take(address: string): number
   /** For a request that turned out to be a key's. */
   giveBack(address: string): void
+  /** A connection of the host was cut off for a flood. */
+  cutOff(host: string): void
   /** Whether connections of the host are refused. */
   isShut(host: string): boolean
 }
@@ -24,6 +26,8 @@ export const ADDRESS_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 400 }
 const SITE_SHARE = 4
 /** Refused requests, in bursts, after which a host is not listened to. */
 const SHUT_AFTER_BURSTS = 1
+/** Connections cut off for a flood, after which the same holds: each costs what hundreds of refusals do. */
+const SHUT_AFTER_CUTS = 4
 const SHUT_MS = 10_000
 const HOSTS_MAX = 100_000
 
@@ -35,7 +39,7 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
   )
   const refused = new Map<string, { since: number; count: number; shutUntil: number }>()
 
-  const refuse = (address: string, host: string) => {
+  const refuse = (address: string, host: string, weight = 1) => {
     const at = now()
     let entry = refused.get(host)
     if (!entry || at - entry.since > MINUTE_MS) {
@@ -44,7 +48,7 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
       entry = { since: at, count: 0, shutUntil: 0 }
       refused.set(host, entry)
     }
-    entry.count += 1
+    entry.count += weight
     if (entry.count >= size.burst * SHUT_AFTER_BURSTS) entry.shutUntil = at + SHUT_MS
   }
 
@@ -65,6 +69,7 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
       hosts.giveBack(hostOf(address))
       sites.giveBack(siteOf(address))
     },
+    cutOff: (host) => refuse(host, host, Math.ceil(size.burst / SHUT_AFTER_CUTS)),
     isShut: (host) => (refused.get(host)?.shutUntil ?? 0) > now(),
   }
 }

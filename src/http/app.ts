@@ -153,6 +153,7 @@ function openApp(
   const door: Door = {
     hostOf: (address) => (isThisMachine(address) || proxies?.has(address) ? null : hostOf(address)),
     isShut: addresses.isShut,
+    cutOff: addresses.cutOff,
     admit: (request) => addresses.take(clientAddress(request, proxies)),
   }
   return fastify({

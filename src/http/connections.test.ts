@@ -69,6 +69,19 @@ test('320 kB of requests sent at once and reset: next to nothing of it is done, 
   assert.ok(seen.length <= 5 * 17 + 1, `${seen.length} requests of a flood were served`)
 })
 
+test('who floods one connection after the other is not let in for a while; his neighbour is', async () => {
+  const { port } = await serve()
+  const flood = get('/openapi.json').repeat(1_000)
+  for (let time = 0; time < 4; time++) {
+    assert.equal(await ask(port, '127.0.0.2'), 200)
+    const stranger = await open(port, '127.0.0.2')
+    stranger.write(flood)
+    await readToEnd(stranger).catch(() => '')
+  }
+  assert.equal(await ask(port, '127.0.0.2'), null)
+  assert.equal(await ask(port, '127.0.0.3'), 200)
+})
+
 test('whatever somebody expects of a request, it stands in the queue and before the door as any other', async () => {
   const { port, seen } = await serve()
   for (const expectation of ['200-maybe', '100-continue', '']) {

@@ -20,6 +20,8 @@ type Exchange = Parameters<RequestListener>
 
 interface Connection {
   readonly socket: Socket
+  /** As the door names it. */
+  readonly host: string | null
   begun: number
   answering: ServerResponse | null
   /** When an answer was first seen lying unread. */
@@ -65,6 +67,8 @@ export interface Door {
   hostOf(address: string): string | null
   /** Whether nothing of that host is to be heard for now. */
   isShut(host: string): boolean
+  /** One of that host's connections was cut off for a flood. */
+  cutOff(host: string): void
   /** Seconds to wait; 0 for a request that may come in. */
   admit(request: IncomingMessage): number
 }
@@ -96,7 +100,7 @@ export function createLimitedServer(
     const host = door.hostOf(socket.remoteAddress ?? '')
     const count = host === null ? 0 : (perHost.get(host) ?? 0)
     if (host !== null && (count >= limits.perHost || door.isShut(host))) return socket.destroy()
-    const connection = { socket, begun: 0, answering: null, unreadSinceMs: null, waiting: [] }
+    const connection = { socket, host, begun: 0, answering: null, unreadSinceMs: null, waiting: [] }
     open.add(connection)
     connections.set(socket, connection)
     if (host !== null) perHost.set(host, count + 1)
@@ -148,8 +152,11 @@ function inTurn(
     if (!connection || request.socket.destroyed) return
     if (connection.answering === null && connection.waiting.length === 0)
       begin(connection, [request, response])
-    else if (connection.waiting.length >= limits.waiting) request.socket.destroy()
-    else connection.waiting.push([request, response])
+    else if (connection.waiting.length >= limits.waiting) {
+      request.socket.destroy()
+      // The rest of what he sent is read all the same: whoever does so again and again is not let in for a while.
+      if (connection.host !== null) door.cutOff(connection.host)
+    } else connection.waiting.push([request, response])
   }
 }
 
