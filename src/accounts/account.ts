@@ -10,6 +10,10 @@ export interface ConfirmationRule {
   readonly confirmations: number
 }
 
+/** What a test account can make fail on purpose: exchanges that do not answer, nodes that are down. */
+export const SANDBOX_TROUBLES = ['no_rates', 'dead_node'] as const
+export type SandboxTrouble = (typeof SANDBOX_TROUBLES)[number]
+
 export interface Account {
   readonly id: AccountId
   readonly name: string
@@ -41,6 +45,8 @@ export interface Account {
   readonly privacyUrl: string | null
   /** Origins that may frame the checkout. */
   readonly frameOrigins: readonly string[]
+  /** Of a test account, while it lasts. */
+  readonly trouble: SandboxTrouble | null
   readonly createdAt: Date
 }
 

@@ -25,11 +25,13 @@ interface AccountRow {
   terms_url: string | null
   privacy_url: string | null
   frame_origins: string[]
+  trouble: Account['trouble']
   created_at: Date
 }
 
 const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, tolerance_bps, fee_bps, confirmation_rules, success_url, cancel_url,
-  brand_name, brand_logo, brand_color, offered_assets, contact, terms_url, privacy_url, frame_origins, created_at`
+  brand_name, brand_logo, brand_color, offered_assets, contact, terms_url, privacy_url, frame_origins,
+  case when sandbox_trouble_until > now() then sandbox_trouble end as trouble, created_at`
 
 function fromRow(row: AccountRow): Account {
   return {
@@ -56,6 +58,7 @@ function fromRow(row: AccountRow): Account {
     termsUrl: row.terms_url,
     privacyUrl: row.privacy_url,
     frameOrigins: row.frame_origins,
+    trouble: row.trouble,
     createdAt: row.created_at,
   }
 }
@@ -108,6 +111,19 @@ export async function updateAccountSettings(tx: Tx, account: Account): Promise<v
       account.privacyUrl,
       account.name,
     ],
+  )
+}
+
+/** @param trouble - Null when all is well again. */
+export async function setSandboxTrouble(
+  tx: Tx,
+  id: AccountId,
+  trouble: Account['trouble'],
+  minutes: number,
+): Promise<void> {
+  await tx.query(
+    `update accounts set sandbox_trouble = $2, sandbox_trouble_until = now() + make_interval(mins => $3) where id = $1`,
+    [id, trouble, minutes],
   )
 }
 

@@ -4,6 +4,7 @@
  * the same road as on a live network. The chain is shared by all test accounts.
  */
 import type { Account } from '../accounts/account.ts'
+import { setSandboxTrouble } from '../accounts/accounts.sql.ts'
 import type { BlockRef } from '../chains/chain.ts'
 import { findBlockHash, findChainProgress } from '../chains/chain-progress.sql.ts'
 import { type ChainStore, holdingKey } from '../chains/simulated/chain-store.ts'
@@ -192,6 +193,19 @@ export async function replaceInSandbox(tx: Tx, account: Account, id: PaymentId):
 export async function failInSandbox(tx: Tx, account: Account, withdrawal: Withdrawal): Promise<void> {
   requireTestAccount(account)
   await markRefused(tx, withdrawal, SIMULATED_FAILURE)
+}
+
+const TROUBLE_MINUTES = 5
+
+/**
+ * For some minutes no exchange answers, or no node, as far as this account sees: nothing can be priced or taken.
+ *
+ * @param trouble - Null when all is well again.
+ * @throws {Refusal} `forbidden` for a live account.
+ */
+export async function troubleInSandbox(tx: Tx, account: Account, trouble: Account['trouble']): Promise<void> {
+  requireTestAccount(account)
+  await setSandboxTrouble(tx, account.id, trouble, TROUBLE_MINUTES)
 }
 
 /**

@@ -42,6 +42,7 @@ const ACCOUNT: Account = {
   brandLogo: null,
   brandColor: null,
   frameOrigins: [],
+  trouble: null,
   createdAt: new Date(0),
 }
 

@@ -28,7 +28,11 @@ create table accounts (
   privacy_url text check (length(privacy_url) <= 2048),
   -- Origins that may frame the checkout.
   frame_origins text[] not null default '{}',
-  created_at timestamptz not null default now()
+  -- What the sandbox was told to make fail for a test account, and until when.
+  sandbox_trouble text check (sandbox_trouble in ('no_rates', 'dead_node')),
+  sandbox_trouble_until timestamptz,
+  created_at timestamptz not null default now(),
+  check (sandbox_trouble is null or mode = 'test')
 );
 
 -- Pictures are shown from here, so that no hosted page asks another server for anything.

@@ -8,6 +8,7 @@ import type { Queryable } from '../../db/database.ts'
 import { listClosingRates } from '../../rates/daily-rates.sql.ts'
 import { fiatValue } from '../../rates/quote.ts'
 import type { Gateway } from '../gateway.ts'
+import { ratesOf } from '../payments/rates-of.ts'
 import { type BalanceNow, readBalanceNow } from './balance.sql.ts'
 import { type PastFigure, readPast } from './past-balance.ts'
 
@@ -116,7 +117,7 @@ async function ratesFor(
   let refusal: Refusal | undefined
   for (const asset of needed) {
     try {
-      live.set(asset, gateway.rates[account.mode].rate(asset, account.currency).ratio)
+      live.set(asset, ratesOf(gateway, account).rate(asset, account.currency).ratio)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       refusal = error

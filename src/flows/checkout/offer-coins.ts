@@ -8,7 +8,8 @@ import { formatDecimal } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
 import { dueAtoms } from '../../rates/quote.ts'
 import type { Gateway } from '../gateway.ts'
-import { requireChainInSight } from '../payments/create-payment.ts'
+import { requireChainInSight, requireSandboxNode } from '../payments/create-payment.ts'
+import { ratesOf } from '../payments/rates-of.ts'
 
 export interface CoinOffer {
   readonly asset: Asset
@@ -50,7 +51,8 @@ async function nowDue(
   try {
     const chain = chainFor(account.mode, ASSET_FACTS[asset].network)
     if (account.mode === 'live') await requireChainInSight(db, asset, chain)
-    const { ratio } = gateway.rates[account.mode].rate(asset, price.currency)
+    requireSandboxNode(account, asset)
+    const { ratio } = ratesOf(gateway, account).rate(asset, price.currency)
     return dueAtoms(price.fiatMinor, ratio, asset)
   } catch (error) {
     if (error instanceof Refusal && error.kind === 'unavailable') return null

@@ -19,6 +19,7 @@ import { convertFiat, crossRate, dueAtoms, feeMinor, toleratedAtoms } from '../.
 import { readDatabaseTime } from '../database-time.sql.ts'
 import { confirmationsOf, type Gateway } from '../gateway.ts'
 import { requireFiatAmount } from './fiat-amount.ts'
+import { ratesOf } from './rates-of.ts'
 import { chainFactsOf } from './read-payment.ts'
 import { insertPaymentRecord, type PaymentRecord } from './record-payment.sql.ts'
 import { refuseAsRehearsed } from './rehearsed-refusal.ts'
@@ -119,8 +120,9 @@ async function drawUp(
   requireFiatAmount(gateway.settings, { fiatMinor, currency: fiatCurrency }, 'fiat_amount')
   const chain = chainFor(account.mode, ASSET_FACTS[asset].network)
   const seen = account.mode === 'live' ? await requireChainInSight(db, asset, chain) : null
+  requireSandboxNode(account, asset)
 
-  const rates = gateway.rates[account.mode]
+  const rates = ratesOf(gateway, account)
   const rate = rates.rate(asset, fiatCurrency)
   const settlementRate =
     account.currency === fiatCurrency
@@ -193,15 +195,21 @@ export async function requireChainInSight(
         : progress.pollAgeMs === null || progress.pollAgeMs > POLL_AGE_MS_MAX
           ? 'its node is down, behind or out of reach'
           : null
-  if (progress === null || reason) {
-    throw new Refusal(
-      'unavailable',
-      'chain_unavailable',
-      `${asset} cannot be taken now: ${reason}; try another coin, or again later`,
-    )
-  }
+  if (progress === null || reason) throw chainUnavailable(asset, reason)
   return progress
 }
+
+/** @throws {Refusal} as {@link requireChainInSight}, where the sandbox was told so. */
+export function requireSandboxNode({ trouble }: Account, asset: Asset): void {
+  if (trouble === 'dead_node') throw chainUnavailable(asset, 'the sandbox was told that its node is down')
+}
+
+const chainUnavailable = (asset: Asset, reason: string | null): Refusal =>
+  new Refusal(
+    'unavailable',
+    'chain_unavailable',
+    `${asset} cannot be taken now: ${reason}; try another coin, or again later`,
+  )
 
 /** The asset's own, or the operator's, raised by the account's rules for large amounts; never lowered by them. */
 function requiredConfirmations(

@@ -21,6 +21,7 @@ import { followPaid } from '../checkout/return-to-payment.ts'
 import { readDatabaseTime } from '../database-time.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { creditFunds } from './book-payment.ts'
+import { ratesOf } from './rates-of.ts'
 import { drawPayment } from './read-payment.ts'
 
 /**
@@ -188,7 +189,7 @@ function worthNow(
   asset: Payment['asset'],
   atoms: bigint,
 ): Worth {
-  const { ratio } = gateway.rates[account.mode].rate(asset, payment.fiatCurrency)
+  const { ratio } = ratesOf(gateway, account).rate(asset, payment.fiatCurrency)
   const grossMinor = fiatValue(atoms, asset, ratio)
   return { atoms, grossMinor, feeMinor: feeMinor(grossMinor, payment.feeBps) }
 }

@@ -34,6 +34,7 @@ import {
 } from '../../withdrawals/withdrawal.ts'
 import { countReverts, insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
+import { ratesOf } from '../payments/rates-of.ts'
 import { type Payout, payoutFee, priceNetwork, requireSpendable } from './price-payout.ts'
 
 /** So many withdrawals of an account may revert within a day before it waits. */
@@ -226,7 +227,7 @@ async function requireNoRevert(
 
 function tokenPrices(gateway: Gateway, account: Account, asset: Asset): TokenPrices | null {
   if (asset !== 'USDC' && asset !== 'USDT') return null
-  const rates = gateway.rates[account.mode]
+  const rates = ratesOf(gateway, account)
   return { ether: rates.rate('ETH', 'USD').ratio, token: rates.rate(asset, 'USD').ratio }
 }
 

@@ -60,7 +60,7 @@ export function contentOf(making: Making, view: CheckoutView): CheckoutContent {
       received: formatDecimal(atoms, ASSET_FACTS[asset].decimals),
     })),
     blindNetwork:
-      payment && !page.moment.isChainInSight && !isOver
+      payment && (!page.moment.isChainInSight || account.trouble === 'dead_node') && !isOver
         ? networkName(options, networkOf(payment.asset), account.mode === 'live')
         : null,
     canCancel: view.state !== 'cancelling' && ['choose', 'waiting'].includes(page.state),

@@ -2,6 +2,7 @@
 import { type Html, html } from '../../hosted/html.ts'
 import { card, copyable } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { troubleCard } from './sandbox.ts'
 
 const curl = (call: PlaceCall, key: string): string =>
   `curl ${call.gateway.settings.publicUrl}/v1/payments \\
@@ -26,6 +27,7 @@ const quickstartPage = async (call: PlaceCall): Promise<Sheet> => ({
 ${card('1. Make a payment', html`<p>Put a key of <a href="${call.here}/keys">API keys</a> in the place of <code>YOUR_KEY</code>. The answer holds the address and the exact amount for your buyer.</p>${curlExample(call, 'YOUR_KEY')}`)}
 ${card('2. Hear of it', html`<p>Register an address of your server under <a href="${call.here}/webhooks">Webhooks</a>. When the payment is confirmed it gets:</p><pre tabindex="0" aria-label="Event"><code>${EVENT}</code></pre><p>Check its signature before you trust it (<a href="${call.gateway.settings.publicUrl}/docs">reference</a>).</p>`)}
 ${card('3. Or send the buyer to a page of ours', html`<p>A checkout lets the buyer pick the coin: <code>POST /v1/checkout/sessions</code> answers with its address. Without any code, make a <a href="${call.here}/links">payment link</a>.</p>`)}
+${call.place.account.mode === 'test' && call.may('sandbox:write') && troubleCard(call)}
 ${card('This account', html`<p>${copyable(String(call.params.account), 'Copy the account id')}</p><p class="hint">API at ${call.gateway.settings.publicUrl}/v1</p>`)}`,
 })
 

@@ -1,4 +1,5 @@
 /** What the sandbox's buttons do. */
+import { SANDBOX_TROUBLES } from '../../../accounts/account.ts'
 import { networkOf } from '../../../core/assets.ts'
 import { showId } from '../../../core/ids.ts'
 import {
@@ -7,6 +8,7 @@ import {
   payInSandbox,
   reorganiseInSandbox,
   replaceInSandbox,
+  troubleInSandbox,
   wakeSandboxWatchers,
 } from '../../../flows/sandbox.ts'
 import { type Payment, paymentNotFound } from '../../../payments/payment.ts'
@@ -44,7 +46,23 @@ const sandboxRow = (
     redraw: paymentPage,
   })
 
+const troubleRow = placeRow('sandbox:write', {
+  method: 'POST',
+  path: '/:account/sandbox/trouble',
+  testOnly: true,
+  async handle(call) {
+    const { account } = call.place
+    const trouble = SANDBOX_TROUBLES.find((each) => each === call.form.get('trouble')) ?? null
+    await change(call, async (tx, record) => {
+      await troubleInSandbox(tx, account, trouble)
+      record({ action: 'sandbox.trouble', subject: showId('acct', account.id), after: { trouble } })
+    })
+    return { to: `${call.here}/quickstart`, done: 'saved' }
+  },
+})
+
 export const sandboxRows: readonly DashboardRow[] = [
+  troubleRow,
   sandboxRow('pay', 'paid', (call, { id }, tx) =>
     payInSandbox(tx, call.place.account, id, { amount: call.form.get('amount') }),
   ),
