@@ -26,7 +26,7 @@ const BARS: readonly (readonly [work: string, bench: string, ...args: string[]])
   ["a payer's look", 'payer-look'],
   ["the signer's journal", 'signer-journal'],
   ['gas of sweeps', 'sweep-gas'],
-  ['weight of the checkout page', 'checkout-page'],
+  ['weight and first paint of the checkout page', 'checkout-page'],
   ['memory of an idle role', 'idle-memory'],
   ['a hundred tenants while somebody attacks', 'denial-of-service'],
   ['installation and start', 'installation'],

@@ -54,6 +54,7 @@ export function frameOf(
       frameOrigins: given.account.frameOrigins.filter(isOrigin),
     },
     isTest: given.account?.mode === 'test',
+    isPart: request.headers['sec-fetch-dest'] === 'empty',
     origin: new URL(gateway.settings.publicUrl).origin,
     base,
     path,
@@ -91,7 +92,7 @@ export function sendPage(
   const answer = protect(reply, frame.nonce, frameOrigins)
     .code(status)
     .type('text/html; charset=utf-8')
-    .header('Vary', 'Accept-Language, Accept-Encoding')
+    .header('Vary', 'Accept-Language, Accept-Encoding, Sec-Fetch-Dest')
   if (!/\bgzip\b/.test(String(reply.request.headers['accept-encoding'] ?? '')))
     return answer.send(page.markup)
   // A page of 20 kB takes a quarter of a millisecond at this level, and is a fifth.

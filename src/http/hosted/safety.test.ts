@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
 import { showId } from '../../core/ids.ts'
 import { changeAccount } from '../../flows/accounts/change-account.ts'
@@ -189,7 +190,7 @@ test('a logo is shown from here, kept for ever, and is nothing but a picture', a
 })
 
 test('scripts and style are kept for ever under a name that changes with them, and small', async () => {
-  const { kept, embed, paths } = loadWebFiles()
+  const { kept, embed, inlined } = loadWebFiles()
   let scriptBytes = 0
   for (const file of [...kept.values(), embed]) {
     const answer = await hosted.app.inject({ url: file.path, headers: { 'accept-encoding': 'gzip, br' } })
@@ -200,7 +201,22 @@ test('scripts and style are kept for ever under a name that changes with them, a
     assert.equal(known.status, 304)
   }
   assert.ok(scriptBytes > 1_000 && scriptBytes <= 15_000, `${scriptBytes} bytes of script`)
-  assert.ok((kept.get(paths['checkout.css'])?.gzip.length ?? Number.POSITIVE_INFINITY) <= 10_000)
+  assert.ok(gzipSync(inlined['checkout.css']).length <= 10_000)
+})
+
+test('a payment that waits weighs less than 20 kB with all it loads; what an open page asks for has no style', async () => {
+  const id = await open()
+  await hosted.pick(id)
+  const sent = async (headers: Record<string, string>) =>
+    (await hosted.app.inject({ url: pathOf(id), headers: { 'accept-encoding': 'gzip', ...headers } }))
+      .rawPayload.length
+  const { kept, paths } = loadWebFiles()
+  const [page, part] = [await sent({}), await sent({ 'sec-fetch-dest': 'empty' })]
+  const script = kept.get(paths['checkout.js'])?.gzip.length ?? Number.NaN
+  // What is left is for headers and for the stream.
+  assert.ok(page + script <= 18_000, `${page} + ${script} bytes`)
+  assert.ok(part < page - 2_500, `${part} bytes of ${page}`)
+  assert.doesNotMatch((await get(pathOf(id), { 'sec-fetch-dest': 'empty' })).html, /<style/)
 })
 
 test('one address can not use up the addresses', async () => {

@@ -16,6 +16,8 @@ export interface Frame {
   /** Null on pages that belong to no merchant, such as the one for an unknown session. */
   readonly merchant: Merchant | null
   readonly isTest: boolean
+  /** An open page asks for it, and has a style already. */
+  readonly isPart: boolean
   /** Of the public URL. */
   readonly origin: string
   /** What stands before every path of ours, where the public URL has one: empty, or `/beck`. */

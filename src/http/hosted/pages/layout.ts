@@ -24,7 +24,7 @@ export interface Sheet {
 export function layout(frame: Frame, sheet: Sheet): Html {
   const { language, merchant, nonce, base } = frame
   const { words } = language
-  const { paths } = loadWebFiles()
+  const { paths, inlined } = loadWebFiles()
   const script = (path: string) => html`<script type="module" src="${base}${path}" nonce="${nonce}"></script>`
   return html`<!doctype html>
 <html lang="${language.tag}" dir="${language.direction}">
@@ -43,13 +43,9 @@ ${sheet.description && html`<meta name="description" property="og:description" c
 ${merchant && html`<meta property="og:site_name" content="${merchant.name}">`}
 ${merchant?.logo && html`<meta property="og:image" content="${frame.origin}${merchant.logo}">`}
 <link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%232c52d0'/%3E%3Cpath d='M9 16.5l5 5 9-10' fill='none' stroke='%23fff' stroke-width='3.5'/%3E%3C/svg%3E">
-<link rel="stylesheet" href="${base}${paths['checkout.css']}" nonce="${nonce}">
-${merchant && html`<style nonce="${nonce}">${accentStyle(merchant.accent)}</style>`}
+${!frame.isPart && html`<style nonce="${nonce}">${trusted(inlined['checkout.css'])}${sheet.keypad && trusted(inlined['pos.css'])}${merchant && accentStyle(merchant.accent)}</style>`}
 ${(frame.path || sheet.keypad) && script(paths['checkout.js'])}
-${
-  sheet.keypad &&
-  html`${script(paths['pos.js'])}<link rel="manifest" href="${sheet.keypad.manifest}"><link rel="stylesheet" href="${base}${paths['pos.css']}" nonce="${nonce}">`
-}
+${sheet.keypad && html`${script(paths['pos.js'])}<link rel="manifest" href="${sheet.keypad.manifest}">`}
 ${frame.path === null && sheet.refreshSeconds !== null && script(paths['retry.js'])}
 </head>
 <body${frame.path && html` data-frame-origins="${merchant?.frameOrigins.join(' ')}"`}>
