@@ -52,11 +52,9 @@ for (let load = 0; load < LOADS; load++) {
   let received = 0
   let asked = 0
   tools.on('Network.requestWillBeSent', ({ request }) => request.url.startsWith('http') && asked++)
-  tools.on('Network.dataReceived', ({ encodedDataLength }) => {
+  // Headers and bodies as they were sent; the stream stays open and says a few bytes.
+  tools.on('Network.loadingFinished', ({ encodedDataLength }) => {
     received += encodedDataLength
-  })
-  tools.on('Network.responseReceived', ({ response }) => {
-    received += response.encodedDataLength
   })
   await page.goto(origin + pathOf(id))
   await page.waitForTimeout(3_000)
@@ -83,7 +81,6 @@ for (let load = 0; load < LOADS; load++) {
 }
 await browser.close()
 await hosted.app.close()
-await globalTeardown()
 
 const paint = paints.sort((a, b) => a - b)[Math.floor(LOADS / 2)] ?? Number.NaN
 const good =
@@ -93,10 +90,12 @@ const good =
   paint <= PAINT_MS_MAX &&
   shift === 0 &&
   idleShare <= IDLE_SHARE_MAX
+await globalTeardown()
 process.stdout.write(
   `checkout page: ${script} bytes of script (bar: at most ${SCRIPT_BYTES_MAX}), ${style} of style (at most ${STYLE_BYTES_MAX}), gzipped; ` +
     `a payment that waits: ${pageBytes} bytes in ${requests} requests (at most ${PAGE_BYTES_MAX}), first paint after ${paint.toFixed(0)} ms ` +
     `on fast 3G at a quarter of the speed (at most ${PAINT_MS_MAX}), layout shift ${shift} (0), ` +
     `${(idleShare * 100).toFixed(2)} % of the main thread while it waits (at most ${IDLE_SHARE_MAX * 100}): ${good ? 'met' : 'MISSED'}\n`,
 )
-process.exitCode = good ? 0 : 1
+// The test gateway would drop a database that is gone with its server.
+process.exit(good ? 0 : 1)

@@ -18,12 +18,14 @@ const COIN = 100_000_000n
 /** Where pictures are kept: docs/screenshots when the documentation is renewed, nowhere in a test run. */
 const PICTURES = process.env.BECK_SCREENSHOTS
 const SIZES = [
-  { name: 'phone', width: 375, height: 812 },
-  { name: 'desktop', width: 1280, height: 900 },
-  { name: null, width: 320, height: 568 },
-  { name: null, width: 768, height: 1024 },
-  { name: null, width: 2560, height: 1440 },
+  { name: 'phone', isSpecial: false, width: 375, height: 812 },
+  { name: 'desktop', isSpecial: false, width: 1280, height: 900 },
+  { name: 'small', isSpecial: true, width: 320, height: 568 },
+  { name: 'tablet', isSpecial: true, width: 768, height: 1024 },
+  { name: 'wide', isSpecial: true, width: 2560, height: 1440 },
 ] as const
+/** Pictures of the special sizes are kept of these. */
+const IN_EVERY_SIZE = ['choose', 'waiting', 'paid']
 /** From one state to the next the card keeps its width. */
 const WIDE_PX = 768
 const CARD_PX = 592
@@ -222,7 +224,7 @@ for (const [state, arrange] of Object.entries(STATES)) {
     assert.equal(shown, IS_SHOWN_AS[state] ?? state)
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme })
-      for (const { name, width, height } of SIZES) {
+      for (const { name, isSpecial, width, height } of SIZES) {
         await page.setViewportSize({ width, height })
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
         assert.ok(overflow <= 0, `${width}: ${overflow} px wider than the screen`)
@@ -231,7 +233,7 @@ for (const [state, arrange] of Object.entries(STATES)) {
             await page.locator('main').evaluate((card) => (card as { offsetWidth?: number }).offsetWidth),
             CARD_PX,
           )
-        if (PICTURES && name)
+        if (PICTURES && (!isSpecial || IN_EVERY_SIZE.includes(state)))
           await page.screenshot({ path: `${PICTURES}/${state}-${colorScheme}-${name}.png`, fullPage: true })
       }
       assert.deepEqual(await complaintsOfAxe(page), [], colorScheme)
