@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import { testPayment } from '../../test/gateway.ts'
 import { PAYOUT_CONFIRMATIONS, tellPayouts } from '../../test/payout-story.ts'
 import { signAll } from '../../test/payouts.ts'
-import { freeze, thaw } from '../ledger/freezes.sql.ts'
 import { wishBump } from '../treasury/signed-transactions.sql.ts'
 import { commit, nameOf } from './context.ts'
 import { place } from './place.ts'
@@ -160,26 +159,6 @@ for (const mined of [false, true])
     assert.deepEqual([completed.status, completed.txHash], ['completed', second])
     await story.proveBooks()
   })
-
-test('while its coin is frozen nothing is given up for a bump that the database forgot', async () => {
-  const story = await tellPayouts('sim-bitcoin')
-  await story.earn('BTC', 65_000n)
-  const { withdrawal, txHash: first } = await story.send('BTC', '0.005')
-  const second = await story.bump(withdrawal)
-  assert.ok(second)
-  await story.forgetBump(withdrawal, first, second)
-  await freeze(story.gateway.db, 'sim-bitcoin', 'BTC', 'restored')
-  await story.mine(8)
-  await story.look()
-  for (let turn = 0; turn < 3; turn++) await story.turnPayer()
-  assert.equal((await story.now(withdrawal)).status, 'broadcast')
-  await signAll({ ...story.signer, era: 2 })
-  await thaw(story.gateway.db, 'sim-bitcoin', 'BTC')
-  await story.turn()
-  const completed = await story.now(withdrawal)
-  assert.deepEqual([completed.status, completed.txHash], ['completed', second])
-  await story.proveBooks()
-})
 
 test('a bump that the database forgot comes back while its signer runs, once the database began another era', async () => {
   const story = await tellPayouts('sim-bitcoin')

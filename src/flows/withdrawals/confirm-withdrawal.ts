@@ -14,7 +14,6 @@ import { markOwn } from '../../deposits/deposits.sql.ts'
 import { announce } from '../../events/announce.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
-import { isFrozen } from '../../ledger/freezes.sql.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { findPayment, lockPayments, markDecisionDue } from '../../payments/payments.sql.ts'
 import { recordGasFunding } from '../../treasury/gas-funding.sql.ts'
@@ -86,10 +85,7 @@ export async function confirmSigned(gateway: Gateway, port: ChainPort): Promise<
     if (finished > 0) gateway.wake('deliver')
     throw failures[0]
   }
-  // What a restored database takes for a stranger's may be its own: its coins are frozen until the signer gave back what it lost.
-  const isDoubtful = await isFrozen(gateway.db, chain, nativeAsset(chain))
-  if (isDoubtful) gateway.log.debug({ chain }, 'its coin is frozen: no hold is given back')
-  else if (hasAccounts(chain)) finished += await giveUpDisplaced(gateway, port)
+  if (hasAccounts(chain)) finished += await giveUpDisplaced(gateway, port)
   else {
     const depth = Math.max(6, confirmationsOf(gateway.settings, nativeAsset(chain)))
     finished += await giveUpImpossible(gateway, chain, depth)
