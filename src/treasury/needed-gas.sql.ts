@@ -51,7 +51,7 @@ export async function countGasNeeded(db: Queryable, chain: ChainName): Promise<G
     [chain],
   )
   const { rowCount } = await db.query(
-    'select from sweep_delegates where chain = $1 and replacement_set is null',
+    'select from sweep_delegates where chain = $1 and replacement_set is null and wanted_since is not null',
     [chain],
   )
   const of = (isEther: boolean): ToMove => rows.find((row) => row.isEther === isEther) ?? NOTHING

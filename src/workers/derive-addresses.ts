@@ -17,8 +17,11 @@ import { type Loop, startLoop } from './loop.ts'
 const TARGET: PoolTarget = { fresh: 1_000, change: 20 }
 /** Of every chain first, before the thread is up, so that all coins can be taken soon after the start. */
 const FIRST: PoolTarget = { fresh: 50, change: 20 }
-/** A chain that used a quarter of its pool within one turn gets twice as many, up to seconds of the busiest shop. */
-const FRESH_MAX = 8_000
+/**
+ * A chain that used a quarter of its pool within one turn gets twice as many, up to seconds of the busiest shop; less than
+ * what `beck wallet find` looks past.
+ */
+const FRESH_MAX = 4_000
 const IDLE_MS = 500
 const THREAD = new URL('../wallets/derive.thread.ts', import.meta.url)
 

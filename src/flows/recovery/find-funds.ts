@@ -40,9 +40,9 @@ const TRIES_MAX = 5
 const BRANCHES: readonly Branch[] = [DEPOSIT_BRANCH, INTERNAL_BRANCH]
 
 /**
- * @param gap - As many addresses in a row without funds end the search. Beck derives hundreds ahead, and buyers who never
- *   pay leave gaps, as do strangers who only ask for addresses: ten thousand are not much. None comes back to the pool, for
- *   a buyer who was shown one may pay to it at any later time.
+ * @param gap - As many addresses in a row without funds end the search. Beck derives thousands ahead of a busy shop, a
+ *   restore withholds as many, and buyers who never pay leave gaps, as do strangers who only ask for addresses: ten thousand
+ *   are not much. None comes back to the pool, for a buyer who was shown one may pay to it at any later time.
  * @throws {OutsideFailure} when a node does not answer, or the chain does not hold still.
  */
 export async function findFunds(gateway: Gateway, ports: readonly ChainPort[], gap: number): Promise<Search> {

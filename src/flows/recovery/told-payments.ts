@@ -13,7 +13,7 @@ const FILE = 'told-payments'
 const BYTES_MAX = 8 * 1024 * 1024
 /**
  * Before what was seen last: a transaction commits this much after its time at most, and nearly always this much. The longer
- * time is looked through each tenth turn.
+ * time, and all that went by since, is looked through again each tenth turn.
  */
 const LATE_SECONDS_MAX = 10
 const LATE_SECONDS = 1
@@ -34,14 +34,18 @@ export interface ToldPayments {
 export function openToldPayments(folder: string, notedUntil: Date | null): ToldPayments {
   const path = join(folder, FILE)
   let since = notedUntil
-  /** What the file has of the last seconds, the oldest first. */
+  /** Where the last long look ended. */
+  let settled = notedUntil
+  /** What the file has of the time since then and of the seconds before, the oldest first. */
   const known = new Map<PaymentId, Date>()
   let turn = 0
   return {
     async note(db) {
-      const againSeconds = turn++ % TURNS === 0 ? LATE_SECONDS_MAX : LATE_SECONDS
+      const isLong = turn++ % TURNS === 0
+      let from = isLong ? settled : since
+      let againSeconds = isLong || from === null ? LATE_SECONDS_MAX : LATE_SECONDS
       for (;;) {
-        const told = await listPaymentsSince(db, since, againSeconds)
+        const told = await listPaymentsSince(db, from, againSeconds)
         const fresh = told.filter(({ id }) => !known.has(id))
         if (fresh.length > 0) {
           await mkdir(folder, { recursive: true })
@@ -49,14 +53,15 @@ export function openToldPayments(folder: string, notedUntil: Date | null): ToldP
           await appendFile(path, fresh.map(({ id }) => `${id}\n`).join(''), { mode: 0o600 })
         }
         for (const { id, createdAt } of fresh) known.set(id, createdAt)
-        since = told.at(-1)?.createdAt ?? since
-        const settledMs = (since?.getTime() ?? 0) - LATE_SECONDS_MAX * 1000
-        for (const [id, createdAt] of known) {
-          if (createdAt.getTime() >= settledMs) break
-          known.delete(id)
-        }
-        if (told.length < PAYMENTS_READ) return
+        from = told.at(-1)?.createdAt ?? from
+        if (from !== null && (since === null || from > since)) since = from
+        if (told.length < PAYMENTS_READ) break
+        againSeconds = 0
       }
+      if (!isLong) return
+      settled = since
+      const settledMs = (settled?.getTime() ?? 0) - LATE_SECONDS_MAX * 1000
+      for (const [id, createdAt] of known) if (createdAt.getTime() < settledMs) known.delete(id)
     },
     async findGone(db, since = new Date(0)) {
       const texts = [await ifThere(readFile(`${path}.old`, 'utf8')), await ifThere(readFile(path, 'utf8'))]

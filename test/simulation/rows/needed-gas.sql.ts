@@ -38,7 +38,9 @@ export const countGasNeeded: typeof real.countGasNeeded = (db) =>
       ether: toMove((asset) => asset === 'ETH'),
       tokens: toMove((asset) => asset === 'USDC' || asset === 'USDT'),
       deployments: BigInt(
-        [...tables.sweepDelegates.values()].filter(({ replacementSet }) => replacementSet === null).length,
+        [...tables.sweepDelegates.values()].filter(
+          ({ replacementSet, wantedSince }) => replacementSet === null && wantedSince !== null,
+        ).length,
       ),
     }
   })

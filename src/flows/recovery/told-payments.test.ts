@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
+import { openToldPayments } from './told-payments.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'beck-told-'))
+after(() => rm(folder, { recursive: true }))
+
+test('a payment that is committed late is told of within ten looks, and each is told of once', async () => {
+  const gateway = await testGateway({ freshPerChain: 20 })
+  const { db } = gateway
+  const account = await testAccount(gateway)
+  const made = async (shift: string) => {
+    const { id } = await testPayment(gateway, account)
+    await db.query(
+      `update events set created_at = created_at + $2::interval where cause like '%' || $1 || '%'`,
+      [id, shift],
+    )
+    return id
+  }
+  const told = openToldPayments(folder, null)
+  const noted = async () => (await readFile(join(folder, 'told-payments'), 'utf8')).trim().split('\n')
+  const first = await made('0')
+  await told.note(db)
+  assert.deepEqual(await noted(), [first])
+  const next = await made('1 minute')
+  await told.note(db)
+  const late = await made('-8 seconds')
+  for (let look = 2; look < 10; look++) await told.note(db)
+  assert.deepEqual(await noted(), [first, next])
+  await told.note(db)
+  assert.deepEqual(await noted(), [first, next, late])
+  for (let look = 0; look < 10; look++) await told.note(db)
+  assert.deepEqual(await noted(), [first, next, late])
+})
