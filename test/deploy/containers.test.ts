@@ -90,8 +90,18 @@ test('each role is a service with 90 s to end; only the API has ports, on this m
   assert.equal(compose.networks.database?.internal, true)
   for (const [name, each] of Object.entries(compose.services))
     if (name !== 'signer') assert.equal(each.secrets, undefined, `${name} has the passphrase`)
-  for (const node of ['bitcoin', 'litecoin', 'ethereum', 'consensus'])
+  // Who takes over what strangers talk to, or the keys, reaches no node.
+  for (const node of ['bitcoin', 'litecoin', 'ethereum', 'consensus']) {
     assert.equal(service(node).profiles?.length, 1)
+    assert.equal(service(node).ports, undefined)
+    for (const role of ['api', 'signer', 'postgres', 'migrate'])
+      for (const network of service(role).networks ?? [])
+        assert.ok(!service(node).networks?.includes(network), `${role} reaches ${node} by ${network}`)
+  }
+  for (const role of ['worker', 'watcher']) assert.ok(service(role).networks?.includes('nodes'))
+  assert.equal(compose.networks.nodes?.internal, true)
+  // Of Geth's namespaces Beck asks these; `debug` can wind a chain back.
+  assert.ok(service('ethereum').command?.includes('--http.api=eth,net,web3'))
 })
 
 test('every variable that compose.yaml and its example set means something to Beck', async () => {

@@ -1,7 +1,7 @@
 /** The proxies' files: nginx runs with its own before a Beck, Caddy says that it could with its own. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,10 +33,15 @@ test('nginx takes its file, passes requests on over TLS, and replaces what a str
     .replaceAll(/^ *listen \[::\].*\n/gm, '')
     .replace(/\/etc\/letsencrypt\S+fullchain.pem/, join(folder, 'cert.pem'))
     .replace(/\/etc\/letsencrypt\S+privkey.pem/, join(folder, 'key.pem'))
+    .replace('/var/www/html', join(folder, 'html'))
+  // Read by nginx' own user, where this is root.
+  await chmod(folder, 0o755)
+  await mkdir(join(folder, 'html/.well-known/acme-challenge'), { recursive: true })
+  await writeFile(join(folder, 'html/.well-known/acme-challenge/token'), 'what certbot put there')
   await writeFile(
     join(folder, 'nginx.conf'),
     `pid ${folder}/nginx.pid; error_log stderr; events {}
-     http { access_log off; ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
+     http { access_log ${folder}/access.log; ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
      ${site} }`,
   )
   const given = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']
@@ -78,6 +83,20 @@ test('nginx takes its file, passes requests on over TLS, and replaces what a str
   assert.ok(statuses.has(429), 'all came from one address')
   const plain = await fetch(`http://127.0.0.1:${http}/docs`, { redirect: 'manual' })
   assert.equal(plain.status, 308)
+  // A certificate is renewed while nginx runs.
+  const challenge = await fetch(`http://127.0.0.1:${http}/.well-known/acme-challenge/token`)
+  assert.equal(await challenge.text(), 'what certbot put there')
+  // Links that are secrets are in no log; what was asked for before and after them is.
+  for (const path of ['/pos/pos_secret', '/pos/pos_secret/sales', '/dashboard/join/secret']) {
+    await ask(path)
+    await fetch(`http://127.0.0.1:${http}${path}`, { redirect: 'manual' })
+  }
+  await ask('/livez?last')
+  const log = await waitFor('the log', async () => {
+    const text = await readFile(join(folder, 'access.log'), 'utf8')
+    return text.includes('/livez?last') ? text : null
+  })
+  assert.doesNotMatch(log, /secret/)
   nginx.kill('SIGTERM')
 })
 

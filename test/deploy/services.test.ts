@@ -113,9 +113,56 @@ test('the command line becomes the right user with the right settings', async ()
   const backup = await run('backup', '/x', '--recipient', 'age1x')
   assert.match(backup, /^beck-signer /)
   assert.doesNotMatch(backup, /PASSPHRASE/)
+  // And a restore puts it back where its signer looks. What root alone can read comes by root's redirection.
+  await writeFile(join(bin, 'setpriv'), '#!/bin/sh\necho "$2 $*"\nenv\ncat\n')
+  await writeFile(join(folder, 'one.beck'), 'what the backup holds\n')
+  const { stdout: restore } = await exec(
+    'sh',
+    ['-c', 'exec sh "$0" restore - < "$1"', script, join(folder, 'one.beck')],
+    { env: { PATH: `${bin}:${process.env.PATH}` } },
+  )
+  assert.match(restore, /^beck-signer .* restore -$/m)
+  assert.match(restore, /^BECK_DATA_DIR=\/var\/lib\/beck-signer$/m)
+  assert.match(restore, /^DATABASE_URL=postgres:\/\/beck_owner@x\/beck$/m)
+  assert.match(restore, /^what the backup holds$/m)
+  assert.doesNotMatch(restore, /PASSPHRASE/)
+  await writeFile(join(bin, 'setpriv'), '#!/bin/sh\necho "$2 $*"\nenv\n')
   const wallet = await run('wallet', 'show')
   assert.match(wallet, /^beck-signer /)
   assert.match(wallet, /^BECK_KEYSTORE_PASSPHRASE=correct horse battery$/m)
   assert.match(wallet, /^BECK_SIGNER_LIMITS=BTC=tx:1;LTC=tx:2$/m)
   assert.match(wallet, /^BECK_DATA_DIR=\/var\/lib\/beck-signer$/m)
+})
+
+test('the settings that the guide makes hold the passwords that it gives to the database', async () => {
+  const etc = join(folder, 'made')
+  const bin = join(folder, 'made-bin')
+  await exec('mkdir', ['-p', bin])
+  await writeFile(join(bin, 'runuser'), '#!/bin/sh\nfor given; do echo "$given"; done\n')
+  await chmod(join(bin, 'runuser'), 0o755)
+  const guide = await readFile('docs/single-machine.md', 'utf8')
+  const steps = guide.slice(guide.indexOf('### 2. The settings'), guide.indexOf('### 4. '))
+  const commands = [...steps.matchAll(/```sh\n(.*?)```/gs)].map(([, text = '']) => text).join('')
+  const { stdout } = await exec('sh', ['-euc', commands.replaceAll('/etc/beck', etc)], {
+    env: { PATH: `${bin}:${process.env.PATH}` },
+  })
+  const words = new Set<string>()
+  for (const [file, name] of [
+    ['beck', 'server'],
+    ['signer', 'signer'],
+    ['owner', 'owner'],
+  ] as const) {
+    const text = await readFile(join(etc, `${file}.env`), 'utf8')
+    const word = /^DATABASE_URL=postgres:\/\/\w+:([0-9a-f]{48})@/m.exec(text)?.[1] ?? assert.fail(text)
+    assert.ok(stdout.includes(`${name}='${word}'\n`), stdout)
+    words.add(word)
+  }
+  assert.equal(words.size, 3)
+  const keys = await Promise.all(
+    ['beck', 'signer'].map(
+      async (file) =>
+        /^BECK_SECRET_KEY=([0-9a-f]{64})$/m.exec(await readFile(join(etc, `${file}.env`), 'utf8'))?.[1],
+    ),
+  )
+  assert.ok(keys[0] !== undefined && keys[0] === keys[1], String(keys))
 })
