@@ -7,6 +7,7 @@ import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { OutsideFailure } from '../core/errors.ts'
 import { ifThere } from '../core/files.ts'
@@ -59,8 +60,15 @@ async function writeFrames(from: Readable, name: string, out: Writable): Promise
 }
 
 async function write(out: Writable, piece: string | Buffer): Promise<void> {
-  if (!out.write(piece)) await Promise.race([once(out, 'drain'), once(out, 'close')])
-  if (out.destroyed) throw new OutsideFailure('the backup is read no further', { retryable: true })
+  // One that closed already never says so again.
+  if (!out.destroyed && !out.write(piece))
+    await Promise.race([once(out, 'drain'), once(out, 'close')]).catch(() => {})
+  if (!out.destroyed) return
+  const cause = out.errored
+  throw new OutsideFailure(
+    cause ? `the backup cannot be written: ${cause.message}` : 'the backup is read no further',
+    { retryable: true, ...(cause ? { cause } : {}) },
+  )
 }
 
 /**
@@ -72,23 +80,33 @@ export async function readBackupStream(stream: AsyncIterable<Buffer>, folder: st
   const reader = openReader(stream)
   if ((await reader.line()) !== HEAD) throw notABackup('it does not begin as one')
   await mkdir(folder, { mode: 0o700 })
-  const files = new Map<string, WriteStream>()
+  const files = new Map<string, { readonly stream: WriteStream; readonly ended: Promise<void> }>()
   try {
     for (;;) {
       const line = await reader.line()
       if (line === END) break
       const [, name = '', length = ''] = /^(\S+) (\d{1,9})\n$/.exec(line) ?? []
       if (!FILES.includes(name)) throw notABackup('it was cut off, or is damaged')
-      const file = files.get(name) ?? createWriteStream(join(folder, name), { mode: 0o600, flags: 'wx' })
+      const file = files.get(name) ?? openFile(join(folder, name))
       files.set(name, file)
-      await reader.bytes(Number(length), (piece) => write(file, piece))
+      await reader.bytes(Number(length), (piece) => write(file.stream, piece))
+    }
+    for (const { stream, ended } of files.values()) {
+      stream.end()
+      await ended
     }
   } finally {
-    for (const file of files.values()) {
-      file.end()
-      await once(file, 'close')
-    }
+    for (const { stream } of files.values()) stream.destroy()
+    await Promise.allSettled(Array.from(files.values(), ({ ended }) => ended))
   }
+}
+
+/** How it ended is known from the beginning on: a full disk closes it before anybody waits for that. */
+function openFile(path: string): { readonly stream: WriteStream; readonly ended: Promise<void> } {
+  const stream = createWriteStream(path, { mode: 0o600, flags: 'wx' })
+  const ended = finished(stream)
+  ended.catch(() => {})
+  return { stream, ended }
 }
 
 /** What comes as it comes, cut where the frames are. */

@@ -14,7 +14,7 @@ import type { Database } from '../db/database.ts'
 import { dumpDatabase } from '../db/dump.ts'
 import { DATABASE_FILE } from './backup-stream.ts'
 import { recordCommand } from './record-command.ts'
-import { STANDARD, writeSealedBackup } from './sealed-backup.ts'
+import { isOfTheDisk, STANDARD, writeSealedBackup } from './sealed-backup.ts'
 import { saveSignerFiles } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
@@ -128,6 +128,3 @@ async function writeDatabase(db: Database, path: string): Promise<void> {
   gzip.end()
   await written
 }
-
-const isOfTheDisk = (error: unknown): error is Error =>
-  error instanceof Error && 'syscall' in error && 'code' in error && 'errno' in error

@@ -2,19 +2,19 @@
  * `beck drill`: whether a backup would bring the gateway back. It is restored into a PostgreSQL of its own that is thrown
  * away, its books are proven, and one line says what came of it. Touches nothing of the running Beck.
  */
-import { chmod, mkdtemp, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../config/config.ts'
-import { keepSecretKey, readOldSecretKey } from '../config/secret-key.ts'
+import { readOldSecretKey, readSecretKeyFile, secretKeyFile } from '../config/secret-key.ts'
 import { OutsideFailure, Refusal } from '../core/errors.ts'
 import { ifThere } from '../core/files.ts'
-import { openSecrets } from '../core/secrets.ts'
+import { openSecrets, type Secrets } from '../core/secrets.ts'
 import { HOUR_MS, MINUTE_MS } from '../core/time.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { startCluster } from '../db/embedded/embedded.ts'
 import { reconcile } from '../proof/reconcile.ts'
 import { readBackup } from './restore.ts'
+import { withScratch } from './scratch.ts'
 import { withBackupFolder } from './sealed-backup.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -34,9 +34,10 @@ export async function drill(
 ): Promise<void> {
   const maxAgeMs = readHours(given.maxAge) * HOUR_MS
   const beganAtMs = performance.now()
+  const secrets = await readSecrets()
   let report: Report
   try {
-    report = await withBackupFolder(source, given.identity, rehearse)
+    report = await withBackupFolder(source, given.identity, (folder) => rehearse(folder, secrets))
   } catch (error) {
     if (!(error instanceof Refusal || error instanceof OutsideFailure)) throw error
     terminal.answer({ restores: false, reason: error.message }, [
@@ -75,16 +76,23 @@ export async function drill(
   if (problems.length > 0) process.exitCode = 1
 }
 
-async function rehearse(folder: string): Promise<Report> {
+/** @throws {Refusal} `no_secret_key`: one that was made now would say nothing of the backup. */
+async function readSecrets(): Promise<Secrets> {
   const config = readConfig(process.env)
-  const secrets = openSecrets(
-    config.secretKey ?? (await keepSecretKey(config.dataDir)),
-    config.alsoSecretKey ?? (await readOldSecretKey(config.dataDir)),
-  )
-  const scratch = await mkdtemp(join(tmpdir(), 'beck-drill-'))
-  // PostgreSQL runs as another user where this is root; what it keeps there is closed to others by itself.
-  await chmod(scratch, 0o711)
-  try {
+  const key = config.secretKey ?? (await readSecretKeyFile(config.dataDir))
+  if (key === null)
+    throw new Refusal(
+      'invalid',
+      'no_secret_key',
+      `a drill needs the secret key of the gateway that was backed up; set BECK_SECRET_KEY, or put it into ${secretKeyFile(config.dataDir)}`,
+    )
+  return openSecrets(key, config.alsoSecretKey ?? (await readOldSecretKey(config.dataDir)))
+}
+
+const rehearse = (folder: string, secrets: Secrets): Promise<Report> =>
+  withScratch('beck-drill-', async (scratch) => {
+    // PostgreSQL runs as another user where this is root; what it keeps there is closed to others by itself.
+    await chmod(scratch, 0o711)
     const cluster = await startCluster({
       dataDir: join(scratch, 'database'),
       holder: 'tool',
@@ -102,10 +110,7 @@ async function rehearse(folder: string): Promise<Report> {
     } finally {
       await cluster.stop()
     }
-  } finally {
-    await rm(scratch, { recursive: true, force: true })
-  }
-}
+  })
 
 async function look(db: Database, folder: string): Promise<Report> {
   const { rows } = await db.query<{ payments: bigint; accounts: bigint; newest: Date | null }>(

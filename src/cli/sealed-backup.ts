@@ -1,15 +1,15 @@
 /** A backup in one file, or on standard output, encrypted to whom it is for: nothing of it is on a disk in the clear. */
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
-import { Refusal } from '../core/errors.ts'
+import { OutsideFailure, Refusal } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
 import type { Database } from '../db/database.ts'
 import { readBackupStream, writeBackupStream } from './backup-stream.ts'
 import { endInput, isEncrypted, openDecryption, openEncryption } from './encryption.ts'
+import { withScratch } from './scratch.ts'
 
 /** What stands for standard input or output. */
 export const STANDARD = '-'
@@ -78,7 +78,15 @@ async function seal(
     if (!cipher.input.destroyed) cipher.abort()
     await flowing.catch(() => {})
     await cipher.done
-    throw error
+    throw isOfTheDisk(out.errored)
+      ? new OutsideFailure(
+          `the backup could not be written (${out.errored.message}); nothing of it was kept`,
+          {
+            cause: out.errored,
+            retryable: true,
+          },
+        )
+      : error
   }
 }
 
@@ -94,14 +102,11 @@ export async function withBackupFolder<Result>(
   read: (folder: string) => Promise<Result>,
 ): Promise<Result> {
   if (source !== STANDARD && (await ifThere(stat(source)))?.isFile() !== true) return read(source)
-  const scratch = await mkdtemp(join(tmpdir(), 'beck-backup-'))
-  try {
+  return withScratch('beck-backup-', async (scratch) => {
     const folder = join(scratch, 'backup')
     await unseal(source === STANDARD ? process.stdin : createReadStream(source), identity, folder)
-    return await read(folder)
-  } finally {
-    await rm(scratch, { recursive: true, force: true })
-  }
+    return read(folder)
+  })
 }
 
 async function unseal(stream: Readable, identity: string | undefined, folder: string): Promise<void> {
@@ -120,10 +125,16 @@ async function unseal(stream: Readable, identity: string | undefined, folder: st
   try {
     await readBackupStream(cipher.output, folder)
   } catch (error) {
-    // What the program says, as of a wrong key, is the better word.
-    cipher.output.resume()
+    // Where it ended before we did, what the program says, as of a wrong key, is the better word.
+    if (!cipher.output.readableEnded) {
+      cipher.abort()
+      cipher.output.destroy()
+    }
     await cipher.done
     throw error
   }
   await cipher.done
 }
+
+export const isOfTheDisk = (error: unknown): error is Error =>
+  error instanceof Error && 'syscall' in error && 'code' in error && 'errno' in error

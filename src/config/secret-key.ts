@@ -8,6 +8,9 @@ import { readSecretKey } from '../core/secrets.ts'
 
 export const secretKeyFile = (dataDir: string): string => join(dataDir, 'secret.key')
 
+/** The key of a data directory; null where none was made or put. */
+export const readSecretKeyFile = (dataDir: string): Promise<Buffer | null> => read(secretKeyFile(dataDir))
+
 /** The key that a data directory had before, as long as it is kept beside the new one; null for none. */
 export const readOldSecretKey = (dataDir: string): Promise<Buffer | null> =>
   read(`${secretKeyFile(dataDir)}.old`)

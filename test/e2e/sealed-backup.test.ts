@@ -1,8 +1,9 @@
 /** A backup that only its recipient can open, in one file or through a pipe, and the drill that says whether it would do. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
@@ -11,6 +12,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { testMerchant } from '../api.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
+import { waitFor } from '../wait-for.ts'
 
 const exec = promisify(execFile)
 const folder = await mkdtemp(join(tmpdir(), 'beck-sealed-'))
@@ -61,6 +63,11 @@ test('an encrypted backup shows nothing to who finds it, restores with its key a
     'ops@example.com',
   ])
   await stranger.command.complains('is no key of age')
+  // Onto a disk that is full.
+  await symlink('/dev/full', join(folder, 'backups', 'two.beck.part'))
+  const full = await beck(['backup', join(folder, 'backups', 'two.beck'), '--recipient', recipient])
+  assert.equal(full.code, 1)
+  await full.command.complains('ENOSPC')
   assert.deepEqual(await readdir(join(folder, 'backups')), ['one.beck'])
 
   const target = {
@@ -125,4 +132,55 @@ test('the drill ends with a verdict: it restores, or its books do not balance', 
   const bad = await beck(['drill', unbalanced])
   assert.deepEqual([bad.code, bad.said.restores], [1, false])
   assert.match(String(bad.said.problems), /books do not balance: litecoin LTC/)
+})
+
+test('what a drill unpacks is gone when its disk is full, and when it is ended; without the secret key it makes none', async () => {
+  const scratch = join(folder, 'scratch')
+  await mkdir(scratch)
+  const env = { PATH: process.env.PATH, ...settings, TMPDIR: scratch }
+  // No file becomes longer than this: the journal does not fit.
+  const limited = await exec(
+    'sh',
+    [
+      '-c',
+      `ulimit -f 200; exec "$0" src/cli/beck.ts drill "$1" --identity "$2"`,
+      process.execPath,
+      sealed,
+      identity,
+    ],
+    { env, timeout: 60_000 },
+  ).then(
+    () => assert.fail('it was written'),
+    (error: { code: unknown; stdout: string }) => error,
+  )
+  assert.equal(limited.code, 1)
+  assert.match(limited.stdout, /cannot be written: EFBIG/)
+  assert.deepEqual(await readdir(scratch), [])
+
+  // It waits for more of its backup while it is ended.
+  const child = spawn(process.execPath, ['src/cli/beck.ts', 'drill', '-'], {
+    env,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  child.stdin.write('beck-backup-1\njournal 9\nsecret of ')
+  await waitFor(
+    'what it unpacks',
+    async () =>
+      (await readdir(scratch, { recursive: true })).some((name) => name.endsWith('/journal')) || null,
+  )
+  child.kill('SIGTERM')
+  assert.deepEqual(await ended, [143, null])
+  assert.deepEqual(await readdir(scratch), [])
+
+  const empty = join(folder, 'no-key')
+  await mkdir(empty)
+  const keyless = await exec(process.execPath, ['src/cli/beck.ts', 'drill', sealed, '--identity', identity], {
+    env: { PATH: process.env.PATH, TMPDIR: scratch, BECK_DATA_DIR: empty },
+  }).then(
+    () => assert.fail('it needs a key'),
+    (error: { stderr: string }) => error,
+  )
+  assert.match(keyless.stderr, /needs the secret key/)
+  assert.deepEqual(await readdir(empty), [])
 })
