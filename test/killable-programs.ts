@@ -1,9 +1,10 @@
 /** The programs that tests kill, built to start as quickly as they can. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { build } from 'esbuild'
+import { pathToFileURL } from 'node:url'
+import { build, type Plugin } from 'esbuild'
 
 /**
  * The programs that are killed, each in one file whose code is compiled once: processes start often here, and reading hundreds of
@@ -12,6 +13,19 @@ import { build } from 'esbuild'
 const PROGRAMS = { server: 'test/pay-until-killed.ts', signer: 'src/signer/main.ts' } as const
 /** Pieces of the platform's own; they are found from where the files lie. */
 const NATIVE = ['@node-rs/argon2', 'pg-native']
+
+/** Files beside a module are found from where its source lies. */
+const whereItLies: Plugin = {
+  name: 'where-it-lies',
+  setup: (built) =>
+    built.onLoad({ filter: /\/(src|test)\/.*\.ts$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replaceAll(
+        'import.meta.url',
+        JSON.stringify(pathToFileURL(path).href),
+      ),
+      loader: 'ts',
+    })),
+}
 
 /** @returns The folder they are in. */
 export async function buildPrograms(): Promise<string> {
@@ -25,6 +39,7 @@ export async function buildPrograms(): Promise<string> {
     platform: 'node',
     format: 'esm',
     external: NATIVE,
+    plugins: [whereItLies],
     // Packages of the older kind ask for Node's own by `require`.
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",

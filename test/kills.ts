@@ -221,6 +221,8 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
       await ensureOther(inSigner)
       const deadline = Date.now() + HIT_WITHIN_MS
       while (victim.isAlive()) {
+        const other = inSigner ? server : signer
+        assert.ok(other?.isAlive(), `seed ${seed}: the other one ended by itself:\n${other?.output()}`)
         assert.ok(Date.now() < deadline, `seed ${seed}: the kill at ${step}#${pass} on ${chain} did not hit`)
         await live(random, spoiltPercent)
       }
