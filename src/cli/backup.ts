@@ -33,12 +33,13 @@ export async function backUp(
   const isStream = target === STANDARD
   const folder = target
   const copied = await withStore(async ({ db }, config) => {
-    // Before it is made, so that the backup tells of itself.
+    const files = await (isStream || recipients.length > 0
+      ? writeSealedBackup(db, config.dataDir, target, recipients)
+      : writeBackup(db, config.dataDir, target))
+    // When it is whole: by this monitoring knows how old the newest one is.
     const subject = isStream ? 'a stream' : resolve(target)
     await db.transaction((tx) => recordCommand(tx, { action: 'backup.make', subject }))
-    return isStream || recipients.length > 0
-      ? writeSealedBackup(db, config.dataDir, target, recipients)
-      : writeBackup(db, config.dataDir, target)
+    return files
   })
   // Standard output is the backup itself.
   if (isStream) return

@@ -125,7 +125,7 @@ export async function readBackup(
   store: Pick<Store, 'db' | 'secrets'>,
   config: Pick<Config, 'dataDir'>,
   folder: string,
-  options: Parameters<typeof afterRestore>[2] = {},
+  { noteMadeAt, ...options }: Parameters<typeof afterRestore>[2] & { noteMadeAt?: (at: Date) => void } = {},
 ): Promise<string[]> {
   let frozen: string[] = []
   await loadDatabase(store.db, linesOf(join(folder, DATABASE_FILE)), {
@@ -135,6 +135,7 @@ export async function readBackup(
       await putBackSignerFiles(folder, config.dataDir)
     },
     async finish(madeAt) {
+      noteMadeAt?.(madeAt)
       frozen = await afterRestore(store, madeAt, options)
       await beginEraAfter(store.db, (await openTimeMemory(join(config.dataDir, TIME_FILE))).seen)
     },

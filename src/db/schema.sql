@@ -175,6 +175,7 @@ create table audit_log (
   constraint audit_log_pkey PRIMARY KEY (id),
   constraint audit_log_place_key UNIQUE (place)
 );
+CREATE INDEX audit_log_backups ON public.audit_log USING btree (at) WHERE (action = 'backup.make'::text);
 CREATE INDEX audit_log_by_account ON public.audit_log USING btree (account_id, at, id);
 CREATE INDEX audit_log_unchained ON public.audit_log USING btree (id) WHERE (place IS NULL);
 CREATE TRIGGER audit_log_is_kept BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();

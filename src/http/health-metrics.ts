@@ -124,6 +124,9 @@ const GAUGES = [
         to.set({ chain }, ageMs / 1_000)
     },
   ),
+  gauge('backup_age_seconds', 'time since beck backup last made a whole one', [], (to, { backlog }) => {
+    if (backlog && backlog.backupAgeMs !== null) to.set(backlog.backupAgeMs / 1_000)
+  }),
   gauge('alerts', 'alerts that the operator has not acknowledged', [], (to, { backlog }) => {
     if (backlog) to.set(backlog.alerts)
   }),

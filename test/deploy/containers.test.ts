@@ -104,8 +104,18 @@ test('each role is a service with 90 s to end; only the API has ports, on this m
   assert.ok(service('ethereum').command?.includes('--http.api=eth,net,web3'))
 })
 
+test('a backup is the owner of the tables beside the journal, encrypted, and reaches nothing but the database', () => {
+  const each = service('backup')
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: compose's own
+  assert.deepEqual(each.command, ['backup', '-', '--recipient', '${BACKUP_RECIPIENT:-}'])
+  assert.match(each.environment?.DATABASE_URL ?? '', /^postgres:\/\/beck_owner:/)
+  assert.deepEqual(each.volumes, service('signer').volumes)
+  assert.deepEqual([each.networks, each.profiles, each.restart], [['database'], ['backup'], 'no'])
+  assert.match(dockerfile, /apt-get install .* age\b/, 'what encrypts is in the image')
+})
+
 test('every variable that compose.yaml and its example set means something to Beck', async () => {
-  for (const name of ['api', 'worker', 'watcher', 'signer', 'migrate']) {
+  for (const name of ['api', 'worker', 'watcher', 'signer', 'migrate', 'backup']) {
     const environment = Object.fromEntries(
       Object.entries(service(name).environment ?? {}).map(([variable, value]) => [
         variable,

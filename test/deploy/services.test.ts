@@ -1,7 +1,7 @@
 /** Units of systemd, by systemd's own tools: they can be loaded, and leave little for whoever takes a process over. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
@@ -165,4 +165,31 @@ test('the settings that the guide makes hold the passwords that it gives to the 
     ),
   )
   assert.ok(keys[0] !== undefined && keys[0] === keys[1], String(keys))
+})
+
+test('the hourly backup removes the oldest, and what was cut off long ago, and nothing else', async () => {
+  const bin = join(folder, 'backup-bin')
+  const backups = join(folder, 'backups')
+  await exec('mkdir', ['-p', bin, backups])
+  await writeFile(join(bin, 'install'), '#!/bin/sh\n')
+  await writeFile(join(bin, 'beck'), '#!/bin/sh\n: > "$2"\n')
+  for (const name of ['install', 'beck']) await chmod(join(bin, name), 0o755)
+  const old = new Date(Date.now() - 24 * 3_600_000)
+  for (const name of ['20200101T000000Z.beck', '20200101T010000Z.beck.part', 'notes'])
+    await writeFile(join(backups, name), '').then(() => utimes(join(backups, name), old, old))
+  await writeFile(join(backups, 'now.beck.part'), '')
+  const script = (await textOf('beck-backup')).replace('/usr/local/bin/beck', join(bin, 'beck'))
+  await exec('sh', ['-c', script], {
+    env: {
+      PATH: `${bin}:${process.env.PATH}`,
+      BACKUP_FOLDER: backups,
+      BACKUP_RECIPIENT: 'age1x',
+      BACKUPS_KEPT: '1',
+    },
+  })
+  const left = (await readdir(backups)).sort()
+  assert.equal(left.length, 3, String(left))
+  assert.match(left[0] ?? '', /^20\d{6}T\d{6}Z\.beck$/)
+  assert.notEqual(left[0], '20200101T000000Z.beck')
+  assert.deepEqual(left.slice(1), ['notes', 'now.beck.part'])
 })

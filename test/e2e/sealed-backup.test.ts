@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import test, { after } from 'node:test'
 import { promisify } from 'node:util'
 import { openDatabase } from '../../src/db/database.ts'
+import { readBacklog } from '../../src/flows/operation/health.sql.ts'
 import { testMerchant } from '../api.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
@@ -44,6 +45,7 @@ const beck = async (args: readonly string[], env: Record<string, string> = {}) =
 const sealed = join(folder, 'backups', 'one.beck')
 
 test('an encrypted backup shows nothing to who finds it, restores with its key alone, and is never left half', async () => {
+  assert.equal((await readBacklog(db)).backupAgeMs, null)
   const made = await beck(['backup', sealed, '--recipient', recipient])
   assert.deepEqual([made.code, made.said.files], [0, ['database.jsonl.gz', 'journal']])
   assert.deepEqual(await readdir(join(folder, 'backups')), ['one.beck'])
@@ -68,6 +70,11 @@ test('an encrypted backup shows nothing to who finds it, restores with its key a
   const full = await beck(['backup', join(folder, 'backups', 'two.beck'), '--recipient', recipient])
   assert.equal(full.code, 1)
   await full.command.complains('ENOSPC')
+  // Monitoring is told of what is whole alone.
+  const { rows: acts } = await db.query(`select subject from audit_log where action = 'backup.make'`)
+  assert.deepEqual(acts, [{ subject: sealed }])
+  const ageMs = (await readBacklog(db)).backupAgeMs
+  assert.ok(ageMs !== null && ageMs < 600_000, String(ageMs))
   assert.deepEqual(await readdir(join(folder, 'backups')), ['one.beck'])
 
   const target = {

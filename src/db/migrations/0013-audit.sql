@@ -31,6 +31,8 @@ create table audit_log (
 );
 create index audit_log_unchained on audit_log (id) where place is null;
 create index audit_log_by_account on audit_log (account_id, at, id);
+-- The newest backup's age.
+create index audit_log_backups on audit_log (at) where action = 'backup.make';
 
 create function refuse_audit_change() returns trigger language plpgsql as $$
 declare

@@ -18,6 +18,8 @@ export interface Backlog {
   readonly endpointsDisabled: number
   /** Attempts of all workers since the beginning. */
   readonly deliveryTotals: readonly DeliveryTotal[]
+  /** How long ago the newest backup was whole; null where `beck backup` never made one. */
+  readonly backupAgeMs: number | null
   /** How long ago books and chain last agreed, per chain that was ever compared. */
   readonly proofAgesMs: Readonly<Partial<Record<ChainName, number>>>
   /** How long the oldest withdrawal waits that no node has yet, per chain; chains without one are left out. */
@@ -39,6 +41,7 @@ interface BacklogRow {
   deliveries_pending: bigint
   endpoints: { failing: number; disabled: number }
   totals: DeliveryTotal[]
+  backup_age_ms: bigint | null
   proof_ages_ms: Partial<Record<ChainName, number>>
   withdrawal_ages_ms: Partial<Record<ChainName, number>>
   unswept: { chain: ChainName; asset: Asset; atoms: string }[]
@@ -78,6 +81,8 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
           limit $1) as ill) as endpoints,
       (select coalesce(json_agg(json_build_object('result', result, 'attempts', attempts, 'durationMs', duration_ms)
         order by result), '[]') from delivery_totals) as totals,
+      (select (extract(epoch from now() - max(at)) * 1000)::int8 from audit_log where action = 'backup.make')
+        as backup_age_ms,
       (select coalesce(json_object_agg(chain, extract(epoch from now() - proven_at) * 1000), '{}')
         from proven_blocks) as proof_ages_ms,
       (select coalesce(json_object_agg(chain, age_ms), '{}') from
@@ -103,6 +108,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
     endpointsFailing: row.endpoints.failing,
     endpointsDisabled: row.endpoints.disabled,
     deliveryTotals: row.totals,
+    backupAgeMs: row.backup_age_ms === null ? null : Math.max(0, Number(row.backup_age_ms)),
     proofAgesMs: row.proof_ages_ms,
     withdrawalAgesMs: row.withdrawal_ages_ms,
     unswept: row.unswept.map(({ atoms, ...of }) => ({ ...of, atoms: BigInt(atoms) })),
