@@ -52,15 +52,17 @@ async function live(db: Database, port: ChainPort, dataDir: string) {
   await db.query('update chains set lease_until = now()')
   const lease: Lease | null = await takeLease(db, CHAIN, 'restored')
   assert(lease)
+  const turn = async (sign: () => Promise<unknown>) => {
+    while ((await observeChain(gateway, port, lease)).behind);
+    while (await settleNext(gateway));
+    await sign()
+    await payOnce(gateway, port)
+  }
   return {
     gateway,
     signer,
-    async turn() {
-      while ((await observeChain(gateway, port, lease)).behind);
-      while (await settleNext(gateway));
-      await signAll(signer)
-      await payOnce(gateway, port)
-    },
+    turn: () => turn(() => signAll(signer)),
+    turnWithoutSigner: () => turn(async () => {}),
     async differences() {
       return (await reconcile(db, [port])).differences
     },
@@ -187,16 +189,15 @@ for (const journal of ['that survived', 'of the backup'] as const)
     const restored = await live(db, story.port, newDir)
     const now = async () => findWithdrawal(db, withdrawal.accountId, withdrawal.id)
     // The worker may be there long before the signer.
-    await restored.turn()
-    await restored.turn()
+    await restored.turnWithoutSigner()
+    await restored.turnWithoutSigner()
     assert.equal((await now())?.status, 'broadcast')
-    assert.equal(await putBackBumps(restored.signer), journal === 'that survived' ? 1 : 0)
     await restored.turn()
+    assert.equal(await putBackBumps(restored.signer), 0, 'its first turn put back what there was')
     const found = await now()
     if (journal === 'that survived') {
       assert.deepEqual([found?.status, found?.txHash], ['completed', bump])
       assert.deepEqual(await restored.differences(), [])
-      assert.equal(await putBackBumps(restored.signer), 0)
     } else {
       assert.deepEqual([found?.status, found?.txHash], ['broadcast', opening])
       assert.deepEqual(
