@@ -124,7 +124,7 @@ const GAUGES = [
         to.set({ chain }, ageMs / 1_000)
     },
   ),
-  gauge('backup_age_seconds', 'time since beck backup last made a whole one', [], (to, { backlog }) => {
+  gauge('backup_age_seconds', 'time since a whole backup was last made', [], (to, { backlog }) => {
     if (backlog && backlog.backupAgeMs !== null) to.set(backlog.backupAgeMs / 1_000)
   }),
   gauge('alerts', 'alerts that the operator has not acknowledged', [], (to, { backlog }) => {
