@@ -44,6 +44,8 @@ export async function writeSealedBackup(
     return saved
   } catch (error) {
     file.destroy()
+    // A file that is still being opened would be there again afterwards.
+    await finished(file).catch(() => {})
     await rm(draft, { force: true })
     throw error
   }

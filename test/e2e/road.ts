@@ -86,7 +86,10 @@ export async function openRoad(
     },
     async statusOf(payment) {
       const { status, deposits } = await road.show(payment)
-      return [status, deposits.map((deposit) => deposit.status)]
+      // What is first seen in its block has the block's time, in whole seconds: it may stand before what it replaced.
+      const isReplaced = (deposit: { status: string }) => Number(deposit.status === 'replaced')
+      const inOrder = deposits.toSorted((a, b) => isReplaced(b) - isReplaced(a))
+      return [status, inOrder.map((deposit) => deposit.status)]
     },
     async events(payment) {
       const { rows } = await gateway.db.query<{ type: string }>(
