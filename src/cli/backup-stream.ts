@@ -8,7 +8,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { createGzip } from 'node:zlib'
+import { createGzip, type Gzip } from 'node:zlib'
 import { OutsideFailure } from '../core/errors.ts'
 import { ifThere } from '../core/files.ts'
 import type { Database } from '../db/database.ts'
@@ -30,19 +30,8 @@ export async function writeBackupStream(db: Database, dataDir: string, out: Writ
   await write(out, HEAD)
   const gzip = createGzip()
   const framed = writeFrames(gzip, DATABASE_FILE, out)
-  // Its failure shows at the next line, or at the end.
   framed.catch(() => gzip.destroy())
-  try {
-    await dumpDatabase(db, async (line) => {
-      if (!gzip.write(`${line}\n`)) await Promise.race([once(gzip, 'drain'), framed])
-    })
-  } catch (error) {
-    gzip.destroy()
-    await framed.catch(() => {})
-    throw error
-  }
-  gzip.end()
-  await framed
+  await dumpInto(db, gzip, framed)
   const saved: string[] = []
   for (const file of SIGNER_FILES) {
     const frames = writeFrames(createReadStream(signerFile(dataDir, file)), file, out)
@@ -50,6 +39,30 @@ export async function writeBackupStream(db: Database, dataDir: string, out: Writ
   }
   await write(out, END)
   return saved
+}
+
+/**
+ * The database, packed, for whoever takes it from there.
+ *
+ * @param taken - Ends when all that the packer gives has been taken.
+ */
+export async function dumpInto(db: Database, gzip: Gzip, taken: Promise<void>): Promise<void> {
+  // Its failure shows at the next line, or at the end.
+  taken.catch(() => {})
+  try {
+    await dumpDatabase(db, async (line) => {
+      if (!gzip.write(`${line}\n`)) await Promise.race([once(gzip, 'drain'), taken])
+    })
+  } catch (error) {
+    gzip.destroy()
+    // What broke the file, not what followed from it.
+    await taken.catch((cause) => {
+      throw cause.code === 'ERR_STREAM_PREMATURE_CLOSE' ? error : cause
+    })
+    throw error
+  }
+  gzip.end()
+  await taken
 }
 
 async function writeFrames(from: Readable, name: string, out: Writable): Promise<void> {

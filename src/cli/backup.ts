@@ -2,19 +2,17 @@
  * `beck backup`: the database at one instant, and the signer's journal as it was right after, so that the journal knows
  * all that the database does. Keys are not in it: the 24 words and BECK_SECRET_KEY are kept elsewhere.
  */
-import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { Refusal } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
 import type { Database } from '../db/database.ts'
-import { dumpDatabase } from '../db/dump.ts'
-import { DATABASE_FILE } from './backup-stream.ts'
+import { DATABASE_FILE, dumpInto } from './backup-stream.ts'
 import { recordCommand } from './record-command.ts'
-import { isOfTheDisk, STANDARD, writeSealedBackup } from './sealed-backup.ts'
+import { STANDARD, whyNotKept, writeSealedBackup } from './sealed-backup.ts'
 import { saveSignerFiles } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
@@ -31,7 +29,6 @@ export async function backUp(
 ): Promise<void> {
   const recipients = given.recipient ?? []
   const isStream = target === STANDARD
-  const folder = target
   const copied = await withStore(async ({ db }, config) => {
     const files = await (isStream || recipients.length > 0
       ? writeSealedBackup(db, config.dataDir, target, recipients)
@@ -44,8 +41,8 @@ export async function backUp(
   // Standard output is the backup itself.
   if (isStream) return
   const hasJournal = copied.includes('journal')
-  terminal.answer({ folder, files: [DATABASE_FILE, ...copied] }, [
-    `The database${hasJournal ? " and the signer's journal are" : ' is'} in ${folder}.`,
+  terminal.answer({ folder: target, files: [DATABASE_FILE, ...copied] }, [
+    `The database${hasJournal ? " and the signer's journal are" : ' is'} in ${target}.`,
     ...(hasJournal
       ? []
       : ["There is no signer's journal in this data directory: back it up where the signer runs."]),
@@ -74,12 +71,7 @@ export async function writeBackup(db: Database, dataDir: string, given: string):
     return copied
   } catch (error) {
     await rm(draft, { recursive: true, force: true })
-    throw isOfTheDisk(error)
-      ? new OutsideFailure(`the backup could not be written (${error.message}); nothing of it was kept`, {
-          cause: error,
-          retryable: true,
-        })
-      : error
+    throw whyNotKept(error)
   }
 }
 
@@ -109,23 +101,7 @@ async function makeDraft(draft: string): Promise<void> {
   })
 }
 
-async function writeDatabase(db: Database, path: string): Promise<void> {
+function writeDatabase(db: Database, path: string): Promise<void> {
   const gzip = createGzip()
-  const written = pipeline(gzip, createWriteStream(path, { mode: 0o600 }))
-  // Its failure shows at the next line, or at the end.
-  written.catch(() => {})
-  try {
-    await dumpDatabase(db, async (line) => {
-      if (!gzip.write(`${line}\n`)) await Promise.race([once(gzip, 'drain'), written])
-    })
-  } catch (error) {
-    gzip.destroy()
-    // What broke the file, not what followed from it.
-    await written.catch((cause) => {
-      throw cause.code === 'ERR_STREAM_PREMATURE_CLOSE' ? error : cause
-    })
-    throw error
-  }
-  gzip.end()
-  await written
+  return dumpInto(db, gzip, pipeline(gzip, createWriteStream(path, { mode: 0o600 })))
 }

@@ -80,15 +80,7 @@ async function seal(
     if (!cipher.input.destroyed) cipher.abort()
     await flowing.catch(() => {})
     await cipher.done
-    throw isOfTheDisk(out.errored)
-      ? new OutsideFailure(
-          `the backup could not be written (${out.errored.message}); nothing of it was kept`,
-          {
-            cause: out.errored,
-            retryable: true,
-          },
-        )
-      : error
+    throw out.errored && isOfTheDisk(out.errored) ? whyNotKept(out.errored) : error
   }
 }
 
@@ -138,5 +130,14 @@ async function unseal(stream: Readable, identity: string | undefined, folder: st
   await cipher.done
 }
 
-export const isOfTheDisk = (error: unknown): error is Error =>
+/** What a disk says, in a sentence; any other error is itself. */
+export const whyNotKept = (error: unknown): unknown =>
+  isOfTheDisk(error)
+    ? new OutsideFailure(`the backup could not be written (${error.message}); nothing of it was kept`, {
+        cause: error,
+        retryable: true,
+      })
+    : error
+
+const isOfTheDisk = (error: unknown): error is Error =>
   error instanceof Error && 'syscall' in error && 'code' in error && 'errno' in error

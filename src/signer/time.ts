@@ -5,7 +5,8 @@ import type { Log } from '../core/log.ts'
 import { SECOND_MS } from '../core/time.ts'
 import type { Database } from '../db/database.ts'
 import {
-  advanceArrow,
+  beatArrow,
+  type Moment,
   openTimeMemory,
   readArrow,
   stopMoving,
@@ -22,12 +23,8 @@ export async function openTimeCheck(folder: string, db: Database, log: Log): Pro
   let said: string | null = null
   return async () => {
     const { seen } = memory
-    const shown = await readArrow(db)
-    // Who advances what is behind, and dies before he says so, would hide it from the others.
-    const mayBeat = shown === null || whyBehind(seen, shown) === null
-    const isBeat = mayBeat && Date.now() - beatenAtMs >= SECOND_MS
-    const found = isBeat ? await advanceArrow(db) : shown
-    const why = whyBehind(seen, found && isBeat ? { ...found, tick: found.tick - 1n } : found)
+    const isBeat = Date.now() - beatenAtMs >= SECOND_MS
+    const { found, why } = isBeat ? await beatArrow(db, seen) : await lookAt(db, seen)
     if (why !== null) await stopMoving(db, `the database lost commits: ${why}`, seen)
     const stopped = found?.stopped ?? why
     if (stopped !== null && stopped !== said)
@@ -41,4 +38,9 @@ export async function openTimeCheck(folder: string, db: Database, log: Log): Pro
     }
     return found.era
   }
+}
+
+async function lookAt(db: Database, seen: Moment | null) {
+  const found = await readArrow(db)
+  return { found, why: whyBehind(seen, found) }
 }

@@ -14,7 +14,7 @@ import { MINUTE_MS } from '../../core/time.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import {
   type Arrow,
-  advanceArrow,
+  beatArrow,
   hasTakenOver,
   markMadeSafe,
   readArrow,
@@ -74,12 +74,7 @@ class TimeKeeping {
 
   async turn(): Promise<void> {
     const { db, memory, told } = this.#of
-    // Looked at first: who advances it, and dies before he says what he saw, would hide it from the others.
-    const shown = await readArrow(db)
-    const isBehind = shown !== null && whyBehind(memory.seen, shown) !== null
-    const found = isBehind ? shown : await advanceArrow(db)
-    // As it stood before this beat: it may not even stand still.
-    const why = whyBehind(memory.seen, isBehind ? found : { ...found, tick: found.tick - 1n })
+    const { found, why } = await beatArrow(db, memory.seen)
     if (why !== null)
       return this.#stop(found.stopped ?? `the database lost commits: ${why}`, found.isMadeSafe)
     if (found.stopped !== null) {

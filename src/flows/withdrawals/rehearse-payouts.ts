@@ -1,7 +1,8 @@
 /**
- * Asking the node whether what is requested would succeed, before the signer signs it: what must revert the signer refuses, so that it
- * costs nobody any gas and gives its whole hold back. Only he may: in a database that was restored it may be paid already, as his
- * journal alone knows. He signs nothing on Ethereum that no node said yes to within the last minutes. A node that does not answer, or can not tell, says no more than that: the withdrawal waits, as it would to be sent.
+ * Asking the node whether what is requested would succeed, before the signer signs it: what must revert the signer refuses, so
+ * that it costs nobody any gas and gives its whole hold back. Only he may: in a database that was restored it may be paid
+ * already, as his journal alone knows. He signs nothing on Ethereum that no node said yes to within the last minutes. A node
+ * that does not answer, or can not tell, says no more than that: the withdrawal waits, as it would to be sent.
  *
  * What becomes impossible between the answer and the block still reverts; then its gas is kept (confirm-withdrawal.ts).
  */
@@ -23,22 +24,24 @@ export async function rehearsePayouts(
   if (!port.rehearse) return 0
   const { db, log } = gateway
   const { chain } = port
-  const requests = await listUnrehearsed(db, chain, ASKED_PER_TURN)
-  const from = requests.length > 0 ? await hotWalletOf(gateway, chain) : null
-  if (from === null) return 0
   const price = gasPrice(rates)
-  const gasMost = requests.map((request) => payoutGasLimit(request, price))
+  const asked = (await listUnrehearsed(db, chain, ASKED_PER_TURN)).map((request) => ({
+    request,
+    gasMax: payoutGasLimit(request, price),
+  }))
+  const from = asked.length > 0 ? await hotWalletOf(gateway, chain) : null
+  if (from === null) return 0
   const answers = await port.rehearse(
-    requests.map((request, position) => ({
+    asked.map(({ request, gasMax }) => ({
       from,
       asset: request.asset,
       to: request.destination,
       atoms: request.netAtoms,
-      gasMax: gasMost[position] ?? 0n,
+      gasMax,
     })),
   )
   let ready = 0
-  for (const [position, request] of requests.entries()) {
+  for (const [position, { request, gasMax }] of asked.entries()) {
     const answer = answers[position]
     const withdrawal = showId('wd', request.id)
     if (answer?.kind === 'reverts')
@@ -52,7 +55,7 @@ export async function rehearsePayouts(
         'the node can not tell whether a withdrawal would succeed',
       )
     const said = answer?.kind === 'succeeds' || answer?.kind === 'reverts' ? answer.kind : 'unclear'
-    await noteRehearsal(db, request, said, gasMost[position] ?? 0n)
+    await noteRehearsal(db, request, said, gasMax)
     if (said === 'succeeds') ready += 1
   }
   return ready
