@@ -106,11 +106,6 @@ export async function chainActs(
   const nothing = { head: null, added: 0 }
   if ((await db.query('select from audit_log where place is null limit 1')).rowCount === 0) return nothing
   return db.transaction(async (tx) => {
-    const { rows: waiting } = await tx.query<ActRow>(
-      `select ${COLUMNS} from audit_log where place is null order by id limit $1`,
-      [limit],
-    )
-    if (waiting.length === 0) return nothing
     // Once there, the lock is the chain's; in the very first transaction `place` being unique decides.
     const { rows: last } = await tx.query<ChainHead>(
       'select place, mac from audit_log where place is not null order by place desc limit 1 for update',
@@ -118,6 +113,12 @@ export async function chainActs(
     const { rows: newest } = await tx.query<{ place: bigint }>('select max(place) as place from audit_log')
     // Another worker went on while this one waited for the lock: the next turn does.
     if ((newest[0]?.place ?? 0n) !== (last[0]?.place ?? 0n)) return { head: null, added: limit }
+    // Under the lock: what waited before it may have its place by now.
+    const { rows: waiting } = await tx.query<ActRow>(
+      `select ${COLUMNS} from audit_log where place is null order by id limit $1`,
+      [limit],
+    )
+    if (waiting.length === 0) return nothing
     let head: ChainHead = last[0] ?? { place: 0n, mac: BEGINNING }
     const places: bigint[] = []
     const macs: Buffer[] = []

@@ -152,6 +152,50 @@ test('two workers at once make one chain, and nothing waits for an act that is b
   assert.deepEqual({ broken, entries, unchained }, { broken: null, entries: 22n, unchained: 0n })
 })
 
+for (const statements of [1, 2, 3])
+  test(`a worker that another overtakes after statement ${statements} of its turn gives no act a second place`, async () => {
+    const db = await chained(1)
+    await recordMany(db, 5)
+    let other = Promise.resolve<unknown>(null)
+    let done = 0
+    const overtaken: Database = {
+      ...db,
+      query: db.query,
+      transaction: (work, options) =>
+        db.transaction(
+          (tx) =>
+            work({
+              ...tx,
+              query: async (...given: Parameters<typeof tx.query>) => {
+                const answer = await tx.query(...given)
+                done += 1
+                if (done === statements) {
+                  other = chainActs(db, TEST_SECRETS, 7)
+                  await Promise.race([other, untilLocked(db)])
+                }
+                return answer
+              },
+            } as typeof tx),
+          options,
+        ),
+    }
+    await chainActs(overtaken, TEST_SECRETS, 7)
+    await other
+    const { broken, entries, unchained } = await verify(db)
+    assert.deepEqual({ broken, entries, unchained }, { broken: null, entries: 6n, unchained: 0n })
+  })
+
+/** Until somebody waits for a lock. */
+async function untilLocked(db: Database): Promise<void> {
+  for (;;) {
+    const { rowCount } = await db.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    if (rowCount > 0) return
+    await new Promise(setImmediate)
+  }
+}
+
 test('another secret key verifies nothing', async () => {
   const db = await chained(1)
   const { broken } = await verifyAuditLog(db, openSecrets(Buffer.alloc(32, 9)), null)
