@@ -35,6 +35,18 @@ export async function tellPayouts(chain: SimulatedChainName) {
     assert(found)
     return found
   }
+  /** A bump of what pays a withdrawal, signed and sent. @returns The id that the withdrawal shows then. */
+  const bump = async (withdrawal: Withdrawal): Promise<string> => {
+    const { rows } = await gateway.db.query<{ replacement_set: string }>(
+      'select replacement_set from signed_payouts where withdrawal_id = $1',
+      [withdrawal.id],
+    )
+    assert(rows[0] && (await wishBump(gateway.db, chain, rows[0].replacement_set)))
+    await turn()
+    const { txHash } = await now(withdrawal)
+    assert(txHash)
+    return txHash
+  }
   await payOnce(gateway, port)
   return {
     ...story,
@@ -59,16 +71,7 @@ export async function tellPayouts(chain: SimulatedChainName) {
       assert(txHash, 'it is sent')
       return { withdrawal, txHash }
     },
-    /** A bump of what pays a withdrawal, signed and sent. @returns The id that the withdrawal shows then. */
-    async bump(withdrawal: Withdrawal) {
-      const { rows } = await gateway.db.query<{ replacement_set: string }>(
-        'select replacement_set from signed_payouts where withdrawal_id = $1',
-        [withdrawal.id],
-      )
-      assert(rows[0] && (await wishBump(gateway.db, chain, rows[0].replacement_set)))
-      await turn()
-      return (await now(withdrawal)).txHash
-    },
+    bump,
     /** Blocks that the watcher sees, and what follows from them. */
     async mineAndTurn(count: number) {
       await story.mine(count)
@@ -79,11 +82,14 @@ export async function tellPayouts(chain: SimulatedChainName) {
     async forgetSigned() {
       for (const statement of FORGETTING) await gateway.db.query(statement)
     },
-    /** The same of a backup taken between a payout and its bump: the payout alone is known. */
-    async forgetBump({ id }: Withdrawal, payout: string, bump: string) {
-      await gateway.db.query('delete from utxos where txid = $1', [bump])
-      await gateway.db.query('delete from signed_transactions where txid = $1', [bump])
-      await gateway.db.query('update withdrawals set tx_hash = $1 where id = $2', [payout, id])
+    /** The same of a backup taken between a payout and a bump that followed: the payout alone is known. @returns The bump. */
+    async forgetBump(withdrawal: Withdrawal, payout: string) {
+      const forgotten = await bump(withdrawal)
+      assert.notEqual(forgotten, payout)
+      await gateway.db.query('delete from utxos where txid = $1', [forgotten])
+      await gateway.db.query('delete from signed_transactions where txid = $1', [forgotten])
+      await gateway.db.query('update withdrawals set tx_hash = $1 where id = $2', [payout, withdrawal.id])
+      return forgotten
     },
     async outputsOf(txid: string) {
       const found = await port.findTransaction(txid)

@@ -21,9 +21,11 @@ export async function rehearsePublishing(folder: string): Promise<string[]> {
       `--registry=http://127.0.0.1:${port}`,
     ])
     assert.doesNotMatch(stderr, /auto-corrected|warn publish/i, stderr)
-    const report: { files: { path: string }[] } = Object.values(
-      JSON.parse(stdout.slice(stdout.indexOf('{'))),
-    )[0] as never
+    const reports: Record<string, { files: { path: string }[] }> = JSON.parse(
+      stdout.slice(stdout.indexOf('{')),
+    )
+    const [report] = Object.values(reports)
+    assert(report)
     return report.files.map(({ path }) => path).sort()
   } finally {
     registry.close()

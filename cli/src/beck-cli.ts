@@ -1,9 +1,8 @@
 /** `beck-cli`: what a developer needs on a machine without Beck. One bundled file; see build.ts. */
-import { Command, CommanderError } from 'commander'
-import { openTerminal, tellFailure } from '../../src/cli/terminal.ts'
-import { Refusal } from '../../src/core/errors.ts'
+import { Command } from 'commander'
+import { openTerminal } from '../../src/cli/terminal.ts'
 import manifest from '../package.json' with { type: 'json' }
-import { describeMerchantCommands } from './commands.ts'
+import { describeMerchantCommands, runProgram } from './commands.ts'
 
 const terminal = openTerminal(process.argv.includes('--json'))
 const program = new Command('beck-cli')
@@ -13,11 +12,4 @@ const program = new Command('beck-cli')
   .exitOverride()
   .configureOutput({ writeOut: (text) => process.stdout.write(text), writeErr: () => {} })
 describeMerchantCommands(program, terminal)
-
-try {
-  await program.parseAsync()
-} catch (error) {
-  if (!(error instanceof CommanderError)) tellFailure(terminal, error)
-  else if (error.exitCode !== 0)
-    tellFailure(terminal, new Refusal('invalid', 'usage', `${error.message}; see beck-cli --help`))
-}
+await runProgram(program, terminal, () => '; see beck-cli --help')

@@ -1,12 +1,28 @@
 /** The commands that ask the API with a key: those of `beck-cli`, and among those of `beck`. Each is read when it is called. */
-import type { Command } from 'commander'
-import type { Terminal } from '../../src/cli/terminal.ts'
+import { type Command, CommanderError } from 'commander'
+import { type Terminal, tellFailure } from '../../src/cli/terminal.ts'
+import { Refusal } from '../../src/core/errors.ts'
 import type { ApiOptions } from './api-client.ts'
 import type { EventOptions } from './events.ts'
 import type { PaymentDraft, PaymentFilter } from './payments.ts'
 
 /** Where the API of a server on this machine answers. */
 const localApi = () => process.env.BECK_API_URL || `http://127.0.0.1:${process.env.PORT || '8080'}`
+
+/**
+ * Does what the command line says; the process ends with 1 when that failed, or was not understood.
+ *
+ * @param usage - What to read when it was not.
+ */
+export async function runProgram(program: Command, terminal: Terminal, usage: () => string): Promise<void> {
+  try {
+    await program.parseAsync()
+  } catch (error) {
+    if (!(error instanceof CommanderError)) tellFailure(terminal, error)
+    else if (error.exitCode !== 0)
+      tellFailure(terminal, new Refusal('invalid', 'usage', `${error.message}${usage()}`))
+  }
+}
 
 export function describeMerchantCommands(program: Command, terminal: Terminal): void {
   const describe = (to: Command, name: string, description: string, scopes: string): Command =>

@@ -3,9 +3,8 @@
  * The command line. Each command's work is in a file of its own beside this one; those that need the whole house are
  * read only when they are called, so that the others answer at once.
  */
-import { Command, CommanderError } from 'commander'
-import { describeMerchantCommands } from '../../cli/src/commands.ts'
-import { Refusal } from '../core/errors.ts'
+import { Command } from 'commander'
+import { describeMerchantCommands, runProgram } from '../../cli/src/commands.ts'
 import { VERSION } from '../core/version.ts'
 import { keepCompiled } from '../process/compile-cache.ts'
 import { compileInForeground } from '../process/orderly-exit.ts'
@@ -14,7 +13,7 @@ import { LISTED_BY_DEFAULT, listAudit, verifyAudit } from './audit.ts'
 import type { PayOutOptions } from './fees.ts'
 import { createKey, type KeyOptions, revokeKey, rollKey, showKeys } from './keys.ts'
 import { migrateDatabase } from './migrate.ts'
-import { openTerminal, tellFailure } from './terminal.ts'
+import { openTerminal } from './terminal.ts'
 import type { InviteOptions } from './users.ts'
 import { runWallet } from './wallet.ts'
 
@@ -290,13 +289,7 @@ program
 
 describeMerchantCommands(program, terminal)
 
-try {
-  await program.parseAsync()
-} catch (error) {
-  if (!(error instanceof CommanderError)) tellFailure(terminal, error)
-  else if (error.exitCode !== 0)
-    tellFailure(terminal, new Refusal('invalid', 'usage', `${error.message}\n\n${usageOf(process.argv)}`))
-}
+await runProgram(program, terminal, () => `\n\n${usageOf(process.argv)}`)
 
 /** The help of the command that was meant. */
 function usageOf(argv: readonly string[]): string {

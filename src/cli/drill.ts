@@ -102,12 +102,10 @@ const rehearse = (folder: string, secrets: Secrets): Promise<Report> =>
     try {
       const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 4 })
       try {
-        const made: Date[] = []
-        await readBackup({ db, secrets }, { dataDir: join(scratch, 'data') }, folder, {
+        const { madeAt } = await readBackup({ db, secrets }, { dataDir: join(scratch, 'data') }, folder, {
           addressesAhead: 0,
-          noteMadeAt: (at) => made.push(at),
         })
-        return await look(db, folder, made[0] ?? null)
+        return await look(db, folder, madeAt)
       } finally {
         await db.close()
       }
@@ -117,7 +115,7 @@ const rehearse = (folder: string, secrets: Secrets): Promise<Report> =>
   })
 
 /** @param madeAt - The instant that the backup shows: a quiet shop's is no older for it. */
-async function look(db: Database, folder: string, madeAt: Date | null): Promise<Report> {
+async function look(db: Database, folder: string, madeAt: Date): Promise<Report> {
   const { rows } = await db.query<{ payments: bigint; accounts: bigint; newest: Date | null }>(
     `select (select count(*) from payments) as payments, (select count(*) from accounts) as accounts,
        greatest((select max(created_at) from payments), (select max(at) from audit_log), $1::timestamptz) as newest`,

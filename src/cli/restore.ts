@@ -28,11 +28,11 @@ export async function restore(
 ): Promise<void> {
   const frozen = await withStore(
     async (store, config) => {
-      const coins = await withBackupFolder(folder, given.identity, (opened) =>
+      const { frozen } = await withBackupFolder(folder, given.identity, (opened) =>
         readBackup(store, config, opened),
       )
       await store.db.transaction((tx) => recordCommand(tx, { action: 'backup.restore', subject: folder }))
-      return coins
+      return frozen
     },
     { migrated: false },
   )
@@ -115,32 +115,36 @@ async function requireNoServer(db: Database): Promise<void> {
     )
 }
 
+interface Restored {
+  /** The coins that pay nothing out until the operator has looked. */
+  readonly frozen: string[]
+  /** The instant that the backup shows. */
+  readonly madeAt: Date
+}
+
 /**
  * Cut off at any moment, it leaves an empty database, or one that no Beck starts on until this was called again.
  *
- * @returns The coins that pay nothing out until the operator has looked.
  * @throws {Refusal} `not_a_backup`, `database_not_empty`, `database_is_newer`, `other_secret_key`, `other_journal`.
  */
 export async function readBackup(
   store: Pick<Store, 'db' | 'secrets'>,
   config: Pick<Config, 'dataDir'>,
   folder: string,
-  { noteMadeAt, ...options }: Parameters<typeof afterRestore>[2] & { noteMadeAt?: (at: Date) => void } = {},
-): Promise<string[]> {
-  let frozen: string[] = []
-  await loadDatabase(store.db, linesOf(join(folder, DATABASE_FILE)), {
+  options: Parameters<typeof afterRestore>[2] = {},
+): Promise<Restored> {
+  return loadDatabase(store.db, linesOf(join(folder, DATABASE_FILE)), {
     async check(tx) {
       await requireSameSecret(tx, store.secrets)
       // Before the rows are: without its journal a signer could sign a second time for what they say is unpaid.
       await putBackSignerFiles(folder, config.dataDir)
     },
     async finish(madeAt) {
-      noteMadeAt?.(madeAt)
-      frozen = await afterRestore(store, madeAt, options)
+      const frozen = await afterRestore(store, madeAt, options)
       await beginEraAfter(store.db, (await openTimeMemory(join(config.dataDir, TIME_FILE))).seen)
+      return { frozen, madeAt }
     },
   })
-  return frozen
 }
 
 /** Another BECK_SECRET_KEY would show only when the first buyer pays. */

@@ -59,24 +59,25 @@ async function dumpTable(tx: Tx, table: string, write: (line: string) => Promise
   await tx.query('close dumped')
 }
 
-export interface Loading {
+export interface Loading<Done> {
   /** The last word before the rows are committed; by throwing it leaves the database empty. */
   check(tx: Tx): Promise<unknown>
   /** What must be done before anybody works with the rows, once they are up to date. May be done more than once. */
-  finish(madeAt: Date): Promise<unknown>
+  finish(madeAt: Date): Promise<Done>
 }
 
 /**
  * Fills an empty database, all at once or not at all, and brings it up to date. Until `finish` is done no Beck starts on
  * it; cut off before that, it goes on there when it is called again with the same dump.
  *
+ * @returns What `finish` did.
  * @throws {Refusal} `database_not_empty`; `not_a_backup`; `database_is_newer` when a newer Beck made it.
  */
-export async function loadDatabase(
+export async function loadDatabase<Done>(
   db: Database,
   lines: AsyncIterable<string>,
-  { check, finish }: Loading,
-): Promise<void> {
+  { check, finish }: Loading<Done>,
+): Promise<Done> {
   const reader = lines[Symbol.asyncIterator]()
   try {
     const first = await reader.next()
@@ -88,9 +89,10 @@ export async function loadDatabase(
       await loadRows(db, head, reader, check)
     }
     await runMigrations(db, known)
-    await finish(new Date(head.made_at))
+    const done = await finish(new Date(head.made_at))
     // Another restore of the same backup may have come to this as well.
     await db.query('drop table if exists unfinished_restore')
+    return done
   } finally {
     await reader.return?.()
   }
@@ -127,7 +129,7 @@ async function loadRows(
   db: Database,
   head: Head,
   reader: AsyncIterator<string>,
-  check: Loading['check'],
+  check: Loading<unknown>['check'],
 ): Promise<void> {
   const once = onceOnly(
     'the connection to PostgreSQL broke while the backup was restored; nothing was kept, restore it again',

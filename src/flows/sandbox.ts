@@ -190,7 +190,11 @@ export async function replaceInSandbox(tx: Tx, account: Account, id: PaymentId):
  *
  * @throws {Refusal} `forbidden` for a live account.
  */
-export async function failInSandbox(tx: Tx, account: Account, withdrawal: Withdrawal): Promise<void> {
+export async function failInSandbox(
+  tx: Tx,
+  account: Account,
+  withdrawal: Pick<Withdrawal, 'accountId' | 'id'>,
+): Promise<void> {
   requireTestAccount(account)
   await markRefused(tx, withdrawal, SIMULATED_FAILURE)
 }

@@ -109,7 +109,7 @@ const GAUGES = [
     ['chain', 'asset'],
     (to, { backlog }) => {
       for (const { chain, asset, atoms } of backlog?.unswept ?? [])
-        to.set({ chain, asset }, Number(formatDecimal(atoms, ASSET_FACTS[asset].decimals)))
+        to.set({ chain, asset }, coins(atoms, asset))
     },
   ),
   gauge('frozen', '1 for a coin that pays nothing out', ['chain', 'asset'], (to, { backlog }) => {
@@ -147,16 +147,13 @@ export function describeHealth(registry: Registry, read: () => Promise<Health>):
 
 /** What is the gateway's own, in whole coins. */
 export function describeOwnMoney(registry: Registry, read: () => Promise<OwnBalance[]>): void {
-  new Gauge({
-    name: 'beck_own_coins',
-    help: "the gateway's own: fees earned, capital, network fees paid, loss, what can be taken out, what merchants have, what the wallets hold by the books",
-    labelNames: ['chain', 'asset', 'account'],
-    registers: [registry],
-    async collect() {
-      // Metrics of a database that does not answer are those that need none.
-      const balances = await read().catch(() => [])
-      this.reset()
-      for (const { chain, asset, payable, ...sums } of balances)
+  described(
+    registry,
+    'own_coins',
+    "the gateway's own: fees earned, capital, network fees paid, loss, what can be taken out, what merchants have, what the wallets hold by the books",
+    ['chain', 'asset', 'account'],
+    async (to) => {
+      for (const { chain, asset, payable, ...sums } of await read())
         for (const [account, atoms] of [
           ['fees', sums.fees],
           ['capital', sums.capital],
@@ -168,9 +165,9 @@ export function describeOwnMoney(registry: Registry, read: () => Promise<OwnBala
           ['capital_payable', payable.capital],
           ['wallet', walletAtoms({ chain, asset, ...sums })],
         ] as const)
-          this.set({ chain, asset, account }, Number(formatDecimal(atoms, ASSET_FACTS[asset].decimals)))
+          to.set({ chain, asset, account }, coins(atoms, asset))
     },
-  })
+  )
 }
 
 /** What goes through the gateway, how much ether is there for gas, and what of the pool is in use. */
@@ -183,23 +180,12 @@ export function describeVolume(
     readonly connections: () => Connections
   },
 ): void {
-  const described = (name: string, help: string, labelNames: string[], fill: (to: Gauge) => Promise<void>) =>
-    new Gauge({
-      name: `beck_${name}`,
-      help,
-      labelNames,
-      registers: [registry],
-      async collect() {
-        this.reset()
-        // Metrics of a database that does not answer are those that need none.
-        await fill(this).catch(() => {})
-      },
-    })
-  described('payments', 'payments there are, by state', ['mode', 'status'], async (to) => {
+  described(registry, 'payments', 'payments there are, by state', ['mode', 'status'], async (to) => {
     for (const { mode, status, count } of (await read.volume()).payments)
       to.set({ mode, status }, Number(count))
   })
   described(
+    registry,
     'moved_coins',
     'booked within 24 hours, in whole coins: in from buyers and capital, out to merchants and networks',
     ['chain', 'asset', 'direction'],
@@ -211,6 +197,7 @@ export function describeVolume(
     },
   )
   described(
+    registry,
     'gas_coins',
     'ether of the hot wallet, which pays for payouts and sweeps',
     ['chain'],
@@ -223,11 +210,32 @@ export function describeVolume(
       }
     },
   )
-  described('database_connections', 'of this process, by what they do', ['state'], async (to) => {
+  described(registry, 'database_connections', 'of this process, by what they do', ['state'], async (to) => {
     const { busy, idle, waiting } = read.connections()
     to.set({ state: 'busy' }, busy)
     to.set({ state: 'idle' }, idle)
     to.set({ state: 'waiting' }, waiting)
+  })
+}
+
+/** A gauge that reads what it needs by itself. */
+function described(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: string[],
+  fill: (to: Gauge) => Promise<void>,
+): void {
+  new Gauge({
+    name: `beck_${name}`,
+    help,
+    labelNames,
+    registers: [registry],
+    async collect() {
+      this.reset()
+      // Metrics of a database that does not answer are those that need none.
+      await fill(this).catch(() => {})
+    },
   })
 }
 

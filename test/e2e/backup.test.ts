@@ -230,7 +230,7 @@ for (const journal of ['that survived', 'of the backup'] as const)
     // All is lost, perhaps but the signer's disk.
     const newDir = journal === 'that survived' ? dataDir : await emptyFolder()
     const db = await emptyDatabase()
-    const frozen = await readBackup({ db, secrets: TEST_SECRETS }, { dataDir: newDir }, folder, {
+    const { frozen } = await readBackup({ db, secrets: TEST_SECRETS }, { dataDir: newDir }, folder, {
       chains: [CHAIN] as ChainName[],
       addressesAhead: 5,
     })

@@ -8,7 +8,7 @@ import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { listApiKeys } from '../../accounts/api-keys.sql.ts'
-import { newId, showId } from '../../core/ids.ts'
+import { type CustomerId, newId, showId } from '../../core/ids.ts'
 import { DAY_MS } from '../../core/time.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
 import { readBalanceNow } from '../../flows/balance/balance.sql.ts'
@@ -119,10 +119,12 @@ test('notes are the team’s: who may, writes and deletes them; others read', as
   assert.equal((await support.post(remove)).location, `${path}?done=note-deleted`)
   assert.equal((await support.post(remove)).status, 404)
   assert.doesNotMatch((await support.get(path)).text, /tomorrow/)
-  const { rows } = await gateway.db.query<{ id: string }>('select id from customers where account_id = $1', [
-    account.id,
-  ])
-  const customer = `${home}/customers/${showId('cus', rows[0]?.id as never)}`
+  const { rows } = await gateway.db.query<{ id: CustomerId }>(
+    'select id from customers where account_id = $1',
+    [account.id],
+  )
+  assert(rows[0])
+  const customer = `${home}/customers/${showId('cus', rows[0].id)}`
   assert.equal((await support.post(`${customer}/notes`, { note: 'Regular' })).status, 303)
   assert.match((await viewer.get(customer)).text, /Regular/)
 })
@@ -185,9 +187,8 @@ test('a withdrawal of the sandbox fails when it is told to, and gives its amount
   assert.equal(rowCount, 0, 'nothing that an operator has to look at')
 
   const live = await testAccount(story.gateway, 'live')
-  const nothing = { accountId: live.id, id: newId('wd') } as never
   await assert.rejects(
-    story.gateway.db.transaction((tx) => failInSandbox(tx, live, nothing)),
+    story.gateway.db.transaction((tx) => failInSandbox(tx, live, { accountId: live.id, id: newId('wd') })),
     { reason: 'test_accounts_only' },
   )
 })
