@@ -2,7 +2,7 @@
 import { keccak256 } from 'viem'
 import { ASSET_FACTS } from '../../core/assets.ts'
 import { divideUp } from '../../core/money.ts'
-import type { BroadcastOutcome } from '../chain.ts'
+import type { BroadcastOutcome, Output } from '../chain.ts'
 import {
   type ChainReads,
   type ChainStore,
@@ -57,13 +57,13 @@ async function judgeOutputs(
 ): Promise<Welcome | string> {
   const { claims, outputs } = transaction
   const parents = await store.transactions(claims.map((claim) => claim.txid))
-  let fee = 0n
-  for (const [input, claim] of claims.entries()) {
-    const spent = parents.get(claim.txid)?.transaction.outputs.find((output) => output.index === claim.index)
-    if (!spent) return 'bad-txns-inputs-missingorspent'
-    if (!(await isSignedBy(input, spent))) return 'mandatory-script-verify-flag-failed'
-    fee += spent.atoms
+  const spent: Output[] = []
+  for (const claim of claims) {
+    const output = parents.get(claim.txid)?.transaction.outputs.find(({ index }) => index === claim.index)
+    if (!output) return 'bad-txns-inputs-missingorspent'
+    spent.push(output)
   }
+  let fee = spent.reduce((sum, { atoms }) => sum + atoms, 0n)
   if (outputs.some((output) => output.atoms < ASSET_FACTS[output.asset].dustAtoms)) return 'dust'
   for (const output of outputs) fee -= output.atoms
   if (fee < 0n) return 'bad-txns-in-belowout'
@@ -85,6 +85,8 @@ async function judgeOutputs(
   if (rivals.length > 0 && fee < feeToBeat + feeMin) {
     return `insufficient fee, rejecting replacement; ${fee} < ${feeToBeat + feeMin}`
   }
+  // Last, as in Bitcoin Core: what is refused anyhow costs no arithmetic on the curve.
+  if (!spent.every((output, input) => isSignedBy(input, output))) return 'mandatory-script-verify-flag-failed'
   return { transaction: { ...transaction, bid: fee }, evicted }
 }
 

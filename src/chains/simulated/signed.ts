@@ -1,14 +1,11 @@
 /** Reads signed bytes: P2WPKH transactions of Bitcoin and Litecoin, EIP-1559 and EIP-7702 transactions of Ethereum. */
-import { OutScript, Transaction } from '@scure/btc-signer'
-import { hash160 } from '@scure/btc-signer/utils.js'
+import { Transaction } from '@scure/btc-signer'
 import {
-  bytesToHex,
   decodeFunctionData,
   erc20Abi,
   hexToBytes,
   keccak256,
   parseTransaction,
-  recoverPublicKey,
   recoverTransactionAddress,
 } from 'viem'
 import { recoverAuthorizationAddress } from 'viem/utils'
@@ -23,13 +20,14 @@ import {
   SIMULATED_GAS,
   type SimulatedChainName,
 } from './network.ts'
+import { judgeOfInputs } from './signature.ts'
 
 export interface SignedOutputs {
   readonly kind: 'outputs'
   readonly transaction: Omit<SimulatedTransaction, 'bid'>
   readonly vbytes: bigint
-  /** Whether the owner of an output signed for the input that spends it (BIP-143, BIP-141). */
-  isSignedBy(input: number, spent: Output): Promise<boolean>
+  /** Whether the owner of an output signed for the input that spends it. */
+  isSignedBy(input: number, spent: Output): boolean
 }
 
 export interface SignedTransfer {
@@ -82,41 +80,9 @@ function readOutputs(chain: 'sim-bitcoin' | 'sim-litecoin', raw: Uint8Array): Re
     kind: 'outputs',
     transaction: { txid: signed.id, claims, outputs, debits: [] },
     vbytes: BigInt(signed.vsize),
-    isSignedBy: (input, spent) => isSignedBy(signed, input, spent),
+    isSignedBy: judgeOfInputs(signed),
   }
 }
-
-async function isSignedBy(signed: Transaction, input: number, spent: Output): Promise<boolean> {
-  const [signature, publicKey, ...rest] = signed.getInput(input).finalScriptWitness ?? []
-  const hashType = signature?.at(-1)
-  if (!signature || !publicKey || hashType === undefined || rest.length > 0) return false
-  const owner = OutScript.decode(spent.lookup)
-  const hash = hash160(publicKey)
-  if (owner.type !== 'wpkh' || !Buffer.from(hash).equals(owner.hash)) return false
-  // BIP-143: the script code of P2WPKH is that of P2PKH.
-  const scriptCode = OutScript.encode({ type: 'pkh', hash })
-  const digest = bytesToHex(signed.preimageWitnessV0(input, scriptCode, hashType, spent.atoms))
-  const { r, s } = readDer(signature.subarray(0, -1))
-  for (const yParity of [0, 1]) {
-    const signer = hexToBytes(await recoverPublicKey({ hash: digest, signature: { r, s, yParity } }))
-    if (Buffer.from(compressed(signer)).equals(publicKey)) return true
-  }
-  return false
-}
-
-/** A DER signature (BIP-66): 30 length, 02 length r, 02 length s. */
-function readDer(der: Uint8Array): { r: `0x${string}`; s: `0x${string}` } {
-  const rEnd = 4 + (der[3] ?? 0)
-  const number = (bytes: Uint8Array): `0x${string}` =>
-    `0x${Buffer.from(bytes)
-      .toString('hex')
-      .replace(/^(00)+/, '')
-      .padStart(64, '0')}`
-  return { r: number(der.subarray(4, rEnd)), s: number(der.subarray(rEnd + 2)) }
-}
-
-const compressed = (publicKey: Uint8Array): Uint8Array =>
-  new Uint8Array([2 + ((publicKey[64] ?? 0) & 1), ...publicKey.subarray(1, 33)])
 
 const TYPES = { eip1559: '0x02', eip7702: '0x04' } as const
 
