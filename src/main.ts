@@ -182,7 +182,6 @@ async function keepTime(
     db,
     secrets: store.secrets,
     log,
-    folder: config.dataDir,
     memory,
     // Its parent notes them in the same folder.
     told: isSecond ? { ...told, async note() {} } : told,

@@ -33,7 +33,6 @@ const keeper = openTimeKeeper({
   db,
   secrets: TEST_SECRETS,
   log: SILENT,
-  folder,
   memory,
   told: openToldPayments(folder, memory.seen?.at ?? null),
 })

@@ -13,16 +13,8 @@ import { openToldPayments } from '../flows/recovery/told-payments.ts'
 import { listFreezes } from '../ledger/freezes.sql.ts'
 import { openTimeCheck } from '../signer/time.ts'
 import type { Database } from './database.ts'
-import {
-  type Arrow,
-  advanceArrow,
-  beginEra,
-  markMadeSafe,
-  openTimeMemory,
-  readArrow,
-  TIME_FILE,
-  whyBehind,
-} from './time-arrow.ts'
+import { advanceArrow, beginEra, markMadeSafe, readArrow } from './time-arrow.sql.ts'
+import { type Arrow, openTimeMemory, TIME_FILE, whyBehind } from './time-arrow.ts'
 
 const NOW: Arrow = {
   history: 'one',
@@ -80,7 +72,7 @@ async function scene(on?: Database) {
   const open = async (over: Database = db) => {
     const memory = await openTimeMemory(join(folder, TIME_FILE))
     const told = openToldPayments(folder, memory.seen?.at ?? null)
-    return openTimeKeeper({ db: over, secrets: TEST_SECRETS, log: SILENT, folder, memory, told })
+    return openTimeKeeper({ db: over, secrets: TEST_SECRETS, log: SILENT, memory, told })
   }
   return { db, folder, open }
 }

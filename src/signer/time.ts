@@ -3,27 +3,23 @@ import { join } from 'node:path'
 import { crashPoint } from '../core/crash-point.ts'
 import type { Log } from '../core/log.ts'
 import { SECOND_MS } from '../core/time.ts'
+import { beatArrow } from '../db/beat-arrow.ts'
 import type { Database } from '../db/database.ts'
-import {
-  beatArrow,
-  type Moment,
-  openTimeMemory,
-  readArrow,
-  stopMoving,
-  TIME_FILE,
-  whyBehind,
-} from '../db/time-arrow.ts'
+import { readArrow, stopMoving } from '../db/time-arrow.sql.ts'
+import { type Moment, openTimeMemory, TIME_FILE, type TimeMemory, whyBehind } from '../db/time-arrow.ts'
 
 /** The era in which something may be signed; null while the database has lost commits. */
 export type TimeCheck = () => Promise<number | null>
 
-export async function openTimeCheck(folder: string, db: Database, log: Log): Promise<TimeCheck> {
-  const memory = await openTimeMemory(join(folder, TIME_FILE))
+export const openTimeCheck = async (folder: string, db: Database, log: Log): Promise<TimeCheck> =>
+  timeCheck(await openTimeMemory(join(folder, TIME_FILE)), db, log)
+
+export function timeCheck(memory: TimeMemory, db: Database, log: Log, now = () => Date.now()): TimeCheck {
   let beatenAtMs = 0
   let said: string | null = null
   return async () => {
     const { seen } = memory
-    const isBeat = Date.now() - beatenAtMs >= SECOND_MS
+    const isBeat = now() - beatenAtMs >= SECOND_MS
     const { found, why } = isBeat ? await beatArrow(db, seen) : await lookAt(db, seen)
     if (why !== null) await stopMoving(db, `the database lost commits: ${why}`, seen)
     const stopped = found?.stopped ?? why
@@ -34,7 +30,7 @@ export async function openTimeCheck(folder: string, db: Database, log: Log): Pro
     if (isBeat) {
       crashPoint('signer:beat')
       await memory.remember(found)
-      beatenAtMs = Date.now()
+      beatenAtMs = now()
     }
     return found.era
   }

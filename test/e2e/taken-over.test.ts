@@ -13,7 +13,8 @@ import { SILENT } from '../../src/core/log.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { type Cluster, startCluster } from '../../src/db/embedded/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { advanceArrow, beginEra, openTimeMemory, readArrow, TIME_FILE } from '../../src/db/time-arrow.ts'
+import { advanceArrow, beginEra, readArrow } from '../../src/db/time-arrow.sql.ts'
+import { openTimeMemory, TIME_FILE } from '../../src/db/time-arrow.ts'
 import { openTimeKeeper } from '../../src/flows/recovery/keep-time.ts'
 import { openToldPayments } from '../../src/flows/recovery/told-payments.ts'
 import { openTimeCheck } from '../../src/signer/time.ts'
@@ -58,7 +59,7 @@ test('a server that took over is trusted with every commit that is remembered, a
     after(() => rm(own, { recursive: true, force: true }))
     const memory = await openTimeMemory(join(own, TIME_FILE))
     const told = openToldPayments(own, null)
-    return openTimeKeeper({ db, secrets: TEST_SECRETS, log: SILENT, folder: own, memory, told })
+    return openTimeKeeper({ db, secrets: TEST_SECRETS, log: SILENT, memory, told })
   }
   const countFresh = async () =>
     (await db.query('select from addresses where branch = 0 and issued_at is null and not withheld')).rowCount

@@ -6,6 +6,7 @@ import { GATEWAY, showCause } from '../../src/ledger/chart-of-accounts.ts'
 import type { PaymentStatus } from '../../src/payments/payment.ts'
 import { isOpen } from '../../src/treasury/signed-transaction.ts'
 import { isOwnKind, type WithdrawalStatus } from '../../src/withdrawals/withdrawal.ts'
+import { TimeChecker } from './check-time.ts'
 import { hex, type Tables } from './rows/tables.ts'
 
 /** What a payment may become between two looks at it; a decision may take several steps at once. */
@@ -39,14 +40,44 @@ export class Checker {
   readonly #paying = new Map<string, Set<string>>()
   readonly #lookups = new Map<string, string>()
 
+  readonly #time: TimeChecker
+  /** Books and chain differ by what the database has forgotten. */
+  #isSetBack = false
+  /** Entries that are summed already: what is booked stays as it is. */
+  #summed = 0
+  readonly #sums = new Map<string, bigint>()
+  readonly #causes = new Set<string>()
+
   constructor(tables: Tables, storage: SimulatedStorage, chain: SimulatedChainName) {
     this.#tables = tables
     this.#storage = storage
     this.#chain = chain
+    this.#time = new TimeChecker(tables, storage)
+  }
+
+  /** The database was set back to a copy. */
+  setBack(): void {
+    this.#time.setBack()
+    this.#isSetBack = true
+    this.#payments.clear()
+    this.#withdrawals.clear()
+    this.#sums.clear()
+    this.#causes.clear()
+    this.#summed = 0
+  }
+
+  resume(): void {
+    this.#time.resume()
+  }
+
+  /** A day is over. */
+  noteMidnight(day: string): void {
+    this.#time.noteMidnight(day)
   }
 
   /** The node took a transaction. */
   async noteBroadcast(txid: string): Promise<void> {
+    this.#time.noteBroadcast(txid)
     const placed = (await this.#storage.reads.transactions([txid])).get(txid)
     for (const { lookup } of placed?.transaction.outputs ?? []) {
       const known = this.#paying.get(hex(lookup)) ?? new Set()
@@ -59,20 +90,22 @@ export class Checker {
       ...this.#balances(),
       ...this.#deposits(),
       ...this.#holds(),
-      ...this.#wallets(),
+      ...(this.#isSetBack ? [] : this.#wallets()),
       ...this.#moves(),
       ...this.#events(),
       ...(await this.#payouts()),
+      ...(await this.#time.check((destination) => this.#paying.get(this.#lookupOf(destination)) ?? [])),
     ]
   }
 
   #balances(): string[] {
     const { entries, balances, unresolved } = this.#tables
-    const sums = new Map<string, bigint>()
     const merchant = new Set(['available', 'held', 'unresolved'])
-    const causes = new Set<string>()
+    const [sums, causes] = [this.#sums, this.#causes]
     const wrong: string[] = []
+    let position = 0
     for (const { accountId, cause: booked, transfers } of entries.values()) {
+      if (position++ < this.#summed) continue
       const cause = showCause(booked)
       if (causes.has(`${accountId} ${cause}`)) wrong.push(`${cause} is booked twice`)
       causes.add(`${accountId} ${cause}`)
@@ -87,6 +120,7 @@ export class Checker {
         }
       }
     }
+    this.#summed = position
     for (const key of new Set([...sums.keys(), ...balances.keys()])) {
       const [booked, kept] = [sums.get(key) ?? 0n, balances.get(key) ?? 0n]
       if (booked !== kept) wrong.push(`balance ${key} is ${kept}, its transfers are ${booked}`)
@@ -335,6 +369,10 @@ export class Checker {
   async checkEnd(): Promise<string[]> {
     const { payments, deposits, withdrawals, entries, chains } = this.#tables
     const wrong: string[] = []
+    const tip = await this.#storage.reads.tip()
+    if (chains.get(this.#chain)?.tipHash !== tip.hash) wrong.push('the watcher did not reach the tip')
+    wrong.push(...this.#time.checkEnd())
+    if (this.#isSetBack) return wrong
     for (const row of deposits.values()) {
       const isThere = (await this.#storage.reads.transactions([row.txKey])).get(row.txKey)?.block
       if (Boolean(isThere) !== (row.status === 'confirmed'))
@@ -362,8 +400,6 @@ export class Checker {
       if (status === 'broadcast' && !this.#waitsForVanished(this.#tables.payouts.get(id) ?? ''))
         wrong.push(`withdrawal ${id} is still on its way`)
     wrong.push(...(await this.#atAddresses()))
-    const tip = await this.#storage.reads.tip()
-    if (chains.get(this.#chain)?.tipHash !== tip.hash) wrong.push('the watcher did not reach the tip')
     if (entries.size === 0 && deposits.size > 0) wrong.push('nothing was booked')
     return wrong
   }

@@ -49,7 +49,12 @@ export function memoryJournal(tick: () => Promise<void>): Journal {
       setOf(replacementSet).filter(({ txid }) => !pending.has(txid)),
     entryOf: async (_chain, txid) => entries.get(txid) ?? null,
     isPlaced: async (_chain, txid) => entries.has(txid) && !pending.has(txid),
-    async *bumpedSets() {},
+    async *bumpedSets() {
+      for (const { txid, replacementSet } of entries.values()) {
+        const set = txid === replacementSet ? setOf(txid).filter((entry) => !pending.has(entry.txid)) : []
+        if (set.length > 1) yield set
+      }
+    },
     isBroken: () => false,
     leftSince: () => 0n,
     close: async () => {},

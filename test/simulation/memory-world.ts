@@ -4,11 +4,19 @@ import { mine } from '../../src/chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../src/chains/simulated/memory.ts'
 import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import { simulatedPort } from '../../src/chains/simulated/simulated-chain.ts'
+import type { Asset } from '../../src/core/assets.ts'
 import { InvariantBroken } from '../../src/core/errors.ts'
-import type { AccountId } from '../../src/core/ids.ts'
+import type { AccountId, PaymentId } from '../../src/core/ids.ts'
 import type { Log } from '../../src/core/log.ts'
+import { SECOND_MS } from '../../src/core/time.ts'
+import { beginEra, readArrow } from '../../src/db/time-arrow.sql.ts'
+import type { Moment, TimeMemory } from '../../src/db/time-arrow.ts'
+import { openTimeKeeper } from '../../src/flows/recovery/keep-time.ts'
+import type { ToldPayments } from '../../src/flows/recovery/told-payments.ts'
 import { meetChain } from '../../src/flows/watching/observe-chain.ts'
+import { thaw } from '../../src/ledger/freezes.sql.ts'
 import type { Signer } from '../../src/signer/signer.ts'
+import { timeCheck } from '../../src/signer/time.ts'
 import { type ChainKeys, chainKeys } from '../../src/signer/vault.ts'
 import type { Branch, DerivedAddress } from '../../src/wallets/derivation.ts'
 import { gatewayOn } from '../gateway-on.ts'
@@ -17,7 +25,7 @@ import { Checker } from './check.ts'
 import { dumpTables } from './dump.ts'
 import { memoryJournal } from './memory-journal.ts'
 import { seeded } from './random.ts'
-import { Crash, hex, type Mutation, Tables, Violation, type Worker } from './rows/tables.ts'
+import { type AddressRow, Crash, hex, type Mutation, Tables, Violation, type Worker } from './rows/tables.ts'
 import { sendCapital } from './story.ts'
 import { unsteadyNode } from './unsteady-node.ts'
 import { type Process, SIGNER_CONFIG, type World } from './world.ts'
@@ -82,25 +90,47 @@ export interface MemoryWorldOptions {
   readonly chain: SimulatedChainName
   readonly seed: number
   readonly mutation?: Mutation | null
+  /** With one signer alone: what another one signed no journal but its own could give back. */
+  readonly setBack?: boolean
 }
 
-export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions): Promise<MemoryWorld> {
+export async function memoryWorld({
+  chain,
+  seed,
+  mutation,
+  setBack: mayBeSetBack = false,
+}: MemoryWorldOptions): Promise<MemoryWorld> {
   const turns = seeded(seed, 2)
-  const tables = new Tables({ random: turns.below, mutation: mutation ?? null })
+  const keys = cachedKeys(chain)
+  const deriveFresh = (from: bigint) => addressesOf(chain, keys, 0, from, DEPOSIT_ADDRESSES)
+  const tables = new Tables({ random: turns.below, deriveFresh, mutation: mutation ?? null })
   const storage = createMemoryStorage({ chain, seed: String(seed), now: () => tables.nowMs() })
   await storage.change((store) => mine(store, 3))
-  const keys = cachedKeys(chain)
-  issueAddresses(tables, chain, keys)
+  for (const row of [...deriveFresh(0n), ...addressesOf(chain, keys, 1, 0n, CHANGE_ADDRESSES)])
+    tables.addresses.set(hex(row.lookup), row)
   tables.accounts.set(ACCOUNT.id, ACCOUNT)
   const checker = new Checker(tables, storage, chain)
   const connection = { percent: 0, feeTimes: 1n, random: seeded(seed, 3) }
   const complaints: string[] = []
 
+  /** The era in which the signer ended a turn last. */
+  let comparedIn = 0
   const start = (name: string): Process => {
     const worker: Worker = { name, crashIn: null, dead: false }
     const db = tables.open(worker)
     const log = complaining(complaints)
-    const gateway = gatewayOn(db, TEST_SECRETS, log)
+    const time = openTimeKeeper({
+      db,
+      secrets: TEST_SECRETS,
+      log,
+      memory: memoryOfTime(tables),
+      told: memoryOfPayments(tables),
+    })
+    const gateway = { ...gatewayOn(db, TEST_SECRETS, log), stopped: () => time.stopped() }
+    // A second passes between two looks.
+    let lookedAtMs = 0
+    const look = timeCheck(memoryOfTime(tables), db, log, () => (lookedAtMs += SECOND_MS))
+    const maySign = async () => (mayBeSetBack && name !== 'one' ? null : look())
     const tick = () => tables.tick(worker)
     const bare = simulatedPort(storage)
     const noting = {
@@ -113,10 +143,11 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
         return outcome
       },
     }
+    const journal = memoryJournal(tick)
     const signer: Signer = {
       db,
       secrets: TEST_SECRETS,
-      journal: memoryJournal(tick),
+      journal: mutation === 'journal-not-asked' ? { ...journal, payingFor: async () => [] } : journal,
       config: SIGNER_CONFIG,
       vault: new Map([[chain, keys]]),
       log,
@@ -128,6 +159,12 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
       signer,
       lease: null,
       async prove() {},
+      verify: () => time.verify(db),
+      beat: () => time.turn(),
+      maySign,
+      hasSigned(era) {
+        comparedIn = era
+      },
       doom(statements) {
         worker.crashIn = statements
       },
@@ -141,6 +178,8 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
   const [one, two, api] = [start('one'), start('two'), start('api')]
   await meetChain(one.gateway, one.port)
   await sendCapital(storage, keys, seed)
+  const processes = [one, two, api]
+  let setBack: (() => void) | null = null
 
   return {
     chain,
@@ -178,8 +217,31 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
             missingSince: new Date(row.missingSince.getTime() - 2 * 3_600_000),
           })
     },
+    passMidnight() {
+      checker.noteMidnight(tables.passMidnight())
+    },
     async makeDue() {
       for (const [key, row] of tables.signed) tables.signed.set(key, { ...row, sendAt: 0 })
+    },
+    async copyDatabase() {
+      for (const { beat } of processes) await beat()
+      setBack = tables.copy()
+    },
+    async setDatabaseBack() {
+      if (setBack === null || tables.timeArrow.get('the only one')?.stopped) return false
+      // What is lost is more than a second old.
+      for (const { beat, maySign } of processes) await Promise.all([beat(), maySign()])
+      setBack()
+      setBack = null
+      checker.setBack()
+      return true
+    },
+    async resume() {
+      if (await beginEra(one.gateway.db)) return checker.resume()
+      const { hash } = await storage.reads.tip()
+      const isKnown = comparedIn === (await readArrow(one.gateway.db))?.era
+      if (!isKnown || tables.chains.get(chain)?.tipHash !== hash) return
+      for (const asset of [...tables.freezes.keys()]) await thaw(one.gateway.db, chain, asset as Asset)
     },
     dump: async () => dumpTables(tables),
     check: () => checker.check(),
@@ -187,24 +249,41 @@ export async function memoryWorld({ chain, seed, mutation }: MemoryWorldOptions)
   }
 }
 
-function issueAddresses(tables: Tables, chain: SimulatedChainName, keys: ChainKeys): void {
-  for (const [branch, count] of [
-    [0, DEPOSIT_ADDRESSES],
-    [1, CHANGE_ADDRESSES],
-  ] as const satisfies readonly (readonly [Branch, number])[])
-    for (let position = 0n; position < BigInt(count); position++) {
-      const { lookup, address } = keys.address(branch, position)
-      tables.addresses.set(hex(lookup), {
-        chain,
-        lookup,
-        address,
-        branch,
-        position,
-        series: keys.series,
-        accountId: null,
-        paymentId: null,
-      })
-    }
+const addressesOf = (
+  chain: SimulatedChainName,
+  keys: ChainKeys,
+  branch: Branch,
+  from: bigint,
+  count: number,
+): AddressRow[] =>
+  Array.from({ length: count }, (_, index) => {
+    const position = from + BigInt(index)
+    const { lookup, address } = keys.address(branch, position)
+    const of = { accountId: null, paymentId: null }
+    return { chain, lookup, address, branch, position, series: keys.series, ...of }
+  })
+
+/** What a process remembers of time, and the payments that were told of: outside of the database, in files as it were. */
+function memoryOfTime({ mutation }: Tables): TimeMemory {
+  let seen: Moment | null = null
+  return {
+    get seen() {
+      return seen
+    },
+    async remember({ history, era, tick, timeline, at }) {
+      if (mutation !== 'tick-forgotten') seen = { history, era, tick, timeline, at }
+    },
+  }
+}
+function memoryOfPayments(tables: Tables): ToldPayments {
+  const told = new Set<PaymentId>()
+  return {
+    async note() {
+      for (const { id } of tables.payments.values()) told.add(id)
+    },
+    findGone: async () => [...told].filter((id) => !tables.payments.has(id)),
+    list: async () => 'lost-payments',
+  }
 }
 
 /** Loops log what they survive; a broken invariant among it is a finding all the same. */

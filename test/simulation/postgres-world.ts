@@ -46,6 +46,10 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
     async prove() {
       await proveBlock(gateway, port)
     },
+    async verify() {},
+    async beat() {},
+    maySign: async () => 1,
+    hasSigned() {},
     doom() {},
     revive: () => false,
   })
@@ -71,9 +75,13 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
     async passHour() {
       await db.query("update deposits set missing_since = missing_since - interval '2 hours'")
     },
+    passMidnight() {},
     async makeDue() {
       await db.query('update signed_transactions set send_at = to_timestamp(0)')
     },
+    async copyDatabase() {},
+    setDatabaseBack: async () => false,
+    async resume() {},
     dump: () => dumpDatabase(db),
     async check() {
       const { differences } = await reconcile(db, [port])

@@ -32,6 +32,8 @@ const PAYMENTS_MAX = 12
 const HISTORIES = [0, 0, 40, 120] as const
 /** One story in so many has a payment in a hundred parts: it takes as long as twenty others. */
 const SWARM_ONE_IN = 120
+/** One story in so many has its database set back: after that its books and the chain differ by what was lost. */
+const SET_BACK_ONE_IN = 6
 /** A finding is told again at most so often, to find what it needs. */
 const SHRINKS_MAX = 400
 
@@ -58,8 +60,10 @@ async function tellStory({ seed, mutation, only, told }: Telling): Promise<Told>
   const chain = SIMULATED_CHAINS.find((each) => each === values.chain) ?? picked
   const calmUntil = random.pick(HISTORIES)
   const swarm = random.below(SWARM_ONE_IN) === 0
-  const world = await memoryWorld({ chain, seed, mutation })
-  const story = new Story(world, { random, chaos: true, paymentsMax: PAYMENTS_MAX, calmUntil, swarm })
+  const setBack = random.below(SET_BACK_ONE_IN) === 0
+  const world = await memoryWorld({ chain, seed, mutation, setBack })
+  const options = { random, chaos: true, paymentsMax: PAYMENTS_MAX, calmUntil, swarm, setBack }
+  const story = new Story(world, options)
   const steps = calmUntil + STEPS_PER_STORY
   const fail = (step: number, what: readonly string[]): Told => ({
     world,
@@ -114,6 +118,8 @@ function note({ tables }: MemoryWorld, count: (what: string) => void): void {
   for (const { status } of tables.deposits.values()) count(`deposit ${status}`)
   for (const { kind, status } of tables.signed.values()) count(`${kind} ${isOpen(status) ? 'open' : status}`)
   for (const { asset, way, status } of tables.sweeps.values()) count(`sweep of ${asset} ${way} ${status}`)
+  for (const { era } of tables.timeArrow.values()) if (era > 1) count('database set back, and resumed')
+  for (const _ of tables.closedDays) count('day closed')
   for (const key of tables.alerts.keys()) count(`alert ${key.split(' ')[0]}`)
 }
 

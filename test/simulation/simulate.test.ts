@@ -28,6 +28,9 @@ test('no story breaks an invariant, and much happens in them', { timeout: 500_00
     'batch confirmed',
     'sweep of ETH alone done',
     'sweep of USDC batch done',
+    'database set back, and resumed',
+    'alert signed_transaction_restored',
+    'day closed',
   ])
     assert.ok((seen[what] ?? 0) > 0, `no ${what} in ${JSON.stringify(seen)}`)
 })
@@ -52,5 +55,7 @@ test('a finding is told by the fewest steps that it needs', { timeout: 500_000 }
   const { seed, taken } = finding
   assert.ok(taken.length > 0 && taken.length <= 12, `${taken.length} steps`)
   const again = await simulate({ seed, steps: 1, workers: 1, mutation: 'hold-forgotten', only: taken })
-  assert.deepEqual(again.finding?.what, finding.what)
+  // Ids are new each time.
+  const told = (what: readonly string[] = []) => what.map((line) => line.replace(/[0-9a-f-]{36}/g, 'id'))
+  assert.deepEqual(told(again.finding?.what), told(finding.what))
 })

@@ -1,6 +1,6 @@
 /**
- * The simulation: stories of payments, withdrawals, reorganisations, crashes and lost answers, each chosen by a seed, all
- * invariants checked after every step.
+ * The simulation: stories of payments, withdrawals, reorganisations, crashes, lost answers, midnights and databases that are
+ * set back to a copy, each chosen by a seed, all invariants checked after every step.
  *
  *   npm run simulate                              a million steps on all cores
  *   npm run simulate -- --steps=50000 --seed=7    fewer, from another seed on

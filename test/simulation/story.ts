@@ -9,6 +9,7 @@ import { formatDecimal } from '../../src/core/money.ts'
 import { cancelPayment } from '../../src/flows/payments/cancel-payment.ts'
 import { createPayment } from '../../src/flows/payments/create-payment.ts'
 import { acceptPayment } from '../../src/flows/payments/resolve-payment.ts'
+import { wentBack } from '../../src/flows/recovery/keep-time.ts'
 import { refundPayment } from '../../src/flows/withdrawals/refund-payment.ts'
 import { readOwnBalances, requestOwnPayout } from '../../src/flows/withdrawals/request-own-payout.ts'
 import { requestWithdrawal } from '../../src/flows/withdrawals/request-withdrawal.ts'
@@ -18,7 +19,7 @@ import type { ChainKeys } from '../../src/signer/vault.ts'
 import { listUnderWay, wishBump } from '../../src/treasury/signed-transactions.sql.ts'
 import { OWN_KINDS, type Withdrawal } from '../../src/withdrawals/withdrawal.ts'
 import { type Random, seeded } from './random.ts'
-import { expire, look, payOut, settle, sign, survive } from './workers.ts'
+import { closeDay, expire, look, payOut, settle, sign, survive } from './workers.ts'
 import type { Process, World } from './world.ts'
 
 export interface StoryOptions {
@@ -29,6 +30,8 @@ export interface StoryOptions {
   readonly paymentsMax: number
   /** A buyer may pay in hundreds of parts, once. */
   readonly swarm?: boolean
+  /** The database may be set back to a copy, once. */
+  readonly setBack?: boolean
   /** Steps up to this one are calm: what was before chaos begins is different each time. */
   readonly calmUntil?: number
 }
@@ -72,6 +75,10 @@ const ASSETS = {
 /** Parts of a payment in many. */
 const SWARM = 120
 
+/** More than a story has. */
+const DAYS_MAX = 40
+const PAYMENTS_AFTER_SET_BACK = 6
+
 /** What may happen, and how often out of all. */
 const STEPS = [
   ['create', 6],
@@ -97,7 +104,13 @@ const STEPS = [
   ['bump', 3],
   ['rush', 8],
   ['pass-hour', 2],
+  ['midnight', 1],
+  ['close-day', 3],
   ['end-lease', 2],
+  ['beat', 4],
+  ['copy', 1],
+  ['set-back', 1],
+  ['resume', 2],
 ] as const
 export type StepName = (typeof STEPS)[number][0]
 const WEIGHTS = STEPS.flatMap(([name, weight]) => Array.from({ length: weight }, () => name))
@@ -109,12 +122,16 @@ export class Story {
   readonly #options: StoryOptions
   #isChaos = false
   #isSwarmLeft: boolean
+  #isSetBackLeft: boolean
+  #paymentsMax: number
 
   constructor(world: World, options: StoryOptions) {
     this.#world = world
     this.#random = options.random
     this.#options = options
     this.#isSwarmLeft = options.swarm ?? false
+    this.#isSetBackLeft = options.setBack ?? false
+    this.#paymentsMax = options.paymentsMax
   }
 
   /** Takes one step, which follows from its number and from what is there: whatever other steps were left out. @returns What it was. */
@@ -134,7 +151,7 @@ export class Story {
     const random = this.#random
     switch (name) {
       case 'create':
-        if (this.told.payments.length < this.#options.paymentsMax) await this.#create()
+        if (this.told.payments.length < this.#paymentsMax) await this.#create()
         return
       case 'pay':
         return this.#pay()
@@ -191,8 +208,23 @@ export class Story {
         return this.#bump()
       case 'pass-hour':
         return this.#world.passHour()
+      case 'midnight':
+        // Calm stories are told over PostgreSQL too, whose clock nobody moves.
+        return this.#isChaos && random.percent(50) ? this.#world.passMidnight() : undefined
+      case 'close-day':
+        return this.#isChaos ? this.#work(closeDay) : undefined
       case 'end-lease':
         return this.#world.endLease()
+      case 'beat':
+        await this.#work(({ beat }) => beat())
+        await survive(this.#world.api.beat())
+        return
+      case 'copy':
+        return this.#copy()
+      case 'set-back':
+        return this.#setBack()
+      case 'resume':
+        return this.#world.resume()
     }
   }
 
@@ -205,11 +237,14 @@ export class Story {
       process.doom(null)
       process.revive()
     }
+    for (const { beat } of processes) await beat()
+    await this.#world.resume()
     for (const { id } of this.told.payments) await this.#world.endWindow(id)
     // A sweep takes three: its contract, itself, and what was booked meanwhile.
     const rounds = this.#world.chain === 'sim-ethereum' ? 7 : 4
     for (let round = 0; round < rounds; round++) {
       await storage.change((store) => mine(store, 12))
+      await this.#world.resume()
       await this.#world.passHour()
       await this.#world.makeDue()
       await this.#world.endLease()
@@ -221,16 +256,32 @@ export class Story {
         await sign(process)
         await payOut(process)
         await settle(process)
+        for (let day = 0; day < DAYS_MAX && (await closeDay(process)); day++);
         await this.#world.endLease()
       }
     }
   }
 
+  /** With a withdrawal that waits: what a database forgets of it must not be paid again. */
+  async #copy(): Promise<void> {
+    if (!this.#isSetBackLeft) return
+    await this.#withdraw()
+    await this.#world.copyDatabase()
+  }
+
+  /** Processes keep what they have in memory: their connections alone break. */
+  async #setBack(): Promise<void> {
+    if (!this.#isChaos || !this.#isSetBackLeft || !(await this.#world.setDatabaseBack())) return
+    this.#isSetBackLeft = false
+    // What is handed out from here on is what has not been handed out.
+    this.#paymentsMax = this.told.payments.length + PAYMENTS_AFTER_SET_BACK
+  }
+
   /** A worker does its work; in chaos two may at once, and any may end in the middle. */
-  async #work(work: (process: Process) => Promise<void>): Promise<void> {
+  async #work(work: (process: Process) => Promise<unknown>): Promise<void> {
     const random = this.#random
     const [first, second] = this.#world.processes
-    if (!this.#isChaos) return work(first)
+    if (!this.#isChaos) return void (await work(first))
     const chosen = random.percent(25) ? [first, second] : [random.pick([first, second])]
     if (chosen.length === 2 && random.percent(50)) await this.#world.endLease()
     for (const process of chosen) process.doom(random.percent(15) ? random.below(40) : null)
@@ -242,10 +293,18 @@ export class Story {
   async #request<Result>(ask: (api: Process) => Promise<Result>): Promise<Result | null> {
     const { api } = this.#world
     if (this.#isChaos) api.doom(this.#random.percent(5) ? this.#random.below(12) : null)
-    const result = await survive(ask(api))
+    const result = await survive(this.#askApi(ask))
     api.doom(null)
     api.revive()
     return result
+  }
+
+  async #askApi<Result>(ask: (api: Process) => Promise<Result>): Promise<Result> {
+    const { api } = this.#world
+    await api.verify()
+    const stopped = api.gateway.stopped?.()
+    if (stopped) throw wentBack(stopped)
+    return ask(api)
   }
 
   async #ask(ask: (api: Process, payment: Payment) => Promise<unknown>): Promise<void> {

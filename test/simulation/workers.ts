@@ -2,6 +2,7 @@
 
 import { StaleLease, takeLease } from '../../src/chains/chain-progress.sql.ts'
 import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
+import { closeNextDay } from '../../src/flows/balance/close-day.ts'
 import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { observeChain } from '../../src/flows/watching/observe-chain.ts'
 import { broadcastSigned } from '../../src/flows/withdrawals/broadcast-withdrawal.ts'
@@ -14,6 +15,7 @@ import type { Process, World } from './world.ts'
 
 export async function look(process: Process, world: World): Promise<void> {
   const { gateway, port } = process
+  await process.verify()
   process.lease ??= await takeLease(gateway.db, world.chain, process.name)
   if (!process.lease) return
   try {
@@ -24,20 +26,36 @@ export async function look(process: Process, world: World): Promise<void> {
   }
 }
 
-export async function settle({ gateway }: Process): Promise<void> {
+export async function settle({ gateway, verify }: Process): Promise<void> {
+  await verify()
   while (await settleNext(gateway));
 }
 
 export async function expire(process: Process): Promise<void> {
+  await process.verify()
   await process.gateway.db.transaction((tx) => markWindowsOver(tx, 100))
   await settle(process)
 }
 
-export async function sign({ signer }: Process): Promise<void> {
-  for (let turn = 0; turn < 4 && (await signerTurn(signer)); turn++);
+/** @returns Whether there was a day to close. */
+export async function closeDay({ gateway, verify }: Process): Promise<boolean> {
+  await verify()
+  return closeNextDay(gateway)
 }
 
-export async function payOut({ gateway, port, prove }: Process): Promise<void> {
+export async function sign({ signer, maySign, hasSigned }: Process): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) {
+    const era = await maySign()
+    if (era === null) return
+    const more = await signerTurn({ ...signer, era })
+    hasSigned(era)
+    if (!more) return
+  }
+}
+
+export async function payOut({ gateway, port, prove, verify }: Process): Promise<void> {
+  await verify()
+  if (gateway.stopped?.()) return
   await failRefused(gateway)
   const rates = await refreshFeeRates(gateway, port)
   await broadcastSigned(gateway, port)

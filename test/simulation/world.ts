@@ -29,6 +29,14 @@ export interface Process {
   lease: Lease | null
   /** Compares the books with the chain where the watcher stands. */
   prove(): Promise<void>
+  /** What it does before it uses a new connection. @throws {Refusal} while the database lost commits and the money is not stopped. */
+  verify(): Promise<void>
+  /** One beat of its clock: it advances time's arrow and compares it with what it remembers. */
+  beat(): Promise<void>
+  /** The era in which its signer may sign; null while time does not go forward. */
+  maySign(): Promise<number | null>
+  /** Its signer ended a turn in this era. */
+  hasSigned(era: number): void
   /** Ends it after so many of its statements and calls; null lets it live. */
   doom(statements: number | null): void
   /** Starts it again, if it ended. @returns Whether it had. */
@@ -54,8 +62,19 @@ export interface World {
   endLease(): Promise<void>
   /** What the mempool lost is missing for more than an hour. */
   passHour(): Promise<void>
+  /** It is a minute past midnight by the database's clock: a day is to be closed, what waits for days goes on, every window is over. */
+  passMidnight(): void
   /** What waits to be sent again is due now. */
   makeDue(): Promise<void>
+  /** Keeps a copy of the database. */
+  copyDatabase(): Promise<void>
+  /** Sets the database back to its copy, if there is one and every process has looked since. @returns Whether it did. */
+  setDatabaseBack(): Promise<boolean>
+  /**
+   * The operator lets the money move again, once it is stopped and what has to be done first is done; at a later look he
+   * unfreezes its coins, once the signer has compared its journal and the watcher is at the tip.
+   */
+  resume(): Promise<void>
   /** The gateway's rows in words that do not depend on ids and clocks, to be compared with another world's. */
   dump(): Promise<string>
   /** What is wrong, each in a sentence; nothing in a world that is well. */

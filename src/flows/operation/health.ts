@@ -5,7 +5,7 @@ import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
 import { CHAINS, type ChainName } from '../../core/assets.ts'
 import type { Queryable } from '../../db/database.ts'
 import { listRoles, type RoleState } from '../../db/running-roles.ts'
-import { readArrow } from '../../db/time-arrow.ts'
+import { readArrow } from '../../db/time-arrow.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Backlog, readBacklog } from './health.sql.ts'
 

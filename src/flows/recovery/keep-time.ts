@@ -2,26 +2,17 @@
  * Notices that the database lost commits, stops the money, says it, and does what has to be done first: live coins are
  * frozen, and addresses that may have been handed out never are again. `beck resume` lets the rest move.
  */
-import { writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
 import { crashPoint } from '../../core/crash-point.ts'
 import { OutsideFailure, Refusal } from '../../core/errors.ts'
 import { type PaymentId, showId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import { MINUTE_MS } from '../../core/time.ts'
+import { beatArrow } from '../../db/beat-arrow.ts'
 import type { Database, Queryable } from '../../db/database.ts'
-import {
-  type Arrow,
-  beatArrow,
-  hasTakenOver,
-  markMadeSafe,
-  readArrow,
-  stopMoving,
-  type TimeMemory,
-  whyBehind,
-} from '../../db/time-arrow.ts'
+import { markMadeSafe, readArrow, stopMoving } from '../../db/time-arrow.sql.ts'
+import { type Arrow, hasTakenOver, type TimeMemory, whyBehind } from '../../db/time-arrow.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { withholdFresh } from '../../wallets/address-pool.sql.ts'
 import { afterRestore } from './after-restore.ts'
@@ -36,8 +27,6 @@ export interface TimeKeeper {
   verify(connection: Queryable): Promise<void>
 }
 
-/** The file beside the data that names the payments that are gone. */
-export const LOST_PAYMENTS_FILE = 'lost-payments'
 const SAID_MAX = 20
 /** When another server took over: beyond the pool, as many as are handed out between two beats at most. */
 const ADDRESSES_AHEAD = 500
@@ -49,7 +38,6 @@ interface TimeKeeperOptions {
   readonly db: Database
   readonly secrets: Secrets
   readonly log: Log
-  readonly folder: string
   readonly memory: TimeMemory
   readonly told: ToldPayments
 }
@@ -162,19 +150,16 @@ export const wentBack = (reason: string): Refusal =>
   )
 
 async function sayLoss(
-  { db, log, folder }: { readonly db: Database; readonly log: Log; readonly folder: string },
+  { db, log, told }: Pick<TimeKeeperOptions, 'db' | 'log' | 'told'>,
   reason: string,
   gone: readonly PaymentId[],
 ): Promise<void> {
   const names = gone.map((id) => showId('pay', id))
-  if (names.length > 0)
-    await writeFile(join(folder, LOST_PAYMENTS_FILE), names.map((name) => `${name}\n`).join(''), {
-      mode: 0o600,
-    })
+  const file = names.length > 0 ? await told.list(gone) : ''
   const list =
     names.length === 0
       ? 'no payment that anybody was told of is known to be gone'
-      : `${names.length} payments that merchants were told of are gone: ${names.slice(0, SAID_MAX).join(', ')}${names.length > SAID_MAX ? ' and more' : ''}; all are in ${join(folder, LOST_PAYMENTS_FILE)}`
+      : `${names.length} payments that merchants were told of are gone: ${names.slice(0, SAID_MAX).join(', ')}${names.length > SAID_MAX ? ' and more' : ''}; all are in ${file}`
   const message = `${reason}. Live coins are frozen, fresh addresses are withheld, and ${list}. Look at them, then: npx beck resume`
   await raiseAlert(db, {
     kind: 'database_went_back',

@@ -1,14 +1,16 @@
 /**
  * Payments that somebody was told of, in a file outside of the database: after it lost commits, the file says which are gone.
  */
-import { appendFile, mkdir, readFile, rename, stat } from 'node:fs/promises'
+import { appendFile, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ifThere } from '../../core/files.ts'
-import type { PaymentId } from '../../core/ids.ts'
+import { type PaymentId, showId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { findMissingPayments, listPaymentsSince, PAYMENTS_READ } from './told-payments.sql.ts'
 
 const FILE = 'told-payments'
+/** The file that names the payments that are gone. */
+const LOST_PAYMENTS_FILE = 'lost-payments'
 /** Two of them are kept: some 400,000 payments. */
 const BYTES_MAX = 8 * 1024 * 1024
 /**
@@ -28,6 +30,8 @@ export interface ToldPayments {
    * @param since - Only those made since then; what was lost before, and what was forgotten by its age, is left out.
    */
   findGone(db: Queryable, since?: Date): Promise<PaymentId[]>
+  /** Writes down which are gone, for the operator. @returns The file. */
+  list(gone: readonly PaymentId[]): Promise<string>
 }
 
 /** @param notedUntil - By the database's clock, up to when the file has all; null for only those from now on. */
@@ -69,6 +73,11 @@ export function openToldPayments(folder: string, notedUntil: Date | null): ToldP
         .flatMap((text) => text?.split('\n') ?? [])
         .filter((line) => /^[0-9a-f-]{36}$/.test(line) && madeAtMs(line) >= since.getTime())
       return findMissingPayments(db, [...new Set(ids)] as PaymentId[])
+    },
+    async list(gone) {
+      const file = join(folder, LOST_PAYMENTS_FILE)
+      await writeFile(file, gone.map((id) => `${showId('pay', id)}\n`).join(''), { mode: 0o600 })
+      return file
     },
   }
 }

@@ -155,5 +155,5 @@ export const markBooked: typeof real.markBooked = (tx, of, booked) =>
     )
   })
 
-/** The database never forgets what was signed, so nothing of ours is taken for a deposit. */
+/** Nobody gives gas in a story: nothing of ours is taken for a deposit. */
 export const markOwn: typeof real.markOwn = async () => []

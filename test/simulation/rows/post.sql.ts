@@ -27,6 +27,7 @@ export const post: typeof real.post = (tx, { accountId, chain, cause, transfers:
     tables.entries.set(isKnown ? `${key} ${tables.entries.size}` : key, {
       accountId,
       chain,
+      at: tables.now(),
       cause,
       transfers,
     })

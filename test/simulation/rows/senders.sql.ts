@@ -25,6 +25,12 @@ export const setNonce: typeof real.setNonce = (tx, _chain, address, confirmed) =
     if (!tables.nonces.has(address) || !isUnderWay) tables.nonces.set(address, confirmed)
   })
 
+export const forgetSenders: typeof real.forgetSenders = (db) =>
+  run(db, (tables) => {
+    for (const sender of [...tables.nonces.keys()]) tables.nonces.delete(sender)
+    for (const key of [...tables.accountBalances.keys()]) tables.accountBalances.delete(key)
+  })
+
 export const storeBalances: typeof real.storeBalances = (db, _chain, address, holdings, seenHeight) =>
   run(db, (tables) => {
     for (const asset of ['ETH', 'USDC', 'USDT'] satisfies Asset[])

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { invariant } from '../../../src/core/errors.ts'
+import { DAY_MS } from '../../../src/core/time.ts'
 import { sweepEnd } from '../../../src/treasury/sweep.ts'
 import type * as real from '../../../src/treasury/sweeps.sql.ts'
+import { insert as insertRestored } from './restore-signed.sql.ts'
 import { existing, hex, run, type SweepRow, type Tables } from './tables.ts'
 
-const DAY_MS = 86_400_000
 const hasEnded = ({ status }: SweepRow): boolean => status === 'done' || status === 'failed'
 const sweepsOf = (tables: Tables, address: string): SweepRow[] =>
   [...tables.sweeps.values()].filter((sweep) => sweep.address === address)
@@ -94,6 +95,13 @@ export const recordSwept: typeof real.recordSwept = (tx, _chain, { txid, replace
       const key = `${txid} ${address} ${asset}`
       const before = tables.sweptTokens.get(key)?.atoms ?? 0n
       tables.sweptTokens.set(key, { txid, address, asset, atoms: before + atoms })
+    }
+    // A database that was set back knows of a batch's sweeps only what they moved.
+    for (const { txid: by, address, asset, atoms } of [...tables.sweptTokens.values()]) {
+      const sweeps = sweepsOf(tables, address)
+      const isKnown = sweeps.some((row) => row.replacementSet === replacementSet && row.asset === asset)
+      if (by === txid && !isKnown && sweeps.every(hasEnded))
+        insertRestored(tables, { address, asset, atoms, way: 'batch', replacementSet })
     }
   })
 

@@ -7,9 +7,12 @@
 import type { Account } from '../../../src/accounts/account.ts'
 import type { Asset, ChainName } from '../../../src/core/assets.ts'
 import type { AccountId, PaymentId } from '../../../src/core/ids.ts'
+import { DAY_MS, MINUTE_MS, utcDay } from '../../../src/core/time.ts'
 import type { Database, Queryable, Tx } from '../../../src/db/database.ts'
+import type { Arrow } from '../../../src/db/time-arrow.ts'
 import type { Deposit } from '../../../src/deposits/deposit.ts'
 import type { Cause, Transfer } from '../../../src/ledger/chart-of-accounts.ts'
+import type { DailyBalance } from '../../../src/ledger/daily-balances.sql.ts'
 import type { Payment } from '../../../src/payments/payment.ts'
 import type { SetMember } from '../../../src/treasury/signed-transactions.sql.ts'
 import type { SweepStatus } from '../../../src/treasury/sweep.ts'
@@ -25,6 +28,8 @@ export interface AddressRow {
   readonly series: string
   readonly paymentId: PaymentId | null
   readonly accountId: AccountId | null
+  /** It may have been handed out by what a database that was set back has forgotten. */
+  readonly isWithheld?: boolean
 }
 
 export interface ChainRow {
@@ -73,6 +78,7 @@ export interface SignedRow extends SetMember {
 export interface EntryRow {
   readonly accountId: AccountId
   readonly chain: ChainName
+  readonly at: Date
   readonly cause: Cause
   readonly transfers: readonly Transfer[]
 }
@@ -149,6 +155,11 @@ export class Table<Row> {
   get size(): number {
     return this.#rows.size
   }
+  /** Outside of any transaction. */
+  replace(rows: Iterable<readonly [string, Row]>): void {
+    this.#rows.clear()
+    for (const [key, row] of rows) this.#rows.set(key, row)
+  }
   set(key: string, row: Row): void {
     const before = this.#rows.get(key)
     this.#undo.log?.push(() => {
@@ -197,17 +208,27 @@ export const MUTATIONS = [
   'payout-key-not-unique',
   'event-announced-twice',
   'rollback-forgotten',
+  'tick-forgotten',
+  'journal-not-asked',
+  'addresses-not-withheld',
+  'day-closed-twice',
 ] as const
 export type Mutation = (typeof MUTATIONS)[number]
 
 export interface TablesOptions {
   /** A random whole number below a bound. */
   readonly random: (below: number) => number
+  /** Further deposit addresses, from a position on. */
+  readonly deriveFresh: (from: bigint) => AddressRow[]
   readonly mutation?: Mutation | null
 }
 
+/** When a story begins. */
+export const FIRST_MS = Date.UTC(2026, 0, 1)
+
 export class Tables {
   readonly #undo: { log: (() => void)[] | null } = { log: null }
+  readonly #tables: Table<unknown>[] = []
   readonly accounts = this.#table<Account>()
   readonly addresses = this.#table<AddressRow>()
   readonly chains = this.#table<ChainRow>()
@@ -240,29 +261,51 @@ export class Tables {
   /** The sweep that takes, or took, a deposit, by the deposit's key. */
   readonly sweptBy = this.#table<string>()
   readonly sweepDelegates = this.#table<DelegateRow>()
+  readonly timeArrow = this.#table<Arrow & { readonly rememberedEra: number }>()
+  /** What accounts had when days ended, by `account currency day`. */
+  readonly dailyBalances = this.#table<DailyBalance>()
+  readonly closedDays = this.#table<true>()
   /** The next position of change, by series. */
   readonly nextChange = this.#table<bigint>()
 
   /** Payments that lost a deposit once, for a time or for good: they may have ended before it came back. */
   readonly bereft = new Set<PaymentId>()
   readonly mutation: Mutation | null
+  readonly deriveFresh: TablesOptions['deriveFresh']
   readonly #random: (below: number) => number
-  #now = Date.UTC(2026, 0, 1)
+  #now = FIRST_MS
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(options: TablesOptions) {
     this.#random = options.random
     this.mutation = options.mutation ?? null
+    this.deriveFresh = options.deriveFresh
   }
 
   #table<Row>(): Table<Row> {
-    return new Table<Row>(this.#undo)
+    const table = new Table<Row>(this.#undo)
+    this.#tables.push(table as Table<unknown>)
+    return table
+  }
+
+  /** A copy of the whole database. @returns What sets it back to that. */
+  copy(): () => void {
+    const copies = this.#tables.map((table) => [...table])
+    return () => {
+      for (const [index, table] of this.#tables.entries()) table.replace(copies[index] ?? [])
+    }
   }
 
   /** The clock of the database: later at each look. */
   now(): Date {
     this.#now += 1
     return new Date(this.#now)
+  }
+  /** It is a minute past midnight: what began before it has ended. @returns The day that is over. */
+  passMidnight(): string {
+    const day = utcDay(new Date(this.#now))
+    this.#now = (Math.floor(this.#now / DAY_MS) + 1) * DAY_MS + MINUTE_MS
+    return day
   }
   nowMs(): number {
     this.#now += 1
