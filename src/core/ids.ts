@@ -29,6 +29,8 @@ export type InvitationId = Branded<'invitation'>
 export type PasskeyId = Branded<'passkey'>
 export type SavedViewId = Branded<'saved_view'>
 export type NoteId = Branded<'note'>
+export type ApprovalRequestId = Branded<'approval_request'>
+export type PayoutBatchId = Branded<'payout_batch'>
 
 interface IdByPrefix {
   acct: AccountId
@@ -50,6 +52,8 @@ interface IdByPrefix {
   psk: PasskeyId
   view: SavedViewId
   note: NoteId
+  apr: ApprovalRequestId
+  bat: PayoutBatchId
 }
 export type IdPrefix = keyof IdByPrefix
 /** Of what anybody may open who has the link. */

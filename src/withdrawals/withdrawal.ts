@@ -41,6 +41,8 @@ export interface WithdrawalRequest {
   /** What the destination receives. */
   readonly netAtoms: bigint
   readonly destination: string
+  /** Who asked: `usr_…` or `key_…`; `operator` for the gateway's own, `unknown` for what nobody is known to have asked. */
+  readonly askedBy: string
 }
 
 /** Why one failed that was wanted no longer. */
@@ -77,6 +79,8 @@ export const WAITING_FOR = [
   'limit',
   'allowlist',
   'frozen',
+  /** Other people of the merchant have to approve it (docs/approvals.md). */
+  'approval',
 ] as const
 export type WaitingFor = (typeof WAITING_FOR)[number]
 
@@ -136,6 +140,7 @@ export function requestMacParts(request: WithdrawalRequest): string[] {
     String(request.networkFeeAtoms),
     String(request.netAtoms),
     request.destination,
+    request.askedBy,
   ]
 }
 

@@ -16,6 +16,8 @@ create table withdrawals (
   network_fee_atoms numeric(78, 0) not null check (network_fee_atoms >= 0),
   net_atoms numeric(78, 0) not null check (net_atoms > 0),
   destination text not null,
+  -- Who asked: usr_… or key_…, operator, unknown.
+  asked_by text not null,
   -- HMAC over all of the above as it was requested: the signer refuses a row that was changed, or invented.
   mac bytea not null check (length(mac) = 32),
   tx_hash text,
@@ -26,7 +28,7 @@ create table withdrawals (
   -- Why the signer will never sign it, or why what it signed can never enter the chain.
   refused_reason text,
   -- Why nothing was signed for it yet, as the signer said last.
-  waiting_for text check (waiting_for in ('coins', 'confirmations', 'network_fee', 'limit', 'allowlist', 'frozen')),
+  waiting_for text check (waiting_for in ('coins', 'confirmations', 'network_fee', 'limit', 'allowlist', 'frozen', 'approval')),
   -- Ethereum: what a node said last when it was asked whether the transfer would succeed, and when. Nothing is signed without, and
   -- what would revert the signer refuses.
   rehearsal text check (rehearsal in ('succeeds', 'reverts', 'unclear')),
