@@ -94,7 +94,11 @@ export async function testHosted(
       // The worker tells what the network charges.
       await payOnce(gateway, story.port)
       await gateway.db.transaction((tx) =>
-        refundPayment(gateway, tx, account, id, { destination: DESTINATIONS['sim-litecoin'], amount: null }),
+        refundPayment(gateway, tx, account, id, {
+          destination: DESTINATIONS['sim-litecoin'],
+          amount: null,
+          askedBy: 'unknown',
+        }),
       )
     },
     show: (id) => get(pathOf(id)),

@@ -101,7 +101,9 @@ function sceneOn(gateway: TestGateway, account: Account, signer: Signer): Scene 
     signer,
     sql: (text, values) => db.query(text, values),
     request: (amount, destination = OURS) =>
-      db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset: 'BTC', amount, destination })),
+      db.transaction((tx) =>
+        requestWithdrawal(gateway, tx, account, { asset: 'BTC', amount, destination, askedBy: 'unknown' }),
+      ),
     async now({ accountId, id }) {
       const found = await findWithdrawal(db, accountId, id)
       assert(found)
@@ -120,6 +122,7 @@ function sceneOn(gateway: TestGateway, account: Account, signer: Signer): Scene 
         networkFeeAtoms: 1n,
         netAtoms,
         destination,
+        askedBy: 'unknown',
       } as const
       await db.transaction(async (tx) => {
         const take = { asset, debit: 'available', credit: 'held', atoms: request.amountAtoms } as const

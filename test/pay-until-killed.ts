@@ -60,7 +60,7 @@ process.on('message', async (ask: Ask) => {
     TEST_SECRETS,
     request,
     async (tx) => {
-      const { id } = await requestWithdrawal(gateway, tx, account, ask)
+      const { id } = await requestWithdrawal(gateway, tx, account, { ...ask, askedBy: 'unknown' })
       if (ask.spoilt)
         await tx.query(
           'update withdrawals set fee_atoms = fee_atoms + 1, net_atoms = net_atoms - 1 where id = $1',

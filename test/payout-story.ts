@@ -29,7 +29,9 @@ export async function tellPayouts(chain: SimulatedChainName) {
     await story.look()
   }
   const request = (asset: Asset, amount: string, destination: string = DESTINATIONS[chain]) =>
-    gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination }))
+    gateway.db.transaction((tx) =>
+      requestWithdrawal(gateway, tx, account, { asset, amount, destination, askedBy: 'unknown' }),
+    )
   const now = async ({ accountId, id }: Withdrawal): Promise<Withdrawal> => {
     const found = await findWithdrawal(gateway.db, accountId, id)
     assert(found)

@@ -2,7 +2,7 @@
  * What of a merchant's money nobody moves alone: from which amount of each coin, with how many approvals, and to which
  * addresses. The signer keeps the one in force in its own folder; the database only shows it.
  */
-import { ASSETS, type Asset } from '../core/assets.ts'
+import { ASSETS, type Asset, isAsset } from '../core/assets.ts'
 
 /** Approvals by people other than who asked. */
 export type ApprovalCount = 1 | 2
@@ -65,3 +65,52 @@ export function approvalsNeeded(
 /** Approvals that a change of the policy, or of its allowlist, needs: as many as anything it guards; never none. */
 export const approvalsToChange = (policy: ApprovalPolicy): ApprovalCount =>
   ASSETS.some((asset) => policy.coins[asset]?.approvals === 2) ? 2 : 1
+
+/** As it stands in the database and in the signer's log. */
+export interface PolicyJson {
+  readonly coins: Readonly<
+    Partial<Record<Asset, { readonly from_atoms: string; readonly approvals: number }>>
+  >
+  readonly binds_keys: boolean
+  readonly allowlist: { readonly is_required: boolean; readonly delay_hours: number }
+}
+
+export const policyJson = ({ coins, bindsKeys, allowlist }: ApprovalPolicy): PolicyJson => ({
+  coins: Object.fromEntries(
+    ASSETS.flatMap((asset) => {
+      const rule = coins[asset]
+      return rule ? [[asset, { from_atoms: String(rule.fromAtoms), approvals: rule.approvals }] as const] : []
+    }),
+  ),
+  binds_keys: bindsKeys,
+  allowlist: { is_required: allowlist.isRequired, delay_hours: allowlist.delayHours },
+})
+
+/** @returns Null for what is no policy, or says more than one. */
+export function readPolicy(json: unknown): ApprovalPolicy | null {
+  const { coins, binds_keys, allowlist, ...more } = asRecord(json)
+  const { is_required, delay_hours, ...moreOfList } = asRecord(allowlist)
+  const rules = Object.entries(asRecord(coins)).map(([asset, rule]) => [asset, readRule(rule)] as const)
+  if (Object.keys(more).length > 0 || Object.keys(moreOfList).length > 0) return null
+  if (!isRecord(coins) || typeof binds_keys !== 'boolean' || typeof is_required !== 'boolean') return null
+  if (!rules.every(([asset, rule]) => isAsset(asset) && rule)) return null
+  if (typeof delay_hours !== 'number' || !Number.isInteger(delay_hours)) return null
+  if (delay_hours < 0 || delay_hours > ALLOWLIST_DELAY_HOURS_MAX) return null
+  return {
+    coins: Object.fromEntries(rules),
+    bindsKeys: binds_keys,
+    allowlist: { isRequired: is_required, delayHours: delay_hours },
+  }
+}
+
+function readRule(json: unknown): CoinRule | null {
+  const { from_atoms, approvals, ...more } = asRecord(json)
+  if (Object.keys(more).length > 0 || (approvals !== 1 && approvals !== 2)) return null
+  if (typeof from_atoms !== 'string' || !/^(0|[1-9]\d{0,76})$/.test(from_atoms)) return null
+  return { fromAtoms: BigInt(from_atoms), approvals }
+}
+
+const asRecord = (json: unknown): Readonly<Record<string, unknown>> => (isRecord(json) ? { ...json } : {})
+
+const isRecord = (json: unknown): json is object =>
+  typeof json === 'object' && json !== null && !Array.isArray(json)

@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { ASSETS, type Asset, type Network } from '../core/assets.ts'
+import { invariant } from '../core/errors.ts'
 import type { ApprovalPolicy, AskedBy } from './approval-policy.ts'
 
 interface Common {
@@ -68,7 +69,11 @@ const ACTS: Readonly<Record<Statement['act'], string>> = {
   disallow: 'no longer allow payouts to an address',
 }
 
-/** One `name: value` a line, in this order, each ended by a line feed. Names that people gave are JSON strings. */
+/**
+ * One `name: value` a line, in this order, each ended by a line feed. Names that people gave are JSON strings.
+ *
+ * @throws {InvariantBroken} when a value would be more than one line: texts of two statements are never the same.
+ */
 export const statementText = (statement: Statement): string =>
   [
     ['Beck approval', 'version 1'],
@@ -79,7 +84,10 @@ export const statementText = (statement: Statement): string =>
     ['asked by', statement.askedBy],
     ['valid until', statement.validUntil.toISOString()],
   ]
-    .map(([name, value]) => `${name}: ${value}\n`)
+    .map(([name, value]) => {
+      invariant(!/[\r\n]/.test(value), `a statement's ${name} is one line`)
+      return `${name}: ${value}\n`
+    })
     .join('')
 
 /** What the passkey is asked to sign: 32 bytes. */
@@ -134,8 +142,10 @@ function batchFields({ network, batch, lines }: BatchStatement): Field[] {
   ]
 }
 
-const lineOf = (terms: PayoutTerms): string =>
-  `${terms.withdrawal} ${terms.kind} ${terms.asset} ${terms.amountAtoms} ${terms.netAtoms} ${terms.destination}\n`
+function lineOf({ withdrawal, kind, asset, amountAtoms, netAtoms, destination }: PayoutTerms): string {
+  invariant(!/\s/.test(destination), 'a destination is one word')
+  return `${withdrawal} ${kind} ${asset} ${amountAtoms} ${netAtoms} ${destination}\n`
+}
 
 const policyFields = ({ coins, bindsKeys, allowlist }: ApprovalPolicy): Field[] => [
   ...ASSETS.map((asset): Field => {

@@ -35,7 +35,12 @@ const SERVER: Readonly<Record<string, Privileges>> = {
   alerts: ALL,
   // Only the operator's command lifts one.
   freezes: ADD,
+  // What was approved, and by whom, is kept for good; what came of it the signer says.
+  approvals: ADD,
   // The signer's.
+  pinned_approvers: ['select', 'update (told_at)'],
+  approval_policies: READ,
+  allowed_addresses: READ,
   wallets: READ,
   signed_payouts: READ,
   signed_transactions: ['select', 'update'],
@@ -57,6 +62,18 @@ const SIGNER: Readonly<Record<string, Privileges>> = {
   utxos: WRITE,
   // What it refuses; where it goes and how much it is stands under a MAC.
   withdrawals: ['select', 'update'],
+  approval_requests: ['select', 'update (status, refused_reason, decided_at)'],
+  approvals: ['select', 'update (verdict)'],
+  payout_batches: READ,
+  pinned_approvers: ALL,
+  approval_policies: ALL,
+  allowed_addresses: ALL,
+  // Whose passkey a fingerprint is, and which of its accounts are live.
+  accounts: ['select (id, mode, name)'],
+  merchants: ['select (id, name, live_account_id, test_account_id)'],
+  members: READ,
+  users: ['select (id, email, name, disabled_at)'],
+  passkeys: ['select (user_id, credential_id, public_key)'],
   alerts: WRITE,
   account_balances: READ,
   addresses: READ,

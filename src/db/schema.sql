@@ -113,6 +113,18 @@ create table alerts (
 CREATE INDEX alerts_created ON public.alerts USING btree (created_at DESC, id DESC);
 CREATE INDEX alerts_open ON public.alerts USING btree (created_at DESC, id DESC) WHERE (acknowledged_at IS NULL);
 
+create table allowed_addresses (
+  account_id uuid not null,
+  network text not null,
+  address text not null,
+  name text not null,
+  added_at timestamp with time zone not null,
+  usable_from timestamp with time zone not null,
+  constraint allowed_addresses_network_check CHECK ((network = ANY (ARRAY['bitcoin'::text, 'litecoin'::text, 'ethereum'::text]))),
+  constraint allowed_addresses_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint allowed_addresses_pkey PRIMARY KEY (account_id, network, address)
+);
+
 create table api_keys (
   account_id uuid not null,
   id uuid not null,
@@ -152,6 +164,67 @@ create table api_requests (
   constraint api_requests_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX api_requests_age ON public.api_requests USING brin (at);
+
+create table approval_policies (
+  account_id uuid not null,
+  number integer not null,
+  policy jsonb not null,
+  since timestamp with time zone not null,
+  constraint approval_policies_number_check CHECK ((number > 0)),
+  constraint approval_policies_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint approval_policies_pkey PRIMARY KEY (account_id)
+);
+
+create table approval_requests (
+  account_id uuid not null,
+  id uuid not null,
+  act text not null,
+  withdrawal_id uuid,
+  batch_id uuid,
+  terms jsonb,
+  asked_by text not null,
+  needed smallint not null,
+  valid_until timestamp with time zone not null,
+  status text not null default 'open'::text,
+  declined_by text,
+  refused_reason text,
+  created_at timestamp with time zone not null default now(),
+  decided_at timestamp with time zone,
+  told_at timestamp with time zone,
+  constraint approval_requests_act_check CHECK ((act = ANY (ARRAY['withdrawal'::text, 'batch'::text, 'policy'::text, 'allow'::text, 'disallow'::text]))),
+  constraint approval_requests_check CHECK (((act = 'withdrawal'::text) = (withdrawal_id IS NOT NULL))),
+  constraint approval_requests_check1 CHECK (((act = 'batch'::text) = (batch_id IS NOT NULL))),
+  constraint approval_requests_check2 CHECK (((act = ANY (ARRAY['policy'::text, 'allow'::text, 'disallow'::text])) = (terms IS NOT NULL))),
+  constraint approval_requests_check3 CHECK (((status = 'open'::text) = (decided_at IS NULL))),
+  constraint approval_requests_check4 CHECK (((status = 'declined'::text) = (declined_by IS NOT NULL))),
+  constraint approval_requests_check5 CHECK (((status = 'refused'::text) = (refused_reason IS NOT NULL))),
+  constraint approval_requests_needed_check CHECK (((needed >= 1) AND (needed <= 2))),
+  constraint approval_requests_status_check CHECK ((status = ANY (ARRAY['open'::text, 'approved'::text, 'declined'::text, 'expired'::text, 'refused'::text]))),
+  constraint approval_requests_account_id_batch_id_fkey FOREIGN KEY (account_id, batch_id) REFERENCES payout_batches(account_id, id),
+  constraint approval_requests_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint approval_requests_account_id_withdrawal_id_fkey FOREIGN KEY (account_id, withdrawal_id) REFERENCES withdrawals(account_id, id),
+  constraint approval_requests_pkey PRIMARY KEY (account_id, id)
+);
+CREATE UNIQUE INDEX approval_requests_batch ON public.approval_requests USING btree (account_id, batch_id) WHERE (batch_id IS NOT NULL);
+CREATE INDEX approval_requests_open ON public.approval_requests USING btree (valid_until) WHERE (status = 'open'::text);
+CREATE UNIQUE INDEX approval_requests_policy ON public.approval_requests USING btree (account_id) WHERE ((act = 'policy'::text) AND (status = 'open'::text));
+CREATE INDEX approval_requests_recent ON public.approval_requests USING btree (account_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX approval_requests_withdrawal ON public.approval_requests USING btree (account_id, withdrawal_id) WHERE (withdrawal_id IS NOT NULL);
+
+create table approvals (
+  account_id uuid not null,
+  request_id uuid not null,
+  user_id uuid not null,
+  credential_id bytea not null,
+  authenticator_data bytea not null,
+  client_data bytea not null,
+  signature bytea not null,
+  created_at timestamp with time zone not null default now(),
+  verdict text,
+  constraint approvals_account_id_request_id_fkey FOREIGN KEY (account_id, request_id) REFERENCES approval_requests(account_id, id),
+  constraint approvals_pkey PRIMARY KEY (account_id, request_id, user_id)
+);
+CREATE INDEX approvals_unjudged ON public.approvals USING btree (created_at) WHERE (verdict IS NULL);
 
 create table audit_log (
   id uuid not null,
@@ -767,6 +840,35 @@ CREATE INDEX payments_sales ON public.payments USING btree (account_id, complete
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id);
 CREATE CONSTRAINT TRIGGER payments_counted AFTER INSERT OR DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();
 
+create table payout_batches (
+  account_id uuid not null,
+  id uuid not null,
+  chain text not null,
+  size integer not null,
+  name text not null,
+  asked_by text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint payout_batches_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
+  constraint payout_batches_size_check CHECK (((size >= 1) AND (size <= 1000))),
+  constraint payout_batches_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint payout_batches_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX payout_batches_recent ON public.payout_batches USING btree (account_id, created_at DESC, id DESC);
+
+create table pinned_approvers (
+  account_id uuid not null,
+  credential_id bytea not null,
+  user_id uuid not null,
+  name text not null,
+  fingerprint text not null,
+  pinned_at timestamp with time zone not null,
+  counts_from timestamp with time zone not null,
+  removed_at timestamp with time zone,
+  told_at timestamp with time zone,
+  constraint pinned_approvers_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint pinned_approvers_pkey PRIMARY KEY (account_id, credential_id)
+);
+
 create table points_of_sale (
   account_id uuid not null,
   id uuid not null,
@@ -1260,6 +1362,7 @@ create table withdrawals (
   network_fee_atoms numeric(78,0) not null,
   net_atoms numeric(78,0) not null,
   destination text not null,
+  asked_by text not null,
   mac bytea not null,
   tx_hash text,
   created_at timestamp with time zone not null default now(),
@@ -1274,6 +1377,7 @@ create table withdrawals (
   cancel_wanted boolean not null default false,
   signing_since timestamp with time zone,
   kept_atoms numeric(78,0) not null default 0,
+  batch_id uuid,
   constraint withdrawals_amount_atoms_check CHECK ((amount_atoms > (0)::numeric)),
   constraint withdrawals_asset_check CHECK ((asset = ANY (ARRAY['BTC'::text, 'LTC'::text, 'ETH'::text, 'USDC'::text, 'USDT'::text]))),
   constraint withdrawals_check CHECK ((((rehearsal IS NULL) = (rehearsed_at IS NULL)) AND ((rehearsal IS NULL) = (rehearsed_gas IS NULL)))),
@@ -1293,11 +1397,13 @@ create table withdrawals (
   constraint withdrawals_rehearsal_check CHECK ((rehearsal = ANY (ARRAY['succeeds'::text, 'reverts'::text, 'unclear'::text]))),
   constraint withdrawals_rehearsed_gas_check CHECK ((rehearsed_gas >= 0)),
   constraint withdrawals_status_check CHECK ((status = ANY (ARRAY['requested'::text, 'broadcast'::text, 'completed'::text, 'failed'::text]))),
-  constraint withdrawals_waiting_for_check CHECK ((waiting_for = ANY (ARRAY['coins'::text, 'confirmations'::text, 'network_fee'::text, 'limit'::text, 'allowlist'::text, 'frozen'::text]))),
+  constraint withdrawals_waiting_for_check CHECK ((waiting_for = ANY (ARRAY['coins'::text, 'confirmations'::text, 'network_fee'::text, 'limit'::text, 'allowlist'::text, 'frozen'::text, 'approval'::text]))),
+  constraint withdrawals_account_id_batch_id_fkey FOREIGN KEY (account_id, batch_id) REFERENCES payout_batches(account_id, id),
   constraint withdrawals_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint withdrawals_account_id_payment_id_fkey FOREIGN KEY (account_id, payment_id) REFERENCES payments(account_id, id),
   constraint withdrawals_pkey PRIMARY KEY (account_id, id)
 );
+CREATE INDEX withdrawals_by_batch ON public.withdrawals USING btree (account_id, batch_id) WHERE (batch_id IS NOT NULL);
 CREATE INDEX withdrawals_destination ON public.withdrawals USING btree (account_id, destination);
 CREATE INDEX withdrawals_recent ON public.withdrawals USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawals_refund ON public.withdrawals USING btree (account_id, payment_id) WHERE ((payment_id IS NOT NULL) AND (status <> 'failed'::text));

@@ -210,12 +210,12 @@ async function changeAtOnce(
 /** Runs a change and records it in its transaction, which may run again. */
 async function writeRecorded(
   route: WriteRoute,
-  call: Omit<Parameters<WriteRoute['write']>[0], 'record'>,
+  call: Omit<Parameters<WriteRoute['write']>[0], 'record' | 'keyId'>,
   { keyId, keyName }: Caller,
   address: string,
 ): Promise<unknown> {
   const acts: Done[] = []
-  const data = await route.write({ ...call, record: (done) => void acts.push(done) })
+  const data = await route.write({ ...call, keyId, record: (done) => void acts.push(done) })
   invariant(acts.length > 0 || route.recordedByRow, `${route.method} ${route.path} left no record`)
   const actor = { kind: 'key', id: showId('key', keyId), name: keyName } as const
   for (const { action, subject, before = null, after = null } of acts)

@@ -54,6 +54,7 @@ interface RequestedRow {
   network_fee_atoms: bigint
   net_atoms: bigint
   destination: string
+  asked_by: string
   mac: Buffer
   waiting_for: WaitingFor | null
   is_frozen: boolean
@@ -62,7 +63,7 @@ interface RequestedRow {
 }
 
 const REQUEST_COLUMNS = `account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
-  net_atoms, destination, mac, waiting_for`
+  net_atoms, destination, asked_by, mac, waiting_for`
 
 const requestedFromRow = (row: RequestedRow): Requested => ({
   accountId: row.account_id,
@@ -76,6 +77,7 @@ const requestedFromRow = (row: RequestedRow): Requested => ({
   networkFeeAtoms: row.network_fee_atoms,
   netAtoms: row.net_atoms,
   destination: row.destination,
+  askedBy: row.asked_by,
   mac: row.mac,
   waitingFor: row.waiting_for,
   isFrozen: row.is_frozen,

@@ -24,6 +24,7 @@ export interface WithdrawalRow {
   network_fee_atoms: bigint
   net_atoms: bigint
   destination: string
+  asked_by: string
   tx_hash: string | null
   created_at: Date
   completed_at: Date | null
@@ -33,7 +34,7 @@ export interface WithdrawalRow {
 }
 
 export const WITHDRAWAL_COLUMNS = `account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
-  net_atoms, destination, tx_hash, created_at, completed_at, refused_reason, waiting_for, cancel_wanted`
+  net_atoms, destination, asked_by, tx_hash, created_at, completed_at, refused_reason, waiting_for, cancel_wanted`
 
 export const withdrawalFromRow = (row: WithdrawalRow): Withdrawal => ({
   accountId: row.account_id,
@@ -48,6 +49,7 @@ export const withdrawalFromRow = (row: WithdrawalRow): Withdrawal => ({
   networkFeeAtoms: row.network_fee_atoms,
   netAtoms: row.net_atoms,
   destination: row.destination,
+  askedBy: row.asked_by,
   txHash: row.tx_hash,
   createdAt: row.created_at,
   completedAt: row.completed_at,
@@ -63,8 +65,8 @@ export async function insertWithdrawal(
 ): Promise<Withdrawal> {
   const { rows } = await tx.query<WithdrawalRow>(
     `insert into withdrawals (account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms,
-       network_fee_atoms, net_atoms, destination, mac, created_at)
-     values ($1, $2, $3, $4, 'requested', $5, $6, $7, $8, $9, $10, $11, $12, date_trunc('milliseconds', now()))
+       network_fee_atoms, net_atoms, destination, asked_by, mac, created_at)
+     values ($1, $2, $3, $4, 'requested', $5, $6, $7, $8, $9, $10, $11, $12, $13, date_trunc('milliseconds', now()))
      returning ${WITHDRAWAL_COLUMNS}`,
     [
       request.accountId,
@@ -78,6 +80,7 @@ export async function insertWithdrawal(
       request.networkFeeAtoms,
       request.netAtoms,
       request.destination,
+      request.askedBy,
       mac,
     ],
   )

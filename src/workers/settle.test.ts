@@ -45,7 +45,7 @@ test('a refunded part pays for nothing any more: a top-up after it is held for s
   await storeFeeRates(gateway.db, 'sim-litecoin', { rate: 10_000n, priorityRate: 0n })
   const destination = 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0'
   await gateway.db.transaction((tx) =>
-    refundPayment(gateway, tx, account, payment.id, { destination, amount: null }),
+    refundPayment(gateway, tx, account, payment.id, { destination, amount: null, askedBy: 'unknown' }),
   )
   await story.payAndConfirm(payment, COIN / 2n)
   assert.equal((await story.read(payment)).status, 'underpaid')

@@ -64,7 +64,12 @@ for (const [chain, asset, decimals, share] of CASES) {
       Array.from({ length: 100 }, (_, index) => {
         const gateway = gateways[index % 2 === 0 ? 0 : 1]
         return gateway.db.transaction((tx) =>
-          requestWithdrawal(gateway, tx, story.account, { asset, amount, destination: DESTINATIONS[chain] }),
+          requestWithdrawal(gateway, tx, story.account, {
+            asset,
+            amount,
+            destination: DESTINATIONS[chain],
+            askedBy: 'unknown',
+          }),
         )
       }),
     )

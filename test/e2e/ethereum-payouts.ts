@@ -77,7 +77,9 @@ export async function ethereumPayouts(options: EthereumRoadOptions = {}): Promis
     },
     earn: async (asset, dollars) => (await payouts.pay(asset, dollars)).dueAtoms,
     request: (asset, amount, destination) =>
-      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination })),
+      gateway.db.transaction((tx) =>
+        requestWithdrawal(gateway, tx, account, { asset, amount, destination, askedBy: 'unknown' }),
+      ),
     async now({ accountId, id }) {
       const found = await findWithdrawal(gateway.db, accountId, id)
       assert.ok(found)

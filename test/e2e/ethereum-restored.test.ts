@@ -178,7 +178,9 @@ async function restore(
       return found
     },
     request: (asset: Asset, amount: string, destination: string) =>
-      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination })),
+      gateway.db.transaction((tx) =>
+        requestWithdrawal(gateway, tx, account, { asset, amount, destination, askedBy: 'unknown' }),
+      ),
     async unfreezeAll() {
       const lifted = await unfreeze(db, await reconcile(db, [port]))
       assert.deepEqual(lifted.map(({ asset }) => asset).sort(), ['ETH', 'USDC', 'USDT'])

@@ -58,9 +58,9 @@ test('a paid withdrawal that is copied under a new id, with a hold, is refused',
   await scene.sql(
     `with copied as (
        insert into withdrawals (account_id, id, kind, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
-         net_atoms, destination, mac)
+         net_atoms, destination, asked_by, mac)
        select account_id, gen_random_uuid(), kind, 'requested', chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
-         net_atoms, destination, mac from withdrawals returning account_id, id, amount_atoms
+         net_atoms, destination, asked_by, mac from withdrawals returning account_id, id, amount_atoms
      ), entry as (
        insert into journal_entries (account_id, id, kind, subject_id, number)
        select account_id, gen_random_uuid(), 'hold', id::text, 1 from copied returning account_id, id

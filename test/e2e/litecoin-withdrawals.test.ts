@@ -166,7 +166,7 @@ describe('a withdrawal on a real Litecoin node', () => {
     ]
     const destination = await road.stranger()
     const refund = await gateway.db.transaction((tx) =>
-      refundPayment(gateway, tx, account, payment.id, { destination, amount: null }),
+      refundPayment(gateway, tx, account, payment.id, { destination, amount: null, askedBy: 'unknown' }),
     )
     assert.deepEqual([refund.kind, refund.amountAtoms, refund.feeAtoms], ['refund', excess, 0n])
     await road.turn()

@@ -92,7 +92,12 @@ export async function payoutRoad(chain: BitcoinLike): Promise<PayoutRoad> {
     stranger: async (kind = 'bech32') => forBeck(await node.call<string>('getnewaddress', '', kind)),
     request: (atoms, destination) =>
       gateway.db.transaction((tx) =>
-        requestWithdrawal(gateway, tx, account, { asset, amount: formatDecimal(atoms, 8), destination }),
+        requestWithdrawal(gateway, tx, account, {
+          asset,
+          amount: formatDecimal(atoms, 8),
+          destination,
+          askedBy: 'unknown',
+        }),
       ),
     sign: () => signAll(signer),
     async send() {

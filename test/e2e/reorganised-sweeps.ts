@@ -51,7 +51,11 @@ export async function tellReorganisations({
           await payouts.request('ETH', '0.01', stranger()),
           await payouts.request('USDC', '20', stranger()),
           await gateway.db.transaction((tx) =>
-            refundPayment(gateway, tx, account, overpaid.id, { destination: stranger(), amount: null }),
+            refundPayment(gateway, tx, account, overpaid.id, {
+              destination: stranger(),
+              amount: null,
+              askedBy: 'unknown',
+            }),
           ),
         ]
         await payouts.turn()

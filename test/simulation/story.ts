@@ -424,7 +424,7 @@ export class Story {
       gateway.db.transaction(async (tx) => {
         const available = await lockBalance(tx, { accountId: account.id, asset, kind: 'available' })
         const amount = formatDecimal((available * share) / 100n, ASSET_FACTS[asset].decimals)
-        return requestWithdrawal(gateway, tx, account, { asset, amount, destination })
+        return requestWithdrawal(gateway, tx, account, { asset, amount, destination, askedBy: 'unknown' })
       }),
     )
     if (withdrawal) this.told.withdrawals.push(withdrawal)
@@ -453,7 +453,9 @@ export class Story {
     const { id } = this.#random.pick(this.told.payments)
     const destination = this.#destination()
     const withdrawal = await this.#request(({ gateway }) =>
-      gateway.db.transaction((tx) => refundPayment(gateway, tx, account, id, { destination, amount: null })),
+      gateway.db.transaction((tx) =>
+        refundPayment(gateway, tx, account, id, { destination, amount: null, askedBy: 'unknown' }),
+      ),
     )
     if (withdrawal) this.told.withdrawals.push(withdrawal)
   }

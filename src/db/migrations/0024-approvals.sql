@@ -106,3 +106,6 @@ create table allowed_addresses (
   usable_from timestamptz not null,
   primary key (account_id, network, address)
 );
+
+-- The signer looks for these at every turn.
+create index approvals_unjudged on approvals (created_at) where verdict is null;

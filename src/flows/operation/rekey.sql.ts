@@ -115,7 +115,7 @@ export const COLUMNS: readonly Column[] = [
     'mac',
     OF_ACCOUNT,
     `account_id as "accountId", kind, payment_id as "paymentId", chain, asset, amount_atoms as "amountAtoms",
-     fee_atoms as "feeAtoms", network_fee_atoms as "networkFeeAtoms", net_atoms as "netAtoms", destination`,
+     fee_atoms as "feeAtoms", network_fee_atoms as "networkFeeAtoms", net_atoms as "netAtoms", destination, asked_by as "askedBy"`,
     'withdrawal',
     requestMacParts,
   ),

@@ -22,7 +22,9 @@ async function tellRefunds() {
   const story = await tellPayouts('sim-litecoin')
   const { gateway, account } = story
   const refund = (payment: Payment, amount: string | null = null, by = account) =>
-    gateway.db.transaction((tx) => refundPayment(gateway, tx, by, payment.id, { destination: BUYER, amount }))
+    gateway.db.transaction((tx) =>
+      refundPayment(gateway, tx, by, payment.id, { destination: BUYER, amount, askedBy: 'unknown' }),
+    )
   return {
     ...story,
     refund,

@@ -10,7 +10,7 @@ import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
 import type { WithdrawalCost } from '../../treasury/fees.ts'
 import { findRefund } from '../../withdrawals/refunds.sql.ts'
-import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
+import type { Withdrawal, WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
 import type { Gateway } from '../gateway.ts'
 import { requireSpendable } from './price-payout.ts'
 import { hold, price, pricingOf, requireThawed, shown } from './request-withdrawal.ts'
@@ -26,7 +26,7 @@ export async function refundPayment(
   tx: Tx,
   account: Account,
   id: PaymentId,
-  order: RefundOrder,
+  order: RefundOrder & Pick<WithdrawalRequest, 'askedBy'>,
 ): Promise<Withdrawal> {
   const { asset, cost, chain, destination } = await priceRefund(gateway, tx, account, id, order)
   await takeUnresolved(tx, { accountId: account.id, paymentId: id, asset }, cost.amountAtoms)
@@ -39,6 +39,7 @@ export async function refundPayment(
     chain,
     asset,
     destination,
+    askedBy: order.askedBy,
   })
 }
 

@@ -123,6 +123,7 @@ export async function requestOwnPayout(
     chain,
     asset,
     destination: destination.address,
+    askedBy: 'operator',
   })
 }
 

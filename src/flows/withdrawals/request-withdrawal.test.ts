@@ -44,7 +44,9 @@ test('a request holds the gross amount and costs what its quote said', async () 
   await fund(gateway, account, 'BTC', 1_000_000n)
   const order = { asset: 'BTC', amount: '0.009', destination: DESTINATION.BTC } as const
   const quote = await quoteWithdrawal(gateway, gateway.db, account, order)
-  const withdrawal = await gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, order))
+  const withdrawal = await gateway.db.transaction((tx) =>
+    requestWithdrawal(gateway, tx, account, { ...order, askedBy: 'unknown' }),
+  )
   assert.deepEqual(quote, {
     amountAtoms: 900_000n,
     feeAtoms: 900n,
@@ -65,7 +67,9 @@ test('100 parallel requests for the whole balance: one succeeds', async () => {
   const order = { asset: 'USDC', amount: '50', destination: DESTINATION.USDC } as const
   const outcomes = await Promise.allSettled(
     Array.from({ length: 100 }, () =>
-      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, order)),
+      gateway.db.transaction((tx) =>
+        requestWithdrawal(gateway, tx, account, { ...order, askedBy: 'unknown' }),
+      ),
     ),
   )
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
@@ -106,7 +110,9 @@ test('what cannot be paid is refused with its reason and leaves no trace', async
   ]
   for (const [asset, amount, destination, reason] of cases) {
     await assert.rejects(
-      gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, { asset, amount, destination })),
+      gateway.db.transaction((tx) =>
+        requestWithdrawal(gateway, tx, account, { asset, amount, destination, askedBy: 'unknown' }),
+      ),
       { reason },
       `${asset} ${amount} ${destination}`,
     )
@@ -118,6 +124,7 @@ test('what cannot be paid is refused with its reason and leaves no trace', async
         asset: 'BTC',
         amount: '0.001',
         destination: DESTINATION.BTC,
+        askedBy: 'unknown',
       }),
     ),
     { reason: 'withdrawals_frozen' },

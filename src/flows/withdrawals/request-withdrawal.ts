@@ -47,6 +47,9 @@ export interface WithdrawalOrder {
   readonly destination: string
 }
 
+/** An order, and who gave it: a person (`usr_…`) or a key (`key_…`). */
+export type AskedOrder = WithdrawalOrder & Pick<WithdrawalRequest, 'askedBy'>
+
 /**
  * What an order would cost now; moves nothing and looks at no balance.
  *
@@ -72,9 +75,9 @@ export async function requestWithdrawal(
   gateway: Gateway,
   tx: Tx,
   account: Account,
-  order: WithdrawalOrder,
+  order: AskedOrder,
 ): Promise<Withdrawal> {
-  const { asset } = order
+  const { asset, askedBy } = order
   const priced = await price(pricingOf(gateway, account), tx, account, order, gateway.settings.payoutFeeBps)
   const { cost, chain, destination } = priced
   await requireThawed(tx, chain, asset)
@@ -96,6 +99,7 @@ export async function requestWithdrawal(
     chain,
     asset,
     destination: destination.address,
+    askedBy,
   })
 }
 

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
-import { readId, type WithdrawalId } from '../../core/ids.ts'
+import { readId, showId, type WithdrawalId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { awaitBroadcast } from '../../flows/withdrawals/await-broadcast.ts'
@@ -151,12 +151,13 @@ export const withdrawals: readonly Route[] = [
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },
     example: { body: ORDER, data: CREATED },
-    async write({ gateway, tx, account, body, record }) {
+    async write({ gateway, tx, account, keyId, body, record }) {
       const requested = showCreated(
         await requestWithdrawal(gateway, tx, account, {
           asset: body.asset,
           amount: body.amount,
           destination: body.destination_address,
+          askedBy: showId('key', keyId),
         }),
       )
       record({ action: 'withdrawal.request', subject: requested.id, after: orderOf(requested) })
@@ -278,11 +279,12 @@ export const withdrawals: readonly Route[] = [
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },
     example: { body: { destination_address: ORDER.destination_address }, data: CREATED },
-    async write({ gateway, tx, account, params, body, record }) {
+    async write({ gateway, tx, account, keyId, params, body, record }) {
       const requested = showCreated(
         await refundPayment(gateway, tx, account, paymentId(params.id), {
           destination: body.destination_address,
           amount: body.amount ?? null,
+          askedBy: showId('key', keyId),
         }),
       )
       record({

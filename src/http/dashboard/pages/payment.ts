@@ -245,7 +245,9 @@ export const paymentRow: readonly DashboardRow[] = [
       const { payment } = await quotedRefund(call)
       const subject = showId('pay', payment.id)
       await change(call, async (tx, record) => {
-        const refund = await refundPayment(gateway, tx, place.account, payment.id, refundOrder(call))
+        const askedBy = showId('usr', call.person.userId)
+        const order = { ...refundOrder(call), askedBy }
+        const refund = await refundPayment(gateway, tx, place.account, payment.id, order)
         const after = {
           withdrawal: showId('wd', refund.id),
           asset: refund.asset,

@@ -214,7 +214,8 @@ export const withdrawalRows: readonly DashboardRow[] = [
       const { gateway, place } = call
       const order = orderOf(call)
       const requested = await change(call, async (tx, record) => {
-        const withdrawal = await requestWithdrawal(gateway, tx, place.account, order)
+        const askedBy = showId('usr', call.person.userId)
+        const withdrawal = await requestWithdrawal(gateway, tx, place.account, { ...order, askedBy })
         const fails = call.form.has('fails')
         if (fails) await failInSandbox(tx, place.account, withdrawal)
         record({
