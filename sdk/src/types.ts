@@ -900,7 +900,7 @@ export type ListWithdrawalsData = {
   /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
   failure_reason: string | null
   /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
-  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'cancellation' | 'block' | null
+  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
 }[]
 
 export interface QuoteWithdrawalBody {
@@ -944,7 +944,7 @@ export interface RetrieveWithdrawalData {
   /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
   failure_reason: string | null
   /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
-  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'cancellation' | 'block' | null
+  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
 }
 
 export interface CancelWithdrawalData {
@@ -973,7 +973,7 @@ export interface CancelWithdrawalData {
   /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
   failure_reason: string | null
   /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
-  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'cancellation' | 'block' | null
+  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
 }
 
 export interface RefundPaymentBody {

@@ -268,24 +268,6 @@ export async function noteKept(
   ])
 }
 
-/**
- * How many withdrawals of the account reverted on Ethereum within the last day, and whether one of this coin to this address
- * did; most requests find none at all.
- */
-export async function countReverts(
-  db: Queryable,
-  accountId: AccountId,
-  asset: Asset,
-  destination: string,
-): Promise<{ readonly count: number; readonly here: boolean }> {
-  const { rows } = await db.query<{ count: bigint; here: boolean }>(
-    `select count(*) as count, coalesce(bool_or(asset = $2 and lower(destination) = lower($3)), false) as here
-     from withdrawals where account_id = $1 and refused_reason = 'reverted' and failed_at > now() - interval '1 day'`,
-    [accountId, asset, destination],
-  )
-  return { count: Number(rows[0]?.count ?? 0n), here: rows[0]?.here ?? false }
-}
-
 /** Whether a withdrawal of this coin was asked for and nothing is signed for it yet. */
 export async function isAskedFor(db: Queryable, chain: ChainName, asset: Asset): Promise<boolean> {
   const { rows } = await db.query<{ is_asked: boolean }>(

@@ -25,6 +25,7 @@ import { isOwnAddress } from '../../wallets/address-pool.sql.ts'
 import { currentWallets, type Wallet } from '../../wallets/wallets.sql.ts'
 import { readAmount } from '../../withdrawals/amount.ts'
 import { type Destination, invalidAddress, readDestination } from '../../withdrawals/destination.ts'
+import { countReverts } from '../../withdrawals/reverts.sql.ts'
 import {
   HELD_FROM,
   holdCause,
@@ -32,7 +33,7 @@ import {
   type Withdrawal,
   type WithdrawalRequest,
 } from '../../withdrawals/withdrawal.ts'
-import { countReverts, insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
+import { insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { ratesOf } from '../payments/rates-of.ts'
 import { type Payout, payoutFee, priceNetwork, requireSpendable } from './price-payout.ts'

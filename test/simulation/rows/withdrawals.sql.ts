@@ -64,8 +64,6 @@ export const updateWithdrawal: typeof real.updateWithdrawal = (tx, of, { status,
   })
 
 /** No call reverts on the simulated chain. */
-export const countReverts: typeof real.countReverts = async () => ({ count: 0, here: false })
-
 export const markRefused: typeof real.markRefused = (db, { id }, reason) =>
   run(db, (tables) => {
     if (isWaiting(tables, id))
