@@ -9,11 +9,9 @@ import { findChainProgress } from '../chains/chain-progress.sql.ts'
 import { ASSETS, type Asset, type ChainName, hasAccounts, networkOf, networkOfChain } from '../core/assets.ts'
 import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import type { Database, Tx } from '../db/database.ts'
-import { SENT_BY_CONTRACT } from '../deposits/deposit.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
 import { freeze, listFreezes } from '../ledger/freezes.sql.ts'
-import { recordUnexpectedDeposits } from '../treasury/unexpected-deposits.sql.ts'
 import { atOneBlock, inSnapshot, readsPastBlocks } from './at-block.ts'
 import {
   addSums,
@@ -33,32 +31,24 @@ import {
   readHotWallet,
   readPage,
 } from './holders.ts'
-import {
-  findBookedBefore,
-  listHotWallets,
-  sumObserved,
-  sumWallets,
-  type UncertainTransaction,
-} from './holdings.sql.ts'
+import { findBookedBefore, sumObserved, sumWallets, type UncertainTransaction } from './holdings.sql.ts'
 import {
   findProofAge,
   findProvenBlock,
-  lockTip,
   markProven,
   markStillProven,
   readPastSums,
   writePastSums,
 } from './prove-block.sql.ts'
 import { PROOFS } from './reconcile.sql.ts'
+import { type GiftMemory, takeGift } from './take-gift.ts'
 import { findSliceStrays, walkHolders } from './walk-holders.ts'
 
 /** `unlike`: books and chain disagree, and the coin is frozen. `unproven`: they could not be compared now. */
 export type Verdict = 'known' | 'proven' | 'unlike' | 'unproven'
 
 /** What one prover remembers from block to block. */
-export interface ProverMemory {
-  /** A gift to the hot wallet that was there at the proof before: its atoms, and at which tip. */
-  gift?: { readonly atoms: bigint; readonly tipHash: string } | undefined
+export interface ProverMemory extends GiftMemory {
   /** Since when nothing could be proven, by `performance.now()`, and why. */
   unproven?: { readonly sinceMs: number; readonly reason: string } | undefined
 }
@@ -69,7 +59,7 @@ const PAST_STEP = 50
 const MOVED_MAX = 2_000
 /** Old holders that a proof looks at again: UTXOs one short page; addresses, which are asked about hundreds at once, for a while. */
 const OLD_UTXOS = 100
-const OLD_ADDRESSES_PER_PAGE = 4_000
+const OLD_ADDRESSES_PER_PAGE = 1_000
 const OLD_ADDRESSES_MS = 2 * SECOND_MS
 /** Books that nothing proved for so long are something to look at. */
 const OVERDUE_MS = 5 * MINUTE_MS
@@ -115,9 +105,9 @@ async function prove(
     if ('reason' in again) return again
     if (again.result.differences.length > 0) return freezeUnlike(gateway, chain, again.result.differences)
   }
-  const old = await proveOld(gateway, port, locator, proven?.sliceAfter ?? '')
-  if (old === 'unlike' || 'reason' in old) return old
   const { next, block, assets, gift } = compared.result
+  const old = await proveOld(gateway, port, locator, { after: proven?.sliceAfter ?? '', tipHash: block.hash })
+  if (old === 'unlike' || 'reason' in old) return old
   await db.transaction(async (tx) => {
     // What was added up before was wrong: the sums begin again.
     if (seen.length > 0) await writePastSums(tx, chain, assets, NO_PAST)
@@ -210,12 +200,15 @@ async function compareBlock(
   })
 }
 
-/** Goes on with the walk over all old holders where the last proof stopped. */
+/**
+ * Goes on with the walk over all old holders where the last proof stopped, until its time is over or the next block is there:
+ * what that one shows is looked at first.
+ */
 async function proveOld(
   gateway: Pick<Gateway, 'db' | 'log'>,
   port: ChainPort,
   locator: Locator,
-  after: string,
+  { after, tipHash }: { readonly after: string; readonly tipHash: string },
 ): Promise<'unlike' | { readonly reason: string } | { readonly next: string | null }> {
   const { db } = gateway
   const { chain } = port
@@ -228,7 +221,8 @@ async function proveOld(
       ? {
           after,
           pageLimit: OLD_ADDRESSES_PER_PAGE,
-          goesOn: () => performance.now() - began < OLD_ADDRESSES_MS,
+          goesOn: (_, newest) =>
+            performance.now() - began < OLD_ADDRESSES_MS && (newest ?? tipHash) === tipHash,
         }
       : { after, pageLimit: OLD_UTXOS, goesOn: (pages) => pages === 0 },
   )
@@ -316,32 +310,3 @@ async function freezeUnlike(
 
 const sayDifference = ({ proof, subject, expectedAtoms, foundAtoms }: Difference): string =>
   `${subject ?? 'all together'} (${proof}): expected ${expectedAtoms} atoms, found ${foundAtoms}`
-
-/** Ether that stays from one block to the next without any transaction of ours is the operator's capital. */
-async function takeGift(
-  gateway: Pick<Gateway, 'db' | 'log'>,
-  chain: ChainName,
-  atoms: bigint,
-  tipHash: string,
-  memory: ProverMemory,
-): Promise<void> {
-  const before = memory.gift
-  memory.gift = { atoms, tipHash }
-  if (before?.atoms !== atoms || before.tipHash === tipHash) return
-  const [address] = await listHotWallets(gateway.db, chain)
-  if (!address) return
-  await gateway.db.transaction(async (tx) => {
-    const tip = await lockTip(tx, chain)
-    if (tip?.hash !== tipHash) return
-    const lookup = Buffer.from(address.slice(2), 'hex')
-    const output = { lookup, index: SENT_BY_CONTRACT, asset: 'ETH', atoms } as const
-    await recordUnexpectedDeposits(
-      tx,
-      chain,
-      `internal:${tipHash}:${address.toLowerCase()}`,
-      [output],
-      tip.height,
-    )
-    gateway.log.info({ chain, atoms: String(atoms) }, 'the hot wallet received ether that no block announced')
-  })
-}

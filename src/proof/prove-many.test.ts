@@ -66,6 +66,30 @@ for (const [what, part] of [
     assert.match(await frozenReason(db), new RegExp(`address ${robbed} .*expected 1000 atoms, found 999`))
   })
 
+test('the walk over old addresses gives way to the next block, and goes on behind where it was', async () => {
+  const db = await testDatabase({ connectionsMax: 10 })
+  let isNext = false
+  const chain = await fundAddresses(db, {
+    addresses: 12_000,
+    underWay: 1,
+    latencyMs: 0,
+    async onCall() {
+      if (isNext) return
+      isNext = true
+      await chain.addBlock()
+    },
+  })
+  const walkedTo = async () => {
+    const { rows } = await db.query<{ slice_after: string }>('select slice_after from proven_blocks')
+    return rows[0]?.slice_after
+  }
+  assert.equal(await proveBlock({ db, log: SILENT }, chain.port), 'proven')
+  const first = await walkedTo()
+  assert.ok(first, 'it is not through')
+  assert.equal(await proveBlock({ db, log: SILENT }, chain.port), 'proven')
+  assert.equal(await walkedTo(), '', 'through, with nothing new in its way')
+})
+
 test('a robbed hot wallet is found in its block, with a hundred transactions under way', async () => {
   const db = await testDatabase({ connectionsMax: 10 })
   const chain = await fundAddresses(db, { addresses: ADDRESSES, underWay: 100, latencyMs: 2 })

@@ -26,25 +26,34 @@ const PAGES_AT_ONCE = 8
 
 /**
  * @param of.after - Where to begin; empty for the beginning.
- * @param of.goesOn - Asked before each page, with how many were begun.
+ * @param of.goesOn - Asked before each page, with how many were begun and the tip that the newest one was compared at.
  */
 export async function walkHolders(
   db: Database | Tx,
   port: ChainPort,
   locator: Locator,
-  of: { readonly after: string; readonly pageLimit: number; goesOn(pages: number): boolean },
+  of: {
+    readonly after: string
+    readonly pageLimit: number
+    goesOn(pages: number, tipHash: string | null): boolean
+  },
 ): Promise<Walk> {
   const strays: StrayOnPage[] = []
   const failed: { after: string; reason: string }[] = []
   let cursor: string | null = of.after
   let begun = 0
-  const mayBegin = () => cursor !== null && failed.length === 0 && of.goesOn(begun++)
+  let tipHash: string | null = null
+  const mayBegin = () => cursor !== null && failed.length === 0 && of.goesOn(begun++, tipHash)
 
   async function compare(slice: Slice): Promise<string | null> {
     const page = await findSliceStrays(db, port, slice, locator)
-    if ('reason' in page) failed.push({ after: slice.after, reason: page.reason })
-    else strays.push(...page.strays.map((stray) => ({ ...stray, slice })))
-    return 'next' in page ? page.next : null
+    if ('reason' in page) {
+      failed.push({ after: slice.after, reason: page.reason })
+      return null
+    }
+    strays.push(...page.strays.map((stray) => ({ ...stray, slice })))
+    tipHash = page.tipHash
+    return page.next
   }
   /** Where pages do not wait for a tip that holds still, each is bounded first and compared beside others. */
   let turn: Promise<unknown> = Promise.resolve()
@@ -82,13 +91,15 @@ export async function findSliceStrays(
   slice: Slice,
   locator: Locator,
 ): Promise<
-  { readonly strays: readonly Stray[]; readonly next: string | null } | { readonly reason: string }
+  | { readonly strays: readonly Stray[]; readonly next: string | null; readonly tipHash: string }
+  | { readonly reason: string }
 > {
   const compared = await atOneBlock(db, port, {
     read: (tx) => readPage(tx, port.chain, slice),
     ask: async (page, progress) => ({
       strays: await findPageStrays(port, page, progress, locator),
       next: page.next,
+      tipHash: progress.tipHash,
     }),
   })
   return 'reason' in compared ? compared : compared.result
