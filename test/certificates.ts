@@ -18,8 +18,12 @@ export interface Certificate {
 export interface Authority {
   /** Its own certificate, in PEM. */
   readonly file: string
-  /** A certificate for one name: `DNS:localhost`, `IP:127.0.0.1`. */
-  issue(name: string): Promise<Certificate>
+  /**
+   * A certificate for one name: `DNS:localhost`, `IP:127.0.0.1`.
+   *
+   * @param days - For how long it is good; one of yesterday is -1.
+   */
+  issue(name: string, days?: number): Promise<Certificate>
 }
 
 export async function makeAuthority(): Promise<Authority> {
@@ -42,7 +46,7 @@ export async function makeAuthority(): Promise<Authority> {
   let issued = 0
   return {
     file,
-    async issue(name) {
+    async issue(name, days = 2) {
       const path = join(folder, String(++issued))
       const made = { key: `${path}.key`, certificate: `${path}.pem` }
       await run('openssl', [
@@ -58,7 +62,7 @@ export async function makeAuthority(): Promise<Authority> {
       await writeFile(`${path}.ext`, `subjectAltName=${name}\n`)
       await run('openssl', [
         ...['x509', '-req', '-in', `${path}.csr`, '-CA', file, '-CAkey', key, '-CAcreateserial'],
-        ...['-out', made.certificate, '-days', '2', '-extfile', `${path}.ext`],
+        ...['-out', made.certificate, '-days', String(days), '-extfile', `${path}.ext`],
       ])
       return made
     },

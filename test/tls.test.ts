@@ -1,15 +1,21 @@
-/** TLS to PostgreSQL and to nodes, with real certificates: the right one is taken; another authority's, or another host's, is not. */
+/**
+ * TLS to PostgreSQL and to nodes, with real certificates: the right one is taken; another authority's, another host's, or one
+ * whose time is over is not, and neither is a TLS of the nineties.
+ */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { chown, copyFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
+import { connect, type SecureContextOptions } from 'node:tls'
 import { promisify } from 'node:util'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
+import { startBeckProcess } from './beck-process.ts'
 import { type Certificate, makeAuthority } from './certificates.ts'
 import { waitFor } from './wait-for.ts'
 
@@ -51,23 +57,40 @@ test('sslmode=verify-full takes the right certificate, encrypted, and no other o
     false,
     'what is not asked for is not there: the guide says how to ask',
   )
+  // As an operator's command line goes that way.
+  const migrated = await runMigrate(secured(ours.file))
+  assert.deepEqual([migrated.code, migrated.said.length], [0, 1])
+  const refused = await runMigrate(secured(other.file))
+  assert.equal(refused.code, 1)
+  assert.match(JSON.stringify(refused.said), /certificate/)
+
   await assert.rejects(isEncrypted(secured(other.file)), causedBy(/certificate/))
+  const isRefused = (what: string, why: RegExp) =>
+    waitFor(what, () =>
+      isEncrypted(secured(ours.file)).then(
+        () => null,
+        (error: unknown) => causedBy(why)(error) || null,
+      ),
+    )
   await presentCertificate(admin, await ours.issue('DNS:elsewhere.example'))
-  await waitFor('the wrong host is refused', async () =>
-    isEncrypted(secured(ours.file)).then(
-      () => null,
-      (error: unknown) => causedBy(/altnames|IP|Host/)(error) || null,
-    ),
-  )
+  await isRefused('the wrong host is refused', /altnames|IP|Host/)
+  await presentCertificate(admin, await ours.issue('DNS:localhost,IP:127.0.0.1', -1))
+  await isRefused('the certificate of yesterday is refused', /certificate has expired/)
   await admin.query("alter system set ssl = 'off'")
   await admin.query('select pg_reload_conf()')
-  await waitFor('no way around: no TLS is no connection', async () =>
-    isEncrypted(secured(ours.file)).then(
-      () => null,
-      (error: unknown) => causedBy(/does not support SSL/)(error) || null,
-    ),
-  )
+  await isRefused('no way around: no TLS is no connection', /does not support SSL/)
 })
+
+async function runMigrate(databaseUrl: string): Promise<{ code: number | null; said: readonly object[] }> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'beck-tls-command-'))
+  after(() => rm(dataDir, { recursive: true, force: true }))
+  const { ended, said } = startBeckProcess(['migrate'], {
+    DATABASE_URL: databaseUrl,
+    BECK_SECRET_KEY: Buffer.alloc(32, 5).toString('hex'),
+    BECK_DATA_DIR: dataDir,
+  })
+  return { code: await ended, said }
+}
 
 async function presentCertificate(admin: Database, { key, certificate }: Certificate): Promise<void> {
   const { rows } = await admin.query<{ files: string }>(`select current_setting('data_directory') as files`)
@@ -97,9 +120,9 @@ async function askNode(program: string, authority: string | null): Promise<strin
   return stdout.trim()
 }
 
-async function startTlsNode(certificate: Certificate): Promise<number> {
+async function startTlsNode(certificate: Certificate, options: SecureContextOptions = {}): Promise<number> {
   const server = createServer(
-    { key: await readFile(certificate.key), cert: await readFile(certificate.certificate) },
+    { key: await readFile(certificate.key), cert: await readFile(certificate.certificate), ...options },
     async (request, response) => {
       let body = ''
       for await (const chunk of request.setEncoding('utf8')) body += chunk
@@ -142,10 +165,37 @@ for (const [network, ask] of Object.entries(ASKS))
   test(`a node of ${network} behind https is asked when its certificate is right, and only then`, async () => {
     const right = await startTlsNode(await ours.issue('DNS:localhost'))
     const elsewhere = await startTlsNode(await ours.issue('DNS:elsewhere.example'))
+    const past = await startTlsNode(await ours.issue('DNS:localhost', -1))
     assert.equal(await askNode(ask(right), ours.file), 'answered')
     assert.doesNotMatch(await askNode(ask(right), null), /answered/, 'an authority nobody named')
     assert.doesNotMatch(await askNode(ask(right), other.file), /answered/, 'another authority')
     const refused = await askNode(ask(elsewhere), ours.file)
     assert.doesNotMatch(refused, /answered/, 'the certificate of another host')
     assert.match(refused, /ERR_TLS_CERT_ALTNAME_INVALID/, 'the operator is told why')
+    const late = await askNode(ask(past), ours.file)
+    assert.doesNotMatch(late, /answered/, 'a certificate of yesterday')
+    assert.match(late, /CERT_HAS_EXPIRED|certificate has expired/, 'the operator is told why')
   })
+
+test('no node is spoken to in a TLS before 1.2, or without a cipher', async () => {
+  const right = await ours.issue('DNS:localhost')
+  const ask = ASKS.bitcoin ?? assert.fail()
+  // What OpenSSL offers only to who asks for it by name.
+  const anything = 'ALL:eNULL:@SECLEVEL=0'
+  for (const [what, options] of Object.entries({
+    'TLS 1.1': { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: anything },
+    'no cipher': { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2', ciphers: 'eNULL:@SECLEVEL=0' },
+  } as const)) {
+    const port = await startTlsNode(right, options)
+    const lax = connect({ port, host: 'localhost', rejectUnauthorized: false, ...options })
+    await once(lax, 'secureConnect')
+    lax.destroy()
+    const answer = await askNode(ask(port), ours.file)
+    assert.doesNotMatch(answer, /answered/, what)
+    assert.match(answer, /EPROTO|ssl|handshake/i, what)
+  }
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const port = await startTlsNode(right, { minVersion: version, maxVersion: version })
+    assert.equal(await askNode(ask(port), ours.file), 'answered', version)
+  }
+})

@@ -33,7 +33,7 @@ import { openRequestLog, type RequestLog, type RequestLogOptions } from './reque
 import type { Route } from './route.ts'
 import { registerSecurityContact } from './security-contact.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
-import { answerToUnreadable } from './unreadable.ts'
+import { refuseUnreadable } from './unreadable.ts'
 import { openWorkLimit } from './work-limit.ts'
 
 declare module 'fastify' {
@@ -79,9 +79,6 @@ const BODY_BYTES_MAX = 64 * 1024
 /** Far above what any list takes, and far below what its caller waits for. */
 const READ_LIMIT_MS = 10_000
 const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
-
-/** How long one who sent what cannot be read has to take his answer; he may never end his side. */
-const UNREADABLE_MS = 1_000
 
 /** As the log of API calls keeps it: without the emails that lists are searched by. */
 const loggedPath = (url: string): string =>
@@ -178,11 +175,7 @@ function openApp(
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       sendError(error, request, reply)
     },
-    clientErrorHandler: (error, socket) => {
-      if (socket.writable && error.code !== 'ECONNRESET')
-        socket.end(answerToUnreadable(error.code, everyAnswer))
-      setTimeout(() => socket.destroy(), UNREADABLE_MS).unref()
-    },
+    clientErrorHandler: ({ code }, socket) => refuseUnreadable(code, socket, everyAnswer),
   })
 }
 
@@ -220,8 +213,10 @@ function logRequests(app: FastifyInstance, gateway: Gateway, requestLog: Request
         method: request.method,
         route: request.routeOptions.url ?? null,
         status: reply.statusCode,
-        // Who guesses keys, or floods.
-        ...([401, 429].includes(reply.statusCode) ? { address: request.ip } : {}),
+        // Who guesses keys, has somebody else's, or floods.
+        ...([401, 403, 429].includes(reply.statusCode)
+          ? { address: request.ip, reason: request.refusal }
+          : {}),
         ms: Math.round(reply.elapsedTime),
         ...(request.caller
           ? {

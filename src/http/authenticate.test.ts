@@ -4,6 +4,7 @@ import test from 'node:test'
 import { testApp, testMerchant } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { type ApiKeyDraft, createApiKey, listApiKeys, rollApiKey } from '../accounts/api-keys.sql.ts'
+import { showId } from '../core/ids.ts'
 import { HOUR_MS } from '../core/time.ts'
 
 const gateway = await testGateway()
@@ -44,6 +45,23 @@ test('a key bound to networks is refused from anywhere else', async () => {
   assert.deepEqual(await ask(key, '2001:db8:ffff::1'), [200, undefined])
   assert.deepEqual(await ask(key, '203.0.114.1'), [403, 'address_not_allowed'])
   assert.deepEqual(await ask(key, '203.0.113.255, 198.51.100.1'), [403, 'address_not_allowed'])
+})
+
+test('a key that is used where it is not bound to is told to the operator, with who used it', async () => {
+  const lines: object[] = []
+  const log = {
+    ...gateway.log,
+    info: (line: object) => lines.push(line),
+    warn: (line: object) => lines.push(line),
+  }
+  const own = await testApp({ ...gateway, log }, { trustProxy: '127.0.0.1' })
+  const { key, id } = await keyOf({ allowedNetworks: ['203.0.113.0/24'] })
+  assert.equal((await ask(key, '198.51.100.1', own))[0], 403)
+  const told = { key_id: showId('key', id), account_id: showId('acct', account.id), address: '198.51.100.1' }
+  assert.deepEqual(lines[0], told)
+  const { address, reason, status } = lines[1] as Record<string, unknown>
+  assert.deepEqual([address, reason, status], ['198.51.100.1', 'address_not_allowed', 403])
+  assert.ok(!JSON.stringify(lines).includes(key))
 })
 
 test('a rolled key goes on for the overlap, and its successor can what it could', async () => {

@@ -4,7 +4,7 @@ import { findAccount } from '../accounts/accounts.sql.ts'
 import { parseApiKey } from '../accounts/api-key.ts'
 import { findApiKey, type KeyUse, listKeyHashes, recordKeyUses } from '../accounts/api-keys.sql.ts'
 import { invariant, Refusal } from '../core/errors.ts'
-import type { ApiKeyId } from '../core/ids.ts'
+import { type ApiKeyId, showId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import { type Networks, readNetworks } from '../core/networks.ts'
 import type { Scope } from '../core/scopes.ts'
@@ -128,14 +128,19 @@ export function openAuthenticator(db: Queryable, log: Log, now: () => number = D
       const parsed = parseApiKey(key)
       if (!parsed) throw malformed('the API key is malformed: check that it was copied whole')
       const caller = await believedCaller(parsed.hash)
-      requireInForce(caller, address, now())
+      requireInForce(caller, address, now(), log)
       uses.set(caller.keyId, { accountId: caller.account.id, keyId: caller.keyId, at: new Date(now()) })
       return caller
     },
   }
 }
 
-function requireInForce({ expiresAt, networks }: Caller, address: string, nowMs: number): void {
+function requireInForce(
+  { keyId, account, expiresAt, networks }: Caller,
+  address: string,
+  nowMs: number,
+  log: Log,
+): void {
   if (expiresAt && expiresAt.getTime() <= nowMs) {
     throw new Refusal(
       'unauthenticated',
@@ -144,6 +149,11 @@ function requireInForce({ expiresAt, networks }: Caller, address: string, nowMs:
     )
   }
   if (networks && !networks.has(address)) {
+    // It is the right key in the wrong place: stolen, or the shop has moved.
+    log.warn(
+      { key_id: showId('key', keyId), account_id: showId('acct', account.id), address },
+      'an API key was used from an address that it is not bound to',
+    )
     throw new Refusal(
       'forbidden',
       'address_not_allowed',

@@ -11,6 +11,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { Socket } from 'node:net'
+import { plainAddress } from '../core/networks.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
 import { failure } from './envelope.ts'
 import { newRequestId } from './request-id.ts'
@@ -97,7 +98,10 @@ export function createLimitedServer(
   server.on('checkExpectation', listener)
   server.maxConnections = limits.connections
   server.prependListener('connection', (socket: Socket) => {
-    const host = door.hostOf(socket.remoteAddress ?? '')
+    // As everybody writes it, for limits, logs and records alike, and also once he has gone.
+    const address = plainAddress(socket.remoteAddress ?? '')
+    Object.defineProperty(socket, 'remoteAddress', { value: address })
+    const host = door.hostOf(address)
     const count = host === null ? 0 : (perHost.get(host) ?? 0)
     if (host !== null && (count >= limits.perHost || door.isShut(host))) return socket.destroy()
     const connection = { socket, host, begun: 0, answering: null, unreadSinceMs: null, waiting: [] }

@@ -60,7 +60,7 @@ export function registerHealth(app: FastifyInstance, gateway: Gateway, chains: r
     metrics: () => registry.metrics(),
     answer(request, response) {
       const send = (status: number, type: string, body: string) =>
-        response.writeHead(status, { 'Content-Type': type, 'X-Content-Type-Options': 'nosniff' }).end(body)
+        response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body)
       const sendJson = (status: number, body: object) =>
         send(status, 'application/json; charset=utf-8', JSON.stringify(body))
       const answers: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -73,7 +73,7 @@ export function registerHealth(app: FastifyInstance, gateway: Gateway, chains: r
         '/metrics': async () => send(200, registry.contentType, await registry.metrics()),
       }
       const answer = request.method === 'GET' ? answers[request.url?.split('?')[0] ?? ''] : undefined
-      if (!answer) return void send(404, 'text/plain', 'GET /metrics, /readyz or /livez\n')
+      if (!answer) return void send(404, 'text/plain; charset=utf-8', 'GET /metrics, /readyz or /livez\n')
       answer().catch((error: unknown) => {
         gateway.log.error({ err: error }, 'the monitor could not answer')
         response.destroy()

@@ -5,7 +5,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { Log } from '../core/log.ts'
+import type { AnswerHeaders } from './answer-headers.ts'
 import { portRefusal } from './port.ts'
+import { refuseUnreadable } from './unreadable.ts'
 
 export interface MonitorAddress {
   readonly host: string
@@ -21,13 +23,31 @@ export interface Monitor {
 
 const REQUEST_MS = 10_000
 
-/** @returns Null when the port that nobody chose is in use. */
+/**
+ * @param headers - Of every answer, those to what no request could be made of too.
+ * @returns Null when the port that nobody chose is in use.
+ */
 export async function startMonitor(
   answer: RequestListener,
+  headers: AnswerHeaders,
   { host, port, isChosen }: MonitorAddress,
   log: Log,
 ): Promise<Monitor | null> {
-  const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, answer)
+  const listener: RequestListener = (request, response) => {
+    if (request.headers.host === undefined && request.httpVersion === '1.1')
+      return refuseUnreadable('NO_HOST', request.socket, headers)
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    answer(request, response)
+  }
+  const server = createServer(
+    // Node would answer the last by itself, without the headers.
+    { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, requireHostHeader: false },
+    listener,
+  )
+  server.on('checkExpectation', listener)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+    refuseUnreadable(error.code ?? '', socket, headers),
+  )
   server.maxConnections = 100
   try {
     await new Promise<void>((resolve, reject) => {

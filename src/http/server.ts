@@ -1,6 +1,7 @@
 /** Listens, and says where. */
 import type { FastifyInstance } from 'fastify'
 import type { Gateway } from '../flows/gateway.ts'
+import { answerHeaders } from './answer-headers.ts'
 import { type AppOptions, buildApp } from './app.ts'
 import { type Monitor, type MonitorAddress, startMonitor } from './monitor.ts'
 import { allAddresses } from './port.ts'
@@ -27,7 +28,9 @@ export async function startServer(gateway: Gateway, options: ServerOptions): Pro
   const app = await buildApp(gateway, options)
   let monitor: Monitor | null = null
   try {
-    if (options.monitor) monitor = await startMonitor(app.monitored.answer, options.monitor, gateway.log)
+    const headers = answerHeaders(gateway.settings.publicUrl)
+    if (options.monitor)
+      monitor = await startMonitor(app.monitored.answer, headers, options.monitor, gateway.log)
     await app.listen({ port: options.port, host: options.host ?? allAddresses() })
   } catch (error) {
     // What the application runs by itself ends with it.

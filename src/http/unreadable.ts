@@ -1,8 +1,12 @@
 /** Answers to bytes that never became a request, written to the socket as they are. */
 import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { AnswerHeaders } from './answer-headers.ts'
 import { failure } from './envelope.ts'
 import { newRequestId } from './request-id.ts'
+
+/** How long one who sent what cannot be read has to take his answer; he may never end his side. */
+const TAKEN_WITHIN_MS = 1_000
 
 const WORDS: Readonly<Record<string, readonly [status: number, reason: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'headers_too_large', 'the headers are larger than 16 kB; send smaller ones'],
@@ -33,4 +37,10 @@ export function answerToUnreadable(code: string, headers: AnswerHeaders): string
     '',
     body,
   ].join('\r\n')
+}
+
+/** The answer, and then the end of the connection. */
+export function refuseUnreadable(code: string, socket: Duplex, headers: AnswerHeaders): void {
+  if (socket.writable && code !== 'ECONNRESET') socket.end(answerToUnreadable(code, headers))
+  setTimeout(() => socket.destroy(), TAKEN_WITHIN_MS).unref()
 }

@@ -2,9 +2,9 @@
  * `/checkout/{cs_…}/events`: server-sent events that tell an open page when to look again; `/checkout/{cs_…}/version` for
  * pages that cannot have them.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sessionNotFound } from '../../checkout/session.ts'
 import { readId } from '../../core/ids.ts'
 import { changedMoments, readTips } from '../../flows/checkout/checkout-moments.sql.ts'
@@ -76,7 +76,7 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       limits.enterStream(address)
       const seen = versionOf(request)
       reply.hijack()
-      const stream = openStream(request.raw, reply.raw)
+      const stream = openStream(request.raw, reply)
       const listener = {
         hear: (version: string, waitMs: number) =>
           write(stream, `id: ${version}\nevent: news\ndata: ${waitMs}\n\n`),
@@ -103,16 +103,19 @@ function canStream(request: IncomingMessage, response: ServerResponse): boolean 
   return response.socket?.writable === true && !socket.isPaused() && !isAskedFurther(socket)
 }
 
-/** Begins the answer, which has no end but the connection's: it is no message of the HTTP server any more. */
-function openStream(request: IncomingMessage, response: ServerResponse): Socket {
+/**
+ * Begins the answer, which has no end but the connection's: it is no message of the HTTP server any more. It says what every
+ * answer of the hosted pages says (`headers.ts`).
+ */
+function openStream(request: IncomingMessage, reply: FastifyReply): Socket {
+  const response = reply.raw
   // Sent as it is, to the end of the connection: chunks would triple the buffers of each event.
   response.removeHeader('Transfer-Encoding')
   response.writeHead(200, {
-    'Content-Type': 'text/event-stream; charset=utf-8',
-    'Cache-Control': 'no-store',
-    Connection: 'close',
-    'X-Accel-Buffering': 'no',
-    'X-Content-Type-Options': 'nosniff',
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
+    'content-type': 'text/event-stream; charset=utf-8',
+    connection: 'close',
+    'x-accel-buffering': 'no',
   })
   response.write(BEAT)
   return takeConnection(request, response)

@@ -8,6 +8,9 @@ const FOR_EVER = 'public, max-age=31536000, immutable'
 /** The embedding script keeps its name, so that a new one must be found within minutes. */
 const FOR_MINUTES = 'public, max-age=300'
 
+/** Opened by itself, a picture runs nothing and is framed by nobody. */
+const PICTURE_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
+
 /** Of a page that was put on a phone's home screen: those want a file with a name. */
 const HOME_ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 512 512"><rect width="512" height="512" fill="#2c52d0"/><path d="M144 264l80 80 144-160" fill="none" stroke="#fff" stroke-width="56"/></svg>'
@@ -18,7 +21,7 @@ export function registerWebFiles(app: FastifyInstance): void {
     reply
       .type('image/svg+xml')
       .header('Cache-Control', FOR_MINUTES)
-      .header('Content-Security-Policy', "default-src 'none'; sandbox")
+      .header('Content-Security-Policy', PICTURE_POLICY)
       .header('X-Content-Type-Options', 'nosniff')
       .send(HOME_ICON),
   )
@@ -45,7 +48,7 @@ export function registerLogos(scope: FastifyInstance, gateway: Pick<Gateway, 'db
     return reply
       .type(type)
       .header('Cache-Control', FOR_EVER)
-      .header('Content-Security-Policy', "default-src 'none'; sandbox")
+      .header('Content-Security-Policy', PICTURE_POLICY)
       .send(bytes)
   })
 }
