@@ -7,6 +7,7 @@ import { findFunds } from '../flows/recovery/find-funds.ts'
 import { openLog } from '../process/log.ts'
 import { sandboxRates } from '../rates/sandbox.ts'
 import { openAddressPool } from '../wallets/address-pool.sql.ts'
+import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
@@ -32,6 +33,8 @@ export async function findWalletFunds(terminal: Terminal, given: { gap: string }
       wake: () => {},
     }
     try {
+      // Before it is done, for it takes transactions of its own: coins that it finds become capital.
+      await db.transaction((tx) => recordCommand(tx, { action: 'wallet.find', after: { gap } }))
       return await findFunds(gateway, ports, gap)
     } finally {
       await Promise.all(ports.map((port) => port.close()))

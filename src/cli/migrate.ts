@@ -1,9 +1,8 @@
-import { migrate } from '../db/migrate.ts'
 import type { Terminal } from './terminal.ts'
-import { withStore } from './tool.ts'
+import { migrateRecorded, withStore } from './tool.ts'
 
 export async function migrateDatabase(terminal: Terminal): Promise<void> {
-  const applied = await withStore(({ db }) => migrate(db), { migrated: false })
+  const applied = await withStore(({ db }) => migrateRecorded(db), { migrated: false })
   terminal.answer(
     { applied },
     applied.length === 0

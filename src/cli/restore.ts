@@ -9,7 +9,6 @@ import { Refusal } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { loadDatabase, notABackup } from '../db/dump.ts'
-import { migrate } from '../db/migrate.ts'
 import { beginEra, beginEraAfter, readArrow } from '../db/time-arrow.sql.ts'
 import { openTimeMemory, TIME_FILE } from '../db/time-arrow.ts'
 import { afterRestore } from '../flows/recovery/after-restore.ts'
@@ -19,7 +18,7 @@ import { recordCommand } from './record-command.ts'
 import { withBackupFolder } from './sealed-backup.ts'
 import { putBackSignerFiles } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
-import { withStore } from './tool.ts'
+import { migrateRecorded, withStore } from './tool.ts'
 
 /** Into an empty database, on a machine that has the secret key and may have the keystore already. */
 export async function restore(
@@ -50,7 +49,7 @@ export async function declareRestored(terminal: Terminal): Promise<void> {
   const frozen = await withStore(
     async (store, config) => {
       await requireNoServer(store.db)
-      await migrate(store.db)
+      await migrateRecorded(store.db)
       await store.db.transaction((tx) => recordCommand(tx, { action: 'database.restored' }))
       const frozen = await afterRestore(store, null)
       await beginEraAfter(store.db, (await openTimeMemory(join(config.dataDir, TIME_FILE))).seen)

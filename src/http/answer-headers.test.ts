@@ -79,7 +79,15 @@ async function ask({
   body,
   from = '127.0.0.1',
 }: Asked): Promise<Told> {
-  const asking = request({ port, host: '127.0.0.1', path: url, method, headers, localAddress: from, agent: false })
+  const asking = request({
+    port,
+    host: '127.0.0.1',
+    path: url,
+    method,
+    headers,
+    localAddress: from,
+    agent: false,
+  })
   asking.end(body)
   const [answer] = await once(asking, 'response')
   answer.destroy()
@@ -127,7 +135,9 @@ function assertProtected({ headers }: Told, where: string, isSecure = true): voi
 async function someOfEach(): Promise<Readonly<Record<string, string>>> {
   const { account } = merchant
   const session = await testSession(gateway, account)
-  await db.transaction((tx) => pickCoin(gateway, tx, session.id, { asset: 'LTC', amountMinor: null, email: null }))
+  await db.transaction((tx) =>
+    pickCoin(gateway, tx, session.id, { asset: 'LTC', amountMinor: null, email: null }),
+  )
   const payment = await testPayment(gateway, account)
   const draft = { accountId: account.id, currency: 'USD' } as const
   const [link, point] = await db.transaction(async (tx) => [

@@ -1,8 +1,11 @@
-/** However many passwords strangers send, few are looked at, some wait, and the rest are told to come again at once. */
+/**
+ * Which passwords are taken, and that each is looked at as it was typed. However many strangers send, few are looked at, some
+ * wait, and the rest are told to come again at once.
+ */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Refusal } from '../core/errors.ts'
-import { isPassword } from './password.ts'
+import { hashPassword, isPassword, requireStrongPassword } from './password.ts'
 
 const AT_ONCE = 2
 const WAITING_MAX = 50
@@ -26,4 +29,65 @@ test('the fifty-third password at once is refused without a wait, and none is lo
     false,
     'the next one is looked at again',
   )
+})
+
+/** Why it is not taken; null when it is. */
+function refusalOf(password: string, words: readonly string[] = []): string | null {
+  try {
+    requireStrongPassword(password, words)
+    return null
+  } catch (error) {
+    assert.ok(error instanceof Refusal)
+    assert.equal(error.reason, 'weak_password')
+    return error.message
+  }
+}
+
+test('a password has 12 to 128 characters of any kind, and none of them is asked for', () => {
+  const long = 'gravel otter '.repeat(10)
+  assert.match(refusalOf(long.slice(0, 11)) ?? '', /at least 12/)
+  assert.equal(refusalOf(long.slice(0, 12)), null)
+  assert.equal(refusalOf(long.slice(0, 64)), null)
+  assert.equal(refusalOf(long.slice(0, 128)), null)
+  assert.match(refusalOf(long.slice(0, 129)) ?? '', /at most 128/)
+  for (const any of [
+    'gravelottermoss',
+    'GRAVEL OTTER MOSS',
+    'кремень выдра мох',
+    '碎石水獺苔蘚森林河流山谷',
+    '  gravel otter  ',
+  ])
+    assert.equal(refusalOf(any), null, any)
+  assert.match(refusalOf('碎石水獺苔蘚森林河流山') ?? '', /this one has 11/, 'signs are counted, not bytes')
+})
+
+test('what is guessed first is not taken: common words, runs of keys, and what is known of the person', () => {
+  for (const common of [
+    'password1234',
+    'P@ssw0rd2026!',
+    'qwertyuiop12',
+    '123456789012',
+    'aaaaaaaaaaaaaa',
+    'letmeinletmein',
+    'Welcome-Bitcoin-1',
+  ])
+    assert.match(refusalOf(common) ?? '', /tried first/, common)
+  assert.match(refusalOf('annabella-1999', ['Annabella', 'shop']) ?? '', /tried first/)
+  assert.equal(refusalOf('annabella-1999 gravel', ['Annabella']), null)
+})
+
+test('a password is checked as it was typed, to its last character, however its letters are put together', async () => {
+  const typed = ` Grüner Otter ${'x'.repeat(60)} end`
+  const hash = await hashPassword(typed)
+  assert.match(hash, /^\$argon2id\$v=19\$m=65536,t=3,p=4\$/)
+  assert.equal(await isPassword(hash, typed), true)
+  assert.equal(await isPassword(hash, typed.normalize('NFD')), true, 'as another keyboard composes it')
+  for (const other of [
+    typed.trim(),
+    typed.toLowerCase(),
+    typed.slice(0, -1),
+    `${typed} `,
+    typed.slice(0, 64),
+  ])
+    assert.equal(await isPassword(hash, other), false, other)
 })

@@ -1,0 +1,96 @@
+/** What a session is worth: which cookie carries it, who sees and ends it, and how somebody comes in who lost his phone. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { testApp } from '../../../test/api.ts'
+import { codeOf, hiddenField, homeOf, testPerson, visit } from '../../../test/dashboard.ts'
+import { testAccount, testGateway } from '../../../test/gateway.ts'
+import { showId } from '../../core/ids.ts'
+import { inviteFirstPerson } from '../../flows/people/join.ts'
+
+const PASSWORD = 'quiet amber lantern'
+const gateway = await testGateway()
+const { db } = gateway
+const app = await testApp(gateway)
+const account = await testAccount(gateway)
+
+test('over https the cookie is of this very host, of no script and of no plain connection; under another name it is nobody’s', async () => {
+  const dashboardUrl = 'https://desk.example.com'
+  const secure = { ...gateway, settings: { ...gateway.settings, dashboardUrl, publicUrl: dashboardUrl } }
+  const own = { 'sec-fetch-site': 'same-origin', origin: dashboardUrl }
+  const link = await inviteFirstPerson(secure)
+  assert.ok(link)
+  const path = new URL(link).pathname
+  const ann = visit(await testApp(secure))
+  const joined = await ann.post(path, { name: 'Ann', email: 'ann@example.com', password: PASSWORD }, own)
+  const shape = /^__Host-beck=([\w-]{43}); Path=\/; HttpOnly; SameSite=Lax; Secure$/
+  const [, token = ''] = shape.exec(String(joined.headers['set-cookie'])) ?? []
+  assert.ok(token, String(joined.headers['set-cookie']))
+  assert.equal((await ann.get('/dashboard/me')).status, 200)
+  // What a neighbouring host, or somebody on a plain connection, could have set.
+  for (const cookie of [`beck=${token}`, `__Secure-beck=${token}`, `__Host-beck=x; __Host-beck=${token}`]) {
+    ann.cookie = cookie
+    assert.match(String((await ann.get('/dashboard/me')).location), /sign-in/, cookie)
+  }
+})
+
+test('everybody sees where he is signed in and ends what he likes, of his own and of nobody else', async () => {
+  const here = await testPerson(gateway, app, { account, role: 'owner' })
+  const [elsewhere, stranger] = [visit(app), await testPerson(gateway, app, { account, role: 'viewer' })]
+  const { rows } = await db.query<{ id: string; mine: boolean }>(
+    'select id, user_id = $1 as mine from sessions where user_id in ($1, $2)',
+    [here.userId, stranger.userId],
+  )
+  const sessionOf = (mine: boolean) =>
+    showId('ses', (rows.find((row) => row.mine === mine)?.id ?? assert.fail()) as never)
+  elsewhere.cookie = here.cookie
+  assert.match(
+    (await here.get('/dashboard/me')).text,
+    /Where you are signed in .* this one 127\.0\.0\.1 Passkey/,
+  )
+  await here.post(`/dashboard/me/sessions/${sessionOf(false)}/end`)
+  assert.equal((await stranger.get('/dashboard/me')).status, 200, 'another one’s goes on')
+  await here.post(`/dashboard/me/sessions/${sessionOf(true)}/end`)
+  assert.match(String((await elsewhere.get('/dashboard/me')).location), /sign-in/)
+})
+
+test('who is given another role, or taken out of the team, is signed out everywhere', async () => {
+  const owner = await testPerson(gateway, app, { account, role: 'owner' })
+  for (const [path, fields] of [
+    ['', { role: 'viewer' }],
+    ['/remove', {}],
+  ] as const) {
+    const member = await testPerson(gateway, app, { account, role: 'admin' })
+    const home = `${homeOf(account)}/payments`
+    assert.equal((await member.get(home)).status, 200)
+    const team = `${homeOf(account)}/team/${showId('usr', member.userId)}${path}`
+    assert.equal((await owner.post(team, fields)).status, 303)
+    assert.match(String((await member.get(home)).location), /sign-in/)
+  }
+})
+
+test('a recovery code stands in for the phone, once; half a sign-in waits ten minutes for it', async () => {
+  const bob = await testPerson(gateway, app, { account, role: 'viewer' })
+  await bob.post('/dashboard/me/password', { password: PASSWORD })
+  const secret = /data-copy="([A-Z2-7]{32})"/.exec((await bob.get('/dashboard/me/totp')).html)?.[1] ?? ''
+  const shown = await bob.post('/dashboard/me/totp', { code: codeOf(secret) })
+  const codes = [...shown.html.matchAll(/<li><code>([\w-]{19})<\/code>/g)].map(([, code = '']) => code)
+  assert.equal(codes.length, 10)
+  const begin = async () => {
+    const visitor = visit(app)
+    await visitor.post('/dashboard/sign-in', { email: bob.email, password: PASSWORD })
+    const challenge = hiddenField(await visitor.get('/dashboard/sign-in/factor'), 'challenge')
+    return { visitor, send: (code = '') => visitor.post('/dashboard/sign-in/factor', { challenge, code }) }
+  }
+  const lost = await begin()
+  assert.equal((await lost.send(codes[0]?.toUpperCase().replaceAll('-', ' '))).status, 303)
+  assert.equal((await lost.visitor.get('/dashboard/me')).status, 200)
+  const again = await begin()
+  assert.equal((await again.send(codes[0])).status, 401, 'it was used')
+  const late = await begin()
+  await db.query(
+    "update sessions set created_at = now() - interval '10 minutes' where factor = 'half' and user_id = $1",
+    [bob.userId],
+  )
+  assert.match(String((await late.send(codes[1])).location), /sign-in/)
+  assert.match(String((await late.visitor.get('/dashboard/me')).location), /sign-in/)
+})
