@@ -61,7 +61,7 @@ function begun(url: URL): string {
 }
 
 function make(url: URL, options: Options): Kept {
-  const { dialog, frame, button } = drawDialog(begun(url))
+  const { dialog, frame, button, speak } = drawDialog(begun(url))
   const state = { options, session: null as string | null, isOver: false }
   const completed = new Set<string>()
   // Closed, the dialog goes on hearing: a payment on its way is complete whether somebody looks or not.
@@ -72,6 +72,7 @@ function make(url: URL, options: Options): Kept {
     if (told.type !== 'beck:checkout' || typeof told.state !== 'string' || typeof told.session !== 'string')
       return
     const { session } = told
+    if (typeof told.language === 'string') speak(told.language)
     state.session = session
     state.isOver = OVER.includes(told.state)
     remember(url.href, state.isOver ? null : session)

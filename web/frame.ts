@@ -4,8 +4,9 @@ const isFramed = window.parent !== window
 
 export function tellFrame(): void {
   if (!isFramed) return
-  const session = document.getElementById('content')?.dataset.path?.split('/').at(-1)
-  say({ type: 'beck:checkout', session, state: document.getElementById('content')?.dataset.state })
+  const { path, state } = document.getElementById('content')?.dataset ?? {}
+  const language = document.documentElement.lang
+  say({ type: 'beck:checkout', session: path?.split('/').at(-1), state, language })
   // What leads out of the checkout leads out of the frame.
   for (const link of document.querySelectorAll<HTMLAnchorElement>('a[data-return]')) link.target = '_top'
 }

@@ -102,8 +102,8 @@ keys
   .action((options: KeyOptions) => createKey(terminal, options))
 keys
   .command('list')
-  .requiredOption('--account <id>')
-  .action((options: { account: string }) => showKeys(terminal, options))
+  .option('--account <id>', 'may be left out where there is one account')
+  .action((options: { account?: string }) => showKeys(terminal, options))
 keys
   .command('roll <key-id>')
   .description('put a new key in place of one, with the same scopes and networks')

@@ -38,7 +38,7 @@ export async function createKey(terminal: Terminal, given: KeyOptions): Promise<
   const expiresAt = given.expires === undefined ? null : fromNow('--expires', given.expires)
   const allowedNetworks = given.allow === undefined ? [] : networksOf(given.allow)
   const made = await withStore(async ({ db }) => {
-    const account = given.account === undefined ? await onlyAccount(db) : await accountOf(db, given.account)
+    const account = await chosenAccount(db, given)
     const scopes = readScopes(given.scopes ?? defaultScopes(account))
     return db.transaction(async (tx) => {
       const key = await createApiKey(tx, {
@@ -66,8 +66,8 @@ export async function createKey(terminal: Terminal, given: KeyOptions): Promise<
   ])
 }
 
-export async function showKeys(terminal: Terminal, given: { account: string }): Promise<void> {
-  const keys = await withStore(async ({ db }) => listApiKeys(db, (await accountOf(db, given.account)).id))
+export async function showKeys(terminal: Terminal, given: Pick<KeyOptions, 'account'>): Promise<void> {
+  const keys = await withStore(async ({ db }) => listApiKeys(db, (await chosenAccount(db, given)).id))
   terminal.answer(
     { keys: keys.map(shown) },
     keys.length === 0
@@ -179,6 +179,9 @@ function stateOf({ revokedAt, expiresAt }: ApiKey): string {
   if (!expiresAt) return 'active'
   return `${expiresAt.getTime() > Date.now() ? 'until' : 'expired'} ${expiresAt.toISOString()}`
 }
+
+const chosenAccount = (db: Queryable, { account }: Pick<KeyOptions, 'account'>): Promise<Account> =>
+  account === undefined ? onlyAccount(db) : accountOf(db, account)
 
 /** @throws {Refusal} where there is none, or more than one to choose from. */
 async function onlyAccount(db: Queryable): Promise<Account> {

@@ -135,6 +135,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   registerDashboard(app, gateway, {
     chains: options.chains ?? [],
     singleSignOn: options.singleSignOn ? openSingleSignOn(options.singleSignOn) : null,
+    networks: options.hosted ?? {},
   })
   return app
 }

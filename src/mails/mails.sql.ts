@@ -174,13 +174,14 @@ export async function countReceipts(db: Queryable, recipient: string): Promise<n
   return rows[0]?.count ?? 0
 }
 
-const KEPT_DAYS = 30
+/** From when it ended. What is to be mailed once only must not be asked for later than so long after its beginning. */
+export const MAILS_KEPT_DAYS = 30
 
 /** Forgets mails that ended long ago. @returns How many, at most `limit`. */
 export async function pruneMails(db: Queryable, limit: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from mails where id in (select id from mails
-       where status <> 'queued' and finished_at < now() - ${KEPT_DAYS} * interval '1 day' limit $1)`,
+       where status <> 'queued' and finished_at < now() - ${MAILS_KEPT_DAYS} * interval '1 day' limit $1)`,
     [limit],
   )
   return rowCount

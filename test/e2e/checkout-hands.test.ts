@@ -209,6 +209,26 @@ test('a shop opens the checkout in a dialog and hears of its completion, from th
   await hasty.waitForFunction("window.heard.some(([name]) => name === 'beck:complete')")
   await hasty.close()
 
+  // Its labels are in the language that the checkout speaks to this visitor, whatever the shop's own.
+  const german = await browser.newPage({ locale: 'de-DE' })
+  await german.goto(shopOrigin)
+  await german.locator('#pay').click()
+  const bezahlen = german.getByRole('dialog', { name: 'Bezahlen' })
+  await bezahlen.waitFor()
+  assert.equal(await german.locator('iframe').getAttribute('title'), 'Bezahlen')
+  await bezahlen.getByRole('button', { name: 'Schließen' }).click()
+  await german.getByRole('dialog').waitFor({ state: 'hidden' })
+  await german.close()
+  // Until it has loaded, and where it never does, they are the shop's.
+  const french = await browser.newPage()
+  await french.route(`${origin}/pay/**`, (route) => route.abort())
+  await french.goto(shopOrigin)
+  await french.evaluate("document.documentElement.lang = 'fr-CA'")
+  await french.locator('#pay').click()
+  const paiement = french.getByRole('dialog', { name: 'Paiement' })
+  await paiement.getByRole('button', { name: 'Fermer' }).click()
+  await french.close()
+
   // A shop that the account does not name gets neither the page nor a message.
   await gateway.db.transaction((tx) =>
     updateAccountSettings(tx, { ...account, frameOrigins: ['https://another.example'] }),

@@ -32,6 +32,11 @@ test('a lost key of the only test account is made anew without naming anything',
   assert.equal(made.account_id, account.id)
   assert.deepEqual(made.scopes, SCOPES)
   assert.match(String(made.key), /^bk_test_/)
+  const { keys } = await beck('keys', 'list')
+  assert.deepEqual(
+    (keys as { id: unknown }[]).map(({ id }) => id),
+    [made.id],
+  )
 })
 
 test('with more than one account the choice is asked for by name, and a live key needs its scopes', async () => {
@@ -39,6 +44,7 @@ test('with more than one account the choice is asked for by name, and a live key
   const { reason, message } = refusal(await beck('keys', 'create'))
   assert.equal(reason, 'missing_account')
   assert.match(message, /Shop.*Real|Real.*Shop/)
+  assert.equal(refusal(await beck('keys', 'list')).reason, 'missing_account')
   assert.equal(refusal(await beck('keys', 'create', '--account', String(live.id))).reason, 'missing_scopes')
 })
 

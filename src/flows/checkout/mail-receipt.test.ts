@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { pathOf, testHosted } from '../../../test/hosted.ts'
-import { listMails, mailsOfCauses, openLetter } from '../../mails/mails.sql.ts'
+import { listMails, mailsOfCauses, openLetter, pruneMails } from '../../mails/mails.sql.ts'
 
 const hosted = await testHosted()
 const { story, get, post } = hosted
@@ -88,4 +88,39 @@ test('one address gets five a day, whoever asks', async () => {
   }
   assert.deepEqual(statuses, [303, 303, 303, 303, 303, 429])
   assert.equal((await mailsOfCauses(db, asked)).size, 5)
+})
+
+test('a receipt that was mailed is not mailed again when its mail is forgotten', async () => {
+  const { path, payment } = await paid('gus@example.com')
+  const after = async (days: number) => {
+    await db.query(`update payments set completed_at = completed_at - $2 * interval '1 day' where id = $1`, [
+      payment.id,
+      days,
+    ])
+    await db.query(
+      `update mails set created_at = created_at - $2 * interval '1 day',
+      finished_at = finished_at - $2 * interval '1 day' where cause = $1`,
+      [`receipt:${payment.id}`, days],
+    )
+    await pruneMails(db, 100)
+  }
+  const mailed = async () => (await mailsOfCauses(db, [`receipt:${payment.id}`])).size
+  await after(29)
+  assert.match((await get(path)).html, /Mail the receipt/, 'there is time for it')
+  assert.equal((await post(`${path}/receipt`, {})).status, 303)
+  assert.equal(await mailed(), 1)
+  await db.query(
+    `update mails set status = 'sent', content_sealed = null, finished_at = now() where cause = $1`,
+    [`receipt:${payment.id}`],
+  )
+  for (const [days, rows] of [
+    [2, 1],
+    [29, 0],
+  ] as const) {
+    await after(days)
+    assert.equal(await mailed(), rows)
+    assert.doesNotMatch((await get(path)).html, /Mail the receipt/)
+    assert.equal((await post(`${path}/receipt`, {})).status, 303)
+    assert.equal(await mailed(), rows)
+  }
 })

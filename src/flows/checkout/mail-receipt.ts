@@ -2,16 +2,19 @@
  * The receipt of a payment, by mail, to the buyer who asks for it.
  *
  * Anybody can open a payment link and type an address, so this must be no way to write to strangers: it goes to the session's
- * own customer alone, once a payment, for a payment in real coins that is complete, and to one address a few times a day.
+ * own customer alone, once a payment, for a payment in real coins that was completed within {@link ASKED_FOR_DAYS}, and to one
+ * address a few times a day.
  */
-
+import { DAY_MS } from '../../core/time.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import type { Letter } from '../../mails/mail.ts'
-import { countReceipts, mailsOfCauses, queueMails } from '../../mails/mails.sql.ts'
+import { countReceipts, MAILS_KEPT_DAYS, mailsOfCauses, queueMails } from '../../mails/mails.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Checkout } from './checkout.ts'
 
 const RECEIPTS_A_DAY_MAX = 5
+/** That one was mailed is known from its mail's row, which is not forgotten before. */
+const ASKED_FOR_DAYS = MAILS_KEPT_DAYS
 
 export interface ReceiptMail {
   /** The buyer's own: what the merchant gave, or what he typed before he paid. */
@@ -20,10 +23,12 @@ export interface ReceiptMail {
   readonly isQueued: boolean
 }
 
-type Paid = Pick<Checkout, 'account' | 'session' | 'payment'>
+type Paid = Pick<Checkout, 'account' | 'session' | 'payment' | 'now'>
 
-function recipientOf(settings: Gateway['settings'], { account, session, payment }: Paid): string | null {
+function recipientOf(settings: Gateway['settings'], { account, session, payment, now }: Paid): string | null {
   const isPaid = payment?.status === 'completed' || payment?.status === 'overpaid'
+  if (!payment?.completedAt || now.getTime() - payment.completedAt.getTime() > ASKED_FOR_DAYS * DAY_MS)
+    return null
   // Simulated coins cost nothing: with them a mail to anybody would be free.
   if (!settings.sendsMail || account.mode !== 'live' || !isPaid) return null
   return session.customerEmail ?? payment.customerEmail

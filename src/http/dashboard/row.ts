@@ -13,6 +13,7 @@ import type { Session } from '../../users/sessions.sql.ts'
 import type { SingleSignOn } from '../../users/single-sign-on.ts'
 import type { Membership } from '../../users/user.ts'
 import type { Part } from '../hosted/html.ts'
+import type { HostedOptions } from '../hosted/networks.ts'
 import type { Form } from './form.ts'
 
 /** What somebody needs: nothing; half a sign-in; to be signed in; to run the whole Beck; a permission at the merchant. */
@@ -63,6 +64,8 @@ export interface Installation {
   readonly chains: readonly ChainName[]
   /** The operator's OpenID provider; null for none. */
   readonly singleSignOn: SingleSignOn | null
+  /** What its pages tell of the networks, as the checkout does. */
+  readonly networks: HostedOptions
 }
 
 export interface Call {

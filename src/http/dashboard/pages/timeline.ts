@@ -4,8 +4,8 @@ import type { PaymentHistory } from '../../../flows/people/payment-history.sql.t
 import type { Payment } from '../../../payments/payment.ts'
 import type { PaymentResource } from '../../../payments/payment-resource.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
-import { copyable } from '../parts.ts'
 import type { PlaceCall } from '../row.ts'
+import { transaction } from '../transaction.ts'
 import { badge, coins, fiat, plural, time } from '../words.ts'
 
 interface Moment {
@@ -24,7 +24,7 @@ export function drawTimeline(
   const zone = call.place.membership.timeZone
   const moments = [
     ...createdAndEnded(payment),
-    ...deposits(view),
+    ...deposits(call, view),
     ...events(call, history),
     ...refunds(call, history),
     ...acts(history),
@@ -70,12 +70,12 @@ const DEPOSIT_WORDS = {
   dropped: 'gone from the network',
 } as const
 
-const deposits = (view: PaymentResource): Moment[] =>
+const deposits = (call: PlaceCall, view: PaymentResource): Moment[] =>
   view.deposits.map((deposit) => ({
     at: new Date(deposit.seen_at),
     tone: DEPOSIT_TONES[deposit.status],
     title: html`${deposit.amount} ${deposit.asset} ${DEPOSIT_WORDS[deposit.status]}${deposit.late && html` ${badge('late')}`}`,
-    text: html`<p class="hint">${plural(deposit.confirmations, 'confirmation')}</p>${deposit.tx_hash && copyable(deposit.tx_hash, 'Copy the transaction')}`,
+    text: html`<p class="hint">${plural(deposit.confirmations, 'confirmation')}</p>${deposit.tx_hash && transaction(call, deposit.asset, deposit.tx_hash)}`,
   }))
 
 const events = (call: PlaceCall, history: PaymentHistory): Moment[] =>

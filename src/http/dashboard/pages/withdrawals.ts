@@ -28,6 +28,7 @@ import {
   submit,
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { transaction } from '../transaction.ts'
 import { badge, coins, dayOf, networkName, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
@@ -114,7 +115,7 @@ async function withdrawalPage(call: PlaceCall): Promise<Sheet> {
         ['Taken from the balance', coins(withdrawal.amountAtoms, asset)],
         ['Payout fee', coins(withdrawal.feeAtoms, asset)],
         ['Network fee', coins(withdrawal.networkFeeAtoms, asset)],
-        ['Transaction', withdrawal.txHash && copyable(withdrawal.txHash, 'Copy the transaction')],
+        ['Transaction', withdrawal.txHash && transaction(call, asset, withdrawal.txHash)],
         [
           'Refund of',
           withdrawal.paymentId &&
