@@ -47,7 +47,7 @@ const child = spawn(
     '--test',
     '--test-global-setup=test/global-setup.ts',
     `--test-timeout=${testLimitMs}`,
-    '--test-concurrency=2',
+    '--test-concurrency=3',
     ...options,
     ...files,
   ],

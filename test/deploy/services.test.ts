@@ -132,6 +132,12 @@ test('the command line becomes the right user with the right settings', async ()
   assert.match(wallet, /^BECK_KEYSTORE_PASSPHRASE=correct horse battery$/m)
   assert.match(wallet, /^BECK_SIGNER_LIMITS=BTC=tx:1;LTC=tx:2$/m)
   assert.match(wallet, /^BECK_DATA_DIR=\/var\/lib\/beck-signer$/m)
+  // Where only the signer runs, everything has its settings.
+  await rm(join(etc, 'beck.env'))
+  const migrate = await run('migrate')
+  assert.match(migrate, /^beck-signer .* migrate$/m)
+  assert.match(migrate, /^DATABASE_URL=postgres:\/\/beck_owner@x\/beck$/m)
+  assert.doesNotMatch(migrate, /PASSPHRASE/)
 })
 
 test('the settings that the guide makes hold the passwords that it gives to the database', async () => {
