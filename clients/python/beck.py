@@ -260,6 +260,20 @@ class _PaymentLinks(_Resource):
         return self._call("PATCH", f"/payment-links/{_segment(id)}", body=body)
 
 
+class _PointsOfSale(_Resource):
+    def create(self, idempotency_key=None, **body):
+        return self._call("POST", "/points-of-sale", body=body, idempotency_key=idempotency_key)
+
+    def list(self):
+        return self._call("GET", "/points-of-sale")
+
+    def retrieve(self, id):
+        return self._call("GET", f"/points-of-sale/{_segment(id)}")
+
+    def disable(self, id, idempotency_key=None):
+        return self._call("POST", f"/points-of-sale/{_segment(id)}/disable", idempotency_key=idempotency_key)
+
+
 class _Customers(_Resource):
     def retrieve(self, id):
         return self._call("GET", f"/customers/{_segment(id)}")
@@ -370,6 +384,7 @@ class Beck:
         self.payments = _Payments(connection)
         self.checkout_sessions = _CheckoutSessions(connection)
         self.payment_links = _PaymentLinks(connection)
+        self.points_of_sale = _PointsOfSale(connection)
         self.customers = _Customers(connection)
         self.balance = _Balance(connection)
         self.withdrawals = _Withdrawals(connection)

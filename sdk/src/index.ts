@@ -67,6 +67,19 @@ export class Beck {
       }),
   }
 
+  readonly pointsOfSale = {
+    /** Its `url` is opened on the phone behind the counter. */
+    create: (body: api.CreatePointOfSaleBody, options?: CallOptions) =>
+      this.#post<api.CreatePointOfSaleData>('/points-of-sale', body, options),
+    /** The newest first, 200 at most. */
+    list: (options?: CallOptions) => this.#get<api.ListPointsOfSaleData>('/points-of-sale', options),
+    retrieve: (id: string, options?: CallOptions) =>
+      this.#get<api.RetrievePointOfSaleData>(`/points-of-sale/${segment(id)}`, options),
+    /** For good, as when its phone was lost. */
+    disable: (id: string, options?: CallOptions) =>
+      this.#post<api.DisablePointOfSaleData>(`/points-of-sale/${segment(id)}/disable`, undefined, options),
+  }
+
   readonly customers = {
     retrieve: (id: string, options?: CallOptions) =>
       this.#get<api.RetrieveCustomerData>(`/customers/${segment(id)}`, options),

@@ -521,6 +521,65 @@ export interface UpdatePaymentLinkData {
   created_at: string
 }
 
+export interface CreatePointOfSaleBody {
+  /** stands above the keypad */
+  name: string
+  /** default 'USD' */
+  currency?: 'USD' | 'EUR' | 'GBP' | undefined
+}
+
+export interface CreatePointOfSaleData {
+  /** `pos_` and 26 characters */
+  id: string
+  /** stands above the keypad */
+  name: string
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** to be opened on the phone behind the counter */
+  url: string
+  /** whether it sells */
+  is_active: boolean
+  created_at: string
+}
+
+export type ListPointsOfSaleData = {
+  /** `pos_` and 26 characters */
+  id: string
+  /** stands above the keypad */
+  name: string
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** to be opened on the phone behind the counter */
+  url: string
+  /** whether it sells */
+  is_active: boolean
+  created_at: string
+}[]
+
+export interface RetrievePointOfSaleData {
+  /** `pos_` and 26 characters */
+  id: string
+  /** stands above the keypad */
+  name: string
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** to be opened on the phone behind the counter */
+  url: string
+  /** whether it sells */
+  is_active: boolean
+  created_at: string
+}
+
+export interface DisablePointOfSaleData {
+  /** `pos_` and 26 characters */
+  id: string
+  /** stands above the keypad */
+  name: string
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** to be opened on the phone behind the counter */
+  url: string
+  /** whether it sells */
+  is_active: boolean
+  created_at: string
+}
+
 export interface CreateWebhookBody {
   /** an https URL on the public internet */
   url: string

@@ -28,11 +28,13 @@ export async function insertPointOfSale(
   return rows[0]
 }
 
+export const POINTS_LISTED_MAX = 200
+
 /** Those of the account, the newest first; what was revoked comes last. */
 export async function listPointsOfSale(db: Queryable, accountId: AccountId): Promise<PointOfSale[]> {
   const { rows } = await db.query<PointOfSale>(
     `select ${COLUMNS} from points_of_sale where account_id = $1
-     order by revoked_at is not null, created_at desc limit 200`,
+     order by revoked_at is not null, created_at desc limit ${POINTS_LISTED_MAX}`,
     [accountId],
   )
   return rows

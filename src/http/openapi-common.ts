@@ -60,6 +60,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   payments: 'A price in fiat, paid in a coin at an address of its own.',
   checkout: 'Hosted pages on which the buyer picks the coin.',
   'payment-links': 'Links of a fixed price that start a checkout on every visit.',
+  'points-of-sale': 'Keypads for phones behind counters.',
   webhooks: 'Where events are sent.',
   events: 'What happened, for a receiver that missed it.',
   customers: 'Who paid, by email.',

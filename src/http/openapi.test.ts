@@ -59,6 +59,10 @@ test('operations are named by their paths, and no two alike', () => {
     operationId('POST', '/webhooks/:id/deliveries/:delivery/redeliver'),
     'redeliverWebhookDelivery',
   )
+  assert.equal(operationId('POST', '/points-of-sale'), 'createPointOfSale')
+  assert.equal(operationId('GET', '/points-of-sale'), 'listPointsOfSale')
+  assert.equal(operationId('GET', '/points-of-sale/:id'), 'retrievePointOfSale')
+  assert.equal(operationId('POST', '/points-of-sale/:id/disable'), 'disablePointOfSale')
   const ids = routes.map((route) => operationId(route.method, route.path))
   assert.equal(new Set(ids).size, ids.length)
 })

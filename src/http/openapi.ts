@@ -193,7 +193,7 @@ export function operationId(method: Method, path: string): string {
   const words = steps.filter((step) => !step.startsWith(':'))
   const last = words.at(-1) ?? ''
   const endsInId = steps.at(-1)?.startsWith(':') === true
-  const isAction = method === 'POST' && (!last.endsWith('s') || words.length !== steps.length)
+  const isAction = method === 'POST' && (!isPlural(last) || words.length !== steps.length)
   const nouns = isAction ? words.slice(0, -1) : words
   const noun = pascal([...nouns.slice(0, -1).map(singular), ...nouns.slice(-1)])
   const one = singular(noun)
@@ -201,10 +201,14 @@ export function operationId(method: Method, path: string): string {
   if (method === 'POST') return `create${one}`
   if (method === 'PATCH') return `update${one}`
   if (method === 'DELETE') return `delete${one}`
-  return endsInId || !noun.endsWith('s') ? `retrieve${one}` : `list${noun}`
+  return endsInId || !isPlural(noun) ? `retrieve${one}` : `list${noun}`
 }
 
-const singular = (noun: string): string => noun.replace(/ies$/, 'y').replace(/s$/, '')
+/** `points-of-sale` has its plural in the middle. */
+const OF = /s(?=-of-|Of[A-Z])/
+const isPlural = (noun: string): boolean => noun.endsWith('s') || OF.test(noun)
+const singular = (noun: string): string =>
+  OF.test(noun) ? noun.replace(OF, '') : noun.replace(/ies$/, 'y').replace(/s$/, '')
 
 const pascal = (words: readonly string[]): string =>
   words

@@ -40,7 +40,8 @@ async function makeOneOfEach(merchant: Merchant): Promise<Partial<Record<IdPrefi
   const cus = (await call(app, merchant.key, 'GET', `/payments/${pay}`)).data.customers.id
   const whk = await post('/webhooks', { url: 'https://shop.example/hook', events: ['payment.completed'] })
   const plink = await post('/payment-links', { label: 'Tea', amount: 5 })
-  return { ...(pay && { pay }), cus, ...(whk && { whk }), ...(plink && { plink }) }
+  const pos = await post('/points-of-sale', { name: 'Counter' })
+  return { ...(pay && { pay }), cus, ...(whk && { whk }), ...(plink && { plink }), ...(pos && { pos }) }
 }
 const made = await makeOneOfEach(owner)
 
@@ -132,7 +133,7 @@ for (const route of routes) {
     test(`${name} answers 404 for an id that is unknown, malformed, of another kind, or another account's`, async () => {
       const others = ['nonsense', '..', '%00', `${prefix}_`, `${prefix}_${'0'.repeat(26)}`, 'x'.repeat(500)]
       const foreign = made[prefix]
-      if (['pay', 'cus', 'whk', 'plink'].includes(prefix)) assert.ok(foreign)
+      if (['pay', 'cus', 'whk', 'plink', 'pos'].includes(prefix)) assert.ok(foreign)
       for (const id of [unusedId(prefix), ...others, ...(foreign ? [foreign, foreign.toUpperCase()] : [])]) {
         const answer = await call(app, stranger.key, route.method, pathOf(route, id), bodyOf(route))
         assert.equal(answer.status, 404, `${id}: ${answer.text}`)

@@ -65,6 +65,11 @@ const CALLS: Readonly<Record<string, () => Promise<readonly [path: string, body?
     const { id } = await post('/payment-links', { label: 'Tea', amount: 3 })
     return [`/payment-links/${id}`, { is_active: false }]
   },
+  'POST /points-of-sale': async () => ['/points-of-sale', { name: 'Counter' }],
+  'POST /points-of-sale/:id/disable': async () => {
+    const { id } = await post('/points-of-sale', { name: 'Counter' })
+    return [`/points-of-sale/${id}/disable`]
+  },
   'POST /webhooks': async () => ['/webhooks', { url: receiver.url, events: ['payment.created'] }],
   'DELETE /webhooks/:id': async () => [`/webhooks/${await endpoint()}`],
   'POST /webhooks/:id/enable': async () => [`/webhooks/${await endpoint()}/enable`],

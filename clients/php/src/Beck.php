@@ -104,6 +104,26 @@ final class Beck
         return $this->call('PATCH', '/payment-links/' . rawurlencode($id), body: $body);
     }
 
+    public function createPointOfSale(array $body, ?string $idempotencyKey = null): array
+    {
+        return $this->call('POST', '/points-of-sale', body: $body, idempotencyKey: $idempotencyKey);
+    }
+
+    public function pointsOfSale(): array
+    {
+        return $this->call('GET', '/points-of-sale');
+    }
+
+    public function pointOfSale(string $id): array
+    {
+        return $this->call('GET', '/points-of-sale/' . rawurlencode($id));
+    }
+
+    public function disablePointOfSale(string $id, ?string $idempotencyKey = null): array
+    {
+        return $this->call('POST', '/points-of-sale/' . rawurlencode($id) . '/disable', idempotencyKey: $idempotencyKey);
+    }
+
     public function customer(string $id): array
     {
         return $this->call('GET', '/customers/' . rawurlencode($id));

@@ -6,6 +6,7 @@ import { customers } from './customers.ts'
 import { events } from './events.ts'
 import { paymentLinks } from './payment-links.ts'
 import { payments } from './payments.ts'
+import { pointsOfSale } from './points-of-sale.ts'
 import { sandbox } from './sandbox.ts'
 import { webhookDeliveries } from './webhook-deliveries.ts'
 import { webhooks } from './webhooks.ts'
@@ -15,6 +16,7 @@ export const routes: readonly Route[] = [
   payments,
   checkoutSessions,
   paymentLinks,
+  pointsOfSale,
   webhooks,
   webhookDeliveries,
   events,
