@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import type { ChainPort } from '../src/chains/chain.ts'
-import type { ChainName } from '../src/core/assets.ts'
+import { type ChainName, isSimulated } from '../src/core/assets.ts'
 import { SILENT } from '../src/core/log.ts'
 import type { Gateway } from '../src/flows/gateway.ts'
 import { refreshFeeRates } from '../src/flows/treasury/tend-senders.ts'
 import { broadcastSigned } from '../src/flows/withdrawals/broadcast-withdrawal.ts'
 import { failRefused } from '../src/flows/withdrawals/fail-withdrawal.ts'
 import { rehearsePayouts } from '../src/flows/withdrawals/rehearse-payouts.ts'
+import { Approvals } from '../src/signer/approvals/approvals.ts'
 import { openJournal } from '../src/signer/journal.ts'
 import { type Signer, signerTurn } from '../src/signer/signer.ts'
 import { chainKeys, type Vault } from '../src/signer/vault.ts'
@@ -26,8 +27,10 @@ export async function testSigner(
 ): Promise<Signer> {
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), 'beck-signer-')))
   const journal = await openJournal(join(folder, 'journal'))
+  const approvals = await Approvals.open(folder, chains.some(isSimulated) ? 'test' : 'live')
   after(async () => {
     await journal.close()
+    await approvals.close()
     await rm(folder, { recursive: true, force: true })
   })
   const vault: Vault = new Map(chains.map((chain) => [chain, chainKeys(testRoot, chain, testMode(chain))]))
@@ -37,9 +40,10 @@ export async function testSigner(
     folder,
     confirmations: gateway.settings.confirmations,
     tokens: { USDC: '', USDT: '' },
+    modes: { bitcoin: testMode('bitcoin'), litecoin: testMode('litecoin'), ethereum: testMode('ethereum') },
     ...options.config,
   }
-  return { db: gateway.db, secrets: TEST_SECRETS, journal, config, vault, log: SILENT }
+  return { db: gateway.db, secrets: TEST_SECRETS, journal, approvals, config, vault, log: SILENT }
 }
 
 /** Signs everything that can be signed now, however slowly. */

@@ -152,6 +152,31 @@ wallet
   .command('allowed')
   .description('the allowlist, and since when each address is on it')
   .action(() => runWallet(terminal, ['allowed']))
+const approvers = wallet
+  .command('approvers')
+  .description('whose passkeys approve payouts; see docs/operators.md')
+approvers
+  .command('list')
+  .description('those of this data directory')
+  .action(() => runWallet(terminal, ['approvers', 'list']))
+approvers
+  .command('add <fingerprint...>')
+  .description('the person who read this fingerprint to you, after you saw who it is')
+  .option('--dashboard <url>', 'where the dashboard is, if its settings are not on this machine')
+  .option('--yes', 'without being asked')
+  .action((fingerprint: string[], options: { dashboard?: string; yes?: true }) =>
+    runWallet(terminal, [
+      'approvers',
+      'add',
+      fingerprint.join(''),
+      ...(options.dashboard ? ['--dashboard', options.dashboard] : []),
+      ...(options.yes ? ['--yes'] : []),
+    ]),
+  )
+approvers
+  .command('remove <fingerprint...>')
+  .description('at once: for a lost passkey')
+  .action((fingerprint: string[]) => runWallet(terminal, ['approvers', 'remove', fingerprint.join('')]))
 wallet
   .command('passphrase <file>')
   .description('seal the keystore anew, with the passphrase in a file')

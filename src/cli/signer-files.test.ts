@@ -13,6 +13,8 @@ let cases = 0
 interface Files {
   readonly journal?: string
   readonly 'allowlist.json'?: string
+  readonly approvals?: string
+  readonly 'approvers.json'?: string
 }
 
 async function folderWith(files: Files, ...under: string[]): Promise<string> {
@@ -28,7 +30,7 @@ async function putBack(saved: Files, present: Files): Promise<Record<string, str
   const folder = await folderWith(saved)
   const home = await folderWith(present, 'signer')
   for (let time = 0; time < 2; time++) await putBackSignerFiles(folder, join(home, '..'))
-  const names = (await readdir(home)).filter((name) => /^(journal|allowlist)/.test(name))
+  const names = (await readdir(home)).filter((name) => /^(journal|allowlist|approv)/.test(name))
   return Object.fromEntries(
     await Promise.all(names.map(async (name) => [name, await readFile(join(home, name), 'utf8')])),
   )
@@ -85,4 +87,21 @@ test('what is saved can be read by its owner only, if it could before', async ()
   const folder = await folderWith({})
   assert.deepEqual(await saveSignerFiles(join(home, '..'), folder), ['journal'])
   assert.equal((await stat(join(folder, 'journal'))).mode & 0o777, 0o600)
+})
+
+test('of two logs of approvals the one that knows more is there; approvers who are there stay as they are', async () => {
+  assert.deepEqual(await putBack({ approvals: 'a\nb\n', 'approvers.json': '[1]' }, { approvals: 'a\n' }), {
+    approvals: 'a\nb\n',
+    'approvers.json': '[1]',
+  })
+  assert.deepEqual(
+    await putBack(
+      { approvals: 'a\n', 'approvers.json': '[1]' },
+      { approvals: 'a\nb\n', 'approvers.json': '[]' },
+    ),
+    { approvals: 'a\nb\n', 'approvers.json': '[]' },
+  )
+  await assert.rejects(putBack({ journal: 'a\n', approvals: 'a\n' }, { approvals: 'x\n' }), {
+    reason: 'other_journal',
+  })
 })

@@ -1,4 +1,4 @@
-/** The signer's journal and allowlist in a backup. The signer's directory and the backup call them by the same names. */
+/** The signer's journal, allowlist, approvers and log of approvals in a backup. The signer's directory and the backup call them by the same names. */
 import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from '../core/errors.ts'
@@ -6,11 +6,14 @@ import { ifThere, syncPath } from '../core/files.ts'
 import { lockDirectory } from '../db/embedded/directory-lock.ts'
 
 const JOURNAL = 'journal'
-const ALLOWLIST = 'allowlist.json'
+/** Grow at their ends alone: of two the longer one knows more. */
+const GROWING = [JOURNAL, 'approvals'] as const
+/** Whoever is there was put there last. */
+const LISTS = ['allowlist.json', 'approvers.json'] as const
 /** Tells the signer that this journal was copied while its signer ran on; see `openJournal`. */
 const COPIED = `${JOURNAL}.copied`
 
-export const SIGNER_FILES = [JOURNAL, ALLOWLIST] as const
+export const SIGNER_FILES = [...GROWING, ...LISTS] as const
 export const signerFile = (dataDir: string, file: (typeof SIGNER_FILES)[number]): string =>
   join(dataDir, 'signer', file)
 
@@ -23,8 +26,8 @@ export async function saveSignerFiles(dataDir: string, folder: string): Promise<
 }
 
 /**
- * Puts the signer's files of a backup into its directory. A journal that survived and knows more is kept, and so is an
- * allowlist. Each is there whole or not at all; doing it again changes nothing.
+ * Puts the signer's files of a backup into its directory. A journal or log that survived and knows more is kept, and so are an
+ * allowlist and approvers. Each is there whole or not at all; doing it again changes nothing.
  *
  * @throws {Refusal} `other_journal` when the directory has the journal of another signer; `data_directory_in_use`.
  */
@@ -33,20 +36,24 @@ export async function putBackSignerFiles(folder: string, dataDir: string): Promi
   await mkdir(home, { recursive: true, mode: 0o700 })
   const lock = lockDirectory(home, 'tool')
   try {
-    if (await isLonger(join(folder, JOURNAL), join(home, JOURNAL))) {
-      await writeFile(join(home, COPIED), '', { mode: 0o600 })
-      await syncPath(home)
-      await putFile(join(folder, JOURNAL), join(home, JOURNAL))
+    const longer: string[] = []
+    for (const file of GROWING) if (await isLonger(join(folder, file), join(home, file))) longer.push(file)
+    for (const file of longer) {
+      if (file === JOURNAL) {
+        await writeFile(join(home, COPIED), '', { mode: 0o600 })
+        await syncPath(home)
+      }
+      await putFile(join(folder, file), join(home, file))
     }
-    if ((await readIfThere(join(home, ALLOWLIST))) === null)
-      await putFile(join(folder, ALLOWLIST), join(home, ALLOWLIST))
+    for (const file of LISTS)
+      if ((await readIfThere(join(home, file))) === null) await putFile(join(folder, file), join(home, file))
     await syncPath(home)
   } finally {
     lock.release()
   }
 }
 
-/** Whether the backup's journal goes on where the present one ends. Half a line at the end, cut off by a copy, is none. */
+/** Whether the backup's journal, or log of approvals, goes on where the present one ends. Half a line at the end, cut off by a copy, is none. */
 async function isLonger(saved: string, present: string): Promise<boolean> {
   const [backup, own] = [wholeLines(await readIfThere(saved)), wholeLines(await readIfThere(present))]
   const shorter = Math.min(backup.length, own.length)

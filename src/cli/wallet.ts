@@ -11,7 +11,7 @@ export async function runWallet(terminal: Terminal, command: readonly string[]):
   const [verb = '', ...rest] = command
   process.exitCode = await withStore(async (store, config) => {
     // Before it is done, for the signer does it: one that then fails was tried.
-    if (verb !== 'show' && verb !== 'allowed')
+    if (verb !== 'show' && verb !== 'allowed' && rest[0] !== 'list')
       await store.db.transaction((tx) =>
         recordCommand(tx, { action: `wallet.${verb}`, subject: rest.join(' ') || null }),
       )

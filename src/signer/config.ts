@@ -16,6 +16,8 @@ export interface SignerConfig extends SharedSettings {
   readonly keystorePath: string
   readonly modes: Readonly<Record<Network, NetworkMode>>
   readonly passphrase: string | null
+  /** Where the dashboard is, and its passkeys belong: what the server reads too, if this machine has it. */
+  readonly dashboardUrl: string
 }
 
 /** @throws {Refusal} naming the variables that are missing or cannot be read. */
@@ -42,6 +44,10 @@ export async function readSignerConfig(environment: Environment): Promise<Signer
       NETWORKS.map((network) => [network, networkModeOf(shared.networks[network])]),
     ) as Record<Network, NetworkMode>,
     passphrase: await passphraseOf(environment),
+    dashboardUrl:
+      environment.BECK_DASHBOARD_URL?.trim() ||
+      environment.BECK_PUBLIC_URL?.trim() ||
+      `http://localhost:${environment.PORT?.trim() || 8080}`,
   }
 }
 

@@ -17,6 +17,9 @@ import {
   markSigning,
   noteWaiting,
 } from '../withdrawals/withdrawals.sql.ts'
+import type { Approvals } from './approvals/approvals.ts'
+import { NOT_APPROVED } from './approvals/judge-release.ts'
+import { expireRequestOf, reopenRequestOf } from './approvals/seen-approvals.sql.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
 import { forgetWaiting, logWaiting } from './log-waiting.ts'
@@ -29,7 +32,11 @@ export interface Signer {
   readonly db: Database
   readonly secrets: Secrets
   readonly journal: Journal
-  readonly config: Pick<SignerConfig, 'limits' | 'allowlistWaitMs' | 'folder' | 'confirmations' | 'tokens'>
+  readonly approvals: Approvals
+  readonly config: Pick<
+    SignerConfig,
+    'limits' | 'allowlistWaitMs' | 'folder' | 'confirmations' | 'tokens' | 'modes'
+  >
   readonly vault: Vault
   /** The database's, by time's arrow: in another one it lost commits, and is compared with the journal again. */
   readonly era?: number | undefined
@@ -178,6 +185,8 @@ export async function keepWaiting(
 ): Promise<void> {
   logWaiting(signer, request.chain, showId('wd', request.id), reason)
   if (request.waitingFor !== waitingFor) await noteWaiting(signer.db, request, waitingFor)
+  if (waitingFor === 'approval' && request.approval?.status === 'approved')
+    await reopenRequestOf(signer.db, request)
 }
 
 /** What is wanted no longer, and that the journal knows nothing of, is never signed: its hold is given back. */
@@ -192,6 +201,7 @@ export async function cancelWanted(signer: Signer, chain: ChainName): Promise<vo
 export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {
   await markRefused(signer.db, request, reason)
   crashPoint('signer:refused')
+  if (reason === NOT_APPROVED) await expireRequestOf(signer.db, request)
   forgetWaiting(request.chain, showId('wd', request.id))
   signer.log.error(
     {

@@ -1,17 +1,13 @@
 /** The journal's file, the table beside it, and what the rows behind the table say. */
-import { hash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Asset, ChainName } from '../core/assets.ts'
 import { InvariantBroken } from '../core/errors.ts'
 import { syncPath } from '../core/files.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
+import { CHECK_DIGITS, checkIn, readRow, rowsOf, writeRow } from './chained-rows.ts'
 import { type ByteRange, type JournalIndex, openIndex, sequenceKey, writeIndex } from './journal-index.ts'
 import { type JournalRow, JournalTail, keyOf } from './journal-tail.ts'
-
-/** Each row ends in digits of a hash over it and all before it, so that a cut or edited file is noticed. */
-const CHECK_DIGITS = 16
 
 export class JournalStore {
   readonly #path: string
@@ -33,7 +29,7 @@ export class JournalStore {
     this.#index = await openIndex(`${this.#path}.index`)
     if (this.#index) await this.#follow(this.#index)
     for await (const { row, isWhole } of rowsOf(this.#path, this.#end)) {
-      const fact = isWhole ? readRow(row, this.#check) : null
+      const fact = isWhole ? readRow<JournalRow>(row, this.#check) : null
       if (!fact && isWhole)
         throw new InvariantBroken(
           `line ${this.#rows + 1} of the signer's journal ${this.#path} is damaged; restore it from a backup before signing on`,
@@ -60,8 +56,7 @@ export class JournalStore {
   }
 
   async append(fact: JournalRow): Promise<void> {
-    const json = JSON.stringify(fact)
-    const row = Buffer.from(`${json} ${checkOf(json, this.#check)}`)
+    const row = writeRow(fact, this.#check)
     await this.#file.appendFile(Buffer.concat([row, Buffer.from('\n')]))
     await this.#file.datasync()
     this.#apply(fact, row)
@@ -69,7 +64,7 @@ export class JournalStore {
 
   #apply(fact: JournalRow, row: Buffer): void {
     this.#tail.apply(fact, { start: this.#end, length: row.length })
-    this.#check = row.toString('latin1', row.length - CHECK_DIGITS)
+    this.#check = checkIn(row)
     this.#end += row.length + 1
     this.#rows += 1
   }
@@ -119,7 +114,10 @@ export class JournalStore {
     const before = start === 0 ? 0 : CHECK_DIGITS + 1
     const bytes = Buffer.alloc(before + length)
     await this.#file.read(bytes, 0, bytes.length, start - before)
-    const fact = readRow(bytes.subarray(before), bytes.toString('latin1', 0, Math.max(0, before - 1)))
+    const fact = readRow<JournalRow>(
+      bytes.subarray(before),
+      bytes.toString('latin1', 0, Math.max(0, before - 1)),
+    )
     if (fact?.fact !== 'signed')
       throw new InvariantBroken(
         `the signer's journal ${this.#path} is damaged at byte ${start}; restore it from a backup before signing on`,
@@ -131,30 +129,4 @@ export class JournalStore {
     await this.#index?.close()
     await this.#file.close()
   }
-}
-
-const checkOf = (json: string | Buffer, before: string): string =>
-  hash('sha256', typeof json === 'string' ? before + json : Buffer.concat([Buffer.from(before), json])).slice(
-    0,
-    CHECK_DIGITS,
-  )
-
-function readRow(row: Buffer, before: string): JournalRow | null {
-  const json = row.subarray(0, Math.max(0, row.length - CHECK_DIGITS - 1))
-  if (row.toString('latin1', row.length - CHECK_DIGITS) !== checkOf(json, before)) return null
-  return JSON.parse(json.toString('utf8'))
-}
-
-async function* rowsOf(path: string, start: number): AsyncGenerator<{ row: Buffer; isWhole: boolean }> {
-  let rest: Buffer = Buffer.alloc(0)
-  for await (const chunk of createReadStream(path, { start, highWaterMark: 1_048_576 })) {
-    const bytes = Buffer.concat([rest, chunk])
-    let from = 0
-    for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, from)) {
-      yield { row: bytes.subarray(from, at), isWhole: true }
-      from = at + 1
-    }
-    rest = bytes.subarray(from)
-  }
-  if (rest.length > 0) yield { row: rest, isWhole: false }
 }

@@ -7,6 +7,8 @@ import type { Queryable } from '../db/database.ts'
 import type { NetworkMode } from '../wallets/derivation.ts'
 import { type Destination, readDestination } from '../withdrawals/destination.ts'
 import { requestMacParts, WOULD_REVERT } from '../withdrawals/withdrawal.ts'
+import type { Approvals } from './approvals/approvals.ts'
+import { judgeRelease, type Release } from './approvals/judge-release.ts'
 import type { SignerConfig } from './config.ts'
 import type { Signer } from './context.ts'
 import type { Journal } from './journal.ts'
@@ -20,11 +22,20 @@ export interface Judge {
   readonly secrets: Secrets
   readonly journal: Journal
   readonly config: Pick<SignerConfig, 'limits' | 'allowlistWaitMs' | 'folder'>
+  readonly approvals: Approvals
 }
 
 export type Judgement =
-  | { readonly kind: 'allow'; readonly destination: Destination }
+  | { readonly kind: 'allow'; readonly destination: Destination; readonly release: Release }
   | Exclude<Verdict, { readonly kind: 'allow' }>
+
+/** Of what is to leave by the same transaction already. */
+export interface Planned {
+  /** Net atoms of the same asset. */
+  readonly atoms: bigint
+  /** Gross atoms of it that leave the same account freely. */
+  readonly freelyAtoms: bigint
+}
 
 /** What left of an asset, as the rows say. */
 export type LeftRows = (asset: Asset) => ReturnType<typeof sumSigned>
@@ -42,13 +53,13 @@ export function readLeftOnce(db: Queryable): LeftRows {
 /**
  * Of a request that the journal knows nothing of.
  *
- * @param planned - Atoms of the same asset that the same transaction pays already.
+ * @param planned - What the same transaction pays already.
  */
 export async function judgeRequest(
   judge: Judge,
   request: Requested,
   mode: NetworkMode,
-  planned: bigint,
+  planned: Planned,
   left: LeftRows,
 ): Promise<Judgement> {
   const { asset, chain, netAtoms } = request
@@ -63,18 +74,27 @@ export async function judgeRequest(
     return { kind: 'refuse', reason: 'not_consistent' }
   const verdict: Verdict = isSimulated(chain)
     ? { kind: 'allow' }
-    : await judgePolicy(judge, request, planned, left)
+    : await judgePolicy(judge, request, planned.atoms, left)
   // Before its hold is asked for: however many wait for a limit, a scan of them costs little, and a wait signs nothing.
   if (verdict.kind === 'wait') return verdict
+  const now = Date.now()
+  const release = judgeRelease(
+    request,
+    judge.approvals.knownOf(request, planned.freelyAtoms, now),
+    request.approval,
+    now,
+  )
+  if (release.kind === 'wait') return release
   if ((await heldFor(judge.db, request)) !== request.amountAtoms)
     return { kind: 'refuse', reason: 'not_held' }
   const destination = destinationOf(request, mode)
   if (!destination) return { kind: 'refuse', reason: 'invalid_address' }
   if (verdict.kind !== 'allow') return verdict
+  if (release.kind !== 'release') return release
   // It was asked about as it is here: authentic, and not known to the journal.
   return request.rehearsal === 'reverts'
     ? { kind: 'refuse', reason: WOULD_REVERT }
-    : { kind: 'allow', destination }
+    : { kind: 'allow', destination, release: release.by }
 }
 
 async function judgePolicy(

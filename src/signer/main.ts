@@ -6,10 +6,12 @@
  *   main.ts allow NETWORK ADDRESS       put an address on the allowlist; its waiting time begins
  *   main.ts disallow NETWORK ADDRESS    take it off
  *   main.ts allowed [--json]            the allowlist
+ *   main.ts approvers list|add|remove   whose passkeys approve payouts, by their fingerprints
  *   main.ts passphrase FILE             seal the keystore anew, with the passphrase in this file
  *   main.ts check                       whether the settings can be used and the keystore opens; for `beck doctor`
  *   main.ts run                         sign what is requested, until SIGTERM
  */
+import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { isSimulated, NETWORKS, type Network } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
@@ -19,6 +21,7 @@ import { openLog } from '../process/log.ts'
 import { HOT_WALLET_POSITION, INTERNAL_BRANCH, readAccountKey } from '../wallets/derivation.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
 import { readDestination } from '../withdrawals/destination.ts'
+import { approversCommand } from './approvals/approvers-command.ts'
 import { readPassphrase, readSignerConfig, type SignerConfig } from './config.ts'
 import {
   changePassphrase,
@@ -37,6 +40,8 @@ interface Options {
   readonly json: boolean
   readonly restore: boolean
   readonly replace: boolean
+  readonly yes: boolean
+  readonly dashboard?: string | undefined
 }
 
 async function main(): Promise<void> {
@@ -46,6 +51,8 @@ async function main(): Promise<void> {
       json: { type: 'boolean', default: false },
       restore: { type: 'boolean', default: false },
       replace: { type: 'boolean', default: false },
+      yes: { type: 'boolean', default: false },
+      dashboard: { type: 'string' },
     },
   })
   const [command, ...rest] = positionals
@@ -57,6 +64,7 @@ async function main(): Promise<void> {
     else if (command === 'allow') await allow(config, rest)
     else if (command === 'disallow') await disallow(config, rest)
     else if (command === 'allowed') await showAllowed(config, values)
+    else if (command === 'approvers') await approvers(config, db, rest, values)
     else if (command === 'passphrase') await sealAnew(config, rest)
     else if (command === 'check') await check(config, db)
     else if (command === 'run')
@@ -65,7 +73,7 @@ async function main(): Promise<void> {
       throw new Refusal(
         'invalid',
         'unknown_command',
-        `the signer knows init, show, allow, disallow, allowed, passphrase, check and run; got ${command ?? 'nothing'}`,
+        `the signer knows init, show, allow, disallow, allowed, approvers, passphrase, check and run; got ${command ?? 'nothing'}`,
       )
   } finally {
     await db.close()
@@ -186,6 +194,26 @@ async function showAllowed(config: SignerConfig, { json }: Options): Promise<voi
   if (json) return print(JSON.stringify({ allowlist: entries }))
   if (entries.length === 0) print('The allowlist of this data directory is empty.')
   for (const { network, address, added_at } of entries) print(`${network.padEnd(9)} ${added_at}  ${address}`)
+}
+
+async function approvers(
+  config: SignerConfig,
+  db: Database,
+  given: readonly string[],
+  { json, yes, dashboard = config.dashboardUrl }: Options,
+): Promise<void> {
+  if (!URL.canParse(dashboard))
+    throw new Refusal(
+      'invalid',
+      'invalid_url',
+      `"${dashboard}" is no URL such as https://dashboard.example.com`,
+    )
+  const ask = async (question: string): Promise<string> => {
+    process.stderr.write(question)
+    for await (const line of createInterface({ input: process.stdin })) return line.trim()
+    return ''
+  }
+  await approversCommand({ db, folder: config.folder, json, yes, dashboardUrl: dashboard, print, ask }, given)
 }
 
 async function sealAnew(config: SignerConfig, [file]: readonly string[]): Promise<void> {

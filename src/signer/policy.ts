@@ -2,14 +2,14 @@
  * How much may leave, whatever the database says: per withdrawal, hour and day for each asset; and, when the operator
  * keeps one, an allowlist whose entries count only after a waiting time.
  */
-import { open, readFile, rename } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ASSET_FACTS, type Asset, type Network, networkOf } from '../core/assets.ts'
-import { ifThere, syncPath } from '../core/files.ts'
+import { ifThere } from '../core/files.ts'
 import { formatDecimal } from '../core/money.ts'
 import { LIMIT_SPANS, type Limits } from '../withdrawals/limits.ts'
 import type { WaitingFor } from '../withdrawals/withdrawal.ts'
-import { makeFolder } from './folder.ts'
+import { writeWhole } from './folder.ts'
 
 /** `wait`: not now, but perhaps later. `refuse`: never. */
 export type Verdict =
@@ -85,19 +85,8 @@ export async function disallowAddress(folder: string, network: Network, address:
   return true
 }
 
-async function writeAllowlist(folder: string, entries: readonly AllowedAddress[]): Promise<void> {
-  await makeFolder(folder)
-  const path = join(folder, `${FILE}.new`)
-  const file = await open(path, 'w', 0o600)
-  try {
-    await file.writeFile(JSON.stringify(entries, null, 2))
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(path, join(folder, FILE))
-  await syncPath(folder)
-}
+const writeAllowlist = (folder: string, entries: readonly AllowedAddress[]): Promise<void> =>
+  writeWhole(folder, FILE, JSON.stringify(entries, null, 2))
 
 export function judgeDestination(
   allowlist: readonly AllowedAddress[],

@@ -12,6 +12,7 @@ import {
   type WithdrawalKind,
   type WithdrawalRequest,
 } from '../withdrawals/withdrawal.ts'
+import type { OpenRequest } from './approvals/judge-release.ts'
 
 export interface Requested extends WithdrawalRequest {
   readonly mac: Uint8Array
@@ -25,6 +26,8 @@ export interface Requested extends WithdrawalRequest {
   readonly rehearsal: RehearsalNote | null
   /** The most gas that it was asked with; 0 where none was asked. */
   readonly rehearsedGas: bigint
+  /** Its request for approvals, or its batch's, as the database says; null where there is none. */
+  readonly approval: OpenRequest | null
 }
 
 /** Chains on which something waits for a signature. */
@@ -60,10 +63,13 @@ interface RequestedRow {
   is_frozen: boolean
   rehearsal: RehearsalNote | null
   rehearsed_gas: bigint
+  approval_status: OpenRequest['status'] | null
+  approval_needed: number
+  approval_until: Date
 }
 
-const REQUEST_COLUMNS = `account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
-  net_atoms, destination, asked_by, mac, waiting_for`
+const REQUEST_COLUMNS = `w.account_id, w.id, w.kind, w.payment_id, w.chain, w.asset, w.amount_atoms, w.fee_atoms, w.network_fee_atoms,
+  w.net_atoms, w.destination, w.asked_by, w.mac, w.waiting_for`
 
 const requestedFromRow = (row: RequestedRow): Requested => ({
   accountId: row.account_id,
@@ -83,6 +89,14 @@ const requestedFromRow = (row: RequestedRow): Requested => ({
   isFrozen: row.is_frozen,
   rehearsal: row.rehearsal,
   rehearsedGas: row.rehearsed_gas,
+  approval:
+    row.approval_status === null
+      ? null
+      : {
+          status: row.approval_status,
+          needed: row.approval_needed,
+          validUntil: new Date(row.approval_until),
+        },
 })
 
 /**
@@ -99,14 +113,17 @@ export async function listRequested(
   const { rows } = await db.query<RequestedRow>(
     `select ${REQUEST_COLUMNS},
        exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen,
-       case when chain <> 'ethereum' then 'succeeds' when rehearsed_at > now() - interval '5 minutes' then rehearsal end as rehearsal,
-       coalesce(rehearsed_gas, 0) as rehearsed_gas
+       case when w.chain <> 'ethereum' then 'succeeds' when rehearsed_at > now() - interval '5 minutes' then rehearsal end as rehearsal,
+       coalesce(rehearsed_gas, 0) as rehearsed_gas, coalesce(r.status, b.status) as approval_status,
+       coalesce(r.needed, b.needed) as approval_needed, coalesce(r.valid_until, b.valid_until) as approval_until
      from withdrawals w
-     where chain = $1 and status = 'requested' and refused_reason is null and not cancel_wanted
+     left join approval_requests r on r.account_id = w.account_id and r.withdrawal_id = w.id
+     left join approval_requests b on b.account_id = w.account_id and b.batch_id = w.batch_id
+     where w.chain = $1 and w.status = 'requested' and w.refused_reason is null and not w.cancel_wanted
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
-       and ($3::uuid is null or (created_at, id) > (select l.created_at, l.id from withdrawals l
+       and ($3::uuid is null or (w.created_at, w.id) > (select l.created_at, l.id from withdrawals l
          where l.account_id = $3 and l.id = $4))
-     order by created_at, id limit $2`,
+     order by w.created_at, w.id limit $2`,
     [chain, limit, after?.accountId ?? null, after?.id ?? null],
   )
   return rows.map(requestedFromRow)

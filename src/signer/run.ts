@@ -13,6 +13,7 @@ import type { Database } from '../db/database.ts'
 import { lockDirectory } from '../db/embedded/directory-lock.ts'
 import { startBeating } from '../db/running-roles.ts'
 import { currentWallets, publishWallet } from '../wallets/wallets.sql.ts'
+import { Approvals } from './approvals/approvals.ts'
 import type { SignerConfig } from './config.ts'
 import { makeFolder } from './folder.ts'
 import { type Journal, openJournal } from './journal.ts'
@@ -56,7 +57,7 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
     if (isWhole) return log.info({}, 'the signer has ended')
     log.error(
       {},
-      "the signer's journal could not be written; it ends, to read it anew when it is started again",
+      "the signer's journal, or its log of approvals, could not be written; it ends, to read it anew when it is started again",
     )
     process.exitCode = 1
   } finally {
@@ -65,7 +66,7 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
   }
 }
 
-interface Scene extends Omit<Signer, 'journal' | 'vault' | 'era' | 'stopping'> {
+interface Scene extends Omit<Signer, 'journal' | 'approvals' | 'vault' | 'era' | 'stopping'> {
   readonly config: SignerConfig
   readonly stopping: AbortSignal
   keys(): Promise<Vault>
@@ -73,6 +74,7 @@ interface Scene extends Omit<Signer, 'journal' | 'vault' | 'era' | 'stopping'> {
 }
 
 const JOURNALS = { live: 'journal', simulated: 'journal-simulated' } as const
+const MODES = { live: 'live', simulated: 'test' } as const
 type Side = keyof typeof JOURNALS
 
 /** Whatever happens to the journal of coins that are worth nothing, live ones are paid. */
@@ -80,7 +82,10 @@ async function keepSimulated(scene: Scene): Promise<void> {
   while (!scene.stopping.aborted) {
     try {
       if (await runSide(scene, 'simulated')) return
-      scene.log.error({}, 'the journal of simulated chains could not be written; it is opened again')
+      scene.log.error(
+        {},
+        'the journal of simulated chains, or its log of approvals, could not be written; it is opened again',
+      )
     } catch (error) {
       scene.log.error({ err: error }, 'simulated chains cannot be signed for; live ones go on')
     }
@@ -92,19 +97,24 @@ async function keepSimulated(scene: Scene): Promise<void> {
 async function runSide(scene: Scene, side: Side): Promise<boolean> {
   const journal = await openJournal(join(scene.config.folder, JOURNALS[side]))
   try {
-    scene.log.info({ side, pending: journal.pending().length }, 'the signer runs')
-    await signUntilEnd(scene, side, journal)
+    const approvals = await Approvals.open(scene.config.folder, MODES[side])
+    try {
+      scene.log.info({ side, pending: journal.pending().length }, 'the signer runs')
+      await signUntilEnd(scene, side, journal, approvals)
+    } finally {
+      await approvals.close()
+    }
+    return !journal.isBroken() && !approvals.isBroken()
   } finally {
     await journal.close()
   }
-  return !journal.isBroken()
 }
 
-async function signUntilEnd(scene: Scene, side: Side, journal: Journal): Promise<void> {
+async function signUntilEnd(scene: Scene, side: Side, journal: Journal, approvals: Approvals): Promise<void> {
   const { log, stopping } = scene
   const keysOf = keysOfSide(scene, side)
   let failures = 0
-  while (!stopping.aborted && !journal.isBroken()) {
+  while (!stopping.aborted && !journal.isBroken() && !approvals.isBroken()) {
     const startedAtMs = Date.now()
     try {
       const era = await scene.mayMove()
@@ -113,7 +123,7 @@ async function signUntilEnd(scene: Scene, side: Side, journal: Journal): Promise
         continue
       }
       const vault = await keysOf()
-      const more = vault.size > 0 && (await signerTurn({ ...scene, journal, vault, era }))
+      const more = vault.size > 0 && (await signerTurn({ ...scene, journal, approvals, vault, era }))
       failures = 0
       // It rests as long as it scanned: with many that wait a scan is long.
       if (!more) await pause(Math.max(IDLE_MS, Date.now() - startedAtMs), stopping)

@@ -7,9 +7,18 @@ import { feeAt, feeMost } from '../treasury/payout-cost.ts'
 import { depositDepth, type Selection, selectUtxos } from '../treasury/select-utxos.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
-import { commit, keepWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
+import { sumPlanned } from './approvals/approvals.ts'
+import { commitPayout, type Released } from './approvals/release.ts'
+import { keepWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
 import { gatherFor } from './gather-utxos.ts'
-import { allowsFee, type Judgement, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
+import {
+  allowsFee,
+  type Judgement,
+  judgeRequest,
+  type LeftRows,
+  type Planned,
+  readLeftOnce,
+} from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { listRequested, nextChangePosition, type Requested, readRates } from './requests.sql.ts'
 import { rememberScans, type Scan } from './scan.ts'
@@ -21,8 +30,7 @@ const BATCH_MAX = 50
 const UTXOS_READ = 2_000
 const REQUESTS_READ = 200
 
-interface Payable {
-  readonly request: Requested
+interface Payable extends Released {
   readonly script: Uint8Array
 }
 
@@ -76,7 +84,9 @@ async function gatherPayables(
     const left = readLeftOnce(signer.db)
     for (const request of requests) {
       last = request
-      const payable = await judgeWaiting(signer, keys, request, sumNet(payables), left)
+      const freely = payables.filter(({ release }) => release === 'freely').map((each) => each.request)
+      const planned = { atoms: sumNet(payables), freelyAtoms: sumPlanned(freely, request) }
+      const payable = await judgeWaiting(signer, keys, request, planned, left)
       if (payable) payables.push(payable)
       if (payables.length === BATCH_MAX || scan.isOver()) return { payables, last }
     }
@@ -89,7 +99,7 @@ async function judgeWaiting(
   signer: Signer,
   keys: ChainKeys,
   request: Requested,
-  planned: bigint,
+  planned: Planned,
   left: LeftRows,
 ): Promise<Payable | null> {
   const before = await signer.journal.payingFor(nameOf(request))
@@ -98,7 +108,8 @@ async function judgeWaiting(
     return null
   }
   const judgement: Judgement = await judgeRequest(signer, request, keys.mode, planned, left)
-  if (judgement.kind === 'allow') return { request, script: judgement.destination.lookup }
+  if (judgement.kind === 'allow')
+    return { request, script: judgement.destination.lookup, release: judgement.release }
   if (judgement.kind === 'refuse') await refuse(signer, request, judgement.reason)
   else await keepWaiting(signer, request, judgement.for, judgement.reason)
   return null
@@ -133,7 +144,7 @@ async function signBatch(
   const [first] = affordable
   if (!plan) return first && (await gatherFor(signer, keys, first, rate, position)) ? 'stop' : null
   crashPoint('signer:planned')
-  const placing = await commit(signer, signPayout(keys, plan, rate, position))
+  const placing = await commitPayout(signer, signPayout(keys, plan, rate, position), plan.paid)
   // What it needs was taken meanwhile: the next turn looks again, after a rest.
   return placing === 'placed' ? plan : 'stop'
 }

@@ -8,8 +8,8 @@ import { type GasPrice, gasPrice, payoutGasLimit } from '../treasury/fees.ts'
 import type { SignedEntry, SweepEntry, TransferEntry } from '../treasury/signed-entry.ts'
 import { type Branch, HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { rehearsalWith, type WaitingFor } from '../withdrawals/withdrawal.ts'
+import { commitPayout } from './approvals/release.ts'
 import {
-  commit,
   keepWaiting,
   nameOf,
   refuse,
@@ -87,7 +87,8 @@ async function signRequest(
   const { chain, asset, netAtoms } = request
   const gasLimit = payoutGasLimit(request, price)
   const rehearsal = rehearsalWith(request, gasLimit)
-  const judgement = await judgeRequest(signer, { ...request, rehearsal }, keys.mode, 0n, left)
+  const planned = { atoms: 0n, freelyAtoms: 0n }
+  const judgement = await judgeRequest(signer, { ...request, rehearsal }, keys.mode, planned, left)
   if (judgement.kind === 'refuse') {
     await refuse(signer, request, judgement.reason)
     return 'waits'
@@ -138,7 +139,7 @@ async function signRequest(
     from: HOT_WALLET,
     feeBefore: 0n,
   })
-  return commit(signer, entry)
+  return commitPayout(signer, entry, [{ request, release: judgement.release }])
 }
 
 export interface TransferOrder {

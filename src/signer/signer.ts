@@ -1,5 +1,6 @@
 /** One turn of the signer: first what it signed and never saw placed, then payouts, bumps and sweeps of each chain. */
 import { hasAccounts } from '../core/assets.ts'
+import { tendApprovals } from './approvals/take-approvals.ts'
 import { cancelWanted, clearMarks, finishPlacing, readyPlaced, type Signer } from './context.ts'
 import { consolidateIfCheap, isConsolidationDue } from './gather-utxos.ts'
 import { putBackBumps, putBackSentSets } from './put-back.ts'
@@ -21,9 +22,10 @@ export async function signerTurn(signer: Signer): Promise<boolean> {
   if (isFirst) await putBackBumps(signer)
   // Nothing new is signed while the fate of something signed is open: it may pay the same withdrawals.
   for (const entry of signer.journal.pending()) await finishPlacing(signer, entry)
+  const moreApprovals = await tendApprovals(signer, Date.now())
   await clearMarks(signer, isFirst)
   await readyPlaced(signer)
-  let more = false
+  let more = moreApprovals
   const chains = await listChainsWithWork(signer.db)
   for (const [chain, keys] of signer.vault)
     if (isFirst || (!hasAccounts(chain) && isConsolidationDue(keys))) chains.add(chain)

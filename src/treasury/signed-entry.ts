@@ -2,6 +2,16 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { SignedKind } from './signed-transaction.ts'
 
+/** An approval that released what a transaction pays: base64url, and the text whose SHA-256 the passkey answered. */
+export interface ReleasedBy {
+  readonly statement: string
+  /** Of the approver, as the operator compared it. */
+  readonly fingerprint: string
+  readonly authenticatorData: string
+  readonly clientData: string
+  readonly signature: string
+}
+
 interface Signed {
   readonly chain: ChainName
   readonly txid: string
@@ -16,6 +26,8 @@ interface Signed {
   readonly feeRate: string
   /** What leaves our wallets by it, in addition to what its set took before; the policy counts these. */
   readonly leaves: readonly { readonly asset: Asset; readonly atoms: string }[]
+  /** Approvals of what it pays; left out where none were needed (docs/internals/approvals.md). */
+  readonly approvals?: readonly ReleasedBy[]
 }
 
 /** Chains with outputs: a payout of withdrawals, what replaces it, a child that pays for it, or a consolidation. */

@@ -9,6 +9,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
 import { promisify } from 'node:util'
+import { fingerprintOf } from '../../src/approvals/approver.ts'
 import { readId } from '../../src/core/ids.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { raiseAlert } from '../../src/ledger/alerts.sql.ts'
@@ -16,6 +17,7 @@ import { GATEWAY } from '../../src/ledger/chart-of-accounts.ts'
 import { freeze } from '../../src/ledger/freezes.sql.ts'
 import { post } from '../../src/ledger/post.sql.ts'
 import { upsertCustomer } from '../../src/payments/customers.sql.ts'
+import { addApprover } from '../../src/signer/approvals/approvers.ts'
 import { storeFeeRates } from '../../src/treasury/fee-rates.sql.ts'
 import { insertUser } from '../../src/users/users.sql.ts'
 import { startBeckProcess } from '../beck-process.ts'
@@ -75,6 +77,16 @@ const nextPassphrase = join(dataDir, 'next-passphrase')
 const BITCOIN = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
 const UNKNOWN = 'ab'.repeat(32)
 
+const APPROVER = {
+  account: 'acct_one',
+  user: 'usr_one',
+  name: 'Ann',
+  credentialId: 'AA',
+  publicKey: 'AA',
+  rpId: 'localhost',
+  origin: 'http://localhost',
+}
+
 interface Acting {
   readonly action: string
   readonly args?: () => readonly string[]
@@ -123,6 +135,11 @@ const ACTING: Readonly<Record<string, Acting>> = {
   'wallet init': { action: 'wallet.init' },
   'wallet allow': { action: 'wallet.allow', args: () => ['bitcoin', BITCOIN] },
   'wallet disallow': { action: 'wallet.disallow', args: () => ['bitcoin', BITCOIN] },
+  'wallet approvers': {
+    action: 'wallet.approvers',
+    before: () => addApprover(join(dataDir, 'signer'), APPROVER),
+    args: () => ['remove', fingerprintOf(APPROVER)],
+  },
   'wallet passphrase': {
     action: 'wallet.passphrase',
     before: () => writeFile(nextPassphrase, 'a better horse battery staple\n', { mode: 0o600 }),
@@ -205,6 +222,7 @@ const READING: Readonly<Record<string, () => readonly string[]>> = {
   'keys list': () => ['--account', made.account],
   'wallet show': () => [],
   'wallet allowed': () => [],
+  'wallet approvers': () => ['list'],
   'users list': () => [],
   'alerts list': () => [],
   fees: () => [],

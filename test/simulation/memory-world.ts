@@ -28,7 +28,7 @@ import { seeded } from './random.ts'
 import { type AddressRow, Crash, hex, type Mutation, Tables, Violation, type Worker } from './rows/tables.ts'
 import { sendCapital } from './story.ts'
 import { unsteadyNode } from './unsteady-node.ts'
-import { type Process, SIGNER_CONFIG, type World } from './world.ts'
+import { NO_APPROVALS, type Process, SIGNER_CONFIG, type World } from './world.ts'
 
 const ACCOUNT: Account = {
   id: '00000000-0000-7000-8000-000000000001' as AccountId,
@@ -148,6 +148,7 @@ export async function memoryWorld({
       db,
       secrets: TEST_SECRETS,
       journal: mutation === 'journal-not-asked' ? { ...journal, payingFor: async () => [] } : journal,
+      approvals: NO_APPROVALS,
       config: SIGNER_CONFIG,
       vault: new Map([[chain, keys]]),
       log,

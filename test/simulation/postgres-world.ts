@@ -15,7 +15,7 @@ import { TEST_SECRETS, testMode, testRoot } from '../wallet.ts'
 import { type Dump, writeDump } from './dump.ts'
 import { memoryJournal } from './memory-journal.ts'
 import { sendCapital } from './story.ts'
-import { type Process, SIGNER_CONFIG, type World } from './world.ts'
+import { NO_APPROVALS, type Process, SIGNER_CONFIG, type World } from './world.ts'
 
 export async function postgresWorld(chain: SimulatedChainName, seed: number): Promise<World> {
   const gateway = await testGateway({ freshPerChain: 16 })
@@ -33,6 +33,7 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
     db,
     secrets: TEST_SECRETS,
     journal: memoryJournal(async () => {}),
+    approvals: NO_APPROVALS,
     config: SIGNER_CONFIG,
     vault: new Map([[chain, keys]]),
     log: gateway.log,

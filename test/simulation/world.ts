@@ -2,6 +2,10 @@
  * What a simulated story happens in: a gateway, its workers as processes of their own, and a chain in memory. The
  * gateway's rows are the tables in memory, or PostgreSQL: the same story in both has to come out alike.
  */
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Account } from '../../src/accounts/account.ts'
 import type { ChainPort } from '../../src/chains/chain.ts'
 import type { Lease } from '../../src/chains/chain-progress.sql.ts'
@@ -9,7 +13,13 @@ import type { SimulatedStorage } from '../../src/chains/simulated/chain-store.ts
 import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import type { PaymentId } from '../../src/core/ids.ts'
 import type { Gateway } from '../../src/flows/gateway.ts'
+import { Approvals } from '../../src/signer/approvals/approvals.ts'
 import type { Signer } from '../../src/signer/signer.ts'
+
+/** Nobody approves anything: the folder is looked at once. */
+const folder = await mkdtemp(join(tmpdir(), 'beck-simulated-signer-'))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+export const NO_APPROVALS = await Approvals.open(folder, 'test', async () => [])
 
 /** A signer without limits and allowlist: what a story asks for is signed. */
 export const SIGNER_CONFIG: Signer['config'] = {
@@ -18,6 +28,7 @@ export const SIGNER_CONFIG: Signer['config'] = {
   folder: '',
   confirmations: {},
   tokens: { USDC: '', USDT: '' },
+  modes: { bitcoin: 'regtest', litecoin: 'regtest', ethereum: 'regtest' },
 }
 
 /** One process that works for the gateway. It knows nothing that it did not read since it started. */

@@ -28,6 +28,7 @@ export const listRequested: typeof real.listRequested = (db, _chain, after, limi
         isFrozen: tables.freezes.has(row.asset),
         rehearsal: 'succeeds',
         rehearsedGas: 0n,
+        approval: null,
       })),
   )
 

@@ -1,0 +1,90 @@
+/** Whether what a merchant's policy says of a withdrawal is met. Pure: what the signer knows goes in, what it does comes out. */
+import { type ApprovalPolicy, approvalsNeeded, isKey } from '../../approvals/approval-policy.ts'
+import type { Asset } from '../../core/assets.ts'
+import { HOUR_MS } from '../../core/time.ts'
+import type { WaitingFor, WithdrawalKind } from '../../withdrawals/withdrawal.ts'
+
+export interface ToRelease {
+  readonly kind: WithdrawalKind
+  readonly asset: Asset
+  /** Gross. */
+  readonly amountAtoms: bigint
+  readonly askedBy: string
+}
+
+/** What the signer's own folder says. */
+export interface Known {
+  readonly policy: ApprovalPolicy | null
+  /** Gross atoms of the coin that left freely within the day, and are about to; null while that is not known. */
+  readonly leftFreelyAtoms: bigint | null
+  /** Persons who approved exactly this, by a passkey that counts now. */
+  readonly approvedBy: ReadonlySet<string>
+  /** When its address was allowed; null when it is not. */
+  readonly allowedMs: number | null
+}
+
+/** What the database says of its request for approvals: it can only make it stricter. */
+export interface OpenRequest {
+  readonly status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
+  readonly needed: number
+  readonly validUntil: Date
+}
+
+export type Release =
+  /** By no rule of a policy. */
+  | 'unbound'
+  /** Below the bound: it counts with what else leaves within a day. */
+  | 'freely'
+  | 'approved'
+
+export type ReleaseVerdict =
+  | { readonly kind: 'release'; readonly by: Release }
+  | { readonly kind: 'wait'; readonly for: WaitingFor; readonly reason: string }
+  | { readonly kind: 'refuse'; readonly reason: 'declined' | 'not_approved' | 'not_on_allowlist' }
+
+/** Why one failed that other people said no to, or said nothing about in time. */
+export const DECLINED = 'declined'
+export const NOT_APPROVED = 'not_approved'
+
+export function judgeRelease(
+  asked: ToRelease,
+  known: Known,
+  request: OpenRequest | null,
+  now: number,
+): ReleaseVerdict {
+  const { policy, approvedBy } = known
+  if (request?.status === 'declined') return { kind: 'refuse', reason: DECLINED }
+  const address = judgeAddress(asked, known, now)
+  if (address.kind !== 'release') return address
+  const rule = policy?.coins[asked.asset]
+  const isBound = policy && rule && (policy.bindsKeys || !isKey(asked.askedBy))
+  // As the asker's own approval counts for nothing.
+  const given = [...approvedBy].filter((user) => user !== asked.askedBy).length
+  const needed = isBound ? approvalsNeeded(policy, asked, known.leftFreelyAtoms ?? rule.fromAtoms) : 0
+  const wanted = request && request.status !== 'approved' ? Math.max(needed, request.needed) : needed
+  if (given < wanted) {
+    const isOver = request?.status === 'expired' || request?.status === 'refused'
+    if (isOver || (request && request.validUntil.getTime() <= now))
+      return { kind: 'refuse', reason: NOT_APPROVED }
+    return {
+      kind: 'wait',
+      for: 'approval',
+      reason: `${given} of ${wanted} approvals were given`,
+    }
+  }
+  if (!isBound) return { kind: 'release', by: 'unbound' }
+  return { kind: 'release', by: given >= rule.approvals ? 'approved' : 'freely' }
+}
+
+/** Payouts go only where the list says; refunds go where the buyer says. */
+function judgeAddress({ kind }: ToRelease, { policy, allowedMs }: Known, now: number): ReleaseVerdict {
+  if (!policy?.allowlist.isRequired || kind === 'refund') return { kind: 'release', by: 'unbound' }
+  if (allowedMs === null) return { kind: 'refuse', reason: 'not_on_allowlist' }
+  return allowedMs + policy.allowlist.delayHours * HOUR_MS <= now
+    ? { kind: 'release', by: 'unbound' }
+    : {
+        kind: 'wait',
+        for: 'allowlist',
+        reason: 'its address is on the allowlist of its merchant but its delay is not over',
+      }
+}

@@ -1,0 +1,162 @@
+/** What the signer reads of approvals and their requests, and what it says of them. Nothing of it is believed. */
+import type { Asset, ChainName, Mode } from '../../core/assets.ts'
+import type {
+  AccountId,
+  ApprovalRequestId,
+  PaymentId,
+  PayoutBatchId,
+  UserId,
+  WithdrawalId,
+} from '../../core/ids.ts'
+import type { Queryable } from '../../db/database.ts'
+import type { WithdrawalKind, WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
+
+export interface RequestRow {
+  readonly accountId: AccountId
+  readonly id: ApprovalRequestId
+  readonly act: 'withdrawal' | 'batch' | 'policy' | 'allow' | 'disallow'
+  readonly withdrawalId: WithdrawalId | null
+  readonly batchId: PayoutBatchId | null
+  readonly terms: unknown
+  readonly askedBy: string
+  readonly needed: number
+  readonly validUntil: Date
+  readonly status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
+}
+
+export interface ApprovalRow {
+  readonly request: RequestRow
+  readonly userId: UserId
+  readonly credentialId: Buffer
+  readonly authenticatorData: Buffer
+  readonly clientData: Buffer
+  readonly signature: Buffer
+}
+
+const REQUEST_COLUMNS = `r.account_id as "accountId", r.id, r.act, r.withdrawal_id as "withdrawalId", r.batch_id as "batchId", r.terms,
+  r.asked_by as "askedBy", r.needed, r.valid_until as "validUntil", r.status`
+
+/** Approvals of one side's accounts that nothing was said of yet, the oldest first: a passkey's counter goes up with them. */
+export async function listUnjudged(db: Queryable, mode: Mode, limit: number): Promise<ApprovalRow[]> {
+  const { rows } = await db.query<RequestRow & Omit<ApprovalRow, 'request'>>(
+    `select ${REQUEST_COLUMNS}, p.user_id as "userId", p.credential_id as "credentialId",
+       p.authenticator_data as "authenticatorData", p.client_data as "clientData", p.signature
+     from approvals p
+     join approval_requests r on r.account_id = p.account_id and r.id = p.request_id
+     join accounts a on a.id = p.account_id and a.mode = $1
+     where p.verdict is null order by p.created_at, p.request_id, p.user_id limit $2`,
+    [mode, limit],
+  )
+  return rows.map(({ userId, credentialId, authenticatorData, clientData, signature, ...request }) => ({
+    request,
+    userId,
+    credentialId,
+    authenticatorData,
+    clientData,
+    signature,
+  }))
+}
+
+export async function noteVerdict(db: Queryable, row: ApprovalRow, verdict: string): Promise<void> {
+  await db.query(
+    'update approvals set verdict = $4 where account_id = $1 and request_id = $2 and user_id = $3',
+    [row.request.accountId, row.request.id, row.userId, verdict],
+  )
+}
+
+/** A request that waits is over. Says it once. */
+export async function closeRequest(
+  db: Queryable,
+  { accountId, id }: Pick<RequestRow, 'accountId' | 'id'>,
+  status: 'approved' | 'expired' | 'refused',
+  refusedReason: string | null = null,
+): Promise<void> {
+  await db.query(
+    `update approval_requests set status = $3, refused_reason = $4, decided_at = now()
+     where account_id = $1 and id = $2 and status = 'open'`,
+    [accountId, id, status, refusedReason],
+  )
+}
+
+/** The request for approvals of a withdrawal that was not approved in time. */
+export async function expireRequestOf(
+  db: Queryable,
+  { accountId, id }: Pick<WithdrawalRequest, 'accountId' | 'id'>,
+): Promise<void> {
+  await db.query(
+    `update approval_requests r set status = 'expired', decided_at = now()
+     where r.account_id = $1 and r.status = 'open' and (r.withdrawal_id = $2
+       or r.batch_id = (select w.batch_id from withdrawals w where w.account_id = $1 and w.id = $2))`,
+    [accountId, id],
+  )
+}
+
+/** What the database calls approved, and the signer does not, waits for approvals again. */
+export async function reopenRequestOf(
+  db: Queryable,
+  { accountId, id }: Pick<WithdrawalRequest, 'accountId' | 'id'>,
+): Promise<void> {
+  await db.query(
+    `update approval_requests r set status = 'open', decided_at = null
+     where r.account_id = $1 and r.status = 'approved' and (r.withdrawal_id = $2
+       or r.batch_id = (select w.batch_id from withdrawals w where w.account_id = $1 and w.id = $2))`,
+    [accountId, id],
+  )
+}
+
+export interface LineRow extends WithdrawalRequest {
+  readonly mac: Buffer
+}
+
+interface WithdrawalColumns {
+  account_id: AccountId
+  id: WithdrawalId
+  kind: WithdrawalKind
+  payment_id: PaymentId | null
+  chain: ChainName
+  asset: Asset
+  amount_atoms: bigint
+  fee_atoms: bigint
+  network_fee_atoms: bigint
+  net_atoms: bigint
+  destination: string
+  asked_by: string
+  mac: Buffer
+}
+
+/** The withdrawals that a request is for: one, or those of a batch. */
+export async function listLines(
+  db: Queryable,
+  { accountId, withdrawalId, batchId }: Pick<RequestRow, 'accountId' | 'withdrawalId' | 'batchId'>,
+): Promise<LineRow[]> {
+  const { rows } = await db.query<WithdrawalColumns>(
+    `select account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms, net_atoms, destination,
+       asked_by, mac
+     from withdrawals where account_id = $1 and (id = $2 or batch_id = $3) order by id`,
+    [accountId, withdrawalId, batchId],
+  )
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    id: row.id,
+    kind: row.kind,
+    paymentId: row.payment_id,
+    chain: row.chain,
+    asset: row.asset,
+    amountAtoms: row.amount_atoms,
+    feeAtoms: row.fee_atoms,
+    networkFeeAtoms: row.network_fee_atoms,
+    netAtoms: row.net_atoms,
+    destination: row.destination,
+    askedBy: row.asked_by,
+    mac: row.mac,
+  }))
+}
+
+/** Those of the accounts that are of one side. */
+export async function accountsOf(db: Queryable, mode: Mode, ids: readonly AccountId[]): Promise<AccountId[]> {
+  const { rows } = await db.query<{ id: AccountId }>(
+    'select id from accounts where mode = $1 and id = any($2::uuid[])',
+    [mode, ids],
+  )
+  return rows.map(({ id }) => id)
+}

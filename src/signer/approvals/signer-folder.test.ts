@@ -1,0 +1,136 @@
+/** What the signer's folder keeps of approvals survives crashes, and says when it does not. */
+import assert from 'node:assert/strict'
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { DAY_MS, HOUR_MS } from '../../core/time.ts'
+import { ApprovalLog, type ApprovalRow } from './approval-log.ts'
+import { addApprover, countsFromMs, readApprovers, removeApprover } from './approvers.ts'
+import { type Left, LeftFreely } from './left-freely.ts'
+
+let folder = ''
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'beck-approvals-'))
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+const FACT = { at: 1_000, account: 'acct_a', request: 'apr_1' }
+const approval: ApprovalRow = {
+  ...FACT,
+  fact: 'approval',
+  user: 'usr_a',
+  fingerprint: 'ff',
+  credentialId: 'cred',
+  counter: 7,
+  statement: 'text\n',
+  authenticatorData: 'AA',
+  clientData: 'BB',
+  signature: 'CC',
+  pays: ['digest usr_b'],
+}
+const policy: ApprovalRow = {
+  ...FACT,
+  fact: 'policy',
+  number: 1,
+  policy: {
+    coins: { BTC: { from_atoms: '5', approvals: 2 } },
+    binds_keys: true,
+    allowlist: { is_required: true, delay_hours: 1 },
+  },
+}
+
+test('facts are there after a restart, a torn last row is not, and one in the middle is not signed on with', async () => {
+  const path = join(folder, 'log', 'approvals')
+  const first = await ApprovalLog.open(path)
+  await first.append(approval)
+  await first.append(policy)
+  const address = { network: 'ethereum', address: '0xAb', name: 'Cold' } as const
+  await first.append({ ...FACT, request: 'apr_2', fact: 'allow', ...address })
+  await first.append({ ...FACT, at: 2_000, request: 'apr_3', fact: 'allow', ...address })
+  await first.close()
+  await appendFile(path, '{"fact":"disallow","account"')
+  const second = await ApprovalLog.open(path)
+  assert.equal(second.policyOf('acct_a')?.policy.coins.BTC?.fromAtoms, 5n)
+  assert.equal(second.policyOf('acct_a')?.firstMs, 1_000)
+  assert.equal(second.counterOf('cred'), 7)
+  assert.equal(second.addressOf('acct_a', 'ethereum', '0xAB')?.addedMs, 1_000)
+  assert.deepEqual([second.isDone('apr_1'), second.isDone('apr_4')], [true, false])
+  const [kept] = second.approvalsOf('acct_a', 'digest usr_b')
+  assert.ok(kept)
+  assert.equal((await second.read(kept)).signature, 'CC')
+  assert.deepEqual(second.approvalsOf('acct_b', 'digest usr_b'), [])
+  assert.deepEqual(second.approvalsOf('acct_a', 'digest usr_c'), [])
+  await second.append({ ...FACT, request: 'apr_5', fact: 'disallow', ...address })
+  assert.equal(second.addressOf('acct_a', 'ethereum', '0xAb'), null)
+  await second.close()
+  const text = await readFile(path, 'utf8')
+  await writeFile(path, text.replace('"from_atoms":"5"', '"from_atoms":"6"'))
+  await assert.rejects(ApprovalLog.open(path), /line 2 of the signer's log of approvals/)
+  await writeFile(path, text.split('\n').slice(1).join('\n'))
+  await assert.rejects(ApprovalLog.open(path), /line 1 /)
+})
+
+const left = (withdrawal: string, atoms: bigint): Left => ({
+  account: 'acct_a',
+  asset: 'BTC',
+  withdrawal,
+  atoms,
+})
+
+test('what left freely is known after a restart, counted once, and forgotten after a day', async () => {
+  const path = join(folder, 'left', 'left-freely')
+  const first = await LeftFreely.open(path, false, 0)
+  await first.count([left('w1', 5n), left('w2', 7n)], 0)
+  await first.count([left('w2', 7n)], HOUR_MS)
+  await first.close()
+  await appendFile(path, '{"at":1,"acc')
+  const second = await LeftFreely.open(path, true, HOUR_MS)
+  const sum = (except: string, now: number) => second.sum('acct_a', 'BTC', except, now)
+  assert.equal(sum('', HOUR_MS), 12n)
+  assert.equal(sum('w2', HOUR_MS), 5n)
+  assert.equal(second.sum('acct_b', 'BTC', '', HOUR_MS), 0n)
+  // The one that was counted again counts from then on.
+  assert.equal(sum('', DAY_MS), 7n)
+  assert.equal(sum('', DAY_MS + HOUR_MS), 0n)
+  await second.close()
+})
+
+test('where the file is lost although there are policies, nobody knows for a day what left', async () => {
+  const path = join(folder, 'lost', 'left-freely')
+  const first = await LeftFreely.open(path, true, 0)
+  assert.equal(first.sum('acct_a', 'BTC', '', DAY_MS - 1), null)
+  await first.close()
+  const second = await LeftFreely.open(path, true, HOUR_MS)
+  assert.equal(second.sum('acct_a', 'BTC', '', DAY_MS - 1), null)
+  assert.equal(second.sum('acct_a', 'BTC', '', DAY_MS), 0n)
+  await second.close()
+})
+
+test('an approver counts at once before there is a policy, a week later under one, and is pinned once', async () => {
+  const home = join(folder, 'pins')
+  const who = {
+    account: 'acct_a',
+    user: 'usr_a',
+    name: 'Ann',
+    credentialId: 'c',
+    publicKey: 'k',
+    rpId: 'x',
+    origin: 'https://x',
+  }
+  assert.deepEqual(await readApprovers(home), [])
+  assert.deepEqual([await addApprover(home, who), await addApprover(home, who)], [true, false])
+  assert.equal(await addApprover(home, { ...who, account: 'acct_b' }), true)
+  const [pin] = await readApprovers(home)
+  assert.ok(pin)
+  const addedMs = Date.parse(pin.added_at)
+  assert.equal(countsFromMs(pin, null), addedMs)
+  assert.equal(countsFromMs(pin, addedMs + 1), addedMs)
+  assert.equal(countsFromMs(pin, addedMs - 1), addedMs + 7 * DAY_MS)
+  assert.equal(countsFromMs({ added_at: 'soon' }, null), Number.POSITIVE_INFINITY)
+  await removeApprover(home, pin)
+  assert.deepEqual(
+    (await readApprovers(home)).map(({ account }) => account),
+    ['acct_b'],
+  )
+})
