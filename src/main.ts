@@ -47,6 +47,7 @@ import { startPayer } from './workers/pay-out.ts'
 import { startProver } from './workers/prove.ts'
 import { startMailer } from './workers/send-mails.ts'
 import { startSettler } from './workers/settle.ts'
+import { startApprovalTender } from './workers/tend-approvals.ts'
 import { startWatcher } from './workers/watch.ts'
 
 export const ROLES = ['all', 'api', 'worker', 'watcher', 'signer'] as const
@@ -266,6 +267,7 @@ function startWorkers(
     startDayCloser(gateway),
     startForgetter(gateway),
     startActChainer(gateway),
+    startApprovalTender(gateway),
     ...(config.mail ? [startMailer(gateway, openMailSender(config.mail))] : []),
   ])
 }

@@ -6,7 +6,7 @@ import type { Asset } from '../src/core/assets.ts'
 import { type AccountId, type ApprovalRequestId, newId, showId, type UserId } from '../src/core/ids.ts'
 import { HOUR_MS } from '../src/core/time.ts'
 import { SIGNER_ROLE } from '../src/db/grants.ts'
-import { requestWithdrawal } from '../src/flows/withdrawals/request-withdrawal.ts'
+import { holdPayout } from '../src/flows/withdrawals/request-withdrawal.ts'
 import { termsOf } from '../src/signer/approvals/approvals.ts'
 import { addApprover, readApprovers, removeApprover } from '../src/signer/approvals/approvers.ts'
 import { publishIfDue } from '../src/signer/approvals/publish.ts'
@@ -104,7 +104,8 @@ export async function openApprovalScene(given: { readonly folder?: string } = {}
     /** A withdrawal as the dashboard or the API asks for it. */
     async want(amount: string, askedBy: string = cid.user, destination: string = DESTINATIONS[CHAIN]) {
       const order = { asset: 'LTC' as Asset, amount, destination, askedBy }
-      return gateway.db.transaction((tx) => requestWithdrawal(gateway, tx, account, order))
+      // What is asked of others, and told early, the scene writes itself: it may be an intruder's.
+      return gateway.db.transaction((tx) => holdPayout(gateway, tx, account, order))
     },
     /** What the server writes of a request for approvals. */
     async ask(

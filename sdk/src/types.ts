@@ -958,8 +958,21 @@ export type ListWithdrawalsData = {
   payment_id: string | null
   /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
   failure_reason: string | null
-  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
+  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
   waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
+  approval: {
+    /** `open` waits for people; `approved`: the signer has taken it; the rest is over */
+    status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
+    /** approvals that it was asked for, 1 or 2 */
+    needed: number
+    given: number
+    /** until then it can be approved; then it fails */
+    valid_until: string
+    /** the name of the person or the key */
+    requested_by: string | null
+    /** names of those whose approval counts */
+    awaiting: string[]
+  } | null
 }[]
 
 export interface QuoteWithdrawalBody {
@@ -1002,8 +1015,21 @@ export interface RetrieveWithdrawalData {
   payment_id: string | null
   /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
   failure_reason: string | null
-  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
+  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
   waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
+  approval: {
+    /** `open` waits for people; `approved`: the signer has taken it; the rest is over */
+    status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
+    /** approvals that it was asked for, 1 or 2 */
+    needed: number
+    given: number
+    /** until then it can be approved; then it fails */
+    valid_until: string
+    /** the name of the person or the key */
+    requested_by: string | null
+    /** names of those whose approval counts */
+    awaiting: string[]
+  } | null
 }
 
 export interface CancelWithdrawalData {
@@ -1031,8 +1057,21 @@ export interface CancelWithdrawalData {
   payment_id: string | null
   /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
   failure_reason: string | null
-  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
+  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
   waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
+  approval: {
+    /** `open` waits for people; `approved`: the signer has taken it; the rest is over */
+    status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
+    /** approvals that it was asked for, 1 or 2 */
+    needed: number
+    given: number
+    /** until then it can be approved; then it fails */
+    valid_until: string
+    /** the name of the person or the key */
+    requested_by: string | null
+    /** names of those whose approval counts */
+    awaiting: string[]
+  } | null
 }
 
 export interface RefundPaymentBody {

@@ -63,6 +63,56 @@ export const noticeLetter = ({ what, merchant, who, address, at, page }: NoticeW
     'If you do not know of this, open the page, undo it, and look at who can sign in.',
   )
 
+export interface ApprovalWords {
+  readonly merchant: string
+  /** What is asked for, a sentence in the words of the page. */
+  readonly what: string
+  readonly requestedBy: string
+  readonly until: Date
+  readonly page: string
+}
+
+const minuteOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' at ')} UTC`
+
+export const approvalLetter = ({ merchant, what, requestedBy, until, page }: ApprovalWords): Letter =>
+  letter(
+    `${merchant}: your approval is asked for`,
+    `${what}`,
+    `Asked for by ${requestedBy}. It can be approved until ${minuteOf(until)}; then it is over, and its amount is available again.`,
+    `Look at it, and approve it with your passkey or decline it, here:`,
+    page,
+    'This mail approves nothing, and nobody is approved by answering it.',
+  )
+
+export const changeLetter = (merchant: string, what: string, page: string): Letter =>
+  letter(
+    `${merchant}: what guards your money was changed`,
+    what,
+    'It was approved with passkeys, and the signer has taken it.',
+    page,
+    'If you do not know of this, call those who approved it, and your operator, now.',
+  )
+
+export interface PinWords {
+  readonly merchant: string
+  readonly name: string
+  readonly fingerprint: string
+  readonly countsFrom: Date
+  readonly isRemoved: boolean
+  readonly page: string
+}
+
+export const pinLetter = ({ merchant, name, fingerprint, countsFrom, isRemoved, page }: PinWords): Letter =>
+  letter(
+    `${merchant}: ${isRemoved ? 'an approver was removed' : 'an approver was added'}`,
+    isRemoved
+      ? `A passkey of ${name} was removed at the signer. It approves nothing any more.`
+      : `A passkey of ${name} was pinned at the signer. It approves payouts from ${minuteOf(countsFrom)} on.`,
+    `Its fingerprint is ${fingerprint}.`,
+    page,
+    'If you do not know of this, call your operator now: until a new passkey counts, he can remove it.',
+  )
+
 export interface AlertWords {
   readonly kind: string
   readonly message: string
@@ -101,8 +151,8 @@ export const NOTICES: Readonly<Record<string, string>> = {
   'webhook.rotate': 'The secret of a webhook endpoint was replaced',
   'webhook.delete': 'A webhook endpoint was removed',
   'account.change': 'The settings were changed',
-  'allowlist.add': 'An address was added to the allowlist',
-  'allowlist.remove': 'An address was removed from the allowlist',
+  'policy.propose': 'Another policy of approvals was asked for',
+  'allowlist.propose': 'A change of the allowlist was asked for',
 }
 
 /** Of a person himself: told to him, and to the owners of his teams. */

@@ -9,6 +9,7 @@ export const PERMISSIONS = [
   ...SCOPES,
   'payments:resolve',
   'payments:refund',
+  'approvals:write',
   'exports:read',
   'sandbox:write',
   'api_keys:read',
@@ -53,7 +54,14 @@ export const PERMISSIONS_OF: Readonly<Record<Role, readonly Permission[]>> = {
     'payments:refund',
     'exports:read',
   ],
-  finance: ['overview:read', ...SHOP_READ, ...MONEY_READ, 'withdrawals:write', 'exports:read'],
+  finance: [
+    'overview:read',
+    ...SHOP_READ,
+    ...MONEY_READ,
+    'withdrawals:write',
+    'approvals:write',
+    'exports:read',
+  ],
   viewer: ['overview:read', ...SHOP_READ, ...MONEY_READ, 'webhooks:read', 'settings:read'],
 }
 
@@ -69,6 +77,6 @@ export const ROLE_PURPOSE: Readonly<Record<Role, string>> = {
   admin: 'Everything but ownership',
   developer: 'API keys, webhooks, logs and the sandbox; reads payments',
   support: 'Finds and resolves payments, refunds up to a bound; customers',
-  finance: 'Balance, withdrawals and exports',
+  finance: 'Balance, withdrawals, approvals and exports',
   viewer: 'Reads payments, customers and balance',
 }

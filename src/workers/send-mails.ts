@@ -1,6 +1,7 @@
 /** Sends mails that are due, and writes those that tell of acts and alerts. Runs where SMTP_URL is set. */
 import { InvariantBroken } from '../core/errors.ts'
 import { SECOND_MS } from '../core/time.ts'
+import { tellApprovers } from '../flows/approvals/tell-approvers.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { tellPeople } from '../flows/people/tell-people.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
@@ -34,7 +35,7 @@ export function startMailer(
     idleMs: options.idleMs ?? IDLE_MS,
     log: gateway.log,
     async turn(signal) {
-      const more = await tellPeople(gateway)
+      const more = (await tellPeople(gateway)) || (await tellApprovers(gateway))
       const due = await claimMails(gateway.db, MAILS_PER_TURN)
       await Promise.all(due.map((mail) => attempt(gateway, sender, mail, signal)))
       return more || due.length === MAILS_PER_TURN

@@ -323,6 +323,6 @@ export const OPERATIONS: readonly Operation[] = [
     status: 200,
     answers: 'list',
     shape: { ...WITHDRAWAL, completed_at: 'time?' },
-    ours: { kind: 'string', payment_id: 'string?', failure_reason: 'string?', waiting_for: 'string?' },
+    ours: { kind: 'string', payment_id: 'string?', failure_reason: 'string?', waiting_for: 'string?', approval: 'object?' },
   },
 ] // biome-ignore format: a table

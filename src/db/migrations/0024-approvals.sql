@@ -15,6 +15,8 @@ create table payout_batches (
 );
 create index payout_batches_recent on payout_batches (account_id, created_at desc, id desc);
 alter table withdrawals add column batch_id uuid;
+-- What its line of the file said of it, for people.
+alter table withdrawals add column batch_note text check (length(batch_note) <= 80);
 alter table withdrawals add foreign key (account_id, batch_id) references payout_batches (account_id, id);
 create index withdrawals_by_batch on withdrawals (account_id, batch_id) where batch_id is not null;
 

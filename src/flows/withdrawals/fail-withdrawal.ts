@@ -3,6 +3,7 @@
  * gives its hold back once.
  */
 
+import { wasDeclined } from '../../approvals/approval-requests.sql.ts'
 import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { type ChainName, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
@@ -42,6 +43,11 @@ import type { Gateway } from '../gateway.ts'
 import { returnLoss } from '../payments/book-payment.ts'
 
 const REFUSED_PER_TURN = 100
+
+/** Why one failed that somebody of the team declined. */
+const DECLINED = 'declined'
+/** What people decided, or left undecided, is no alert. */
+const WANTED: readonly string[] = [CANCELLED, SIMULATED_FAILURE, DECLINED, 'not_approved']
 
 /**
  * Gives back what the ledger holds, to where it was taken from; what the row says may have been tampered with.
@@ -132,9 +138,10 @@ async function failOne(gateway: Gateway, tx: Tx, accountId: AccountId, id: Withd
   const withdrawal = await lockWithdrawal(tx, accountId, id)
   if (withdrawal?.status !== 'requested' || withdrawal.refusedReason === null) return
   if (await isSigned(tx, accountId, id)) return
-  await fail(gateway, tx, withdrawal, 'refused', withdrawal.refusedReason)
+  const reason = (await wasDeclined(tx, accountId, id)) ? DECLINED : withdrawal.refusedReason
+  await fail(gateway, tx, withdrawal, 'refused', reason)
   crashPoint('refuse:given-back')
-  if (withdrawal.refusedReason === CANCELLED || withdrawal.refusedReason === SIMULATED_FAILURE) return
+  if (WANTED.includes(reason)) return
   await raiseAlert(tx, {
     kind: 'withdrawal_refused',
     accountId,

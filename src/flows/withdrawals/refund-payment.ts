@@ -11,6 +11,7 @@ import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.
 import type { WithdrawalCost } from '../../treasury/fees.ts'
 import { findRefund } from '../../withdrawals/refunds.sql.ts'
 import type { Withdrawal, WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
+import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
 import { requireSpendable } from './price-payout.ts'
 import { hold, price, pricingOf, requireThawed, shown } from './request-withdrawal.ts'
@@ -30,7 +31,7 @@ export async function refundPayment(
 ): Promise<Withdrawal> {
   const { asset, cost, chain, destination } = await priceRefund(gateway, tx, account, id, order)
   await takeUnresolved(tx, { accountId: account.id, paymentId: id, asset }, cost.amountAtoms)
-  return hold(gateway, tx, {
+  const withdrawal = await hold(gateway, tx, {
     ...cost,
     accountId: account.id,
     id: newId('wd'),
@@ -41,6 +42,8 @@ export async function refundPayment(
     destination,
     askedBy: order.askedBy,
   })
+  await askForApproval(tx, withdrawal)
+  return withdrawal
 }
 
 export interface RefundOrder {

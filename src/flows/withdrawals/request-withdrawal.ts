@@ -34,9 +34,11 @@ import {
   type WithdrawalRequest,
 } from '../../withdrawals/withdrawal.ts'
 import { insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
+import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
 import { ratesOf } from '../payments/rates-of.ts'
 import { type Payout, payoutFee, priceNetwork, requireSpendable } from './price-payout.ts'
+import { requireOnAllowlist } from './require-on-allowlist.ts'
 
 /** So many withdrawals of an account may revert within a day before it waits. */
 const REVERTS_PER_DAY = 3
@@ -69,10 +71,23 @@ export async function quoteWithdrawal(
 /**
  * Holds the gross amount and requests its payout, in the caller's transaction.
  *
- * @throws {Refusal} as {@link quoteWithdrawal}; `unprocessable`, reason `insufficient_balance`; `unavailable` while the
+ * @throws {Refusal} as {@link quoteWithdrawal}; `unprocessable`, reason `insufficient_balance` or `not_on_allowlist`; `unavailable` while the
  *   asset is frozen.
  */
 export async function requestWithdrawal(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  order: AskedOrder,
+): Promise<Withdrawal> {
+  const withdrawal = await holdPayout(gateway, tx, account, order)
+  await requireOnAllowlist(tx, account.id, withdrawal.asset, withdrawal.destination)
+  await askForApproval(tx, withdrawal)
+  return withdrawal
+}
+
+/** The same, without a look at what other people guard: who calls it asks them, for many at once. */
+export async function holdPayout(
   gateway: Gateway,
   tx: Tx,
   account: Account,

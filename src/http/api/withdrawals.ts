@@ -1,9 +1,12 @@
 /** Withdrawals: a balance leaves for a wallet of the merchant's choice, a payment's held funds for the buyer's. */
 import { type Static, Type } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
+import { APPROVAL_STATUSES } from '../../approvals/approval-request.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
 import { readId, showId, type WithdrawalId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
+import type { Queryable } from '../../db/database.ts'
+import { approvalsOfWithdrawals } from '../../flows/approvals/approval-view.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { awaitBroadcast } from '../../flows/withdrawals/await-broadcast.ts'
 import { cancelWithdrawal, withdrawalNotFound } from '../../flows/withdrawals/cancel-withdrawal.ts'
@@ -48,7 +51,19 @@ const ListedWithdrawal = Fields({
   waiting_for: Nullable(
     OneOf(WAITING_REASONS, {
       description:
-        'ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end',
+        'ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end',
+    }),
+  ),
+  approval: Nullable(
+    Fields({
+      status: OneOf(APPROVAL_STATUSES, {
+        description: '`open` waits for people; `approved`: the signer has taken it; the rest is over',
+      }),
+      needed: Type.Integer({ description: 'approvals that it was asked for, 1 or 2' }),
+      given: Type.Integer(),
+      valid_until: Timestamp('until then it can be approved; then it fails'),
+      requested_by: Nullable(Type.String({ description: 'the name of the person or the key' })),
+      awaiting: Type.Array(Type.String(), { description: 'names of those whose approval counts' }),
     }),
   ),
 })
@@ -98,6 +113,7 @@ const LISTED = {
   payment_id: null,
   failure_reason: null,
   waiting_for: 'signature',
+  approval: null,
 } as const
 
 function withdrawalId(text: string): WithdrawalId {
@@ -116,6 +132,25 @@ function showCreated(withdrawal: Withdrawal) {
     ...shown
   } = withdrawalResource(withdrawal)
   return shown
+}
+
+type Listed = Static<typeof ListedWithdrawal>
+
+async function showListed(
+  db: Queryable,
+  account: Pick<Account, 'id'>,
+  withdrawals: readonly Withdrawal[],
+): Promise<Listed[]> {
+  const approvals = await approvalsOfWithdrawals(db, account.id, withdrawals)
+  return withdrawals.map((each) => ({
+    ...withdrawalResource(each),
+    approval: approvals.get(each.id) ?? null,
+  }))
+}
+
+async function showOne(db: Queryable, account: Pick<Account, 'id'>, withdrawal: Withdrawal): Promise<Listed> {
+  const approvals = await approvalsOfWithdrawals(db, account.id, [withdrawal])
+  return { ...withdrawalResource(withdrawal), approval: approvals.get(withdrawal.id) ?? null }
 }
 
 const orderOf = ({ asset, amount_atoms, destination_address }: Static<typeof CreatedWithdrawal>) => ({
@@ -147,7 +182,7 @@ export const withdrawals: readonly Route[] = [
     data: CreatedWithdrawal,
     refusals: {
       ...ORDER_REFUSALS,
-      422: [...ORDER_REFUSALS[422], 'insufficient_balance', 'network_fee_too_high'],
+      422: [...ORDER_REFUSALS[422], 'insufficient_balance', 'network_fee_too_high', 'not_on_allowlist'],
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },
     example: { body: ORDER, data: CREATED },
@@ -210,7 +245,7 @@ export const withdrawals: readonly Route[] = [
       data: [LISTED],
     },
     async read({ db, account }) {
-      return (await listRecentWithdrawals(db, account.id, HISTORY)).map(withdrawalResource)
+      return showListed(db, account, await listRecentWithdrawals(db, account.id, HISTORY))
     },
   }),
   read({
@@ -227,7 +262,7 @@ export const withdrawals: readonly Route[] = [
     async read({ db, account, params }) {
       const withdrawal = await findWithdrawal(db, account.id, withdrawalId(params.id))
       if (!withdrawal) throw withdrawalNotFound()
-      return withdrawalResource(withdrawal)
+      return showOne(db, account, withdrawal)
     },
   }),
   write({
@@ -251,12 +286,12 @@ export const withdrawals: readonly Route[] = [
     async write({ tx, account, params, record }) {
       const withdrawal = await cancelWithdrawal(tx, account, withdrawalId(params.id))
       record({ action: 'withdrawal.cancel', subject: params.id })
-      return withdrawalResource(withdrawal)
+      return showOne(tx, account, withdrawal)
     },
     committed: ({ gateway }) => gateway.wake('pay-out'),
     async settled({ gateway, account }, shown) {
       const withdrawal = await awaitBroadcast(gateway, account.id, withdrawalId(shown.id))
-      return withdrawal ? withdrawalResource(withdrawal) : shown
+      return withdrawal ? showOne(gateway.db, account, withdrawal) : shown
     },
   }),
   write({

@@ -32,6 +32,8 @@ const IDS: Readonly<Record<string, string>> = {
   payments: showId('pay', newId('pay')),
   customers: showId('cus', newId('cus')),
   withdrawals: showId('wd', newId('wd')),
+  approvals: showId('apr', newId('apr')),
+  batches: showId('bat', newId('bat')),
   webhooks: showId('whk', newId('whk')),
   links: showId('plink', newPublicId('plink')),
   sale: showId('pos', newPublicId('pos')),
@@ -74,7 +76,7 @@ test('a person may what the contract lets a key, and every permission is somebod
     ['ownership:write'],
   )
   for (const role of ['developer', 'support', 'viewer'] as const)
-    assert.ok(!may(role, 'withdrawals:write'), `${role} moves no money out`)
+    assert.ok(!may(role, 'withdrawals:write') && !may(role, 'approvals:write'), `${role} moves no money out`)
   assert.ok(!PERMISSIONS_OF.finance.some((permission) => /keys|webhooks|team|settings/.test(permission)))
 })
 
@@ -170,8 +172,8 @@ test('what needs a confirmation asks for it once the last one is too old, and do
 
 test('what moves money or what gets at it is confirmed', () => {
   const needs = (path: RegExp) => dashboardRows.filter((row) => row.method === 'POST' && path.test(row.path))
-  for (const row of needs(/\/(withdrawals|refund)$/)) assert.equal(row.confirm, 'fresh', row.path)
-  for (const row of needs(/\/(keys|team|settings|webhooks|go-live)(?!.*\/send$)/))
+  for (const row of needs(/\/(withdrawals|batches|refund)$/)) assert.equal(row.confirm, 'fresh', row.path)
+  for (const row of needs(/\/(keys|team|settings|webhooks|go-live|policy|allowlist)(?!.*\/send$)/))
     assert.equal(row.confirm, 'recent', row.path)
 })
 

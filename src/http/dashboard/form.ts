@@ -12,12 +12,12 @@ export interface Form {
   readonly entries: readonly (readonly [string, string])[]
 }
 
-/** Passwords and what browsers answer for passkeys stay as they were sent. */
-const VERBATIM = ['password', 'code', 'assertion', 'passkey']
+/** Passwords, what browsers answer for passkeys, and lines of payouts stay as they were sent. */
+const VERBATIM = ['password', 'code', 'assertion', 'passkey', 'payouts']
 
 export function readDashboardForm(bytes: Buffer): Form {
   const entries = [...new URLSearchParams(bytes.toString('utf8'))].map(
-    ([name, value]) => [name, VERBATIM.includes(name) ? value.toWellFormed() : clean(value)] as const,
+    ([name, value]) => [name, textOf(name, value)] as const,
   )
   if (entries.length > FIELDS_MAX)
     throw new Refusal('invalid', 'malformed_form', 'the form has too many fields')
@@ -40,7 +40,7 @@ export async function readFileForm(type: string, bytes: Buffer): Promise<Form> {
   for (const [name, value] of fields) {
     if (entries.length >= FIELDS_MAX)
       throw new Refusal('invalid', 'malformed_form', 'the form has too many fields')
-    const text = typeof value === 'string' ? clean(value) : await base64Of(value)
+    const text = typeof value === 'string' ? textOf(name, value) : await base64Of(value)
     entries.push([clean(name), text])
   }
   return formOf(entries)
@@ -57,6 +57,9 @@ export const formOf = (entries: readonly (readonly [string, string])[]): Form =>
 })
 
 export const EMPTY_FORM = formOf([])
+
+const textOf = (name: string, value: string): string =>
+  VERBATIM.includes(name) ? value.toWellFormed() : clean(value)
 
 const clean = (text: string): string =>
   text

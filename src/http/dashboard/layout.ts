@@ -23,6 +23,7 @@ const SECTIONS: readonly (readonly [string | null, readonly Entry[]])[] = [
       { key: 'links', label: 'Links & checkout', path: '/links', needs: 'payment_links:read' },
       { key: 'balance', label: 'Balance', path: '/balance', needs: 'balance:read' },
       { key: 'withdrawals', label: 'Withdrawals', path: '/withdrawals', needs: 'withdrawals:read' },
+      { key: 'approvals', label: 'Approvals', path: '/approvals', needs: 'withdrawals:read' },
     ],
   ],
   [
@@ -59,6 +60,10 @@ const DONE: Readonly<Record<string, string>> = {
   accepted: 'What the payment held is credited.',
   refunded: 'The refund is on its way.',
   withdrawn: 'The withdrawal is on its way.',
+  'batch-asked': 'The payouts are asked for.',
+  asked: 'It is asked for. Others approve it with their passkeys.',
+  approved: 'Your approval is given. The signer checks it for itself.',
+  declined: 'Declined. Nothing of it is done.',
   paid: 'Paid on the simulated chain. It shows here within a second or two.',
   mined: 'Blocks were mined.',
   expired: 'The window is over.',

@@ -48,6 +48,7 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
       scope.route({
         method: row.method,
         url: `/dashboard${row.path}`,
+        ...(row.formBytesMax ? { bodyLimit: row.formBytesMax } : {}),
         handler: (request, reply) => admit(row, callOf(gateway, installation, base, request, reply)),
       })
     }

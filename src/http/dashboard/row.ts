@@ -102,6 +102,8 @@ export interface Row<C extends Call> {
   /** Below `/dashboard`; `/:account/…` for what concerns a merchant. */
   readonly path: string
   readonly confirm?: Confirm
+  /** Where a form may be larger than others. */
+  readonly formBytesMax?: number
   /** What a confirmed act will do, in figures: shown where it is confirmed. */
   consequence?(call: C): Promise<Part>
   handle(call: C): Promise<Outcome>

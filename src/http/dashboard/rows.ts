@@ -1,4 +1,7 @@
 /** All rows of the dashboard. A new page adds its file here. */
+import { allowlistRows } from './pages/allowlist.ts'
+import { approvalRows } from './pages/approvals.ts'
+import { approverRows } from './pages/approvers.ts'
 import { balanceRows } from './pages/balance.ts'
 import { customerRows } from './pages/customers.ts'
 import { doorRows } from './pages/door.ts'
@@ -12,7 +15,9 @@ import { operatorMoneyRows } from './pages/operator-money.ts'
 import { overviewRows } from './pages/overview.ts'
 import { paymentRow } from './pages/payment.ts'
 import { paymentRows } from './pages/payments.ts'
+import { batchRows } from './pages/payout-batches.ts'
 import { pointOfSaleRows } from './pages/points-of-sale.ts'
+import { policyRows } from './pages/policy.ts'
 import { quickstartRows } from './pages/quickstart.ts'
 import { requestRows } from './pages/requests.ts'
 import { sandboxRows } from './pages/sandbox-rows.ts'
@@ -39,6 +44,11 @@ export const dashboardRows: readonly DashboardRow[] = [
   pointOfSaleRows,
   balanceRows,
   withdrawalRows,
+  batchRows,
+  approvalRows,
+  policyRows,
+  approverRows,
+  allowlistRows,
   keyRows,
   webhookRows,
   logRows,

@@ -3,6 +3,7 @@
 import type { Fiat } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
+import { countAwaiting } from '../../../flows/approvals/approval-view.ts'
 import { readBalance } from '../../../flows/balance/read-balance.ts'
 import { readAttention } from '../../../flows/people/attention.sql.ts'
 import { readSales, type Sales } from '../../../flows/people/sales.sql.ts'
@@ -80,10 +81,11 @@ async function overviewPage(call: PlaceCall): Promise<Sheet> {
     payments: call.may('payments:read'),
     balance: call.may('balance:read'),
   }
-  const [sales, attention, latest] = await Promise.all([
+  const [sales, attention, latest, awaited] = await Promise.all([
     reads.payments ? readSales(gateway.db, place.account.id, zone) : null,
     readAttention(gateway.db, place.account.id),
     reads.payments ? listPayments(gateway.db, place.account.id, { limit: 8 }) : null,
+    call.may('approvals:write') ? countAwaiting(gateway.db, place.account.id, call.person.userId) : 0,
   ])
   const needs: readonly (readonly [number, string, string])[] = [
     [attention.underpaid, 'underpaid', `${here}/payments?filter_status=underpaid`],
@@ -96,6 +98,7 @@ async function overviewPage(call: PlaceCall): Promise<Sheet> {
     title: 'Overview',
     nav: 'overview',
     content: html`<header class="head"><h1>Overview</h1>${call.may('sandbox:write') && place.account.mode === 'test' && html`<a class="button primary" href="${here}/payments/new">New test payment</a>`}</header>
+${awaited > 0 && notice('wait', html`<p><strong>${plural(awaited, 'request')} ${awaited === 1 ? 'waits' : 'wait'} for your approval.</strong> <a href="${here}/approvals">Look and decide</a></p>`)}
 ${(open.length > 0 || attention.failingEndpoints > 0) && notice('wait', html`<p><strong>Needs somebody</strong></p><ul>${reads.payments && open.map(([number, words, path]) => html`<li><a href="${path}">${plural(number, 'payment')} ${words}</a></li>`)}${attention.failingEndpoints > 0 && call.may('webhooks:read') && html`<li><a href="${here}/webhooks">${plural(attention.failingEndpoints, 'webhook endpoint')} failing</a></li>`}</ul>`)}
 ${isNew && firstSteps(call)}
 ${sales && salesTiles(call, sales)}

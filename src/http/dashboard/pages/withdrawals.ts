@@ -1,4 +1,5 @@
 /** Money out: what was asked for, what became of it, and a new request with its quote before it is confirmed. */
+import { requestsOfWithdrawals } from '../../../approvals/approval-requests.sql.ts'
 import { ASSET_FACTS, type Asset, isAsset, networkOf } from '../../../core/assets.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
@@ -9,6 +10,7 @@ import { failInSandbox } from '../../../flows/sandbox.ts'
 import { cancelWithdrawal } from '../../../flows/withdrawals/cancel-withdrawal.ts'
 import { quoteWithdrawal, requestWithdrawal } from '../../../flows/withdrawals/request-withdrawal.ts'
 import { exportWithdrawals, listWithdrawals } from '../../../withdrawals/list-withdrawals.sql.ts'
+import { findBatchOf } from '../../../withdrawals/payout-batches.sql.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../../withdrawals/withdrawals.sql.ts'
 import { html } from '../../hosted/html.ts'
@@ -24,6 +26,7 @@ import {
   facts,
   field,
   formProblem,
+  notice,
   select,
   submit,
 } from '../parts.ts'
@@ -52,7 +55,7 @@ async function withdrawalsPage(call: PlaceCall): Promise<Sheet> {
   const list = await readList(call, FILTERS, (query) => listWithdrawals(gateway.db, place.account.id, query))
   const request =
     call.may('withdrawals:write') &&
-    html`<a class="button primary" href="${here}/withdrawals/new">Withdraw</a>`
+    html`<a class="button primary" href="${here}/withdrawals/new">Withdraw</a><a class="button plain" href="${here}/withdrawals/batches/new">Bulk payout</a>`
   return {
     title: 'Withdrawals',
     nav: 'withdrawals',
@@ -100,14 +103,20 @@ async function withdrawalOf(call: PlaceCall): Promise<Withdrawal> {
 async function withdrawalPage(call: PlaceCall): Promise<Sheet> {
   const withdrawal = await withdrawalOf(call)
   const { asset } = withdrawal
-  const zone = call.place.membership.timeZone
+  const { gateway, place, here } = call
+  const zone = place.membership.timeZone
+  const [requests, batch] = await Promise.all([
+    requestsOfWithdrawals(gateway.db, place.account.id, [withdrawal.id]),
+    findBatchOf(gateway.db, withdrawal),
+  ])
+  const request = requests.get(withdrawal.id)
   return {
     title: `Withdrawal of ${coins(withdrawal.netAtoms, asset)}`,
     nav: 'withdrawals',
     width: 'narrow',
     trail: [['Withdrawals', `${call.here}/withdrawals`]],
     isLive: withdrawal.status === 'requested' || withdrawal.status === 'broadcast',
-    content: html`<h1 class="big">${coins(withdrawal.netAtoms, asset)} ${badge(withdrawal.status)}</h1>${formProblem(call)}<p>${copyable(showId('wd', withdrawal.id), 'Copy the id')}</p>${card(
+    content: html`<h1 class="big">${coins(withdrawal.netAtoms, asset)} ${badge(withdrawal.status)}</h1>${formProblem(call)}<p>${copyable(showId('wd', withdrawal.id), 'Copy the id')}</p>${request?.status === 'open' && notice('wait', html`<p>It waits for approvals. <a href="${here}/approvals/${showId('apr', request.id)}">See who is awaited</a>.</p>`)}${card(
       'Withdrawal',
       facts([
         ['To', copyable(withdrawal.destination, 'Copy the address')],
@@ -120,6 +129,14 @@ async function withdrawalPage(call: PlaceCall): Promise<Sheet> {
           'Refund of',
           withdrawal.paymentId &&
             html`<a href="${call.here}/payments/${showId('pay', withdrawal.paymentId)}">${showId('pay', withdrawal.paymentId)}</a>`,
+        ],
+        [
+          'Approval',
+          request && html`<a href="${here}/approvals/${showId('apr', request.id)}">${request.status}</a>`,
+        ],
+        [
+          'Part of',
+          batch && html`<a href="${here}/withdrawals/batches/${showId('bat', batch.id)}">${batch.name}</a>`,
         ],
         ['Why it failed', withdrawal.status === 'failed' && (withdrawal.refusedReason ?? 'not payable')],
         ['Asked for', time(withdrawal.createdAt, zone)],

@@ -1,0 +1,280 @@
+/** What waits for other people: the inbox, and one request with what it says, who said yes, and the passkey's button. */
+import type { ApprovalRequest } from '../../../approvals/approval-request.ts'
+import { findRequest, listRequests } from '../../../approvals/approval-requests.sql.ts'
+import { findPolicy } from '../../../approvals/published.sql.ts'
+import { challengeOf, type Statement } from '../../../approvals/statement.ts'
+import { type ApprovalRequestId, readId, showId } from '../../../core/ids.ts'
+import { type ApprovalProgress, progressOf } from '../../../flows/approvals/approval-view.ts'
+import { declineRequest, requestNotFound } from '../../../flows/approvals/decline-request.ts'
+import {
+  approvalOptions,
+  giveApproval,
+  type Hindrance,
+  hindranceOf,
+} from '../../../flows/approvals/give-approval.ts'
+import { statementOf } from '../../../flows/approvals/statement-of-request.ts'
+import { type Html, html, type Part } from '../../hosted/html.ts'
+import { change } from '../change.ts'
+import { button, card, empty, facts, formProblem, hidden, notice, table } from '../parts.ts'
+import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { badge, plural, time } from '../words.ts'
+import {
+  askerWords,
+  exactText,
+  headlineOf,
+  KIND_WORDS,
+  progressWords,
+  statementBody,
+} from './approval-words.ts'
+
+/** Pages that belong together, above each of them. */
+export const approvalTabs = (
+  call: PlaceCall,
+  current: 'approvals' | 'policy' | 'approvers' | 'allowlist',
+): Html => {
+  const tabs = [
+    ['approvals', 'Requests'],
+    ['policy', 'Policy'],
+    ['approvers', 'Approvers'],
+    ['allowlist', 'Allowlist'],
+  ] as const
+  return html`<nav class="views" aria-label="Approvals">${tabs.map(
+    ([key, label]) =>
+      html`<a href="${call.here}/${key}"${key === current && html` aria-current="page"`}>${label}</a>`,
+  )}</nav>`
+}
+
+const DECIDED_SHOWN = 25
+
+interface Shown extends ApprovalProgress {
+  readonly statement: Statement
+}
+
+/** With what each says; one whose rows are gone is left out. */
+async function readShown(call: PlaceCall): Promise<Shown[]> {
+  const { gateway, place } = call
+  const requests = await listRequests(gateway.db, place.account.id, DECIDED_SHOWN)
+  const shown: Shown[] = []
+  for (const progress of await progressOf(gateway.db, place.account.id, requests))
+    shown.push({ ...progress, statement: await statementOf(gateway.db, gateway.secrets, progress.request) })
+  return shown
+}
+
+const pathOf = (call: PlaceCall, request: Pick<ApprovalRequest, 'id'>): string =>
+  `${call.here}/approvals/${showId('apr', request.id)}`
+
+const waitsFor = (call: PlaceCall, { awaiting }: ApprovalProgress): boolean =>
+  awaiting.some(({ userId }) => userId === call.person.userId)
+
+async function inboxPage(call: PlaceCall): Promise<Sheet> {
+  const { gateway, place, here } = call
+  const zone = place.membership.timeZone
+  const [shown, inForce] = await Promise.all([readShown(call), findPolicy(gateway.db, place.account.id)])
+  const open = shown.filter(({ request }) => request.status === 'open')
+  const mine = open.filter((each) => waitsFor(call, each))
+  const others = open.filter((each) => !waitsFor(call, each))
+  const decided = shown.filter(({ request }) => request.status !== 'open')
+  return {
+    title: 'Approvals',
+    nav: 'approvals',
+    isLive: open.length > 0,
+    content: html`<header class="head"><h1>Approvals</h1></header>${approvalTabs(call, 'approvals')}
+${!inForce && open.length === 0 && firstSteps(here)}
+${mine.length > 0 && card(`${plural(mine.length, 'request')} for you`, requestRows(call, mine))}
+${others.length > 0 && card('Waiting for others', requestRows(call, others))}
+${inForce && open.length === 0 && empty('Nothing waits', 'What needs an approval shows here, and those who may give it get a mail.')}
+${
+  decided.length > 0 &&
+  card(
+    'Decided',
+    table(
+      'Decided requests',
+      [
+        {
+          label: 'Request',
+          cell: (row) => html`<a href="${pathOf(call, row.request)}">${headlineOf(row.statement)}</a>`,
+        },
+        { label: 'Status', cell: (row) => badge(row.request.status) },
+        { label: 'Kind', isMinor: true, cell: (row) => KIND_WORDS[row.statement.act] },
+        { label: 'Approved by', isMinor: true, cell: (row) => row.given.map(({ name }) => name).join(', ') },
+        { label: 'Decided', cell: (row) => time(row.request.decidedAt, zone) },
+      ],
+      decided,
+    ),
+  )
+}`,
+  }
+}
+
+function requestRows(call: PlaceCall, rows: readonly Shown[]): Part {
+  const zone = call.place.membership.timeZone
+  return html`<ul class="rows">${rows.map((row) => {
+    const { request, given, requestedBy, statement } = row
+    const isMine = waitsFor(call, row)
+    return html`<li><div><strong><a href="${pathOf(call, request)}">${headlineOf(statement)}</a></strong>${destinationOf(statement)}<span>${KIND_WORDS[statement.act]}, asked for by ${askerWords(request.askedBy, requestedBy)}; until ${time(request.validUntil, zone)}</span><span>${progressWords(given.length, request.needed)}${given.length >= request.needed ? ': the signer has it' : awaitedWords(call, row)}</span></div><a class="button ${isMine ? 'primary' : 'plain'}" href="${pathOf(call, request)}">${isMine ? 'Look and decide' : 'Look'}</a></li>`
+  })}</ul>`
+}
+
+const destinationOf = (statement: Statement): Part =>
+  statement.act === 'withdrawal'
+    ? html`<span>to <code>${statement.terms.destination}</code></span>`
+    : statement.act === 'allow' || statement.act === 'disallow'
+      ? html`<span><code>${statement.address}</code></span>`
+      : null
+
+const awaitedWords = (call: PlaceCall, { awaiting }: ApprovalProgress): string => {
+  const names = awaiting.map(({ userId, name }) => (userId === call.person.userId ? 'you' : name))
+  return names.length > 0 ? `, awaited from ${names.join(' or ')}` : ', and nobody is left who could'
+}
+
+/** Before there is a policy: what to do, in order. */
+const firstSteps = (here: string): Html =>
+  card(
+    'Nobody has to move the money alone',
+    html`<p class="lead">Today whoever may withdraw does so alone. With a policy, larger payouts wait for the passkeys of other people, and the signer checks them itself: not even somebody who takes over this server can pay out without them.</p><ol class="first-steps"><li><h3>Choose who approves</h3><p>Two people at least, each with a passkey of his own. The operator pins them at the signer’s machine.</p><a class="button plain" href="${here}/approvers">Approvers</a></li><li><h3>Ask for a policy</h3><p>From which amount of each coin, and how many approvals.</p><a class="button plain" href="${here}/policy">Policy</a></li></ol>`,
+  )
+
+// One request.
+
+/** @throws {Refusal} `not_found`. */
+async function requestOf(call: PlaceCall): Promise<ApprovalRequest> {
+  const request = await findRequest(call.gateway.db, call.place.account.id, requestIdOf(call))
+  if (!request) throw requestNotFound()
+  return request
+}
+
+function requestIdOf(call: PlaceCall): ApprovalRequestId {
+  const id = readId('apr', call.params.id ?? '')
+  if (!id) throw requestNotFound()
+  return id
+}
+
+async function requestPage(call: PlaceCall): Promise<Sheet> {
+  const { gateway, place } = call
+  const request = await requestOf(call)
+  const [[progress], inForce, statement] = await Promise.all([
+    progressOf(gateway.db, place.account.id, [request]),
+    findPolicy(gateway.db, place.account.id),
+    statementOf(gateway.db, gateway.secrets, request),
+  ])
+  if (!progress) throw requestNotFound()
+  const zone = place.membership.timeZone
+  const isEnough = progress.given.length >= request.needed
+  return {
+    title: 'Approval',
+    nav: 'approvals',
+    width: statement.act === 'batch' || statement.act === 'policy' ? 'wide' : 'narrow',
+    trail: [['Approvals', `${call.here}/approvals`]],
+    isLive: request.status === 'open' && isEnough,
+    content: html`<h1 class="big">${headlineOf(statement)} ${badge(request.status)}</h1>${formProblem(call)}
+${outcome(request, progress, isEnough)}
+${card(
+  'What is asked for',
+  html`${statementBody(statement, inForce?.policy ?? null)}${facts([
+    ['Asked for by', askerWords(request.askedBy, progress.requestedBy)],
+    ['Asked for', time(request.createdAt, zone)],
+    ['Can be approved until', time(request.validUntil, zone)],
+    ['Decided', time(request.decidedAt, zone)],
+    [statement.act === 'batch' ? 'Bulk payout' : 'Withdrawal', subjectLink(call, request)],
+  ])}`,
+)}
+${card(progressWords(progress.given.length, request.needed), approvalsList(progress, zone))}
+${request.status === 'open' && (await decision(call, request, statement))}
+${exactText(statement, challengeOf(statement).toString('hex'))}`,
+  }
+}
+
+const subjectLink = (call: PlaceCall, { asked }: ApprovalRequest): Part =>
+  asked.act === 'withdrawal'
+    ? html`<a href="${call.here}/withdrawals/${showId('wd', asked.withdrawalId)}">${showId('wd', asked.withdrawalId)}</a>`
+    : asked.act === 'batch'
+      ? html`<a href="${call.here}/withdrawals/batches/${showId('bat', asked.batchId)}">${showId('bat', asked.batchId)}</a>`
+      : null
+
+function outcome(request: ApprovalRequest, progress: ApprovalProgress, isEnough: boolean): Part {
+  if (request.status === 'open')
+    return (
+      isEnough &&
+      notice(
+        'info',
+        html`<p>There are approvals enough. The signer checks them now, which takes some seconds.</p>`,
+      )
+    )
+  const words: Readonly<Record<string, Part>> = {
+    approved: html`<p>The signer has checked the approvals and taken it.</p>`,
+    declined: html`<p>Declined${progress.request.declinedBy && ' by a member of the team'}. Nothing is done, and what was held is available again.</p>`,
+    expired: html`<p>Nobody approved it in time. Nothing is done, and what was held is available again.</p>`,
+    refused: html`<p>${request.refusedReason === 'cancelled' ? 'It was called back before it was approved.' : html`The signer refused it: <code>${request.refusedReason}</code>.`}</p>`,
+  }
+  return notice(request.status === 'approved' ? 'good' : 'wait', words[request.status])
+}
+
+function approvalsList(progress: ApprovalProgress, zone: string): Part {
+  const { given, awaiting, request } = progress
+  return html`${
+    given.length > 0 &&
+    html`<ul class="rows">${given.map(
+      (each) =>
+        html`<li><div><strong>${each.name}</strong><span>${time(each.at, zone)}</span></div>${each.verdict === 'counts' ? html`<span class="badge good">counts</span>` : html`<span class="badge busy">the signer looks at it</span>`}</li>`,
+    )}</ul>`
+  }${
+    request.status === 'open' &&
+    given.length < request.needed &&
+    html`<p>${awaiting.length > 0 ? html`Awaited from ${awaiting.map(({ name }) => name).join(' or ')}.` : 'Nobody is left who could approve it: no other passkey is pinned that counts.'}</p>`
+  }${given.length === 0 && request.status !== 'open' && html`<p class="hint">Nobody approved it.</p>`}`
+}
+
+const HINDRANCE_WORDS: Readonly<Record<Hindrance, (here: string) => Part>> = {
+  over: () => 'Its time is over: nobody can approve it any more.',
+  asked_himself: () => 'You asked for it, so others approve it.',
+  approved_already: () => 'You have approved it.',
+  not_pinned: (here) =>
+    html`None of your passkeys is pinned at the signer yet. <a href="${here}/approvers">Approvers</a> says how that is done.`,
+  waiting: (here) =>
+    html`Your passkey was pinned a short time ago and does not count yet. <a href="${here}/approvers">Approvers</a> says from when on.`,
+}
+
+async function decision(call: PlaceCall, request: ApprovalRequest, statement: Statement): Promise<Part> {
+  if (!call.may('approvals:write'))
+    return notice('info', html`<p>Owners, admins and finance decide about it.</p>`)
+  const path = pathOf(call, request)
+  const { hindrance, passkeys } = await hindranceOf(call.gateway.db, request, call.person.userId)
+  const approve = hindrance
+    ? html`<p class="hint">${HINDRANCE_WORDS[hindrance](call.here)}</p>`
+    : html`<form method="post" action="${path}/approve" class="passkey inline" data-passkey="${JSON.stringify(approvalOptions(call.gateway, statement, passkeys))}" data-field="assertion">${hidden('assertion', '')}<button type="submit" class="primary">Approve with passkey</button><noscript><p class="hint">Passkeys need JavaScript in this browser.</p></noscript><p class="problem" role="alert" hidden></p></form>`
+  return html`<section class="card decide"><header><h2>Your decision</h2></header>${!hindrance && html`<p>Compare the ${statement.act === 'withdrawal' ? 'address and the amount' : 'lines above'} with what you know from elsewhere. Your passkey signs exactly this, and nothing else.</p>`}<div class="actions">${approve}${button(`${path}/decline`, 'Decline', { tone: 'danger' })}</div></section>`
+}
+
+export const approvalRows: readonly DashboardRow[] = [
+  placeRow('withdrawals:read', { method: 'GET', path: '/:account/approvals', handle: inboxPage }),
+  placeRow('withdrawals:read', { method: 'GET', path: '/:account/approvals/:id', handle: requestPage }),
+  placeRow('approvals:write', {
+    method: 'POST',
+    path: '/:account/approvals/:id/approve',
+    async handle(call) {
+      const { gateway, place } = call
+      const id = requestIdOf(call)
+      await change(call, async (tx, record) => {
+        const response = call.form.get('assertion')
+        const given = { id, userId: call.person.userId, response }
+        const request = await giveApproval(gateway, tx, place.account, given)
+        record({ action: 'approval.give', subject: showId('apr', id), after: { act: request.asked.act } })
+      })
+      return { to: `${call.here}/approvals/${showId('apr', id)}`, done: 'approved' }
+    },
+    redraw: requestPage,
+  }),
+  placeRow('approvals:write', {
+    method: 'POST',
+    path: '/:account/approvals/:id/decline',
+    async handle(call) {
+      const id = requestIdOf(call)
+      await change(call, async (tx, record) => {
+        const request = await declineRequest(tx, call.place.account, id, call.person.userId)
+        record({ action: 'approval.decline', subject: showId('apr', id), after: { act: request.asked.act } })
+      })
+      return { to: `${call.here}/approvals/${showId('apr', id)}`, done: 'declined' }
+    },
+    redraw: requestPage,
+  }),
+]

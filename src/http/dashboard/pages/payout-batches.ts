@@ -1,0 +1,282 @@
+/** Bulk payouts: a file that is checked line by line, looked at with its totals, and asked for as one. */
+
+import { requestsOfWithdrawals } from '../../../approvals/approval-requests.sql.ts'
+import { ASSET_FACTS } from '../../../core/assets.ts'
+import { invalidField, Refusal } from '../../../core/errors.ts'
+import { readId, showId } from '../../../core/ids.ts'
+import { formatDecimal } from '../../../core/money.ts'
+import { type CheckedPayouts, checkPayouts, requestBatch } from '../../../flows/withdrawals/request-batch.ts'
+import { readAmount } from '../../../withdrawals/amount.ts'
+import { findBatch, listBatch, listBatches } from '../../../withdrawals/payout-batches.sql.ts'
+import {
+  type LineProblem,
+  PAYOUT_LINES_MAX,
+  type PayoutFile,
+  readPayoutFile,
+  writePayoutFile,
+} from '../../../withdrawals/payout-file.ts'
+import { html, type Part } from '../../hosted/html.ts'
+import { change } from '../change.ts'
+import {
+  card,
+  copyable,
+  facts,
+  field,
+  formProblem,
+  hidden,
+  notice,
+  sentence,
+  submit,
+  table,
+} from '../parts.ts'
+import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { badge, coins, count, plural, time } from '../words.ts'
+
+const EXAMPLE = 'address,amount,coin,note\ntltc1q…,0.5,LTC,Invoice 2041\ntltc1q…,1.25,LTC,Salary'
+const RECENT = 10
+/** A thousand payouts with notes, as a browser writes them in a form. */
+const FORM_BYTES_MAX = 384 * 1024
+
+async function newBatchPage(call: PlaceCall): Promise<Sheet> {
+  const { gateway, place, here } = call
+  const recent = await listBatches(gateway.db, place.account.id, RECENT)
+  return {
+    title: 'Bulk payout',
+    nav: 'withdrawals',
+    width: 'narrow',
+    trail: [['Withdrawals', `${here}/withdrawals`]],
+    content: html`<h1>Bulk payout</h1><p class="lead">Up to ${count(PAYOUT_LINES_MAX)} payouts of one network from a spreadsheet: looked at, and approved, as one. Nothing is asked for before you have seen every line with its costs.</p>${formProblem(call)}${batchForm(call, call.form.get('payouts'))}${
+      recent.length > 0 &&
+      card(
+        'Lately',
+        html`<ul class="rows">${recent.map((batch) => html`<li><div><strong><a href="${here}/withdrawals/batches/${showId('bat', batch.id)}">${batch.name}</a></strong><span>${plural(batch.size, 'payout')}, ${time(batch.createdAt, place.membership.timeZone)}</span></div></li>`)}</ul>`,
+      )
+    }`,
+  }
+}
+
+const batchForm = (call: PlaceCall, text: string): Part =>
+  html`<form method="post" action="${call.here}/withdrawals/batches/check" enctype="multipart/form-data">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 120, hint: 'What it is for, such as Salaries November.' })}${field(call, { name: 'file', label: 'File', type: 'file', accept: '.csv,.tsv,.txt,text/csv', hint: html`CSV with <code>address,amount,coin</code> and, if you want, a note. Fees are taken from each amount.` })}<div class="field"><label for="payouts">Or paste the lines</label><textarea id="payouts" name="payouts" rows="${text === '' ? 7 : 14}" spellcheck="false" autocomplete="off" placeholder="${EXAMPLE}">${text}</textarea></div>${submit('Check', 'primary', `${call.here}/withdrawals`)}</form>`
+
+/** What was pasted, or else the file. */
+function textOf({ form }: PlaceCall): string {
+  const pasted = form.get('payouts')
+  return pasted === '' ? Buffer.from(form.get('file'), 'base64').toString('utf8') : pasted
+}
+
+/** @throws {Refusal} `no_payouts`. */
+function fileOf(call: PlaceCall): PayoutFile {
+  const file = readPayoutFile(textOf(call))
+  if (file.lines.length + file.problems.length === 0)
+    throw invalidField('payouts', 'no_payouts', 'choose a file, or paste the lines')
+  return file
+}
+
+async function checkedPage(call: PlaceCall): Promise<Sheet> {
+  const { gateway, place, here } = call
+  const file = fileOf(call)
+  const checked = await checkPayouts(gateway, gateway.db, place.account, file)
+  const name = call.form.get('name')
+  const sheet = {
+    title: 'Bulk payout',
+    nav: 'withdrawals',
+    trail: [
+      ['Withdrawals', `${here}/withdrawals`],
+      ['Bulk payout', `${here}/withdrawals/batches/new`],
+    ],
+  } as const
+  const heading = html`<h1>${name || 'Bulk payout'}</h1>`
+  if (checked.problems.length > 0)
+    return {
+      ...sheet,
+      width: 'narrow',
+      content: html`${heading}${problemList(checked.problems)}${batchForm(call, textOf(call))}`,
+    }
+  return {
+    ...sheet,
+    content: html`${heading}${notice('good', html`<p>All ${plural(checked.lines.length, 'line')} can be paid out.</p>`)}
+${card('In all', totalsTable(checked))}
+<form method="post" action="${here}/withdrawals/batches">${hidden('name', name)}${hidden('payouts', writePayoutFile(checked.lines))}${submit(`Ask for ${plural(checked.lines.length, 'payout')}`, 'primary', `${here}/withdrawals/batches/new`)}</form>
+${linesTable(checked)}`,
+  }
+}
+
+const problemList = (problems: readonly LineProblem[]): Part =>
+  notice(
+    'bad',
+    html`<p><strong>${plural(problems.length, 'thing')} to correct.</strong> Nothing was asked for.</p><ul>${problems.map(({ line, message }) => html`<li>${line > 0 ? html`Line ${line}: ${message}` : sentence(message)}</li>`)}</ul>`,
+  )
+
+const totalsTable = ({ totals }: CheckedPayouts): Part =>
+  table(
+    'Totals',
+    [
+      { label: 'Coin', cell: (row) => html`<strong>${row.asset}</strong>` },
+      { label: 'Payouts', isFigure: true, cell: (row) => count(row.count) },
+      {
+        label: 'Arrives',
+        isFigure: true,
+        cell: (row) => html`<strong>${coins(row.netAtoms, row.asset)}</strong>`,
+      },
+      { label: 'Payout fees', isFigure: true, isMinor: true, cell: (row) => coins(row.feeAtoms, row.asset) },
+      {
+        label: 'Network fees',
+        isFigure: true,
+        isMinor: true,
+        cell: (row) => coins(row.networkFeeAtoms, row.asset),
+      },
+      { label: 'Taken from the balance', isFigure: true, cell: (row) => coins(row.amountAtoms, row.asset) },
+      {
+        label: 'Available',
+        isFigure: true,
+        isMinor: true,
+        cell: (row) => coins(row.availableAtoms, row.asset),
+      },
+    ],
+    totals,
+  )
+
+const linesTable = ({ lines }: CheckedPayouts): Part =>
+  table(
+    'Payouts',
+    [
+      { label: 'Line', isFigure: true, isMinor: true, cell: (row) => row.line },
+      { label: 'To', cell: (row) => html`<code>${row.destination}</code>` },
+      { label: 'Arrives', isFigure: true, cell: (row) => coins(row.cost.netAtoms, row.asset) },
+      {
+        label: 'Taken',
+        isFigure: true,
+        isMinor: true,
+        cell: (row) => coins(row.cost.amountAtoms, row.asset),
+      },
+      { label: 'Note', cell: (row) => row.note },
+    ],
+    lines,
+  )
+
+// One batch.
+
+async function batchPage(call: PlaceCall): Promise<Sheet> {
+  const { gateway, place, here } = call
+  const id = readId('bat', call.params.id ?? '')
+  const batch = id && (await findBatch(gateway.db, place.account.id, id))
+  if (!batch)
+    throw new Refusal('not_found', 'batch_not_found', 'there is no such bulk payout in this account')
+  const lines = await listBatch(gateway.db, place.account.id, batch.id)
+  const [request] = (
+    await requestsOfWithdrawals(
+      gateway.db,
+      place.account.id,
+      lines.slice(0, 1).map((line) => line.id),
+    )
+  ).values()
+  const states = new Map<string, number>()
+  for (const { status } of lines) states.set(status, (states.get(status) ?? 0) + 1)
+  return {
+    title: batch.name,
+    nav: 'withdrawals',
+    trail: [['Withdrawals', `${here}/withdrawals`]],
+    isLive: states.has('requested') || states.has('broadcast'),
+    content: html`<h1 class="big">${batch.name}</h1><p>${copyable(showId('bat', batch.id), 'Copy the id')}</p>${
+      request?.status === 'open' &&
+      notice(
+        'wait',
+        html`<p>It waits for approvals. <a href="${here}/approvals/${showId('apr', request.id)}">See who is awaited</a>.</p>`,
+      )
+    }${card(
+      'Bulk payout',
+      facts([
+        ['Payouts', plural(batch.size, 'payout')],
+        ['Status', [...states].map(([status, number]) => html`${badge(status)} ${count(number)} `)],
+        [
+          'Approval',
+          request && html`<a href="${here}/approvals/${showId('apr', request.id)}">${request.status}</a>`,
+        ],
+        ['Asked for', time(batch.createdAt, place.membership.timeZone)],
+      ]),
+    )}${table(
+      'Payouts',
+      [
+        {
+          label: 'Sent',
+          isFigure: true,
+          cell: (row) =>
+            html`<a href="${here}/withdrawals/${showId('wd', row.id)}">${coins(row.netAtoms, row.asset)}</a>`,
+        },
+        { label: 'Status', cell: (row) => badge(row.status) },
+        { label: 'To', cell: (row) => html`<code>${row.destination}</code>` },
+        { label: 'Note', isMinor: true, cell: (row) => row.note },
+      ],
+      lines,
+    )}`,
+  }
+}
+
+export const batchRows: readonly DashboardRow[] = [
+  placeRow('withdrawals:write', {
+    method: 'GET',
+    path: '/:account/withdrawals/batches/new',
+    handle: newBatchPage,
+  }),
+  placeRow('withdrawals:write', {
+    method: 'POST',
+    path: '/:account/withdrawals/batches/check',
+    formBytesMax: FORM_BYTES_MAX,
+    handle: checkedPage,
+    redraw: newBatchPage,
+  }),
+  placeRow('withdrawals:write', {
+    method: 'POST',
+    path: '/:account/withdrawals/batches',
+    confirm: 'fresh',
+    formBytesMax: FORM_BYTES_MAX,
+    async consequence(call) {
+      const checked = await checkPayouts(call.gateway, call.gateway.db, call.place.account, fileOf(call))
+      if (checked.problems.length > 0)
+        throw invalidField(
+          'payouts',
+          'wrong_lines',
+          checked.problems.map(({ line, message }) => `line ${line}: ${message}`).join('; '),
+        )
+      const sums = checked.totals.map(({ asset, netAtoms }) => coins(netAtoms, asset)).join(' and ')
+      return html`<p class="lead">Send <strong>${sums}</strong> in <strong>${plural(checked.lines.length, 'payout')}</strong>. What is signed cannot be taken back.</p>${totalsTable(checked)}`
+    },
+    async handle(call) {
+      const { gateway, place, form } = call
+      const { lines, problems } = fileOf(call)
+      if (problems.length > 0) throw invalidField('payouts', 'wrong_lines', 'check the lines again')
+      const askedBy = showId('usr', call.person.userId)
+      const id = await change(call, async (tx, record) => {
+        const batch = await requestBatch(gateway, tx, place.account, {
+          name: form.get('name'),
+          lines,
+          askedBy,
+        })
+        record({
+          action: 'payout_batch.request',
+          subject: showId('bat', batch),
+          after: { name: form.get('name'), payouts: lines.length, totals: totalsOf(lines) },
+        })
+        return batch
+      })
+      gateway.wake('pay-out')
+      return { to: `${call.here}/withdrawals/batches/${showId('bat', id)}`, done: 'batch-asked' }
+    },
+    redraw: newBatchPage,
+  }),
+  placeRow('withdrawals:read', {
+    method: 'GET',
+    path: '/:account/withdrawals/batches/:id',
+    handle: batchPage,
+  }),
+]
+
+/** Of what was asked for, by coin: the log keeps sums, the rows keep the lines. */
+function totalsOf(lines: PayoutFile['lines']): Record<string, string> {
+  const atoms = new Map<PayoutFile['lines'][number]['asset'], bigint>()
+  for (const { asset, amount } of lines)
+    atoms.set(asset, (atoms.get(asset) ?? 0n) + readAmount(asset, amount))
+  return Object.fromEntries(
+    [...atoms].map(([asset, sum]) => [asset, formatDecimal(sum, ASSET_FACTS[asset].decimals)]),
+  )
+}

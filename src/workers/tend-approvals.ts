@@ -1,0 +1,17 @@
+/** Opens requests for what the signer holds up and nobody was asked for, and closes those that are over. */
+import { SECOND_MS } from '../core/time.ts'
+import { tendRequests } from '../flows/approvals/tend-requests.ts'
+import type { Gateway } from '../flows/gateway.ts'
+import { type Loop, startLoop } from './loop.ts'
+
+export function startApprovalTender(gateway: Gateway, options: { idleMs?: number } = {}): Loop {
+  return startLoop({
+    name: 'tend approvals',
+    idleMs: options.idleMs ?? 2 * SECOND_MS,
+    log: gateway.log,
+    async turn() {
+      await tendRequests(gateway)
+      return false
+    },
+  })
+}
