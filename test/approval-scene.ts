@@ -182,7 +182,7 @@ export async function openApprovalScene(given: { readonly folder?: string } = {}
     },
     /** Puts a policy in force, approved by as many as it takes. */
     async enforce(policy: ApprovalPolicy, by: readonly Approving[] = [ann], follows = 0) {
-      const asking = await scene.ask({ act: 'policy', terms: policyJson(policy) })
+      const asking = await scene.ask({ act: 'policy', terms: { follows, policy: policyJson(policy) } })
       const statement: Statement = {
         ...scene.statementOf(asking, follows),
         act: 'policy',

@@ -249,7 +249,7 @@ test('a policy is not taken back by an old approval, nor by one that was made fo
   assert.ok(old)
   const again = await scene.ask({
     act: 'policy',
-    terms: policyJson({ ...ONE_COIN, coins: {} }),
+    terms: { follows: 1, policy: policyJson({ ...ONE_COIN, coins: {} }) },
     validUntil: first.validUntil,
   })
   const answer = { authenticatorData: old.a, clientData: old.c, signature: old.s }

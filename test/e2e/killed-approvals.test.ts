@@ -22,7 +22,6 @@ const STEPS = [
   'signer:policy-kept',
   'signer:approval-refused',
   'signer:left-counted',
-  'signer:left-counted#2',
   'signer:journaled',
   'signer:placed',
 ]

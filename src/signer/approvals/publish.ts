@@ -43,10 +43,7 @@ export async function publishIfDue(publishing: Publishing, now: number): Promise
   const before = said.get(approvals)
   const wanted = await folderOf(publishing)
   const shown = flat(wanted)
-  const isSame =
-    before &&
-    shown.size === before.shown.size &&
-    [...shown].every(([key, row]) => before.shown.get(key) === row)
+  const isSame = before !== undefined && areSame(shown, before.shown)
   if (isSame && now - before.atMs < EVERY_MS && now >= before.atMs) return
   const found = await readShown(db, approvals.mode)
   const there = flat(found)
@@ -61,9 +58,12 @@ export async function publishIfDue(publishing: Publishing, now: number): Promise
     })
     log.error({ key }, 'somebody changed what the signer shows of approvals')
   }
-  await db.transaction((tx) => write(tx, wanted, found, shown, there))
+  if (!areSame(shown, there)) await db.transaction((tx) => write(tx, wanted, found, shown, there))
   said.set(approvals, { atMs: now, shown })
 }
+
+const areSame = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean =>
+  one.size === other.size && [...one].every(([key, row]) => other.get(key) === row)
 
 /**
  * A row that is neither what the folder says nor what this process showed before. A policy's lower number is one that was not shown

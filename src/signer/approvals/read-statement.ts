@@ -53,7 +53,9 @@ export async function readStatement(reading: Reading, request: RequestRow): Prom
   }
   if (act === 'withdrawal' || act === 'batch') return readPayouts(reading, request, common)
   if (act === 'policy') {
-    const policy = readPolicy(request.terms)
+    // How many came before, the log says, not the row.
+    const { policy: terms } = (request.terms ?? {}) as Readonly<Record<string, unknown>>
+    const policy = readPolicy(terms)
     const follows = reading.approvals.log.policyOf(common.account)?.number ?? 0
     if (!policy) return nothing('no_such_terms')
     return { kind: 'read', statement: { ...common, act, follows, policy }, lines: [], pays: [] }
