@@ -199,6 +199,8 @@ test('declined is over: nothing is signed, the hold comes back, and no approval 
   const withdrawal = await story.ask('0.001')
   const request = await story.only()
   await story.db.transaction((tx) => declineRequest(tx, story.account, request.id, story.bob))
+  // From this moment on, whatever the signer has read before.
+  assert.equal((await story.now(withdrawal)).cancelWanted, true)
   await assert.rejects(story.approve(request, story.bob), { reason: 'request_over' })
   await story.turn()
   await story.turn()
