@@ -200,6 +200,10 @@ export async function openApprovalScene(given: { readonly folder?: string } = {}
       assert.ok(pin)
       await removeApprover(signer.config.folder, pin)
     },
+    /** A turn of another signer on the same database, with a folder of its own. */
+    async signElsewhere() {
+      await signAll({ ...(await testSigner(gateway, [CHAIN])), db: ownDb })
+    },
     /** A minute goes by. */
     async forgetPublishing() {
       await publishIfDue(signer, Date.now() + 61_000)

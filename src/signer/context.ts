@@ -194,11 +194,15 @@ export async function cancelWanted(signer: Signer, chain: ChainName): Promise<vo
   for (const request of await listCancelWanted(signer.db, chain)) {
     const before = await signer.journal.payingFor(nameOf(request))
     if (before.length > 0) await restorePaid(signer, request, before)
-    else await markRefused(signer.db, request, CANCELLED)
+    else {
+      await signer.approvals.forget(request)
+      await markRefused(signer.db, request, CANCELLED)
+    }
   }
 }
 
 export async function refuse(signer: Signer, request: Requested, reason: string): Promise<void> {
+  await signer.approvals.forget(request)
   await markRefused(signer.db, request, reason)
   crashPoint('signer:refused')
   if (reason === NOT_APPROVED) await expireRequestOf(signer.db, request)

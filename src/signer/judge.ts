@@ -33,8 +33,8 @@ export type Judgement =
 export interface Planned {
   /** Net atoms of the same asset. */
   readonly atoms: bigint
-  /** Gross atoms of it that leave the same account freely. */
-  readonly freelyAtoms: bigint
+  /** Those that leave freely. */
+  readonly freely: readonly Requested[]
 }
 
 /** What left of an asset, as the rows say. */
@@ -77,10 +77,17 @@ export async function judgeRequest(
     : await judgePolicy(judge, request, planned.atoms, left)
   // Before its hold is asked for: however many wait for a limit, a scan of them costs little, and a wait signs nothing.
   if (verdict.kind === 'wait') return verdict
+  if (judge.approvals.isBehind(request))
+    return {
+      kind: 'wait',
+      for: 'approval',
+      reason:
+        'the database shows a policy of approvals that this signer does not have: another signer keeps it, or its log was lost',
+    }
   const now = Date.now()
   const release = judgeRelease(
     request,
-    judge.approvals.knownOf(request, planned.freelyAtoms, now),
+    judge.approvals.knownOf(request, planned.freely, now),
     request.approval,
     now,
   )

@@ -28,6 +28,8 @@ export interface Requested extends WithdrawalRequest {
   readonly rehearsedGas: bigint
   /** Its request for approvals, or its batch's, as the database says; null where there is none. */
   readonly approval: OpenRequest | null
+  /** How many policies of approvals its account had, as the database says; 0 for none. */
+  readonly policiesShown: number
 }
 
 /** Chains on which something waits for a signature. */
@@ -66,6 +68,7 @@ interface RequestedRow {
   approval_status: OpenRequest['status'] | null
   approval_needed: number
   approval_until: Date
+  policies_shown: number
 }
 
 const REQUEST_COLUMNS = `w.account_id, w.id, w.kind, w.payment_id, w.chain, w.asset, w.amount_atoms, w.fee_atoms, w.network_fee_atoms,
@@ -97,6 +100,7 @@ const requestedFromRow = (row: RequestedRow): Requested => ({
           needed: row.approval_needed,
           validUntil: new Date(row.approval_until),
         },
+  policiesShown: row.policies_shown,
 })
 
 /**
@@ -115,7 +119,8 @@ export async function listRequested(
        exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen,
        case when w.chain <> 'ethereum' then 'succeeds' when rehearsed_at > now() - interval '5 minutes' then rehearsal end as rehearsal,
        coalesce(rehearsed_gas, 0) as rehearsed_gas, coalesce(r.status, b.status) as approval_status,
-       coalesce(r.needed, b.needed) as approval_needed, coalesce(r.valid_until, b.valid_until) as approval_until
+       coalesce(r.needed, b.needed) as approval_needed, coalesce(r.valid_until, b.valid_until) as approval_until,
+       coalesce((select p.number from approval_policies p where p.account_id = w.account_id), 0) as policies_shown
      from withdrawals w
      left join approval_requests r on r.account_id = w.account_id and r.withdrawal_id = w.id
      left join approval_requests b on b.account_id = w.account_id and b.batch_id = w.batch_id

@@ -7,7 +7,6 @@ import { feeAt, feeMost } from '../treasury/payout-cost.ts'
 import { depositDepth, type Selection, selectUtxos } from '../treasury/select-utxos.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
-import { sumPlanned } from './approvals/approvals.ts'
 import { commitPayout, type Released } from './approvals/release.ts'
 import { keepWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
 import { gatherFor } from './gather-utxos.ts'
@@ -85,7 +84,7 @@ async function gatherPayables(
     for (const request of requests) {
       last = request
       const freely = payables.filter(({ release }) => release === 'freely').map((each) => each.request)
-      const planned = { atoms: sumNet(payables), freelyAtoms: sumPlanned(freely, request) }
+      const planned = { atoms: sumNet(payables), freely }
       const payable = await judgeWaiting(signer, keys, request, planned, left)
       if (payable) payables.push(payable)
       if (payables.length === BATCH_MAX || scan.isOver()) return { payables, last }

@@ -87,7 +87,7 @@ async function signRequest(
   const { chain, asset, netAtoms } = request
   const gasLimit = payoutGasLimit(request, price)
   const rehearsal = rehearsalWith(request, gasLimit)
-  const planned = { atoms: 0n, freelyAtoms: 0n }
+  const planned = { atoms: 0n, freely: [] }
   const judgement = await judgeRequest(signer, { ...request, rehearsal }, keys.mode, planned, left)
   if (judgement.kind === 'refuse') {
     await refuse(signer, request, judgement.reason)

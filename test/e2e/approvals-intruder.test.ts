@@ -198,7 +198,7 @@ test('a policy loosened and an approver added in the database change nothing, ar
   const withdrawal = await scene.want('2')
   const his = scene.person()
   const loose = JSON.stringify(policyJson({ ...ONE_COIN, coins: {} }))
-  await scene.sql(`update approval_policies set policy = $1, number = 2`, [loose])
+  await scene.sql(`update approval_policies set policy = $1`, [loose])
   await scene.sql(
     `insert into pinned_approvers (account_id, credential_id, user_id, name, fingerprint, pinned_at, counts_from)
      values ($1, $2, $3, 'Ann', 'same', now() - interval '1 year', now() - interval '1 year')`,
@@ -228,6 +228,64 @@ test('a policy loosened and an approver added in the database change nothing, ar
        (select count(*) from pinned_approvers where removed_at is null) as approvers, (select count(*) from allowed_addresses) as allowed`,
   )
   assert.deepEqual(rows, [{ bound: String(COIN), approvers: 3n, allowed: 0n }])
+})
+
+test('where the database shows a later policy than the folder has, nothing leaves, and nothing of it is written over', async () => {
+  const scene = await openApprovalScene()
+  await scene.enforce(ONE_COIN)
+  const small = await scene.want('0.1')
+  await scene.sql('update approval_policies set number = 2')
+  await scene.forgetPublishing()
+  await scene.sign()
+  assert.equal((await scene.now(small)).waitingFor, 'approval')
+  assert.equal(await scene.left(), 0n)
+  assert.deepEqual(await scene.alerts(), [`approval_policy_unknown ${scene.accountName}`])
+  const number = async () =>
+    (await scene.gateway.db.query<{ number: number }>('select number from approval_policies')).rows
+  assert.deepEqual(await number(), [{ number: 2 }])
+  // Its people approve one anew: it follows what the database remembers.
+  await scene.enforce(ONE_COIN, [scene.ann], 2)
+  await scene.sign()
+  assert.deepEqual(await number(), [{ number: 3 }])
+  assert.equal(await scene.left(), small.netAtoms)
+})
+
+test('a second signer with a folder of its own pays nothing for an account with a policy, and says nothing of it', async () => {
+  const scene = await openApprovalScene()
+  await scene.enforce(ONE_COIN)
+  const withdrawal = await scene.want('0.1')
+  const asking = await scene.ask({ act: 'withdrawal', withdrawal: await scene.want('2') })
+  await scene.approve(asking, scene.ann)
+  const before = await scene.verdicts()
+  await scene.signElsewhere()
+  assert.equal((await scene.now(withdrawal)).waitingFor, 'approval')
+  assert.equal(await scene.left(), 0n)
+  assert.deepEqual(await scene.verdicts(), before)
+  const { rows } = await scene.gateway.db.query(
+    `select (select count(*) from approval_policies) as policies,
+       (select count(*) from pinned_approvers where removed_at is null) as approvers`,
+  )
+  assert.deepEqual(rows, [{ policies: 1n, approvers: 3n }])
+})
+
+test('a payout that failed is not released by what was approved of it, whatever its row says later', async () => {
+  const scene = await openApprovalScene()
+  await scene.enforce(ONE_COIN)
+  const withdrawal = await scene.want('2')
+  await scene.sql(`insert into freezes (chain, asset, reason) values ('sim-litecoin', 'LTC', 'a wait')`)
+  const asking = await scene.ask({ act: 'withdrawal', withdrawal })
+  await scene.approve(asking, scene.ann)
+  await scene.sign()
+  await scene.sql('update withdrawals set cancel_wanted = true where id = $1', [withdrawal.id])
+  await scene.sql('delete from freezes')
+  await scene.sign()
+  assert.equal((await scene.now(withdrawal)).refusedReason, 'cancelled')
+  await scene.sql('update withdrawals set cancel_wanted = false, refused_reason = null where id = $1', [
+    withdrawal.id,
+  ])
+  await scene.sign()
+  assert.equal((await scene.now(withdrawal)).waitingFor, 'approval')
+  assert.equal(await scene.left(), 0n)
 })
 
 test('a policy is not taken back by an old approval, nor by one that was made for another number', async () => {

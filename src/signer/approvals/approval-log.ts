@@ -2,14 +2,14 @@
  * What the signer knows of approvals, on its own disk: a row per fact, written and synced before it has effect. No row of the
  * database can take one back, or have one counted again.
  */
-import { type FileHandle, open } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { type FileHandle, open, readFile } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import { type ApprovalPolicy, type PolicyJson, readPolicy } from '../../approvals/approval-policy.ts'
 import type { Network } from '../../core/assets.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
-import { syncPath } from '../../core/files.ts'
-import { checkIn, readRow, rowsOf, writeRow } from '../chained-rows.ts'
-import { makeFolder } from '../folder.ts'
+import { ifThere, syncPath } from '../../core/files.ts'
+import { CHECK_DIGITS, checkIn, readRow, rowsOf, writeRow } from '../chained-rows.ts'
+import { makeFolder, writeWhole } from '../folder.ts'
 
 interface Fact {
   /** Milliseconds of this machine's clock. */
@@ -49,7 +49,20 @@ interface AddressFact extends Fact {
   readonly name: string
 }
 
-export type ApprovalRow = ApprovalFact | PolicyFact | AddressFact
+/** A withdrawal failed: what was approved of it is approved no longer, whatever its row says later. */
+interface OverFact extends Omit<Fact, 'request'> {
+  readonly fact: 'over'
+  /** As {@link termsKey} names it. */
+  readonly terms: string
+}
+
+export type ApprovalRow = ApprovalFact | PolicyFact | AddressFact | OverFact
+
+/** Where the log ended once, and in which check digits: beside it, so that one that was lost or cut off is no empty one. */
+interface End {
+  readonly end: number
+  readonly check: string
+}
 
 export interface PolicyInForce {
   readonly number: number
@@ -97,6 +110,7 @@ export class ApprovalLog {
   readonly #byRequest = new Map<string, KeptApproval[]>()
   /** Requests that changed a policy or an allowlist. */
   readonly #done = new Set<string>()
+  readonly #over = new Set<string>()
 
   private constructor(path: string, file: FileHandle) {
     this.#path = path
@@ -106,19 +120,37 @@ export class ApprovalLog {
   /**
    * Opens the file, which one process at a time may do.
    *
-   * @throws {InvariantBroken} when a row in the middle is damaged. A torn last row is a crash while it was written, before it had
-   *   any effect: it is cut off.
+   * @throws {InvariantBroken} when a row in the middle is damaged, or rows are gone that were there before: a policy that is
+   *   forgotten binds nobody. A torn last row is a crash while it was written, before it had any effect: it is cut off.
    */
   static async open(path: string): Promise<ApprovalLog> {
     await makeFolder(dirname(path))
     const log = new ApprovalLog(path, await open(path, 'a+', 0o600))
     try {
+      await log.#requireEnd()
       await log.#replay()
     } catch (error) {
       await log.close()
       throw error
     }
     return log
+  }
+
+  async #requireEnd(): Promise<void> {
+    const text = await ifThere(readFile(`${this.#path}.end`, 'utf8'))
+    if (text === null) return
+    const { end, check }: End = JSON.parse(text)
+    const last = Buffer.alloc(CHECK_DIGITS + 1)
+    const { bytesRead } = await this.#file.read(last, 0, last.length, end - last.length)
+    if (bytesRead === last.length && last.toString('latin1') === `${check}\n`) return
+    throw new InvariantBroken(
+      `the signer's log of approvals ${this.#path} ends earlier than it did, or is another one: policies and approvals are missing in it. Restore the newest one from a backup before signing on`,
+    )
+  }
+
+  async #noteEnd(): Promise<void> {
+    const noted: End = { end: this.#end, check: this.#check }
+    await writeWhole(dirname(this.#path), `${basename(this.#path)}.end`, JSON.stringify(noted))
   }
 
   async #replay(): Promise<void> {
@@ -134,6 +166,7 @@ export class ApprovalLog {
     }
     await this.#file.truncate(this.#end)
     await syncPath(dirname(this.#path))
+    if (this.#end > 0) await this.#noteEnd()
   }
 
   /** On disk, and in effect, when it resolves. After a failed write there is no next: the file may end in half a row. */
@@ -143,6 +176,7 @@ export class ApprovalLog {
       await this.#file.appendFile(Buffer.concat([row, Buffer.from('\n')]))
       await this.#file.datasync()
       this.#apply(fact, row)
+      await this.#noteEnd()
     })
     this.#writing.catch(() => {
       this.#isBroken = true
@@ -152,10 +186,13 @@ export class ApprovalLog {
 
   #apply(fact: ApprovalRow, row: Buffer): void {
     const range = { start: this.#end, length: row.length }
-    if (fact.fact !== 'approval') this.#done.add(fact.request)
-    if (fact.fact === 'approval') this.#keep(fact, range)
-    else if (fact.fact === 'policy') this.#enforce(fact)
-    else this.#list(fact)
+    if (fact.fact === 'over') this.#over.add(fact.terms)
+    else if (fact.fact === 'approval') this.#keep(fact, range)
+    else {
+      this.#done.add(fact.request)
+      if (fact.fact === 'policy') this.#enforce(fact)
+      else this.#list(fact)
+    }
     this.#check = checkIn(row)
     this.#end += row.length + 1
   }
@@ -217,8 +254,9 @@ export class ApprovalLog {
     return this.#counters.get(credentialId) ?? 0
   }
 
-  /** Approvals of a withdrawal with exactly these terms, asked for by exactly him. */
+  /** Approvals of a withdrawal with exactly these terms, asked for by exactly him; none once it failed. */
   approvalsOf(account: string, key: string): KeptApproval[] {
+    if (this.#over.has(key)) return []
     return (this.#byTerms.get(key) ?? []).filter((kept) => kept.account === account)
   }
 

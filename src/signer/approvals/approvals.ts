@@ -5,6 +5,7 @@ import { type Mode, networkOf } from '../../core/assets.ts'
 import { showId } from '../../core/ids.ts'
 import type { ReleasedBy } from '../../treasury/signed-entry.ts'
 import { isOwnKind, type WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
+import type { Requested } from '../requests.sql.ts'
 import { ApprovalLog, type KeptApproval, termsKey } from './approval-log.ts'
 import { countsFromMs, type Pin, readApprovers } from './approvers.ts'
 import type { Known } from './judge-release.ts'
@@ -98,17 +99,20 @@ export class Approvals {
   /**
    * What a release is judged by.
    *
-   * @param planned - Gross atoms of the coin that the same transaction has leave this account freely besides.
+   * @param freely - What the same transaction has leave freely besides.
    */
-  knownOf(request: WithdrawalRequest, planned: bigint, now: number): Known {
-    // What the gateway takes out for itself is the operator's, whom no merchant's policy binds.
-    if (isOwnKind(request.kind)) return NOTHING_KNOWN
+  knownOf(request: WithdrawalRequest, freely: readonly WithdrawalRequest[], now: number): Known {
     const account = showId('acct', request.accountId)
+    const policy = this.log.policyOf(account)?.policy ?? null
+    // What the gateway takes out for itself is the operator's, whom no merchant's policy binds.
+    if (isOwnKind(request.kind) && !policy) return NOTHING_KNOWN
     const { asset, destination } = request
-    const left = this.left.sum(account, asset, leftName(request), now)
+    // Counted by a signer that died before it signed, they are counted once.
+    const names = new Set([request, ...freely].map(leftName))
+    const left = this.left.sum(account, asset, names, now)
     return {
-      policy: this.log.policyOf(account)?.policy ?? null,
-      leftFreelyAtoms: left === null ? null : left + planned,
+      policy,
+      leftFreelyAtoms: left === null ? null : left + sumPlanned(freely, request),
       approvedBy: new Set(this.approvalsOf(request, now).map(({ user }) => user)),
       allowedMs: this.log.addressOf(account, networkOf(asset), destination)?.addedMs ?? null,
     }
@@ -125,6 +129,27 @@ export class Approvals {
       found.push({ statement, fingerprint, authenticatorData, clientData, signature })
     }
     return found
+  }
+
+  /**
+   * Whether the database shows more policies of the account than this folder knows: its log was lost and an older one put back, or the
+   * account is another signer's. Then nothing is signed for it until its people approve a policy here.
+   */
+  isBehind({ accountId, policiesShown }: Pick<Requested, 'accountId' | 'policiesShown'>): boolean {
+    return policiesShown > (this.log.policyOf(showId('acct', accountId))?.number ?? 0)
+  }
+
+  /** Whether this folder has an approver or a policy of the account. */
+  knows(account: string): boolean {
+    return this.log.policyOf(account) !== null || this.#pins.some((pin) => pin.account === account)
+  }
+
+  /** Before it fails: what was approved of it releases nothing any more. */
+  async forget(request: WithdrawalRequest): Promise<void> {
+    if (/\s/.test(request.destination)) return
+    const [account, terms] = [showId('acct', request.accountId), keyOfTerms(request)]
+    if (this.log.approvalsOf(account, terms).length > 0)
+      await this.log.append({ fact: 'over', at: Date.now(), account, terms })
   }
 
   /** Before anything is signed for what leaves freely. */
@@ -155,7 +180,7 @@ const leftOf = (request: WithdrawalRequest): Left => ({
 })
 
 /** Gross atoms of its coin that a plan has leave its account freely already. */
-export function sumPlanned(freely: readonly WithdrawalRequest[], of: WithdrawalRequest): bigint {
+function sumPlanned(freely: readonly WithdrawalRequest[], of: WithdrawalRequest): bigint {
   let sum = 0n
   for (const { accountId, asset, amountAtoms } of freely)
     if (accountId === of.accountId && asset === of.asset) sum += amountAtoms

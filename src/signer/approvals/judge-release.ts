@@ -54,24 +54,20 @@ export function judgeRelease(
 ): ReleaseVerdict {
   const { policy, approvedBy } = known
   if (request?.status === 'declined') return { kind: 'refuse', reason: DECLINED }
-  const address = judgeAddress(asked, known, now)
-  if (address.kind !== 'release') return address
   const rule = policy?.coins[asked.asset]
   const isBound = policy && rule && (policy.bindsKeys || !isKey(asked.askedBy))
   // As the asker's own approval counts for nothing.
   const given = [...approvedBy].filter((user) => user !== asked.askedBy).length
   const needed = isBound ? approvalsNeeded(policy, asked, known.leftFreelyAtoms ?? rule.fromAtoms) : 0
   const wanted = request && request.status !== 'approved' ? Math.max(needed, request.needed) : needed
-  if (given < wanted) {
-    const isOver = request?.status === 'expired' || request?.status === 'refused'
-    if (isOver || (request && request.validUntil.getTime() <= now))
-      return { kind: 'refuse', reason: NOT_APPROVED }
-    return {
-      kind: 'wait',
-      for: 'approval',
-      reason: `${given} of ${wanted} approvals were given`,
-    }
-  }
+  const isOver =
+    request && (['expired', 'refused'].includes(request.status) || request.validUntil.getTime() <= now)
+  // However long its address would wait: it can be approved no more.
+  if (given < wanted && isOver) return { kind: 'refuse', reason: NOT_APPROVED }
+  const address = judgeAddress(asked, known, now)
+  if (address.kind !== 'release') return address
+  if (given < wanted)
+    return { kind: 'wait', for: 'approval', reason: `${given} of ${wanted} approvals were given` }
   if (!isBound) return { kind: 'release', by: 'unbound' }
   return { kind: 'release', by: given >= rule.approvals ? 'approved' : 'freely' }
 }

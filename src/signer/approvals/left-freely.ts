@@ -35,22 +35,31 @@ const ROWS_MAX = 50_000
 
 export class LeftFreely {
   readonly #path: string
+  readonly #rowsMax: number
   readonly #counted = new Map<string, Map<string, Counted>>()
   #file: FileHandle | null = null
   #lostAt = Number.NEGATIVE_INFINITY
   #rows = 0
+  /** Of them, when it was written anew. */
+  #keptRows = 0
 
-  private constructor(path: string) {
+  private constructor(path: string, rowsMax: number) {
     this.#path = path
+    this.#rowsMax = rowsMax
   }
 
   /**
    * @param hasPolicies - Whether there are policies already: then a file that is not there was lost, and for a day nobody knows what
    *   left; until then nothing leaves without approvals that a bound is for.
    */
-  static async open(path: string, hasPolicies: boolean, now = Date.now()): Promise<LeftFreely> {
+  static async open(
+    path: string,
+    hasPolicies: boolean,
+    now = Date.now(),
+    rowsMax = ROWS_MAX,
+  ): Promise<LeftFreely> {
     await makeFolder(dirname(path))
-    const left = new LeftFreely(path)
+    const left = new LeftFreely(path, rowsMax)
     const text = await ifThere(readFile(path, 'utf8'))
     if (text === null && hasPolicies) left.#lostAt = now
     // Half a row at the end was written by a crash, before anything was signed for it.
@@ -87,6 +96,7 @@ export class LeftFreely {
     await writeWhole(folder, basename(this.#path), rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
     this.#file = await open(join(folder, basename(this.#path)), 'a', 0o600)
     this.#rows = rows.length
+    this.#keptRows = rows.length
   }
 
   #isLost(now: number): boolean {
@@ -96,21 +106,21 @@ export class LeftFreely {
   /**
    * Gross atoms of a coin that left an account freely within the last day, and what is about to.
    *
-   * @param except - A withdrawal that was counted, and not signed, is counted once.
+   * @param except - Withdrawals that are counted otherwise.
    * @returns Null while it is not known.
    */
-  sum(account: string, asset: Asset, except: string, now: number): bigint | null {
+  sum(account: string, asset: Asset, except: ReadonlySet<string>, now: number): bigint | null {
     if (this.#isLost(now)) return null
     let sum = 0n
     for (const [withdrawal, { at, atoms }] of this.#counted.get(`${account} ${asset}`) ?? [])
-      if (withdrawal !== except && at > now - DAY_MS) sum += atoms
+      if (!except.has(withdrawal) && at > now - DAY_MS) sum += atoms
     return sum
   }
 
   /** On disk when it resolves. One that was counted before counts from now on. */
   async count(left: readonly Left[], now: number): Promise<void> {
     if (left.length === 0) return
-    if (!this.#file || (this.#rows > ROWS_MAX && this.#rows > 2 * this.#size())) await this.#writeAnew(now)
+    if (!this.#file || this.#rows > Math.max(this.#rowsMax, 2 * this.#keptRows)) await this.#writeAnew(now)
     const file = this.#file
     invariant(file, `${this.#path} is open`)
     const rows = left.map((one): Row => ({ ...one, at: now, atoms: String(one.atoms) }))
@@ -126,8 +136,6 @@ export class LeftFreely {
     }
     this.#rows += rows.length
   }
-
-  #size = (): number => [...this.#counted.values()].reduce((sum, { size }) => sum + size, 0)
 
   async close(): Promise<void> {
     await this.#file?.close()

@@ -32,7 +32,8 @@ const EVERY_MS = MINUTE_MS
 
 interface Said {
   readonly atMs: number
-  /** What this process showed last, by its key. */
+  /** What the folder said then, and what of it this process showed, by its key. */
+  readonly own: ReadonlyMap<string, string>
   readonly shown: ReadonlyMap<string, string>
 }
 const said = new WeakMap<Approvals, Said>()
@@ -41,11 +42,16 @@ const said = new WeakMap<Approvals, Said>()
 export async function publishIfDue(publishing: Publishing, now: number): Promise<void> {
   const { approvals, db, log } = publishing
   const before = said.get(approvals)
-  const wanted = await folderOf(publishing)
-  const shown = flat(wanted)
-  const isSame = before !== undefined && areSame(shown, before.shown)
+  const own = await folderOf(publishing)
+  const isSame = before !== undefined && areSame(flat(own), before.own)
   if (isSame && now - before.atMs < EVERY_MS && now >= before.atMs) return
-  const found = await readShown(db, approvals.mode)
+  const all = await readShown(db, approvals.mode)
+  const behind = await tellBehind(publishing, all)
+  const mayWrite = ({ accountId }: { readonly accountId: AccountId }) =>
+    approvals.knows(showId('acct', accountId)) && !behind.has(accountId)
+  const found = only(all, mayWrite)
+  const wanted = only(own, mayWrite)
+  const shown = flat(wanted)
   const there = flat(found)
   const forged = [...there].filter(([key, row]) => isForged(key, row, shown, before?.shown ?? new Map()))
   const gone = [...(before?.shown ?? [])].filter(([key, row]) => shown.get(key) === row && !there.has(key))
@@ -59,8 +65,35 @@ export async function publishIfDue(publishing: Publishing, now: number): Promise
     log.error({ key }, 'somebody changed what the signer shows of approvals')
   }
   if (!areSame(shown, there)) await db.transaction((tx) => write(tx, wanted, found, shown, there))
-  said.set(approvals, { atMs: now, shown })
+  said.set(approvals, { atMs: now, own: flat(own), shown })
 }
+
+/**
+ * Accounts of which the database shows more policies than this folder has: what another signer shows, or what a log that was lost said,
+ * is not written over. Nothing is paid for them (`Approvals.isBehind`).
+ */
+async function tellBehind({ approvals, db }: Publishing, { policies }: Shown): Promise<Set<AccountId>> {
+  const behind = policies.filter(({ accountId, number }) =>
+    approvals.isBehind({ accountId, policiesShown: number }),
+  )
+  for (const { accountId, number } of behind)
+    await raiseAlert(db, {
+      kind: 'approval_policy_unknown',
+      accountId,
+      subject: showId('acct', accountId),
+      message: `the database shows policy ${number} of approvals, and this signer has it not: nothing is paid for the account. Where another signer keeps it, stop this one; where its log of approvals was lost, restore the newest; where there is none, or somebody wrote the row, let the account's people approve a policy anew`,
+    })
+  return new Set(behind.map(({ accountId }) => accountId))
+}
+
+const only = (
+  { pins, policies, addresses }: Shown,
+  isMeant: (row: { readonly accountId: AccountId }) => boolean,
+): Shown => ({
+  pins: pins.filter(isMeant),
+  policies: policies.filter(isMeant),
+  addresses: addresses.filter(isMeant),
+})
 
 const areSame = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean =>
   one.size === other.size && [...one].every(([key, row]) => other.get(key) === row)

@@ -51,12 +51,16 @@ export async function readStatement(reading: Reading, request: RequestRow): Prom
     askedBy,
     validUntil: request.validUntil,
   }
+  // Another signer's: what this one knows nothing of, it says nothing of.
+  if (!reading.approvals.knows(common.account)) return { kind: 'later' }
   if (act === 'withdrawal' || act === 'batch') return readPayouts(reading, request, common)
   if (act === 'policy') {
     // How many came before, the log says, not the row.
     const { policy: terms } = (request.terms ?? {}) as Readonly<Record<string, unknown>>
     const policy = readPolicy(terms)
-    const follows = reading.approvals.log.policyOf(common.account)?.number ?? 0
+    const known = reading.approvals.log.policyOf(common.account)?.number ?? 0
+    // Where the log was lost, a policy that its people approve anew follows those that the database remembers.
+    const follows = Math.max(known, request.policiesShown)
     if (!policy) return nothing('no_such_terms')
     return { kind: 'read', statement: { ...common, act, follows, policy }, lines: [], pays: [] }
   }

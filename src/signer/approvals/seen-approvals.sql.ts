@@ -22,6 +22,8 @@ export interface RequestRow {
   readonly needed: number
   readonly validUntil: Date
   readonly status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
+  /** How many policies the account had, as the database says. */
+  readonly policiesShown: number
 }
 
 export interface ApprovalRow {
@@ -34,7 +36,8 @@ export interface ApprovalRow {
 }
 
 const REQUEST_COLUMNS = `r.account_id as "accountId", r.id, r.act, r.withdrawal_id as "withdrawalId", r.batch_id as "batchId", r.terms,
-  r.asked_by as "askedBy", r.needed, r.valid_until as "validUntil", r.status`
+  r.asked_by as "askedBy", r.needed, r.valid_until as "validUntil", r.status,
+  coalesce((select s.number from approval_policies s where s.account_id = r.account_id), 0) as "policiesShown"`
 
 /** Approvals of one side's accounts that nothing was said of yet, the oldest first: a passkey's counter goes up with them. */
 export async function listUnjudged(db: Queryable, mode: Mode, limit: number): Promise<ApprovalRow[]> {

@@ -29,6 +29,7 @@ export const listRequested: typeof real.listRequested = (db, _chain, after, limi
         rehearsal: 'succeeds',
         rehearsedGas: 0n,
         approval: null,
+        policiesShown: 0,
       })),
   )
 
