@@ -206,6 +206,7 @@ create table approval_requests (
   constraint approval_requests_pkey PRIMARY KEY (account_id, id)
 );
 CREATE UNIQUE INDEX approval_requests_batch ON public.approval_requests USING btree (account_id, batch_id) WHERE (batch_id IS NOT NULL);
+CREATE INDEX approval_requests_changes ON public.approval_requests USING btree (decided_at) WHERE ((status = 'approved'::text) AND (act = ANY (ARRAY['policy'::text, 'allow'::text, 'disallow'::text])));
 CREATE INDEX approval_requests_open ON public.approval_requests USING btree (valid_until) WHERE (status = 'open'::text);
 CREATE UNIQUE INDEX approval_requests_policy ON public.approval_requests USING btree (account_id) WHERE ((act = 'policy'::text) AND (status = 'open'::text));
 CREATE INDEX approval_requests_recent ON public.approval_requests USING btree (account_id, created_at DESC, id DESC);

@@ -12,12 +12,11 @@ test('commas, semicolons and tabs, quotes, headings, a byte order mark and empty
   for (const [text, line] of [
     ['tb1qx,0.5,BTC,"Invoice 1, ""blue"""', 1],
     ['tb1qx;0.5;btc;"Invoice 1, ""blue"""', 1],
-    ['tb1qx\t0.5\tBTC\tInvoice 1, ""blue""', 1],
+    ['tb1qx\t0.5\tBTC\t"Invoice 1, ""blue"""', 1],
     ['\uFEFFaddress,amount,coin,note\r\n\r\n tb1qx , 0.5 ,BTC,"Invoice 1, ""blue"""\r\n', 3],
   ] as const) {
     const { line: at, ...rest } = lineOf(text) ?? { line: 0 }
-    if (text.includes('\t')) assert.equal(at, line)
-    else assert.deepEqual([at, rest], [line, expected], text)
+    assert.deepEqual([at, rest], [line, expected], text)
   }
 })
 
@@ -48,6 +47,28 @@ test('every line that is wrong is named, and the others are read', () => {
   )
   assert.match(problems.find(({ line }) => line === 8)?.message ?? '', /one file has one network/)
   assert.match(problems.find(({ line }) => line === 9)?.message ?? '', /same as line 1/)
+})
+
+test('a quote that is not closed on its line, or stands inside a field, is a problem of its line, and no note is a payout', () => {
+  for (const [text, wrong] of [
+    ['tb1qa,1,BTC,"Invoice 7\ntb1qattacker,0.4,BTC"', [1, 2]],
+    ['tb1qa,1,BTC,"Invoice 7\r\n"tb1qattacker",0.4,BTC', [1]],
+    ['tb1qa,1,BTC,Invoice "7"', [1]],
+    ['tb1qa,1,BTC,"Invoice" 7', [1]],
+    ['tb1qa,1,BTC,"Invoice""', [1]],
+    ['tb1qa,1,BTC,"Invoice" "7"', [1]],
+    ['"', [1]],
+  ] as const) {
+    const { lines, problems } = readPayoutFile(text)
+    assert.deepEqual(
+      problems.map(({ line }) => line),
+      wrong,
+      text,
+    )
+    for (const { message } of problems) assert.match(message, /a quote is not closed on this line/)
+    assert.ok(!lines.some(({ destination }) => destination === 'tb1qa'), text)
+  }
+  assert.equal(readPayoutFile('x\n'.repeat(100_000)).problems.length, PAYOUT_LINES_MAX + 1, 'bounded')
 })
 
 test('a file ends at its thousandth payout, and says so', () => {

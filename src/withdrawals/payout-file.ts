@@ -26,7 +26,10 @@ export interface PayoutFile {
   readonly problems: readonly LineProblem[]
 }
 
-/** Reads what spreadsheets write: commas, semicolons or tabs; quotes; a first line of headings; empty lines. */
+/**
+ * Reads what spreadsheets write: commas, semicolons or tabs; quotes; a first line of headings; empty lines. A field ends on its
+ * line: what is read across two is refused, so that no note becomes a payout.
+ */
 export function readPayoutFile(text: string): PayoutFile {
   const lines: PayoutLine[] = []
   const problems: LineProblem[] = []
@@ -35,13 +38,13 @@ export function readPayoutFile(text: string): PayoutFile {
   for (const [position, row] of rows.entries()) {
     const line = position + 1
     const fields = fieldsOf(row)
-    if (fields.every((field) => field === '')) continue
-    if (lines.length + problems.length === 0 && /^address$/i.test(fields[0] ?? '')) continue
-    if (lines.length >= PAYOUT_LINES_MAX) {
+    if (fields?.every((field) => field === '')) continue
+    if (lines.length + problems.length === 0 && /^address$/i.test(fields?.[0] ?? '')) continue
+    if (lines.length + problems.length >= PAYOUT_LINES_MAX) {
       problems.push({ line, message: `a file has at most ${PAYOUT_LINES_MAX} payouts; split it` })
       break
     }
-    const read = readLine(line, fields)
+    const read = fields ? readLine(line, fields) : { line, message: WRONG_QUOTES }
     if ('message' in read) {
       problems.push(read)
       continue
@@ -98,23 +101,39 @@ export const writePayoutFile = (lines: readonly PayoutLine[]): string =>
     )
     .join('\n')
 
-/** RFC 4180 in one line: a quoted field holds separators, and a doubled quote for one. */
-function fieldsOf(row: string): string[] {
+const WRONG_QUOTES =
+  'a quote is not closed on this line, or stands inside a field: quote a field as a whole, on one line, and write a quote in it twice'
+
+/**
+ * RFC 4180 in one line: a quoted field holds separators, and a doubled quote for one.
+ *
+ * @returns Null for quotes that say nothing certain: one that is not closed, or with more than spaces outside of it.
+ */
+function fieldsOf(row: string): string[] | null {
   const separator = /[,;\t]/.exec(row.replace(/"[^"]*"/g, ''))?.[0] ?? ','
   const fields: string[] = []
   let field = ''
   let isQuoted = false
+  let wasQuoted = false
   for (let at = 0; at < row.length; at++) {
     const character = row[at] ?? ''
     if (character === '"' && isQuoted && row[at + 1] === '"') {
       field += '"'
       at += 1
-    } else if (character === '"') isQuoted = !isQuoted
-    else if (character === separator && !isQuoted) {
+    } else if (character === '"' && isQuoted) isQuoted = false
+    else if (character === '"') {
+      if (wasQuoted || field.trim() !== '') return null
+      isQuoted = true
+      wasQuoted = true
+      field = ''
+    } else if (character === separator && !isQuoted) {
       fields.push(field)
       field = ''
-    } else field += character
+      wasQuoted = false
+    } else if (wasQuoted && !isQuoted && character.trim() !== '') return null
+    else field += character
   }
+  if (isQuoted) return null
   return [...fields, field].map((each) =>
     each
       .replace(/\p{Cc}/gu, ' ')

@@ -58,6 +58,8 @@ create unique index approval_requests_batch on approval_requests (account_id, ba
 -- One change of a policy at a time.
 create unique index approval_requests_policy on approval_requests (account_id) where act = 'policy' and status = 'open';
 create index approval_requests_open on approval_requests (valid_until) where status = 'open';
+-- Owners are told of these.
+create index approval_requests_changes on approval_requests (decided_at) where status = 'approved' and act in ('policy', 'allow', 'disallow');
 create index approval_requests_recent on approval_requests (account_id, created_at desc, id desc);
 
 -- Passkeys' signatures as they were given; one of a person for a request.

@@ -13,6 +13,7 @@ import type { Role } from '../../users/permissions.ts'
 import { insertUser } from '../../users/users.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { merchantOfAccount } from '../people/merchants.ts'
+import { awaitBroadcast } from '../withdrawals/await-broadcast.ts'
 import { requestBatch } from '../withdrawals/request-batch.ts'
 import { requestWithdrawal } from '../withdrawals/request-withdrawal.ts'
 import { approvalsOfWithdrawals } from './approval-view.ts'
@@ -99,6 +100,17 @@ test('without a policy nobody is asked; from its bound on a request is open in t
     requested_by: 'The owner',
     awaiting: ['The finance'],
   })
+})
+
+test('what waits for people is answered at once, and not after the wait for the signer', async () => {
+  const story = await tell()
+  const { id } = await story.ask('0.001')
+  await story.db.query(`update withdrawals set waiting_for = 'approval'`)
+  const settings = { ...story.gateway.settings, broadcastWaitMs: 20_000 }
+  const since = performance.now()
+  const found = await awaitBroadcast({ ...story.gateway, settings }, story.account.id, id)
+  assert.equal(found?.waitingFor, 'approval')
+  assert.ok(performance.now() - since < 10_000)
 })
 
 test('keys are asked about where the policy binds them, and by their name', async () => {

@@ -8,7 +8,11 @@ import type { Gateway } from '../gateway.ts'
 
 const POLL_MS = 50
 
-/** Waits until a withdrawal is no longer `requested`, or for as long as the settings say. @returns It, as it is then. */
+/**
+ * Waits until a withdrawal is no longer `requested`, or for as long as the settings say; not for people, who take hours.
+ *
+ * @returns It, as it is then.
+ */
 export async function awaitBroadcast(
   gateway: Gateway,
   accountId: AccountId,
@@ -18,7 +22,8 @@ export async function awaitBroadcast(
   const deadlineMs = performance.now() + gateway.settings.broadcastWaitMs
   for (;;) {
     const withdrawal = await findWithdrawal(gateway.db, accountId, id)
-    if (withdrawal?.status !== 'requested' || performance.now() >= deadlineMs) return withdrawal
+    const isOver = withdrawal?.status !== 'requested' || withdrawal.waitingFor === 'approval'
+    if (isOver || performance.now() >= deadlineMs) return withdrawal
     await pause(POLL_MS)
   }
 }

@@ -134,7 +134,9 @@ test('approvers see their fingerprints and the operator’s command, and the tea
   const page = await bob.get(`${home}/approvers`)
   assert.match(page.text, /Fingerprint ([0-9a-f]{5} ){8}/)
   assert.match(page.text, /counts/)
-  assert.ok(page.text.includes(fresh.email))
+  assert.ok((await ada.get(`${home}/approvers`)).text.includes(`${fresh.email}, admin`))
+  for (const who of [bob, vera])
+    assert.ok(!(await who.get(`${home}/approvers`)).text.includes(fresh.email), 'only with team:read')
   await gateway.db.query('delete from pinned_approvers where user_id = $1', [ada.userId])
   assert.match((await ada.get(`${home}/approvers`)).text, /npx beck wallet approvers add/)
   assert.doesNotMatch(page.text, /npx beck wallet approvers add/, 'not of what is pinned already')
@@ -178,14 +180,30 @@ test('a file of payouts is checked line by line, and asked for as one once every
   const boundary = 'x-boundary'
   const part = (name: string, value: string, file = '') =>
     `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`
-  const uploaded = await app.inject({
-    method: 'POST',
-    url: `${home}/withdrawals/batches/check`,
-    headers: { cookie: ada.cookie, 'content-type': `multipart/form-data; boundary=${boundary}`, ...OWN_FORM },
-    payload: `${part('name', 'Salaries')}${part('payouts', '')}${part('file', lines, '; filename="p.csv"')}--${boundary}--\r\n`,
-  })
-  assert.match(uploaded.body, /All 2 lines can be paid out/)
+  const upload = (pasted: string) =>
+    app.inject({
+      method: 'POST',
+      url: `${home}/withdrawals/batches/check`,
+      headers: {
+        cookie: ada.cookie,
+        'content-type': `multipart/form-data; boundary=${boundary}`,
+        ...OWN_FORM,
+      },
+      payload: `${part('name', 'Salaries')}${part('payouts', pasted)}${part('file', lines, '; filename="p.csv"')}--${boundary}--\r\n`,
+    })
+  assert.match((await upload('')).body, /All 2 lines can be paid out/)
+  // The lines of the file before stand in the form still when a corrected one is chosen.
+  const corrected = await upload(`${destination},0.0001,BTC`)
+  assert.match(corrected.body, /All 2 lines can be paid out/)
   const payouts = /name="payouts" value="([^"]*)"/.exec(good.html)?.[1]?.replaceAll('&quot;', '"') ?? ''
+  const longest = Array.from(
+    { length: 1_000 },
+    (_, at) => `${destination},0.0001,BTC,"${'給'.repeat(76)}${at}"`,
+  )
+  assert.notEqual(
+    (await ada.post(`${home}/withdrawals/batches`, { name: 'Salaries', payouts: longest.join('\n') })).status,
+    413,
+  )
   const confirm = await ada.post(`${home}/withdrawals/batches`, { name: 'Salaries', payouts })
   assert.match(confirm.text, /in 2 payouts/)
   const id = await gateway.db.transaction((tx) =>

@@ -110,10 +110,14 @@ const ruleWords = (policy: ApprovalPolicy | null, asset: Asset): string => {
 const keysWords = (policy: ApprovalPolicy | null): string =>
   policy?.bindsKeys ? 'need approvals too' : 'pay out without approval'
 
-export const listWords = (policy: ApprovalPolicy | null): string =>
-  policy?.allowlist.isRequired
-    ? `payouts only to listed addresses, ${plural(policy.allowlist.delayHours, 'hour')} after each was approved`
-    : 'payouts to any address'
+/** The delay too where nothing asks for the list: it guards the list from the day on which something does. */
+export function listWords(policy: ApprovalPolicy | null): string {
+  if (!policy) return 'payouts to any address'
+  const delay = `${plural(policy.allowlist.delayHours, 'hour')} after each was approved`
+  return policy.allowlist.isRequired
+    ? `payouts only to listed addresses, ${delay}`
+    : `payouts to any address; those on the list are ready ${delay}`
+}
 
 /** The new beside the old, and what differs in bold. */
 export function policyTable(policy: ApprovalPolicy, before: ApprovalPolicy | null, isAlone = false): Part {

@@ -38,7 +38,7 @@ async function approversPage(call: PlaceCall): Promise<Sheet> {
     content: html`<header class="head"><h1>Approvers</h1></header>${approvalTabs(call, 'approvers')}
 <p class="lead">An approval is a passkey’s signature, and the signer counts those alone whose passkeys the operator pinned at its machine. There he compares the fingerprint with the one that you read to him, from your own device and in your own voice.</p>
 ${own && card('Your passkeys', ownDevices(call, own[1]))}
-${card('The team', html`<ul class="rows">${people.map(([member, devices]) => html`<li><div><strong>${member.name}</strong><span>${member.email}, ${member.role}</span></div><div>${stateOf(devices, call.place.membership.timeZone)}</div></li>`)}</ul>`)}
+${card('The team', html`<ul class="rows">${people.map(([member, devices]) => html`<li><div><strong>${member.name}</strong>${call.may('team:read') && html`<span>${member.email}, ${member.role}</span>`}</div><div>${stateOf(devices, call.place.membership.timeZone)}</div></li>`)}</ul>`)}
 ${gone.length > 0 && notice('wait', html`<p><strong>Pinned, and not in the team any more, or on no device of theirs:</strong></p><ul>${gone.map((each) => html`<li>${each.name}, <code>${each.fingerprint}</code></li>`)}</ul><p>Ask the operator to remove them at the signer.</p>`)}`,
   }
 }

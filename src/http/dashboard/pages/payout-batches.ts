@@ -34,8 +34,8 @@ import { badge, coins, count, plural, time } from '../words.ts'
 
 const EXAMPLE = 'address,amount,coin,note\ntltc1q…,0.5,LTC,Invoice 2041\ntltc1q…,1.25,LTC,Salary'
 const RECENT = 10
-/** A thousand payouts with notes, as a browser writes them in a form. */
-const FORM_BYTES_MAX = 384 * 1024
+/** A thousand payouts with the longest notes in any script, as a browser writes them in a form: nine letters for one. */
+const FORM_BYTES_MAX = 1_000_000
 
 async function newBatchPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
@@ -45,7 +45,7 @@ async function newBatchPage(call: PlaceCall): Promise<Sheet> {
     nav: 'withdrawals',
     width: 'narrow',
     trail: [['Withdrawals', `${here}/withdrawals`]],
-    content: html`<h1>Bulk payout</h1><p class="lead">Up to ${count(PAYOUT_LINES_MAX)} payouts of one network from a spreadsheet: looked at, and approved, as one. Nothing is asked for before you have seen every line with its costs.</p>${formProblem(call)}${batchForm(call, call.form.get('payouts'))}${
+    content: html`<h1>Bulk payout</h1><p class="lead">Up to ${count(PAYOUT_LINES_MAX)} payouts of one network from a spreadsheet: looked at, and approved, as one. Nothing is asked for before you have seen every line with its costs.</p>${formProblem(call)}${batchForm(call, textOf(call))}${
       recent.length > 0 &&
       card(
         'Lately',
@@ -56,12 +56,12 @@ async function newBatchPage(call: PlaceCall): Promise<Sheet> {
 }
 
 const batchForm = (call: PlaceCall, text: string): Part =>
-  html`<form method="post" action="${call.here}/withdrawals/batches/check" enctype="multipart/form-data">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 120, hint: 'What it is for, such as Salaries November.' })}${field(call, { name: 'file', label: 'File', type: 'file', accept: '.csv,.tsv,.txt,text/csv', hint: html`CSV with <code>address,amount,coin</code> and, if you want, a note. Fees are taken from each amount.` })}<div class="field"><label for="payouts">Or paste the lines</label><textarea id="payouts" name="payouts" rows="${text === '' ? 7 : 14}" spellcheck="false" autocomplete="off" placeholder="${EXAMPLE}">${text}</textarea></div>${submit('Check', 'primary', `${call.here}/withdrawals`)}</form>`
+  html`<form method="post" action="${call.here}/withdrawals/batches/check" enctype="multipart/form-data">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 120, hint: 'What it is for, such as Salaries November.' })}${field(call, { name: 'file', label: 'File', type: 'file', accept: '.csv,.tsv,.txt,text/csv', hint: html`CSV with <code>address,amount,coin</code> and, if you want, a note. Fees are taken from each amount.` })}<div class="field"><label for="payouts">Or paste the lines</label><p class="hint">A file that you choose counts instead of them.</p><textarea id="payouts" name="payouts" rows="${text === '' ? 7 : 14}" spellcheck="false" autocomplete="off" placeholder="${EXAMPLE}">${text}</textarea></div>${submit('Check', 'primary', `${call.here}/withdrawals`)}</form>`
 
-/** What was pasted, or else the file. */
+/** The file that was chosen, or else what was pasted: after a correction the lines of the file before still stand there. */
 function textOf({ form }: PlaceCall): string {
-  const pasted = form.get('payouts')
-  return pasted === '' ? Buffer.from(form.get('file'), 'base64').toString('utf8') : pasted
+  const file = form.get('file')
+  return file === '' ? form.get('payouts') : Buffer.from(file, 'base64').toString('utf8')
 }
 
 /** @throws {Refusal} `no_payouts`. */
