@@ -9,7 +9,7 @@ import { ifThere } from '../core/files.ts'
 import { formatDecimal } from '../core/money.ts'
 import { LIMIT_SPANS, type Limits } from '../withdrawals/limits.ts'
 import type { WaitingFor } from '../withdrawals/withdrawal.ts'
-import { writeWhole } from './folder.ts'
+import { changeAlone, writeWhole } from './folder.ts'
 
 /** `wait`: not now, but perhaps later. `refuse`: never. */
 export type Verdict =
@@ -70,20 +70,22 @@ export async function readAllowlist(folder: string): Promise<readonly AllowedAdd
 }
 
 /** Adds an address; its waiting time begins now. Adding it again changes nothing. */
-export async function allowAddress(folder: string, network: Network, address: string): Promise<void> {
-  const known = await readAllowlist(folder)
-  if (known.some((entry) => entry.network === network && entry.address === address)) return
-  await writeAllowlist(folder, [...known, { network, address, added_at: new Date().toISOString() }])
-}
+export const allowAddress = (folder: string, network: Network, address: string): Promise<void> =>
+  changeAlone(folder, FILE, async () => {
+    const known = await readAllowlist(folder)
+    if (known.some((entry) => entry.network === network && entry.address === address)) return
+    await writeAllowlist(folder, [...known, { network, address, added_at: new Date().toISOString() }])
+  })
 
 /** @returns Whether it was there. */
-export async function disallowAddress(folder: string, network: Network, address: string): Promise<boolean> {
-  const known = await readAllowlist(folder)
-  const kept = known.filter((entry) => entry.network !== network || entry.address !== address)
-  if (kept.length === known.length) return false
-  await writeAllowlist(folder, kept)
-  return true
-}
+export const disallowAddress = (folder: string, network: Network, address: string): Promise<boolean> =>
+  changeAlone(folder, FILE, async () => {
+    const known = await readAllowlist(folder)
+    const kept = known.filter((entry) => entry.network !== network || entry.address !== address)
+    if (kept.length === known.length) return false
+    await writeAllowlist(folder, kept)
+    return true
+  })
 
 const writeAllowlist = (folder: string, entries: readonly AllowedAddress[]): Promise<void> =>
   writeWhole(folder, FILE, JSON.stringify(entries, null, 2))

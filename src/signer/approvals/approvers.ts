@@ -8,7 +8,7 @@ import { APPROVER_DELAY_HOURS } from '../../approvals/approval-policy.ts'
 import type { Approver } from '../../approvals/approver.ts'
 import { ifThere } from '../../core/files.ts'
 import { HOUR_MS } from '../../core/time.ts'
-import { writeWhole } from '../folder.ts'
+import { changeAlone, writeWhole } from '../folder.ts'
 
 export interface Pin extends Approver {
   /** ISO 8601, by this machine's clock. */
@@ -24,20 +24,22 @@ export async function readApprovers(folder: string): Promise<readonly Pin[]> {
 }
 
 /** @returns False when this passkey is pinned for the account already. */
-export async function addApprover(folder: string, approver: Approver): Promise<boolean> {
-  const known = await readApprovers(folder)
-  if (known.some((pin) => isSame(pin, approver))) return false
-  await writePins(folder, [...known, { ...approver, added_at: new Date().toISOString() }])
-  return true
-}
+export const addApprover = (folder: string, approver: Approver): Promise<boolean> =>
+  changeAlone(folder, FILE, async () => {
+    const known = await readApprovers(folder)
+    if (known.some((pin) => isSame(pin, approver))) return false
+    await writePins(folder, [...known, { ...approver, added_at: new Date().toISOString() }])
+    return true
+  })
 
-export async function removeApprover(folder: string, gone: Pin): Promise<void> {
-  const known = await readApprovers(folder)
-  await writePins(
-    folder,
-    known.filter((pin) => !isSame(pin, gone)),
-  )
-}
+export const removeApprover = (folder: string, gone: Pin): Promise<void> =>
+  changeAlone(folder, FILE, async () => {
+    const known = await readApprovers(folder)
+    await writePins(
+      folder,
+      known.filter((pin) => !isSame(pin, gone)),
+    )
+  })
 
 const isSame = (one: Approver, other: Approver): boolean =>
   one.account === other.account && one.credentialId === other.credentialId

@@ -1,5 +1,6 @@
 /** What the signer's folder keeps of approvals survives crashes, and says when it does not. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -174,4 +175,45 @@ test('an approver counts at once before there is a policy, a week later under on
     (await readApprovers(home)).map(({ account }) => account),
     ['acct_b'],
   )
+})
+
+test('of commands that change the approvers at once each one counts, and none is undone by another', async () => {
+  const home = join(folder, 'busy')
+  const people = Array.from({ length: 8 }, (_, at) => ({
+    account: 'acct_a',
+    user: `usr_${at}`,
+    name: 'Ann',
+    credentialId: `c${at}`,
+    publicKey: 'k',
+    rpId: 'x',
+    origin: 'https://x',
+  }))
+  const [gone, ...others] = people
+  assert.ok(gone)
+  await addApprover(home, gone)
+  const [pin] = await readApprovers(home)
+  assert.ok(pin)
+  await Promise.all([removeApprover(home, pin), ...others.map((each) => addApprover(home, each))])
+  assert.deepEqual(
+    (await readApprovers(home)).map(({ user }) => user).sort(),
+    others.map(({ user }) => user),
+  )
+})
+
+test('a command that was killed while it changed the approvers holds up no other', async () => {
+  const home = join(folder, 'killed')
+  const held =
+    'import { changeAlone } from "./src/signer/folder.ts"; await changeAlone(process.argv[1], "approvers.json", () => { process.kill(process.pid, "SIGKILL"); return new Promise(() => {}) })'
+  const { signal } = spawnSync(process.execPath, ['--input-type=module', '-e', held, home])
+  assert.equal(signal, 'SIGKILL')
+  const who = {
+    account: 'a',
+    user: 'u',
+    name: 'n',
+    credentialId: 'c',
+    publicKey: 'k',
+    rpId: 'x',
+    origin: 'o',
+  }
+  assert.equal(await addApprover(home, who), true)
 })
