@@ -29,6 +29,9 @@ export interface ApprovalPolicy {
 /** How long a request can be approved; then it fails, and its hold is given back. */
 export const APPROVAL_HOURS = 72
 
+/** How long after that the signer still takes what was given in time: the server hears people until the last moment. */
+export const GRACE_MINUTES = 5
+
 /** How long an approver who was added while a policy was in force waits before he counts: longer than a theft stays unseen. */
 export const APPROVER_DELAY_HOURS = 7 * 24
 

@@ -1,7 +1,8 @@
 /** Requests for approvals: opened with what they hold up, closed by a person, by time, or by the signer. */
+import type { Asset } from '../core/assets.ts'
 import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { APPROVAL_HOURS, type ApprovalCount, type AskedBy } from './approval-policy.ts'
+import { APPROVAL_HOURS, type ApprovalCount, type AskedBy, GRACE_MINUTES } from './approval-policy.ts'
 import { type ApprovalRequest, type Asked, askedFromRow, termsOf } from './approval-request.ts'
 
 type RequestRow = Omit<ApprovalRequest, 'asked'> & {
@@ -134,8 +135,7 @@ export async function wasDeclined(db: Queryable, accountId: AccountId, id: Withd
   return request?.status === 'declined'
 }
 
-/** How long the signer has to take what came in the last minute. */
-const GRACE = "interval '5 minutes'"
+const GRACE = `interval '${GRACE_MINUTES} minutes'`
 
 /**
  * Closes what the signer has left open: changes that ran out, and what its withdrawals no longer wait for, since they left or
@@ -163,13 +163,14 @@ export async function closeOver(tx: Tx): Promise<number> {
 export interface Unasked {
   readonly accountId: AccountId
   readonly withdrawalId: WithdrawalId
+  readonly asset: Asset
   readonly askedBy: AskedBy
 }
 
 /** What the signer holds up for approvals that nobody was asked for: the policy that was published then was behind. */
 export async function listUnasked(db: Queryable, limit: number): Promise<Unasked[]> {
   const { rows } = await db.query<Unasked>(
-    `select w.account_id as "accountId", w.id as "withdrawalId", w.asked_by as "askedBy" from withdrawals w
+    `select w.account_id as "accountId", w.id as "withdrawalId", w.asset, w.asked_by as "askedBy" from withdrawals w
      where w.status = 'requested' and w.waiting_for = 'approval' and w.refused_reason is null and not w.cancel_wanted
        and not exists (select from approval_requests r where r.account_id = w.account_id
          and (r.withdrawal_id = w.id or r.batch_id = w.batch_id))

@@ -39,12 +39,20 @@ export interface NewApproval extends Assertion {
   readonly credentialId: Uint8Array
 }
 
-/** One of a person for a request, for good. @returns False when his stands already. */
+/**
+ * One of a person for a request. What the signer turned down he may give anew: it takes the place of the other, as late as
+ * it came, since a passkey's counter went up meanwhile.
+ *
+ * @returns False when his stands already.
+ */
 export async function insertApproval(tx: Tx, approval: NewApproval): Promise<boolean> {
   const { rowCount } = await tx.query(
     `insert into approvals (account_id, request_id, user_id, credential_id, authenticator_data, client_data, signature)
      values ($1, $2, $3, $4, $5, $6, $7)
-     on conflict (account_id, request_id, user_id) do nothing`,
+     on conflict (account_id, request_id, user_id) do update set credential_id = excluded.credential_id,
+       authenticator_data = excluded.authenticator_data, client_data = excluded.client_data, signature = excluded.signature,
+       created_at = excluded.created_at, verdict = null
+     where approvals.verdict is not null and approvals.verdict <> 'counts'`,
     [
       approval.accountId,
       approval.requestId,

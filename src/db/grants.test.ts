@@ -21,7 +21,7 @@ const SERVERS_REFUSED: readonly string[] = [
   'delete from signed_payouts',
   'select from sandbox_seed',
   'delete from approvals',
-  `update approvals set verdict = 'counts'`,
+  'update approvals set user_id = gen_random_uuid()',
   `update pinned_approvers set counts_from = now()`,
   `insert into approval_policies (account_id, number) values (gen_random_uuid(), 1)`,
   'delete from approval_policies',

@@ -35,8 +35,12 @@ const SERVER: Readonly<Record<string, Privileges>> = {
   alerts: ALL,
   // Only the operator's command lifts one.
   freezes: ADD,
-  // What was approved, and by whom, is kept for good; what came of it the signer says.
-  approvals: ADD,
+  // Who approved what is kept for good; an answer that the signer turned down gives way to a new one.
+  approvals: [
+    'select',
+    'insert',
+    'update (credential_id, authenticator_data, client_data, signature, created_at, verdict)',
+  ],
   // The signer's.
   pinned_approvers: ['select', 'update (told_at)'],
   approval_policies: READ,

@@ -175,8 +175,10 @@ async function addChild(
   const signed = signOutputs(inputsOf(keys, [utxo]), [
     { script: keys.address(INTERNAL_BRANCH, position).lookup, atoms: rest },
   ])
+  // It pays nobody: what approved the payout stands in the journal beside that one.
+  const { approvals: _, ...common } = parent
   return {
-    ...parent,
+    ...common,
     txid: signed.txid,
     replacementSet,
     kind: 'child',

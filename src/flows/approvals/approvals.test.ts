@@ -3,11 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { COIN_POLICY, pinApprover, publishAddress, publishPolicy } from '../../../test/approvals.ts'
 import { makePasskey } from '../../../test/authenticator.ts'
+import { databaseAs } from '../../../test/database.ts'
 import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import type { ApprovalRequest } from '../../approvals/approval-request.ts'
 import { listRequests } from '../../approvals/approval-requests.sql.ts'
 import { challengeOf } from '../../approvals/statement.ts'
 import { newId, showId, type UserId } from '../../core/ids.ts'
+import { SERVER_ROLE } from '../../db/grants.ts'
 import { putMember } from '../../users/merchants.sql.ts'
 import type { Role } from '../../users/permissions.ts'
 import { insertUser } from '../../users/users.sql.ts'
@@ -142,6 +144,34 @@ test('an approval is kept as it was signed, once a person, and who asked gives n
   ])
 })
 
+test('an approval that the signer turned down is given anew by the server’s own user, and one that counts is not', async () => {
+  const story = await tell()
+  await publishPolicy(story.db, story.account.id)
+  await story.ask('0.001')
+  const request = await story.only()
+  const server = await databaseAs(story.db.url, SERVER_ROLE)
+  const approve = async () => {
+    const given = { id: request.id, userId: story.bob, response: await story.answer(request, story.bob) }
+    await server.transaction((tx) => giveApproval(story.gateway, tx, story.account, given))
+    const { rows } = await story.db.query<{ signature: Buffer; verdict: string | null; created_at: Date }>(
+      'select signature, verdict, created_at from approvals',
+    )
+    const [row, ...more] = rows
+    assert.ok(row && more.length === 0)
+    return row
+  }
+  const first = await approve()
+  await story.db.query(`update approvals set verdict = 'not_an_approver'`)
+  const second = await approve()
+  assert.equal(second.verdict, null)
+  assert.notDeepEqual(second.signature, first.signature)
+  assert.ok(second.created_at > first.created_at)
+  for (const verdict of [null, 'counts']) {
+    await story.db.query('update approvals set verdict = $1', [verdict])
+    await assert.rejects(approve(), { reason: 'approved_already' })
+  }
+})
+
 test('what a passkey did not say about this request, verified by its device, on this page, is not kept', async () => {
   const story = await tell()
   await publishPolicy(story.db, story.account.id)
@@ -264,6 +294,18 @@ test('what the signer holds up, and nobody was asked about, is asked about; what
   )
   assert.equal(await tendRequests(story.gateway), 1)
   assert.equal((await story.only()).status, 'expired')
+})
+
+test('who is asked later is asked by the rule of the coin that leaves, not of another', async () => {
+  const story = await tell()
+  await story.ask('0.001')
+  await story.db.query(`update withdrawals set waiting_for = 'approval'`)
+  await publishPolicy(story.db, story.account.id, {
+    ...COIN_POLICY,
+    coins: { BTC: { fromAtoms: 1n, approvals: 1 }, ETH: { fromAtoms: 1n, approvals: 2 } },
+  })
+  assert.equal(await tendRequests(story.gateway), 1)
+  assert.equal((await story.only()).needed, 1)
 })
 
 test('a policy is asked for by one and needs others: too few people are told so, and one change waits at a time', async () => {

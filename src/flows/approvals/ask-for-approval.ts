@@ -57,12 +57,11 @@ const UNASKED_PER_TURN = 100
 /** Asks for what the signer holds up and nobody was asked for. @returns How many. */
 export async function askForUnasked(db: Database): Promise<number> {
   const unasked = await listUnasked(db, UNASKED_PER_TURN)
-  for (const { accountId, withdrawalId, askedBy } of unasked)
+  for (const { accountId, withdrawalId, asset, askedBy } of unasked)
     await db.transaction(async (tx) => {
       const inForce = await findPolicy(tx, accountId)
-      const rules = Object.values(inForce?.policy.coins ?? {})
       // What the signer wants is not told here; it counts by its own policy, however many are asked for.
-      const needed = rules.some(({ approvals }) => approvals === 2) ? 2 : 1
+      const needed = inForce?.policy.coins[asset]?.approvals ?? 1
       const asked = { act: 'withdrawal', withdrawalId } as const
       await openRequest(tx, { accountId, id: newId('apr'), asked, askedBy, needed })
     })

@@ -33,38 +33,67 @@ export interface ApprovalRow {
   readonly authenticatorData: Buffer
   readonly clientData: Buffer
   readonly signature: Buffer
+  /** False for one with more bytes than any answer has: they are not read. */
+  readonly isReadable: boolean
+  /** Its place among those that nothing was said of: when it came, to the microsecond. */
+  readonly cameAt: string
 }
+
+/** As many as the server takes of each part. */
+const PART_BYTES_MAX = 4_096
 
 const REQUEST_COLUMNS = `r.account_id as "accountId", r.id, r.act, r.withdrawal_id as "withdrawalId", r.batch_id as "batchId", r.terms,
   r.asked_by as "askedBy", r.needed, r.valid_until as "validUntil", r.status,
   coalesce((select s.number from approval_policies s where s.account_id = r.account_id), 0) as "policiesShown"`
 
-/** Approvals of one side's accounts that nothing was said of yet, the oldest first: a passkey's counter goes up with them. */
-export async function listUnjudged(db: Queryable, mode: Mode, limit: number): Promise<ApprovalRow[]> {
+const part = (column: string): string => `case when s.fits then p.${column} else ''::bytea end`
+
+/**
+ * Approvals of one side's accounts that nothing was said of yet, the oldest first: a passkey's counter goes up with them.
+ * The length of bytes is known without reading them.
+ *
+ * @param after - The last one of the page before; null for the first page.
+ */
+export async function listUnjudged(
+  db: Queryable,
+  mode: Mode,
+  limit: number,
+  after: ApprovalRow | null,
+): Promise<ApprovalRow[]> {
   const { rows } = await db.query<RequestRow & Omit<ApprovalRow, 'request'>>(
-    `select ${REQUEST_COLUMNS}, p.user_id as "userId", p.credential_id as "credentialId",
-       p.authenticator_data as "authenticatorData", p.client_data as "clientData", p.signature
+    `select ${REQUEST_COLUMNS}, p.user_id as "userId", ${part('credential_id')} as "credentialId",
+       ${part('authenticator_data')} as "authenticatorData", ${part('client_data')} as "clientData", ${part('signature')} as signature,
+       s.fits as "isReadable", p.created_at::text as "cameAt"
      from approvals p
      join approval_requests r on r.account_id = p.account_id and r.id = p.request_id
      join accounts a on a.id = p.account_id and a.mode = $1
-     where p.verdict is null order by p.created_at, p.request_id, p.user_id limit $2`,
-    [mode, limit],
+     cross join lateral (select greatest(octet_length(p.credential_id), octet_length(p.authenticator_data),
+       octet_length(p.client_data), octet_length(p.signature)) <= ${PART_BYTES_MAX} as fits) s
+     where p.verdict is null and ($3::text is null or (p.created_at, p.request_id, p.user_id) > ($3::timestamptz, $4::uuid, $5::uuid))
+     order by p.created_at, p.request_id, p.user_id limit $2`,
+    [mode, limit, after?.cameAt ?? null, after?.request.id ?? null, after?.userId ?? null],
   )
-  return rows.map(({ userId, credentialId, authenticatorData, clientData, signature, ...request }) => ({
-    request,
-    userId,
-    credentialId,
-    authenticatorData,
-    clientData,
-    signature,
-  }))
+  return rows.map(
+    ({ userId, credentialId, authenticatorData, clientData, signature, isReadable, cameAt, ...request }) => ({
+      request,
+      userId,
+      credentialId,
+      authenticatorData,
+      clientData,
+      signature,
+      isReadable,
+      cameAt,
+    }),
+  )
 }
 
-export async function noteVerdict(db: Queryable, row: ApprovalRow, verdict: string): Promise<void> {
+/** @returns True: something was said of it. */
+export async function noteVerdict(db: Queryable, row: ApprovalRow, verdict: string): Promise<true> {
   await db.query(
     'update approvals set verdict = $4 where account_id = $1 and request_id = $2 and user_id = $3',
     [row.request.accountId, row.request.id, row.userId, verdict],
   )
+  return true
 }
 
 /** A request that waits is over. Says it once. */

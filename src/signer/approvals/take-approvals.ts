@@ -2,7 +2,12 @@
  * Approvals on their way from the database into the signer's own log: each is looked at once, as soon as it is seen, so that it
  * holds although what it approves is paid later. What it changes, a policy or an allowlist, changes then.
  */
-import { APPROVAL_HOURS, approvalsToChange, policyJson } from '../../approvals/approval-policy.ts'
+import {
+  APPROVAL_HOURS,
+  approvalsToChange,
+  GRACE_MINUTES,
+  policyJson,
+} from '../../approvals/approval-policy.ts'
 import { fingerprintOf } from '../../approvals/approver.ts'
 import { verifyAssertion } from '../../approvals/assertion.ts'
 import { challengeOf, type Statement, statementText } from '../../approvals/statement.ts'
@@ -25,6 +30,9 @@ export interface Taking extends Reading {
 const ROWS_READ = 200
 /** Clocks of two machines differ. */
 const VALID_MS_MAX = APPROVAL_HOURS * HOUR_MS + 5 * MINUTE_MS
+/** What was given in the last moment is seen a turn later. When it was written, only the database says. */
+const isOver = ({ validUntil }: Pick<Statement, 'validUntil'>, now: number): boolean =>
+  validUntil.getTime() + GRACE_MINUTES * MINUTE_MS <= now
 
 /** Shows what is in force, and looks at every approval that nothing was said of yet. @returns Whether there may be more. */
 export async function tendApprovals(taking: Taking, now: number): Promise<boolean> {
@@ -34,22 +42,54 @@ export async function tendApprovals(taking: Taking, now: number): Promise<boolea
   return more
 }
 
+/** Page by page, to the first one of which something was said: what is put off never stands before what comes after it. */
 async function takeApprovals(taking: Taking, now: number): Promise<boolean> {
-  const rows = await listUnjudged(taking.db, taking.approvals.mode, ROWS_READ)
-  for (const row of rows)
-    await takeOne(taking, row, now).catch((error: unknown) => {
-      if (taking.approvals.isBroken()) throw error
-      taking.log.error(
-        { request: showId('apr', row.request.id), err: error },
-        'an approval could not be looked at',
-      )
-    })
-  return rows.length === ROWS_READ
+  const putOff = new Set<string>()
+  for (let after: ApprovalRow | null = null; ; ) {
+    const rows: ApprovalRow[] = await listUnjudged(taking.db, taking.approvals.mode, ROWS_READ, after)
+    let said = 0
+    for (const row of rows) said += (await takeInOrder(taking, row, putOff, now)) ? 1 : 0
+    if (rows.length < ROWS_READ) return false
+    if (said > 0) return true
+    after = rows.at(-1) ?? null
+  }
+}
+
+/**
+ * Takes a passkey's answers in the order in which it counted them: where one is put off, so are those after it, or its own
+ * counter would have gone back once its time comes.
+ *
+ * @param putOff - The passkeys of which one was put off in this turn.
+ * @returns Whether something was said of it.
+ */
+async function takeInOrder(
+  taking: Taking,
+  row: ApprovalRow,
+  putOff: Set<string>,
+  now: number,
+): Promise<boolean> {
+  const passkey = row.credentialId.toString('base64url')
+  if (putOff.has(passkey)) return false
+  const isTaken = await takeOne(taking, row, now).catch((error: unknown) => {
+    if (taking.approvals.isBroken()) throw error
+    taking.log.error(
+      { request: showId('apr', row.request.id), err: error },
+      'an approval could not be looked at',
+    )
+    return false
+  })
+  if (!isTaken && keepsCount(row)) putOff.add(passkey)
+  return isTaken
 }
 
 type Read = ReadStatement & { readonly kind: 'read' }
 
-async function takeOne(taking: Taking, row: ApprovalRow, now: number): Promise<void> {
+/** Synchronised passkeys say 0 for ever. WebAuthn Level 3, 6.1: the count stands behind the hash and the flags. */
+const keepsCount = ({ authenticatorData }: ApprovalRow): boolean =>
+  authenticatorData.length >= 37 && authenticatorData.readUInt32BE(33) > 0
+
+/** @returns Whether something was said of it: not while its chain is not known. */
+async function takeOne(taking: Taking, row: ApprovalRow, now: number): Promise<boolean> {
   const { approvals, db } = taking
   const { request } = row
   if (approvals.log.isDone(showId('apr', request.id))) {
@@ -58,8 +98,13 @@ async function takeOne(taking: Taking, row: ApprovalRow, now: number): Promise<v
     const isKept = approvals.log.isKeptBy(showId('apr', request.id), showId('usr', row.userId))
     return noteVerdict(db, row, isKept ? 'counts' : 'request_over')
   }
+  if (!row.isReadable) return refuse(taking, row, 'malformed')
   const found = await readStatement(taking, request)
-  if (found.kind === 'later') return
+  if (found.kind === 'later') {
+    // It waits for what may come, and not for ever.
+    if (request.status !== 'open') return noteVerdict(db, row, 'request_over')
+    return isOver(request, now) ? noteVerdict(db, row, 'expired') : false
+  }
   if (found.kind === 'nothing') return refuse(taking, row, found.why)
   const credentialId = row.credentialId.toString('base64url')
   const pin = approvals.pinOf(showId('acct', request.accountId), credentialId)
@@ -70,6 +115,8 @@ async function takeOne(taking: Taking, row: ApprovalRow, now: number): Promise<v
   if (!isKept) {
     if (request.status !== 'open') return noteVerdict(db, row, 'request_over')
     const why = whyNot(taking, row, pin, found.statement, now)
+    // Nobody did wrong who was late.
+    if (why === 'expired') return noteVerdict(db, row, why)
     if (typeof why === 'string') return refuse(taking, row, why)
     await keep(taking, row, found, { ...why, text, at: now })
     crashPoint('signer:approval-kept')
@@ -77,6 +124,7 @@ async function takeOne(taking: Taking, row: ApprovalRow, now: number): Promise<v
   await settle(taking, row, found, text, now)
   await noteVerdict(db, row, 'counts')
   crashPoint('signer:approval-told')
+  return true
 }
 
 interface Good {
@@ -95,9 +143,8 @@ function whyNot(
   if (pin.user !== showId('usr', row.userId)) return 'another_person'
   if (approvals.countsFromMs(pin) > now) return 'not_counting_yet'
   if (pin.user === statement.askedBy) return 'asked_by_himself'
-  const validMs = statement.validUntil.getTime() - now
-  if (!(validMs > 0)) return 'expired'
-  if (validMs > VALID_MS_MAX) return 'valid_for_too_long'
+  if (isOver(statement, now)) return 'expired'
+  if (!(statement.validUntil.getTime() - now <= VALID_MS_MAX)) return 'valid_for_too_long'
   const verdict = verifyAssertion(
     { publicKey: Buffer.from(pin.publicKey, 'base64url'), rpId: pin.rpId, origin: pin.origin },
     challengeOf(statement),
@@ -151,7 +198,7 @@ async function settle(
   }
   const policy = inForce ?? (statement.act === 'policy' ? statement.policy : null)
   if (!policy) return closeRequest(db, request, 'refused', 'no_policy')
-  if (given < approvalsToChange(policy) || statement.validUntil.getTime() <= now) return
+  if (given < approvalsToChange(policy) || isOver(statement, now)) return
   if (statement.act === 'policy') {
     const people = approvals.approversOf(account, now).size
     if (people <= approvalsToChange(statement.policy))
@@ -186,7 +233,7 @@ async function change({ approvals, log }: Taking, statement: Statement, at: numb
 }
 
 /** It counts for nothing, and somebody should look: once for each that was given. */
-async function refuse({ db, log }: Taking, row: ApprovalRow, why: string): Promise<void> {
+async function refuse({ db, log }: Taking, row: ApprovalRow, why: string): Promise<true> {
   const { accountId } = row.request
   const request = showId('apr', row.request.id)
   const user = showId('usr', row.userId)
@@ -199,4 +246,5 @@ async function refuse({ db, log }: Taking, row: ApprovalRow, why: string): Promi
   crashPoint('signer:approval-refused')
   await noteVerdict(db, row, why)
   log.error({ account: showId('acct', accountId), request, user, why }, 'an approval is refused')
+  return true
 }
