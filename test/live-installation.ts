@@ -15,8 +15,8 @@ export interface LiveInstallation {
   start(): Promise<BeckProcess>
   /** What a command of `beck` prints. */
   beck(...args: readonly string[]): Promise<Answer>
-  /** A live account with a key of all scopes. @returns The way to call its API. */
-  openAccount(): Promise<Call>
+  /** A live account with a key of all scopes. @returns The way to call its API, and the account's id. */
+  openAccount(): Promise<Call & { readonly accountId: string }>
 }
 
 /** @param nodes - The nodes, and what else is to be set on top of fixed rates and a closed network. */
@@ -62,7 +62,7 @@ export async function liveInstallation(nodes: Readonly<Record<string, string>>):
         '--scopes',
         'all',
       )
-      return callsTo(`http://127.0.0.1:${port}`, key)
+      return Object.assign(callsTo(`http://127.0.0.1:${port}`, key), { accountId: String(account.id) })
     },
   }
 }

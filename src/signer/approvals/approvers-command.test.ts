@@ -47,10 +47,16 @@ const fingerprint = (account = live, origin = DASHBOARD): string =>
     origin,
   })
 
+/** What the operator was asked last. */
+let asked = ''
+
 async function run(given: readonly string[], answer = 'yes', json = false): Promise<string> {
   const said: string[] = []
   const print = (text: string) => void said.push(text)
-  const ask = async () => answer
+  const ask = async (question: string) => {
+    asked = question
+    return answer
+  }
   await approversCommand({ db, folder, json, yes: false, dashboardUrl: `${DASHBOARD}/`, print, ask }, given)
   return said.join('\n')
 }
@@ -100,4 +106,13 @@ test('who is removed is gone from the folder, and shown as removed', async () =>
   )
   const { rows } = await gateway.db.query('select removed_at is not null as gone from pinned_approvers')
   assert.deepEqual(rows, [{ gone: true }])
+})
+
+test('a program is answered with one object, and the operator is shown the same person beside it', async () => {
+  for (const pin of await readApprovers(folder)) await run(['remove', fingerprintOf(pin)])
+  const { added } = JSON.parse(await run(['add', fingerprint()], 'yes', true))
+  assert.deepEqual([added.fingerprint, added.account], [fingerprint(), showId('acct', live.id)])
+  assert.ok(asked.startsWith('Ann <ann@example.com>, finance of Shop\n') && asked.includes(fingerprint()))
+  const { removed } = JSON.parse(await run(['remove', fingerprint()], '', true))
+  assert.deepEqual(removed, added)
 })

@@ -5,7 +5,7 @@ import { Refusal } from '../../core/errors.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { DAY_MS } from '../../core/time.ts'
 import type { Database } from '../../db/database.ts'
-import { addApprover, type Pin, readApprovers, removeApprover } from './approvers.ts'
+import { addApprover, readApprovers, removeApprover } from './approvers.ts'
 import { type Candidate, listCandidates } from './candidates.sql.ts'
 import { showRemoved } from './shown-approvals.sql.ts'
 
@@ -41,23 +41,25 @@ const digitsOf = (approver: Approver): string => fingerprintOf(approver).replace
 
 async function list({ folder, json, print }: ApproversCommand): Promise<void> {
   const pins = await readApprovers(folder)
-  if (json) return print(JSON.stringify({ approvers: pins.map(shown) }))
+  if (json)
+    return print(
+      JSON.stringify({ approvers: pins.map((pin) => ({ ...shown(pin), added_at: pin.added_at })) }),
+    )
   if (pins.length === 0)
     print('This data directory has no approvers: no policy of approvals can take effect.')
   for (const pin of pins) print(`${fingerprintOf(pin)}  ${pin.account}  ${pin.name}  ${pin.added_at}`)
 }
 
-const shown = (pin: Pin) => ({
-  fingerprint: fingerprintOf(pin),
-  account: pin.account,
-  user: pin.user,
-  name: pin.name,
-  origin: pin.origin,
-  added_at: pin.added_at,
+const shown = (approver: Approver) => ({
+  fingerprint: fingerprintOf(approver),
+  account: approver.account,
+  user: approver.user,
+  name: approver.name,
+  origin: approver.origin,
 })
 
 async function add(command: ApproversCommand, digits: string): Promise<void> {
-  const { db, folder, print, ask, yes } = command
+  const { db, folder, json, print, ask, yes } = command
   const { origin, hostname: rpId } = new URL(command.dashboardUrl)
   const found = (await listCandidates(db))
     .map((candidate) => ({ candidate, approver: approverOf(candidate, rpId, origin) }))
@@ -69,16 +71,22 @@ async function add(command: ApproversCommand, digits: string): Promise<void> {
       `no passkey of a member has this fingerprint for ${origin}. Let the person read it again, from the page of approvers of the dashboard there; --dashboard says where else it is`,
     )
   const { candidate, approver } = found
-  print(`${candidate.name} <${candidate.email}>, ${candidate.role} of ${candidate.merchant}`)
-  print(`  account      ${approver.account} (${candidate.mode})`)
-  print(`  fingerprint  ${fingerprintOf(approver)}`)
-  print(`  passkey of   ${origin}`)
-  if (!yes && (await ask('Is this the person who read it to you? Type yes: ')) !== 'yes')
+  const who = [
+    `${candidate.name} <${candidate.email}>, ${candidate.role} of ${candidate.merchant}`,
+    `  account      ${approver.account} (${candidate.mode})`,
+    `  fingerprint  ${fingerprintOf(approver)}`,
+    `  passkey of   ${origin}`,
+  ]
+  if (!json) print(who.join('\n'))
+  const question = 'Is this the person who read it to you? Type yes: '
+  if (!yes && (await ask(json ? [...who, question].join('\n') : question)) !== 'yes')
     throw new Refusal('invalid', 'not_confirmed', 'nothing was written')
   if (!(await addApprover(folder, approver)))
     throw new Refusal('conflict', 'already_an_approver', 'this passkey approves for this account already')
   print(
-    `An approver from now on where the account has no policy of approvals yet; where it has one, in ${(APPROVER_DELAY_HOURS * 3_600_000) / DAY_MS} days, and its owners are told.`,
+    json
+      ? JSON.stringify({ added: shown(approver) })
+      : `An approver from now on where the account has no policy of approvals yet; where it has one, in ${(APPROVER_DELAY_HOURS * 3_600_000) / DAY_MS} days, and its owners are told.`,
   )
 }
 
@@ -92,7 +100,7 @@ const approverOf = (candidate: Candidate, rpId: string, origin: string): Approve
   origin,
 })
 
-async function remove({ db, folder, print }: ApproversCommand, digits: string): Promise<void> {
+async function remove({ db, folder, json, print }: ApproversCommand, digits: string): Promise<void> {
   const pin = (await readApprovers(folder)).find((each) => digitsOf(each) === digits)
   if (!pin)
     throw new Refusal(
@@ -102,7 +110,9 @@ async function remove({ db, folder, print }: ApproversCommand, digits: string): 
     )
   await removeApprover(folder, pin)
   print(
-    `${pin.name} approves nothing any more for ${pin.account}: nor does what was approved and not paid yet`,
+    json
+      ? JSON.stringify({ removed: shown(pin) })
+      : `${pin.name} approves nothing any more for ${pin.account}: nor does what was approved and not paid yet`,
   )
   const accountId = readId('acct', pin.account)
   if (accountId) await db.transaction((tx) => showRemoved(tx, { accountId, credentialId: pin.credentialId }))
