@@ -80,6 +80,9 @@ export async function lockRequest(
   return rows[0] ? fromRow(rows[0]) : null
 }
 
+/** As many as a page shows: who asks for more than people can read must not hide the rest of the dashboard. */
+const OPEN_MAX = 100
+
 /** The open ones, those that end first before all, then what was decided lately. */
 export async function listRequests(
   db: Queryable,
@@ -87,13 +90,23 @@ export async function listRequests(
   decidedMax: number,
 ): Promise<ApprovalRequest[]> {
   const { rows } = await db.query<RequestRow>(
-    `(select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.status = 'open' order by r.valid_until, r.id)
+    `(select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.status = 'open'
+      order by r.valid_until, r.id limit ${OPEN_MAX})
      union all
      (select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.status <> 'open'
       order by r.created_at desc, r.id desc limit $2)`,
     [accountId, decidedMax],
   )
   return fromRows(rows)
+}
+
+/** The change of the policy that waits, if one does. */
+export async function findPolicyChange(db: Queryable, accountId: AccountId): Promise<ApprovalRequest | null> {
+  const { rows } = await db.query<RequestRow>(
+    `select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.act = 'policy' and r.status = 'open'`,
+    [accountId],
+  )
+  return rows[0] ? fromRow(rows[0]) : null
 }
 
 /** The requests that withdrawals wait for, or waited for, alone or as part of their batch; by the withdrawal's id. */

@@ -1,6 +1,6 @@
 /** What a withdrawal's approval looks like from outside: how far it is, and who is awaited. */
 import { type ApprovalRequest, type ApprovalStatus, isOpen } from '../../approvals/approval-request.ts'
-import { listRequests, requestsOfWithdrawals } from '../../approvals/approval-requests.sql.ts'
+import { requestsOfWithdrawals } from '../../approvals/approval-requests.sql.ts'
 import { type GivenApproval, listApprovals, mayCount } from '../../approvals/approvals.sql.ts'
 import { listApprovers, type PinnedApprover } from '../../approvals/published.sql.ts'
 import type { AccountId, UserId, WithdrawalId } from '../../core/ids.ts'
@@ -9,11 +9,16 @@ import type { Queryable } from '../../db/database.ts'
 import { isRole, may } from '../../users/permissions.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { namesOfAskers } from './askers.sql.ts'
+import { readStanding } from './progress.sql.ts'
 
 export interface ApprovalProgress {
   readonly request: ApprovalRequest
-  /** Those that the signer has not turned down. */
+  /** By what was asked for and the policy in force; of what was decided, as it was asked for. */
+  readonly needed: number
+  /** Those that the signer has not turned down, and while it is open, whose passkey is pinned and counts. */
   readonly given: readonly GivenApproval[]
+  /** The others. */
+  readonly discounted: readonly GivenApproval[]
   /** Whom the signer would hear, and who has not spoken. */
   readonly awaiting: readonly { readonly userId: UserId; readonly name: string }[]
   /** A person's or a key's name; null where nobody is known. */
@@ -27,7 +32,8 @@ export async function progressOf(
   requests: readonly ApprovalRequest[],
 ): Promise<ApprovalProgress[]> {
   if (requests.length === 0) return []
-  const [approvals, approvers, names] = await Promise.all([
+  const open = requests.filter(({ status }) => status === 'open').map(({ id }) => id)
+  const [approvals, approvers, names, standing] = await Promise.all([
     listApprovals(
       db,
       accountId,
@@ -39,13 +45,20 @@ export async function progressOf(
       accountId,
       requests.map(({ askedBy }) => askedBy),
     ),
+    readStanding(db, accountId, open),
   ])
   return requests.map((request) => {
-    const given = approvals.filter((each) => each.requestId === request.id && mayCount(each))
+    const said = approvals.filter(({ requestId }) => requestId === request.id)
+    const now = standing.find(({ requestId }) => requestId === request.id) ?? null
+    const given = said.filter((each) => mayCount(each) && (now?.userIds.includes(each.userId) ?? true))
+    const needed = now?.needed ?? request.needed
+    const spoke = new Set(said.filter(mayCount).map(({ userId }) => userId))
     return {
       request,
+      needed,
       given,
-      awaiting: awaitedBy(request, given, approvers),
+      discounted: said.filter((each) => !given.includes(each)),
+      awaiting: given.length >= needed ? [] : awaitedBy(request, spoke, approvers),
       requestedBy: names.get(request.askedBy) ?? null,
     }
   })
@@ -53,12 +66,12 @@ export async function progressOf(
 
 function awaitedBy(
   request: ApprovalRequest,
-  given: readonly GivenApproval[],
+  spoke: ReadonlySet<UserId>,
   approvers: readonly PinnedApprover[],
 ): ApprovalProgress['awaiting'] {
-  if (!isOpen(request, new Date()) || given.length >= request.needed) return []
+  if (!isOpen(request, new Date())) return []
   const people = new Map(approvers.filter(isHeard).map(({ userId, name }) => [userId, name] as const))
-  for (const { userId } of given) people.delete(userId)
+  for (const userId of spoke) people.delete(userId)
   return [...people]
     .map(([userId, name]) => ({ userId, name }))
     .filter(({ userId }) => showId('usr', userId) !== request.askedBy)
@@ -67,12 +80,6 @@ function awaitedBy(
 /** Whether the signer counts him, and the dashboard lets him in. */
 export const isHeard = ({ counts, role }: PinnedApprover): boolean =>
   counts && role !== null && isRole(role) && may(role, 'approvals:write')
-
-/** How many requests wait for a person, of an account. */
-export async function countAwaiting(db: Queryable, accountId: AccountId, userId: UserId): Promise<number> {
-  const progress = await progressOf(db, accountId, await listRequests(db, accountId, 0))
-  return progress.filter(({ awaiting }) => awaiting.some((each) => each.userId === userId)).length
-}
 
 /** As the API shows it beside a withdrawal. */
 export interface ApprovalResource {
@@ -84,9 +91,15 @@ export interface ApprovalResource {
   readonly awaiting: string[]
 }
 
-const resourceOf = ({ request, given, awaiting, requestedBy }: ApprovalProgress): ApprovalResource => ({
+const resourceOf = ({
+  request,
+  needed,
+  given,
+  awaiting,
+  requestedBy,
+}: ApprovalProgress): ApprovalResource => ({
   status: request.status,
-  needed: request.needed,
+  needed,
   given: given.length,
   valid_until: request.validUntil.toISOString(),
   requested_by: requestedBy,

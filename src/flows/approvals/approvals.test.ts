@@ -21,6 +21,7 @@ import { requestWithdrawal } from '../withdrawals/request-withdrawal.ts'
 import { approvalsOfWithdrawals } from './approval-view.ts'
 import { declineRequest } from './decline-request.ts'
 import { giveApproval } from './give-approval.ts'
+import { countAwaiting } from './progress.sql.ts'
 import { proposeAddress, proposePolicy } from './propose-change.ts'
 import { statementOf } from './statement-of-request.ts'
 import { tellApprovers } from './tell-approvers.ts'
@@ -232,6 +233,45 @@ test('a passkey that keeps count must count up', async () => {
     reason: 'passkey_refused',
   })
   await story.approve(second, dora)
+})
+
+test('approvals of passkeys that are not pinned any more, or that the signer turned down, are not said to be enough; nor is what an older policy wanted', async () => {
+  const story = await tell()
+  await publishPolicy(story.db, story.account.id)
+  const withdrawal = await story.ask('0.001')
+  const request = await story.only()
+  const dora = await story.join('finance')
+  await pinApprover(story.db, story.account.id, dora)
+  const view = async () => {
+    const { needed, given, awaiting } = (await story.view(withdrawal)) ?? {}
+    return [needed, given, awaiting?.length]
+  }
+  const counted = () => countAwaiting(story.db, story.account.id, dora)
+  assert.deepEqual([await view(), await counted()], [[1, 0, 2], 1])
+  assert.equal(await countAwaiting(story.db, story.account.id, story.ada), 0, 'he asked himself')
+  await story.approve(request, story.bob)
+  assert.deepEqual([await view(), await counted()], [[1, 1, 0], 0])
+  await publishPolicy(story.db, story.account.id, {
+    ...COIN_POLICY,
+    coins: { BTC: { fromAtoms: 10_000n, approvals: 2 } },
+  })
+  assert.deepEqual([await view(), await counted()], [[2, 1, 1], 1])
+  await publishPolicy(story.db, story.account.id)
+  await story.db.query('update pinned_approvers set removed_at = now() where user_id = $1', [story.bob])
+  assert.deepEqual([await view(), await counted()], [[1, 0, 1], 1])
+  await story.db.query('update pinned_approvers set removed_at = null')
+  await story.db.query(`update approvals set verdict = 'other_challenge'`)
+  assert.deepEqual([await view(), await counted()], [[1, 0, 2], 1])
+})
+
+test('what keys asked for counts towards the bound of people only where keys are bound', async () => {
+  for (const bindsKeys of [false, true]) {
+    const story = await tell()
+    await publishPolicy(story.db, story.account.id, { ...COIN_POLICY, bindsKeys })
+    await story.ask('0.00008', null)
+    await story.ask('0.00008')
+    assert.equal((await story.requests()).length, bindsKeys ? 1 : 0)
+  }
 })
 
 test('declined is over: nothing is signed, the hold comes back, and no approval passes any more', async () => {

@@ -2,10 +2,10 @@
  * Whether what was just held has to be approved, by the policy that the signer published, and the request that other people
  * answer. The signer counts by its own policy: where this one was behind, a request is opened once the signer waits for it.
  */
-import { type ApprovalCount, approvalsNeeded } from '../../approvals/approval-policy.ts'
+import { type ApprovalCount, approvalsNeeded, isKey } from '../../approvals/approval-policy.ts'
 import { listUnasked, openRequest } from '../../approvals/approval-requests.sql.ts'
 import { findPolicy } from '../../approvals/published.sql.ts'
-import type { Asset } from '../../core/assets.ts'
+import { ASSETS } from '../../core/assets.ts'
 import { newId, type PayoutBatchId } from '../../core/ids.ts'
 import type { Database, Tx } from '../../db/database.ts'
 import { sumLeftFreely } from '../../withdrawals/left-freely.sql.ts'
@@ -34,20 +34,26 @@ export async function askForBatch(
   await openRequest(tx, { accountId, id: newId('apr'), asked, askedBy, needed })
 }
 
-/** As many as any of them needs, each with what left before it. They are written already, and not counted twice. */
+/**
+ * As many as the last of each coin needs, with those before it and with what left. They are written already, and not counted
+ * twice; nothing is summed where the answer is certain without.
+ */
 async function approvalsOf(tx: Tx, lines: readonly Withdrawal[]): Promise<0 | ApprovalCount> {
   const [first] = lines
   const inForce = first ? await findPolicy(tx, first.accountId) : null
   if (!first || !inForce) return 0
-  const left = new Map<Asset, bigint>()
+  const { accountId, askedBy } = first
+  const { policy } = inForce
+  if (isKey(askedBy) && !policy.bindsKeys) return 0
   let needed: 0 | ApprovalCount = 0
-  for (const line of lines) {
-    const { asset, amountAtoms } = line
-    if (!inForce.policy.coins[asset]) continue
-    const before = left.get(asset) ?? (await sumLeftFreely(tx, first.accountId, asset, lines))
-    const ofLine = approvalsNeeded(inForce.policy, line, before)
-    if (ofLine > needed) needed = ofLine
-    left.set(asset, before + amountAtoms)
+  for (const asset of ASSETS) {
+    const amounts = lines.filter((line) => line.asset === asset).map(({ amountAtoms }) => amountAtoms)
+    if (amounts.length === 0 || !policy.coins[asset]) continue
+    const asked = { asset, amountAtoms: amounts.reduce((sum, atoms) => sum + atoms, 0n), askedBy }
+    const ofAsset =
+      approvalsNeeded(policy, asked, 0n) ||
+      approvalsNeeded(policy, asked, await sumLeftFreely(tx, accountId, asset, lines, policy.bindsKeys))
+    if (ofAsset > needed) needed = ofAsset
   }
   return needed
 }

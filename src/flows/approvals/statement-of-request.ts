@@ -4,7 +4,7 @@ import { networkName } from '../../approvals/network-name.ts'
 import type { PayoutTerms, Statement } from '../../approvals/statement.ts'
 import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import type { ChainName } from '../../core/assets.ts'
-import { invariant, Refusal } from '../../core/errors.ts'
+import { InvariantBroken, invariant, Refusal } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import type { Queryable } from '../../db/database.ts'
@@ -38,6 +38,16 @@ export async function statementOf(
     network,
     batch: showId('bat', asked.batchId),
     lines: lines.map(payoutTerms),
+  }
+}
+
+/** Null where it cannot be made now: what tells of many requests tells of the others. */
+export async function statementIfAny(...given: Parameters<typeof statementOf>): Promise<Statement | null> {
+  try {
+    return await statementOf(...given)
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof InvariantBroken) return null
+    throw error
   }
 }
 

@@ -6,7 +6,6 @@
 import type { ApprovalRequest } from '../../approvals/approval-request.ts'
 import { findRequest, takeUntoldRequests } from '../../approvals/approval-requests.sql.ts'
 import { takeUntoldApprovers } from '../../approvals/published.sql.ts'
-import { InvariantBroken, Refusal } from '../../core/errors.ts'
 import { type AccountId, showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import { approvalLetter, changeLetter, pinLetter } from '../../mails/letters.ts'
@@ -15,7 +14,7 @@ import { may, ROLES } from '../../users/permissions.ts'
 import type { Gateway } from '../gateway.ts'
 import { progressOf } from './approval-view.ts'
 import { requestWords } from './request-words.ts'
-import { statementOf } from './statement-of-request.ts'
+import { statementIfAny } from './statement-of-request.ts'
 import { listUntoldChanges, membersWithRoles } from './tell-approvers.sql.ts'
 
 type Teller = Pick<Gateway, 'db' | 'settings' | 'secrets'>
@@ -44,13 +43,8 @@ const pageOf = ({ settings }: Teller, accountId: AccountId, path: string): strin
 
 /** Mails go out even where a statement cannot be made now; the page says more. */
 async function wordsOf({ secrets }: Teller, tx: Tx, request: ApprovalRequest): Promise<string> {
-  try {
-    return requestWords(await statementOf(tx, secrets, request))
-  } catch (error) {
-    if (error instanceof Refusal || error instanceof InvariantBroken)
-      return 'A request; its page says for what'
-    throw error
-  }
+  const statement = await statementIfAny(tx, secrets, request)
+  return statement ? requestWords(statement) : 'A request; its page says for what'
 }
 
 /** Nobody is asked whom the signer would not hear. */

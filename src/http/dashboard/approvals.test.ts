@@ -6,7 +6,7 @@ import { COIN_POLICY, pinApprover, publishAddress, publishPolicy } from '../../.
 import { homeOf, OWN_FORM, type Seen, type TestPerson, testPerson } from '../../../test/dashboard.ts'
 import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import { readPolicy } from '../../approvals/approval-policy.ts'
-import { type ApprovalRequestId, readId, showId } from '../../core/ids.ts'
+import { type ApprovalRequestId, newId, readId, showId } from '../../core/ids.ts'
 import { requestBatch } from '../../flows/withdrawals/request-batch.ts'
 import { requestWithdrawal } from '../../flows/withdrawals/request-withdrawal.ts'
 import { readPayoutFile } from '../../withdrawals/payout-file.ts'
@@ -126,6 +126,40 @@ test('an approval made for one request is refused on another, and nothing is kep
   assert.equal(declined.status, 303)
   assert.match((await bob.get(other)).text, /Declined by a member of the team/)
   assert.equal((await bob.post(`${other}/decline`)).status, 409)
+})
+
+test('one request that cannot be read leaves the others on the page; what the signer turned down is said in words', async () => {
+  await ask('0.0012')
+  const { rows } = await gateway.db.query<{ id: ApprovalRequestId }>(
+    `select id from approval_requests where status = 'open' order by created_at desc limit 1`,
+  )
+  assert.ok(rows[0])
+  const path = `${home}/approvals/${showId('apr', rows[0].id)}`
+  await approve(bob, path)
+  await gateway.db.query(`update approvals set verdict = 'not_an_approver' where request_id = $1`, [
+    rows[0].id,
+  ])
+  const page = await ada.get(path)
+  assert.match(page.text, /the signer turned it down: the passkey is not pinned at the signer/)
+  assert.match(page.text, /0 of 1 approval/)
+  const batch = newId('bat')
+  await gateway.db.query(
+    `insert into payout_batches (account_id, id, chain, size, name, asked_by) values ($1, $2, 'sim-bitcoin', 1, 'Gone', 'unknown')`,
+    [account.id, batch],
+  )
+  await gateway.db.query(
+    `insert into approval_requests (account_id, id, act, batch_id, asked_by, needed, valid_until)
+     values ($1, $2, 'batch', $3, 'unknown', 1, now() + interval '1 hour')`,
+    [account.id, newId('apr'), batch],
+  )
+  const inbox = await bob.get(`${home}/approvals`)
+  assert.match(inbox.text, /A request that cannot be shown now/)
+  assert.ok(inbox.html.includes(path))
+  await gateway.db.query(
+    `update approval_requests set status = 'refused', refused_reason = 'cancelled', decided_at = now()
+    where batch_id = $1`,
+    [batch],
+  )
 })
 
 test('approvers see their fingerprints and the operator’s command, and the team who is pinned', async () => {

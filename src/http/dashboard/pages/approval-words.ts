@@ -144,6 +144,23 @@ export function policyTable(policy: ApprovalPolicy, before: ApprovalPolicy | nul
 export const exactText = (statement: Statement, sha256: string): Html =>
   html`<details><summary>The exact text that the passkey signs</summary><pre>${statementText(statement)}</pre><p class="hint">Its SHA-256 is the challenge: <code>${sha256}</code></p></details>`
 
+/** Why the signer counts an approval for nothing. */
+const VERDICT_WORDS: Readonly<Record<string, string>> = {
+  not_an_approver: 'the passkey is not pinned at the signer',
+  another_person: 'the passkey is pinned for somebody else',
+  not_counting_yet: 'the passkey was pinned too short a time ago',
+  asked_by_himself: 'nobody approves what he asked for himself',
+  expired: 'it came too late',
+  request_over: 'it came after the request was over',
+  other_challenge: 'something else was signed than the request says',
+}
+
+/** @param verdict - Null or `counts`: not turned down, and still it does not count. */
+export const discountWords = (verdict: string | null): string =>
+  verdict === null || verdict === 'counts'
+    ? 'its passkey is not pinned any more, or does not count now'
+    : `the signer turned it down: ${VERDICT_WORDS[verdict] ?? verdict}`
+
 /** Who asked, as people call him. */
 export const askerWords = (askedBy: string, name: string | null): Part =>
   isKey(askedBy)

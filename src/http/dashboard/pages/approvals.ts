@@ -12,7 +12,7 @@ import {
   type Hindrance,
   hindranceOf,
 } from '../../../flows/approvals/give-approval.ts'
-import { statementOf } from '../../../flows/approvals/statement-of-request.ts'
+import { statementIfAny, statementOf } from '../../../flows/approvals/statement-of-request.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { button, card, empty, facts, formProblem, hidden, notice, table } from '../parts.ts'
@@ -20,6 +20,7 @@ import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.
 import { badge, plural, time } from '../words.ts'
 import {
   askerWords,
+  discountWords,
   exactText,
   headlineOf,
   KIND_WORDS,
@@ -47,21 +48,28 @@ export const approvalTabs = (
 const DECIDED_SHOWN = 25
 
 interface Shown extends ApprovalProgress {
-  readonly statement: Statement
+  /** Null where it cannot be made now: that one stays without words, and the others are shown. */
+  readonly statement: Statement | null
 }
 
-/** With what each says; one whose rows are gone is left out. */
+/** With what each says. */
 async function readShown(call: PlaceCall): Promise<Shown[]> {
   const { gateway, place } = call
   const requests = await listRequests(gateway.db, place.account.id, DECIDED_SHOWN)
   const shown: Shown[] = []
   for (const progress of await progressOf(gateway.db, place.account.id, requests))
-    shown.push({ ...progress, statement: await statementOf(gateway.db, gateway.secrets, progress.request) })
+    shown.push({
+      ...progress,
+      statement: await statementIfAny(gateway.db, gateway.secrets, progress.request),
+    })
   return shown
 }
 
 const pathOf = (call: PlaceCall, request: Pick<ApprovalRequest, 'id'>): string =>
   `${call.here}/approvals/${showId('apr', request.id)}`
+
+const titleOf = ({ statement }: Shown): Part =>
+  statement ? headlineOf(statement) : 'A request that cannot be shown now'
 
 const waitsFor = (call: PlaceCall, { awaiting }: ApprovalProgress): boolean =>
   awaiting.some(({ userId }) => userId === call.person.userId)
@@ -92,10 +100,10 @@ ${
       [
         {
           label: 'Request',
-          cell: (row) => html`<a href="${pathOf(call, row.request)}">${headlineOf(row.statement)}</a>`,
+          cell: (row) => html`<a href="${pathOf(call, row.request)}">${titleOf(row)}</a>`,
         },
         { label: 'Status', cell: (row) => badge(row.request.status) },
-        { label: 'Kind', isMinor: true, cell: (row) => KIND_WORDS[row.statement.act] },
+        { label: 'Kind', isMinor: true, cell: (row) => KIND_WORDS[row.request.asked.act] },
         { label: 'Approved by', isMinor: true, cell: (row) => row.given.map(({ name }) => name).join(', ') },
         { label: 'Decided', cell: (row) => time(row.request.decidedAt, zone) },
       ],
@@ -109,9 +117,9 @@ ${
 function requestRows(call: PlaceCall, rows: readonly Shown[]): Part {
   const zone = call.place.membership.timeZone
   return html`<ul class="rows">${rows.map((row) => {
-    const { request, given, requestedBy, statement } = row
+    const { request, needed, given, requestedBy, statement } = row
     const isMine = waitsFor(call, row)
-    return html`<li><div><strong><a href="${pathOf(call, request)}">${headlineOf(statement)}</a></strong>${destinationOf(statement)}<span>${KIND_WORDS[statement.act]}, asked for by ${askerWords(request.askedBy, requestedBy)}; until ${time(request.validUntil, zone)}</span><span>${progressWords(given.length, request.needed)}${given.length >= request.needed ? ': the signer has it' : awaitedWords(call, row)}</span></div><a class="button ${isMine ? 'primary' : 'plain'}" href="${pathOf(call, request)}">${isMine ? 'Look and decide' : 'Look'}</a></li>`
+    return html`<li><div><strong><a href="${pathOf(call, request)}">${titleOf(row)}</a></strong>${statement && destinationOf(statement)}<span>${KIND_WORDS[request.asked.act]}, asked for by ${askerWords(request.askedBy, requestedBy)}; until ${time(request.validUntil, zone)}</span><span>${progressWords(given.length, needed)}${given.length >= needed ? ': the signer has it' : awaitedWords(call, row)}</span></div><a class="button ${isMine ? 'primary' : 'plain'}" href="${pathOf(call, request)}">${isMine ? 'Look and decide' : 'Look'}</a></li>`
   })}</ul>`
 }
 
@@ -159,7 +167,7 @@ async function requestPage(call: PlaceCall): Promise<Sheet> {
   ])
   if (!progress) throw requestNotFound()
   const zone = place.membership.timeZone
-  const isEnough = progress.given.length >= request.needed
+  const isEnough = progress.given.length >= progress.needed
   return {
     title: 'Approval',
     nav: 'approvals',
@@ -178,7 +186,7 @@ ${card(
     [statement.act === 'batch' ? 'Bulk payout' : 'Withdrawal', subjectLink(call, request)],
   ])}`,
 )}
-${card(progressWords(progress.given.length, request.needed), approvalsList(progress, zone))}
+${card(progressWords(progress.given.length, progress.needed), approvalsList(progress, zone))}
 ${request.status === 'open' && (await decision(call, request, statement))}
 ${exactText(statement, challengeOf(statement).toString('hex'))}`,
   }
@@ -210,7 +218,7 @@ function outcome(request: ApprovalRequest, progress: ApprovalProgress, isEnough:
 }
 
 function approvalsList(progress: ApprovalProgress, zone: string): Part {
-  const { given, awaiting, request } = progress
+  const { needed, given, discounted, awaiting, request } = progress
   return html`${
     given.length > 0 &&
     html`<ul class="rows">${given.map(
@@ -218,8 +226,14 @@ function approvalsList(progress: ApprovalProgress, zone: string): Part {
         html`<li><div><strong>${each.name}</strong><span>${time(each.at, zone)}</span></div>${each.verdict === 'counts' ? html`<span class="badge good">counts</span>` : html`<span class="badge busy">the signer looks at it</span>`}</li>`,
     )}</ul>`
   }${
+    discounted.length > 0 &&
+    html`<ul class="rows">${discounted.map(
+      (each) =>
+        html`<li><div><strong>${each.name}</strong><span>${discountWords(each.verdict)}</span></div><span class="badge bad">does not count</span></li>`,
+    )}</ul>`
+  }${
     request.status === 'open' &&
-    given.length < request.needed &&
+    given.length < needed &&
     html`<p>${awaiting.length > 0 ? html`Awaited from ${awaiting.map(({ name }) => name).join(' or ')}.` : 'Nobody is left who could approve it: no other passkey is pinned that counts.'}</p>`
   }${given.length === 0 && request.status !== 'open' && html`<p class="hint">Nobody approved it.</p>`}`
 }

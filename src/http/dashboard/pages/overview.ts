@@ -3,7 +3,7 @@
 import type { Fiat } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
-import { countAwaiting } from '../../../flows/approvals/approval-view.ts'
+import { countAwaiting } from '../../../flows/approvals/progress.sql.ts'
 import { readBalance } from '../../../flows/balance/read-balance.ts'
 import { readAttention } from '../../../flows/people/attention.sql.ts'
 import { readSales, type Sales } from '../../../flows/people/sales.sql.ts'

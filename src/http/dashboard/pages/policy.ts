@@ -5,7 +5,7 @@ import {
   type CoinRule,
   policyJson,
 } from '../../../approvals/approval-policy.ts'
-import { listRequests } from '../../../approvals/approval-requests.sql.ts'
+import { findPolicyChange } from '../../../approvals/approval-requests.sql.ts'
 import { countPeople, findPolicy, listApprovers } from '../../../approvals/published.sql.ts'
 import { ASSET_FACTS, ASSETS, type Asset } from '../../../core/assets.ts'
 import { invalidField } from '../../../core/errors.ts'
@@ -26,13 +26,12 @@ const FIRST: ApprovalPolicy = { coins: {}, bindsKeys: true, allowlist: { isRequi
 
 async function policyPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const [inForce, approvers, requests] = await Promise.all([
+  const [inForce, approvers, pending] = await Promise.all([
     findPolicy(gateway.db, place.account.id),
     listApprovers(gateway.db, place.account.id),
-    listRequests(gateway.db, place.account.id, 0),
+    findPolicyChange(gateway.db, place.account.id),
   ])
   const people = countPeople(approvers.filter(isHeard))
-  const pending = requests.find(({ asked }) => asked.act === 'policy')
   return {
     title: 'Policy of approvals',
     nav: 'approvals',
