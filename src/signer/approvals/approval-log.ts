@@ -144,7 +144,7 @@ export class ApprovalLog {
     const { bytesRead } = await this.#file.read(last, 0, last.length, end - last.length)
     if (bytesRead === last.length && last.toString('latin1') === `${check}\n`) return
     throw new InvariantBroken(
-      `the signer's log of approvals ${this.#path} ends earlier than it did, or is another one: policies and approvals are missing in it. Restore the newest one from a backup before signing on`,
+      `the signer's log of approvals ${this.#path} ends earlier than it did, or is another one: policies and approvals are missing in it. Restore the newest one from a backup before signing on. Only where there is no newer one, remove ${this.#path}.end: accounts of which the database shows a later policy then wait until their people approve one anew`,
     )
   }
 
