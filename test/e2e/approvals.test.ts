@@ -3,8 +3,11 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { statementText } from '../../src/approvals/statement.ts'
+import { GRACE_MINUTES, policyJson } from '../../src/approvals/approval-policy.ts'
+import { type Statement, statementText } from '../../src/approvals/statement.ts'
+import { MINUTE_MS } from '../../src/core/time.ts'
 import { COIN, ONE_COIN, openApprovalScene } from '../approval-scene.ts'
+import { until } from '../wait-for.ts'
 
 test('from the bound on a payout waits for another person, and leaves once he approves, his approval in the journal beside it', async () => {
   const scene = await openApprovalScene()
@@ -21,6 +24,29 @@ test('from the bound on a payout waits for another person, and leaves once he ap
   const journal = await readFile(join(scene.signer.config.folder, 'journal'), 'utf8')
   assert.ok(journal.includes(JSON.stringify(statementText(scene.statementOf(asking)))))
   assert.deepEqual(await scene.alerts(), [])
+})
+
+test('a change that somebody declines while the last approval is looked at does not come into force', async () => {
+  const scene = await openApprovalScene()
+  const asking = await scene.ask({ act: 'policy', terms: { follows: 0, policy: policyJson(ONE_COIN) } })
+  const statement = { ...scene.statementOf(asking), act: 'policy', policy: ONE_COIN } as Statement
+  await scene.approve(asking, scene.ann, statement)
+  const { signing } = await scene.gateway.db.transaction(async (tx) => {
+    await tx.query(
+      `update approval_requests set status = 'declined', declined_by = 'usr_bob', decided_at = now() where id = $1`,
+      [asking.id],
+    )
+    const signing = scene.sign()
+    await until('the signer waits for the request', async () => {
+      const { rowCount } = await scene.sql(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return rowCount > 0
+    })
+    return { signing }
+  })
+  await signing
+  assert.equal(scene.signer.approvals.log.policyOf(scene.accountName), null)
 })
 
 test('what leaves freely within a day stays below the bound, to the atom', async () => {
@@ -70,7 +96,7 @@ test('what is declined, or not approved in time, gives its hold back', async () 
   const second = await scene.ask({
     act: 'withdrawal',
     withdrawal: late,
-    validUntil: new Date(Date.now() - 1),
+    validUntil: new Date(Date.now() - GRACE_MINUTES * MINUTE_MS),
   })
   await scene.sign()
   assert.equal((await scene.now(declined)).refusedReason, 'declined')

@@ -8,7 +8,7 @@ import type {
   UserId,
   WithdrawalId,
 } from '../../core/ids.ts'
-import type { Queryable } from '../../db/database.ts'
+import type { Queryable, Tx } from '../../db/database.ts'
 import type { WithdrawalKind, WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
 
 export interface RequestRow {
@@ -94,6 +94,18 @@ export async function noteVerdict(db: Queryable, row: ApprovalRow, verdict: stri
     [row.request.accountId, row.request.id, row.userId, verdict],
   )
   return true
+}
+
+/** Locks a request. @returns Whether it waits still. */
+export async function lockOpen(
+  tx: Tx,
+  { accountId, id }: Pick<RequestRow, 'accountId' | 'id'>,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `select from approval_requests where account_id = $1 and id = $2 and status = 'open' for update`,
+    [accountId, id],
+  )
+  return rowCount === 1
 }
 
 /** A request that waits is over. Says it once. */

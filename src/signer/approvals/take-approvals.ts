@@ -20,7 +20,7 @@ import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import type { Pin } from './approvers.ts'
 import { publishIfDue } from './publish.ts'
 import { type Reading, type ReadStatement, readStatement } from './read-statement.ts'
-import { type ApprovalRow, closeRequest, listUnjudged, noteVerdict } from './seen-approvals.sql.ts'
+import { type ApprovalRow, closeRequest, listUnjudged, lockOpen, noteVerdict } from './seen-approvals.sql.ts'
 
 export interface Taking extends Reading {
   readonly db: Database
@@ -204,9 +204,13 @@ async function settle(
     if (people <= approvalsToChange(statement.policy))
       return closeRequest(db, request, 'refused', 'too_few_approvers')
   }
-  await change(taking, statement, now)
-  crashPoint('signer:policy-kept')
-  await closeRequest(db, request, 'approved')
+  await db.transaction(async (tx) => {
+    // Whoever declines it locks it too: one of the two comes first.
+    if (!(await lockOpen(tx, request))) return
+    if (!approvals.log.isDone(statement.request)) await change(taking, statement, now)
+    crashPoint('signer:policy-kept')
+    await closeRequest(tx, request, 'approved')
+  })
 }
 
 async function change({ approvals, log }: Taking, statement: Statement, at: number): Promise<void> {
