@@ -61,11 +61,11 @@ async function main(): Promise<void> {
   try {
     if (command === 'init') await init(config, db, values)
     else if (command === 'show') await show(db, config, values)
-    else if (command === 'allow') await allow(config, rest)
-    else if (command === 'disallow') await disallow(config, rest)
+    else if (command === 'allow') await allow(config, rest, values)
+    else if (command === 'disallow') await disallow(config, rest, values)
     else if (command === 'allowed') await showAllowed(config, values)
     else if (command === 'approvers') await approvers(config, db, rest, values)
-    else if (command === 'passphrase') await sealAnew(config, rest)
+    else if (command === 'passphrase') await sealAnew(config, rest, values)
     else if (command === 'check') await check(config, db)
     else if (command === 'run')
       await runSigner(config, db, openLog(config.logLevel).child({ role: 'signer' }))
@@ -170,15 +170,15 @@ function readNetwork(verb: string, [network, address]: readonly string[]): [Netw
   throw new Refusal('invalid', 'unknown_command', `expected: ${verb} ${NETWORKS.join('|')} ADDRESS`)
 }
 
-async function allow(config: SignerConfig, given: readonly string[]): Promise<void> {
+async function allow(config: SignerConfig, given: readonly string[], { json }: Options): Promise<void> {
   const [known, address] = readNetwork('allow', given)
   const asset = known === 'bitcoin' ? 'BTC' : known === 'litecoin' ? 'LTC' : 'ETH'
   readDestination(asset, config.modes[known], address)
   await allowAddress(config.folder, known, address)
-  print(`${address} is on the ${known} allowlist`)
+  answer(json, { allowed: { network: known, address } }, `${address} is on the ${known} allowlist`)
 }
 
-async function disallow(config: SignerConfig, given: readonly string[]): Promise<void> {
+async function disallow(config: SignerConfig, given: readonly string[], { json }: Options): Promise<void> {
   const [known, address] = readNetwork('disallow', given)
   if (!(await disallowAddress(config.folder, known, address)))
     throw new Refusal(
@@ -186,7 +186,7 @@ async function disallow(config: SignerConfig, given: readonly string[]): Promise
       'not_on_allowlist',
       `${address} is not on the ${known} allowlist; \`npx beck wallet allowed\` shows it`,
     )
-  print(`${address} is off the ${known} allowlist`)
+  answer(json, { disallowed: { network: known, address } }, `${address} is off the ${known} allowlist`)
 }
 
 async function showAllowed(config: SignerConfig, { json }: Options): Promise<void> {
@@ -216,7 +216,7 @@ async function approvers(
   await approversCommand({ db, folder: config.folder, json, yes, dashboardUrl: dashboard, print, ask }, given)
 }
 
-async function sealAnew(config: SignerConfig, [file]: readonly string[]): Promise<void> {
+async function sealAnew(config: SignerConfig, [file]: readonly string[], { json }: Options): Promise<void> {
   if (config.passphrase === null || !file)
     throw new Refusal(
       'invalid',
@@ -224,7 +224,11 @@ async function sealAnew(config: SignerConfig, [file]: readonly string[]): Promis
       'set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE to the present passphrase, and name the file of the new one',
     )
   await changePassphrase(config.keystorePath, config.passphrase, await readPassphrase(file))
-  print(`The keystore opens with the passphrase in ${file} from now on; set it, and start the signer again.`)
+  answer(
+    json,
+    { sealed_with: file },
+    `The keystore opens with the passphrase in ${file} from now on; set it, and start the signer again.`,
+  )
 }
 
 async function check(config: SignerConfig, db: Database): Promise<void> {
@@ -253,6 +257,10 @@ async function readStandardInput(): Promise<string> {
   for await (const chunk of process.stdin) chunks.push(chunk)
   return Buffer.concat(chunks).toString('utf8')
 }
+
+/** One object for programs, a line for people. */
+const answer = (json: boolean, object: object, line: string): void =>
+  print(json ? JSON.stringify(object) : line)
 
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`)

@@ -111,6 +111,9 @@ test('the allowlist is shown, and an address taken off it', async () => {
   assert.match(await wallet('allowed'), /is empty/)
   assert.match(await wallet('allow', 'ethereum', address), /is on the ethereum allowlist/)
   assert.match(await wallet('allowed'), new RegExp(`^ethereum +20\\d\\d-.*Z +${address}$`, 'm'))
+  const named = { network: 'ethereum', address }
+  assert.deepEqual(JSON.parse(await wallet('disallow', 'ethereum', address, '--json')), { disallowed: named })
+  assert.deepEqual(JSON.parse(await wallet('allow', 'ethereum', address, '--json')), { allowed: named })
   assert.match(await wallet('disallow', 'ethereum', address), /is off the ethereum allowlist/)
   assert.match(await wallet('allowed'), /is empty/)
   assert.match(await wallet('disallow', 'ethereum', address), /refused: .*is not on the ethereum allowlist/)
