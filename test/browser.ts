@@ -1,7 +1,7 @@
 /** A real Chromium, with a fresh profile; it ends with the test file. */
 import { access } from 'node:fs/promises'
 import { after } from 'node:test'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const OPTIONS = [
@@ -16,6 +16,26 @@ export async function startBrowser(): Promise<Browser> {
   const browser = await chromium.launch({ executablePath: await findChromium(), args: OPTIONS })
   after(() => browser.close())
   return browser
+}
+
+/**
+ * Gives a page a passkey device that says yes at once. It goes with the session that is returned, or with any other of the page: keep
+ * one.
+ */
+export async function giveAuthenticator(page: Page): Promise<CDPSession> {
+  const devtools = await page.context().newCDPSession(page)
+  await devtools.send('WebAuthn.enable')
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return devtools
 }
 
 async function findChromium(): Promise<string> {

@@ -3,6 +3,7 @@
  * addresses. The signer keeps the one in force in its own folder; the database only shows it.
  */
 import { ASSETS, type Asset, isAsset } from '../core/assets.ts'
+import { MINUTE_MS } from '../core/time.ts'
 
 /** Approvals by people other than who asked. */
 export type ApprovalCount = 1 | 2
@@ -31,6 +32,10 @@ export const APPROVAL_HOURS = 72
 
 /** How long after that the signer still takes what was given in time: the server hears people until the last moment. */
 export const GRACE_MINUTES = 5
+
+/** Whether nothing counts any more of what was to be approved until a time. */
+export const isPastGrace = (validUntil: Date, now: number): boolean =>
+  validUntil.getTime() + GRACE_MINUTES * MINUTE_MS <= now
 
 /** How long an approver who was added while a policy was in force waits before he counts: longer than a theft stays unseen. */
 export const APPROVER_DELAY_HOURS = 7 * 24

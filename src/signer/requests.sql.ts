@@ -1,6 +1,5 @@
 /** What the signer reads: requests with their MACs, their holds, UTXOs, balances and fee rates. */
 import type { Asset, ChainName } from '../core/assets.ts'
-import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import {
@@ -9,9 +8,9 @@ import {
   type RehearsalNote,
   releaseCause,
   type WaitingFor,
-  type WithdrawalKind,
   type WithdrawalRequest,
 } from '../withdrawals/withdrawal.ts'
+import { requestFromRow, type WithdrawalRequestRow } from '../withdrawals/withdrawals.sql.ts'
 import type { OpenRequest } from './approvals/judge-release.ts'
 
 export interface Requested extends WithdrawalRequest {
@@ -47,19 +46,7 @@ export async function listChainsWithWork(db: Queryable): Promise<Set<ChainName>>
   return new Set(rows.map((row) => row.chain))
 }
 
-interface RequestedRow {
-  account_id: AccountId
-  id: WithdrawalId
-  kind: WithdrawalKind
-  payment_id: PaymentId | null
-  chain: ChainName
-  asset: Asset
-  amount_atoms: bigint
-  fee_atoms: bigint
-  network_fee_atoms: bigint
-  net_atoms: bigint
-  destination: string
-  asked_by: string
+interface RequestedRow extends WithdrawalRequestRow {
   mac: Buffer
   waiting_for: WaitingFor | null
   is_frozen: boolean
@@ -75,18 +62,7 @@ const REQUEST_COLUMNS = `w.account_id, w.id, w.kind, w.payment_id, w.chain, w.as
   w.net_atoms, w.destination, w.asked_by, w.mac, w.waiting_for`
 
 const requestedFromRow = (row: RequestedRow): Requested => ({
-  accountId: row.account_id,
-  id: row.id,
-  kind: row.kind,
-  paymentId: row.payment_id,
-  chain: row.chain,
-  asset: row.asset,
-  amountAtoms: row.amount_atoms,
-  feeAtoms: row.fee_atoms,
-  networkFeeAtoms: row.network_fee_atoms,
-  netAtoms: row.net_atoms,
-  destination: row.destination,
-  askedBy: row.asked_by,
+  ...requestFromRow(row),
   mac: row.mac,
   waitingFor: row.waiting_for,
   isFrozen: row.is_frozen,

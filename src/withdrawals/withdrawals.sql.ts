@@ -11,12 +11,12 @@ import {
   type WithdrawalStatus,
 } from './withdrawal.ts'
 
-export interface WithdrawalRow {
+/** What was asked for. */
+export interface WithdrawalRequestRow {
   account_id: AccountId
   id: WithdrawalId
   kind: WithdrawalKind
   payment_id: PaymentId | null
-  status: WithdrawalStatus
   chain: ChainName
   asset: Asset
   amount_atoms: bigint
@@ -25,6 +25,25 @@ export interface WithdrawalRow {
   net_atoms: bigint
   destination: string
   asked_by: string
+}
+
+export const requestFromRow = (row: WithdrawalRequestRow): WithdrawalRequest => ({
+  accountId: row.account_id,
+  id: row.id,
+  kind: row.kind,
+  paymentId: row.payment_id,
+  chain: row.chain,
+  asset: row.asset,
+  amountAtoms: row.amount_atoms,
+  feeAtoms: row.fee_atoms,
+  networkFeeAtoms: row.network_fee_atoms,
+  netAtoms: row.net_atoms,
+  destination: row.destination,
+  askedBy: row.asked_by,
+})
+
+export interface WithdrawalRow extends WithdrawalRequestRow {
+  status: WithdrawalStatus
   tx_hash: string | null
   created_at: Date
   completed_at: Date | null
@@ -37,19 +56,8 @@ export const WITHDRAWAL_COLUMNS = `account_id, id, kind, payment_id, status, cha
   net_atoms, destination, asked_by, tx_hash, created_at, completed_at, refused_reason, waiting_for, cancel_wanted`
 
 export const withdrawalFromRow = (row: WithdrawalRow): Withdrawal => ({
-  accountId: row.account_id,
-  id: row.id,
-  kind: row.kind,
-  paymentId: row.payment_id,
+  ...requestFromRow(row),
   status: row.status,
-  chain: row.chain,
-  asset: row.asset,
-  amountAtoms: row.amount_atoms,
-  feeAtoms: row.fee_atoms,
-  networkFeeAtoms: row.network_fee_atoms,
-  netAtoms: row.net_atoms,
-  destination: row.destination,
-  askedBy: row.asked_by,
   txHash: row.tx_hash,
   createdAt: row.created_at,
   completedAt: row.completed_at,

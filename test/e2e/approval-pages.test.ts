@@ -15,7 +15,7 @@ import { startServer } from '../../src/http/server.ts'
 import { listPasskeys } from '../../src/users/factors.sql.ts'
 import { UNLIMITED } from '../api.ts'
 import { COIN_POLICY, publishAddress, publishPolicy } from '../approvals.ts'
-import { startBrowser } from '../browser.ts'
+import { giveAuthenticator, startBrowser } from '../browser.ts'
 import { homeOf, testPerson } from '../dashboard.ts'
 import { DESTINATIONS, tellPayouts } from '../payout-story.ts'
 
@@ -60,18 +60,7 @@ async function somebody(name: string, role: 'owner' | 'finance'): Promise<Somebo
   page.on('console', (message) => {
     if (message.type() === 'error' && !/status of 40\d/.test(message.text())) troubles.push(message.text())
   })
-  const devtools = await context.newCDPSession(page)
-  await devtools.send('WebAuthn.enable')
-  await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  const devtools = await giveAuthenticator(page)
   await page.goto(`${origin}/dashboard/me/passkeys`)
   await page.fill('#name', 'Laptop')
   await page.click('button:has-text("Add a passkey")')

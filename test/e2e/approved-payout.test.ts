@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import type { CDPSession, Page } from 'playwright-core'
 import type { ReleasedBy } from '../../src/treasury/signed-entry.ts'
 import { startAnvil } from '../anvil.ts'
-import { startBrowser } from '../browser.ts'
+import { giveAuthenticator, startBrowser } from '../browser.ts'
 import type { Answer } from '../installation.ts'
 import { startNode } from '../litecoind.ts'
 import { liveInstallation } from '../live-installation.ts'
@@ -54,18 +54,7 @@ async function somebody(name: string, role: 'owner' | 'admin' | 'finance'): Prom
   const context = await browser.newContext()
   context.setDefaultTimeout(LIMIT_MS)
   const page = await context.newPage()
-  const devtools = await context.newCDPSession(page)
-  await devtools.send('WebAuthn.enable')
-  await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  const devtools = await giveAuthenticator(page)
   await page.goto(link)
   await page.fill('#name', name)
   await page.click('text=Continue with a passkey')

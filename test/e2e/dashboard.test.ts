@@ -8,7 +8,7 @@ import test, { after } from 'node:test'
 import type { Page } from 'playwright-core'
 import { freePort } from '../../src/db/embedded/embedded.ts'
 import { startBeckProcess } from '../beck-process.ts'
-import { startBrowser } from '../browser.ts'
+import { giveAuthenticator, startBrowser } from '../browser.ts'
 import { codeOf } from '../dashboard.ts'
 import { testDatabaseUrl } from '../database.ts'
 
@@ -61,18 +61,7 @@ async function findings(of: Page): Promise<string[]> {
 }
 
 test('the printed link and a passkey make the first person; recovery codes are shown once', async () => {
-  const cdp = await context.newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  await giveAuthenticator(page)
   await page.goto(String(started.first_person_link))
   await page.fill('#name', 'Ada Lovelace')
   await page.fill('#email', 'ada@example.com')

@@ -131,6 +131,6 @@ for (const [row, arrange] of Object.entries(CALLS))
       [before.map(({ id }) => id)],
     )
     assert.deepEqual(rows, [
-      { kind: 'key', actor: showId('key', found?.keyId as never), address: '127.0.0.1' },
+      { kind: 'key', actor: showId('key', found?.keyId ?? assert.fail()), address: '127.0.0.1' },
     ])
   })

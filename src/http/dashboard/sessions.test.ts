@@ -4,7 +4,7 @@ import test from 'node:test'
 import { testApp } from '../../../test/api.ts'
 import { codeOf, hiddenField, homeOf, testPerson, visit } from '../../../test/dashboard.ts'
 import { testAccount, testGateway } from '../../../test/gateway.ts'
-import { showId } from '../../core/ids.ts'
+import { showId, type UserSessionId } from '../../core/ids.ts'
 import { inviteFirstPerson } from '../../flows/people/join.ts'
 
 const PASSWORD = 'quiet amber lantern'
@@ -36,12 +36,12 @@ test('over https the cookie is of this very host, of no script and of no plain c
 test('everybody sees where he is signed in and ends what he likes, of his own and of nobody else', async () => {
   const here = await testPerson(gateway, app, { account, role: 'owner' })
   const [elsewhere, stranger] = [visit(app), await testPerson(gateway, app, { account, role: 'viewer' })]
-  const { rows } = await db.query<{ id: string; mine: boolean }>(
+  const { rows } = await db.query<{ id: UserSessionId; mine: boolean }>(
     'select id, user_id = $1 as mine from sessions where user_id in ($1, $2)',
     [here.userId, stranger.userId],
   )
   const sessionOf = (mine: boolean) =>
-    showId('ses', (rows.find((row) => row.mine === mine)?.id ?? assert.fail()) as never)
+    showId('ses', rows.find((row) => row.mine === mine)?.id ?? assert.fail())
   elsewhere.cookie = here.cookie
   assert.match(
     (await here.get('/dashboard/me')).text,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { homeOf, testPerson } from '../../../test/dashboard.ts'
 import { testHosted } from '../../../test/hosted.ts'
-import { showId } from '../../core/ids.ts'
+import { showId, type WithdrawalId } from '../../core/ids.ts'
 
 test('what came and what went is looked at in the explorer of its network, and in none while coins are simulated', async () => {
   const hosted = await testHosted({ hosted: { networks: { litecoin: 'testnet' } } })
@@ -12,14 +12,14 @@ test('what came and what went is looked at in the explorer of its network, and i
   await hosted.expire(payment)
   const hash = await hosted.story.payAndConfirm(payment, 100_000_000n)
   await hosted.refund(payment)
-  const { rows } = await gateway.db.query<{ id: string }>(
+  const { rows } = await gateway.db.query<{ id: WithdrawalId }>(
     `update withdrawals set status = 'broadcast', broadcast_at = now(), tx_hash = $1 returning id`,
     ['ab'.repeat(32)],
   )
   const person = await testPerson(gateway, hosted.app, { account, role: 'owner' })
   const pages = [
     [`payments/${showId('pay', payment.id)}`, hash],
-    [`withdrawals/${showId('wd', rows[0]?.id as never)}`, 'ab'.repeat(32)],
+    [`withdrawals/${showId('wd', rows[0]?.id ?? assert.fail())}`, 'ab'.repeat(32)],
   ] as const
   for (const isLive of [false, true]) {
     await gateway.db.query('update accounts set mode = $2 where id = $1', [

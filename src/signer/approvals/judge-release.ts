@@ -1,12 +1,7 @@
 /** Whether what a merchant's policy says of a withdrawal is met. Pure: what the signer knows goes in, what it does comes out. */
-import {
-  type ApprovalPolicy,
-  approvalsNeeded,
-  GRACE_MINUTES,
-  isKey,
-} from '../../approvals/approval-policy.ts'
+import { type ApprovalPolicy, approvalsNeeded, isKey, isPastGrace } from '../../approvals/approval-policy.ts'
 import type { Asset } from '../../core/assets.ts'
-import { HOUR_MS, MINUTE_MS } from '../../core/time.ts'
+import { HOUR_MS } from '../../core/time.ts'
 import type { WaitingFor, WithdrawalKind } from '../../withdrawals/withdrawal.ts'
 
 export interface ToRelease {
@@ -51,9 +46,6 @@ export type ReleaseVerdict =
 export const DECLINED = 'declined'
 export const NOT_APPROVED = 'not_approved'
 
-/** What was given in the last minute may not have been looked at yet. */
-const GRACE_MS = GRACE_MINUTES * MINUTE_MS
-
 export function judgeRelease(
   asked: ToRelease,
   known: Known,
@@ -69,9 +61,8 @@ export function judgeRelease(
   const needed = isBound ? approvalsNeeded(policy, asked, known.leftFreelyAtoms ?? rule.fromAtoms) : 0
   const wanted = request && request.status !== 'approved' ? Math.max(needed, request.needed) : needed
   const isOver =
-    request &&
-    (['expired', 'refused'].includes(request.status) || request.validUntil.getTime() + GRACE_MS <= now)
-  // However long its address would wait: it can be approved no more.
+    request && (['expired', 'refused'].includes(request.status) || isPastGrace(request.validUntil, now))
+  // What was given in the last minute may not have been looked at before. However long its address would wait: it can be approved no more.
   if (given < wanted && isOver) return { kind: 'refuse', reason: NOT_APPROVED }
   const address = judgeAddress(asked, known, now)
   if (address.kind !== 'release') return address

@@ -1,15 +1,9 @@
 /** What the signer reads of approvals and their requests, and what it says of them. Nothing of it is believed. */
-import type { Asset, ChainName, Mode } from '../../core/assets.ts'
-import type {
-  AccountId,
-  ApprovalRequestId,
-  PaymentId,
-  PayoutBatchId,
-  UserId,
-  WithdrawalId,
-} from '../../core/ids.ts'
+import type { Mode } from '../../core/assets.ts'
+import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
-import type { WithdrawalKind, WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
+import type { WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
+import { requestFromRow, type WithdrawalRequestRow } from '../../withdrawals/withdrawals.sql.ts'
 
 export interface RequestRow {
   readonly accountId: AccountId
@@ -122,6 +116,10 @@ export async function closeRequest(
   )
 }
 
+/** Whether `r` is the request of withdrawal $2, or of its batch. */
+const IS_OF_WITHDRAWAL = `(r.withdrawal_id = $2
+       or r.batch_id = (select w.batch_id from withdrawals w where w.account_id = $1 and w.id = $2))`
+
 /** The request for approvals of a withdrawal that was not approved in time. */
 export async function expireRequestOf(
   db: Queryable,
@@ -129,8 +127,7 @@ export async function expireRequestOf(
 ): Promise<void> {
   await db.query(
     `update approval_requests r set status = 'expired', decided_at = now()
-     where r.account_id = $1 and r.status = 'open' and (r.withdrawal_id = $2
-       or r.batch_id = (select w.batch_id from withdrawals w where w.account_id = $1 and w.id = $2))`,
+     where r.account_id = $1 and r.status = 'open' and ${IS_OF_WITHDRAWAL}`,
     [accountId, id],
   )
 }
@@ -142,8 +139,7 @@ export async function reopenRequestOf(
 ): Promise<void> {
   await db.query(
     `update approval_requests r set status = 'open', decided_at = null
-     where r.account_id = $1 and r.status = 'approved' and (r.withdrawal_id = $2
-       or r.batch_id = (select w.batch_id from withdrawals w where w.account_id = $1 and w.id = $2))`,
+     where r.account_id = $1 and r.status = 'approved' and ${IS_OF_WITHDRAWAL}`,
     [accountId, id],
   )
 }
@@ -152,48 +148,18 @@ export interface LineRow extends WithdrawalRequest {
   readonly mac: Buffer
 }
 
-interface WithdrawalColumns {
-  account_id: AccountId
-  id: WithdrawalId
-  kind: WithdrawalKind
-  payment_id: PaymentId | null
-  chain: ChainName
-  asset: Asset
-  amount_atoms: bigint
-  fee_atoms: bigint
-  network_fee_atoms: bigint
-  net_atoms: bigint
-  destination: string
-  asked_by: string
-  mac: Buffer
-}
-
 /** The withdrawals that a request is for: one, or those of a batch. */
 export async function listLines(
   db: Queryable,
   { accountId, withdrawalId, batchId }: Pick<RequestRow, 'accountId' | 'withdrawalId' | 'batchId'>,
 ): Promise<LineRow[]> {
-  const { rows } = await db.query<WithdrawalColumns>(
+  const { rows } = await db.query<WithdrawalRequestRow & { mac: Buffer }>(
     `select account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms, net_atoms, destination,
        asked_by, mac
      from withdrawals where account_id = $1 and (id = $2 or batch_id = $3) order by id`,
     [accountId, withdrawalId, batchId],
   )
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    id: row.id,
-    kind: row.kind,
-    paymentId: row.payment_id,
-    chain: row.chain,
-    asset: row.asset,
-    amountAtoms: row.amount_atoms,
-    feeAtoms: row.fee_atoms,
-    networkFeeAtoms: row.network_fee_atoms,
-    netAtoms: row.net_atoms,
-    destination: row.destination,
-    askedBy: row.asked_by,
-    mac: row.mac,
-  }))
+  return rows.map((row) => ({ ...requestFromRow(row), mac: row.mac }))
 }
 
 /** Those of the accounts that are of one side. */

@@ -5,7 +5,7 @@
 import {
   APPROVAL_HOURS,
   approvalsToChange,
-  GRACE_MINUTES,
+  isPastGrace,
   policyJson,
 } from '../../approvals/approval-policy.ts'
 import { fingerprintOf } from '../../approvals/approver.ts'
@@ -30,9 +30,6 @@ export interface Taking extends Reading {
 const ROWS_READ = 200
 /** Clocks of two machines differ. */
 const VALID_MS_MAX = APPROVAL_HOURS * HOUR_MS + 5 * MINUTE_MS
-/** What was given in the last moment is seen a turn later. When it was written, only the database says. */
-const isOver = ({ validUntil }: Pick<Statement, 'validUntil'>, now: number): boolean =>
-  validUntil.getTime() + GRACE_MINUTES * MINUTE_MS <= now
 
 /** Shows what is in force, and looks at every approval that nothing was said of yet. @returns Whether there may be more. */
 export async function tendApprovals(taking: Taking, now: number): Promise<boolean> {
@@ -103,7 +100,7 @@ async function takeOne(taking: Taking, row: ApprovalRow, now: number): Promise<b
   if (found.kind === 'later') {
     // It waits for what may come, and not for ever.
     if (request.status !== 'open') return noteVerdict(db, row, 'request_over')
-    return isOver(request, now) ? noteVerdict(db, row, 'expired') : false
+    return isPastGrace(request.validUntil, now) ? noteVerdict(db, row, 'expired') : false
   }
   if (found.kind === 'nothing') return refuse(taking, row, found.why)
   const credentialId = row.credentialId.toString('base64url')
@@ -143,7 +140,7 @@ function whyNot(
   if (pin.user !== showId('usr', row.userId)) return 'another_person'
   if (approvals.countsFromMs(pin) > now) return 'not_counting_yet'
   if (pin.user === statement.askedBy) return 'asked_by_himself'
-  if (isOver(statement, now)) return 'expired'
+  if (isPastGrace(statement.validUntil, now)) return 'expired'
   if (!(statement.validUntil.getTime() - now <= VALID_MS_MAX)) return 'valid_for_too_long'
   const verdict = verifyAssertion(
     { publicKey: Buffer.from(pin.publicKey, 'base64url'), rpId: pin.rpId, origin: pin.origin },
@@ -198,7 +195,7 @@ async function settle(
   }
   const policy = inForce ?? (statement.act === 'policy' ? statement.policy : null)
   if (!policy) return closeRequest(db, request, 'refused', 'no_policy')
-  if (given < approvalsToChange(policy) || isOver(statement, now)) return
+  if (given < approvalsToChange(policy) || isPastGrace(statement.validUntil, now)) return
   if (statement.act === 'policy') {
     const people = approvals.approversOf(account, now).size
     if (people <= approvalsToChange(statement.policy))
