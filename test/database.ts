@@ -30,7 +30,7 @@ async function askForCluster(): Promise<string> {
 export async function testDatabaseUrl(options: { template?: boolean } = {}): Promise<string> {
   const name = `beck_test_${randomBytes(8).toString('hex')}`
   await asAdmin(
-    `create database ${name}${options.template === false ? '' : ` template ${TEMPLATE_DATABASE}`}`,
+    `create database ${name}${options.template === false ? '' : ` template ${TEMPLATE_DATABASE} strategy file_copy`}`,
   )
   after(() => asAdmin(`drop database if exists ${name} with (force)`))
   const url = new URL(await clusterUrl())

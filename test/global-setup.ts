@@ -50,6 +50,8 @@ async function startCluster(): Promise<Running> {
     'synchronous_commit=off',
     'max_connections=400',
     'shared_buffers=256MB',
+    // No database lives long enough to be worth it.
+    'autovacuum=off',
   ]
   const cluster = await start({ dataDir: folder, settings })
   const admin = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })

@@ -1,14 +1,14 @@
 /**
  * Compiles Solidity with the pinned npm compiler. Compiling takes seconds and its result never changes for the same
- * input, so results are kept under the system's temporary folder, named by the hash of compiler and input.
+ * input, so results are kept beside the packages, named by the hash of compiler and input.
  *
  *   node test/solidity.ts     writes src/chains/ethereum/contracts/artifacts.json anew
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 interface Artifact {
   readonly bytecode: `0x${string}`
@@ -28,6 +28,7 @@ const SETTINGS = {
 }
 
 const SHIPPED_CONTRACTS = new URL('../src/chains/ethereum/contracts/', import.meta.url)
+const COMPILED = fileURLToPath(new URL('../node_modules/.cache/beck-solc', import.meta.url))
 const SHIPPED_ARTIFACTS = new URL('artifacts.json', SHIPPED_CONTRACTS)
 
 /** Every contract of the `.sol` files of a folder, by name. @throws when one does not compile without a warning. */
@@ -37,16 +38,15 @@ export async function compileFolder(folder: URL): Promise<Artifacts> {
   for (const file of files) sources[file] = { content: await readFile(new URL(file, folder), 'utf8') }
   const input = JSON.stringify({ language: 'Solidity', sources, settings: SETTINGS })
 
-  const cacheFolder = join(tmpdir(), 'beck-solc')
   const cached = join(
-    cacheFolder,
+    COMPILED,
     `${createHash('sha256').update(COMPILER_VERSION).update(input).digest('hex')}.json`,
   )
   const known = await readFile(cached, 'utf8').catch(() => null)
   if (known) return JSON.parse(known)
 
   const artifacts = compile(input)
-  await mkdir(cacheFolder, { recursive: true })
+  await mkdir(COMPILED, { recursive: true })
   const draft = `${cached}.${randomUUID()}`
   await writeFile(draft, JSON.stringify(artifacts))
   await rename(draft, cached)

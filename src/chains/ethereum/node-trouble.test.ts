@@ -6,6 +6,7 @@ import { after, describe, it } from 'node:test'
 import { privateKeyToAccount } from 'viem/accounts'
 import { startAnvil } from '../../../test/anvil.ts'
 import { startNodeProxy } from '../../../test/node-proxy.ts'
+import { until } from '../../../test/wait-for.ts'
 import { OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
 import { createEthereumChain, type EthereumChainOptions } from './ethereum-chain.ts'
@@ -338,11 +339,14 @@ describe('a WebSocket to an Ethereum node', () => {
 
   /** Mines until a hint arrives; the subscription may begin a moment after the first block. */
   async function hintOf(chain: ReturnType<typeof open>) {
-    const hinted = Promise.withResolvers<void>()
-    const stop = chain.onHint(hinted.resolve)
-    const mining = setInterval(() => anvil.mine(), 50)
-    await hinted.promise
-    clearInterval(mining)
+    let isHinted = false
+    const stop = chain.onHint(() => {
+      isHinted = true
+    })
+    await until('a block is hinted at', async () => {
+      if (!isHinted) await anvil.mine()
+      return isHinted
+    })
     stop()
   }
 })
