@@ -31,7 +31,7 @@ import { startSettler } from '../src/workers/settle.ts'
 import { startWatcher } from '../src/workers/watch.ts'
 import { testAccount } from '../test/gateway.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
-import { fillTestWallets, TEST_SECRET_KEY } from '../test/wallet.ts'
+import { fillTestWallets, TEST_SECRET_KEY, TEST_SECRETS } from '../test/wallet.ts'
 
 const BYTES_MAX = 16 * 1_024
 const MS_MAX = 1_000
@@ -50,8 +50,8 @@ try {
   const url = cluster.url('postgres')
   const db = openDatabase({ url, connectionsMax: CONNECTIONS })
   await migrate(db)
-  const { secrets } = await fillTestWallets(db, { freshPerChain: pages + 10, chains: ['sim-litecoin'] })
-  const gateway = gatewayOn(db, secrets)
+  await fillTestWallets(db, { freshPerChain: pages + 10, chains: ['sim-litecoin'] })
+  const gateway = gatewayOn(db, TEST_SECRETS)
   const account = await testAccount(gateway)
   const sessions = await startCheckouts(gateway, account)
 

@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import { type Database, openDatabase } from '../src/db/database.ts'
 
-export const TEMPLATE_DATABASE = 'beck_template'
+/** What a database is cloned from: migrated, or with test/wallet.ts's wallets and a few fresh addresses of each as well. */
+export const TEMPLATES = { migrated: 'beck_template', wallets: 'beck_template_wallets' } as const
+export type Template = keyof typeof TEMPLATES
 export const TEST_CLUSTER_VARIABLE = 'BECK_TEST_POSTGRES'
 
 let cluster: Promise<string> | undefined
@@ -26,11 +28,12 @@ async function askForCluster(): Promise<string> {
   return text
 }
 
-/** Creates a database and returns its URL; dropped when the test file ends. `template: false` gives an empty one. */
-export async function testDatabaseUrl(options: { template?: boolean } = {}): Promise<string> {
+/** Creates a database and returns its URL; dropped when the test file ends. `template: null` gives an empty one. */
+export async function testDatabaseUrl(options: { template?: Template | null } = {}): Promise<string> {
   const name = `beck_test_${randomBytes(8).toString('hex')}`
+  const template = options.template === undefined ? 'migrated' : options.template
   await asAdmin(
-    `create database ${name}${options.template === false ? '' : ` template ${TEMPLATE_DATABASE} strategy file_copy`}`,
+    `create database ${name}${template ? ` template ${TEMPLATES[template]} strategy file_copy` : ''}`,
   )
   after(() => asAdmin(`drop database if exists ${name} with (force)`))
   const url = new URL(await clusterUrl())
@@ -40,9 +43,9 @@ export async function testDatabaseUrl(options: { template?: boolean } = {}): Pro
 
 /** An open, migrated database; closed and dropped when the test file ends. */
 export async function testDatabase(
-  options: { connectionsMax?: number } = {},
+  options: { connectionsMax?: number; template?: Template } = {},
 ): Promise<Database & { readonly url: string }> {
-  const url = await testDatabaseUrl()
+  const url = await testDatabaseUrl({ template: options.template ?? 'migrated' })
   const db = openDatabase({ url, connectionsMax: options.connectionsMax ?? 10 })
   after(() => db.close())
   return { ...db, url }

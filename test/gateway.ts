@@ -11,7 +11,7 @@ import type { Cause } from '../src/ledger/chart-of-accounts.ts'
 import type { Payment } from '../src/payments/payment.ts'
 import { testDatabase } from './database.ts'
 import { gatewayOn } from './gateway-on.ts'
-import { fillTestWallets } from './wallet.ts'
+import { fillTestWallets, freshenTestWallets, TEMPLATE_FRESH, TEST_SECRETS } from './wallet.ts'
 
 export interface TestGateway extends Gateway {
   readonly db: Database & { readonly url: string }
@@ -22,13 +22,13 @@ export interface TestGateway extends Gateway {
 export async function testGateway(
   options: { freshPerChain?: number; connectionsMax?: number; chains?: readonly ChainName[] } = {},
 ): Promise<TestGateway> {
-  const db = await testDatabase({ connectionsMax: options.connectionsMax ?? 10 })
-  const { pool, secrets } = await fillTestWallets(db, {
-    freshPerChain: options.freshPerChain ?? 8,
-    ...(options.chains ? { chains: options.chains } : {}),
-  })
+  const { chains, freshPerChain = TEMPLATE_FRESH, connectionsMax = 10 } = options
+  const isAsTemplate = !chains && freshPerChain >= TEMPLATE_FRESH
+  const db = await testDatabase({ connectionsMax, template: isAsTemplate ? 'wallets' : 'migrated' })
+  if (!isAsTemplate) await fillTestWallets(db, { freshPerChain, ...(chains ? { chains } : {}) })
+  else if (freshPerChain > TEMPLATE_FRESH) await freshenTestWallets(db, freshPerChain)
   const woken: Queue[] = []
-  return { ...gatewayOn(db, secrets), db, addresses: pool, woken, wake: (queue) => woken.push(queue) }
+  return { ...gatewayOn(db, TEST_SECRETS), db, woken, wake: (queue) => woken.push(queue) }
 }
 
 export const testAccount = ({ db }: Pick<Gateway, 'db'>, mode: Mode = 'test'): Promise<Account> =>

@@ -1,5 +1,5 @@
 /**
- * One real PostgreSQL for the whole test run, with a migrated template that each test file clones. It is started when
+ * One real PostgreSQL for the whole test run, with migrated templates that each test file clones. It is started when
  * the first test asks for it, so that a test of pure code waits for none.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -7,7 +7,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { TEMPLATE_DATABASE, TEST_CLUSTER_VARIABLE } from './database.ts'
+import type { Database } from '../src/db/database.ts'
+import { TEMPLATES, TEST_CLUSTER_VARIABLE } from './database.ts'
 
 interface Running {
   readonly url: string
@@ -37,11 +38,13 @@ export async function globalTeardown(): Promise<void> {
 
 async function startCluster(): Promise<Running> {
   // Read here, for a run of pure tests needs none of it.
-  const [{ startCluster: start }, { openDatabase }, { migrate }] = await Promise.all([
-    import('../src/db/embedded/embedded.ts'),
-    import('../src/db/database.ts'),
-    import('../src/db/migrate.ts'),
-  ])
+  const [{ startCluster: start }, { openDatabase }, { migrate }, { fillTestWallets, TEMPLATE_FRESH }] =
+    await Promise.all([
+      import('../src/db/embedded/embedded.ts'),
+      import('../src/db/database.ts'),
+      import('../src/db/migrate.ts'),
+      import('./wallet.ts'),
+    ])
   const folder = await mkdtemp(join(tmpdir(), 'beck-test-'))
   // Crash safety of the server itself is not under test here; durability is switched off for speed.
   const settings = [
@@ -55,11 +58,17 @@ async function startCluster(): Promise<Running> {
   ]
   const cluster = await start({ dataDir: folder, settings })
   const admin = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })
-  await admin.query(`create database ${TEMPLATE_DATABASE}`)
+  const make = async (name: string, from: string, fill: (db: Database) => Promise<unknown>) => {
+    await admin.query(`create database ${name} template ${from} strategy file_copy`)
+    const template = openDatabase({ url: cluster.url(name), connectionsMax: 2 })
+    await fill(template)
+    await template.close()
+  }
+  await make(TEMPLATES.migrated, 'template0', migrate)
+  await make(TEMPLATES.wallets, TEMPLATES.migrated, (db) =>
+    fillTestWallets(db, { freshPerChain: TEMPLATE_FRESH }),
+  )
   await admin.close()
-  const template = openDatabase({ url: cluster.url(TEMPLATE_DATABASE), connectionsMax: 2 })
-  await migrate(template)
-  await template.close()
   return {
     url: cluster.url('postgres'),
     async stop() {

@@ -4,7 +4,7 @@ import { mnemonicToSeedSync } from '@scure/bip39'
 import { CHAINS, type ChainName, isSimulated, networkOfChain } from '../src/core/assets.ts'
 import { openSecrets, type Secrets } from '../src/core/secrets.ts'
 import type { Database } from '../src/db/database.ts'
-import { type AddressPool, fillAddressPool, openAddressPool } from '../src/wallets/address-pool.sql.ts'
+import { fillAddressPool } from '../src/wallets/address-pool.sql.ts'
 import { accountPath, type NetworkMode, SIMULATED_MODE } from '../src/wallets/derivation.ts'
 import { publishWallet } from '../src/wallets/wallets.sql.ts'
 
@@ -26,6 +26,15 @@ export const testAccountKey = (chain: ChainName): HDKey =>
 
 export const testXpub = (chain: ChainName): string => testAccountKey(chain).publicExtendedKey
 
+/** Fresh addresses of each chain in the template that has wallets. */
+export const TEMPLATE_FRESH = 8
+/** Change addresses, which no test runs out of. */
+const CHANGE = 4
+
+/** Derives more in a database that was cloned from the template with wallets. */
+export const freshenTestWallets = (db: Database, freshPerChain: number): Promise<unknown> =>
+  fillAddressPool(db, TEST_SECRETS, { fresh: freshPerChain, change: CHANGE })
+
 /**
  * Publishes the wallets of all six chains and fills their pools.
  *
@@ -34,12 +43,11 @@ export const testXpub = (chain: ChainName): string => testAccountKey(chain).publ
 export async function fillTestWallets(
   db: Database,
   options: { readonly freshPerChain?: number; readonly chains?: readonly ChainName[] } = {},
-): Promise<{ readonly pool: AddressPool; readonly secrets: Secrets }> {
+): Promise<void> {
   const chains = options.chains ?? CHAINS
   await db.transaction(async (tx) => {
     for (const chain of chains)
       await publishWallet(tx, TEST_SECRETS, { chain, mode: testMode(chain), xpub: testXpub(chain) })
   })
-  await fillAddressPool(db, TEST_SECRETS, { fresh: options.freshPerChain ?? 16, change: 4 })
-  return { pool: openAddressPool(TEST_SECRETS), secrets: TEST_SECRETS }
+  await freshenTestWallets(db, options.freshPerChain ?? 16)
 }

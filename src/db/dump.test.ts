@@ -8,7 +8,7 @@ import { dumpDatabase, loadDatabase } from './dump.ts'
 import { migrate } from './migrate.ts'
 
 async function emptyDatabase(): Promise<Database> {
-  const db = openDatabase({ url: await testDatabaseUrl({ template: false }) })
+  const db = openDatabase({ url: await testDatabaseUrl({ template: null }) })
   after(() => db.close())
   return db
 }

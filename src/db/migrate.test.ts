@@ -5,7 +5,7 @@ import { openDatabase } from './database.ts'
 import { migrate, readMigrations } from './migrate.ts'
 
 test('two processes that start at once run each migration exactly once', async () => {
-  const url = await testDatabaseUrl({ template: false })
+  const url = await testDatabaseUrl({ template: null })
   const [one, two] = [openDatabase({ url }), openDatabase({ url })]
   const ran = (await Promise.all([migrate(one), migrate(two)])).flat()
   assert.deepEqual(
@@ -17,7 +17,7 @@ test('two processes that start at once run each migration exactly once', async (
 })
 
 test('a database of another schema is refused with what to do, and left as it was', async () => {
-  const db = openDatabase({ url: await testDatabaseUrl({ template: false }) })
+  const db = openDatabase({ url: await testDatabaseUrl({ template: null }) })
   const made = (await readMigrations()).slice(0, 2)
   await migrate(db, made)
   // As an older Beck made it: of its second file not a letter is known here, and the third has not run.
@@ -37,7 +37,7 @@ test('a database of another schema is refused with what to do, and left as it wa
 })
 
 test('a Beck that is older than its database refuses to start on it', async () => {
-  const db = openDatabase({ url: await testDatabaseUrl({ template: false }) })
+  const db = openDatabase({ url: await testDatabaseUrl({ template: null }) })
   const first = { name: '0001-first.sql', sql: 'create table a (x int)', checksum: 'one' }
   await migrate(db, [first, { ...first, name: '0002-second.sql', sql: 'create table b (x int)' }])
   await assert.rejects(migrate(db, [first]), /newer Beck \(0002-second\.sql\)/)
@@ -45,7 +45,7 @@ test('a Beck that is older than its database refuses to start on it', async () =
 })
 
 test('a user who may not make tables is told what he lacks, and one who is not let in what to correct', async () => {
-  const url = await testDatabaseUrl({ template: false })
+  const url = await testDatabaseUrl({ template: null })
   const owner = openDatabase({ url })
   await owner.query('revoke create on schema public from public')
   const role = `guest_${new URL(url).pathname.slice(1)}`

@@ -5,7 +5,7 @@ import { startPooler } from '../../test/pooler.ts'
 import { waitFor } from '../../test/wait-for.ts'
 import { openDatabase } from './database.ts'
 
-const url = await testDatabaseUrl({ template: false })
+const url = await testDatabaseUrl({ template: null })
 const open = (at: string) => {
   const db = openDatabase({ url: at, connectionsMax: 4 })
   after(() => db.close())

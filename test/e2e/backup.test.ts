@@ -34,7 +34,7 @@ async function emptyFolder(): Promise<string> {
 }
 
 async function emptyDatabase(): Promise<Database> {
-  const db = openDatabase({ url: await testDatabaseUrl({ template: false }) })
+  const db = openDatabase({ url: await testDatabaseUrl({ template: null }) })
   after(() => db.close())
   return db
 }

@@ -104,7 +104,7 @@ interface Acting {
 async function elsewhere() {
   const folder = await mkdtemp(join(tmpdir(), 'beck-commands-elsewhere-'))
   after(() => rm(folder, { recursive: true, force: true }))
-  const other = await testDatabaseUrl({ template: false })
+  const other = await testDatabaseUrl({ template: null })
   const db = openDatabase({ url: other, connectionsMax: 1 })
   after(() => db.close())
   return { db, env: { DATABASE_URL: other, BECK_DATA_DIR: folder } }

@@ -19,7 +19,7 @@ interface Finding {
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-doctor-'))
 after(() => rm(dataDir, { recursive: true, force: true }))
 const settings = {
-  DATABASE_URL: await testDatabaseUrl({ template: false }),
+  DATABASE_URL: await testDatabaseUrl({ template: null }),
   BECK_SECRET_KEY: Buffer.alloc(32, 5).toString('hex'),
   BECK_DATA_DIR: dataDir,
 }

@@ -140,7 +140,7 @@ async function restore(
   { port, anvil, signer: before, gateway: lost, account }: EthereumPayouts,
   folder: string,
 ) {
-  const db: Database = openDatabase({ url: await testDatabaseUrl({ template: false }) })
+  const db: Database = openDatabase({ url: await testDatabaseUrl({ template: null }) })
   after(() => db.close())
   await readBackup({ db, secrets: TEST_SECRETS }, { dataDir: await emptyFolder() }, folder, {
     chains: ['ethereum'],

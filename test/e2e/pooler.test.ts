@@ -14,7 +14,7 @@ import { waitFor } from '../wait-for.ts'
 const folder = await mkdtemp(join(tmpdir(), 'beck-pooler-'))
 after(() => rm(folder, { recursive: true, force: true }))
 
-const direct = await testDatabaseUrl({ template: false })
+const direct = await testDatabaseUrl({ template: null })
 const settings = {
   DATABASE_URL: await startPooler(direct),
   BECK_SECRET_KEY: Buffer.alloc(32, 9).toString('hex'),

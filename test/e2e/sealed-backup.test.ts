@@ -78,7 +78,7 @@ test('an encrypted backup shows nothing to who finds it, restores with its key a
   assert.deepEqual(await readdir(join(folder, 'backups')), ['one.beck'])
 
   const target = {
-    DATABASE_URL: await testDatabaseUrl({ template: false }),
+    DATABASE_URL: await testDatabaseUrl({ template: null }),
     BECK_DATA_DIR: join(folder, 'restored'),
   }
   const wrong = await beck(['restore', sealed, '--identity', other], target)
@@ -105,7 +105,7 @@ test('through a pipe it is the same, and one that was cut off is known as such',
   const whole = join(folder, 'whole.beck')
   await writeFile(whole, stdout)
   const target = {
-    DATABASE_URL: await testDatabaseUrl({ template: false }),
+    DATABASE_URL: await testDatabaseUrl({ template: null }),
     BECK_DATA_DIR: join(folder, 'piped'),
   }
   await exec('sh', ['-c', `exec "$0" src/cli/beck.ts restore - < "$1"`, process.execPath, whole], {
