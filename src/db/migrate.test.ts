@@ -16,6 +16,18 @@ test('two processes that start at once run each migration exactly once', async (
   await Promise.all([one.close(), two.close()])
 })
 
+test('a server that would compile its statements leaves Beck’s alone', async () => {
+  const db = openDatabase({ url: await testDatabaseUrl({ template: null }), connectionsMax: 1 })
+  await db.query('set jit = on')
+  await migrate(db)
+  const { rows } = await db.query<{ setting: string }>(
+    `select unnest(setconfig) as setting from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase
+     where d.datname = current_database()`,
+  )
+  assert.deepEqual(rows, [{ setting: 'jit=off' }])
+  await db.close()
+})
+
 test('a database of another schema is refused with what to do, and left as it was', async () => {
   const db = openDatabase({ url: await testDatabaseUrl({ template: null }) })
   const made = (await readMigrations()).slice(0, 2)
