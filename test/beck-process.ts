@@ -32,9 +32,13 @@ after(() => {
   for (const child of started) child.kill('SIGKILL')
 })
 
-/** Runs `beck … --json`. */
-export function startBeckProcess(args: readonly string[], env: NodeJS.ProcessEnv): BeckProcess {
-  const child = spawn(process.execPath, [PROGRAM, '--json', ...args], {
+/** Runs `beck … --json`. @param program - Of another version. */
+export function startBeckProcess(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  program = PROGRAM,
+): BeckProcess {
+  const child = spawn(process.execPath, [program, '--json', ...args], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

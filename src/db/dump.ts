@@ -4,7 +4,7 @@
  */
 import { OutsideFailure, Refusal } from '../core/errors.ts'
 import { type Database, sqlState, type Tx } from './database.ts'
-import { findUnfinishedRestore, type Migration, readMigrations, runMigrations } from './migrate.ts'
+import { findUnfinishedRestore, type Migration, ranBeyond, readMigrations, runMigrations } from './migrate.ts'
 
 interface Head {
   readonly format: 'beck-dump-1'
@@ -110,16 +110,13 @@ async function isHalfRestored(db: Database, head: Head): Promise<boolean> {
 
 /** The schema that the dump was made of. */
 async function prepareSchema(db: Database, migrations: readonly Migration[]): Promise<void> {
-  try {
-    await runMigrations(db, migrations)
-  } catch (error) {
-    if (!(error instanceof Refusal && error.reason === 'database_is_newer')) throw error
-    throw new Refusal(
-      'conflict',
-      'database_not_empty',
-      `the database was brought further up to date than the backup; ${GIVE_IT_AN_EMPTY_ONE}`,
-    )
-  }
+  await runMigrations(db, migrations)
+  if (!(await ranBeyond(db, migrations))) return
+  throw new Refusal(
+    'conflict',
+    'database_not_empty',
+    `the database was brought further up to date than the backup; ${GIVE_IT_AN_EMPTY_ONE}`,
+  )
 }
 
 const GIVE_IT_AN_EMPTY_ONE =

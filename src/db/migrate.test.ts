@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testDatabaseUrl } from '../../test/database.ts'
+import { waitFor } from '../../test/wait-for.ts'
+import { VERSION } from '../core/version.ts'
 import { openDatabase } from './database.ts'
 import { migrate, readMigrations } from './migrate.ts'
 
@@ -48,11 +50,53 @@ test('a database of another schema is refused with what to do, and left as it wa
   await db.close()
 })
 
-test('a Beck that is older than its database refuses to start on it', async () => {
+const FIRST = { name: '0001-first.sql', sql: 'create table a (x int)', checksum: 'one' }
+
+test('a Beck goes on, and starts anew, on a database that a newer one only added to; where it took away, it is refused', async () => {
   const db = openDatabase({ url: await testDatabaseUrl({ template: null }) })
-  const first = { name: '0001-first.sql', sql: 'create table a (x int)', checksum: 'one' }
-  await migrate(db, [first, { ...first, name: '0002-second.sql', sql: 'create table b (x int)' }])
-  await assert.rejects(migrate(db, [first]), /newer Beck \(0002-second\.sql\)/)
+  const added = { name: '0002-added.sql', sql: 'alter table a add column y int', checksum: 'two' }
+  assert.deepEqual(await migrate(db, [FIRST, added]), [FIRST.name, added.name])
+  assert.deepEqual(await migrate(db, [FIRST]), [])
+
+  const contract = (version: string) => `-- Contract: ${version} and newer run beside this.\nalter table a `
+  const mine = { name: '0003-mine.sql', sql: `${contract(VERSION)} drop column y`, checksum: 'three' }
+  await migrate(db, [FIRST, added, mine])
+  assert.deepEqual(await migrate(db, [FIRST]), [], 'this version is the one that stopped using it')
+
+  const later = { name: '0004-later.sql', sql: `${contract('99.0.0')} drop column x`, checksum: 'four' }
+  await migrate(db, [FIRST, added, mine, later]).catch(() => {})
+  await assert.rejects(migrate(db, [FIRST]), {
+    reason: 'database_is_newer',
+    message: /0004-later\.sql needs 99\.0\.0, this is/,
+  })
+  await db.close()
+})
+
+test('a migration that waits for a table lets others at it, and comes again', async () => {
+  const db = openDatabase({ url: await testDatabaseUrl({ template: null }) })
+  await migrate(db, [FIRST])
+  const isHeld = Promise.withResolvers<void>()
+  const mayEnd = Promise.withResolvers<void>()
+  const holder = db.transaction(async (tx) => {
+    await tx.query('select from a')
+    isHeld.resolve()
+    await mayEnd.promise
+  })
+  await isHeld.promise
+  const added = { name: '0002-added.sql', sql: 'alter table a add column y int', checksum: 'two' }
+  const migrating = migrate(db, [FIRST, added])
+  await waitFor('the migration waits for the table', async () => {
+    const { rowCount } = await db.query(
+      `select from pg_locks where relation = 'a'::regclass and not granted and database =
+         (select oid from pg_database where datname = current_database())`,
+    )
+    return rowCount > 0 || null
+  })
+  // It would stand behind the migration, and that behind the holder, for ever.
+  await db.query('select from a')
+  mayEnd.resolve()
+  await holder
+  assert.deepEqual(await migrating, [added.name])
   await db.close()
 })
 

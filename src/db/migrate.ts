@@ -1,11 +1,15 @@
 /**
  * Forward-only migrations: `migrations/NNNN-name.sql`, each run once, in order, in a transaction of its own.
- * Two processes that start at once take turns on a lock row, so each file runs exactly once.
+ * Two processes that start at once take turns on a lock row, so each file runs exactly once. Others go on working
+ * meanwhile, on the version before: docs/internals/releases.md says what a migration may do.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { invariant, Refusal } from '../core/errors.ts'
-import { type Database, sqlState } from './database.ts'
+import { pause } from '../core/pause.ts'
+import { MINUTE_MS } from '../core/time.ts'
+import { VERSION } from '../core/version.ts'
+import { type Database, type Queryable, sqlState, type Tx } from './database.ts'
 import { grantRoles } from './grants.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
@@ -96,36 +100,93 @@ export async function runMigrations(db: Database, wanted: readonly Migration[]):
   // Two sessions can race even on `if not exists`: the loser sees a unique violation of the catalogue.
   await db
     .query(`create table if not exists schema_migrations (
-      name text primary key, checksum text not null, applied_at timestamptz not null default now())`)
+      name text primary key, checksum text not null, applied_at timestamptz not null default now());
+      alter table schema_migrations add column if not exists needs_version text`)
     .catch(ignoreDuplicate)
 
   // Before anything runs: a database that was made otherwise is left as it is.
-  const { rows: before } = await db.query<Applied>('select name, checksum from schema_migrations')
+  const before = await listApplied(db)
   for (const migration of wanted) refuseEdited(migration, before)
   const ran: string[] = []
-  for (const migration of wanted) {
-    const applied = await db.transaction(async (tx) => {
-      await tx.query('lock table schema_migrations in share row exclusive mode')
-      const { rows } = await tx.query<Applied>(
-        'select name, checksum from schema_migrations where name = $1',
-        [migration.name],
-      )
-      refuseEdited(migration, rows)
-      if (rows.length > 0) return false
-      await tx.query(migration.sql)
-      await tx.query('insert into schema_migrations (name, checksum) values ($1, $2)', [
-        migration.name,
-        migration.checksum,
-      ])
-      return true
-    })
-    if (applied) ran.push(migration.name)
-  }
-  await refuseNewer(db, wanted)
+  for (const migration of wanted) if (await runWhenFree(db, migration)) ran.push(migration.name)
+  refuseNewer(await listApplied(db), wanted)
   return ran
 }
 
-type Applied = Pick<Migration, 'name' | 'checksum'>
+interface Applied extends Pick<Migration, 'name' | 'checksum'> {
+  /** The oldest Beck that may run on a database with it; null for all of them. */
+  readonly needsVersion: string | null
+}
+
+/** Reads a table from before it had `needs_version`, too. */
+async function listApplied(db: Queryable): Promise<Applied[]> {
+  const { rows } = await db.query<Applied>(
+    `select name, checksum, to_jsonb(m) ->> 'needs_version' as "needsVersion" from schema_migrations m order by name`,
+  )
+  return rows
+}
+
+/** Asked first, for a server's own user may make no tables. */
+async function isUpToDate(db: Database, wanted: readonly Migration[]): Promise<boolean> {
+  const { rows } = await db.query<{ there: boolean }>(
+    `select to_regclass('schema_migrations') is not null as there`,
+  )
+  if (!rows[0]?.there) return false
+  const applied = await listApplied(db)
+  const checksums = new Map(applied.map(({ name, checksum }) => [name, checksum]))
+  if (wanted.some(({ name, checksum }) => checksums.get(name) !== checksum)) return false
+  refuseNewer(applied, wanted)
+  return true
+}
+
+/**
+ * Everybody who wants a table waits behind the migration that waits for it. So it gives up after this, lets them pass, and
+ * comes again.
+ */
+const LOCK_WAIT_MS = 500
+const LOCK_PATIENCE_MS = 10 * MINUTE_MS
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/** @returns Whether it ran now: another process may have been first. */
+async function runWhenFree(db: Database, migration: Migration): Promise<boolean> {
+  const deadlineMs = performance.now() + LOCK_PATIENCE_MS
+  for (;;) {
+    try {
+      return await db.transaction((tx) => runOnce(tx, migration))
+    } catch (error) {
+      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error
+      if (performance.now() > deadlineMs)
+        throw new Refusal(
+          'unavailable',
+          'tables_in_use',
+          `a transaction of somebody else holds a table that ${migration.name} changes, for ${LOCK_PATIENCE_MS / MINUTE_MS} minutes now; end it (pg_stat_activity names it) and run npx beck migrate again`,
+        )
+      await pause(LOCK_WAIT_MS)
+    }
+  }
+}
+
+async function runOnce(tx: Tx, migration: Migration): Promise<boolean> {
+  await tx.query('lock table schema_migrations in share row exclusive mode')
+  const applied = await listApplied(tx)
+  refuseEdited(migration, applied)
+  if (applied.some(({ name }) => name === migration.name)) return false
+  await tx.query(`set local lock_timeout = ${LOCK_WAIT_MS}`)
+  await tx.query(migration.sql)
+  await tx.query('insert into schema_migrations (name, checksum, needs_version) values ($1, $2, $3)', [
+    migration.name,
+    migration.checksum,
+    versionNeeded(migration),
+  ])
+  return true
+}
+
+/**
+ * The oldest version that may run beside a migration, as its first line says: `-- Contract: 0.3.0 and newer run beside
+ * this.` Null for a migration that only expands, which every older one may.
+ */
+export const versionNeeded = ({ sql }: Pick<Migration, 'sql'>): string | null =>
+  /^-- Contract: (\d+\.\d+\.\d+) and newer run beside this\.\n/.exec(sql)?.[1] ?? null
 
 /** A file that is released is never edited: only a database from before a release, or from a changed copy, differs. */
 function refuseEdited({ name, checksum }: Migration, applied: readonly Applied[]): void {
@@ -140,33 +201,30 @@ function refuseEdited({ name, checksum }: Migration, applied: readonly Applied[]
   )
 }
 
-/** Asked first, for a server's own user may make no tables. */
-async function isUpToDate(db: Database, wanted: readonly Migration[]): Promise<boolean> {
-  const { rows } = await db.query<{ there: boolean }>(
-    `select to_regclass('schema_migrations') is not null as there`,
-  )
-  if (!rows[0]?.there) return false
-  const { rows: ran } = await db.query<{ name: string; checksum: string }>(
-    'select name, checksum from schema_migrations',
-  )
-  const known = new Map(wanted.map(({ name, checksum }) => [name, checksum]))
-  return ran.length === wanted.length && ran.every(({ name, checksum }) => known.get(name) === checksum)
+/** Whether a migration ran that is not among these. */
+export async function ranBeyond(db: Queryable, known: readonly Migration[]): Promise<boolean> {
+  const names = new Set(known.map(({ name }) => name))
+  return (await listApplied(db)).some(({ name }) => !names.has(name))
 }
 
-/** Whoever wrote what this Beck does not know would be misread by it. */
-async function refuseNewer(db: Database, known: readonly Migration[]): Promise<void> {
-  const { rows } = await db.query<{ name: string }>(
-    'select name from schema_migrations where name <> all($1) order by name',
-    [known.map(({ name }) => name)],
+/** What a newer Beck only added is no trouble; where it took something away, this one must be new enough. */
+function refuseNewer(applied: readonly Applied[], known: readonly Migration[]): void {
+  const names = new Set(known.map(({ name }) => name))
+  const inTheWay = applied.filter(
+    ({ name, needsVersion }) => !names.has(name) && needsVersion !== null && isOlder(VERSION, needsVersion),
   )
-  if (rows.length > 0) {
-    throw new Refusal(
-      'conflict',
-      'database_is_newer',
-      `the database was brought up to date by a newer Beck (${rows.map(({ name }) => name).join(', ')}); start that one, or a later one`,
-    )
-  }
+  if (inTheWay.length === 0) return
+  const needed = inTheWay.map(({ name, needsVersion }) => `${name} needs ${needsVersion}`).join(', ')
+  throw new Refusal(
+    'conflict',
+    'database_is_newer',
+    `the database was brought up to date by a newer Beck (${needed}, this is ${VERSION}); start that one, or a later one`,
+  )
 }
+
+/** Of two versions in three numbers. */
+export const isOlder = (version: string, other: string): boolean =>
+  version.localeCompare(other, 'en', { numeric: true }) < 0
 
 function ignoreDuplicate(error: unknown): void {
   if (error instanceof Error && 'code' in error && (error.code === '23505' || error.code === '42P07')) return

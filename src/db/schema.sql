@@ -960,6 +960,7 @@ create table schema_migrations (
   name text not null,
   checksum text not null,
   applied_at timestamp with time zone not null default now(),
+  needs_version text,
   constraint schema_migrations_pkey PRIMARY KEY (name)
 );
 
