@@ -28,6 +28,7 @@ import { portRefusal, requirePort } from './http/port.ts'
 import { openMailSender } from './mails/send-mail.ts'
 import { superviseBackground } from './process/background-process.ts'
 import { hasSigner, superviseSigner } from './process/signer-process.ts'
+import { openTraceExport } from './process/trace-export.ts'
 import { fixedRates } from './rates/fixed.ts'
 import { startMarket } from './rates/market.ts'
 import type { Rates } from './rates/rates.ts'
@@ -125,6 +126,7 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
       secrets: store.secrets,
       log,
       stopped: () => keeper?.stopped() ?? null,
+      ...trace(config, share, log, closers),
       ...beat(config, share, store, log, closers),
       wake,
     }
@@ -206,6 +208,19 @@ function beat(
   const heart = startBeating({ db, roles, dataDir, log, concerns: () => [...concerns.values()] })
   closers.push(() => heart.stop())
   return { writeProblem: heart.writeProblem, concerns }
+}
+
+/** Before whatever is traced, so that it closes behind it. */
+function trace(
+  { traces: settings }: Config,
+  share: Share,
+  log: Log,
+  closers: Closers,
+): Pick<Gateway, 'traces'> {
+  if (settings === null) return {}
+  const traces = openTraceExport(settings, share, log)
+  closers.push(() => traces.close())
+  return { traces }
 }
 
 /** A gateway that a main network is connected to is not there to be tried out: a key that nobody asked for stays unmade. */

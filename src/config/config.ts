@@ -6,10 +6,12 @@ import { readNetworks } from '../core/networks.ts'
 import type { GatewaySettings } from '../flows/gateway.ts'
 import { KEPT_DAYS, type KeptDays } from '../flows/operation/ages.ts'
 import { readSecurityContact } from '../http/security-contact.ts'
+import type { TraceSettings } from '../process/trace-export.ts'
 import { fixedRates } from '../rates/fixed.ts'
 import type { SingleSignOnSettings } from '../users/single-sign-on.ts'
 import { type MailSettings, readMailSettings, readSingleSignOn } from './people.ts'
 import { POSTGRES_URL_FORM, postgresUrlOf, readShared, type SharedSettings } from './shared.ts'
+import { readTraces } from './traces.ts'
 import {
   addressOf,
   type Environment,
@@ -43,6 +45,8 @@ export interface Config extends SharedSettings {
   readonly redisUrl: string | null
   /** The operator's OpenID provider; null for none. */
   readonly singleSignOn: SingleSignOnSettings | null
+  /** Where traces go; null for nowhere. */
+  readonly traces: TraceSettings | null
   /** Where mails go out; null for nowhere. */
   readonly mail: MailSettings | null
   /** Null where the operator connected no node. */
@@ -111,6 +115,7 @@ export function readConfig(env: Environment): Config {
       'market, or fixed: with pairs such as fixed:BTC/USD=65000,EUR/USD=1.08',
     ).fixed,
     mail,
+    traces: readTraces(read),
     singleSignOn: readSingleSignOn(variables),
     settings: { ...settings, sendsMail: mail !== null },
     rateLimit: {

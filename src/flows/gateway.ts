@@ -2,6 +2,7 @@
 import { ASSET_FACTS, type Asset, type Mode } from '../core/assets.ts'
 import type { Log } from '../core/log.ts'
 import type { Secrets } from '../core/secrets.ts'
+import type { Traces } from '../core/trace.ts'
 import type { Database } from '../db/database.ts'
 import type { Rates } from '../rates/rates.ts'
 import type { AddressPool } from '../wallets/address-pool.sql.ts'
@@ -58,5 +59,7 @@ export interface Gateway {
   writeProblem?(): string | null
   /** What this process wants its operator to do something about: a sentence for each thing; told with every sign of life. */
   readonly concerns?: Map<string, string>
+  /** Absent where the operator collects none. */
+  readonly traces?: Traces
   wake(queue: Queue): void
 }

@@ -33,6 +33,7 @@ import { openRequestLog, type RequestLog, type RequestLogOptions } from './reque
 import type { Route } from './route.ts'
 import { registerSecurityContact } from './security-contact.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
+import { traceRequests } from './trace-requests.ts'
 import { refuseUnreadable } from './unreadable.ts'
 import { openWorkLimit } from './work-limit.ts'
 
@@ -107,6 +108,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
     if (stopped) throw wentBack(stopped)
   })
   logRequests(app, gateway, requestLog)
+  if (gateway.traces) traceRequests(app, gateway.traces)
   readJsonBodies(app)
   app.setErrorHandler(sendError)
   app.setNotFoundHandler((request, reply) => {

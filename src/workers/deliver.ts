@@ -1,6 +1,7 @@
 /** Delivers events: claims what is due, sends thousands at once, and lets no slow receiver delay another. */
 import { crashPoint } from '../core/crash-point.ts'
 import { showId } from '../core/ids.ts'
+import { below, rootOf, traceparentOf } from '../core/trace.ts'
 import { type ClaimedDelivery, claimDeliveries, returnDeliveries } from '../events/deliveries.sql.ts'
 import { judge } from '../events/delivery.ts'
 import { openSender, type Sender, type SenderOptions } from '../events/send.ts'
@@ -12,7 +13,7 @@ import { type Loop, startLoop } from './loop.ts'
 import { SigningKeys } from './signing-keys.ts'
 
 /** The part of the gateway that delivering needs. */
-export type DelivererPorts = Pick<Gateway, 'db' | 'secrets' | 'log'> & {
+export type DelivererPorts = Pick<Gateway, 'db' | 'secrets' | 'log' | 'traces'> & {
   readonly settings: Pick<GatewaySettings, 'webhookAllowPrivate'>
 }
 
@@ -168,7 +169,13 @@ class Deliverer {
       { id: showId('evt', eventId), at: startedAt, body },
       sealed.map((secret) => this.#keys.open(endpointId, secret)),
     )
-    const headers = { ...signed, 'content-type': 'application/json', 'user-agent': 'Beck' }
+    const span = this.#gateway.traces && spanOf(delivery)
+    const headers = {
+      ...signed,
+      'content-type': 'application/json',
+      'user-agent': 'Beck',
+      ...(span && { traceparent: traceparentOf(span) }),
+    }
     crashPoint('deliver:claimed')
     const outcome = await this.#sender.send({ url, headers, body }, this.#cut.signal)
     crashPoint('deliver:sent')
@@ -176,6 +183,15 @@ class Deliverer {
     const verdict = judge(outcome, delivery.attempts + 1, Math.random(), new Date())
     const durationMs = Math.round(performance.now() - began)
     this.#results.add({ delivery, outcome, verdict, startedAt, durationMs })
+    const failure = outcome.kind === 'unanswered' ? outcome.error : String(outcome.status)
+    if (span)
+      this.#gateway.traces?.add({
+        ...span,
+        startedAt,
+        durationMs,
+        attributes: { ...span.attributes, 'beck.delivery.verdict': verdict.kind },
+        failure: verdict.kind === 'delivered' ? null : failure,
+      })
     this.#gateway.log.debug(
       { accountId, delivery: delivery.id, verdict: verdict.kind, durationMs },
       'a delivery was attempted',
@@ -200,5 +216,17 @@ class Deliverer {
 
   async #giveBack(): Promise<void> {
     if (this.#returned.length > 0) await returnDeliveries(this.#gateway.db, this.#returned.splice(0))
+  }
+}
+
+/** Of an attempt, before its outcome. Its receiver is named in no attribute: where merchants listen is theirs to tell. */
+function spanOf({ subject, eventId, attempts, body }: ClaimedDelivery) {
+  const [, id] = subject.split(':')
+  const type = /"type":"([a-z.]+)"/.exec(body.slice(0, 200))?.[1] ?? 'event'
+  return {
+    ...below(rootOf(id ?? eventId)),
+    name: `webhook ${type}`,
+    kind: 'client' as const,
+    attributes: { 'beck.event_id': showId('evt', eventId), 'beck.delivery.attempt': attempts + 1 },
   }
 }

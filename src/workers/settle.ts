@@ -3,10 +3,12 @@ import { crashPoint } from '../core/crash-point.ts'
 import { OutsideFailure, TamperedRow } from '../core/errors.ts'
 import type { PaymentId } from '../core/ids.ts'
 import { MINUTE_MS } from '../core/time.ts'
+import { below, rootOf, type Traces } from '../core/trace.ts'
 import { together } from '../db/together.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { settlePayment } from '../flows/payments/settle-payment.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
+import type { Payment } from '../payments/payment.ts'
 import { type ClaimedDecision, claimDecisions } from '../payments/payments.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
@@ -59,6 +61,7 @@ export async function settleNext(
 ): Promise<boolean> {
   for (const [id, untilMs] of aside ?? []) if (untilMs < Date.now()) aside?.delete(id)
   let claims: ClaimedDecision[] = []
+  const startedAt = new Date()
   try {
     const settled = await gateway.db.transaction(async (tx) => {
       claims = await claimDecisions(tx, most, aside ? [...aside.keys()] : [])
@@ -70,6 +73,7 @@ export async function settleNext(
       )
     })
     for (const payment of settled) if (payment) crashPoint(`settle:${payment.status}-committed`)
+    if (gateway.traces) traceDecisions(gateway.traces, settled, startedAt)
     if (settled.length > 0) gateway.wake('deliver')
     return settled.length > 0
   } catch (error) {
@@ -84,6 +88,21 @@ export async function settleNext(
     await tellStuck(gateway, only, error)
     return true
   }
+}
+
+function traceDecisions(traces: Traces, settled: readonly (Payment | null)[], startedAt: Date): void {
+  const durationMs = Date.now() - startedAt.getTime()
+  for (const payment of settled)
+    if (payment)
+      traces.add({
+        ...below(rootOf(payment.id)),
+        name: 'settle payment',
+        kind: 'internal',
+        startedAt,
+        durationMs,
+        attributes: { 'beck.payment.status': payment.status, 'beck.payments_together': settled.length },
+        failure: null,
+      })
 }
 
 /** A bug, or rows that somebody changed: the other payments go on, and the operator looks at this one. */

@@ -1,14 +1,21 @@
 /** Who watches over a Beck sees what of it runs, what it is short of, and what nobody plays. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
+import { readId } from '../../src/core/ids.ts'
+import { rootOf } from '../../src/core/trace.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { freePort } from '../../src/db/embedded/embedded.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
+import { ok, receiver } from '../deliveries.ts'
+import { callsTo } from '../installation.ts'
 import { waitFor } from '../wait-for.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'beck-roles-'))
@@ -22,6 +29,8 @@ const settings = {
   BECK_METRICS_PORT: String(metricsPort),
   BECK_SANDBOX_BLOCK_MS: '0',
 }
+/** Of the first start's account. */
+let apiKey = ''
 const db = openDatabase({ url: settings.DATABASE_URL, connectionsMax: 2 })
 after(() => db.close())
 
@@ -50,7 +59,7 @@ test('a role that nobody plays is named, with what stands still, and so is a Red
     ...settings,
     REDIS_URL: 'redis://me:s3cret@127.0.0.1:1',
   })
-  await api.hears((object) => 'url' in object)
+  apiKey = String((await api.hears((object) => 'url' in object)).key)
   const health = await waitFor('the API says that it runs', async () => {
     const found = await ready()
     return found.roles.some(({ role, problem }) => role === 'api' && problem?.includes('Redis'))
@@ -105,8 +114,35 @@ test('a role that nobody plays is named, with what stands still, and so is a Red
   assert.equal((await alive()).code, 1)
 })
 
-test('all roles run in one Beck, and the signer says so itself', async () => {
-  const beck = startBeckProcess(['start'], settings)
+/** A collector of OpenTelemetry. @returns The spans that it was sent by now. */
+async function startCollector() {
+  const spans: { traceId: string; spanId: string; parentSpanId?: string; name: string; links?: unknown }[] =
+    []
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString())
+    assert.equal(`${request.url} ${request.headers.authorization}`, '/v1/traces Bearer s3cret')
+    for (const { scopeSpans } of body.resourceSpans)
+      for (const { spans: sent } of scopeSpans) spans.push(...sent)
+    response.end('{}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { spans, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+test('all roles run in one Beck, the signer says so itself, and a payment is one trace from its request to its webhooks', async () => {
+  const collector = await startCollector()
+  const hook = await receiver(ok)
+  const beck = startBeckProcess(['start'], {
+    ...settings,
+    BECK_WEBHOOK_ALLOW_PRIVATE: '1',
+    OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20s3cret',
+  })
   await beck.hears((object) => 'url' in object)
   const health = await waitFor('every role runs', async () => {
     const found = await ready()
@@ -116,6 +152,26 @@ test('all roles run in one Beck, and the signer says so itself', async () => {
     health.roles.every(({ ok }) => ok),
     JSON.stringify(health.roles),
   )
+
+  const call = callsTo(`http://127.0.0.1:${settings.PORT}`, apiKey)
+  await call('POST', '/webhooks', { url: hook.url, events: ['payment.created', 'payment.completed'] })
+  const { data } = await call('POST', '/payments', { asset: 'LTC', fiat_amount: 20 })
+  await call('POST', `/sandbox/payments/${data.id}/pay`, { confirmations: 6 })
+  await hook.count(2)
+  const { traceId, spanId } = rootOf(readId('pay', data.id) ?? assert.fail())
+  const [made, ...later] = await waitFor('the spans of the payment', async () => {
+    const found = collector.spans.filter((span) => span.traceId === traceId)
+    return found.some(({ name }) => name === 'webhook payment.completed') ? found : null
+  })
+  assert.equal(`${made?.name} ${made?.spanId} ${made?.parentSpanId}`, `POST /v1/payments ${spanId} undefined`)
+  assert.ok(later.every(({ parentSpanId }) => parentSpanId === spanId))
+  const names = new Set(later.map(({ name }) => name))
+  for (const name of ['webhook payment.created', 'POST /v1/sandbox/payments/:id/pay', 'settle payment'])
+    assert.ok(names.has(name), name)
+  const told = later
+    .filter(({ name }) => name.startsWith('webhook '))
+    .map((span) => `00-${traceId}-${span.spanId}-01`)
+  assert.deepEqual(hook.requests.map(({ headers }) => headers.traceparent).toSorted(), told.toSorted())
   await beck.stop()
   const { rows } = await db.query('select role from running_roles')
   assert.deepEqual(rows, [], 'nobody is left who seems to run')
