@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import test from 'node:test'
 
-const GUIDES = ['single-machine', 'three-machines', 'upgrade', 'upkeep', 'incidents', 'operators']
+const GUIDES = [
+  'single-machine',
+  'three-machines',
+  'high-availability',
+  'upgrade',
+  'upkeep',
+  'incidents',
+  'operators',
+]
 const text = (await Promise.all(GUIDES.map((name) => readFile(`docs/${name}.md`, 'utf8')))).join('\n')
 const files = (await Array.fromAsync(glob('deploy/**/*', { withFileTypes: true })))
   .filter((entry) => entry.isFile())
