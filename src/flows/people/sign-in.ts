@@ -142,6 +142,7 @@ export async function proveAgain(
   // By a name that strangers cannot count against: they know his email, not his session.
   const subject = `session of ${session.userId}`
   if (!proof.assertion && !(await countAttempt(gateway.db, subject, place.address))) throw tooMany()
+  const rightHash = await rightPasswordHash(gateway, session, proof)
   return gateway.db.transaction(async (tx) => {
     const challenge = proof.assertion
       ? challengeOf(proof.assertion)
@@ -154,7 +155,7 @@ export async function proveAgain(
       )
     const factor = proof.assertion
       ? await provePasskey(gateway, tx, session, proof.assertion, challenge)
-      : await proveCode(gateway, tx, session, proof.code)
+      : await proveCode(gateway, tx, session, proof.code, rightHash)
     await forgetAttempts(tx, subject, place.address)
     if (session.factor === 'half') await recordSignIn(tx, session.userId, session.email, factor, place)
     // A password confirmed once more proves no more than the session did, and takes nothing from it.
@@ -176,14 +177,35 @@ async function provePasskey(
   return 'passkey'
 }
 
-async function proveCode(gateway: Gateway, tx: Tx, session: Session, code: string): Promise<Factor> {
+/** Whether his password is what is asked of him. */
+const hasPasswordAlone = ({ hasTotp, hasPasskey }: Session): boolean => !hasTotp && !hasPasskey
+
+/**
+ * The hash that a password was found right for; null where it is wrong, or none was asked for. In no transaction: it waits for
+ * other people's passwords, and no connection and no lock should with it.
+ */
+async function rightPasswordHash(gateway: Gateway, session: Session, proof: Proof): Promise<string | null> {
+  if (proof.assertion || !hasPasswordAlone(session)) return null
+  const hash = (await findUser(gateway.db, session.userId))?.passwordHash ?? null
+  return (await isPassword(hash, proof.code)) ? hash : null
+}
+
+/** @param rightHash - Of the password that `code` is. */
+async function proveCode(
+  gateway: Gateway,
+  tx: Tx,
+  session: Session,
+  code: string,
+  rightHash: string | null,
+): Promise<Factor> {
   const totp = session.hasTotp ? await findTotp(tx, session) : null
   if (totp && (await takeAppCode(gateway, tx, session.userId, totp, code))) return 'totp'
-  const recovery = session.hasTotp || session.hasPasskey ? readRecoveryCode(code) : null
+  const recovery = hasPasswordAlone(session) ? null : readRecoveryCode(code)
   if (recovery && (await takeRecoveryCode(tx, session.userId, recovery))) return 'recovery'
-  if (!session.hasTotp && !session.hasPasskey) {
+  if (hasPasswordAlone(session)) {
+    // Changed meanwhile, it is the password no more.
     const user = await findUser(tx, session.userId)
-    if (await isPassword(user?.passwordHash ?? null, code)) return 'password'
+    if (rightHash !== null && user?.passwordHash === rightHash) return 'password'
     throw new Refusal('unauthenticated', 'wrong_code', 'that is not the password')
   }
   throw new Refusal(

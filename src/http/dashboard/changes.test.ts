@@ -10,10 +10,14 @@ import { findAccount } from '../../accounts/accounts.sql.ts'
 import { listApiKeys } from '../../accounts/api-keys.sql.ts'
 import { type CustomerId, newId, showId } from '../../core/ids.ts'
 import { DAY_MS } from '../../core/time.ts'
+import type { Database } from '../../db/database.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
 import { readBalanceNow } from '../../flows/balance/balance.sql.ts'
+import { proveAgain } from '../../flows/people/sign-in.ts'
 import { failInSandbox } from '../../flows/sandbox.ts'
 import { hashPassword } from '../../users/password.ts'
+import { findSession, setChallenge } from '../../users/sessions.sql.ts'
+import { hashToken } from '../../users/token.ts'
 import { withdrawalResource } from '../../withdrawals/withdrawal-resource.ts'
 
 const gateway = await testGateway()
@@ -263,4 +267,40 @@ test('a logo waits for the confirmation that is asked for, and is what was sent 
   const after = await findAccount(gateway.db, account.id)
   const picture = await app.inject({ url: `/checkout-assets/logos/${after?.brandLogo}` })
   assert.ok(picture.rawPayload.equals(jpeg))
+})
+
+test('a password is checked before a transaction waits for it, and one that was changed meanwhile is wrong', async () => {
+  const owner = await testPerson(gateway, app, { account, role: 'owner' })
+  const password = 'quiet amber lantern'
+  const setPassword = async () => {
+    const hash = await hashPassword(password)
+    await gateway.db.query('update users set password_hash = $2 where id = $1', [owner.userId, hash])
+  }
+  await setPassword()
+  const session = await findSession(gateway.db, hashToken(owner.cookie.replace('beck=', '')))
+  assert.ok(session)
+  const challenge = randomBytes(32)
+  const proof = { challenge: challenge.toString('base64url'), code: password, assertion: '' }
+  const prove = async (atTransaction: () => Promise<void>) => {
+    await setChallenge(gateway.db, session.id, challenge)
+    const db: Database = {
+      ...gateway.db,
+      async transaction(work, options) {
+        await atTransaction()
+        return gateway.db.transaction(work, options)
+      },
+    }
+    return proveAgain({ ...gateway, db }, session, proof, { address: '127.0.0.1', agent: 'test' })
+  }
+  await assert.rejects(prove(setPassword), { reason: 'wrong_code' })
+  // It comes after theirs.
+  let hashed = 0
+  const others = [1, 2, 3].map(() => hashPassword(password).then(() => (hashed += 1)))
+  let before = 0
+  const { factor } = await prove(async () => {
+    before = hashed
+  })
+  await Promise.all(others)
+  assert.equal(factor, 'passkey', 'what the session was proven with')
+  assert.ok(before >= 2, `${before} of those before it were done`)
 })
