@@ -3,13 +3,21 @@ import assert from 'node:assert/strict'
 import { type ApprovalPolicy, policyJson } from '../src/approvals/approval-policy.ts'
 import { challengeOf, type Statement } from '../src/approvals/statement.ts'
 import type { Asset } from '../src/core/assets.ts'
-import { type AccountId, type ApprovalRequestId, newId, showId, type UserId } from '../src/core/ids.ts'
+import {
+  type AccountId,
+  type ApprovalRequestId,
+  newId,
+  newRowId,
+  showId,
+  type UserId,
+} from '../src/core/ids.ts'
 import { HOUR_MS } from '../src/core/time.ts'
 import { SIGNER_ROLE } from '../src/db/grants.ts'
 import { holdPayout } from '../src/flows/withdrawals/request-withdrawal.ts'
 import { termsOf } from '../src/signer/approvals/approvals.ts'
 import { addApprover, readApprovers, removeApprover } from '../src/signer/approvals/approvers.ts'
 import { publishIfDue } from '../src/signer/approvals/publish.ts'
+import { insertPasskey } from '../src/users/factors.sql.ts'
 import { requestMacParts, type Withdrawal } from '../src/withdrawals/withdrawal.ts'
 import { makePasskey, type TestPasskey, type Wrong } from './authenticator.ts'
 import { databaseAs } from './database.ts'
@@ -192,6 +200,26 @@ export async function openApprovalScene(given: { readonly folder?: string } = {}
       await sign()
       return asking
     },
+    /** The three are people of the dashboard too, each with his passkey. */
+    async join() {
+      const merchant = newRowId()
+      await sql(`insert into merchants (id, name, test_account_id) values ($1, 'Shop', $2)`, [
+        merchant,
+        account.id,
+      ])
+      for (const { userId, passkey } of [ann, bob, cid]) {
+        const email = `${userId}@example.com`
+        await sql('insert into users (id, email, name) values ($1, $2, $3)', [userId, email, 'Somebody'])
+        await sql(`insert into members (merchant_id, user_id, role) values ($1, $2, 'owner')`, [
+          merchant,
+          userId,
+        ])
+        const { credentialId, publicKey } = passkey
+        await gateway.db.transaction((tx) =>
+          insertPasskey(tx, { userId, credentialId, publicKey, counter: 0n, transports: [], name: 'Key' }),
+        )
+      }
+    },
     async unpin(who: Approving) {
       const credentialId = who.passkey.credentialId.toString('base64url')
       const pin = (await readApprovers(signer.config.folder)).find(
@@ -204,9 +232,9 @@ export async function openApprovalScene(given: { readonly folder?: string } = {}
     async signElsewhere() {
       await signAll({ ...(await testSigner(gateway, [CHAIN])), db: ownDb })
     },
-    /** A minute goes by. */
-    async forgetPublishing() {
-      await publishIfDue(signer, Date.now() + 61_000)
+    /** A minute goes by. @param era - Another one where the database was restored meanwhile. */
+    async forgetPublishing(era?: number) {
+      await publishIfDue({ ...signer, era }, Date.now() + 61_000)
     },
     /** Net atoms that signed transactions pay to an address. */
     async paidTo(destination: string): Promise<bigint> {

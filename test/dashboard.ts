@@ -87,6 +87,7 @@ export const codeOf = (secret: string, stepsAhead = 0): string =>
 export interface TestPerson extends Visitor {
   readonly userId: UserId
   readonly email: string
+  readonly name: string
 }
 
 let people = 0
@@ -99,10 +100,11 @@ export async function testPerson(
 ): Promise<TestPerson> {
   people += 1
   const email = `${given.role ?? 'person'}-${people}@example.com`
+  const name = `Person ${people}`
   const { userId, token } = await gateway.db.transaction(async (tx) => {
     const user = await insertUser(tx, {
       email,
-      name: `Person ${people}`,
+      name,
       passwordHash: null,
       isOperator: given.isOperator ?? false,
     })
@@ -122,7 +124,7 @@ export async function testPerson(
   })
   const visitor = visit(app)
   visitor.cookie = `beck=${token}`
-  return Object.assign(visitor, { userId, email })
+  return Object.assign(visitor, { userId, email, name })
 }
 
 export const homeOf = (account: Account): string => `/dashboard/${showId('acct', account.id)}`

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Mode } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { isGatewayAccount } from '../core/gateway-account.ts'
-import { type AccountId, type ApiKeyId, newId } from '../core/ids.ts'
+import { type AccountId, type ApiKeyId, newId, type UserId } from '../core/ids.ts'
 import type { Scope } from '../core/scopes.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { hashApiKey, newApiKey } from './api-key.ts'
@@ -15,6 +15,8 @@ export interface ApiKey {
   readonly scopes: readonly Scope[]
   /** The last four characters, so that people can tell their keys apart. */
   readonly tail: string
+  /** The person who made it, or rolled another into it; null for the command line, and for the first start. */
+  readonly madeBy: UserId | null
   readonly createdAt: Date
   readonly revokedAt: Date | null
   /** From when it opens nothing; null for never. */
@@ -34,6 +36,8 @@ export interface ApiKeyDraft {
   readonly expiresAt?: Date | null
   /** As `readNetworks` takes them. */
   readonly allowedNetworks?: readonly string[]
+  /** The person on the dashboard; nobody when left out. */
+  readonly madeBy?: UserId | null
 }
 
 interface ApiKeyRow {
@@ -42,6 +46,7 @@ interface ApiKeyRow {
   name: string
   scopes: Scope[]
   key_tail: string
+  made_by: UserId | null
   created_at: Date
   revoked_at: Date | null
   expires_at: Date | null
@@ -50,7 +55,7 @@ interface ApiKeyRow {
 }
 
 const COLUMNS =
-  'id, account_id, name, scopes, key_tail, created_at, revoked_at, expires_at, allowed_networks, last_used_at'
+  'id, account_id, name, scopes, key_tail, made_by, created_at, revoked_at, expires_at, allowed_networks, last_used_at'
 
 const fromRow = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
@@ -58,6 +63,7 @@ const fromRow = (row: ApiKeyRow): ApiKey => ({
   name: row.name,
   scopes: row.scopes,
   tail: row.key_tail,
+  madeBy: row.made_by,
   createdAt: row.created_at,
   revokedAt: row.revoked_at,
   expiresAt: row.expires_at,
@@ -70,8 +76,8 @@ export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<A
   invariant(!isGatewayAccount(draft.accountId), 'nobody has a key to the gateway itself')
   const key = newApiKey(draft.mode)
   const { rows } = await db.query<ApiKeyRow>(
-    `insert into api_keys (account_id, id, name, scopes, key_hash, key_tail, expires_at, allowed_networks)
-    values ($1::uuid, $2::uuid, $3, $4::text[], $5::bytea, $6, $7::timestamptz, $8::text[]) returning ${COLUMNS}`,
+    `insert into api_keys (account_id, id, name, scopes, key_hash, key_tail, expires_at, allowed_networks, made_by)
+    values ($1::uuid, $2::uuid, $3, $4::text[], $5::bytea, $6, $7::timestamptz, $8::text[], $9::uuid) returning ${COLUMNS}`,
     [
       draft.accountId,
       newId('key'),
@@ -81,6 +87,7 @@ export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<A
       key.slice(-4),
       draft.expiresAt ?? null,
       draft.allowedNetworks ?? [],
+      draft.madeBy ?? null,
     ],
   )
   return { ...(rows.map(fromRow)[0] as ApiKey), key }
@@ -92,6 +99,7 @@ export interface FoundApiKey {
   readonly name: string
   readonly mode: Mode
   readonly scopes: readonly Scope[]
+  readonly madeBy: UserId | null
   readonly revokedAt: Date | null
   readonly expiresAt: Date | null
   readonly allowedNetworks: readonly string[]
@@ -103,7 +111,7 @@ export interface FoundApiKey {
  */
 export async function findApiKey(db: Queryable, hash: Uint8Array): Promise<FoundApiKey | null> {
   const { rows } = await db.query<ApiKeyRow & { key_hash: Buffer; mode: Mode }>(
-    `select k.account_id, k.id, k.name, k.scopes, k.revoked_at, k.expires_at, k.allowed_networks, k.key_hash, a.mode
+    `select k.account_id, k.id, k.name, k.scopes, k.made_by, k.revoked_at, k.expires_at, k.allowed_networks, k.key_hash, a.mode
     from api_keys k join accounts a on a.id = k.account_id
     where k.key_hash = $1::bytea`,
     [Buffer.from(hash)],
@@ -116,6 +124,7 @@ export async function findApiKey(db: Queryable, hash: Uint8Array): Promise<Found
     name: row.name,
     mode: row.mode,
     scopes: row.scopes,
+    madeBy: row.made_by,
     revokedAt: row.revoked_at,
     expiresAt: row.expires_at,
     allowedNetworks: row.allowed_networks,
@@ -144,7 +153,7 @@ export async function recordKeyUses(db: Queryable, uses: readonly KeyUse[]): Pro
 }
 
 /**
- * Puts a new key in place of one: same name, scopes and networks. The old one opens what it opened until `overlapUntil`, or
+ * Puts a new key in place of one: same name, scopes and networks, made by whoever rolls it, who alone sees it. The old one opens what it opened until `overlapUntil`, or
  * until it would have expired before that.
  *
  * @param expiresAt - Of the new key; null for never.
@@ -158,6 +167,8 @@ export async function rollApiKey(
     readonly keyId: ApiKeyId
     readonly overlapUntil: Date
     readonly expiresAt: Date | null
+    /** The person on the dashboard; nobody when left out. */
+    readonly madeBy?: UserId | null
   },
 ): Promise<(ApiKey & { key: string }) | null> {
   const { rows } = await tx.query<ApiKeyRow>(
@@ -168,9 +179,9 @@ export async function rollApiKey(
   )
   const [old] = rows.map(fromRow)
   if (!old) return null
-  const { accountId, mode, expiresAt } = roll
+  const { accountId, mode, expiresAt, madeBy = null } = roll
   const { name, scopes, allowedNetworks } = old
-  return createApiKey(tx, { accountId, mode, name, scopes, allowedNetworks, expiresAt })
+  return createApiKey(tx, { accountId, mode, name, scopes, allowedNetworks, expiresAt, madeBy })
 }
 
 /** The hashes of all keys that open anything, as base64. Reads the whole table, which is small. */

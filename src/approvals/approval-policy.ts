@@ -4,6 +4,7 @@
  */
 import { ASSETS, type Asset, isAsset } from '../core/assets.ts'
 import { MINUTE_MS } from '../core/time.ts'
+import { type AskedBy, isKey } from './asker.ts'
 
 /** Approvals by people other than who asked. */
 export type ApprovalCount = 1 | 2
@@ -41,10 +42,6 @@ export const isPastGrace = (validUntil: Date, now: number): boolean =>
 export const APPROVER_DELAY_HOURS = 7 * 24
 
 export const ALLOWLIST_DELAY_HOURS_MAX = 30 * 24
-
-/** Who asked: a person (`usr_…`), a key (`key_…`), or `unknown`. */
-export type AskedBy = string
-export const isKey = (askedBy: AskedBy): boolean => askedBy.startsWith('key_')
 
 export interface Asked {
   readonly asset: Asset

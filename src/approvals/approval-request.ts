@@ -4,11 +4,11 @@ import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId 
 import {
   type ApprovalCount,
   type ApprovalPolicy,
-  type AskedBy,
   type PolicyJson,
   policyJson,
   readPolicy,
 } from './approval-policy.ts'
+import type { AskedBy } from './asker.ts'
 
 /** `open` waits; `approved`: the signer has taken it; the rest is over. */
 export const APPROVAL_STATUSES = ['open', 'approved', 'declined', 'expired', 'refused'] as const

@@ -2,8 +2,9 @@
 import type { Asset } from '../core/assets.ts'
 import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { APPROVAL_HOURS, type ApprovalCount, type AskedBy, GRACE_MINUTES } from './approval-policy.ts'
+import { APPROVAL_HOURS, type ApprovalCount, GRACE_MINUTES } from './approval-policy.ts'
 import { type ApprovalRequest, type Asked, askedFromRow, termsOf } from './approval-request.ts'
+import type { AskedBy } from './asker.ts'
 
 type RequestRow = Omit<ApprovalRequest, 'asked'> & {
   readonly act: Asked['act']

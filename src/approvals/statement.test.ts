@@ -39,6 +39,13 @@ const POLICY = {
 
 const STATEMENTS: Readonly<Record<string, Statement>> = {
   withdrawal: { ...COMMON, act: 'withdrawal', network: 'bitcoin mainnet', terms: TERMS },
+  asked_by_key: {
+    ...COMMON,
+    askedBy: 'key_01kae45c1d2e3f4g5h6j7k8mnp made by usr_01kae41p9qrstvwxyz01234567',
+    act: 'withdrawal',
+    network: 'bitcoin mainnet',
+    terms: { ...TERMS, withdrawal: 'wd_01kae43n1p2q3r4s5t6v7w8xyz' },
+  },
   batch: {
     ...COMMON,
     act: 'batch',
@@ -95,6 +102,7 @@ const changes: readonly ((statement: Statement) => Statement)[] = [
   (statement) => ({ ...statement, account: `${statement.account}x` }),
   (statement) => ({ ...statement, request: `${statement.request}x` }),
   (statement) => ({ ...statement, askedBy: 'key_01' }),
+  (statement) => ({ ...statement, askedBy: 'key_01 made by usr_01' }),
   (statement) => ({ ...statement, validUntil: new Date(statement.validUntil.getTime() + 1) }),
   ...(['withdrawal', 'asset', 'destination', 'kind', 'amountAtoms', 'netAtoms'] as const).flatMap((field) => {
     const changed = (terms: PayoutTerms): PayoutTerms => ({

@@ -7,7 +7,8 @@
 import { createHash } from 'node:crypto'
 import { ASSETS, type Asset, type Network } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
-import type { ApprovalPolicy, AskedBy } from './approval-policy.ts'
+import type { ApprovalPolicy } from './approval-policy.ts'
+import type { AskedBy } from './asker.ts'
 
 interface Common {
   /** `acct_…` */

@@ -137,11 +137,13 @@ create table api_keys (
   expires_at timestamp with time zone,
   allowed_networks text[] not null default '{}'::text[],
   last_used_at timestamp with time zone,
+  made_by uuid,
   constraint api_keys_key_hash_check CHECK ((length(key_hash) = 32)),
   constraint api_keys_key_tail_check CHECK ((length(key_tail) = 4)),
   constraint api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
   constraint api_keys_scopes_check CHECK ((cardinality(scopes) > 0)),
   constraint api_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint api_keys_made_by_fkey FOREIGN KEY (made_by) REFERENCES users(id),
   constraint api_keys_pkey PRIMARY KEY (account_id, id)
 );
 CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (key_hash);

@@ -4,7 +4,7 @@ import { findAccount } from '../accounts/accounts.sql.ts'
 import { parseApiKey } from '../accounts/api-key.ts'
 import { findApiKey, type KeyUse, listKeyHashes, recordKeyUses } from '../accounts/api-keys.sql.ts'
 import { invariant, Refusal } from '../core/errors.ts'
-import { type ApiKeyId, showId } from '../core/ids.ts'
+import { type ApiKeyId, showId, type UserId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import { type Networks, readNetworks } from '../core/networks.ts'
 import type { Scope } from '../core/scopes.ts'
@@ -14,6 +14,8 @@ export interface Caller {
   readonly account: Account
   readonly keyId: ApiKeyId
   readonly keyName: string
+  /** The person who made the key; null where nobody is known. */
+  readonly madeBy: UserId | null
   readonly scopes: readonly Scope[]
   readonly expiresAt: Date | null
   /** Where requests with the key may come from; null for anywhere. */
@@ -93,10 +95,10 @@ export function openAuthenticator(db: Queryable, log: Log, now: () => number = D
     }
     const account = await findAccount(db, found.accountId)
     invariant(account, `the API key ${found.keyId} belongs to no account`)
-    const { keyId, name: keyName, scopes, expiresAt, allowedNetworks } = found
+    const { keyId, name: keyName, madeBy, scopes, expiresAt, allowedNetworks } = found
     const networks = allowedNetworks.length === 0 ? null : readNetworks(allowedNetworks)
     invariant(networks || allowedNetworks.length === 0, `the API key ${keyId} is bound to what is no network`)
-    return { account, keyId, keyName, scopes, expiresAt, networks }
+    return { account, keyId, keyName, madeBy, scopes, expiresAt, networks }
   }
 
   const believedCaller = (hash: Buffer): Promise<Caller> => {

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import type { KeyedAnswer } from '../accounts/idempotency-keys.sql.ts'
+import { askedByKey } from '../approvals/asker.ts'
 import { recordAct } from '../audit/audit-log.sql.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { invariant, Refusal } from '../core/errors.ts'
@@ -210,12 +211,13 @@ async function changeAtOnce(
 /** Runs a change and records it in its transaction, which may run again. */
 async function writeRecorded(
   route: WriteRoute,
-  call: Omit<Parameters<WriteRoute['write']>[0], 'record' | 'keyId'>,
-  { keyId, keyName }: Caller,
+  call: Omit<Parameters<WriteRoute['write']>[0], 'record' | 'askedBy'>,
+  { keyId, keyName, madeBy }: Caller,
   address: string,
 ): Promise<unknown> {
   const acts: Done[] = []
-  const data = await route.write({ ...call, keyId, record: (done) => void acts.push(done) })
+  const askedBy = askedByKey(keyId, madeBy)
+  const data = await route.write({ ...call, askedBy, record: (done) => void acts.push(done) })
   invariant(acts.length > 0 || route.recordedByRow, `${route.method} ${route.path} left no record`)
   const actor = { kind: 'key', id: showId('key', keyId), name: keyName } as const
   for (const { action, subject, before = null, after = null } of acts)

@@ -5,8 +5,8 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Account } from '../accounts/account.ts'
 import type { KeyedAnswer } from '../accounts/idempotency-keys.sql.ts'
+import type { AskedBy } from '../approvals/asker.ts'
 import type { Act } from '../audit/act.ts'
-import type { ApiKeyId } from '../core/ids.ts'
 import type { Scope } from '../core/scopes.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -33,8 +33,8 @@ export interface ReadCall<P extends TSchema, Q extends TSchema, B extends TSchem
 /** A call that changes something runs in one transaction, which also holds the request's idempotency key. */
 export interface WriteCall<P extends TSchema, Q extends TSchema, B extends TSchema> extends Call<P, Q, B> {
   readonly tx: Tx
-  /** The key that asks. */
-  readonly keyId: ApiKeyId
+  /** The key that asks, and who made it. */
+  readonly askedBy: AskedBy
   /** What the audit log keeps of it, written in the same transaction; without secrets. Who and where from is added. */
   record(done: Done): void
 }

@@ -41,7 +41,7 @@ export interface WithdrawalRequest {
   /** What the destination receives. */
   readonly netAtoms: bigint
   readonly destination: string
-  /** Who asked: `usr_…` or `key_…`; `operator` for the gateway's own, `unknown` for what nobody is known to have asked. */
+  /** Who asked, as `approvals/asker.ts` writes it; `operator` for the gateway's own, `unknown` for what nobody is known to have asked. */
   readonly askedBy: string
 }
 

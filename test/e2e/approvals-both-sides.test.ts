@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findRequest } from '../../src/approvals/approval-requests.sql.ts'
-import { type ApprovalRequestId, newRowId } from '../../src/core/ids.ts'
+import type { ApprovalRequestId } from '../../src/core/ids.ts'
 import { askForApproval } from '../../src/flows/approvals/ask-for-approval.ts'
 import { proposeAddress, proposePolicy } from '../../src/flows/approvals/propose-change.ts'
 import { statementOf } from '../../src/flows/approvals/statement-of-request.ts'
@@ -11,19 +11,7 @@ import { type Approving, ONE_COIN, openApprovalScene } from '../approval-scene.t
 test('a policy, an address and a payout that the server asks for are released by approvals of its own statements', async () => {
   const scene = await openApprovalScene()
   const { gateway, account, ann, cid, sql } = scene
-  const merchant = newRowId()
-  await sql(`insert into merchants (id, name, test_account_id) values ($1, 'Shop', $2)`, [
-    merchant,
-    account.id,
-  ])
-  for (const [number, { userId }] of [ann, scene.bob, cid].entries()) {
-    await sql('insert into users (id, email, name) values ($1, $2, $3)', [
-      userId,
-      `p${number}@example.com`,
-      'P',
-    ])
-    await sql(`insert into members (merchant_id, user_id, role) values ($1, $2, 'owner')`, [merchant, userId])
-  }
+  await scene.join()
   const approve = async (id: ApprovalRequestId, who: Approving) => {
     const request = await findRequest(gateway.db, account.id, id)
     assert.ok(request)

@@ -6,7 +6,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bech32 } from '@scure/base'
 import { policyJson } from '../../src/approvals/approval-policy.ts'
-import { showId } from '../../src/core/ids.ts'
+import { askedByKey } from '../../src/approvals/asker.ts'
+import { newId, showId } from '../../src/core/ids.ts'
 import { COIN, ONE_COIN, openApprovalScene } from '../approval-scene.ts'
 
 const HIS = bech32.encode('tltc', [0, ...bech32.toWords(Buffer.alloc(20, 0x66))])
@@ -122,6 +123,35 @@ test('no approval that was not given for exactly this counts, whatever its row s
   assert.equal(await scene.left(), withdrawal.netAtoms)
 })
 
+test('who made the key that asked approves nothing of it, nor where a request leaves her out; somebody else does', async () => {
+  const scene = await openApprovalScene()
+  const { ann, bob } = scene
+  await scene.enforce(ONE_COIN)
+  const key = newId('key')
+  const withdrawal = await scene.want('2', askedByKey(key, ann.userId))
+  const asking = await scene.ask({ act: 'withdrawal', withdrawal })
+  await scene.approve(asking, ann)
+  await scene.sign()
+  const refused = `approval_refused ${showId('apr', asking.id)}/${ann.user}`
+  assert.deepEqual(
+    [await scene.verdicts(), await scene.alerts()],
+    [['counts', 'asked_by_his_key'], [refused]],
+  )
+  assert.equal((await scene.now(withdrawal)).waitingFor, 'approval')
+  // The request says what it likes; the withdrawal says who made the key.
+  const bare = { ...asking, askedBy: askedByKey(key, null) }
+  await scene.sql('update approval_requests set asked_by = $2 where id = $1', [asking.id, bare.askedBy])
+  await scene.sql('delete from approvals where request_id = $1', [asking.id])
+  await scene.approve(bare, ann)
+  await scene.sign()
+  assert.equal((await scene.verdicts()).at(-1), 'not_authentic')
+  assert.equal(await scene.left(), 0n)
+  await scene.sql('update approval_requests set asked_by = $2 where id = $1', [asking.id, asking.askedBy])
+  await scene.approve(asking, bob)
+  await scene.sign()
+  assert.equal(await scene.left(), withdrawal.netAtoms)
+})
+
 test('requests that are valid too long, or no longer, are approved by nobody', async () => {
   const scene = await openApprovalScene()
   await scene.enforce(ONE_COIN)
@@ -228,6 +258,22 @@ test('a policy loosened and an approver added in the database change nothing, ar
        (select count(*) from pinned_approvers where removed_at is null) as approvers, (select count(*) from allowed_addresses) as allowed`,
   )
   assert.deepEqual(rows, [{ bound: String(COIN), approvers: 3n, allowed: 0n }])
+  const told = async () => {
+    const { rows } = await scene.gateway.db.query<{ message: string }>(
+      `select message from alerts where kind = 'approval_rows_changed'`,
+    )
+    return rows.map(({ message }) => message.split('. ')[1])
+  }
+  assert.deepEqual(new Set(await told()), new Set(['Somebody writes into the database']))
+  // A backup that was put back says what was true once: its alert blames nobody.
+  await scene.sql('delete from alerts')
+  await scene.unpin(scene.cid)
+  await scene.sign()
+  await scene.sql('update pinned_approvers set removed_at = null where user_id = $1', [scene.cid.userId])
+  await scene.forgetPublishing(2)
+  assert.deepEqual(await told(), [
+    'Where it was restored from a backup, that is why; else somebody writes into it',
+  ])
 })
 
 test('where the database shows a later policy than the folder has, nothing leaves, and nothing of it is written over', async () => {

@@ -16,7 +16,7 @@ create table withdrawals (
   network_fee_atoms numeric(78, 0) not null check (network_fee_atoms >= 0),
   net_atoms numeric(78, 0) not null check (net_atoms > 0),
   destination text not null,
-  -- Who asked: usr_… or key_…, operator, unknown.
+  -- Who asked: usr_…, key_…, key_… made by usr_…, operator, unknown.
   asked_by text not null,
   -- HMAC over all of the above as it was requested: the signer refuses a row that was changed, or invented.
   mac bytea not null check (length(mac) = 32),

@@ -15,6 +15,8 @@ create table users (
   disabled_at timestamptz
 );
 create unique index users_email on users (lower(email));
+-- Who made a key, or rolled another into it, has seen it: he approves nothing that it asks for. Null for the command line.
+alter table api_keys add column made_by uuid references users (id);
 
 create table passkeys (
   user_id uuid not null references users (id),

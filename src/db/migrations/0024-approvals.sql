@@ -28,7 +28,7 @@ create table approval_requests (
   batch_id uuid,
   -- Of a policy, and of an address: what would hold.
   terms jsonb,
-  -- usr_…, key_… or unknown.
+  -- As the withdrawal says it.
   asked_by text not null,
   -- As the published policy said when it was asked for; the signer counts by its own.
   needed smallint not null check (needed between 1 and 2),

@@ -1,15 +1,16 @@
 /** What a withdrawal's approval looks like from outside: how far it is, and who is awaited. */
 import { type ApprovalRequest, type ApprovalStatus, isOpen } from '../../approvals/approval-request.ts'
 import { requestsOfWithdrawals } from '../../approvals/approval-requests.sql.ts'
-import { type GivenApproval, listApprovals, mayCount } from '../../approvals/approvals.sql.ts'
+import { type GivenApproval, listApprovals, mayCount, stands } from '../../approvals/approvals.sql.ts'
+import { isAsker } from '../../approvals/asker.ts'
 import { listApprovers, type PinnedApprover } from '../../approvals/published.sql.ts'
 import type { AccountId, UserId, WithdrawalId } from '../../core/ids.ts'
 import { showId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { isRole, may } from '../../users/permissions.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
-import { namesOfAskers } from './askers.sql.ts'
-import { readStanding } from './progress.sql.ts'
+import { type AskerNames, namesOfAskers } from './askers.sql.ts'
+import { readNeeded } from './progress.sql.ts'
 
 export interface ApprovalProgress {
   readonly request: ApprovalRequest
@@ -21,8 +22,8 @@ export interface ApprovalProgress {
   readonly discounted: readonly GivenApproval[]
   /** Whom the signer would hear, and who has not spoken. */
   readonly awaiting: readonly { readonly userId: UserId; readonly name: string }[]
-  /** A person's or a key's name; null where nobody is known. */
-  readonly requestedBy: string | null
+  /** Null where nobody is known. */
+  readonly requestedBy: AskerNames | null
 }
 
 /** How far each of an account's requests is. */
@@ -33,7 +34,7 @@ export async function progressOf(
 ): Promise<ApprovalProgress[]> {
   if (requests.length === 0) return []
   const open = requests.filter(({ status }) => status === 'open').map(({ id }) => id)
-  const [approvals, approvers, names, standing] = await Promise.all([
+  const [approvals, approvers, names, neededNow] = await Promise.all([
     listApprovals(
       db,
       accountId,
@@ -45,14 +46,13 @@ export async function progressOf(
       accountId,
       requests.map(({ askedBy }) => askedBy),
     ),
-    readStanding(db, accountId, open),
+    readNeeded(db, accountId, open),
   ])
   return requests.map((request) => {
     const said = approvals.filter(({ requestId }) => requestId === request.id)
-    const now = standing.find(({ requestId }) => requestId === request.id) ?? null
-    const given = said.filter((each) => mayCount(each) && (now?.userIds.includes(each.userId) ?? true))
-    const needed = now?.needed ?? request.needed
-    const spoke = new Set(said.filter(mayCount).map(({ userId }) => userId))
+    const needed = neededNow.get(request.id) ?? request.needed
+    const given = said.filter((each) => (request.status === 'open' ? stands(each) : mayCount(each)))
+    const spoke = new Set(given.map(({ userId }) => userId))
     return {
       request,
       needed,
@@ -74,7 +74,7 @@ function awaitedBy(
   for (const userId of spoke) people.delete(userId)
   return [...people]
     .map(([userId, name]) => ({ userId, name }))
-    .filter(({ userId }) => showId('usr', userId) !== request.askedBy)
+    .filter(({ userId }) => !isAsker(showId('usr', userId), request.askedBy))
 }
 
 /** Whether the signer counts him, and the dashboard lets him in. */
@@ -102,7 +102,7 @@ const resourceOf = ({
   needed,
   given: given.length,
   valid_until: request.validUntil.toISOString(),
-  requested_by: requestedBy,
+  requested_by: requestedBy?.name ?? null,
   awaiting: awaiting.map(({ name }) => name),
 })
 

@@ -5,8 +5,10 @@ import { COIN_POLICY, pinApprover, publishAddress, publishPolicy } from '../../.
 import { makePasskey } from '../../../test/authenticator.ts'
 import { databaseAs } from '../../../test/database.ts'
 import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
+import { createApiKey } from '../../accounts/api-keys.sql.ts'
 import type { ApprovalRequest } from '../../approvals/approval-request.ts'
 import { listRequests } from '../../approvals/approval-requests.sql.ts'
+import { type AskedBy, askedByKey } from '../../approvals/asker.ts'
 import { challengeOf } from '../../approvals/statement.ts'
 import { newId, showId, type UserId } from '../../core/ids.ts'
 import { SERVER_ROLE } from '../../db/grants.ts'
@@ -69,13 +71,13 @@ async function tell() {
     const given = { id: request.id, userId, response: response ?? (await answer(request, userId)) }
     return db.transaction((tx) => giveApproval(gateway, tx, account, given))
   }
-  const ask = (amount: string, userId: UserId | null = ada): Promise<Withdrawal> =>
+  const ask = (amount: string, askedBy: AskedBy = showId('usr', ada)): Promise<Withdrawal> =>
     db.transaction((tx) =>
       requestWithdrawal(gateway, tx, account, {
         asset: 'BTC',
         amount,
         destination: DESTINATIONS['sim-bitcoin'],
-        askedBy: userId ? showId('usr', userId) : showId('key', newId('key')),
+        askedBy,
       }),
     )
   const view = async (withdrawal: Withdrawal) =>
@@ -119,12 +121,58 @@ test('what waits for people is answered at once, and not after the wait for the 
 test('keys are asked about where the policy binds them, and by their name', async () => {
   const story = await tell()
   await publishPolicy(story.db, story.account.id, { ...COIN_POLICY, bindsKeys: false })
-  await story.ask('0.001', null)
+  const byKey = askedByKey(newId('key'), null)
+  await story.ask('0.001', byKey)
   assert.deepEqual(await story.requests(), [])
   await publishPolicy(story.db, story.account.id)
-  const withdrawal = await story.ask('0.001', null)
+  const withdrawal = await story.ask('0.001', byKey)
   const view = await story.view(withdrawal)
   assert.deepEqual([view?.requested_by, view?.awaiting.length], [null, 2])
+})
+
+test('who made the key that asks is not awaited and approves nothing of it; another does', async () => {
+  const story = await tell()
+  await publishPolicy(story.db, story.account.id)
+  const { id, name } = await createApiKey(story.db, {
+    accountId: story.account.id,
+    mode: 'test',
+    name: 'Shop server',
+    scopes: ['withdrawals:write'],
+    madeBy: story.bob,
+  })
+  const withdrawal = await story.ask('0.001', askedByKey(id, story.bob))
+  const view = await story.view(withdrawal)
+  assert.deepEqual([view?.requested_by, view?.awaiting], [name, ['The owner']])
+  const awaited = [story.ada, story.bob].map((user) => countAwaiting(story.db, story.account.id, user))
+  assert.deepEqual(await Promise.all(awaited), [1, 0])
+  const request = await story.only()
+  await assert.rejects(story.approve(request, story.bob), { reason: 'made_the_key' })
+  await story.approve(request, story.ada)
+  assert.equal((await story.view(withdrawal))?.given, 1)
+})
+
+test('whose passkey was replaced after he had approved is awaited again, and approves anew', async () => {
+  const story = await tell()
+  await publishPolicy(story.db, story.account.id)
+  const withdrawal = await story.ask('0.001')
+  const request = await story.only()
+  await story.approve(request, story.bob)
+  await story.db.query(`update approvals set verdict = 'counts'`)
+  await story.db.query('update pinned_approvers set removed_at = now() where user_id = $1', [story.bob])
+  const view = async () => {
+    const { given, awaiting } = (await story.view(withdrawal)) ?? {}
+    return [given, awaiting, await countAwaiting(story.db, story.account.id, story.bob)]
+  }
+  assert.deepEqual(await view(), [0, [], 0])
+  await assert.rejects(story.approve(request, story.bob), { reason: 'not_an_approver' })
+  const replaced = await pinApprover(story.db, story.account.id, story.bob)
+  story.keys.set(story.bob, replaced)
+  assert.deepEqual(await view(), [0, ['The finance'], 1])
+  await story.approve(request, story.bob)
+  assert.deepEqual(await view(), [1, [], 0])
+  await assert.rejects(story.approve(request, story.bob), { reason: 'approved_already' })
+  const { rows } = await story.db.query('select credential_id, verdict from approvals')
+  assert.deepEqual(rows, [{ credential_id: replaced.credentialId, verdict: null }])
 })
 
 test('an approval is kept as it was signed, once a person, and who asked gives none', async () => {
@@ -268,7 +316,7 @@ test('what keys asked for counts towards the bound of people only where keys are
   for (const bindsKeys of [false, true]) {
     const story = await tell()
     await publishPolicy(story.db, story.account.id, { ...COIN_POLICY, bindsKeys })
-    await story.ask('0.00008', null)
+    await story.ask('0.00008', askedByKey(newId('key'), story.bob))
     await story.ask('0.00008')
     assert.equal((await story.requests()).length, bindsKeys ? 1 : 0)
   }

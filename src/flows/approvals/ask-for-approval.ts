@@ -2,10 +2,12 @@
  * Whether what was just held has to be approved, by the policy that the signer published, and the request that other people
  * answer. The signer counts by its own policy: where this one was behind, a request is opened once the signer waits for it.
  */
-import { type ApprovalCount, approvalsNeeded, isKey } from '../../approvals/approval-policy.ts'
+import { type ApprovalCount, approvalsNeeded } from '../../approvals/approval-policy.ts'
 import { listUnasked, openRequest } from '../../approvals/approval-requests.sql.ts'
+import { isKey } from '../../approvals/asker.ts'
 import { findPolicy } from '../../approvals/published.sql.ts'
 import { ASSETS } from '../../core/assets.ts'
+import { crashPoint } from '../../core/crash-point.ts'
 import { newId, type PayoutBatchId } from '../../core/ids.ts'
 import type { Database, Tx } from '../../db/database.ts'
 import { sumLeftFreely } from '../../withdrawals/left-freely.sql.ts'
@@ -18,6 +20,7 @@ export async function askForApproval(tx: Tx, withdrawal: Withdrawal): Promise<vo
   const { accountId, id, askedBy } = withdrawal
   const asked = { act: 'withdrawal', withdrawalId: id } as const
   await openRequest(tx, { accountId, id: newId('apr'), asked, askedBy, needed })
+  crashPoint('approval:asked')
 }
 
 /** The same of many that are asked for, and approved, as one. */

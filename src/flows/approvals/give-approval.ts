@@ -5,10 +5,12 @@
 import type { Account } from '../../accounts/account.ts'
 import { type ApprovalRequest, isOpen } from '../../approvals/approval-request.ts'
 import { lockRequest } from '../../approvals/approval-requests.sql.ts'
-import { insertApproval, listApprovals, mayCount } from '../../approvals/approvals.sql.ts'
+import { insertApproval, listApprovals, stands } from '../../approvals/approvals.sql.ts'
+import { isAsker, isKey } from '../../approvals/asker.ts'
 import { type Assertion, type AssertionVerdict, verifyAssertion } from '../../approvals/assertion.ts'
 import { listApprovers, type PinnedApprover } from '../../approvals/published.sql.ts'
 import { challengeOf, type Statement } from '../../approvals/statement.ts'
+import { crashPoint } from '../../core/crash-point.ts'
 import { Refusal } from '../../core/errors.ts'
 import { type ApprovalRequestId, showId, type UserId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
@@ -36,7 +38,13 @@ export function approvalOptions(
 }
 
 /** Why somebody cannot approve a request; null when he can. */
-export type Hindrance = 'over' | 'asked_himself' | 'approved_already' | 'not_pinned' | 'waiting'
+export type Hindrance =
+  | 'over'
+  | 'asked_himself'
+  | 'made_the_key'
+  | 'approved_already'
+  | 'not_pinned'
+  | 'waiting'
 
 export async function hindranceOf(
   db: Queryable,
@@ -46,18 +54,15 @@ export async function hindranceOf(
   const pinned = (await listApprovers(db, request.accountId)).filter((each) => each.userId === userId)
   const passkeys = pinned.filter(({ counts }) => counts)
   const given = await listApprovals(db, request.accountId, [request.id])
-  const hindrance = !isOpen(request, new Date())
-    ? 'over'
-    : request.askedBy === showId('usr', userId)
-      ? 'asked_himself'
-      : given.some((each) => each.userId === userId && mayCount(each))
-        ? 'approved_already'
-        : passkeys.length > 0
-          ? null
-          : pinned.length > 0
-            ? 'waiting'
-            : 'not_pinned'
-  return { hindrance, passkeys }
+  const first = (): Hindrance | null => {
+    if (!isOpen(request, new Date())) return 'over'
+    if (isAsker(showId('usr', userId), request.askedBy))
+      return isKey(request.askedBy) ? 'made_the_key' : 'asked_himself'
+    if (given.some((each) => each.userId === userId && stands(each))) return 'approved_already'
+    if (passkeys.length > 0) return null
+    return pinned.length > 0 ? 'waiting' : 'not_pinned'
+  }
+  return { hindrance: first(), passkeys }
 }
 
 const HINDRANCES: Readonly<Record<Hindrance, readonly [reason: string, message: string]>> = {
@@ -65,6 +70,10 @@ const HINDRANCES: Readonly<Record<Hindrance, readonly [reason: string, message: 
   asked_himself: [
     'asked_himself',
     'you asked for it yourself: others approve it. You can decline it, or call it back',
+  ],
+  made_the_key: [
+    'made_the_key',
+    'you made the API key that asked for it: others approve it. You can decline it',
   ],
   approved_already: ['approved_already', 'you have approved it already'],
   not_pinned: [
@@ -98,6 +107,7 @@ export async function giveApproval(
     throw refused('this passkey is not one of yours that are pinned at the signer')
   await verify(gateway, tx, await statementOf(tx, gateway.secrets, request), passkey, answer)
   const isNew = await insertApproval(tx, { ...answer, accountId: account.id, requestId: id, userId })
+  crashPoint('approval:given')
   if (!isNew) throw new Refusal('conflict', ...HINDRANCES.approved_already)
   return request
 }

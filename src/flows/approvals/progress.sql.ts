@@ -1,4 +1,5 @@
 /** How far requests are, as the signer would count now by what it published: for people to read, never to decide. */
+import { STANDING } from '../../approvals/approvals.sql.ts'
 import { type AccountId, type ApprovalRequestId, showId, type UserId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 
@@ -9,32 +10,22 @@ const NEEDED = `case when exists (select from approval_policies p where p.accoun
       and (w.id = r.withdrawal_id or w.batch_id = r.batch_id) and p.policy->'coins'->w.asset->'approvals' = '2'::jsonb)
   end) then 2 else r.needed end`
 
-/** People whose approval was not turned down, and whose passkey is pinned and counts. */
-const STANDING = `select distinct a.user_id from approvals a join pinned_approvers p
-    on p.account_id = a.account_id and p.credential_id = a.credential_id and p.user_id = a.user_id
-      and p.removed_at is null and p.counts_from <= now()
-  where a.account_id = r.account_id and a.request_id = r.id and (a.verdict is null or a.verdict = 'counts')`
-
-interface Standing {
-  readonly requestId: ApprovalRequestId
-  readonly needed: number
-  readonly userIds: readonly UserId[]
-}
-
-/** Of some requests of an account that are open. */
-export async function readStanding(
+/** How many approvals each of some requests of an account needs now. */
+export async function readNeeded(
   db: Queryable,
   accountId: AccountId,
   requests: readonly ApprovalRequestId[],
-): Promise<Standing[]> {
-  if (requests.length === 0) return []
-  const { rows } = await db.query<Standing>(
-    `select r.id as "requestId", ${NEEDED} as needed, array(${STANDING}) as "userIds" from approval_requests r
-     where r.account_id = $1 and r.id = any($2::uuid[])`,
+): Promise<Map<ApprovalRequestId, number>> {
+  if (requests.length === 0) return new Map()
+  const { rows } = await db.query<{ id: ApprovalRequestId; needed: number }>(
+    `select r.id, ${NEEDED} as needed from approval_requests r where r.account_id = $1 and r.id = any($2::uuid[])`,
     [accountId, requests],
   )
-  return rows
+  return new Map(rows.map(({ id, needed }) => [id, needed] as const))
 }
+
+/** As `isAsker` says it: $3 asked, or made the key that asked. */
+const IS_ASKER = `right(r.asked_by, length($3)) = $3`
 
 const AWAITING_COUNTED_MAX = 100
 
@@ -42,12 +33,10 @@ const AWAITING_COUNTED_MAX = 100
 export async function countAwaiting(db: Queryable, accountId: AccountId, userId: UserId): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `select count(*)::int as count from (select from approval_requests r
-       where r.account_id = $1 and r.status = 'open' and r.valid_until > now() and r.asked_by <> $3
+       where r.account_id = $1 and r.status = 'open' and r.valid_until > now() and not ${IS_ASKER}
          and exists (select from pinned_approvers p where p.account_id = r.account_id and p.user_id = $2
            and p.removed_at is null and p.counts_from <= now())
-         and not exists (select from approvals a where a.account_id = r.account_id and a.request_id = r.id and a.user_id = $2
-           and (a.verdict is null or a.verdict = 'counts'))
-         and cardinality(array(${STANDING})) < ${NEEDED}
+         and not $2 = any(array(${STANDING})) and cardinality(array(${STANDING})) < ${NEEDED}
        limit ${AWAITING_COUNTED_MAX}) awaited`,
     [accountId, userId, showId('usr', userId)],
   )

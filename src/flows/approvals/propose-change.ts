@@ -5,6 +5,7 @@ import type { AllowedAddress, Asked } from '../../approvals/approval-request.ts'
 import { openRequest } from '../../approvals/approval-requests.sql.ts'
 import { countPeople, findAllowed, findPolicy, listApprovers } from '../../approvals/published.sql.ts'
 import { chainFor, nativeAsset } from '../../core/assets.ts'
+import { crashPoint } from '../../core/crash-point.ts'
 import { invalidField, Refusal } from '../../core/errors.ts'
 import { type ApprovalRequestId, newId, showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
@@ -84,7 +85,9 @@ async function open(
 ): Promise<ApprovalRequestId> {
   const id = newId('apr')
   const draft = { accountId: account.id, id, asked, askedBy: showId('usr', userId), needed }
-  if (await openRequest(tx, draft)) return id
+  const isOpen = await openRequest(tx, draft)
+  crashPoint('approval:proposed')
+  if (isOpen) return id
   throw new Refusal(
     'conflict',
     'policy_pending',

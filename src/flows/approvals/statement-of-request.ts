@@ -4,7 +4,7 @@ import { networkName } from '../../approvals/network-name.ts'
 import type { PayoutTerms, Statement } from '../../approvals/statement.ts'
 import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import type { ChainName } from '../../core/assets.ts'
-import { InvariantBroken, invariant, Refusal } from '../../core/errors.ts'
+import { Refusal } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import type { Queryable } from '../../db/database.ts'
@@ -13,6 +13,7 @@ import { listBatch } from '../../withdrawals/payout-batches.sql.ts'
 import { isOwnKind, type Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 
+/** @throws {Refusal} `conflict`, `request_unreadable`, for what nobody can be asked about; `unavailable`, `chain_unknown`. */
 export async function statementOf(
   db: Queryable,
   secrets: Secrets,
@@ -23,14 +24,14 @@ export async function statementOf(
   if (asked.act === 'policy') return { ...common, ...asked }
   if (asked.act === 'withdrawal') {
     const withdrawal = await findWithdrawal(db, accountId, asked.withdrawalId)
-    invariant(withdrawal, `${common.request} asks for a withdrawal that is not there`)
+    if (!withdrawal) throw unreadable('its withdrawal is missing in the database')
     const network = await chainNamed(db, secrets, withdrawal.chain)
     return { ...common, act: 'withdrawal', network, terms: payoutTerms(withdrawal) }
   }
   if (asked.act !== 'batch') return { ...common, ...asked }
   const lines = await listBatch(db, accountId, asked.batchId)
   const [first] = lines
-  invariant(first, `${common.request} asks for a batch that has no withdrawals`)
+  if (!first) throw unreadable('the payouts of its batch are missing in the database')
   const network = await chainNamed(db, secrets, first.chain)
   return {
     ...common,
@@ -41,18 +42,29 @@ export async function statementOf(
   }
 }
 
-/** Null where it cannot be made now: what tells of many requests tells of the others. */
-export async function statementIfAny(...given: Parameters<typeof statementOf>): Promise<Statement | null> {
+/** The same, or why it cannot be made now: what shows many requests shows the others. */
+export async function tryStatementOf(
+  ...given: Parameters<typeof statementOf>
+): Promise<{ readonly statement: Statement } | { readonly statement: null; readonly problem: string }> {
   try {
-    return await statementOf(...given)
+    return { statement: await statementOf(...given) }
   } catch (error) {
-    if (error instanceof Refusal || error instanceof InvariantBroken) return null
+    if (error instanceof Refusal) return { statement: null, problem: error.message }
     throw error
   }
 }
 
-function payoutTerms({ id, kind, asset, amountAtoms, netAtoms, destination }: Withdrawal): PayoutTerms {
-  invariant(!isOwnKind(kind), `withdrawal ${id} is the gateway's own, which no merchant approves`)
+/** Such rows nobody of ours wrote: they came by a restore of parts, or by another's hand. */
+const unreadable = (what: string) =>
+  new Refusal(
+    'conflict',
+    'request_unreadable',
+    `this request cannot be read: ${what}. Nobody can approve it, and nothing leaves by it. Decline it, and tell the operator`,
+  )
+
+function payoutTerms({ id, kind, ...terms }: Withdrawal): PayoutTerms {
+  if (isOwnKind(kind)) throw unreadable('its withdrawal is the gateway’s own')
+  const { asset, amountAtoms, netAtoms, destination } = terms
   return { withdrawal: showId('wd', id), kind, asset, amountAtoms, netAtoms, destination }
 }
 

@@ -14,7 +14,7 @@ import { may, ROLES } from '../../users/permissions.ts'
 import type { Gateway } from '../gateway.ts'
 import { progressOf } from './approval-view.ts'
 import { requestWords } from './request-words.ts'
-import { statementIfAny } from './statement-of-request.ts'
+import { tryStatementOf } from './statement-of-request.ts'
 import { listUntoldChanges, membersWithRoles } from './tell-approvers.sql.ts'
 
 type Teller = Pick<Gateway, 'db' | 'settings' | 'secrets'>
@@ -43,7 +43,7 @@ const pageOf = ({ settings }: Teller, accountId: AccountId, path: string): strin
 
 /** Mails go out even where a statement cannot be made now; the page says more. */
 async function wordsOf({ secrets }: Teller, tx: Tx, request: ApprovalRequest): Promise<string> {
-  const statement = await statementIfAny(tx, secrets, request)
+  const { statement } = await tryStatementOf(tx, secrets, request)
   return statement ? requestWords(statement) : 'A request; its page says for what'
 }
 
@@ -64,7 +64,7 @@ async function askingMails(gateway: Teller, tx: Tx, request: ApprovalRequest): P
     letter: approvalLetter({
       merchant,
       what: `${words}.`,
-      requestedBy: progress?.requestedBy ?? request.askedBy,
+      requestedBy: progress?.requestedBy?.name ?? request.askedBy,
       until: validUntil,
       page: pageOf(gateway, accountId, `/approvals/${showId('apr', id)}`),
     }),

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
 import { APPROVAL_STATUSES } from '../../approvals/approval-request.ts'
 import { ASSET_FACTS } from '../../core/assets.ts'
-import { readId, showId, type WithdrawalId } from '../../core/ids.ts'
+import { readId, type WithdrawalId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
 import { approvalsOfWithdrawals } from '../../flows/approvals/approval-view.ts'
@@ -186,13 +186,13 @@ export const withdrawals: readonly Route[] = [
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },
     example: { body: ORDER, data: CREATED },
-    async write({ gateway, tx, account, keyId, body, record }) {
+    async write({ gateway, tx, account, askedBy, body, record }) {
       const requested = showCreated(
         await requestWithdrawal(gateway, tx, account, {
           asset: body.asset,
           amount: body.amount,
           destination: body.destination_address,
-          askedBy: showId('key', keyId),
+          askedBy,
         }),
       )
       record({ action: 'withdrawal.request', subject: requested.id, after: orderOf(requested) })
@@ -314,12 +314,12 @@ export const withdrawals: readonly Route[] = [
       503: [...ORDER_REFUSALS[503], 'withdrawals_frozen'],
     },
     example: { body: { destination_address: ORDER.destination_address }, data: CREATED },
-    async write({ gateway, tx, account, keyId, params, body, record }) {
+    async write({ gateway, tx, account, askedBy, params, body, record }) {
       const requested = showCreated(
         await refundPayment(gateway, tx, account, paymentId(params.id), {
           destination: body.destination_address,
           amount: body.amount ?? null,
-          askedBy: showId('key', keyId),
+          askedBy,
         }),
       )
       record({

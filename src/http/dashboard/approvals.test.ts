@@ -6,7 +6,7 @@ import { COIN_POLICY, pinApprover, publishAddress, publishPolicy } from '../../.
 import { homeOf, OWN_FORM, type Seen, type TestPerson, testPerson } from '../../../test/dashboard.ts'
 import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import { readPolicy } from '../../approvals/approval-policy.ts'
-import { type ApprovalRequestId, newId, readId, showId } from '../../core/ids.ts'
+import { type ApiKeyId, type ApprovalRequestId, newId, readId, showId } from '../../core/ids.ts'
 import { requestBatch } from '../../flows/withdrawals/request-batch.ts'
 import { requestWithdrawal } from '../../flows/withdrawals/request-withdrawal.ts'
 import { readPayoutFile } from '../../withdrawals/payout-file.ts'
@@ -128,6 +128,34 @@ test('an approval made for one request is refused on another, and nothing is kep
   assert.equal((await bob.post(`${other}/decline`)).status, 409)
 })
 
+test('of what a key asks, whoever made or rolled it is not awaited and reads why; the list of keys names him', async () => {
+  const eve = await person('admin')
+  await pinApprover(gateway.db, account.id, eve.userId)
+  const shownKey = (seen: Seen) => /data-copy="(bk_test_\w+)"/.exec(seen.html)?.[1] ?? ''
+  const askBy = async (key: string): Promise<{ awaiting: string[]; path: string }> => {
+    const order = { asset: 'BTC', amount: '0.0006', destination_address: destination }
+    const { data } = await call(app, key, 'POST', '/v1/withdrawals', { body: order })
+    const { approval } = (await call(app, key, 'GET', `/v1/withdrawals/${data.id}`)).data
+    const page = await ada.get(`${home}/withdrawals/${data.id}`)
+    const path = /href="([^"]*\/approvals\/apr_[^"]+)"/.exec(page.html)?.[1] ?? ''
+    return { awaiting: approval.awaiting.toSorted(), path }
+  }
+  const scopes = ['withdrawals:write', 'withdrawals:read']
+  const made = await askBy(shownKey(await ada.post(`${home}/keys`, { name: 'Payroll', scopes })))
+  assert.deepEqual(made.awaiting, [bob.name, eve.name].toSorted())
+  const page = await ada.get(made.path)
+  assert.match(page.text, /You made the API key that asked for it, so others approve it/)
+  assert.ok(page.text.includes(`the API key Payroll , made by ${ada.name}`), page.text)
+  const refused = await ada.post(`${made.path}/approve`, { assertion: '{}' })
+  assert.match(refused.text, /You made the API key that asked for it: others approve it/)
+  const { rows } = await gateway.db.query<{ id: ApiKeyId }>(`select id from api_keys where name = 'Payroll'`)
+  assert.ok(rows[0])
+  const rolled = await eve.post(`${home}/keys/${showId('key', rows[0].id)}/roll`, { overlap: '24' })
+  assert.deepEqual((await askBy(shownKey(rolled))).awaiting, [ada.name, bob.name].toSorted())
+  const list = await ada.get(`${home}/keys`)
+  for (const words of [ada.name, eve.name, 'at the command line']) assert.ok(list.text.includes(words), words)
+})
+
 test('one request that cannot be read leaves the others on the page; what the signer turned down is said in words', async () => {
   await ask('0.0012')
   const { rows } = await gateway.db.query<{ id: ApprovalRequestId }>(
@@ -142,7 +170,7 @@ test('one request that cannot be read leaves the others on the page; what the si
   const page = await ada.get(path)
   assert.match(page.text, /the signer turned it down: the passkey is not pinned at the signer/)
   assert.match(page.text, /0 of 1 approval/)
-  const batch = newId('bat')
+  const [batch, unreadable] = [newId('bat'), newId('apr')]
   await gateway.db.query(
     `insert into payout_batches (account_id, id, chain, size, name, asked_by) values ($1, $2, 'sim-bitcoin', 1, 'Gone', 'unknown')`,
     [account.id, batch],
@@ -150,11 +178,16 @@ test('one request that cannot be read leaves the others on the page; what the si
   await gateway.db.query(
     `insert into approval_requests (account_id, id, act, batch_id, asked_by, needed, valid_until)
      values ($1, $2, 'batch', $3, 'unknown', 1, now() + interval '1 hour')`,
-    [account.id, newId('apr'), batch],
+    [account.id, unreadable, batch],
   )
   const inbox = await bob.get(`${home}/approvals`)
   assert.match(inbox.text, /A request that cannot be shown now/)
   assert.ok(inbox.html.includes(path))
+  const gone = await bob.get(`${home}/approvals/${showId('apr', unreadable)}`)
+  assert.equal(gone.status, 200)
+  assert.match(gone.text, /the payouts of its batch are missing in the database\. Nobody can approve it/)
+  assert.equal(optionsOf(gone), null)
+  assert.match(gone.html, /\/decline"/)
   await gateway.db.query(
     `update approval_requests set status = 'refused', refused_reason = 'cancelled', decided_at = now()
     where batch_id = $1`,

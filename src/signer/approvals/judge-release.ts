@@ -1,5 +1,6 @@
 /** Whether what a merchant's policy says of a withdrawal is met. Pure: what the signer knows goes in, what it does comes out. */
-import { type ApprovalPolicy, approvalsNeeded, isKey, isPastGrace } from '../../approvals/approval-policy.ts'
+import { type ApprovalPolicy, approvalsNeeded, isPastGrace } from '../../approvals/approval-policy.ts'
+import { isAsker, isKey } from '../../approvals/asker.ts'
 import type { Asset } from '../../core/assets.ts'
 import { HOUR_MS } from '../../core/time.ts'
 import type { WaitingFor, WithdrawalKind } from '../../withdrawals/withdrawal.ts'
@@ -57,7 +58,7 @@ export function judgeRelease(
   const rule = policy?.coins[asked.asset]
   const isBound = policy && rule && (policy.bindsKeys || !isKey(asked.askedBy))
   // As the asker's own approval counts for nothing.
-  const given = [...approvedBy].filter((user) => user !== asked.askedBy).length
+  const given = [...approvedBy].filter((user) => !isAsker(user, asked.askedBy)).length
   const needed = isBound ? approvalsNeeded(policy, asked, known.leftFreelyAtoms ?? rule.fromAtoms) : 0
   const wanted = request && request.status !== 'approved' ? Math.max(needed, request.needed) : needed
   const isOver =

@@ -26,12 +26,15 @@ interface Publishing {
   readonly db: Database
   readonly approvals: Approvals
   readonly log: Log
+  /** The database's, by time's arrow. */
+  readonly era?: number | undefined
 }
 
 const EVERY_MS = MINUTE_MS
 
 interface Said {
   readonly atMs: number
+  readonly era: number | undefined
   /** What the folder said then, and what of it this process showed, by its key. */
   readonly own: ReadonlyMap<string, string>
   readonly shown: ReadonlyMap<string, string>
@@ -40,7 +43,7 @@ const said = new WeakMap<Approvals, Said>()
 
 /** To be called at every turn. */
 export async function publishIfDue(publishing: Publishing, now: number): Promise<void> {
-  const { approvals, db, log } = publishing
+  const { approvals, db, log, era } = publishing
   const before = said.get(approvals)
   const own = await folderOf(publishing)
   const isSame = before !== undefined && areSame(flat(own), before.own)
@@ -55,17 +58,22 @@ export async function publishIfDue(publishing: Publishing, now: number): Promise
   const there = flat(found)
   const forged = [...there].filter(([key, row]) => isForged(key, row, shown, before?.shown ?? new Map()))
   const gone = [...(before?.shown ?? [])].filter(([key, row]) => shown.get(key) === row && !there.has(key))
+  // At the first look, and in another era, it may be the database of a backup that says what was true once.
+  const why =
+    before && before.era === era
+      ? 'Somebody writes into the database'
+      : 'Where it was restored from a backup, that is why; else somebody writes into it'
   for (const [key] of [...forged, ...gone]) {
     await raiseAlert(db, {
       kind: 'approval_rows_changed',
       accountId: accountIn(key),
       subject: key,
-      message: `what the signer showed as ${key} was not what the database said at ${new Date(now).toISOString()}; the signer wrote its own over it, and counted nothing of it`,
+      message: `what the signer showed as ${key} was not what the database said at ${new Date(now).toISOString()}; the signer wrote its own over it, and counted nothing of it. ${why}`,
     })
-    log.error({ key }, 'somebody changed what the signer shows of approvals')
+    log.error({ key }, 'the database said something else than the signer shows of approvals')
   }
   if (!areSame(shown, there)) await db.transaction((tx) => write(tx, wanted, found, shown, there))
-  said.set(approvals, { atMs: now, own: flat(own), shown })
+  said.set(approvals, { atMs: now, era, own: flat(own), shown })
 }
 
 /**

@@ -1,10 +1,11 @@
 /** The statement of a request, made anew from what the signer itself would do. */
 import { readPolicy } from '../../approvals/approval-policy.ts'
+import { readAsker } from '../../approvals/asker.ts'
 import { networkName } from '../../approvals/network-name.ts'
 import type { PayoutTerms, Statement } from '../../approvals/statement.ts'
 import { isSimulated, NETWORKS, type Network } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
-import { readId, showId } from '../../core/ids.ts'
+import { showId } from '../../core/ids.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import type { Queryable } from '../../db/database.ts'
 import { SIMULATED_MODE } from '../../wallets/derivation.ts'
@@ -42,7 +43,7 @@ const nothing = (why: string): ReadStatement => ({ kind: 'nothing', why })
 
 export async function readStatement(reading: Reading, request: RequestRow): Promise<ReadStatement> {
   const { act, askedBy } = request
-  if (!isAsker(askedBy)) return nothing('nobody_asked')
+  if (!readAsker(askedBy)) return nothing('nobody_asked')
   // PostgreSQL knows times that no calendar has.
   if (!isTime(request.validUntil)) return nothing('valid_for_too_long')
   const common = {
@@ -70,10 +71,6 @@ export async function readStatement(reading: Reading, request: RequestRow): Prom
 }
 
 const isTime = (time: unknown): boolean => time instanceof Date && !Number.isNaN(time.getTime())
-
-/** Nothing else stands in a statement: one line, one word. */
-const isAsker = (askedBy: string): boolean =>
-  askedBy === 'unknown' || readId('usr', askedBy) !== null || readId('key', askedBy) !== null
 
 async function readPayouts(
   reading: Reading,

@@ -9,6 +9,7 @@ import {
   policyJson,
 } from '../../approvals/approval-policy.ts'
 import { fingerprintOf } from '../../approvals/approver.ts'
+import { isAsker, isKey } from '../../approvals/asker.ts'
 import { verifyAssertion } from '../../approvals/assertion.ts'
 import { challengeOf, type Statement, statementText } from '../../approvals/statement.ts'
 import { crashPoint } from '../../core/crash-point.ts'
@@ -25,6 +26,7 @@ import { type ApprovalRow, closeRequest, listUnjudged, lockOpen, noteVerdict } f
 export interface Taking extends Reading {
   readonly db: Database
   readonly log: Log
+  readonly era?: number | undefined
 }
 
 const ROWS_READ = 200
@@ -139,7 +141,8 @@ function whyNot(
   if (!pin) return 'not_an_approver'
   if (pin.user !== showId('usr', row.userId)) return 'another_person'
   if (approvals.countsFromMs(pin) > now) return 'not_counting_yet'
-  if (pin.user === statement.askedBy) return 'asked_by_himself'
+  if (isAsker(pin.user, statement.askedBy))
+    return isKey(statement.askedBy) ? 'asked_by_his_key' : 'asked_by_himself'
   if (isPastGrace(statement.validUntil, now)) return 'expired'
   if (!(statement.validUntil.getTime() - now <= VALID_MS_MAX)) return 'valid_for_too_long'
   const verdict = verifyAssertion(

@@ -1,7 +1,9 @@
 /** What a request says, in the page's own words: what people read before they touch their passkey. */
-import { type ApprovalPolicy, isKey } from '../../../approvals/approval-policy.ts'
+import type { ApprovalPolicy } from '../../../approvals/approval-policy.ts'
+import { isKey } from '../../../approvals/asker.ts'
 import { type PayoutTerms, type Statement, statementText } from '../../../approvals/statement.ts'
 import { ASSETS, type Asset } from '../../../core/assets.ts'
+import type { AskerNames } from '../../../flows/approvals/askers.sql.ts'
 import { networkOfStatement } from '../../../flows/approvals/request-words.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
 import { copyable, facts, table } from '../parts.ts'
@@ -150,6 +152,7 @@ const VERDICT_WORDS: Readonly<Record<string, string>> = {
   another_person: 'the passkey is pinned for somebody else',
   not_counting_yet: 'the passkey was pinned too short a time ago',
   asked_by_himself: 'nobody approves what he asked for himself',
+  asked_by_his_key: 'nobody approves what a key asked for that he made',
   expired: 'it came too late',
   request_over: 'it came after the request was over',
   other_challenge: 'something else was signed than the request says',
@@ -162,12 +165,12 @@ export const discountWords = (verdict: string | null): string =>
     : `the signer turned it down: ${VERDICT_WORDS[verdict] ?? verdict}`
 
 /** Who asked, as people call him. */
-export const askerWords = (askedBy: string, name: string | null): Part =>
-  isKey(askedBy)
-    ? html`the API key ${name ? html`<strong>${name}</strong>` : html`<code>${askedBy}</code>`}`
+export function askerWords(askedBy: string, names: AskerNames | null): Part {
+  const name = names ? html`<strong>${names.name}</strong>` : html`<code>${askedBy}</code>`
+  return isKey(askedBy)
+    ? html`the API key ${name}${names?.keyMadeBy && html`, made by ${names.keyMadeBy}`}`
     : name
-      ? html`<strong>${name}</strong>`
-      : html`<code>${askedBy}</code>`
+}
 
 export const progressWords = (given: number, needed: number): string =>
   `${count(given)} of ${plural(needed, 'approval')}`

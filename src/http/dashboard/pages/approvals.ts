@@ -12,10 +12,10 @@ import {
   type Hindrance,
   hindranceOf,
 } from '../../../flows/approvals/give-approval.ts'
-import { statementIfAny, statementOf } from '../../../flows/approvals/statement-of-request.ts'
+import { tryStatementOf } from '../../../flows/approvals/statement-of-request.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { button, card, empty, facts, formProblem, hidden, notice, table } from '../parts.ts'
+import { button, card, empty, facts, formProblem, hidden, notice, sentence, table } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, plural, time } from '../words.ts'
 import {
@@ -60,7 +60,7 @@ async function readShown(call: PlaceCall): Promise<Shown[]> {
   for (const progress of await progressOf(gateway.db, place.account.id, requests))
     shown.push({
       ...progress,
-      statement: await statementIfAny(gateway.db, gateway.secrets, progress.request),
+      ...(await tryStatementOf(gateway.db, gateway.secrets, progress.request)),
     })
   return shown
 }
@@ -68,8 +68,9 @@ async function readShown(call: PlaceCall): Promise<Shown[]> {
 const pathOf = (call: PlaceCall, request: Pick<ApprovalRequest, 'id'>): string =>
   `${call.here}/approvals/${showId('apr', request.id)}`
 
-const titleOf = ({ statement }: Shown): Part =>
-  statement ? headlineOf(statement) : 'A request that cannot be shown now'
+const UNREADABLE = 'A request that cannot be shown now'
+
+const titleOf = ({ statement }: Shown): Part => (statement ? headlineOf(statement) : UNREADABLE)
 
 const waitsFor = (call: PlaceCall, { awaiting }: ApprovalProgress): boolean =>
   awaiting.some(({ userId }) => userId === call.person.userId)
@@ -160,12 +161,14 @@ function requestIdOf(call: PlaceCall): ApprovalRequestId {
 async function requestPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place } = call
   const request = await requestOf(call)
-  const [[progress], inForce, statement] = await Promise.all([
+  const [[progress], inForce, found] = await Promise.all([
     progressOf(gateway.db, place.account.id, [request]),
     findPolicy(gateway.db, place.account.id),
-    statementOf(gateway.db, gateway.secrets, request),
+    tryStatementOf(gateway.db, gateway.secrets, request),
   ])
   if (!progress) throw requestNotFound()
+  if (!found.statement) return unreadablePage(call, progress, found.problem)
+  const { statement } = found
   const zone = place.membership.timeZone
   const isEnough = progress.given.length >= progress.needed
   return {
@@ -178,19 +181,39 @@ async function requestPage(call: PlaceCall): Promise<Sheet> {
 ${outcome(request, progress, isEnough)}
 ${card(
   'What is asked for',
-  html`${statementBody(statement, inForce?.policy ?? null)}${facts([
-    ['Asked for by', askerWords(request.askedBy, progress.requestedBy)],
-    ['Asked for', time(request.createdAt, zone)],
-    ['Can be approved until', time(request.validUntil, zone)],
-    ['Decided', time(request.decidedAt, zone)],
-    [statement.act === 'batch' ? 'Bulk payout' : 'Withdrawal', subjectLink(call, request)],
-  ])}`,
+  html`${statementBody(statement, inForce?.policy ?? null)}${requestFacts(call, progress)}`,
 )}
 ${card(progressWords(progress.given.length, progress.needed), approvalsList(progress, zone))}
 ${request.status === 'open' && (await decision(call, request, statement))}
 ${exactText(statement, challengeOf(statement).toString('hex'))}`,
   }
 }
+
+const requestFacts = (call: PlaceCall, { request, requestedBy }: ApprovalProgress): Part => {
+  const zone = call.place.membership.timeZone
+  return facts([
+    ['Asked for by', askerWords(request.askedBy, requestedBy)],
+    ['Asked for', time(request.createdAt, zone)],
+    ['Can be approved until', time(request.validUntil, zone)],
+    ['Decided', time(request.decidedAt, zone)],
+    [request.asked.act === 'batch' ? 'Bulk payout' : 'Withdrawal', subjectLink(call, request)],
+  ])
+}
+
+/** What it asks for is not there, or its chain is not known now: nobody can approve it, and everybody is told why. */
+const unreadablePage = (call: PlaceCall, progress: ApprovalProgress, problem: string): Sheet => ({
+  title: 'Approval',
+  nav: 'approvals',
+  width: 'narrow',
+  trail: [['Approvals', `${call.here}/approvals`]],
+  content: html`<h1 class="big">${UNREADABLE} ${badge(progress.request.status)}</h1>${formProblem(call)}
+${notice('bad', html`<p>${sentence(problem)}</p>`)}
+${card('What is known of it', requestFacts(call, progress))}
+${progress.request.status === 'open' && call.may('approvals:write') && html`<section class="card decide"><header><h2>Your decision</h2></header><div class="actions">${declineButton(call, progress.request)}</div></section>`}`,
+})
+
+const declineButton = (call: PlaceCall, request: ApprovalRequest): Part =>
+  button(`${pathOf(call, request)}/decline`, 'Decline', { tone: 'danger' })
 
 const subjectLink = (call: PlaceCall, { asked }: ApprovalRequest): Part =>
   asked.act === 'withdrawal'
@@ -241,6 +264,7 @@ function approvalsList(progress: ApprovalProgress, zone: string): Part {
 const HINDRANCE_WORDS: Readonly<Record<Hindrance, (here: string) => Part>> = {
   over: () => 'Its time is over: nobody can approve it any more.',
   asked_himself: () => 'You asked for it, so others approve it.',
+  made_the_key: () => 'You made the API key that asked for it, so others approve it.',
   approved_already: () => 'You have approved it.',
   not_pinned: (here) =>
     html`None of your passkeys is pinned at the signer yet. <a href="${here}/approvers">Approvers</a> says how that is done.`,
@@ -256,7 +280,7 @@ async function decision(call: PlaceCall, request: ApprovalRequest, statement: St
   const approve = hindrance
     ? html`<p class="hint">${HINDRANCE_WORDS[hindrance](call.here)}</p>`
     : html`<form method="post" action="${path}/approve" class="passkey inline" data-passkey="${JSON.stringify(approvalOptions(call.gateway, statement, passkeys))}" data-field="assertion">${hidden('assertion', '')}<button type="submit" class="primary">Approve with passkey</button><noscript><p class="hint">Passkeys need JavaScript in this browser.</p></noscript><p class="problem" role="alert" hidden></p></form>`
-  return html`<section class="card decide"><header><h2>Your decision</h2></header>${!hindrance && html`<p>Compare the ${statement.act === 'withdrawal' ? 'address and the amount' : 'lines above'} with what you know from elsewhere. Your passkey signs exactly this, and nothing else.</p>`}<div class="actions">${approve}${button(`${path}/decline`, 'Decline', { tone: 'danger' })}</div></section>`
+  return html`<section class="card decide"><header><h2>Your decision</h2></header>${!hindrance && html`<p>Compare the ${statement.act === 'withdrawal' ? 'address and the amount' : 'lines above'} with what you know from elsewhere. Your passkey signs exactly this, and nothing else.</p>`}<div class="actions">${approve}${declineButton(call, request)}</div></section>`
 }
 
 export const approvalRows: readonly DashboardRow[] = [

@@ -7,11 +7,13 @@ import {
   revokeApiKey,
   rollApiKey,
 } from '../../../accounts/api-keys.sql.ts'
+import type { AskedBy } from '../../../approvals/asker.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { readNetworks } from '../../../core/networks.ts'
 import { SCOPES, type Scope } from '../../../core/scopes.ts'
 import { DAY_MS, HOUR_MS, isoOrNull } from '../../../core/time.ts'
+import { namesOfAskers } from '../../../flows/approvals/askers.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { button, checks, copyable, empty, field, formProblem, select, submit, table } from '../parts.ts'
@@ -38,9 +40,13 @@ const USUAL: readonly Scope[] = SCOPES.filter(
   (scope) => !['withdrawals:write', 'customers:write'].includes(scope),
 )
 
+const makerOf = ({ madeBy }: ApiKey): AskedBy => (madeBy ? showId('usr', madeBy) : 'unknown')
+
 async function keysPage(call: PlaceCall): Promise<Sheet> {
-  const keys = await listApiKeys(call.gateway.db, call.place.account.id)
-  const zone = call.place.membership.timeZone
+  const { gateway, place } = call
+  const keys = await listApiKeys(gateway.db, place.account.id)
+  const makers = await namesOfAskers(gateway.db, place.account.id, keys.map(makerOf))
+  const zone = place.membership.timeZone
   const newest = [...keys].reverse()
   const create =
     call.may('api_keys:write') &&
@@ -74,7 +80,12 @@ async function keysPage(call: PlaceCall): Promise<Sheet> {
                 label: 'Last used',
                 cell: (key) => time(key.lastUsedAt, zone) ?? html`<span class="hint">never</span>`,
               },
-              { label: 'Created', isMinor: true, cell: (key) => time(key.createdAt, zone) },
+              {
+                label: 'Created',
+                isMinor: true,
+                cell: (key) =>
+                  html`${time(key.createdAt, zone)}<br><span class="hint">${makers.get(makerOf(key))?.name ?? 'at the command line'}</span>`,
+              },
               {
                 label: '',
                 cell: (key) =>
@@ -220,6 +231,7 @@ export const keyRows: readonly DashboardRow[] = [
         const key = await createApiKey(tx, {
           accountId: place.account.id,
           mode: place.account.mode,
+          madeBy: call.person.userId,
           ...draft,
         })
         record({
@@ -253,8 +265,14 @@ export const keyRows: readonly DashboardRow[] = [
       const overlapUntil = new Date(Date.now() + Number(hours) * HOUR_MS)
       const expiresAt = readExpiry(call)
       const made = await change(call, async (tx, record) => {
-        const order = { accountId: account.id, mode: account.mode, keyId: old.id, overlapUntil, expiresAt }
-        const key = await rollApiKey(tx, order)
+        const key = await rollApiKey(tx, {
+          accountId: account.id,
+          mode: account.mode,
+          keyId: old.id,
+          madeBy: call.person.userId,
+          overlapUntil,
+          expiresAt,
+        })
         if (!key) throw keyNotFound()
         const after = { replacedBy: showId('key', key.id), overlapUntil: overlapUntil.toISOString() }
         record({ action: 'key.roll', subject: showId('key', old.id), after })
