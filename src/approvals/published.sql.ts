@@ -5,6 +5,8 @@
 import type { Network } from '../core/assets.ts'
 import type { AccountId, UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 import { type ApprovalPolicy, readPolicy } from './approval-policy.ts'
 import type { AllowedAddress } from './approval-request.ts'
 
@@ -80,14 +82,21 @@ export async function findAllowed(
   network: Network,
   address: string,
 ): Promise<ListedAddress | null> {
-  const { rows } = await db.query<ListedAddress>(
-    `select network, address, name, added_at as "addedAt", usable_from as "usableFrom", usable_from <= now() as "isUsable"
-     from allowed_addresses where account_id = $1 and network = $2
-       and case when $2 = 'ethereum' then lower(address) = lower($3) else address = $3 end`,
-    [accountId, network, address],
-  )
-  return rows[0] ?? null
+  const [found] = await runRows<ListedAddress>(db, FIND_ALLOWED, [
+    { account_id: accountId, network, address },
+  ])
+  return found ?? null
 }
+
+const FIND_ALLOWED = overRows(
+  { account_id: 'uuid', network: 'text', address: 'text' },
+  (
+    rows,
+  ) => `select place, a.network, a.address, a.name, a.added_at as "addedAt", a.usable_from as "usableFrom",
+      a.usable_from <= now() as "isUsable"
+    from ${rows} join allowed_addresses a on a.account_id = r.account_id and a.network = r.network
+      and case when r.network = 'ethereum' then lower(a.address) = lower(r.address) else a.address = r.address end`,
+)
 
 export interface UntoldApprover {
   readonly accountId: AccountId

@@ -2,6 +2,8 @@
 import type { ChainName } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { Queryable } from '../db/database.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 import type { SignedStatus } from './signed-transaction.ts'
 import type { Deployment } from './sweep.ts'
 
@@ -51,12 +53,14 @@ export async function listDeployments(
 
 /** Whether an address is the contract that batches run at. */
 export async function isSweepDelegate(db: Queryable, chain: ChainName, address: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    'select from sweep_delegates where chain = $1 and lower(address) = lower($2)',
-    [chain, address],
-  )
-  return rowCount > 0
+  return (await runRows(db, FIND_DELEGATE, [{ chain, address }])).length > 0
 }
+
+const FIND_DELEGATE = overRows(
+  { chain: 'text', address: 'text' },
+  (rows) => `select place from ${rows}
+    where exists (select from sweep_delegates d where d.chain = r.chain and lower(d.address) = lower(r.address))`,
+)
 
 /** What deploys the delegate did not, and will not: the signer may sign another. */
 export async function wantDelegateAgain(

@@ -4,6 +4,8 @@ import { InvariantBroken, Refusal } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable } from '../db/database.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 import { type AddressRow, openAddressReserves, type ReservedAddress } from './address-reserves.sql.ts'
 import {
   type Branch,
@@ -90,12 +92,14 @@ const isDerived = (secrets: Secrets, row: AddressRow): boolean =>
 
 /** Whether a destination is an address of ours, of either branch, issued or not. */
 export async function isOwnAddress(db: Queryable, chain: ChainName, lookup: Uint8Array): Promise<boolean> {
-  const { rowCount } = await db.query('select from addresses where chain = $1 and lookup = $2', [
-    chain,
-    lookup,
-  ])
-  return rowCount > 0
+  return (await runRows(db, FIND_OWN, [{ chain, lookup }])).length > 0
 }
+
+const FIND_OWN = overRows(
+  { chain: 'text', lookup: 'bytea' },
+  (rows) =>
+    `select place from ${rows} where exists (select from addresses a where a.chain = r.chain and a.lookup = r.lookup)`,
+)
 
 export interface PoolTarget {
   /** Fresh deposit addresses to keep on each chain. */

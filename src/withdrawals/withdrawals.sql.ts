@@ -66,37 +66,6 @@ export const withdrawalFromRow = (row: WithdrawalRow): Withdrawal => ({
   cancelWanted: row.cancel_wanted,
 })
 
-export async function insertWithdrawal(
-  tx: Tx,
-  request: WithdrawalRequest,
-  mac: Uint8Array,
-): Promise<Withdrawal> {
-  const { rows } = await tx.query<WithdrawalRow>(
-    `insert into withdrawals (account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms,
-       network_fee_atoms, net_atoms, destination, asked_by, mac, created_at)
-     values ($1, $2, $3, $4, 'requested', $5, $6, $7, $8, $9, $10, $11, $12, $13, date_trunc('milliseconds', now()))
-     returning ${WITHDRAWAL_COLUMNS}`,
-    [
-      request.accountId,
-      request.id,
-      request.kind,
-      request.paymentId,
-      request.chain,
-      request.asset,
-      request.amountAtoms,
-      request.feeAtoms,
-      request.networkFeeAtoms,
-      request.netAtoms,
-      request.destination,
-      request.askedBy,
-      mac,
-    ],
-  )
-  const [row] = rows
-  if (!row) throw new Error('insert returns its row')
-  return withdrawalFromRow(row)
-}
-
 /** The newest withdrawals of an account, refunds included. */
 export async function listRecentWithdrawals(
   db: Queryable,

@@ -11,14 +11,16 @@ import { listRequests } from '../../approvals/approval-requests.sql.ts'
 import { type AskedBy, askedByKey } from '../../approvals/asker.ts'
 import { challengeOf } from '../../approvals/statement.ts'
 import { newId, showId, type UserId } from '../../core/ids.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import { SERVER_ROLE } from '../../db/grants.ts'
 import { putMember } from '../../users/merchants.sql.ts'
 import type { Role } from '../../users/permissions.ts'
 import { insertUser } from '../../users/users.sql.ts'
+import { listBatch } from '../../withdrawals/payout-batches.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { merchantOfAccount } from '../people/merchants.ts'
 import { awaitBroadcast } from '../withdrawals/await-broadcast.ts'
-import { requestBatch } from '../withdrawals/request-batch.ts'
+import { checkPayouts, requestBatch } from '../withdrawals/request-batch.ts'
 import { requestWithdrawal } from '../withdrawals/request-withdrawal.ts'
 import { approvalsOfWithdrawals } from './approval-view.ts'
 import { declineRequest } from './decline-request.ts'
@@ -485,6 +487,49 @@ test('a batch is held whole or not at all, and one request stands for all of its
   assert.ok(statement.act === 'batch' && statement.lines.length === 2)
   await story.approve(request, story.bob)
   assert.equal(await story.balance('available'), before - 11_000n)
+})
+
+test('a batch of many lines takes as many statements as one of two', async () => {
+  const story = await tell()
+  await publishPolicy(story.db, story.account.id, {
+    ...COIN_POLICY,
+    coins: { BTC: { fromAtoms: 1n, approvals: 1 } },
+  })
+  const ask = async (count: number) => {
+    const lines = Array.from({ length: count }, (_, at) => ({
+      destination: DESTINATIONS['sim-bitcoin'],
+      asset: 'BTC' as const,
+      amount: '0.00004',
+      note: `Line ${at + 1}`,
+      line: at + 1,
+    }))
+    let statements = 0
+    const counting = (tx: Tx): Tx => ({
+      ...tx,
+      query: (text, values, hot) => {
+        statements += 1
+        return tx.query(text, values, hot)
+      },
+    })
+    const db: Database = {
+      ...story.db,
+      transaction: (work, options) => story.db.transaction((tx) => work(counting(tx)), options),
+    }
+    const gateway = { ...story.gateway, db }
+    const { problems } = await checkPayouts(gateway, story.account, { lines, problems: [] })
+    assert.deepEqual(problems, [])
+    const name = `${count} payouts`
+    const order = { name, lines, askedBy: showId('usr', story.ada) }
+    const id = await db.transaction((tx) => requestBatch(gateway, tx, story.account, order))
+    assert.deepEqual(
+      (await listBatch(story.db, story.account.id, id)).map(({ note }) => note),
+      lines.map(({ note }) => note),
+    )
+    return statements
+  }
+  const ofTwo = await ask(2)
+  assert.equal(await ask(200), ofTwo)
+  await story.proveBooks()
 })
 
 test('those who are awaited get a mail, once, and who asked gets none; owners hear of pins and of what came into force', async () => {

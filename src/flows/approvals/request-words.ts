@@ -1,7 +1,7 @@
 /** What a request asks for, as a sentence without markup: for mails and lists. */
 import type { Statement } from '../../approvals/statement.ts'
 import { ASSETS, networkOf } from '../../core/assets.ts'
-import { shown } from '../withdrawals/request-withdrawal.ts'
+import { shown } from '../withdrawals/payout-funds.ts'
 
 export function requestWords(statement: Statement): string {
   switch (statement.act) {

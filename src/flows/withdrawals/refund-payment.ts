@@ -13,8 +13,8 @@ import { findRefund } from '../../withdrawals/refunds.sql.ts'
 import type { Withdrawal, WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
 import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
-import { requireSpendable } from './price-payout.ts'
-import { hold, price, pricingOf, requireThawed, shown } from './request-withdrawal.ts'
+import { readSpendable, requireSpendable, requireThawed, shown } from './payout-funds.ts'
+import { hold, price, pricingOf } from './request-withdrawal.ts'
 
 /**
  * Returns what is held for a payment to an address that the buyer gave; costs the network fee alone.
@@ -112,6 +112,6 @@ export async function priceRefund(
       `${shown(amountAtoms, asset)} was asked for and ${shown(atoms, asset)} is held for this payment`,
       [{ field: 'amount', message: `exceeds the held ${shown(atoms, asset)}` }],
     )
-  await requireSpendable(tx, payout, rates, cost.netAtoms)
+  await requireSpendable(await readSpendable(tx, payout, rates), cost.netAtoms)
   return { asset, cost, chain, destination: destination.address }
 }

@@ -4,14 +4,16 @@ import { ASSETS, type Asset, chainFor, networkOf } from '../../core/assets.ts'
 import { invalidField, Refusal } from '../../core/errors.ts'
 import { newId, type PayoutBatchId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
+import { together } from '../../db/together.ts'
 import type { WithdrawalCost } from '../../treasury/fees.ts'
 import { insertBatch, joinBatch } from '../../withdrawals/payout-batches.sql.ts'
 import type { LineProblem, PayoutFile, PayoutLine } from '../../withdrawals/payout-file.ts'
-import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
+import type { WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
 import { askForBatch } from '../approvals/ask-for-approval.ts'
 import { readBalanceNow } from '../balance/balance.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { holdPayout, quoteWithdrawal, shown } from './request-withdrawal.ts'
+import { openFunds, type PayoutFunds, shown, takeFrom } from './payout-funds.ts'
+import { hold, type Priced, payoutRequest, price, pricingOf } from './request-withdrawal.ts'
 import { requireOnAllowlist } from './require-on-allowlist.ts'
 
 export interface PayoutTotal {
@@ -35,23 +37,19 @@ export interface CheckedPayouts {
 /** What a file would cost now, and everything that is wrong with it; moves nothing. */
 export async function checkPayouts(
   gateway: Gateway,
-  db: Queryable,
   account: Account,
   file: PayoutFile,
 ): Promise<CheckedPayouts> {
   const lines: CheckedPayouts['lines'][number][] = []
   const problems = [...file.problems]
-  for (const line of file.lines) {
-    try {
-      await requireOnAllowlist(db, account.id, line.asset, line.destination)
-      lines.push({ ...line, cost: await quoteWithdrawal(gateway, db, account, line) })
-    } catch (error) {
-      // What no line can help, such as a rate that is not known, is said once.
-      if (!(error instanceof Refusal) || error.kind === 'unavailable') throw error
-      problems.push({ line: line.line, message: error.message })
-    }
+  const priced = await gateway.db.transaction((tx) => priceLines(gateway, tx, account, file.lines))
+  for (const { line, price } of priced) {
+    if (!(price instanceof Refusal)) lines.push({ ...line, cost: price.cost })
+    // What no line can help, such as a rate that is not known, is said once.
+    else if (price.kind === 'unavailable') throw price
+    else problems.push({ line: line.line, message: price.message })
   }
-  const totals = await totalsOf(db, account, lines)
+  const totals = await totalsOf(gateway.db, account, lines)
   for (const { asset, amountAtoms, availableAtoms } of totals)
     if (amountAtoms > availableAtoms)
       problems.push({
@@ -59,6 +57,39 @@ export async function checkPayouts(
         message: `the lines of ${asset} take ${shown(amountAtoms, asset)} and ${shown(availableAtoms, asset)} is available`,
       })
   return { lines, totals, problems: problems.sort((a, b) => a.line - b.line) }
+}
+
+interface PricedLine {
+  readonly line: PayoutLine
+  /** Or why it has none. */
+  readonly price: Priced | Refusal
+}
+
+/**
+ * What each line would cost, in their order: side by side, so that what they share is read once, and what each asks of its own
+ * in one statement.
+ */
+function priceLines(
+  gateway: Gateway,
+  tx: Tx,
+  account: Account,
+  lines: readonly PayoutLine[],
+): Promise<PricedLine[]> {
+  const pricing = pricingOf(gateway, account)
+  return together(
+    tx,
+    lines,
+    () => null,
+    async (one, line) => {
+      try {
+        await requireOnAllowlist(one, account.id, line.asset, line.destination)
+        return { line, price: await price(pricing, one, account, line, gateway.settings.payoutFeeBps) }
+      } catch (error) {
+        if (error instanceof Refusal) return { line, price: error }
+        throw error
+      }
+    },
+  )
 }
 
 async function totalsOf(
@@ -110,13 +141,24 @@ export async function requestBatch(
   const id = newId('bat')
   const chain = chainFor(account.mode, networkOf(first.asset))
   await insertBatch(tx, { accountId: account.id, id, chain, size: lines.length, name, askedBy })
-  const held: { withdrawal: Withdrawal; note: string }[] = []
-  for (const line of lines) {
-    const withdrawal = await holdLine(gateway, tx, account, { ...line, askedBy }).catch((error: unknown) => {
+  const requests: { readonly request: WithdrawalRequest; readonly note: string }[] = []
+  const funds = new Map<Asset, PayoutFunds>()
+  for (const { line, price } of await priceLines(gateway, tx, account, lines)) {
+    try {
+      if (price instanceof Refusal) throw price
+      const before = funds.get(line.asset) ?? (await openFunds(tx, account.id, price))
+      funds.set(line.asset, await takeFrom(before, price.cost))
+      requests.push({ request: payoutRequest(account, price, askedBy), note: line.note })
+    } catch (error) {
       throw error instanceof Refusal ? ofLine(line, error) : error
-    })
-    held.push({ withdrawal, note: line.note })
+    }
   }
+  const held = await together(
+    tx,
+    requests,
+    () => null,
+    async (one, { request, note }) => ({ withdrawal: await hold(gateway, one, request), note }),
+  )
   await joinBatch(tx, { accountId: account.id, id }, held)
   await askForBatch(
     tx,
@@ -124,13 +166,6 @@ export async function requestBatch(
     held.map(({ withdrawal }) => withdrawal),
   )
   return id
-}
-
-async function holdLine(
-  ...[gateway, tx, account, order]: Parameters<typeof holdPayout>
-): Promise<Withdrawal> {
-  await requireOnAllowlist(tx, account.id, order.asset, order.destination)
-  return holdPayout(gateway, tx, account, order)
 }
 
 const ofLine = ({ line }: PayoutLine, { kind, reason, message }: Refusal): Refusal =>

@@ -17,15 +17,8 @@ import { countGasNeeded, sumOpenFees, type ToMove } from '../../treasury/needed-
 import type { OwnKind, Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
-import { requireSpendable } from './price-payout.ts'
-import {
-  hold,
-  type Pricing,
-  price,
-  requireThawed,
-  shown,
-  type WithdrawalOrder,
-} from './request-withdrawal.ts'
+import { readSpendable, requireSpendable, requireThawed, shown } from './payout-funds.ts'
+import { hold, type Pricing, price, type WithdrawalOrder } from './request-withdrawal.ts'
 
 /** Of what merchants have, ether or tokens, the hot wallet keeps the gas of so many payouts beside those that wait. */
 const PAYOUTS_AHEAD = 10n
@@ -113,7 +106,7 @@ export async function requestOwnPayout(
       `${shown(cost.amountAtoms, asset)} of ${kind} was asked for and ${shown(payable, asset)} can be taken out: what merchants have, fees under way and gas stay`,
       [{ field: 'amount', message: `exceeds the ${shown(payable, asset)} that can be taken out` }],
     )
-  await requireSpendable(tx, payout, rates, cost.netAtoms)
+  await requireSpendable(await readSpendable(tx, payout, rates), cost.netAtoms)
   return hold(gateway, tx, {
     ...cost,
     accountId: account.id,

@@ -3,21 +3,14 @@
  * signer takes over; nothing that is written later changes what was requested.
  */
 import type { Account } from '../../accounts/account.ts'
-import {
-  ASSET_FACTS,
-  type Asset,
-  type ChainName,
-  chainFor,
-  nativeAsset,
-  networkOf,
-} from '../../core/assets.ts'
+import type { AskedBy } from '../../approvals/asker.ts'
+import { type Asset, type ChainName, chainFor, nativeAsset, networkOf } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant, Refusal } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import { formatDecimal } from '../../core/money.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
-import { isFrozen } from '../../ledger/freezes.sql.ts'
-import { lockBalance, post } from '../../ledger/post.sql.ts'
+import { readShared } from '../../db/together.ts'
+import { post } from '../../ledger/post.sql.ts'
 import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
 import { costOf, type NetworkRates, type TokenPrices, type WithdrawalCost } from '../../treasury/fees.ts'
 import { isSweepDelegate } from '../../treasury/sweep-delegates.sql.ts'
@@ -25,6 +18,7 @@ import { isOwnAddress } from '../../wallets/address-pool.sql.ts'
 import { currentWallets, type Wallet } from '../../wallets/wallets.sql.ts'
 import { readAmount } from '../../withdrawals/amount.ts'
 import { type Destination, invalidAddress, readDestination } from '../../withdrawals/destination.ts'
+import { insertWithdrawal } from '../../withdrawals/insert-withdrawal.sql.ts'
 import { countReverts } from '../../withdrawals/reverts.sql.ts'
 import {
   HELD_FROM,
@@ -33,11 +27,11 @@ import {
   type Withdrawal,
   type WithdrawalRequest,
 } from '../../withdrawals/withdrawal.ts'
-import { insertWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
 import { ratesOf } from '../payments/rates-of.ts'
-import { type Payout, payoutFee, priceNetwork, requireSpendable } from './price-payout.ts'
+import { openFunds, takeFrom } from './payout-funds.ts'
+import { type Payout, payoutFee, priceNetwork } from './price-payout.ts'
 import { requireOnAllowlist } from './require-on-allowlist.ts'
 
 /** So many withdrawals of an account may revert within a day before it waits. */
@@ -50,8 +44,8 @@ export interface WithdrawalOrder {
   readonly destination: string
 }
 
-/** An order, and who gave it: a person (`usr_…`) or a key (`key_…`). */
-export type AskedOrder = WithdrawalOrder & Pick<WithdrawalRequest, 'askedBy'>
+/** An order, and who gave it. */
+export type AskedOrder = WithdrawalOrder & { readonly askedBy: AskedBy }
 
 /**
  * What an order would cost now; moves nothing and looks at no balance.
@@ -93,31 +87,26 @@ export async function holdPayout(
   account: Account,
   order: AskedOrder,
 ): Promise<Withdrawal> {
-  const { asset, askedBy } = order
   const priced = await price(pricingOf(gateway, account), tx, account, order, gateway.settings.payoutFeeBps)
-  const { cost, chain, destination } = priced
-  await requireThawed(tx, chain, asset)
-  const available = await lockBalance(tx, { accountId: account.id, asset, kind: 'available' })
-  if (available < cost.amountAtoms)
-    throw new Refusal(
-      'unprocessable',
-      'insufficient_balance',
-      `${shown(cost.amountAtoms, asset)} was asked for and ${shown(available, asset)} is available; deposits count once they are confirmed`,
-      [{ field: 'amount', message: `exceeds the available ${shown(available, asset)}` }],
-    )
-  await requireSpendable(tx, priced.payout, priced.rates, cost.netAtoms)
-  return hold(gateway, tx, {
-    ...cost,
-    accountId: account.id,
-    id: newId('wd'),
-    kind: 'payout',
-    paymentId: null,
-    chain,
-    asset,
-    destination: destination.address,
-    askedBy,
-  })
+  await takeFrom(await openFunds(tx, account.id, priced), priced.cost)
+  return hold(gateway, tx, payoutRequest(account, priced, order.askedBy))
 }
+
+export const payoutRequest = (
+  { id: accountId }: Pick<Account, 'id'>,
+  { cost, chain, destination, payout }: Priced,
+  askedBy: AskedBy,
+): WithdrawalRequest => ({
+  ...cost,
+  accountId,
+  id: newId('wd'),
+  kind: 'payout',
+  paymentId: null,
+  chain,
+  asset: payout.asset,
+  destination: destination.address,
+  askedBy,
+})
 
 /** Moves the gross amount to `held` and writes the request with its MAC. */
 export async function hold(
@@ -157,7 +146,7 @@ export const pricingOf = (gateway: Gateway, account: Account): Pricing => ({
   prices: (asset) => tokenPrices(gateway, account, asset),
 })
 
-interface Priced {
+export interface Priced {
   readonly cost: WithdrawalCost
   readonly chain: ChainName
   readonly destination: Destination
@@ -177,7 +166,7 @@ export async function price(
   const amountAtoms = readAmount(asset, order.amount)
   const { wallet, destination } = await requirePayable(gateway, db, asset, chain, order.destination)
   await requireNoRevert(db, account, asset, destination.address)
-  const rates = await findFeeRates(db, chain)
+  const rates = await readShared(db, `fee rates ${chain}`, () => findFeeRates(db, chain))
   if (!rates)
     throw new Refusal(
       'unavailable',
@@ -202,7 +191,8 @@ export async function requirePayable(
   chain: ChainName,
   address: string,
 ): Promise<{ readonly wallet: Wallet; readonly destination: Destination }> {
-  const wallet = (await currentWallets(db, gateway.secrets)).find((each) => each.chain === chain)
+  const wallets = await readShared(db, 'wallets', () => currentWallets(db, gateway.secrets))
+  const wallet = wallets.find((each) => each.chain === chain)
   if (!wallet)
     throw new Refusal(
       'unavailable',
@@ -250,15 +240,3 @@ function tokenPrices(gateway: Gateway, account: Account, asset: Asset): TokenPri
   const rates = ratesOf(gateway, account)
   return { ether: rates.rate('ETH', 'USD').ratio, token: rates.rate(asset, 'USD').ratio }
 }
-
-export async function requireThawed(db: Queryable, chain: ChainName, asset: Asset): Promise<void> {
-  if (await isFrozen(db, chain, asset))
-    throw new Refusal(
-      'unavailable',
-      'withdrawals_frozen',
-      `withdrawals of ${asset} are frozen until the operator has looked at a difference in the books`,
-    )
-}
-
-export const shown = (atoms: bigint, asset: Asset): string =>
-  `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`

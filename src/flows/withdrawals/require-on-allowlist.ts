@@ -3,6 +3,7 @@ import { type Asset, networkOf } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import { readShared } from '../../db/together.ts'
 
 /**
  * Tells early what the signer would refuse: a payout to an address that is not on the list, where the policy wants it to be.
@@ -15,7 +16,7 @@ export async function requireOnAllowlist(
   asset: Asset,
   address: string,
 ): Promise<void> {
-  const inForce = await findPolicy(db, accountId)
+  const inForce = await readShared(db, `policy ${accountId}`, () => findPolicy(db, accountId))
   if (!inForce?.policy.allowlist.isRequired) return
   if (await findAllowed(db, accountId, networkOf(asset), address)) return
   throw new Refusal(

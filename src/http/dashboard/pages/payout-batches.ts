@@ -75,7 +75,7 @@ function fileOf(call: PlaceCall): PayoutFile {
 async function checkedPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
   const file = fileOf(call)
-  const checked = await checkPayouts(gateway, gateway.db, place.account, file)
+  const checked = await checkPayouts(gateway, place.account, file)
   const name = call.form.get('name')
   const sheet = {
     title: 'Bulk payout',
@@ -231,7 +231,7 @@ export const batchRows: readonly DashboardRow[] = [
     confirm: 'fresh',
     formBytesMax: FORM_BYTES_MAX,
     async consequence(call) {
-      const checked = await checkPayouts(call.gateway, call.gateway.db, call.place.account, fileOf(call))
+      const checked = await checkPayouts(call.gateway, call.place.account, fileOf(call))
       if (checked.problems.length > 0)
         throw invalidField(
           'payouts',

@@ -1,0 +1,123 @@
+/**
+ * What payouts of one coin can be taken from: a merchant's balance, and what the wallet can spend. It is read and locked once, for one
+ * payout or for many in a row; what each of them takes is not there for the next.
+ */
+import { ASSET_FACTS, type Asset, type ChainName, hasAccounts } from '../../core/assets.ts'
+import { Refusal } from '../../core/errors.ts'
+import type { AccountId } from '../../core/ids.ts'
+import { formatDecimal } from '../../core/money.ts'
+import type { Queryable, Tx } from '../../db/database.ts'
+import { isFrozen } from '../../ledger/freezes.sql.ts'
+import { lockBalance } from '../../ledger/post.sql.ts'
+import type { NetworkRates, WithdrawalCost } from '../../treasury/fees.ts'
+import { worthOf } from '../../treasury/payout-cost.ts'
+import { sumUtxos } from '../../treasury/utxos.sql.ts'
+import { sumUnsigned } from '../../withdrawals/withdrawals.sql.ts'
+import { type Payout, utxosFor } from './price-payout.ts'
+
+/** Of a chain with outputs. */
+export interface Spendable {
+  readonly asset: Asset
+  /** What the wallet's UTXOs bring after what spending them costs. */
+  readonly worthAtoms: bigint
+  /** What other payouts were promised of it. */
+  readonly promisedAtoms: bigint
+  /** The wallet's UTXOs, however small. */
+  sumAtoms(): Promise<bigint>
+}
+
+/** @returns Null on chains with accounts. */
+export async function readSpendable(
+  db: Queryable,
+  payout: Payout,
+  rates: NetworkRates,
+): Promise<Spendable | null> {
+  const { chain, asset, wallet } = payout
+  if (hasAccounts(chain)) return null
+  let sum: Promise<bigint> | null = null
+  return {
+    asset,
+    worthAtoms: worthOf(await utxosFor(db, payout, rates), rates.rate),
+    promisedAtoms: await sumUnsigned(db, chain, asset),
+    sumAtoms() {
+      sum ??= sumUtxos(db, { chain, series: wallet.series })
+      return sum
+    },
+  }
+}
+
+/**
+ * What is promised can be paid out of what the wallet has, beside what was promised before.
+ *
+ * @param netAtoms - What the destination receives.
+ * @throws {Refusal} `unprocessable`, reason `network_fee_too_high`.
+ */
+export async function requireSpendable(spendable: Spendable | null, netAtoms: bigint): Promise<void> {
+  if (!spendable) return
+  const { asset, worthAtoms, promisedAtoms } = spendable
+  if (worthAtoms >= promisedAtoms + netAtoms) return
+  // What is not there at all is no matter of fees: it is on its way, or the books say so.
+  if ((await spendable.sumAtoms()) < promisedAtoms + netAtoms) return
+  const left = shown(worthAtoms > promisedAtoms ? worthAtoms - promisedAtoms : 0n, asset)
+  throw new Refusal(
+    'unprocessable',
+    'network_fee_too_high',
+    `at the network's fee now, what the wallet received is in parts too small to pay this out: ${left} can be paid now. Ask for less, or try again when the network asks for less`,
+    [{ field: 'amount', message: `exceeds the ${left} that can be paid at the network's fee now` }],
+  )
+}
+
+export interface PayoutFunds {
+  readonly asset: Asset
+  readonly availableAtoms: bigint
+  readonly spendable: Spendable | null
+}
+
+/** Locks the balance. @throws {Refusal} `unavailable` while the asset is frozen. */
+export async function openFunds(
+  tx: Tx,
+  accountId: AccountId,
+  { payout, rates }: { readonly payout: Payout; readonly rates: NetworkRates },
+): Promise<PayoutFunds> {
+  const { chain, asset } = payout
+  await requireThawed(tx, chain, asset)
+  const availableAtoms = await lockBalance(tx, { accountId, asset, kind: 'available' })
+  return { asset, availableAtoms, spendable: await readSpendable(tx, payout, rates) }
+}
+
+/**
+ * Takes nothing yet: says that there is enough.
+ *
+ * @returns What is left for the next.
+ * @throws {Refusal} `unprocessable`, reason `insufficient_balance`; as {@link requireSpendable}.
+ */
+export async function takeFrom(
+  { asset, availableAtoms, spendable }: PayoutFunds,
+  { amountAtoms, netAtoms }: WithdrawalCost,
+): Promise<PayoutFunds> {
+  if (availableAtoms < amountAtoms)
+    throw new Refusal(
+      'unprocessable',
+      'insufficient_balance',
+      `${shown(amountAtoms, asset)} was asked for and ${shown(availableAtoms, asset)} is available; deposits count once they are confirmed`,
+      [{ field: 'amount', message: `exceeds the available ${shown(availableAtoms, asset)}` }],
+    )
+  await requireSpendable(spendable, netAtoms)
+  return {
+    asset,
+    availableAtoms: availableAtoms - amountAtoms,
+    spendable: spendable && { ...spendable, promisedAtoms: spendable.promisedAtoms + netAtoms },
+  }
+}
+
+export async function requireThawed(db: Queryable, chain: ChainName, asset: Asset): Promise<void> {
+  if (await isFrozen(db, chain, asset))
+    throw new Refusal(
+      'unavailable',
+      'withdrawals_frozen',
+      `withdrawals of ${asset} are frozen until the operator has looked at a difference in the books`,
+    )
+}
+
+export const shown = (atoms: bigint, asset: Asset): string =>
+  `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`
