@@ -10,7 +10,11 @@ import { build, type Plugin } from 'esbuild'
  * The programs that are killed, each in one file whose code is compiled once: processes start often here, and reading hundreds of
  * modules took a start three times as long.
  */
-const PROGRAMS = { server: 'test/pay-until-killed.ts', signer: 'src/signer/main.ts' } as const
+const PROGRAMS = {
+  server: 'test/pay-until-killed.ts',
+  approving: 'test/approve-until-killed.ts',
+  signer: 'src/signer/main.ts',
+} as const
 /** Pieces of the platform's own; they are found from where the files lie. */
 const NATIVE = ['@node-rs/argon2', 'pg-native']
 
@@ -72,7 +76,7 @@ export function startProgram(
       ...env,
       ...(step === '' ? {} : { BECK_CRASH_AT: step }),
     },
-    stdio: ['ignore', 'pipe', 'pipe', ...(program === 'server' ? (['ipc'] as const) : [])],
+    stdio: ['ignore', 'pipe', 'pipe', ...(program === 'signer' ? [] : (['ipc'] as const))],
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr])

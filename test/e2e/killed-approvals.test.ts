@@ -1,20 +1,29 @@
 /**
- * `kill -9` of the signer at every step of an approval: what was approved is released once, what leaves freely stays below the bound,
- * a policy takes effect once. `BECK_TEST_KILLS=50` kills each step that often.
+ * `kill -9` of the signer, and of the server, at every step of an approval: what was approved is released once, what leaves freely stays
+ * below the bound, a policy takes effect once; what somebody was doing is done, or is not and can be done again.
+ * `BECK_TEST_KILLS=50 npm test -- test/e2e/killed-approvals.test.ts --test-timeout=3600000` kills each step that often.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { policyJson } from '../../src/approvals/approval-policy.ts'
+import type { ApprovalRequest } from '../../src/approvals/approval-request.ts'
+import { listRequests } from '../../src/approvals/approval-requests.sql.ts'
+import { listApprovals } from '../../src/approvals/approvals.sql.ts'
+import { challengeOf } from '../../src/approvals/statement.ts'
+import { statementOf } from '../../src/flows/approvals/statement-of-request.ts'
 import { paidBy, type SignedEntry } from '../../src/treasury/signed-entry.ts'
+import { type Act, doAct } from '../approval-acts.ts'
 import { COIN, ONE_COIN, openApprovalScene } from '../approval-scene.ts'
 import { buildPrograms, type KillableProcess, startProgram } from '../killable-programs.ts'
+import { DESTINATIONS } from '../payout-story.ts'
 import { until } from '../wait-for.ts'
 import { TEST_SECRETS } from '../wallet.ts'
 
 const KILLS = Number(process.env.BECK_TEST_KILLS ?? 1)
-const STEPS = [
+const SIGNER_STEPS = [
   'signer:approval-kept',
   'signer:approval-kept#2',
   'signer:approval-told',
@@ -29,7 +38,7 @@ const STEPS = [
 const programs = await buildPrograms()
 after(() => rm(programs, { recursive: true, force: true }))
 
-for (const step of STEPS)
+for (const step of SIGNER_STEPS)
   test(`killed at ${step}, what was approved leaves once, and what was not stays`, async () => {
     for (let kill = 0; kill < KILLS; kill++) await tell(step)
   })
@@ -106,4 +115,77 @@ async function signedIn(path: string): Promise<SignedEntry[]> {
     .map((line) => JSON.parse(line.slice(0, line.lastIndexOf(' '))))
     .filter(({ fact }) => fact === 'signed')
     .map(({ entry }) => entry)
+}
+
+/** Of the server, by what is done: each step before the commit, and right after it. */
+const SERVER_STEPS = {
+  propose: ['approval:proposed', 'committed'],
+  ask: ['request:held', 'request:written', 'approval:asked', 'committed'],
+  approve: ['approval:given', 'committed'],
+} as const satisfies Record<Act['kind'], readonly string[]>
+
+test('a server that is killed while people propose, ask and approve has done it or not, and money leaves once', async () => {
+  for (let kill = 0; kill < KILLS; kill++) await tellServers()
+})
+
+async function tellServers(): Promise<void> {
+  const scene = await openApprovalScene()
+  const { gateway, account, ann, cid } = scene
+  await scene.join()
+  /** Kills a server in the middle of it; who was answered nothing looks, and does it again where nothing was done. */
+  const insist = async (act: Act, step: string, isDone: () => Promise<boolean>) => {
+    const server = startProgram(programs, 'approving', [gateway.db.url, account.id], step, {})
+    server.child.send(act, () => {})
+    assert.equal(await server.died, 'SIGKILL', `${act.kind} at ${step}: ${server.output()}`)
+    assert.equal(await isDone(), step === 'committed', `${act.kind} at ${step}`)
+    if (step !== 'committed') await gateway.db.transaction((tx) => doAct(gateway, tx, account, act))
+    assert.ok(await isDone())
+  }
+  const open = async (): Promise<ApprovalRequest | undefined> => {
+    const [request, ...more] = (await listRequests(gateway.db, account.id, 0)) ?? []
+    assert.equal(more.length, 0, 'it is asked for once')
+    return request
+  }
+  const isOpen = async () => (await open()) !== undefined
+  /** @param step - Null for a server that lives. */
+  const approve = async (step: string | null) => {
+    const request = await open()
+    assert.ok(request)
+    const statement = await statementOf(gateway.db, gateway.secrets, request)
+    const response = ann.passkey.answer(challengeOf(statement))
+    const act: Act = { kind: 'approve', by: ann.userId, id: request.id, response }
+    const isGiven = async () => (await listApprovals(gateway.db, account.id, [request.id])).length === 1
+    if (step) await insist(act, step, isGiven)
+    else await gateway.db.transaction((tx) => doAct(gateway, tx, account, act))
+    await scene.turn()
+    assert.deepEqual(await scene.statusOf(request), ['approved', null])
+  }
+  for (const [number, step] of SERVER_STEPS.propose.entries()) {
+    const policy = policyJson({ ...ONE_COIN, bindsKeys: number === 0 })
+    await insist({ kind: 'propose', by: cid.userId, policy }, step, isOpen)
+    await approve(null)
+    assert.equal(scene.signer.approvals.log.policyOf(scene.accountName)?.number, number + 1)
+  }
+  for (const [number, step] of SERVER_STEPS.ask.entries()) {
+    const act: Act = { kind: 'ask', by: cid.userId, amount: '1', destination: DESTINATIONS['sim-litecoin'] }
+    const before = await scene.left()
+    await insist(act, step, isOpen)
+    assert.equal(await scene.balance('held'), COIN)
+    await scene.turn()
+    assert.equal(await scene.left(), before)
+    await approve(SERVER_STEPS.approve[number] ?? null)
+    await scene.mineAndTurn(6)
+    await scene.turn()
+    assert.equal(await scene.balance('held'), 0n)
+    const { rows } = await gateway.db.query<{ net_atoms: bigint }>(
+      'select net_atoms from withdrawals order by id',
+    )
+    assert.equal(rows.length, number + 1)
+    assert.equal(
+      await scene.left(),
+      rows.reduce((sum, { net_atoms }) => sum + net_atoms, 0n),
+    )
+  }
+  assert.deepEqual(await scene.alerts(), [])
+  await scene.proveBooks()
 }
