@@ -18,6 +18,8 @@ export interface BeckProcess {
   readonly said: readonly Record<string, unknown>[]
   /** The first object that is so, said already or yet to come. */
   hears(is: (object: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>
+  /** Standard error so far: the log. */
+  log(): string
   /** Waits for the text on standard error. */
   complains(text: string): Promise<void>
   /** Ends it in order and checks that it did. */
@@ -79,6 +81,7 @@ export function startBeckProcess(
     child,
     said,
     hears: (is) => until(() => said.find(is)),
+    log: () => complaints,
     complains: async (text) => {
       await until(() => complaints.includes(text) || undefined)
     },

@@ -25,9 +25,18 @@ const AGAIN_MS = 200
 /** A delivery that was cut off is tried again when its lease is over, after a minute. */
 const COLLECT_MS_MAX = 5 * MINUTE_MS
 
+export interface Failure {
+  readonly at: Date
+  readonly what: string
+  readonly baseUrl: string | undefined
+  /** Null when there was no answer. */
+  readonly status: number | null
+  readonly message: string
+}
+
 export interface BusyMerchant {
   /** What was answered with anything but success, or not at all. */
-  readonly failures: readonly string[]
+  readonly failures: readonly Failure[]
   /** Resolves when so many more payments are acknowledged and paid. */
   more(payments: number): Promise<void>
   /** The longest time without an acknowledgement since this was asked last, in milliseconds. */
@@ -106,7 +115,7 @@ type Ask = <Found>(what: string, call: (beck: Beck) => Promise<Found>) => Promis
 
 /** Asks until there is an answer. */
 function openAsking({ apiKey, urls }: Options) {
-  const failures: string[] = []
+  const failures: Failure[] = []
   let lastMs = performance.now()
   let gapMs = 0
   let calls = 0
@@ -120,9 +129,10 @@ function openAsking({ apiKey, urls }: Options) {
         lastMs = performance.now()
         return found
       } catch (error) {
-        failures.push(`${new Date().toISOString()} ${what} at ${baseUrl}: ${String(error)}`)
+        const status = error instanceof BeckError ? error.status : null
+        failures.push({ at: new Date(), what, baseUrl, status, message: String(error) })
         // The first try of the same call may still be under way: a conflict, and asked again.
-        if (error instanceof BeckError && error.status < 500 && !(error instanceof ConflictError)) throw error
+        if (status !== null && status < 500 && !(error instanceof ConflictError)) throw error
         await pause(AGAIN_MS)
       }
     }

@@ -91,6 +91,10 @@ async function finish(
   await db.close()
   const proof = startBeckProcess(['reconcile'], becks.settings)
   assert.equal(await proof.ended, 0, JSON.stringify(proof.said))
+  const answers = Object.groupBy(merchant.failures, ({ status, message }) =>
+    status === null ? 'none' : `${status} ${message}`,
+  )
+  for (const [answer, those] of Object.entries(answers)) say(`asked again: ${those?.length} x ${answer}`)
   const longestGapMs = Math.max(...Object.values(gaps))
   say(
     JSON.stringify({
@@ -100,6 +104,7 @@ async function finish(
       gaps,
     }),
   )
+  assert.deepEqual(becks.mistakes(), [], "what is the database's is called nobody's mistake")
   assert.ok(longestGapMs <= LONGEST_GAP_MS_MAX, `${longestGapMs} ms without an acknowledgement`)
   await becks.stop()
 }
@@ -111,6 +116,8 @@ interface Becks {
   readonly settings: Readonly<Record<string, string>>
   readonly apiKey: string
   readonly urls: readonly string[]
+  /** Lines of their logs: requests that failed for another reason than something that was away. */
+  mistakes(): string[]
   /** `kill -9` of the first that plays it; whoever looks after it starts it again. */
   kill(role: Played): Promise<void>
   stop(): Promise<void>
@@ -131,10 +138,12 @@ async function startBecks(databaseUrl: string): Promise<Becks> {
     PLAYED.map(async (role, place) => ({ role, place, port: await freePort() })),
   )
   const running = new Map<number, BeckProcess>()
+  const logs: (() => string)[] = []
   const startOne = ({ role, place, port }: (typeof places)[number]) => {
     const own = { ...settings, PORT: String(port), BECK_DATA_DIR: join(folder, `beck-${place}`) }
     const beck = startBeckProcess(['start', '--role', role], own)
     running.set(place, beck)
+    logs.push(beck.log)
     return beck
   }
   const started = places.map(startOne)
@@ -148,6 +157,12 @@ async function startBecks(databaseUrl: string): Promise<Becks> {
     settings,
     apiKey: apiKey ?? assert.fail('of three first starts at once, one makes the first account'),
     urls: places.filter(({ role }) => role === 'api').map(({ port }) => `http://127.0.0.1:${port}`),
+    mistakes: () =>
+      logs.flatMap((log) =>
+        log()
+          .split('\n')
+          .filter((line) => line.includes('"a request failed"')),
+      ),
     async kill(role) {
       const place = places.find((each) => each.role === role) ?? assert.fail(role)
       const { child } = running.get(place.place) ?? assert.fail(role)

@@ -2,7 +2,7 @@
  * `npm run test:versions`: an upgrade under load, and halfway back. Processes of the version before and of this one work on one
  * database, and the tables change in between: nobody notices.
  *
- * The version before is the newest release, or the commit that BECK_VERSION_BEFORE names. Until there is a release it is the
+ * The version before is the newest release, or the commit that VERSION_BEFORE names. Until there is a release it is the
  * last commit. This version is the working copy with one migration more, so that there is always one.
  */
 import assert from 'node:assert/strict'
@@ -123,7 +123,7 @@ test(`the version before (${before.slice(0, 12)}) and this one work on one datab
 })
 
 async function versionBefore(): Promise<string> {
-  const named = process.env.BECK_VERSION_BEFORE
+  const named = process.env.VERSION_BEFORE
   const tag = await git('describe', '--tags', '--abbrev=0', '--match', 'v*', 'HEAD^').catch(() => 'HEAD')
   return git('rev-parse', `${named ?? tag}^{commit}`)
 }
