@@ -5,6 +5,7 @@ import { startCountdown } from './countdown.ts'
 import { keepForms } from './forms.ts'
 import { passOnEscape, tellFrame } from './frame.ts'
 import { refresh, startLive } from './live.ts'
+import { watchWalletLinks } from './open-wallet.ts'
 import { offerPrint, showLocalTimes } from './receipt.ts'
 import { returnSoon } from './return.ts'
 import { lookForWallets, offerWallets } from './wallets.ts'
@@ -22,6 +23,7 @@ equip()
 passOnEscape()
 lookForWallets()
 keepForms()
+watchWalletLinks()
 startLive()
 
 document.addEventListener('beck:content', (event) => {

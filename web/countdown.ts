@@ -3,6 +3,8 @@ import { announce } from './announce.ts'
 
 /** A quote's window, for the length of the bar. */
 const WINDOW_MS = 30 * 60_000
+/** Steps of the bar: it is drawn anew with each of them, and not each second. */
+const BAR_STEPS = 200
 /** From here on the time is shown as short. */
 const SHORT_MS = 2 * 60_000
 const ANNOUNCED_MINUTES = [10, 5, 2, 1]
@@ -20,13 +22,22 @@ export function startCountdown(over: () => void): void {
   const two = new Intl.NumberFormat(lang, { minimumIntegerDigits: 2 })
   const minutes = new Intl.NumberFormat(lang, { style: 'unit', unit: 'minute', unitDisplay: 'long' })
   let announced = Math.ceil((endsAt - performance.now()) / 60_000)
+  let step = Number.NaN
+  const text = new Text()
+  shown.replaceChildren(text)
 
+  const draw = (leftMs: number) => {
+    const seconds = Math.ceil(leftMs / 1_000)
+    text.data = `${two.format(Math.floor(seconds / 60))}:${two.format(seconds % 60)}`
+    const next = Math.min(BAR_STEPS, Math.ceil((leftMs / WINDOW_MS) * BAR_STEPS))
+    if (next !== step) place.style.setProperty('--left', `${(next / BAR_STEPS) * 100}%`)
+    step = next
+    place.classList.toggle('short', leftMs < SHORT_MS)
+  }
   const tick = () => {
     const leftMs = Math.max(0, endsAt - performance.now())
-    const seconds = Math.ceil(leftMs / 1_000)
-    shown.textContent = `${two.format(Math.floor(seconds / 60))}:${two.format(seconds % 60)}`
-    place.style.setProperty('--left', `${Math.min(100, (leftMs / WINDOW_MS) * 100)}%`)
-    place.classList.toggle('short', leftMs < SHORT_MS)
+    // Where nobody looks, drawing would cost a phone its battery.
+    if (!document.hidden || Number.isNaN(step)) draw(leftMs)
     const minute = Math.ceil(leftMs / 60_000)
     if (minute < announced && ANNOUNCED_MINUTES.includes(minute))
       announce((place.dataset.announced ?? '').replace('{time}', minutes.format(minute)))

@@ -263,8 +263,18 @@ test('a counter sells on a phone with one thumb, and reads "Paid" across the roo
     await page.evaluate(axe.source)
     const { violations } = await page.evaluate<AxeResults>('axe.run(document)')
     complaints.push(...violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`))
-    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-    if (overflow > 0) complaints.push(`${overflow} px wider than the screen`)
+    for (const [width, percent] of [
+      [375, 100],
+      [375, 200],
+      [320, 100],
+    ] as const) {
+      await page.setViewportSize({ width, height: 667 })
+      const overflow = await page.evaluate<number>(
+        `document.documentElement.style.fontSize = '${percent}%', document.documentElement.scrollWidth - innerWidth`,
+      )
+      if (overflow > 0) complaints.push(`${name}: ${overflow} px wider than ${width}, text at ${percent} %`)
+    }
+    await page.setViewportSize({ width: 375, height: 667 })
   }
   await page.goto(origin + path)
   const charge = page.getByRole('button', { name: 'Charge' })
@@ -295,6 +305,11 @@ test('a counter sells on a phone with one thumb, and reads "Paid" across the roo
   const session = await context.newCDPSession(page)
   const { errors } = await session.send('Page.getAppManifest')
   assert.deepEqual(errors, [])
+  const { installabilityErrors } = await session.send('Page.getInstallabilityErrors')
+  assert.deepEqual(
+    installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito'),
+    [],
+  )
   await context.close()
   // Without a script, by the phone's own keys.
   const plain = await browser.newPage({ javaScriptEnabled: false })

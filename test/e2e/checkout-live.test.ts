@@ -133,14 +133,24 @@ test('without JavaScript the same buyer pays the same way: the page refreshes by
   await page.context().close()
 })
 
-test('on a test page the payment can be simulated, without a wallet', async () => {
+test('on a test page the payment can be simulated, at once or as a wallet sends it', async () => {
   const page = await openPage()
   const session = await client.checkoutSessions.create({ amount: 25, coins: ['LTC'] })
   await page.goto(session.url)
   await shows(page, 'choose')
   assert.equal(await page.locator('.coin input').count(), 1)
-  await pickLitecoin(page)
+  const payment = await pickLitecoin(page)
   await page.getByRole('button', { name: 'Simulate the payment' }).click()
+  await shows(page, 'paid')
+  assert.equal((await client.payments.retrieve(payment)).status, 'completed')
+
+  // As a wallet sends it: the page shows each step.
+  const next = await client.checkoutSessions.create({ amount: 25, coins: ['LTC'] })
+  await page.goto(next.url)
+  await pickLitecoin(page)
+  await page.getByRole('button', { name: 'Pay with a test wallet' }).click()
+  await shows(page, 'seen')
+  await mine(6)
   await shows(page, 'paid')
   await page.context().close()
 })

@@ -158,6 +158,8 @@ test('what a wallet sent is kept: no reload, second tab or cancel asks again', a
   await payButton(page).click()
   await shows(page, 'sent')
   assert.ok((await textOf(page)).includes(HASH))
+  const explorer = page.getByRole('link', { name: 'View transaction' })
+  assert.equal(await explorer.getAttribute('href'), `https://etherscan.io/tx/${HASH}`)
   await page.reload()
   await shows(page, 'sent')
   const second = await openPage(id, page.context())

@@ -2,7 +2,7 @@
 import type { Account } from '../../accounts/account.ts'
 import { offeredBy } from '../../accounts/offered-assets.ts'
 import { listChainProgress } from '../../chains/chain-progress.sql.ts'
-import { ASSET_FACTS, type Asset, chainFor, type Fiat, type Network } from '../../core/assets.ts'
+import { ASSET_FACTS, type Asset, chainFor, type Fiat } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { formatDecimal } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
@@ -13,7 +13,6 @@ import { ratesOf } from '../payments/rates-of.ts'
 
 export interface CoinOffer {
   readonly asset: Asset
-  readonly network: Network
   /** What would be due at the rate of now, as a decimal; null when the coin cannot be taken now. */
   readonly amount: string | null
 }
@@ -36,7 +35,7 @@ export async function offerCoins(
     const { network, decimals } = ASSET_FACTS[asset]
     if (known && !known.includes(chainFor(account.mode, network))) continue
     const due = await nowDue(gateway, db, account, asset, price)
-    offers.push({ asset, network, amount: due === null ? null : formatDecimal(due, decimals) })
+    offers.push({ asset, amount: due === null ? null : formatDecimal(due, decimals) })
   }
   return offers.sort((a, b) => Number(a.amount === null) - Number(b.amount === null))
 }

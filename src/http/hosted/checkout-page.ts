@@ -1,6 +1,6 @@
 /** `/checkout/{cs_…}`: the pages of a session and the forms on them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ASSET_FACTS, networkOf } from '../../core/assets.ts'
+import { ASSET_FACTS } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { readId, type SessionId } from '../../core/ids.ts'
 import { formatDecimal } from '../../core/money.ts'
@@ -38,7 +38,7 @@ import { fillText } from './html.ts'
 import type { Words } from './languages/en.ts'
 import type { Limits } from './limits.ts'
 import { amountView, cancellingView, stateView } from './make-view.ts'
-import { type HostedOptions, networkName } from './networks.ts'
+import { coinNetwork, type HostedOptions } from './networks.ts'
 import { meaningOf, takeCoin } from './pick-coin-form.ts'
 import { receiptLetter } from './receipt-letter.ts'
 import {
@@ -171,8 +171,11 @@ async function showTransaction(visit: Visit): Promise<FastifyReply> {
   return draw(visit, stateView(making, search), 200, { page: '/transaction', carried: { id: typed } })
 }
 
-/** Sends what is still missing, on test pages. */
-export async function simulatePayment(gateway: Gateway, tx: Tx, id: SessionId): Promise<void> {
+/**
+ * Sends what is still missing, on test pages: confirmed at once, or as a wallet sends it, which the chain's own blocks
+ * confirm.
+ */
+export async function simulatePayment(gateway: Gateway, tx: Tx, id: SessionId, fields: Form): Promise<void> {
   const { checkout, moment } = (await readCheckoutPage(gateway, tx, id)) ?? {}
   const { account, payment } = checkout ?? {}
   if (account?.mode !== 'test' || !payment || !SIMULATED.includes(payment.status)) return
@@ -180,7 +183,8 @@ export async function simulatePayment(gateway: Gateway, tx: Tx, id: SessionId): 
   const missing = payment.dueAtoms - (moment?.receivedAtoms ?? 0n)
   if (missing <= 0n) return
   const amount = formatDecimal(missing, ASSET_FACTS[payment.asset].decimals)
-  await payInSandbox(tx, account, payment.id, { amount, confirmations: payment.requiredConfirmations })
+  const confirmations = fields.get('confirmations') === '0' ? 0 : payment.requiredConfirmations
+  await payInSandbox(tx, account, payment.id, { amount, confirmations })
 }
 
 type Change = (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>
@@ -210,7 +214,7 @@ async function takeRefundAddress(visit: Visit): Promise<FastifyReply> {
     const { payment, account } = making.page.checkout
     const isHeld = HELD.includes(making.page.state)
     if (error.reason !== 'invalid_address' || !payment || !isHeld) return backToPage(visit)
-    const network = networkName(making.options, networkOf(payment.asset), account.mode === 'live')
+    const network = coinNetwork(making.options, payment.asset, account.mode === 'live')
     const problem = fillText(making.language.words.error_address, { asset: payment.asset, network })
     return draw(visit, stateView(making, NOT_SEARCHED, { value: typed, problem }), 400)
   }

@@ -174,7 +174,7 @@ test('where no wallet knows the network the code holds the address alone, and sa
     const page = await show(id)
     assert.doesNotMatch(page.html, /href="ethereum:|Open in wallet/)
     assert.match(page.text, /The code holds the address alone: enter the amount yourself/)
-    assert.equal(page.text.includes(`Ethereum simulated, ${asset} only`), asset === 'USDC')
+    assert.equal(page.text.includes(`Ethereum (ERC-20) simulated, ${asset} only`), asset === 'USDC')
   }
   const account = await testAccount(gateway, 'live')
   await gateway.db.query(

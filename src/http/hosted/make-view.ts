@@ -12,8 +12,10 @@ import { type Language, showFiat } from './language.ts'
 import {
   appLinks,
   COIN_NAMES,
+  coinNetwork,
   explorerUrl,
   type HostedOptions,
+  isToken,
   networkName,
   usualMinutes,
 } from './networks.ts'
@@ -103,10 +105,10 @@ export function chooseView(making: Making, choice: Choice): ChooseView {
       price:
         choice.amountMinor === null ? order.price : showFiat(language, choice.amountMinor, session.currency),
     },
-    coins: choice.offers.map(({ asset, network, amount }) => ({
+    coins: choice.offers.map(({ asset, amount }) => ({
       asset,
       name: COIN_NAMES[asset],
-      networkName: networkName(options, network, account.mode === 'live'),
+      networkName: coinNetwork(options, asset, account.mode === 'live'),
       amount,
     })),
     problem: choice.problem,
@@ -161,7 +163,7 @@ export function stateView(
   const facts = {
     order,
     asset,
-    networkName: networkName(making.options, networkOf(asset), checkout.account.mode === 'live'),
+    networkName: coinNetwork(making.options, asset, checkout.account.mode === 'live'),
     needed: coins(payment.dueAtoms),
     received: coins(moment.receivedAtoms),
     transactions: transactionsOf(making),
@@ -263,12 +265,11 @@ function targetOf({ options, language, page }: Making, payment: Payment, atoms: 
   const { words } = language
   const { asset, address } = payment
   const amount = formatDecimal(atoms, ASSET_FACTS[asset].decimals)
-  const isToken = asset === 'USDC' || asset === 'USDT'
   const uri = paymentUri({ asset, address, atoms }, page.place)
   return {
     asset,
     coinName: COIN_NAMES[asset],
-    networkName: networkName(options, networkOf(asset), page.checkout.account.mode === 'live'),
+    networkName: coinNetwork(options, asset, page.checkout.account.mode === 'live'),
     address,
     amount,
     qr: uri === null ? drawQr(address, words.qr_address) : drawQr(uri, words.qr_payment),
@@ -284,7 +285,7 @@ function targetOf({ options, language, page }: Making, payment: Payment, atoms: 
         (options.networks?.[networkOf(asset)] ?? 'mainnet') === 'mainnet',
     ),
     rate: showRate(language, payment),
-    isToken,
+    isToken: isToken(asset),
     paymentNumber: showId('pay', payment.id),
     transfer: walletTransfer({ asset, address, atoms }, page.place),
   }

@@ -1,5 +1,5 @@
 /** What buyers are told about networks: their names, and where their transactions can be looked at. */
-import { type Asset, type Network, networkOf } from '../../core/assets.ts'
+import { type Asset, type Network, nativeAsset, networkOf } from '../../core/assets.ts'
 import type { EthereumPlace } from '../../payments/payment-uri.ts'
 
 export interface HostedOptions {
@@ -37,10 +37,23 @@ const PROPER: Readonly<Record<Network, string>> = {
 }
 
 /** `Ethereum mainnet`, `Bitcoin testnet4`, `Ethereum Sepolia`; the sandbox's are `Ethereum simulated`. */
-export function networkName(options: HostedOptions, network: Network, isLive: boolean): string {
+export function networkName(
+  options: HostedOptions,
+  network: Network,
+  isLive: boolean,
+  standard = '',
+): string {
   const variant = isLive ? (options.networks?.[network] ?? 'mainnet') : 'simulated'
-  return `${PROPER[network]} ${variant === 'sepolia' ? 'Sepolia' : variant}`
+  return `${PROPER[network]}${standard} ${variant === 'sepolia' ? 'Sepolia' : variant}`
 }
+
+/** Whether a contract keeps it: Ethereum's own coin is ether. */
+export const isToken = (asset: Asset): boolean =>
+  networkOf(asset) === 'ethereum' && asset !== nativeAsset('ethereum')
+
+/** Where a coin is sent to. Exchanges call a token's network by its standard: `Ethereum (ERC-20) mainnet`. */
+export const coinNetwork = (options: HostedOptions, asset: Asset, isLive: boolean): string =>
+  networkName(options, networkOf(asset), isLive, isToken(asset) ? ' (ERC-20)' : '')
 
 /** Between two blocks, on average. */
 const BLOCK_MINUTES: Readonly<Record<Network, number>> = { bitcoin: 10, litecoin: 2.5, ethereum: 0.2 }

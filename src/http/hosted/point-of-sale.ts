@@ -18,6 +18,7 @@ import type { Gateway } from '../../flows/gateway.ts'
 import { simulatePayment } from './checkout-page.ts'
 import { choose, FIRST_CHOICE, NOT_SEARCHED, readTypedPrice } from './checkout-visit.ts'
 import { type Form, requireOwnPage } from './forms.ts'
+import { HOME_ICON_PATH, HOME_ICON_SIZES } from './home-icon.ts'
 import type { Html } from './html.ts'
 import type { Language } from './language.ts'
 import type { Limits } from './limits.ts'
@@ -27,7 +28,6 @@ import { drawKeypad, drawSale, drawSales } from './pages/point-of-sale.ts'
 import { meaningOf } from './pick-coin-form.ts'
 import { drawQr } from './qr.ts'
 import { baseOf, frameOf, goTo, languageOf, queryOf, sendNotice, sendPage, UNKNOWN } from './respond.ts'
-import { HOME_ICON_PATH } from './serve-web-files.ts'
 import type { Field, Frame, NoticeView } from './view.ts'
 
 /** So many of the last sales are shown. */
@@ -111,7 +111,7 @@ export function registerPointsOfSale(
   scope.post(
     '/pos/:id/sales/:session/simulate',
     selling(async (at, id) => {
-      await gateway.db.transaction((tx) => simulatePayment(gateway, tx, id))
+      await gateway.db.transaction((tx) => simulatePayment(gateway, tx, id, at.request.body as Form))
       return goBack(at, salePath(id))
     }),
   )
@@ -198,7 +198,7 @@ async function showCoin(at: Counter, id: SessionId, making: Making): Promise<Fas
 
 /** What a phone needs to keep the page on its home screen. */
 async function sendManifest({ gateway, ...at }: Counter): Promise<FastifyReply> {
-  const icon = { src: baseOf(gateway) + HOME_ICON_PATH, sizes: 'any', type: 'image/svg+xml', purpose: 'any' }
+  const icon = { src: baseOf(gateway) + HOME_ICON_PATH, sizes: HOME_ICON_SIZES, type: 'image/png' }
   return at.reply.type('application/manifest+json').send({
     id: at.path,
     name: `${at.point.name} – ${at.account.brandName ?? at.account.name}`,
@@ -209,6 +209,10 @@ async function sendManifest({ gateway, ...at }: Counter): Promise<FastifyReply> 
     display: 'standalone',
     background_color: '#f3f4f7',
     theme_color: '#f3f4f7',
-    icons: [icon],
+    // It reaches its edges, so that a phone may cut it to its own shape.
+    icons: [
+      { ...icon, purpose: 'any' },
+      { ...icon, purpose: 'maskable' },
+    ],
   })
 }

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findLogo } from '../../accounts/accounts.sql.ts'
 import type { Gateway } from '../../flows/gateway.ts'
+import { HOME_ICON_PATH, homeIcon } from './home-icon.ts'
 import { loadWebFiles, type WebFile } from './web-files.ts'
 
 const FOR_EVER = 'public, max-age=31536000, immutable'
@@ -11,19 +12,14 @@ const FOR_MINUTES = 'public, max-age=300'
 /** Opened by itself, a picture runs nothing and is framed by nobody. */
 const PICTURE_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-/** Of a page that was put on a phone's home screen: those want a file with a name. */
-const HOME_ICON =
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 512 512"><rect width="512" height="512" fill="#2c52d0"/><path d="M144 264l80 80 144-160" fill="none" stroke="#fff" stroke-width="56"/></svg>'
-export const HOME_ICON_PATH = '/checkout-assets/home-icon.svg'
-
 export function registerWebFiles(app: FastifyInstance): void {
   app.get(HOME_ICON_PATH, (_request, reply) =>
     reply
-      .type('image/svg+xml')
+      .type('image/png')
       .header('Cache-Control', FOR_MINUTES)
       .header('Content-Security-Policy', PICTURE_POLICY)
       .header('X-Content-Type-Options', 'nosniff')
-      .send(HOME_ICON),
+      .send(homeIcon()),
   )
   const { kept, embed } = loadWebFiles()
   for (const file of kept.values())

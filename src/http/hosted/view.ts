@@ -73,7 +73,7 @@ export interface CoinOption {
   readonly asset: Asset
   /** Of the coin: Bitcoin, USD Coin. */
   readonly name: string
-  /** `Ethereum mainnet`. */
+  /** `Ethereum mainnet`, `Ethereum (ERC-20) mainnet`. */
   readonly networkName: string
   /** What would be due now, as a decimal; null when the coin cannot be taken now. */
   readonly amount: string | null

@@ -28,6 +28,8 @@ export const de: Words = {
   qr_payment: 'QR-Code mit Adresse und Betrag',
   qr_address: 'QR-Code nur mit der Adresse',
   open_wallet: 'In der Wallet-App öffnen',
+  no_wallet:
+    'Keine Wallet hat sich geöffnet? Scannen Sie den Code mit dem Telefon, oder kopieren Sie Betrag und Adresse.',
   pay_with: 'Mit {wallet} zahlen',
   wallet_opened: 'Bitte bestätigen Sie die Zahlung in Ihrer Wallet.',
   wallet_sent: 'Von Ihrer Wallet gesendet. Wir warten auf das Netzwerk.',
@@ -159,6 +161,7 @@ export const de: Words = {
   framed_lead: 'Bitte öffnen Sie die Kasse in einem eigenen Fenster.',
   received_so_far: '{received} von {needed} sind angekommen.',
   simulate: 'Zahlung simulieren',
+  simulate_wallet: 'Mit einer Test-Wallet zahlen',
   rate: 'Kurs',
   usual_time: 'Meist nach etwa {time} bestätigt.',
   print: 'Drucken',

@@ -28,6 +28,8 @@ export const es: Words = {
   qr_payment: 'Código QR con la dirección y el importe',
   qr_address: 'Código QR solo con la dirección',
   open_wallet: 'Abrir en el monedero',
+  no_wallet:
+    '¿No se abrió ningún monedero? Escanee el código con el teléfono, o copie el importe y la dirección.',
   pay_with: 'Pagar con {wallet}',
   wallet_opened: 'Confirme el pago en su monedero.',
   wallet_sent: 'Enviado desde su monedero. Esperando a la red.',
@@ -151,6 +153,7 @@ export const es: Words = {
   framed_lead: 'Abre el pago en su propia ventana.',
   received_so_far: 'Llegaron {received} de {needed}.',
   simulate: 'Simular el pago',
+  simulate_wallet: 'Pagar con un monedero de prueba',
   rate: 'Cambio',
   usual_time: 'Suele confirmarse en unos {time}.',
   print: 'Imprimir',

@@ -28,6 +28,8 @@ export const fr: Words = {
   qr_payment: 'Code QR avec l’adresse et le montant',
   qr_address: 'Code QR avec l’adresse seule',
   open_wallet: 'Ouvrir dans le portefeuille',
+  no_wallet:
+    'Aucun portefeuille ne s’est ouvert ? Scannez le code avec votre téléphone, ou copiez le montant et l’adresse.',
   pay_with: 'Payer avec {wallet}',
   wallet_opened: 'Confirmez le paiement dans votre portefeuille.',
   wallet_sent: 'Envoyé depuis votre portefeuille. En attente du réseau.',
@@ -158,6 +160,7 @@ export const fr: Words = {
   framed_lead: 'Ouvrez le paiement dans sa propre fenêtre.',
   received_so_far: '{received} sur {needed} sont arrivés.',
   simulate: 'Simuler le paiement',
+  simulate_wallet: 'Payer avec un portefeuille de test',
   rate: 'Taux',
   usual_time: 'Généralement confirmé en {time} environ.',
   print: 'Imprimer',

@@ -28,6 +28,8 @@ export const ja: Words = {
   qr_payment: 'アドレスと金額の QR コード',
   qr_address: 'アドレスのみの QR コード',
   open_wallet: 'ウォレットアプリで開く',
+  no_wallet:
+    'ウォレットが開きませんか？スマートフォンでコードを読み取るか、金額とアドレスをコピーしてください。',
   pay_with: '{wallet} で支払う',
   wallet_opened: 'ウォレットで支払いを承認してください。',
   wallet_sent: 'ウォレットから送金されました。ネットワークを待っています。',
@@ -155,6 +157,7 @@ export const ja: Words = {
   framed_lead: '専用のウィンドウで支払いページを開いてください。',
   received_so_far: '{needed} のうち {received} が届きました。',
   simulate: '支払いをシミュレート',
+  simulate_wallet: 'テスト用ウォレットで支払う',
   rate: 'レート',
   usual_time: '通常は約{time}で承認されます。',
   print: '印刷',

@@ -1,5 +1,6 @@
 /** The page around every content. */
 import type { Accent } from '../colour.ts'
+import { HOME_ICON_PATH } from '../home-icon.ts'
 import { type Html, html, trusted } from '../html.ts'
 import { LANGUAGES } from '../language.ts'
 import type { Frame } from '../view.ts'
@@ -45,7 +46,7 @@ ${merchant?.logo && html`<meta property="og:image" content="${frame.origin}${mer
 <link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%232c52d0'/%3E%3Cpath d='M9 16.5l5 5 9-10' fill='none' stroke='%23fff' stroke-width='3.5'/%3E%3C/svg%3E">
 ${!frame.isPart && html`<style nonce="${nonce}">${trusted(inlined['checkout.css'])}${sheet.keypad && trusted(inlined['pos.css'])}${merchant && accentStyle(merchant.accent)}</style>`}
 ${(frame.path || sheet.keypad) && script(paths['checkout.js'])}
-${sheet.keypad && html`${script(paths['pos.js'])}<link rel="manifest" href="${sheet.keypad.manifest}">`}
+${sheet.keypad && html`${script(paths['pos.js'])}<link rel="manifest" href="${sheet.keypad.manifest}"><link rel="apple-touch-icon" href="${base}${HOME_ICON_PATH}">`}
 ${frame.path === null && sheet.refreshSeconds !== null && script(paths['retry.js'])}
 </head>
 <body${frame.path && html` data-frame-origins="${merchant?.frameOrigins.join(' ')}"`}>

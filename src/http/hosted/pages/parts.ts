@@ -61,9 +61,9 @@ ${
 }
 ${
   target.walletLink &&
-  html`<p class="apps"><a class="button" href="${target.walletLink}">${words.open_wallet}</a>${target.appLinks.map(({ name, url }) => html` <a class="button app" href="${url}" rel="noopener noreferrer">${fillText(words.pay_with, { wallet: name })}</a>`)}</p>`
+  html`<p class="apps"><a class="button" href="${target.walletLink}">${words.open_wallet}</a>${target.appLinks.map(({ name, url }) => html` <a class="button app" href="${url}" rel="noopener noreferrer">${fillText(words.pay_with, { wallet: name })}</a>`)}</p><p class="hint" data-no-wallet hidden>${words.no_wallet}</p>`
 }
-${frame.isTest && html`<form method="post" action="${frame.path}/simulate${frame.query}"><button type="submit">${words.simulate}</button></form>`}
+${frame.isTest && html`<form method="post" action="${frame.path}/simulate${frame.query}" class="apps"><button name="confirmations" value="0">${words.simulate_wallet}</button><button>${words.simulate}</button></form>`}
 ${
   target.transfer &&
   html`<div class="wallets" data-transfer="${JSON.stringify(target.transfer)}" data-payment="${target.paymentNumber}" data-pay-with="${words.pay_with}" data-opened="${words.wallet_opened}" data-sent="${words.wallet_sent}" data-failed="${words.wallet_failed}" data-refused="${words.wallet_refused}" data-chain="${fillText(words.wallet_chain, { network: target.networkName })}" data-silent="${words.wallet_silent}" hidden></div>`
