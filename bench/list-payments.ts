@@ -17,6 +17,7 @@ import { startCluster } from '../src/db/embedded/embedded.ts'
 import type { ListQuery } from '../src/db/list-filters.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { listPayments } from '../src/payments/list-payments.sql.ts'
+import { BULK_SETTINGS, fillPayments } from './many-payments.ts'
 
 const RATIO_MAX = 3
 /** Of any page that nothing filters, in the order of time. */
@@ -74,14 +75,7 @@ const CASES: readonly [name: string, query: ListQuery, where: string, order: str
 ]
 
 const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
-const settings = [
-  'fsync=off',
-  'max_wal_size=8GB',
-  'shared_buffers=1GB',
-  'maintenance_work_mem=1GB',
-  'work_mem=16MB',
-]
-const cluster = await startCluster({ dataDir: folder, settings })
+const cluster = await startCluster({ dataDir: folder, settings: BULK_SETTINGS })
 try {
   const db = openDatabase({ url: cluster.url('postgres'), connectionsMax: 2 })
   await migrate(db)
@@ -91,7 +85,14 @@ try {
     mode: 'test',
     currency: 'USD',
   })
-  await fill(db, account.id)
+  // A payment a second; a tenth of another merchant.
+  await fillPayments(db, account.id, {
+    payments: PAYMENTS,
+    otherEvery: 10,
+    at: "timestamptz '2026-01-01Z' + make_interval(secs => n)",
+    isSold: false,
+    customers: CUSTOMERS,
+  })
   const heads = ['rows', 'direct', 'ratio', 'total', 'plain count']
   process.stdout.write(line('list of payments', heads))
   let [worst, slowest] = [0, 0]
@@ -135,63 +136,6 @@ try {
 } finally {
   await cluster.stop()
   await rm(folder, { recursive: true, force: true })
-}
-
-/** A payment a second, newest last; a tenth of another merchant, a third with an email, each customer ten times. */
-async function fill(db: Database, accountId: AccountId): Promise<void> {
-  const other = await insertAccount(db, {
-    name: 'Other',
-    email: 'o@b.example',
-    mode: 'test',
-    currency: 'USD',
-  })
-  for (const id of [accountId, other.id]) {
-    await db.query(
-      `insert into customers (account_id, id, email)
-       select $1::uuid, md5('customer ' || k)::uuid, 'buyer' || k || '@example.com' from generate_series(0, $2::bigint - 1) k`,
-      [id, CUSTOMERS],
-    )
-  }
-  const { rows: indexes } = await db.query<{ name: string; definition: string }>(
-    `select indexname as name, indexdef as definition from pg_indexes
-     where tablename = 'payments' and indexname <> 'payments_pkey'`,
-  )
-  for (const { name } of indexes) await db.query(`drop index ${name}`)
-  await db.query('alter table payments disable trigger all')
-  for (let from = 0; from < PAYMENTS; from += 1_000_000) {
-    const count = Math.min(1_000_000, PAYMENTS - from)
-    await db.query(
-      `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
-         quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
-         settlement_denominator, due_atoms, address, required_confirmations, fee_bps, terms_mac, customer_id, customer_email, reference,
-         created_at, expires_at)
-       select case when n % 10 = 0 then $2::uuid else $1::uuid end,
-         uuidv7(t.at - clock_timestamp()),
-         (array['pending','expired','expired','cancelled','pending','expired','expired','expired','underpaid','failed'])[1 + (n * 7919 % 10)],
-         'sim-litecoin', (array['BTC','LTC','ETH','USDC','USDT'])[1 + (n * 104729 % 5)], 'USD',
-         1000 + n * 7907 % 100000, 10, 990 + n * 7907 % 100000, 10, 65000, 1, 'sandbox', t.at, 1, 1, 1000,
-         'tltc1q' || n, 6, 100, sha256('bench'), case when n % 3 = 0 then md5('customer ' || t.k)::uuid end,
-         case when n % 3 = 0 then 'buyer' || t.k || '@example.com' end, 'order-' || n,
-         t.at, t.at + interval '30 minutes'
-       from generate_series($3::bigint, $4::bigint) n,
-         lateral (select timestamptz '2026-01-01Z' + make_interval(secs => n) as at, n * 7919 % $5::bigint as k) t`,
-      [accountId, other.id, from, from + count - 1, CUSTOMERS],
-    )
-  }
-  for (const { definition } of indexes) await db.query(definition)
-  await db.query('alter table payments enable trigger all')
-  await db.query(
-    `insert into payment_counts (account_id, asset, status, slot, payments)
-     select account_id, asset, status, 0, count(*) from payments group by account_id, asset, status`,
-  )
-  // All days but the last are over.
-  await db.query(
-    `insert into daily_payments (account_id, day, payments)
-     select account_id, (created_at at time zone 'UTC')::date, count(*) from payments
-     where created_at < (select date_trunc('day', max(created_at), 'UTC') from payments) group by 1, 2`,
-  )
-  await db.query('vacuum (analyze) payments')
-  await db.query('vacuum (analyze) customers')
 }
 
 interface Statement {

@@ -303,6 +303,7 @@ async function listen(config: Config, gateway: Gateway) {
       rateLimit: config.rateLimit,
       addressRateLimit: config.addressRateLimit,
       chains: connectedChains(config),
+      limits: config.limits,
       hosted: { networks: networkNames(config) },
       ...(config.securityContact === null ? {} : { securityContact: config.securityContact }),
       ...(config.singleSignOn === null ? {} : { singleSignOn: config.singleSignOn }),

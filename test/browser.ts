@@ -13,10 +13,14 @@ const OPTIONS = [
 ]
 
 export async function startBrowser(): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath: await findChromium(), args: OPTIONS })
+  const browser = await openBrowser()
   after(() => browser.close())
   return browser
 }
+
+/** For what is no test: whoever opens it closes it. */
+export const openBrowser = async (): Promise<Browser> =>
+  chromium.launch({ executablePath: await findChromium(), args: OPTIONS })
 
 /**
  * Gives a page a passkey device that says yes at once. It goes with the session that is returned, or with any other of the page: keep

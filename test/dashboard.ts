@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { Secret, TOTP } from 'otpauth'
 import type { Account } from '../src/accounts/account.ts'
 import { showId, type UserId } from '../src/core/ids.ts'
+import type { Database } from '../src/db/database.ts'
 import type { Gateway } from '../src/flows/gateway.ts'
 import { merchantOfAccount } from '../src/flows/people/merchants.ts'
 import type { Merchant } from '../src/users/merchants.sql.ts'
@@ -92,16 +93,27 @@ export interface TestPerson extends Visitor {
 
 let people = 0
 
-/** Somebody who is signed in with a passkey, as far as the server knows, and just confirmed it. */
-export async function testPerson(
-  gateway: Gateway,
-  app: FastifyInstance,
-  given: { account?: Account; role?: Role; isOperator?: boolean; factor?: 'passkey' | 'password' } = {},
-): Promise<TestPerson> {
+interface SignedIn {
+  readonly userId: UserId
+  readonly email: string
+  readonly name: string
+  /** Of the session's cookie. */
+  readonly token: string
+}
+
+interface PersonDraft {
+  readonly account?: Account
+  readonly role?: Role
+  readonly isOperator?: boolean
+  readonly factor?: 'passkey' | 'password'
+}
+
+/** Somebody with a session, signed in with a passkey as far as the server knows, who just confirmed it. */
+export async function signedIn(db: Database, given: PersonDraft = {}): Promise<SignedIn> {
   people += 1
   const email = `${given.role ?? 'person'}-${people}@example.com`
   const name = `Person ${people}`
-  const { userId, token } = await gateway.db.transaction(async (tx) => {
+  return db.transaction(async (tx) => {
     const user = await insertUser(tx, {
       email,
       name,
@@ -120,11 +132,20 @@ export async function testPerson(
       address: '127.0.0.1',
       agent: 'test',
     } as const
-    return { userId: user.id, token: await insertSession(tx, session) }
+    return { userId: user.id, email, name, token: await insertSession(tx, session) }
   })
+}
+
+/** The same, with a browser of his own that runs no script. */
+export async function testPerson(
+  gateway: Gateway,
+  app: FastifyInstance,
+  given: PersonDraft = {},
+): Promise<TestPerson> {
+  const { token, ...person } = await signedIn(gateway.db, given)
   const visitor = visit(app)
   visitor.cookie = `beck=${token}`
-  return Object.assign(visitor, { userId, email, name })
+  return Object.assign(visitor, person)
 }
 
 export const homeOf = (account: Account): string => `/dashboard/${showId('acct', account.id)}`

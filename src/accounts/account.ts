@@ -20,7 +20,7 @@ export interface Account {
   readonly email: string
   /** `test` accounts live on the simulated chain. Fixed at creation. */
   readonly mode: Mode
-  /** Settlement currency: what balances are estimated in. */
+  /** Settlement currency: what balances are estimated in and totals kept in. Fixed with the first payment. */
   readonly currency: Fiat
   /** Late funds worth the price at first sight are accepted without asking, within 24 hours. */
   readonly acceptsLateFunds: boolean
@@ -84,12 +84,16 @@ export function readAccountDraft(given: {
   const mode = MODES.find((known) => known === given.mode)
   if (!mode)
     throw invalidField('mode', 'invalid_mode', `mode is one of ${MODES.join(', ')}, got "${given.mode}"`)
-  const currency = given.currency.toUpperCase()
-  if (!isFiat(currency))
-    throw invalidField(
-      'currency',
-      'invalid_currency',
-      `currency is one of ${FIAT_CURRENCIES.join(', ')}, got "${given.currency}"`,
-    )
-  return { name, email, mode, currency }
+  return { name, email, mode, currency: readCurrency(given.currency) }
+}
+
+/** @throws {Refusal} `invalid_currency`. */
+export function readCurrency(text: string): Fiat {
+  const currency = text.toUpperCase()
+  if (isFiat(currency)) return currency
+  throw invalidField(
+    'currency',
+    'invalid_currency',
+    `currency is one of ${FIAT_CURRENCIES.join(', ')}, got "${text.slice(0, 100)}"`,
+  )
 }

@@ -92,7 +92,8 @@ export async function updateAccountSettings(tx: Tx, account: Account): Promise<v
   await tx.query(
     `update accounts set accepts_late_funds = $2, success_url = $3, cancel_url = $4, brand_name = $5,
               brand_logo = $6, brand_color = $7, frame_origins = $8, tolerance_bps = $9, fee_bps = $10,
-              offered_assets = $11, contact = $12, terms_url = $13, privacy_url = $14, name = $15
+              offered_assets = $11, contact = $12, terms_url = $13, privacy_url = $14, name = $15, currency = $16,
+              confirmation_rules = $17::jsonb
      where id = $1`,
     [
       account.id,
@@ -110,8 +111,31 @@ export async function updateAccountSettings(tx: Tx, account: Account): Promise<v
       account.termsUrl,
       account.privacyUrl,
       account.name,
+      account.currency,
+      JSON.stringify(
+        account.confirmationRules.map(({ asset, fromMinor, confirmations }) => ({
+          asset,
+          from_minor: Number(fromMinor),
+          confirmations,
+        })),
+      ),
     ],
   )
+}
+
+/** Whether a payment was ever made. */
+export async function hasPayments(db: Queryable, accountId: AccountId): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>(
+    'select exists (select from payments where account_id = $1) as found',
+    [accountId],
+  )
+  return rows[0]?.found === true
+}
+
+/** The same, where payments that are being made now are waited for: the account is locked against them. */
+export async function hasPaymentsForSure(tx: Tx, accountId: AccountId): Promise<boolean> {
+  await tx.query('select from accounts where id = $1 for update', [accountId])
+  return hasPayments(tx, accountId)
 }
 
 /** @param trouble - Null when all is well again. */

@@ -1,7 +1,7 @@
 /** What keys asked of the API: path, status, time, never a body. */
 import { type AccountId, type ApiKeyId, newRowId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import {
   exactId,
   exactText,
@@ -85,6 +85,10 @@ export const listRequests = (
   accountId: AccountId,
   query: ListQuery,
 ): Promise<Page<LoggedRequest>> => readPage(db, REQUESTS, accountId, query)
+
+/** All requests that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
+export const exportRequests = (db: Queryable, accountId: AccountId, query: ListQuery) =>
+  readBatches<LoggedRequest>(db, REQUESTS, accountId, query)
 
 /** Forgets what is older than seven days. @returns How many, at most `limit`. */
 export async function pruneRequests(db: Queryable, limit: number): Promise<number> {

@@ -3,7 +3,7 @@ import type { Fiat } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newPublicId, type PaymentLinkId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import { activity, exactId, fiatBound, type ListQuery, substring } from '../db/list-filters.ts'
 
 export interface PaymentLink {
@@ -51,6 +51,10 @@ export const listPaymentLinks = (
   accountId: AccountId,
   query: ListQuery,
 ): Promise<Page<PaymentLink>> => readPage(db, LINKS, accountId, query)
+
+/** All links that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
+export const exportPaymentLinks = (db: Queryable, accountId: AccountId, query: ListQuery) =>
+  readBatches<PaymentLink>(db, LINKS, accountId, query)
 
 export async function insertPaymentLink(
   tx: Tx,

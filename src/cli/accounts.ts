@@ -38,6 +38,7 @@ export async function createAccount(
 export interface AccountOptions {
   readonly account: string
   readonly name?: string
+  readonly currency?: string
   readonly brandName?: string
   readonly logo?: string
   readonly color?: string
@@ -59,6 +60,7 @@ export async function setAccount(terminal: Terminal, given: AccountOptions): Pro
   const origins = given.frameOrigins === 'none' ? '' : given.frameOrigins
   const changes: AccountChanges = {
     name: given.name,
+    currency: given.currency,
     brandName: text(given.brandName),
     brandColor: text(given.color),
     successUrl: text(given.successUrl),
@@ -123,6 +125,7 @@ async function readPicture(path: string): Promise<Uint8Array> {
 const settings = (account: Account) => ({
   id: showId('acct', account.id),
   name: account.name,
+  currency: account.currency,
   brand_name: account.brandName,
   brand_logo: account.brandLogo,
   brand_color: account.brandColor,

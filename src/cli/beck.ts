@@ -57,6 +57,7 @@ accounts
   )
   .requiredOption('--account <id>')
   .option('--name <name>', 'how you and the dashboard call it')
+  .option('--currency <currency>', 'settlement currency: USD, EUR or GBP; until the first payment')
   .option('--brand-name <name>', "shown instead of the account's name")
   .option('--logo <file>', 'a PNG, JPEG or WebP picture of at most 64 KiB')
   .option('--color <#rrggbb>', 'of buttons and links')

@@ -183,6 +183,8 @@ export async function* readBatches<Row>(
   query: ListQuery,
 ): AsyncGenerator<readonly Row[]> {
   const { from, columns, id, sorts } = description
+  // Where ids grow with time, they give the order alone.
+  const isById = sorts.created_at === id
   let after: { cursor_at: string; cursor_id: string } | undefined
   for (;;) {
     const values: unknown[] = []
@@ -190,11 +192,13 @@ export async function* readBatches<Row>(
     const matches = [conditions(description, accountId, query, bind), ...hints(description, query, bind)]
     if (after)
       matches.push(
-        `(${sorts.created_at}, ${id}) < (${bind(after.cursor_at, 'timestamptz')}, ${bind(after.cursor_id, 'uuid')})`,
+        isById
+          ? `${id} < ${bind(after.cursor_id, 'uuid')}`
+          : `(${sorts.created_at}, ${id}) < (${bind(after.cursor_at, 'timestamptz')}, ${bind(after.cursor_id, 'uuid')})`,
       )
     const { rows } = await db.query<Row & { cursor_at: string; cursor_id: string }>(
       `select ${columns}, ${sorts.created_at}::text as cursor_at, ${id} as cursor_id from ${from}
-       where ${matches.join(' and ')} order by ${sorts.created_at} desc, ${id} desc limit ${BATCH}`,
+       where ${matches.join(' and ')} order by ${isById ? '' : `${sorts.created_at} desc, `}${id} desc limit ${BATCH}`,
       values,
     )
     if (rows.length > 0 || !after) yield rows

@@ -1,7 +1,7 @@
 /** The events of an account as a list, the newest first. */
 import type { AccountId, EventId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import { exactId, isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import { EVENT_TYPES, type EventType } from './event.ts'
 
@@ -31,3 +31,7 @@ export const listEvents = (
   accountId: AccountId,
   query: ListQuery,
 ): Promise<Page<ListedEvent>> => readPage(db, EVENTS, accountId, query)
+
+/** All events that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
+export const exportEvents = (db: Queryable, accountId: AccountId, query: ListQuery) =>
+  readBatches<ListedEvent>(db, EVENTS, accountId, query)

@@ -9,7 +9,7 @@ export const WEBHOOK_ENDPOINT_SORTS = ['id', 'url', 'events', 'status', 'created
 const ENDPOINTS: ListDescription = {
   from: 'webhook_endpoints w',
   columns: `w.id, w.url, w.events, w.is_active as "isActive", w.disabled_reason as "disabledReason",
-    w.created_at as "createdAt"`,
+    w.failing_since as "failingSince", w.created_at as "createdAt"`,
   account: 'w.account_id',
   id: 'w.id',
   always: 'w.deleted_at is null',

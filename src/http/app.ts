@@ -12,6 +12,7 @@ import { hostOf, isThisMachine, readNetworks } from '../core/networks.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { wentBack } from '../flows/recovery/keep-time.ts'
 import { openSingleSignOn, type SingleSignOnSettings } from '../users/single-sign-on.ts'
+import type { Limits } from '../withdrawals/limits.ts'
 import { ADDRESS_RATE_LIMIT, type AddressLimit, clientAddress, openAddressLimit } from './address-limit.ts'
 import { type AnswerHeaders, answerHeaders } from './answer-headers.ts'
 import { routes } from './api/routes.ts'
@@ -65,6 +66,8 @@ export interface AppOptions {
   readonly trustProxy?: string
   /** Chains that the settings connect: what `/readyz` and `/metrics` expect to be seen. */
   readonly chains?: readonly ChainName[]
+  /** What the signer is told to let out, as the operator's pages show it. */
+  readonly limits?: Limits
   /** The operator's OpenID provider; single sign-on is not offered when absent. */
   readonly singleSignOn?: SingleSignOnSettings
   /** Routes below `/v1` beyond the API's own. */
@@ -139,6 +142,7 @@ export async function buildApp(gateway: Gateway, options: AppOptions = {}): Prom
   registerHostedPages(app, gateway, options.hosted)
   registerDashboard(app, gateway, {
     chains: options.chains ?? [],
+    limits: options.limits ?? {},
     singleSignOn: options.singleSignOn ? openSingleSignOn(options.singleSignOn) : null,
     networks: options.hosted ?? {},
   })

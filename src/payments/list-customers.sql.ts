@@ -1,7 +1,7 @@
 import type { Asset, Fiat } from '../core/assets.ts'
 import type { AccountId, CustomerId, PaymentId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import { countBound, exactId, fiatBound, type ListQuery, substring } from '../db/list-filters.ts'
 import type { PaymentStatus } from './payment.ts'
 
@@ -51,6 +51,10 @@ export const listCustomers = (
   accountId: AccountId,
   query: ListQuery,
 ): Promise<Page<Customer>> => readPage(db, CUSTOMERS, accountId, query)
+
+/** All customers that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
+export const exportCustomers = (db: Queryable, accountId: AccountId, query: ListQuery) =>
+  readBatches<Customer>(db, CUSTOMERS, accountId, query)
 
 export async function findCustomer(
   db: Queryable,

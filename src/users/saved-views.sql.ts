@@ -2,9 +2,13 @@
 import { type AccountId, newId, type SavedViewId, type UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 
+/** Lists that views are kept of: as their paths end. */
+export const VIEWED_PAGES = ['payments', 'customers', 'links', 'withdrawals', 'requests', 'events'] as const
+export type ViewedPage = (typeof VIEWED_PAGES)[number]
+
 export interface SavedView {
   readonly id: SavedViewId
-  readonly page: string
+  readonly page: ViewedPage
   readonly name: string
   /** As it stands in the URL, without its question mark. */
   readonly query: string
@@ -14,7 +18,7 @@ export async function listSavedViews(
   db: Queryable,
   userId: UserId,
   accountId: AccountId,
-  page: string,
+  page: ViewedPage,
 ): Promise<SavedView[]> {
   const { rows } = await db.query<SavedView>(
     `select id, page, name, query from saved_views

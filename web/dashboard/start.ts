@@ -1,7 +1,10 @@
-/** What a script adds to the dashboard: passkeys, copying, the keyboard's way to the search, pages that look again. */
+/** What a script adds to the dashboard: passkeys, copying, the keyboard's way to the search, the brand and a
+ * withdrawal's quote as they are typed, pages that look again. */
 import { offerCopies } from './copy.ts'
 import { openPalette } from './palette.ts'
 import { offerPasskeys } from './passkeys.ts'
+import { showBrand } from './preview.ts'
+import { quoteAsTyped } from './quote.ts'
 import { lookAgain } from './refresh.ts'
 import { tellTimes } from './times.ts'
 
@@ -14,6 +17,8 @@ offerCopies()
 offerPasskeys()
 openPalette()
 tellTimes()
+showBrand()
+quoteAsTyped()
 lookAgain()
 
 // A form that was sent is not sent again by an impatient hand.

@@ -1,7 +1,13 @@
 /** A merchant's settings for the hosted pages and for late funds, changed as a whole or not at all. */
-import { type Account, readAccountName } from '../../accounts/account.ts'
-import { keepLogo, lockAccount, updateAccountSettings } from '../../accounts/accounts.sql.ts'
+import { type Account, readAccountName, readCurrency } from '../../accounts/account.ts'
+import {
+  hasPaymentsForSure,
+  keepLogo,
+  lockAccount,
+  updateAccountSettings,
+} from '../../accounts/accounts.sql.ts'
 import { readBrandColor, readBrandName, readFrameOrigins, readLogo } from '../../accounts/brand.ts'
+import { type ConfirmationChoice, readConfirmationRules } from '../../accounts/confirmation-rules.ts'
 import { readOfferedAssets } from '../../accounts/offered-assets.ts'
 import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
 import { invalidField, Refusal } from '../../core/errors.ts'
@@ -13,6 +19,8 @@ import type { Tx } from '../../db/database.ts'
 export interface AccountChanges {
   /** How the operator and the dashboard call it. */
   readonly name?: string | undefined
+  /** Settlement currency; until the first payment. */
+  readonly currency?: string | undefined
   readonly brandName?: string | null | undefined
   readonly brandColor?: string | null | undefined
   /** The bytes of a picture. */
@@ -28,11 +36,16 @@ export interface AccountChanges {
   readonly privacyUrl?: string | null | undefined
   /** Percent, as a decimal of at most two digits after the point: 0 to 5. */
   readonly tolerance?: string | undefined
+  /** From which price on how many confirmations are waited for; all of them, a coin once. */
+  readonly confirmations?: readonly ConfirmationChoice[] | undefined
   /** The same: 0 to 10. For payments that are made from now on. The operator's to change. */
   readonly fee?: string | null | undefined
 }
 
-/** @throws {Refusal} `not_found`, `account_not_found`; `invalid`, naming the setting. */
+/**
+ * @throws {Refusal} `not_found`, `account_not_found`; `invalid`, naming the setting; `conflict`, `currency_fixed`, once there is a
+ *   payment.
+ */
 export async function changeAccount(tx: Tx, id: AccountId | null, changes: AccountChanges): Promise<Account> {
   const account = id && (await lockAccount(tx, id))
   if (!account) throw new Refusal('not_found', 'account_not_found', 'there is no such account')
@@ -41,6 +54,7 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
   const next: Account = {
     ...account,
     name: changes.name === undefined ? account.name : readAccountName(changes.name),
+    currency: changes.currency === undefined ? account.currency : readCurrency(changes.currency),
     brandName: changed(changes.brandName, account.brandName, readBrandName),
     brandColor: changed(changes.brandColor, account.brandColor, readBrandColor),
     brandLogo: logo === undefined ? account.brandLogo : (logo?.name ?? null),
@@ -53,11 +67,25 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
     privacyUrl: changed(changes.privacyUrl, account.privacyUrl, url('privacy_url')),
     acceptsLateFunds: changes.acceptsLateFunds ?? account.acceptsLateFunds,
     toleranceBps: changes.tolerance === undefined ? account.toleranceBps : readTolerance(changes.tolerance),
+    confirmationRules: changes.confirmations
+      ? readConfirmationRules(changes.confirmations)
+      : account.confirmationRules,
     feeBps: changed(changes.fee, account.feeBps, readFee),
   }
+  if (next.currency !== account.currency) await requireNoPayment(tx, account)
   await updateAccountSettings(tx, next)
   if (logo !== undefined) await keepLogo(tx, account.id, logo)
   return next
+}
+
+/** Customers' totals and sales by day are kept in it: docs/decisions/0078-settlement-currency.md. */
+async function requireNoPayment(tx: Tx, account: Account): Promise<void> {
+  if (!(await hasPaymentsForSure(tx, account.id))) return
+  throw new Refusal(
+    'conflict',
+    'currency_fixed',
+    `this account has payments, whose totals are kept in ${account.currency}; its settlement currency stays`,
+  )
 }
 
 const EMAIL = /^[^\s@?&]+@[^\s@?&]+$/

@@ -1,4 +1,5 @@
 /** What waits for a decision of a person. */
+import { type Asset, chainFor, type Mode, NETWORKS } from '../../core/assets.ts'
 import type { AccountId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 
@@ -8,11 +9,20 @@ export interface Attention {
   /** Expired, cancelled or failed, with funds that are held. */
   readonly late: number
   readonly failingEndpoints: number
+  /** Coins that pay nothing out, since the books and the chain of this account's mode differ. */
+  readonly frozenCoins: readonly { readonly asset: Asset; readonly since: Date }[]
 }
 
 /** Reads what is held, which is little, and not the payments, which are many. */
-export async function readAttention(db: Queryable, accountId: AccountId): Promise<Attention> {
-  const { rows } = await db.query<Attention>(
+export async function readAttention(
+  db: Queryable,
+  account: { readonly id: AccountId; readonly mode: Mode },
+): Promise<Attention> {
+  const { rows: frozenCoins } = await db.query<Attention['frozenCoins'][number]>(
+    'select asset, frozen_at as since from freezes where chain = any($1::text[]) order by asset',
+    [NETWORKS.map((network) => chainFor(account.mode, network))],
+  )
+  const { rows } = await db.query<Omit<Attention, 'frozenCoins'>>(
     `with unresolved as (
        select p.status from payments p
        where p.account_id = $1 and p.id in (
@@ -24,7 +34,7 @@ export async function readAttention(db: Queryable, accountId: AccountId): Promis
        (select count(*)::int from webhook_endpoints e where e.account_id = $1 and e.deleted_at is null
           and (e.failing_since < now() - interval '1 hour' or e.disabled_reason is not null)) as "failingEndpoints"
      from unresolved`,
-    [accountId],
+    [account.id],
   )
-  return rows[0] ?? { underpaid: 0, overpaid: 0, late: 0, failingEndpoints: 0 }
+  return { ...(rows[0] ?? { underpaid: 0, overpaid: 0, late: 0, failingEndpoints: 0 }), frozenCoins }
 }

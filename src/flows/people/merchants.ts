@@ -1,5 +1,5 @@
 /** Merchants: what people belong to. Each has an account to try things out, and one for real coins once it goes live. */
-import { type Account, readAccountDraft } from '../../accounts/account.ts'
+import { type Account, readAccountDraft, readCurrency } from '../../accounts/account.ts'
 import { findAccount, insertAccount } from '../../accounts/accounts.sql.ts'
 import { recordAct } from '../../audit/audit-log.sql.ts'
 import { invalidField, invariant, Refusal } from '../../core/errors.ts'
@@ -49,11 +49,12 @@ export async function openMerchant(
 }
 
 /**
- * Gives a merchant the account for real coins, set as the one it was tried out with.
+ * Gives a merchant the account for real coins.
  *
- * @throws {Refusal} `conflict`, `already_live`.
+ * @param currency - Its settlement currency; that of the account it was tried out with when left out.
+ * @throws {Refusal} `conflict`, `already_live`; `invalid_currency`.
  */
-export async function goLive(tx: Tx, person: Person, id: MerchantId): Promise<AccountId> {
+export async function goLive(tx: Tx, person: Person, id: MerchantId, currency?: string): Promise<AccountId> {
   const merchant = await lockMerchant(tx, id)
   invariant(merchant, 'a person belongs to a merchant that is there')
   if (merchant.liveAccountId)
@@ -64,7 +65,7 @@ export async function goLive(tx: Tx, person: Person, id: MerchantId): Promise<Ac
     name: merchant.name,
     email: test.email,
     mode: 'live',
-    currency: test.currency,
+    currency: currency === undefined ? test.currency : readCurrency(currency),
   })
   await setMerchantAccount(tx, id, 'live', live.id)
   await recordAct(

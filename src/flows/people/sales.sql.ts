@@ -27,36 +27,49 @@ interface DayRow {
   readonly age: number
   readonly minor: bigint
   readonly payments: number
-  /** Of them, those before this time of day. */
-  readonly minor_by_now: bigint
-  readonly payments_by_now: number
 }
 
-/** One pass over 60 days of an index that holds all it needs. */
-export async function readSales(db: Queryable, accountId: AccountId, zone: string): Promise<Sales> {
-  const { rows } = await db.query<DayRow>(
-    `with clock as (select now() at time zone $2 as local), days as (
-       select (clock.local::date - age) as day, age, clock.local from clock, generate_series(0, 59) as age
-     ), sold as (
-       select (p.completed_at at time zone $2)::date as day, sum(p.spent_minor)::bigint as minor, count(*)::int as payments,
-         coalesce(sum(p.spent_minor) filter (where (p.completed_at at time zone $2)::time <= clock.local::time), 0)::bigint
-           as minor_by_now,
-         (count(*) filter (where (p.completed_at at time zone $2)::time <= clock.local::time))::int as payments_by_now
-       from payments p, clock
-       where p.account_id = $1 and p.spent_minor is not null
-         and p.completed_at >= ((clock.local::date - 59)::timestamp at time zone $2)
-       group by 1
+/** What of an index that holds all it needs lies between two instants. */
+const SOLD = `select coalesce(sum(p.spent_minor), 0)::bigint as minor, count(*)::int as payments
+  from payments p where p.account_id = $1 and p.spent_minor is not null`
+
+/**
+ * A range of the index for each of 60 days: a day's bounds are worked out once, where grouping by the day would work out the zone
+ * of every payment.
+ */
+const readDays = (db: Queryable, accountId: AccountId, zone: string) =>
+  db.query<DayRow>(
+    `with days as (
+       select (now() at time zone $2)::date - age as day, age from generate_series(0, 59) as age
      )
-     select to_char(days.day, 'YYYY-MM-DD') as day, days.age, coalesce(sold.minor, 0)::bigint as minor,
-       coalesce(sold.payments, 0) as payments, coalesce(sold.minor_by_now, 0)::bigint as minor_by_now,
-       coalesce(sold.payments_by_now, 0) as payments_by_now
-     from days left join sold on sold.day = days.day order by days.age desc`,
+     select to_char(day, 'YYYY-MM-DD') as day, age, sold.minor, sold.payments
+     from days cross join lateral (
+       ${SOLD} and p.completed_at >= day::timestamp at time zone $2
+         and p.completed_at < (day + 1)::timestamp at time zone $2) sold
+     order by age desc`,
     [accountId, zone],
   )
-  const { rows: created } = await db.query<{ created: number }>(
+
+/** Yesterday, up to this time of day. */
+const readYesterdayByNow = (db: Queryable, accountId: AccountId, zone: string) =>
+  db.query<Sold>(
+    `${SOLD} and p.completed_at >= ((now() at time zone $2)::date - 1)::timestamp at time zone $2
+       and p.completed_at <= ((now() at time zone $2) - interval '1 day') at time zone $2`,
+    [accountId, zone],
+  )
+
+const countCreated = (db: Queryable, accountId: AccountId) =>
+  db.query<{ created: number }>(
     `select count(*)::int as created from payments where account_id = $1 and created_at >= now() - interval '30 days'`,
     [accountId],
   )
+
+export async function readSales(db: Queryable, accountId: AccountId, zone: string): Promise<Sales> {
+  const [{ rows }, { rows: byNow }, { rows: created }] = await Promise.all([
+    readDays(db, accountId, zone),
+    readYesterdayByNow(db, accountId, zone),
+    countCreated(db, accountId),
+  ])
   const sum = (from: number, to: number): Sold =>
     rows
       .filter(({ age }) => age >= from && age < to)
@@ -64,10 +77,9 @@ export async function readSales(db: Queryable, accountId: AccountId, zone: strin
         minor: 0n,
         payments: 0,
       })
-  const before = rows.find(({ age }) => age === 1)
   return {
     today: sum(0, 1),
-    yesterday: { minor: before?.minor_by_now ?? 0n, payments: before?.payments_by_now ?? 0 },
+    yesterday: byNow[0] ?? { minor: 0n, payments: 0 },
     week: sum(0, 7),
     weekBefore: sum(7, 14),
     month: sum(0, 30),

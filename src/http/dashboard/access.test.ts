@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testApp } from '../../../test/api.ts'
 import { homeOf, type Seen, type TestPerson, testPerson, visit } from '../../../test/dashboard.ts'
+import { EXPECTED_ACCESS } from '../../../test/dashboard-access.ts'
 import { testAccount, testGateway } from '../../../test/gateway.ts'
 import { newId, newPublicId, showId } from '../../core/ids.ts'
 import { SCOPES } from '../../core/scopes.ts'
@@ -61,12 +62,46 @@ const ask = (who: Pick<TestPerson, 'get' | 'post'>, row: DashboardRow, home?: st
 
 const reasonOf = (seen: Seen): string | undefined => /data-reason="(\w+)"/.exec(seen.html)?.[1]
 
+/** What the server itself says that it answers to, below the dashboard. */
+function routesOf(server: typeof app): string[] {
+  const lines = server.printRoutes({ commonPrefix: false }).split('\n')
+  const open: string[] = []
+  return lines.flatMap((line) => {
+    const [, indent = '', path = '', methods = ''] =
+      /^([│ ]*)[├└]── (\S*)(?: \(([A-Z, ]+)\))?$/.exec(line) ?? []
+    const depth = indent.length / 4
+    open.splice(depth, open.length, path)
+    const whole = open.join('')
+    return whole.startsWith('/dashboard')
+      ? methods
+          .split(', ')
+          .filter((method) => method !== 'HEAD' && method !== '')
+          .map((method) => `${method} ${whole}`)
+      : []
+  })
+}
+
 const placeRows = dashboardRows.filter((row) => row.path.startsWith('/:account'))
 const needsOf = (row: DashboardRow): readonly Permission[] => [
   row.access as Permission,
   ...('alsoNeeds' in row && row.alsoNeeds ? [row.alsoNeeds] : []),
 ]
 const nameOf = (row: DashboardRow) => `${row.method} ${row.path || '/'}`
+
+test('every row stands in the table of what it needs, and every route of the dashboard is a row', () => {
+  const found = new Map<string, string[]>()
+  for (const row of dashboardRows) {
+    const needs = [row.access, ...('alsoNeeds' in row && row.alsoNeeds ? [row.alsoNeeds] : [])].join(' + ')
+    const key = 'testOnly' in row && row.testOnly ? `${needs}, test only` : needs
+    const name = `${nameOf(row)}${row.confirm ? ` ${row.confirm}` : ''}`
+    found.set(key, [...(found.get(key) ?? []), name].sort())
+  }
+  assert.deepEqual(Object.fromEntries(found), EXPECTED_ACCESS)
+  const rows = new Set(dashboardRows.map(({ method, path }) => `${method} /dashboard${path}`))
+  const unguarded = routesOf(app).filter((route) => !rows.has(route))
+  // Of every other path, printed without its slash: it tells that there is no such page.
+  assert.deepEqual(unguarded, ['GET /dashboard*'])
+})
 
 test('a person may what the contract lets a key, and every permission is somebody’s', () => {
   for (const scope of SCOPES) assert.ok((PERMISSIONS as readonly string[]).includes(scope), scope)

@@ -3,6 +3,7 @@ import { showId } from '../../core/ids.ts'
 import type { Permission } from '../../users/permissions.ts'
 import { type Html, html, type Part } from '../hosted/html.ts'
 import { loadWebFiles } from '../hosted/web-files.ts'
+import { sentenceOf } from './done.ts'
 import { rootOf } from './root.ts'
 import type { Call, PersonCall, PlaceCall, Sheet } from './row.ts'
 
@@ -48,54 +49,10 @@ const SECTIONS: readonly (readonly [string | null, readonly Entry[]])[] = [
 
 const OPERATOR: readonly (readonly [string, string, string])[] = [
   ['op-merchants', 'Merchants', '/operator/merchants'],
-  ['op-health', 'Chains & rates', '/operator/health'],
+  ['op-health', 'Chains & health', '/operator/health'],
   ['op-money', 'Wallets & fees', '/operator/money'],
   ['op-alerts', 'Alerts & freezes', '/operator/alerts'],
 ]
-
-/** Sentences for what was done, by the name that a redirect carries. */
-const DONE: Readonly<Record<string, string>> = {
-  'signed-out': 'You are signed out.',
-  cancelled: 'The payment is cancelled.',
-  accepted: 'What the payment held is credited.',
-  refunded: 'The refund is on its way.',
-  withdrawn: 'The withdrawal is on its way.',
-  'batch-asked': 'The payouts are asked for.',
-  asked: 'It is asked for. Others approve it with their passkeys.',
-  approved: 'Your approval is given. The signer checks it for itself.',
-  declined: 'Declined. Nothing of it is done.',
-  paid: 'Paid on the simulated chain. It shows here within a second or two.',
-  mined: 'Blocks were mined.',
-  expired: 'The window is over.',
-  replaced: 'The transaction was double-spent.',
-  reorganised: 'The newest blocks were replaced by a longer branch.',
-  'key-revoked': 'The key is revoked. Within seconds nobody gets in with it.',
-  'link-disabled': 'The link accepts no more payments.',
-  'link-enabled': 'The link accepts payments again.',
-  'webhook-deleted': 'The endpoint is deleted.',
-  'webhook-enabled': 'The endpoint receives events again.',
-  resent: 'It is being sent again.',
-  'note-added': 'The note is added.',
-  'note-deleted': 'The note is gone.',
-  'withdrawal-cancelling': 'It is being cancelled; its amount is available again in a moment.',
-  recovered: 'What it missed is being sent.',
-  'nothing-missed': 'It missed nothing since then.',
-  saved: 'Saved.',
-  'view-saved': 'The view is saved.',
-  'view-deleted': 'The view is gone.',
-  mailed: 'A mail with the link is on its way.',
-  'reset-asked': 'If somebody signs in with that email, a mail with a link is on its way.',
-  uninvited: 'The invitation is taken back.',
-  'member-changed': 'The role is changed.',
-  'member-removed': 'The member is removed, and signed out everywhere.',
-  'session-ended': 'The session is ended.',
-  'factor-removed': 'It is removed, and your other sessions are ended.',
-  'password-changed': 'The password is changed, and your other sessions are ended.',
-  live: 'This is your live account. Coins are real here.',
-  acknowledged: 'Acknowledged.',
-  joined: 'Welcome to the team.',
-  'customer-saved': 'The customer is saved.',
-}
 
 export interface Frame {
   readonly call: Call
@@ -109,7 +66,7 @@ export function layout(frame: Frame, sheet: Sheet, version: string | null): Html
   const files = loadWebFiles().paths
   const root = rootOf(call.gateway)
   const mode = place?.place.account.mode
-  const done = DONE[call.query.done ?? '']
+  const done = sentenceOf(call.query.done ?? '')
   const isWhole = person !== null && person.session.factor !== 'half'
   return html`<!doctype html>
 <html lang="en"${mode && html` data-mode="${mode}"`}>

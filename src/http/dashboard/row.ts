@@ -12,8 +12,10 @@ import type { Permission } from '../../users/permissions.ts'
 import type { Session } from '../../users/sessions.sql.ts'
 import type { SingleSignOn } from '../../users/single-sign-on.ts'
 import type { Membership } from '../../users/user.ts'
+import type { Limits } from '../../withdrawals/limits.ts'
 import type { Part } from '../hosted/html.ts'
 import type { HostedOptions } from '../hosted/networks.ts'
+import type { DoneName } from './done.ts'
 import type { Form } from './form.ts'
 
 /** What somebody needs: nothing; half a sign-in; to be signed in; to run the whole Beck; a permission at the merchant. */
@@ -38,7 +40,7 @@ export interface Sheet {
 /** After a change: the browser asks for a page anew. `done` names a sentence that it shows. */
 export interface Move {
   readonly to: string
-  readonly done?: string
+  readonly done?: DoneName
   /** A new token for the cookie; null ends the session. */
   readonly token?: string | null
 }
@@ -62,6 +64,8 @@ export interface Place {
 export interface Installation {
   /** Chains that the settings connect. */
   readonly chains: readonly ChainName[]
+  /** What the signer is told to let out; empty where this process was not told. */
+  readonly limits: Limits
   /** The operator's OpenID provider; null for none. */
   readonly singleSignOn: SingleSignOn | null
   /** What its pages tell of the networks, as the checkout does. */

@@ -1,7 +1,7 @@
 /** Values as people read them: money, coins, times, statuses. */
 import { ASSET_FACTS, type Asset, type Fiat, NETWORKS, type Network } from '../../core/assets.ts'
 import { fiatToNumber, formatDecimal } from '../../core/money.ts'
-import { DAY_MS } from '../../core/time.ts'
+import { DAY_MS, MINUTE_MS } from '../../core/time.ts'
 import { type Html, html } from '../hosted/html.ts'
 
 const formats = new Map<string, Intl.NumberFormat>()
@@ -62,9 +62,12 @@ export const isTimeZone = (zone: string): boolean => {
   }
 }
 
-/** How far a zone's clocks are ahead of UTC at an instant. */
-function offsetMs(zone: string, at: number): number {
-  const parts = new Intl.DateTimeFormat('en-US', {
+const clocks = new Map<string, Intl.DateTimeFormat>()
+
+function clockOf(zone: string): Intl.DateTimeFormat {
+  const known = clocks.get(zone)
+  if (known) return known
+  const made = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,
     hourCycle: 'h23',
     year: 'numeric',
@@ -73,10 +76,27 @@ function offsetMs(zone: string, at: number): number {
     hour: 'numeric',
     minute: 'numeric',
     second: 'numeric',
-  }).formatToParts(at)
+  })
+  clocks.set(zone, made)
+  return made
+}
+
+/** How far a zone's clocks are ahead of UTC at an instant. */
+function offsetMs(zone: string, at: number): number {
+  const parts = clockOf(zone).formatToParts(at)
   const of = (type: string) => Number(parts.find((part) => part.type === type)?.value)
   const shown = Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second'))
   return shown - Math.floor(at / 1_000) * 1_000
+}
+
+/** An instant by a zone's clocks, with how far they are ahead: `2026-07-01T12:00:00.000+02:00`; `…Z` in UTC. */
+export function inZone(at: Date, zone: string): string {
+  if (zone === 'UTC') return at.toISOString()
+  const offset = offsetMs(zone, at.getTime())
+  const local = new Date(at.getTime() + offset).toISOString().slice(0, -1)
+  const minutes = Math.abs(offset) / MINUTE_MS
+  const two = (value: number) => String(Math.floor(value)).padStart(2, '0')
+  return `${local}${offset < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`
 }
 
 /** The first instant of a day (`YYYY-MM-DD`) in a zone; null for no such day. */

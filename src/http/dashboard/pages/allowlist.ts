@@ -7,7 +7,7 @@ import { proposeAddress } from '../../../flows/approvals/propose-change.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { button, card, copyable, empty, field, formProblem, notice, select, submit } from '../parts.ts'
-import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { type DashboardRow, type Move, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { NETWORK_CHOICES, networkName, plural, time } from '../words.ts'
 import { listWords } from './approval-words.ts'
 import { approvalTabs } from './approvals.ts'
@@ -55,7 +55,7 @@ function addresses(call: PlaceCall, listed: readonly ListedAddress[], mayAsk: bo
   return card(plural(listed.length, 'address', 'addresses'), html`<ul class="rows">${listed.map(line)}</ul>`)
 }
 
-const propose = (act: 'allow' | 'disallow') => async (call: PlaceCall) => {
+const propose = (act: 'allow' | 'disallow') => async (call: PlaceCall): Promise<Move> => {
   const { gateway, place, form } = call
   const network = NETWORKS.find((each) => each === form.get('network'))
   if (!network) throw invalidField('network', 'invalid_network', 'choose a network')

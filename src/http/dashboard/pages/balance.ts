@@ -1,4 +1,5 @@
 /** What the merchant has: coins to the atom, and what they are worth about. */
+import { FIAT_CURRENCIES, isFiat } from '../../../core/assets.ts'
 import { readBalance } from '../../../flows/balance/read-balance.ts'
 import { html } from '../../hosted/html.ts'
 import { lineChart } from '../chart.ts'
@@ -7,7 +8,11 @@ import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.
 import { fiat } from '../words.ts'
 
 async function balancePage(call: PlaceCall): Promise<Sheet> {
-  const balance = await readBalance(call.gateway, call.gateway.db, call.place.account)
+  const { account } = call.place
+  const asked = call.query.currency ?? ''
+  // Past days are kept in all of them.
+  const shownIn = isFiat(asked) ? asked : account.currency
+  const balance = await readBalance(call.gateway, call.gateway.db, { ...account, currency: shownIn })
   const { currency } = balance
   const mayWithdraw = call.may('withdrawals:write')
   const tile = (label: string, figure: typeof balance.total, text: string) =>
@@ -16,6 +21,7 @@ async function balancePage(call: PlaceCall): Promise<Sheet> {
     title: 'Balance',
     nav: 'balance',
     content: html`<header class="head"><h1>Balance</h1><div class="actions">${mayWithdraw && html`<a class="button primary" href="${call.here}/withdrawals/new">Withdraw</a>`}</div></header>
+<nav class="views" aria-label="Currency">${FIAT_CURRENCIES.map((each) => html`<a href="${call.here}/balance${each !== account.currency && `?currency=${each}`}"${each === shownIn && html` aria-current="true"`}>${each}</a>`)}</nav>
 <div class="tiles">${tile('Available', balance.available, 'can be withdrawn')}${tile('Pending', balance.pending, 'seen, not confirmed yet')}${tile('Total', balance.total, 'both together')}</div>
 ${card('Total of the last 30 days', lineChart({ title: 'Total balance of the last 30 days', points: balance.total.series.map(({ date, value }) => [date, value] as const), show: (value) => fiat(value, currency) }))}
 ${table(

@@ -1,14 +1,23 @@
-/** Customers: made by the emails that payments name, and named by people. */
-import { Refusal } from '../../../core/errors.ts'
+/** Customers: made by the emails that payments name, or by people, who name them too. */
+import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
-import { renameCustomer } from '../../../payments/customers.sql.ts'
-import { findCustomer, listCustomers, listRecentPayments } from '../../../payments/list-customers.sql.ts'
+import { fiatToNumber } from '../../../core/money.ts'
+import { findCustomerId, renameCustomer, upsertCustomer } from '../../../payments/customers.sql.ts'
+import {
+  type Customer,
+  exportCustomers,
+  findCustomer,
+  listCustomers,
+  listRecentPayments,
+} from '../../../payments/list-customers.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { drawList, type Filter, readList } from '../list.ts'
+import { type ExportColumns, exportRow } from '../export.ts'
+import { drawList, readList } from '../list.ts'
+import type { Filter } from '../list-query.ts'
 import { noteRows, notesCard } from '../notes.ts'
 import { card, copyable, empty, facts, field, formProblem, submit, table } from '../parts.ts'
-import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { type DashboardRow, type Move, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, count, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
@@ -17,9 +26,23 @@ const FILTERS: readonly Filter[] = [
   { name: 'total_spent_min', label: 'Spent, at least', kind: 'number' },
 ]
 
+const EXPORTED: ExportColumns<Customer> = {
+  id: (row) => showId('cus', row.id),
+  email: (row) => row.email,
+  name: (row) => row.name,
+  order_count: (row) => row.orderCount,
+  total_spent: (row) => fiatToNumber(row.totalSpentMinor),
+  created_at: (row) => row.createdAt,
+}
+
 async function customersPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const list = await readList(call, FILTERS, (query) => listCustomers(gateway.db, place.account.id, query))
+  const list = await readList(
+    call,
+    FILTERS,
+    (query) => listCustomers(gateway.db, place.account.id, query),
+    'customers',
+  )
   return {
     title: 'Customers',
     nav: 'customers',
@@ -28,6 +51,10 @@ async function customersPage(call: PlaceCall): Promise<Sheet> {
       list,
       filters: FILTERS,
       hasDates: true,
+      exports: Object.keys(EXPORTED),
+      actions:
+        call.may('customers:write') &&
+        html`<a class="button primary" href="${here}/customers/new">Add a customer</a>`,
       columns: [
         {
           label: 'Email',
@@ -55,6 +82,32 @@ async function customersPage(call: PlaceCall): Promise<Sheet> {
       ),
     }),
   }
+}
+
+const newPage = async (call: PlaceCall): Promise<Sheet> => ({
+  title: 'Add a customer',
+  nav: 'customers',
+  width: 'narrow',
+  trail: [['Customers', `${call.here}/customers`]],
+  content: html`<h1>Add a customer</h1>${formProblem(call)}<form method="post" action="${call.here}/customers/new">${field(call, { name: 'email', label: 'Email', type: 'email', required: true, maxlength: 254, isFocused: true, hint: 'Payments that name it are counted here.' })}${field(call, { name: 'name', label: 'Name', maxlength: 255 })}${submit('Add the customer', 'primary', `${call.here}/customers`)}</form>`,
+})
+
+/** One who is there already is led to, and keeps the name that he has. */
+async function addCustomer(call: PlaceCall): Promise<Move> {
+  const { gateway, place, form, here } = call
+  const email = form.get('email')
+  if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254)
+    throw invalidField('email', 'invalid_email', 'expected an email address of at most 254 characters')
+  const known = await findCustomerId(gateway.db, place.account.id, email)
+  if (known) return { to: `${here}/customers/${showId('cus', known)}` }
+  const name = form.get('name').slice(0, 255) || null
+  const id = await change(call, async (tx, record) => {
+    const made = await upsertCustomer(tx, place.account.id, email)
+    if (name !== null) await renameCustomer(tx, place.account.id, made, name)
+    record({ action: 'customer.create', subject: showId('cus', made), after: { email, name } })
+    return made
+  })
+  return { to: `${here}/customers/${showId('cus', id)}`, done: 'customer-added' }
 }
 
 /** @throws {Refusal} `not_found`. */
@@ -113,6 +166,18 @@ export const customerRows: readonly DashboardRow[] = [
     draw: customerPage,
   }),
   placeRow('customers:read', { method: 'GET', path: '/:account/customers', handle: customersPage }),
+  exportRow('customers', 'customers:read', {
+    columns: EXPORTED,
+    filters: FILTERS,
+    read: ({ gateway, place }, query) => exportCustomers(gateway.db, place.account.id, query),
+  }),
+  placeRow('customers:write', { method: 'GET', path: '/:account/customers/new', handle: newPage }),
+  placeRow('customers:write', {
+    method: 'POST',
+    path: '/:account/customers/new',
+    handle: addCustomer,
+    redraw: newPage,
+  }),
   placeRow('customers:read', { method: 'GET', path: '/:account/customers/:id', handle: customerPage }),
   placeRow('customers:write', {
     method: 'POST',

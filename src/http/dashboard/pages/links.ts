@@ -1,5 +1,6 @@
 /** Payment links and checkouts made by hand: to print, to embed, to send by mail. */
 import {
+  exportPaymentLinks,
   findPaymentLink,
   insertPaymentLink,
   listPaymentLinks,
@@ -9,13 +10,16 @@ import {
 import { FIAT_CURRENCIES, isFiat } from '../../../core/assets.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
+import { fiatToNumber } from '../../../core/money.ts'
 import { createSession } from '../../../flows/checkout/checkout.ts'
 import { requireFiatAmount } from '../../../flows/payments/fiat-amount.ts'
 import { html } from '../../hosted/html.ts'
 import { drawQr } from '../../hosted/qr.ts'
 import { readPrice } from '../../price.ts'
 import { change } from '../change.ts'
-import { drawList, type Filter, readList } from '../list.ts'
+import { type ExportColumns, exportRow } from '../export.ts'
+import { drawList, readList } from '../list.ts'
+import type { Filter } from '../list-query.ts'
 import { button, card, copyable, empty, facts, field, formProblem, select, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, count, fiat, time } from '../words.ts'
@@ -37,9 +41,24 @@ const CURRENCIES = FIAT_CURRENCIES.map((each) => [each, each] as const)
 const urlOf = (call: PlaceCall, link: PaymentLink): string =>
   `${call.gateway.settings.publicUrl}/pay/${showId('plink', link.id)}`
 
+const EXPORTED: ExportColumns<PaymentLink> = {
+  id: (row) => showId('plink', row.id),
+  label: (row) => row.label,
+  amount: (row) => fiatToNumber(row.amountMinor),
+  currency: (row) => row.currency,
+  status: (row) => (row.isActive ? 'active' : 'inactive'),
+  uses: (row) => Number(row.uses),
+  created_at: (row) => row.createdAt,
+}
+
 async function linksPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const list = await readList(call, FILTERS, (query) => listPaymentLinks(gateway.db, place.account.id, query))
+  const list = await readList(
+    call,
+    FILTERS,
+    (query) => listPaymentLinks(gateway.db, place.account.id, query),
+    'links',
+  )
   const create =
     call.may('payment_links:write') && html`<a class="button primary" href="${here}/links/new">New link</a>`
   return {
@@ -50,6 +69,7 @@ async function linksPage(call: PlaceCall): Promise<Sheet> {
       list,
       filters: FILTERS,
       hasDates: true,
+      exports: Object.keys(EXPORTED),
       actions: html`${create}${call.may('payments:write') && html`<a class="button" href="${here}/checkout/new">Checkout for one buyer</a>`}${call.may('payment_links:write') && html`<a class="button" href="${here}/points-of-sale">Points of sale</a>`}`,
       columns: [
         {
@@ -138,6 +158,11 @@ const newSessionPage = async (call: PlaceCall): Promise<Sheet> => ({
 
 export const linkRows: readonly DashboardRow[] = [
   placeRow('payment_links:read', { method: 'GET', path: '/:account/links', handle: linksPage }),
+  exportRow('links', 'payment_links:read', {
+    columns: EXPORTED,
+    filters: FILTERS,
+    read: ({ gateway, place }, query) => exportPaymentLinks(gateway.db, place.account.id, query),
+  }),
   placeRow('payment_links:write', { method: 'GET', path: '/:account/links/new', handle: newLinkPage }),
   placeRow('payment_links:write', {
     method: 'POST',

@@ -22,6 +22,7 @@ import { button, card, copyable, field, formProblem, hidden, notice, submit, tab
 import {
   type Call,
   type DashboardRow,
+  type Move,
   type PersonCall,
   personRow,
   SENT,
@@ -148,10 +149,7 @@ async function totpPage(call: PersonCall): Promise<Sheet> {
   }
 }
 
-const shownCodes = (
-  call: PersonCall,
-  added: FactorAdded,
-): Shown | { to: string; done: string; token: string } =>
+const shownCodes = (call: PersonCall, added: FactorAdded): Shown | Move =>
   added.recoveryCodes
     ? { ...recoveryCodesPage(call, added.recoveryCodes), token: added.token }
     : { to: `${call.base}/me`, done: 'saved', token: added.token }

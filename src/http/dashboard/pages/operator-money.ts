@@ -24,7 +24,7 @@ import { waitingOf } from '../../../withdrawals/withdrawal-resource.ts'
 import { listRecentWithdrawals } from '../../../withdrawals/withdrawals.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { button, card, copyable, empty, facts, field, formProblem, select, submit, table } from '../parts.ts'
-import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
+import { type DashboardRow, type Move, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { badge, coins, time } from '../words.ts'
 
 const LISTED_PAYOUTS = 10
@@ -157,7 +157,7 @@ function orderOf({ form }: PersonCall): OwnOrder {
   return { kind, mode, asset, amount: form.get('amount'), destination: form.get('destination_address') }
 }
 
-async function requestPayout(call: PersonCall) {
+async function requestPayout(call: PersonCall): Promise<Move> {
   const { gateway, person, base } = call
   const order = orderOf(call)
   await gateway.db.transaction(async (tx) => {
@@ -181,7 +181,7 @@ async function requestPayout(call: PersonCall) {
   return { to: `${base}/operator/money`, done: 'withdrawn' }
 }
 
-async function cancelPayout(call: PersonCall) {
+async function cancelPayout(call: PersonCall): Promise<Move> {
   const { gateway, person, base, params } = call
   await gateway.db.transaction(async (tx) => {
     const { accountId, id } = await cancelOwnPayout(tx, readId('wd', params.id ?? ''))
@@ -190,7 +190,7 @@ async function cancelPayout(call: PersonCall) {
   return { to: `${base}/operator/money`, done: 'withdrawal-cancelled' }
 }
 
-async function setFee(call: PersonCall) {
+async function setFee(call: PersonCall): Promise<Move> {
   const { gateway, person, base, form } = call
   const id = readId('acct', form.get('account'))
   await gateway.db.transaction(async (tx) => {

@@ -4,6 +4,7 @@ import { recordAct } from '../../../audit/audit-log.sql.ts'
 import { ASSETS, type Asset, FIAT_CURRENCIES } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
+import { VERSION } from '../../../core/version.ts'
 import { listFrozenCoins } from '../../../flows/operation/gateway-books.sql.ts'
 import { type Health, readHealth } from '../../../flows/operation/health.ts'
 import { openMerchant } from '../../../flows/people/merchants.ts'
@@ -12,6 +13,7 @@ import { acknowledgeAlerts, listAlerts } from '../../../ledger/alerts.sql.ts'
 import { listMails } from '../../../mails/mails.sql.ts'
 import type { SourceState } from '../../../rates/rates.ts'
 import { listMerchants } from '../../../users/merchants.sql.ts'
+import type { LIMIT_SPANS, Limits } from '../../../withdrawals/limits.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import {
   button,
@@ -27,7 +29,7 @@ import {
   table,
 } from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
-import { badge, count, fiat, time } from '../words.ts'
+import { badge, coins, count, fiat, time } from '../words.ts'
 
 async function merchantsPage(call: PersonCall): Promise<Sheet> {
   const { gateway } = call
@@ -104,6 +106,67 @@ const chainsTable = (health: Health): Part =>
     health.chains,
   )
 
+/** Who plays each part of Beck, and what he is short of. */
+const rolesTable = (health: Health): Part =>
+  table(
+    'What runs',
+    [
+      { label: 'Part', cell: (row) => html`<strong>${row.role}</strong>` },
+      {
+        label: 'Status',
+        cell: (row) =>
+          html`${row.ok ? badge('ok') : html`<span class="badge bad">ill</span>`}${row.problem && html`<br><span class="hint">${row.problem}</span>`}`,
+      },
+      { label: 'Run', isFigure: true, cell: (row) => count(row.running) },
+      { label: 'Seen', isMinor: true, cell: (row) => ago(row.seenAgeMs) },
+      {
+        label: 'Answers late by',
+        isFigure: true,
+        isMinor: true,
+        cell: (row) => `${count(row.loopLagMs)} ms`,
+      },
+      {
+        label: 'Disk free',
+        isFigure: true,
+        isMinor: true,
+        cell: (row) => row.diskFreeBytes !== null && `${count(row.diskFreeBytes / 1_000_000_000n)} GB`,
+      },
+      { label: 'Version', cell: (row) => row.versions.join(' and ') },
+    ],
+    health.roles,
+  )
+
+/** How much the signer lets out, as far as this process was told. */
+const limitsCard = (limits: Limits): Part => {
+  const held = ASSETS.flatMap((asset) => {
+    const ofAsset = limits[asset]
+    return ofAsset ? [{ asset, ofAsset }] : []
+  })
+  const cell =
+    (span: (typeof LIMIT_SPANS)[number]) =>
+    ({ asset, ofAsset }: (typeof held)[number]) => {
+      const atoms = ofAsset[span]
+      return atoms === undefined ? 'no limit' : coins(atoms, asset)
+    }
+  return card(
+    'Signer’s limits',
+    html`${
+      held.length > 0
+        ? table(
+            'Signer’s limits',
+            [
+              { label: 'Coin', cell: ({ asset }) => html`<strong>${asset}</strong>` },
+              { label: 'One payout', isFigure: true, cell: cell('tx') },
+              { label: 'An hour', isFigure: true, cell: cell('hour') },
+              { label: 'A day', isFigure: true, cell: cell('day') },
+            ],
+            held,
+          )
+        : html`<p>None are set here.</p>`
+    }<p class="hint">What <code>BECK_SIGNER_LIMITS</code> says to this server. The signer goes by its own, which nobody but who runs its machine can change.</p>`,
+  )
+}
+
 /** What each exchange says in dollars, and whether it counts. */
 function sourcesTable(sources: readonly SourceState[]): Part {
   const coin = (asset: Asset): Column<SourceState> => ({
@@ -144,10 +207,11 @@ async function healthPage(call: PersonCall): Promise<Sheet> {
   const backlog = health.backlog
   const sources = call.gateway.rates.live.sources()
   return {
-    title: 'Chains & rates',
+    title: 'Chains & health',
     nav: 'op-health',
-    content: html`<header class="head"><h1>Chains & rates</h1></header>${!health.ok && notice('wait', html`<p><strong>Something is not well.</strong> Coins whose chain or rate is ill are refused until it is well again; nothing is guessed.</p>`)}
+    content: html`<header class="head"><h1>Chains & health</h1></header>${!health.ok && notice('wait', html`<p><strong>Something is not well.</strong> Coins whose chain or rate is ill are refused until it is well again; nothing is guessed.</p>`)}
 ${chainsTable(health)}
+${health.roles.length > 0 && card('What runs', rolesTable(health))}
 ${sources.length > 0 && card('Rates by exchange', sourcesTable(sources))}
 <div class="columns">${card(
       'Live rates',
@@ -172,12 +236,19 @@ ${sources.length > 0 && card('Rates by exchange', sourcesTable(sources))}
       facts([
         ['Payments with news', backlog && count(backlog.decisionsDue)],
         ['Deliveries', backlog && count(backlog.deliveriesPending)],
+        ['Delivery due longest', backlog && ago(backlog.deliveryDueAgeMs)],
         ['Endpoints failing', backlog && count(backlog.endpointsFailing)],
         ['Endpoints disabled', backlog && count(backlog.endpointsDisabled)],
         ['Database answers in', `${health.database.answerMs} ms`],
+        ['Database', health.database.problem],
+        ['Newest backup', backlog && ago(backlog.backupAgeMs)],
+        ['Open alerts', backlog && html`<a href="${call.base}/operator/alerts">${count(backlog.alerts)}</a>`],
+        ['This Beck', `version ${VERSION}`],
         ['Metrics', html`<a href="${call.gateway.settings.publicUrl}/metrics">/metrics</a>`],
       ]),
-    )}</div>`,
+    )}</div>
+${limitsCard(call.installation.limits)}
+<p class="hint">What only the machine itself can tell (its clock, disk, keystore, nodes and Redis as this server reaches them): <code>npx beck doctor</code>.</p>`,
   }
 }
 

@@ -1,13 +1,14 @@
 /** Where one comes in: how sales go, what there is, what needs somebody. */
 
+import { listApiKeys } from '../../../accounts/api-keys.sql.ts'
 import type { Fiat } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
 import { countAwaiting } from '../../../flows/approvals/progress.sql.ts'
 import { readBalance } from '../../../flows/balance/read-balance.ts'
-import { readAttention } from '../../../flows/people/attention.sql.ts'
+import { type Attention, readAttention } from '../../../flows/people/attention.sql.ts'
 import { readSales, type Sales } from '../../../flows/people/sales.sql.ts'
-import { listPayments } from '../../../payments/list-payments.sql.ts'
+import { type ListedPayment, listPayments } from '../../../payments/list-payments.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { lineChart } from '../chart.ts'
 import { card, empty, notice, table } from '../parts.ts'
@@ -81,26 +82,23 @@ async function overviewPage(call: PlaceCall): Promise<Sheet> {
     payments: call.may('payments:read'),
     balance: call.may('balance:read'),
   }
-  const [sales, attention, latest, awaited] = await Promise.all([
+  const [sales, attention, latest, awaited, keys] = await Promise.all([
     reads.payments ? readSales(gateway.db, place.account.id, zone) : null,
-    readAttention(gateway.db, place.account.id),
+    readAttention(gateway.db, place.account),
     reads.payments ? listPayments(gateway.db, place.account.id, { limit: 8 }) : null,
     call.may('approvals:write') ? countAwaiting(gateway.db, place.account.id, call.person.userId) : 0,
+    call.may('api_keys:write') ? listApiKeys(gateway.db, place.account.id) : [],
   ])
-  const needs: readonly (readonly [number, string, string])[] = [
-    [attention.underpaid, 'underpaid', `${here}/payments?filter_status=underpaid`],
-    [attention.overpaid, 'overpaid', `${here}/payments?filter_status=overpaid`],
-    [attention.late, 'expired or cancelled with funds that came late', `${here}/payments?held=1`],
-  ]
-  const open = needs.filter(([number]) => number > 0)
   const isNew = latest !== null && latest.total === 0
   return {
     title: 'Overview',
     nav: 'overview',
+    // What is tried out is seen settling here. Of a live shop there is always something under way, and each look costs.
+    isLive: place.account.mode === 'test' && (latest?.items.some(isUnderWay) ?? false),
     content: html`<header class="head"><h1>Overview</h1>${call.may('sandbox:write') && place.account.mode === 'test' && html`<a class="button primary" href="${here}/payments/new">New test payment</a>`}</header>
 ${awaited > 0 && notice('wait', html`<p><strong>${plural(awaited, 'request')} ${awaited === 1 ? 'waits' : 'wait'} for your approval.</strong> <a href="${here}/approvals">Look and decide</a></p>`)}
-${(open.length > 0 || attention.failingEndpoints > 0) && notice('wait', html`<p><strong>Needs somebody</strong></p><ul>${reads.payments && open.map(([number, words, path]) => html`<li><a href="${path}">${plural(number, 'payment')} ${words}</a></li>`)}${attention.failingEndpoints > 0 && call.may('webhooks:read') && html`<li><a href="${here}/webhooks">${plural(attention.failingEndpoints, 'webhook endpoint')} failing</a></li>`}</ul>`)}
-${isNew && firstSteps(call)}
+${needsSomebody(call, attention)}
+${firstSteps(call, { hasPayment: latest !== null && latest.total > 0, hasUsedKey: keys.some(({ lastUsedAt }) => lastUsedAt !== null) })}
 ${sales && salesTiles(call, sales)}
 ${sales && !isNew && card('Sales by day', lineChart({ title: 'Sales of the last 30 days', points: sales.days.map(({ day, minor }) => [day, Number(minor) / 100] as const), show: (value) => fiat(value, place.account.currency), isBars: true }), html`<span class="hint">Created ${count(sales.created)}, paid ${count(sales.month.payments)} in 30 days</span>`)}
 ${reads.balance && (await balanceCard(call))}
@@ -108,7 +106,9 @@ ${latest && !isNew && card('Latest payments', latestPayments(call, latest.items)
   }
 }
 
-function latestPayments(call: PlaceCall, items: Awaited<ReturnType<typeof listPayments>>['items']): Part {
+const isUnderWay = ({ status }: ListedPayment): boolean => status === 'pending' || status === 'detected'
+
+function latestPayments(call: PlaceCall, items: readonly ListedPayment[]): Part {
   const zone = call.place.membership.timeZone
   return table(
     'Latest payments',
@@ -128,15 +128,75 @@ function latestPayments(call: PlaceCall, items: Awaited<ReturnType<typeof listPa
   )
 }
 
-/** Until the first payment: what to do, in order. */
-function firstSteps(call: PlaceCall): Part {
-  const { session, here, base } = call
+/** What is not in order, each with the way to where it is put in order. */
+function needsSomebody(call: PlaceCall, attention: Attention): Part {
+  const { here } = call
+  const zone = call.place.membership.timeZone
+  const payments: readonly (readonly [number, string, string])[] = [
+    [attention.underpaid, 'underpaid', 'filter_status=underpaid'],
+    [attention.overpaid, 'overpaid', 'filter_status=overpaid'],
+    [attention.late, 'expired or cancelled with funds that came late', 'held=1'],
+  ]
+  const items = [
+    ...(call.may('payments:read')
+      ? payments
+          .filter(([number]) => number > 0)
+          .map(
+            ([number, words, query]) =>
+              html`<a href="${here}/payments?${query}">${plural(number, 'payment')} ${words}</a>`,
+          )
+      : []),
+    ...(attention.failingEndpoints > 0 && call.may('webhooks:read')
+      ? [
+          html`<a href="${here}/webhooks">${plural(attention.failingEndpoints, 'webhook endpoint')} failing</a>`,
+        ]
+      : []),
+    ...(call.may('balance:read')
+      ? attention.frozenCoins.map(
+          ({ asset, since }) =>
+            html`${asset} is not paid out since ${time(since, zone)}: the operator looks into a difference between books and chain. Payments go on.`,
+        )
+      : []),
+  ]
+  return (
+    items.length > 0 &&
+    notice(
+      'wait',
+      html`<p><strong>Needs somebody</strong></p><ul>${items.map((item) => html`<li>${item}</li>`)}</ul>`,
+    )
+  )
+}
+
+/** What to do first, in order, until it is done. */
+function firstSteps(
+  call: PlaceCall,
+  done: { readonly hasPayment: boolean; readonly hasUsedKey: boolean },
+): Part {
+  const { session, here, base, place } = call
   const isSecured = session.hasTotp || session.hasPasskey
-  const step = (isDone: boolean, title: string, text: string, path: string | false) =>
-    html`<li${isDone && html` class="done"`}><h3>${title}${isDone && html` <span class="badge good">done</span>`}</h3><p>${text}</p>${!isDone && path && html`<a class="button plain" href="${path}">${title}</a>`}</li>`
+  const isLive = place.account.mode === 'live'
+  const isDone = isSecured && done.hasPayment && (done.hasUsedKey || !call.may('api_keys:write'))
+  // Whoever makes no keys has no more to do here once there are payments.
+  if (isDone || (done.hasPayment && !call.may('api_keys:write'))) return null
+  const step = (isOver: boolean, title: string, text: string, path: string | false) =>
+    html`<li${isOver && html` class="done"`}><h3>${title}${isOver && html` <span class="badge good">done</span>`}</h3><p>${text}</p>${!isOver && path && html`<a class="button plain" href="${path}">${title}</a>`}</li>`
   return card(
     'First steps',
-    html`<ol class="first-steps">${step(isSecured, 'Secure your sign-in', 'A passkey or an authenticator app. Nothing live opens without one.', `${base}/me`)}${step(false, 'Make a test payment', 'Watch it being seen, confirmed and settled on a simulated chain, with coins that cost nothing.', call.may('sandbox:write') && call.place.account.mode === 'test' && `${here}/payments/new`)}${step(false, 'Create an API key', 'Your server sends it with every request. The quickstart fills it in.', call.may('api_keys:write') && `${here}/keys/new`)}</ol>`,
+    html`<ol class="first-steps">${step(isSecured, 'Secure your sign-in', 'A passkey or an authenticator app. Nothing live opens without one.', `${base}/me`)}${
+      isLive
+        ? step(
+            done.hasPayment,
+            'Take the first payment',
+            'A payment link needs no code; your server makes payments with a live key.',
+            call.may('payment_links:write') && `${here}/links/new`,
+          )
+        : step(
+            done.hasPayment,
+            'Make a test payment',
+            'Watch it being seen, confirmed and settled on a simulated chain, with coins that cost nothing.',
+            call.may('sandbox:write') && `${here}/payments/new`,
+          )
+    }${step(done.hasUsedKey, 'Call the API with a key', 'Your server sends it with every request. The quickstart fills it in.', call.may('api_keys:write') && `${here}/keys/new`)}</ol>`,
   )
 }
 

@@ -55,7 +55,7 @@ export async function paymentPage(call: PlaceCall): Promise<Sheet> {
     nav: 'payments',
     trail: [['Payments', `${here}/payments`]],
     isLive: isUnderWay(payment, history),
-    content: html`<header class="head"><div><h1 class="big">${fiat(payment.fiatMinor, payment.fiatCurrency)} ${badge(payment.status)}</h1><p>${copyable(view.id, 'Copy the id')}</p></div></header>${formProblem(call)}
+    content: html`<header class="head"><div><h1 class="big">${fiat(payment.fiatMinor, payment.fiatCurrency)} ${badge(payment.status)}</h1><p>${copyable(view.id, 'Copy the id')} <button type="button" class="copy" data-copy="${gateway.settings.dashboardUrl}/dashboard/${call.params.account}/payments/${view.id}" hidden>Copy the link</button></p></div></header>${formProblem(call)}
 ${held(call, payment, history)}
 <div class="columns main"><div>
 ${card('What happened', drawTimeline(call, payment, view, history))}
@@ -79,6 +79,18 @@ ${card(
     ['First seen', time(payment.detectedAt, zone)],
     ['Completed', time(payment.completedAt, zone)],
     ['Rate from', payment.rateSource],
+    [
+      'Checkout',
+      payment.checkoutSessionId &&
+        copyable(
+          `${gateway.settings.publicUrl}/checkout/${showId('cs', payment.checkoutSessionId)}`,
+          'Copy the checkout’s address',
+        ),
+    ],
+    [
+      'API requests',
+      call.may('logs:read') && html`<a href="${here}/requests?filter_path=${view.id}">that named it</a>`,
+    ],
     ['Metadata', payment.metadata && html`<code>${payment.metadata.slice(0, 2_000)}</code>`],
   ]),
 )}

@@ -3,18 +3,18 @@ import { ASSET_FACTS, FIAT_CURRENCIES, isAsset, isFiat, networkOf } from '../../
 import { invalidField } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
 import { fiatToNumber, formatDecimal } from '../../../core/money.ts'
-import { isoOrNull } from '../../../core/time.ts'
 import { createPayment } from '../../../flows/payments/create-payment.ts'
 import { type ExportedPayment, exportPayments, listPayments } from '../../../payments/list-payments.sql.ts'
 import { PAYMENT_STATUSES } from '../../../payments/payment.ts'
-import { listSavedViews } from '../../../users/saved-views.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { readPrice } from '../../price.ts'
 import { change } from '../change.ts'
-import { drawList, type ExportRow, type Filter, listQuery, readList, sendExport } from '../list.ts'
+import { type ExportColumns, exportRow } from '../export.ts'
+import { drawList, readList } from '../list.ts'
+import type { Filter } from '../list-query.ts'
 import { ASSET_CHOICES, empty, field, formProblem, select, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { badge, dayOf, fiat, time } from '../words.ts'
+import { badge, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
   {
@@ -34,17 +34,18 @@ const ALL_FILTERS: readonly Filter[] = [...FILTERS, { name: 'held', label: 'Hold
 async function paymentsPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
   const zone = place.membership.timeZone
-  const [list, views] = await Promise.all([
-    readList(call, ALL_FILTERS, (query) => listPayments(gateway.db, place.account.id, query)),
-    listSavedViews(gateway.db, call.session.userId, place.account.id, 'payments'),
-  ])
+  const list = await readList(
+    call,
+    ALL_FILTERS,
+    (query) => listPayments(gateway.db, place.account.id, query),
+    'payments',
+  )
   return {
     title: 'Payments',
     nav: 'payments',
     content: drawList(call, {
       title: 'Payments',
       list,
-      views,
       tabs: [
         ['All', ''],
         ['Completed', 'filter_status=completed'],
@@ -55,7 +56,7 @@ async function paymentsPage(call: PlaceCall): Promise<Sheet> {
       ],
       filters: FILTERS,
       hasDates: true,
-      exports: true,
+      exports: Object.keys(EXPORTED),
       actions:
         call.may('sandbox:write') &&
         place.account.mode === 'test' &&
@@ -85,27 +86,24 @@ async function paymentsPage(call: PlaceCall): Promise<Sheet> {
   }
 }
 
-const exported = (row: ExportedPayment): ExportRow => ({
-  id: showId('pay', row.id),
-  status: row.status,
-  asset: row.asset,
-  network: networkOf(row.asset),
-  fiat_amount: fiatToNumber(row.fiatMinor),
-  fee_fiat: fiatToNumber(row.feeMinor),
-  net_fiat: fiatToNumber(row.netMinor),
-  fiat_currency: row.fiatCurrency,
-  expected_amount: formatDecimal(row.dueAtoms, ASSET_FACTS[row.asset].decimals),
-  credited_amount:
-    row.creditedAtoms === null ? null : formatDecimal(row.creditedAtoms, ASSET_FACTS[row.asset].decimals),
-  address: row.address,
-  reference: row.reference,
-  customer_email: row.customerEmail,
-  created_at: row.createdAt.toISOString(),
-  completed_at: isoOrNull(row.completedAt),
-})
+const decimal = (row: ExportedPayment, atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[row.asset].decimals)
 
-async function* exportedBatches(batches: AsyncIterable<readonly ExportedPayment[]>) {
-  for await (const rows of batches) yield rows.map(exported)
+const EXPORTED: ExportColumns<ExportedPayment> = {
+  id: (row) => showId('pay', row.id),
+  status: (row) => row.status,
+  asset: (row) => row.asset,
+  network: (row) => networkOf(row.asset),
+  fiat_amount: (row) => fiatToNumber(row.fiatMinor),
+  fee_fiat: (row) => fiatToNumber(row.feeMinor),
+  net_fiat: (row) => fiatToNumber(row.netMinor),
+  fiat_currency: (row) => row.fiatCurrency,
+  expected_amount: (row) => decimal(row, row.dueAtoms),
+  credited_amount: (row) => (row.creditedAtoms === null ? null : decimal(row, row.creditedAtoms)),
+  address: (row) => row.address,
+  reference: (row) => row.reference,
+  customer_email: (row) => row.customerEmail,
+  created_at: (row) => row.createdAt,
+  completed_at: (row) => row.completedAt,
 }
 
 const newPage = async (call: PlaceCall): Promise<Sheet> => ({
@@ -122,17 +120,10 @@ ${submit('Create the payment', 'primary', `${call.here}/payments`)}</form>`,
 
 export const paymentRows: readonly DashboardRow[] = [
   placeRow('payments:read', { method: 'GET', path: '/:account/payments', handle: paymentsPage }),
-  placeRow('exports:read', {
-    method: 'GET',
-    path: '/:account/payments/export',
-    alsoNeeds: 'payments:read',
-    handle(call) {
-      const query = listQuery(call, ALL_FILTERS)
-      const { sort: _sort, order: _order, ...filters } = query
-      const batches = exportPayments(call.gateway.db, call.place.account.id, filters)
-      const today = dayOf(new Date(), call.place.membership.timeZone)
-      return sendExport(call, `payments-${today}`, exportedBatches(batches))
-    },
+  exportRow('payments', 'payments:read', {
+    columns: EXPORTED,
+    filters: ALL_FILTERS,
+    read: ({ gateway, place }, query) => exportPayments(gateway.db, place.account.id, query),
   }),
   placeRow('sandbox:write', {
     method: 'GET',

@@ -1,6 +1,7 @@
 /** What this account's keys asked of the API in the last seven days. */
 import { listApiKeys } from '../../../accounts/api-keys.sql.ts'
 import {
+  exportRequests,
   type LoggedRequest,
   listRequests,
   REQUEST_LOG_DAYS,
@@ -8,7 +9,9 @@ import {
 } from '../../../accounts/request-log.sql.ts'
 import { showId } from '../../../core/ids.ts'
 import { html } from '../../hosted/html.ts'
-import { drawList, type Filter, readList } from '../list.ts'
+import { type ExportColumns, exportRow } from '../export.ts'
+import { drawList, readList } from '../list.ts'
+import type { Filter } from '../list-query.ts'
 import { copyable, empty } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { count, time } from '../words.ts'
@@ -17,20 +20,36 @@ const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'] as const
 
 const tone = (status: number): string => (status >= 500 ? 'bad' : status >= 400 ? 'wait' : 'good')
 
+const FILTERS: readonly Filter[] = [
+  {
+    name: 'filter_outcome',
+    label: 'Outcome',
+    kind: 'choice',
+    choices: REQUEST_OUTCOMES.map((each) => [each, each]),
+  },
+  { name: 'filter_method', label: 'Method', kind: 'choice', choices: METHODS.map((each) => [each, each]) },
+  { name: 'filter_path', label: 'Path contains', kind: 'text' },
+  { name: 'filter_request', label: 'Request id', kind: 'text' },
+]
+
+const EXPORTED: ExportColumns<LoggedRequest> = {
+  at: (row) => row.at,
+  method: (row) => row.method,
+  path: (row) => row.path,
+  status: (row) => row.status,
+  reason: (row) => row.reason,
+  duration_ms: (row) => row.durationMs,
+  key: (row) => showId('key', row.keyId),
+  address: (row) => row.address,
+  request_id: (row) => row.requestId,
+}
+
 async function requestsPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
   const keys = await listApiKeys(gateway.db, place.account.id)
   const names = new Map(keys.map(({ id, name }) => [id, name]))
   const filters: readonly Filter[] = [
-    {
-      name: 'filter_outcome',
-      label: 'Outcome',
-      kind: 'choice',
-      choices: REQUEST_OUTCOMES.map((each) => [each, each]),
-    },
-    { name: 'filter_method', label: 'Method', kind: 'choice', choices: METHODS.map((each) => [each, each]) },
-    { name: 'filter_path', label: 'Path contains', kind: 'text' },
-    { name: 'filter_request', label: 'Request id', kind: 'text' },
+    ...FILTERS,
     {
       name: 'filter_key',
       label: 'Key',
@@ -38,7 +57,12 @@ async function requestsPage(call: PlaceCall): Promise<Sheet> {
       choices: keys.map(({ id, name }) => [showId('key', id), name]),
     },
   ]
-  const list = await readList(call, filters, (query) => listRequests(gateway.db, place.account.id, query))
+  const list = await readList(
+    call,
+    filters,
+    (query) => listRequests(gateway.db, place.account.id, query),
+    'requests',
+  )
   return {
     title: 'Requests',
     nav: 'requests',
@@ -47,6 +71,7 @@ async function requestsPage(call: PlaceCall): Promise<Sheet> {
       list,
       filters,
       hasDates: true,
+      exports: Object.keys(EXPORTED),
       tabs: [
         ['All', ''],
         ['Refused', 'filter_outcome=refused'],
@@ -83,4 +108,9 @@ async function requestsPage(call: PlaceCall): Promise<Sheet> {
 
 export const requestRows: readonly DashboardRow[] = [
   placeRow('logs:read', { method: 'GET', path: '/:account/requests', handle: requestsPage }),
+  exportRow('requests', 'logs:read', {
+    columns: EXPORTED,
+    filters: [...FILTERS, { name: 'filter_key', label: 'Key', kind: 'text' }],
+    read: ({ gateway, place }, query) => exportRequests(gateway.db, place.account.id, query),
+  }),
 ]

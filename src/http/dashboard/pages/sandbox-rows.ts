@@ -14,6 +14,7 @@ import {
 import { type Payment, paymentNotFound } from '../../../payments/payment.ts'
 import { findPayment } from '../../../payments/payments.sql.ts'
 import { change } from '../change.ts'
+import type { DoneName } from '../done.ts'
 import { type DashboardRow, type PlaceCall, placeRow } from '../row.ts'
 import { paymentIdOf, paymentPage } from './payment.ts'
 
@@ -26,7 +27,7 @@ async function paymentIn(call: PlaceCall): Promise<Payment> {
 /** @param done - Names the sentence that tells of it. */
 const sandboxRow = (
   name: string,
-  done: string,
+  done: DoneName,
   act: (call: PlaceCall, payment: Payment, tx: Parameters<typeof payInSandbox>[0]) => Promise<unknown>,
 ): DashboardRow =>
   placeRow('sandbox:write', {

@@ -1,81 +1,43 @@
 /** How a merchant and this account of his are set. */
-import { FIAT_CURRENCIES } from '../../../core/assets.ts'
+import type { Account } from '../../../accounts/account.ts'
+import { hasPayments, lockAccount } from '../../../accounts/accounts.sql.ts'
+import type { Facts } from '../../../audit/act.ts'
+import { ASSETS, FIAT_CURRENCIES } from '../../../core/assets.ts'
 import { invalidField } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
-import { FIAT_DECIMALS, formatDecimal, parseDecimal } from '../../../core/money.ts'
-import { changeAccount } from '../../../flows/accounts/change-account.ts'
+import { FIAT_DECIMALS, parseDecimal } from '../../../core/money.ts'
+import { type AccountChanges, changeAccount } from '../../../flows/accounts/change-account.ts'
 import { changeBusiness, goLive } from '../../../flows/people/merchants.ts'
 import { findMerchant } from '../../../users/merchants.sql.ts'
-import { type Html, html } from '../../hosted/html.ts'
-import { logoPath } from '../../hosted/serve-web-files.ts'
+import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { button, card, checks, copyable, facts, field, formProblem, notice, submit } from '../parts.ts'
-import { rootOf } from '../root.ts'
+import { formProblem, notice, select, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { isTimeZone } from '../words.ts'
+import {
+  accountCard,
+  brandCard,
+  businessCard,
+  checkoutCard,
+  confirmationsCard,
+  currencyCard,
+  logoCard,
+  mailsCard,
+  paymentsCard,
+} from './settings-cards.ts'
 
 async function settingsPage(call: PlaceCall): Promise<Sheet> {
-  const { gateway, place, here } = call
-  const { account } = place
-  const merchant = await findMerchant(gateway.db, place.membership.merchantId)
-  const mayWrite = call.may('settings:write')
-  const form = (path: string, content: Parameters<typeof card>[1]) =>
-    mayWrite
-      ? html`<form method="post" action="${here}/settings/${path}"><fieldset>${content}</fieldset>${submit('Save')}</form>`
-      : html`<fieldset disabled>${content}</fieldset>`
+  const { gateway, place } = call
+  const [merchant, isFixed] = await Promise.all([
+    findMerchant(gateway.db, place.membership.merchantId),
+    hasPayments(gateway.db, place.account.id),
+  ])
   return {
     title: 'Settings',
     nav: 'settings',
-    content: html`<h1>Settings</h1>${formProblem(call)}<div class="columns"><div>
-${card(
-  'Business',
-  form(
-    'business',
-    html`${field(call, { name: 'name', label: 'Name', value: merchant?.name ?? '', required: true, maxlength: 255 })}${field(call, { name: 'time_zone', label: 'Time zone', value: merchant?.timeZone ?? 'UTC', required: true, maxlength: 60, hint: 'Whose days lists and sums have, such as Europe/Berlin.' })}${field(call, { name: 'refund_bound', label: 'Support refunds up to', value: formatDecimal(merchant?.refundBoundMinor ?? 0n, FIAT_DECIMALS), required: true, inputmode: 'decimal', hint: 'One refund, in the payment’s own currency. 0 leaves refunds to others.' })}`,
-  ),
-)}
-${card(
-  'Checkout',
-  form(
-    'checkout',
-    html`${field(call, { name: 'success_url', label: 'After paying, buyers go to', type: 'url', value: account.successUrl, maxlength: 2_048 })}${field(call, { name: 'cancel_url', label: 'After cancelling, to', type: 'url', value: account.cancelUrl, maxlength: 2_048 })}${field(call, { name: 'frame_origins', label: 'Sites that may frame the checkout', value: account.frameOrigins.join(', '), hint: 'Separated by commas, such as https://shop.example.' })}${checks(call, { name: 'late', legend: 'Late funds', choices: [['accept', 'Accept them without asking within 24 hours, when their value covers the price']], checked: account.acceptsLateFunds ? ['accept'] : [] })}`,
-  ),
-)}</div><div>
-${card(
-  'Brand',
-  form(
-    'brand',
-    html`${field(call, { name: 'brand_name', label: 'Name on the checkout', value: account.brandName, maxlength: 80, placeholder: account.name })}${field(call, { name: 'brand_color', label: 'Colour', value: account.brandColor, maxlength: 7, placeholder: '#2c52d0', hint: 'Of buttons and links; made readable where it is not.' })}`,
-  ),
-)}
-${card('Logo', logoForms(call))}
-${card(
-  'Account',
-  facts([
-    ['Account id', copyable(showId('acct', account.id), 'Copy the account id')],
-    ['Mode', account.mode],
-    [
-      'Settlement currency',
-      html`${account.currency} <span class="hint">of ${FIAT_CURRENCIES.join(', ')}; fixed, since customers’ totals are kept in it</span>`,
-    ],
-    ['Email', account.email],
-  ]),
-)}</div></div>`,
+    content: html`<h1>Settings</h1>${formProblem(call)}<div class="columns"><div>${businessCard(call, merchant)}${currencyCard(call, isFixed)}${paymentsCard(call)}${confirmationsCard(call)}</div><div>${checkoutCard(call)}${brandCard(call)}${logoCard(call)}${mailsCard(call)}${accountCard(call)}</div></div>`,
   }
 }
-
-function logoForms(call: PlaceCall): Html {
-  const { here, gateway } = call
-  const { brandLogo } = call.place.account
-  const picture = brandLogo
-    ? html`<p><img src="${rootOf(gateway)}${logoPath(brandLogo)}" alt="The logo on the checkout" height="64"></p>`
-    : html`<p class="hint">None yet: the checkout shows the name alone.</p>`
-  if (!call.may('settings:write')) return picture
-  const action = `${here}/settings/logo`
-  return html`${picture}<form method="post" action="${action}" enctype="multipart/form-data"><fieldset>${field(call, { name: 'logo', label: 'Picture', type: 'file', accept: LOGO_TYPES, required: true, hint: 'PNG, JPEG or WebP, 64 KiB at most.' })}</fieldset>${submit('Show it on the checkout')}</form>${brandLogo && button(`${action}/remove`, 'Take it away', { name: 'Take the logo away' })}`
-}
-
-const LOGO_TYPES = 'image/png,image/jpeg,image/webp'
 
 const orNull = (text: string) => (text === '' ? null : text)
 
@@ -90,7 +52,7 @@ async function goLivePage(call: PlaceCall): Promise<Sheet> {
             'wait',
             html`<p>Nothing live opens without a second factor. <a href="${call.base}/me">Add a passkey or an authenticator app</a> first.</p>`,
           )
-        : html`<form method="post" action="${call.here}/go-live">${submit('Make the live account')}</form>`
+        : html`<form method="post" action="${call.here}/go-live">${select(call, { name: 'currency', label: 'Settlement currency', choices: FIAT_CURRENCIES.map((each) => [each, each] as const), value: call.place.account.currency, hint: 'What sales and customers’ totals are kept in. It stays once there is a payment.' })}${submit('Make the live account')}</form>`
     }`,
   }
 }
@@ -119,7 +81,7 @@ export const settingsRows: readonly DashboardRow[] = [
     path: '/:account/settings/checkout',
     confirm: 'recent',
     async handle(call) {
-      const { form, place } = call
+      const { form } = call
       await changeSettings(call, {
         successUrl: orNull(form.get('success_url')),
         cancelUrl: orNull(form.get('cancel_url')),
@@ -127,9 +89,54 @@ export const settingsRows: readonly DashboardRow[] = [
           .get('frame_origins')
           .split(',')
           .filter((each) => each.trim() !== ''),
+        contact: orNull(form.get('contact')),
+        termsUrl: orNull(form.get('terms_url')),
+        privacyUrl: orNull(form.get('privacy_url')),
+      })
+      return { to: `${call.here}/settings`, done: 'saved' }
+    },
+    redraw: settingsPage,
+  }),
+  placeRow('settings:write', {
+    method: 'POST',
+    path: '/:account/settings/currency',
+    confirm: 'recent',
+    async handle(call) {
+      await changeSettings(call, { currency: call.form.get('currency') })
+      return { to: `${call.here}/settings`, done: 'saved' }
+    },
+    redraw: settingsPage,
+  }),
+  placeRow('settings:write', {
+    method: 'POST',
+    path: '/:account/settings/payments',
+    confirm: 'recent',
+    async handle(call) {
+      const { form } = call
+      const coins = form.all('coins')
+      await changeSettings(call, {
+        offeredAssets: ASSETS.every((asset) => coins.includes(asset)) ? null : coins,
+        tolerance: form.get('tolerance'),
         acceptsLateFunds: form.all('late').includes('accept'),
       })
-      return { to: `${call.base}/${showId('acct', place.account.id)}/settings`, done: 'saved' }
+      return { to: `${call.here}/settings`, done: 'saved' }
+    },
+    redraw: settingsPage,
+  }),
+  placeRow('settings:write', {
+    method: 'POST',
+    path: '/:account/settings/confirmations',
+    confirm: 'recent',
+    async handle(call) {
+      const { form } = call
+      await changeSettings(call, {
+        confirmations: ASSETS.map((asset) => ({
+          asset,
+          from: form.get(`from_${asset}`),
+          confirmations: form.get(`confirmations_${asset}`),
+        })).filter(({ from, confirmations }) => from !== '' || confirmations !== ''),
+      })
+      return { to: `${call.here}/settings`, done: 'saved' }
     },
     redraw: settingsPage,
   }),
@@ -175,7 +182,7 @@ export const settingsRows: readonly DashboardRow[] = [
       if (call.session.factor === 'password')
         throw invalidField('factor', 'second_factor_required', 'add a second factor before you go live')
       const live = await call.gateway.db.transaction((tx) =>
-        goLive(tx, call.person, call.place.membership.merchantId),
+        goLive(tx, call.person, call.place.membership.merchantId, call.form.get('currency') || undefined),
       )
       return { to: `${call.base}/${showId('acct', live)}`, done: 'live' }
     },
@@ -183,16 +190,36 @@ export const settingsRows: readonly DashboardRow[] = [
   }),
 ]
 
-async function changeSettings(call: PlaceCall, changes: Parameters<typeof changeAccount>[2]): Promise<void> {
-  const { account } = call.place
+async function changeSettings(call: PlaceCall, changes: AccountChanges): Promise<void> {
   await change(call, async (tx, record) => {
-    await changeAccount(tx, account.id, changes)
-    const before = Object.fromEntries(
-      Object.keys(changes).map((name) => [snake(name), account[name as keyof typeof account] ?? null]),
-    )
-    const after = Object.fromEntries(Object.entries(changes).map(([name, value]) => [snake(name), value]))
-    record({ action: 'account.change', subject: showId('acct', account.id), before, after })
+    const { id } = call.place.account
+    const before = await lockAccount(tx, id)
+    const after = await changeAccount(tx, id, changes)
+    record({
+      action: 'account.change',
+      subject: showId('acct', id),
+      before: before && settingsOf(before, changes),
+      after: settingsOf(after, changes),
+    })
   })
+}
+
+/** Of what was to be changed, how it is. */
+const settingsOf = (account: Account, changes: AccountChanges): Facts => {
+  const all: Readonly<Record<keyof AccountChanges, Facts[string]>> = {
+    ...account,
+    logo: account.brandLogo,
+    tolerance: account.toleranceBps,
+    fee: account.feeBps,
+    confirmations: account.confirmationRules.map(
+      ({ asset, fromMinor, confirmations }) => `${asset} from ${fromMinor}: ${confirmations}`,
+    ),
+  }
+  return Object.fromEntries(
+    Object.entries(all)
+      .filter(([name]) => name in changes)
+      .map(([name, value]) => [snake(name), value]),
+  )
 }
 
 /** The log says which picture, not its bytes. */

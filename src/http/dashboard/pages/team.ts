@@ -16,7 +16,7 @@ import { listMembers } from '../../../users/merchants.sql.ts'
 import { mayGrant, ROLE_PURPOSE, ROLES } from '../../../users/permissions.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { button, card, copyable, field, formProblem, select, submit, table } from '../parts.ts'
-import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { type DashboardRow, type Move, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
 
 const teamChange = (call: PlaceCall): TeamChange => ({
@@ -97,7 +97,7 @@ const linkPage = (
   title: string,
   text: string,
   { link, isMailed }: HandedOver,
-): Sheet | { to: string; done: string } =>
+): Sheet | Move =>
   isMailed ? { to: `${call.here}/team`, done: 'mailed' } : shownLink(call, title, text, link)
 
 const shownLink = (call: PlaceCall, title: string, text: string, link: string): Sheet => ({

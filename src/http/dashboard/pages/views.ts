@@ -1,11 +1,17 @@
 /** Saved views: a list's filters under a name, for oneself. */
 
 import { readId } from '../../../core/ids.ts'
-import { deleteSavedView, insertSavedView } from '../../../users/saved-views.sql.ts'
+import {
+  deleteSavedView,
+  insertSavedView,
+  VIEWED_PAGES,
+  type ViewedPage,
+} from '../../../users/saved-views.sql.ts'
 import { readName } from '../../../users/user.ts'
 import { type DashboardRow, type PlaceCall, placeRow } from '../row.ts'
 
-const pageOf = (call: PlaceCall): string => (call.form.get('page') === 'payments' ? 'payments' : '')
+const pageOf = (call: PlaceCall): ViewedPage =>
+  VIEWED_PAGES.find((page) => page === call.form.get('page')) ?? 'payments'
 
 export const viewRows: readonly DashboardRow[] = [
   placeRow('payments:read', {
@@ -14,7 +20,7 @@ export const viewRows: readonly DashboardRow[] = [
     async handle(call) {
       const query = new URLSearchParams(call.form.get('query')).toString().slice(0, 1_000)
       const view = {
-        page: pageOf(call) || 'payments',
+        page: pageOf(call),
         name: readName(call.form.get('name')).slice(0, 60),
         query,
       }
@@ -33,7 +39,7 @@ export const viewRows: readonly DashboardRow[] = [
         await call.gateway.db.transaction((tx) =>
           deleteSavedView(tx, call.session.userId, call.place.account.id, id),
         )
-      return { to: `${call.here}/payments`, done: 'view-deleted' }
+      return { to: `${call.here}/${pageOf(call)}`, done: 'view-deleted' }
     },
   }),
 ]

@@ -4,7 +4,6 @@ import { ASSET_FACTS, type Asset, isAsset, networkOf } from '../../../core/asset
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { formatDecimal } from '../../../core/money.ts'
-import { isoOrNull } from '../../../core/time.ts'
 import { readBalanceNow } from '../../../flows/balance/balance.sql.ts'
 import { failInSandbox } from '../../../flows/sandbox.ts'
 import { cancelWithdrawal } from '../../../flows/withdrawals/cancel-withdrawal.ts'
@@ -15,7 +14,9 @@ import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../..
 import { findWithdrawal } from '../../../withdrawals/withdrawals.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { drawList, type ExportRow, type Filter, listQuery, readList, sendExport } from '../list.ts'
+import { type ExportColumns, exportRow } from '../export.ts'
+import { drawList, readList } from '../list.ts'
+import type { Filter } from '../list-query.ts'
 import {
   ASSET_CHOICES,
   button,
@@ -30,9 +31,9 @@ import {
   select,
   submit,
 } from '../parts.ts'
-import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import { type DashboardRow, type PlaceCall, placeRow, SENT, type Sheet } from '../row.ts'
 import { transaction } from '../transaction.ts'
-import { badge, coins, dayOf, networkName, time } from '../words.ts'
+import { badge, coins, networkName, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
   {
@@ -52,7 +53,12 @@ const FILTERS: readonly Filter[] = [
 
 async function withdrawalsPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const list = await readList(call, FILTERS, (query) => listWithdrawals(gateway.db, place.account.id, query))
+  const list = await readList(
+    call,
+    FILTERS,
+    (query) => listWithdrawals(gateway.db, place.account.id, query),
+    'withdrawals',
+  )
   const request =
     call.may('withdrawals:write') &&
     html`<a class="button primary" href="${here}/withdrawals/new">Withdraw</a><a class="button plain" href="${here}/withdrawals/batches/new">Bulk payout</a>`
@@ -65,7 +71,7 @@ async function withdrawalsPage(call: PlaceCall): Promise<Sheet> {
       list,
       filters: FILTERS,
       hasDates: true,
-      exports: true,
+      exports: Object.keys(EXPORTED),
       actions: request,
       columns: [
         {
@@ -159,8 +165,19 @@ async function newPage(call: PlaceCall): Promise<Sheet> {
     nav: 'withdrawals',
     width: 'narrow',
     trail: [['Withdrawals', `${here}/withdrawals`]],
-    content: html`<h1>Withdraw</h1><p class="lead">Fees are taken from the amount. Before anything is sent you see what arrives, and confirm it.</p>${formProblem(call)}<form method="post" action="${here}/withdrawals">${select(call, { name: 'asset', label: 'Coin', value: asset, choices: held.map(([each, atoms]) => [each, `${each}, ${formatDecimal(atoms, ASSET_FACTS[each].decimals)} available`] as const) })}${field(call, { name: 'amount', label: 'Amount', required: true, inputmode: 'decimal', maxlength: 80, value: call.query.amount ?? '', hint: 'In the coin, such as 0.015.' })}${field(call, { name: 'destination_address', label: 'To the address', required: true, maxlength: 128, autocomplete: 'off', hint: 'A wallet of yours on the coin’s own network. Compare its ends before you confirm.' })}${place.account.mode === 'test' && checks(call, { name: 'fails', legend: 'Sandbox', choices: [['yes', 'Let it fail, as one that the signer refuses']] })}${submit('Go on', 'primary', `${here}/withdrawals`)}</form>`,
+    content: html`<h1>Withdraw</h1><p class="lead">Fees are taken from the amount. Before anything is sent you see what arrives, and confirm it.</p>${formProblem(call)}<form method="post" action="${here}/withdrawals" data-quote="${here}/withdrawals/quote">${select(call, { name: 'asset', label: 'Coin', value: asset, choices: held.map(([each, atoms]) => [each, `${each}, ${formatDecimal(atoms, ASSET_FACTS[each].decimals)} available`] as const) })}${field(call, { name: 'amount', label: 'Amount', required: true, inputmode: 'decimal', maxlength: 80, value: call.query.amount ?? '', hint: 'In the coin, such as 0.015.' })}${field(call, { name: 'destination_address', label: 'To the address', required: true, maxlength: 128, autocomplete: 'off', hint: 'A wallet of yours on the coin’s own network. Compare its ends before you confirm.' })}${place.account.mode === 'test' && checks(call, { name: 'fails', legend: 'Sandbox', choices: [['yes', 'Let it fail, as one that the signer refuses']] })}<p class="hint" role="status" data-quoted></p>${submit('Go on', 'primary', `${here}/withdrawals`)}</form>`,
   }
+}
+
+/** A sentence for the page to show while the form is filled in; the confirmation shows all of it. */
+async function tellQuote(call: PlaceCall): Promise<typeof SENT> {
+  const order = orderOf(call)
+  const cost = await quoteWithdrawal(call.gateway, call.gateway.db, call.place.account, order)
+  const fees = coins(cost.feeAtoms + cost.networkFeeAtoms, order.asset)
+  call.reply
+    .type('text/plain; charset=utf-8')
+    .send(`${coins(cost.netAtoms, order.asset)} would arrive; fees take ${fees}.`)
+  return SENT
 }
 
 function orderOf(call: PlaceCall) {
@@ -169,47 +186,34 @@ function orderOf(call: PlaceCall) {
   return { asset, amount: call.form.get('amount'), destination: call.form.get('destination_address') }
 }
 
-const exported = (row: Withdrawal): ExportRow => {
-  const decimal = (atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[row.asset].decimals)
-  return {
-    id: showId('wd', row.id),
-    kind: row.kind,
-    status: row.status,
-    asset: row.asset,
-    network: networkOf(row.asset),
-    amount: decimal(row.amountAtoms),
-    payout_fee: decimal(row.feeAtoms),
-    network_fee: decimal(row.networkFeeAtoms),
-    net: decimal(row.netAtoms),
-    destination_address: row.destination,
-    tx_hash: row.txHash,
-    payment_id: row.paymentId && showId('pay', row.paymentId),
-    created_at: row.createdAt.toISOString(),
-    completed_at: isoOrNull(row.completedAt),
-  }
-}
+const decimal = (row: Withdrawal, atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[row.asset].decimals)
 
-async function* exportedBatches(batches: AsyncIterable<readonly Withdrawal[]>) {
-  for await (const rows of batches) yield rows.map(exported)
+const EXPORTED: ExportColumns<Withdrawal> = {
+  id: (row) => showId('wd', row.id),
+  kind: (row) => row.kind,
+  status: (row) => row.status,
+  asset: (row) => row.asset,
+  network: (row) => networkOf(row.asset),
+  amount: (row) => decimal(row, row.amountAtoms),
+  payout_fee: (row) => decimal(row, row.feeAtoms),
+  network_fee: (row) => decimal(row, row.networkFeeAtoms),
+  net: (row) => decimal(row, row.netAtoms),
+  destination_address: (row) => row.destination,
+  tx_hash: (row) => row.txHash,
+  payment_id: (row) => row.paymentId && showId('pay', row.paymentId),
+  created_at: (row) => row.createdAt,
+  completed_at: (row) => row.completedAt,
 }
 
 export const withdrawalRows: readonly DashboardRow[] = [
   placeRow('withdrawals:read', { method: 'GET', path: '/:account/withdrawals', handle: withdrawalsPage }),
-  placeRow('exports:read', {
-    method: 'GET',
-    path: '/:account/withdrawals/export',
-    alsoNeeds: 'withdrawals:read',
-    handle(call) {
-      const { sort: _sort, order: _order, ...filters } = listQuery(call, FILTERS)
-      const batches = exportWithdrawals(call.gateway.db, call.place.account.id, filters)
-      return sendExport(
-        call,
-        `withdrawals-${dayOf(new Date(), call.place.membership.timeZone)}`,
-        exportedBatches(batches),
-      )
-    },
+  exportRow('withdrawals', 'withdrawals:read', {
+    columns: EXPORTED,
+    filters: FILTERS,
+    read: ({ gateway, place }, query) => exportWithdrawals(gateway.db, place.account.id, query),
   }),
   placeRow('withdrawals:write', { method: 'GET', path: '/:account/withdrawals/new', handle: newPage }),
+  placeRow('withdrawals:write', { method: 'POST', path: '/:account/withdrawals/quote', handle: tellQuote }),
   placeRow('withdrawals:write', {
     method: 'POST',
     path: '/:account/withdrawals',

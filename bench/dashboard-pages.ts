@@ -1,0 +1,222 @@
+/**
+ * Every page of the dashboard for the owner of a merchant who has half of ten million payments, spread over a year.
+ *
+ *   node bench/dashboard-pages.ts [payments]
+ *
+ * Each page is asked for by the links that lead to it, a few times; its median counts. Beside it stands what it took beyond its
+ * queries, which is the drawing. Bars: a page within 100 ms, drawn within 5 ms, a search within 50 ms; 15 kB gzipped with the style,
+ * the script 10 kB.
+ */
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { FastifyInstance } from 'fastify'
+import type { Account } from '../src/accounts/account.ts'
+import { insertAccount } from '../src/accounts/accounts.sql.ts'
+import { type Database, openDatabase, type Queryable } from '../src/db/database.ts'
+import { startCluster } from '../src/db/embedded/embedded.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { createPayment } from '../src/flows/payments/create-payment.ts'
+import { buildApp } from '../src/http/app.ts'
+import { homeOf, signedIn } from '../test/dashboard.ts'
+import { gatewayOn } from '../test/gateway-on.ts'
+import { fillTestWallets } from '../test/wallet.ts'
+import { BULK_SETTINGS, fillPayments } from './many-payments.ts'
+
+const PAGE_MS_MAX = 100
+const SEARCH_MS_MAX = 50
+const DRAWN_MS_MAX = 5
+const PAGE_BYTES_MAX = 15_000
+const SCRIPT_BYTES_MAX = 10_000
+const TIMES = 9
+const PAYMENTS = Number(process.argv[2] ?? 10_000_000)
+const CUSTOMERS = Math.max(1, Math.floor(PAYMENTS / 30))
+const YEAR_S = 365 * 24 * 3_600
+
+/** What is asked of the lists and of the search, beside each page as it is. */
+const ASKED = [
+  '/payments?page=100',
+  '/payments?filter_status=underpaid',
+  '/payments?filter_status=completed&sort=total',
+  '/payments?filter_asset=BTC&sort=status',
+  '/payments?filter_email=buyer7',
+  '/payments?filter_email=nobody@',
+  '/payments?held=1',
+  '/payments?total_min=500&total_max=501',
+  `/payments?from=${dayAgo(60)}&to=${dayAgo(60)}`,
+  `/payments?from=${dayAgo(200)}&to=${dayAgo(100)}&filter_status=completed`,
+  '/customers?filter_email=buyer77',
+  '/customers?sort=total_spent',
+  '/requests?filter_outcome=refused',
+  '/requests?filter_path=payments',
+] as const
+const SEARCHED = [
+  'order-77777',
+  'buyer77@example.com',
+  'buyer77',
+  '123.45',
+  'nothing like that',
+  'a'.repeat(64),
+]
+
+interface Timed {
+  readonly db: Database
+  /** Milliseconds in which at least one query was under way, since it was asked the last time. */
+  queriedMs(): number
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const cluster = await startCluster({ dataDir: folder, settings: BULK_SETTINGS })
+try {
+  const plain = openDatabase({ url: cluster.url('postgres'), connectionsMax: 6 })
+  await migrate(plain)
+  const draft = { name: 'Shop', email: 'a@b.example', mode: 'test', currency: 'USD' } as const
+  const account = await insertAccount(plain, draft)
+  await fill(plain, account)
+  const { pool, secrets } = await fillTestWallets(plain, { freshPerChain: 8 })
+  const timed = watch(plain)
+  const gateway = { ...gatewayOn(timed.db, secrets), addresses: pool }
+  await plain.transaction((tx) =>
+    createPayment(gateway, tx, account, {
+      asset: 'LTC',
+      fiatMinor: 4_999n,
+      fiatCurrency: 'USD',
+      reference: 'the newest',
+      customerEmail: 'ada@example.com',
+      metadata: null,
+    }),
+  )
+  const app = await buildApp(gateway, { chains: ['sim-bitcoin', 'sim-litecoin', 'sim-ethereum'] })
+  const owner = await signedIn(plain, { account, role: 'owner', isOperator: true })
+  const good = await measure(app, timed, account, `beck=${owner.token}`)
+  process.stdout.write(`bars: ${good ? 'met' : 'MISSED'}\n`)
+  process.exitCode = good ? 0 : 1
+  await app.close()
+  await plain.close()
+} finally {
+  await cluster.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+
+async function fill(db: Database, account: Account): Promise<void> {
+  await fillPayments(db, account.id, {
+    payments: PAYMENTS,
+    otherEvery: 2,
+    at: `now() - make_interval(secs => (${PAYMENTS} - n) * ${YEAR_S / PAYMENTS}::float8)`,
+    isSold: true,
+    customers: CUSTOMERS,
+  })
+  await db.query(
+    `update customers c set order_count = s.n, total_spent_minor = s.spent
+     from (select account_id, customer_id, count(*) as n, sum(spent_minor) as spent from payments
+       where spent_minor is not null and customer_id is not null group by 1, 2) s
+     where c.account_id = s.account_id and c.id = s.customer_id`,
+  )
+  await db.query(
+    `insert into api_requests (account_id, id, at, key_id, request_id, method, path, status, duration_ms, address)
+     select $1, uuidv7(), now() - make_interval(secs => ($2 - n) * 600000.0 / $2), uuidv7(), 'req_' || n,
+       'POST', '/v1/payments', case when n % 50 = 0 then 422 else 201 end, 3, '203.0.113.7'
+     from generate_series(1, $2::bigint) n`,
+    [account.id, Math.floor(PAYMENTS / 10)],
+  )
+  await db.query(
+    `insert into events (account_id, id, type, cause, body)
+     select $1, uuidv7(), 'payment.created', 'bench:' || n, '{"type":"payment.created","data":{"id":"pay_' || n || '"}}'
+     from generate_series(1, $2::bigint) n`,
+    [account.id, Math.floor(PAYMENTS / 10)],
+  )
+  for (const table of ['customers', 'api_requests', 'events']) await db.query(`vacuum (analyze) ${table}`)
+}
+
+/** Whether every bar is met. */
+async function measure(
+  app: FastifyInstance,
+  timed: Timed,
+  account: Account,
+  cookie: string,
+): Promise<boolean> {
+  const home = homeOf(account)
+  const style = await gzipped('dashboard.css')
+  const script = await gzipped('dashboard.js')
+  process.stdout.write(
+    `style ${style} bytes, script ${script} bytes gzipped (at most ${SCRIPT_BYTES_MAX})\n${line('page', ['all', 'drawing', 'kB with style'])}`,
+  )
+  let good = script <= SCRIPT_BYTES_MAX
+  const ask = async (path: string, mostMs: number): Promise<string> => {
+    const [all, drawing]: [number[], number[]] = [[], []]
+    let html = ''
+    for (let time = 0; time < TIMES; time++) {
+      timed.queriedMs()
+      const begun = performance.now()
+      const answer = await app.inject({ method: 'GET', url: path, headers: { cookie } })
+      all.push(performance.now() - begun)
+      drawing.push((all.at(-1) ?? 0) - timed.queriedMs())
+      assert.ok(answer.statusCode < 400, `${path}: ${answer.statusCode} ${answer.body.slice(0, 300)}`)
+      html = answer.body
+    }
+    const bytes = gzipSync(html).length + style
+    const isGood = median(all) <= mostMs && median(drawing) <= DRAWN_MS_MAX && bytes <= PAGE_BYTES_MAX
+    good &&= isGood
+    const shown = path.replace(home, '').replace(/\/([a-z]+)_[0-9a-z]{20,}/g, '/$1_…') || '/'
+    process.stdout.write(
+      `${line(shown, [`${median(all).toFixed(1)} ms`, `${median(drawing).toFixed(1)} ms`, (bytes / 1_000).toFixed(1)]).trimEnd()}${isGood ? '' : `   MISSED (at most ${mostMs} ms, ${DRAWN_MS_MAX} ms, ${PAGE_BYTES_MAX / 1_000} kB)`}\n`,
+    )
+    return html
+  }
+  const kinds = new Set<string>()
+  const todo = [home]
+  for (let path = todo.shift(); path !== undefined; path = todo.shift()) {
+    const kind = path.replace(/_[0-9a-z]{20,}/g, '')
+    if (kinds.has(kind)) continue
+    kinds.add(kind)
+    const html = await ask(path, PAGE_MS_MAX)
+    for (const [, link = ''] of html.matchAll(/href="(\/dashboard\/[^"?#]*)/g))
+      if (!/\/export$|\/sign-/.test(link)) todo.push(link)
+  }
+  assert.ok(kinds.size > 30, `only ${kinds.size} pages were found`)
+  for (const path of ASKED) await ask(home + path, PAGE_MS_MAX)
+  for (const text of SEARCHED) await ask(`${home}/search?q=${encodeURIComponent(text)}`, SEARCH_MS_MAX)
+  return good
+}
+
+/** The same database, which tells how long it was asked. */
+function watch(db: Database): Timed {
+  let [underWay, since, sum] = [0, 0, 0]
+  const during = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (underWay++ === 0) since = performance.now()
+    try {
+      return await work()
+    } finally {
+      if (--underWay === 0) sum += performance.now() - since
+    }
+  }
+  const watched: Database = {
+    ...db,
+    query: ((...given: Parameters<Queryable['query']>) =>
+      during(() => db.query(...given))) as Queryable['query'],
+    transaction: (work, options) => during(() => db.transaction(work, options)),
+  }
+  return {
+    db: watched,
+    queriedMs: () => {
+      const was = sum
+      sum = 0
+      return was
+    },
+  }
+}
+
+const gzipped = async (name: string): Promise<number> =>
+  gzipSync(await readFile(new URL(`../web/built/${name}`, import.meta.url))).length
+
+function dayAgo(days: number): string {
+  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
+}
+
+const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+
+const line = (name: string, cells: readonly string[]): string =>
+  `${name.padEnd(58)}${cells.map((cell) => cell.padStart(13)).join('')}\n`

@@ -1,0 +1,87 @@
+/** Millions of payments, written by SQL: what lists and pages are measured on. */
+import { insertAccount } from '../src/accounts/accounts.sql.ts'
+import type { AccountId } from '../src/core/ids.ts'
+import type { Database } from '../src/db/database.ts'
+
+/** Of the bench's own PostgreSQL, which may be lost. */
+export const BULK_SETTINGS = [
+  'fsync=off',
+  'max_wal_size=8GB',
+  'shared_buffers=1GB',
+  'maintenance_work_mem=1GB',
+  'work_mem=16MB',
+]
+
+const OPEN =
+  "array['pending','expired','expired','cancelled','pending','expired','expired','expired','underpaid','failed']"
+const SOLD =
+  "array['completed','expired','completed','completed','completed','cancelled','expired','completed','underpaid','completed']"
+
+export interface Bulk {
+  readonly payments: number
+  /** Every how many is of another merchant. */
+  readonly otherEvery: number
+  /** When the n-th was made. */
+  readonly at: string
+  /** Six in ten are settled; else none is. */
+  readonly isSold: boolean
+  readonly customers: number
+}
+
+/** In the order of time; a third with an email. Counters and closed days are kept as Beck keeps them. */
+export async function fillPayments(db: Database, accountId: AccountId, bulk: Bulk): Promise<void> {
+  const other = await insertAccount(db, {
+    name: 'Other',
+    email: 'o@b.example',
+    mode: 'test',
+    currency: 'USD',
+  })
+  for (const id of [accountId, other.id]) {
+    await db.query(
+      `insert into customers (account_id, id, email)
+       select $1::uuid, md5('customer ' || k)::uuid, 'buyer' || k || '@example.com' from generate_series(0, $2::bigint - 1) k`,
+      [id, bulk.customers],
+    )
+  }
+  const { rows: indexes } = await db.query<{ name: string; definition: string }>(
+    `select indexname as name, indexdef as definition from pg_indexes
+     where tablename = 'payments' and indexname <> 'payments_pkey'`,
+  )
+  for (const { name } of indexes) await db.query(`drop index ${name}`)
+  await db.query('alter table payments disable trigger all')
+  for (let from = 0; from < bulk.payments; from += 1_000_000) {
+    const count = Math.min(1_000_000, bulk.payments - from)
+    await db.query(insertOf(bulk), [accountId, other.id, from, from + count - 1, bulk.customers])
+  }
+  for (const { definition } of indexes) await db.query(definition)
+  await db.query('alter table payments enable trigger all')
+  await db.query(
+    `insert into payment_counts (account_id, asset, status, slot, payments)
+     select account_id, asset, status, 0, count(*) from payments group by account_id, asset, status`,
+  )
+  // All days but the last are over.
+  await db.query(
+    `insert into daily_payments (account_id, day, payments)
+     select account_id, (created_at at time zone 'UTC')::date, count(*) from payments
+     where created_at < (select date_trunc('day', max(created_at), 'UTC') from payments) group by 1, 2`,
+  )
+  await db.query('vacuum (analyze) payments')
+  await db.query('vacuum (analyze) customers')
+}
+
+const insertOf = ({ otherEvery, at, isSold }: Bulk): string => `
+  insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
+    quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
+    settlement_denominator, due_atoms, address, required_confirmations, fee_bps, terms_mac, customer_id, customer_email, reference,
+    created_at, expires_at, completed_at, credited_atoms, gateway_fee_atoms, spent_minor)
+  select case when n % ${otherEvery} = 0 then $2::uuid else $1::uuid end, uuidv7(t.at - clock_timestamp()), t.status,
+    'sim-litecoin', (array['BTC','LTC','ETH','USDC','USDT'])[1 + (n * 104729 % 5)], 'USD',
+    1000 + n * 7907 % 100000, 10, 990 + n * 7907 % 100000, 10, 65000, 1, 'sandbox', t.at, 1, 1, 1000,
+    'tltc1q' || n, 6, 100, sha256('bench'), case when n % 3 = 0 then md5('customer ' || t.k)::uuid end,
+    case when n % 3 = 0 then 'buyer' || t.k || '@example.com' end, 'order-' || n,
+    t.at, t.at + interval '30 minutes',
+    case when t.status = 'completed' then t.at + interval '10 minutes' end,
+    case when t.status = 'completed' then 990 end, case when t.status = 'completed' then 10 end,
+    case when t.status = 'completed' then 990 + n * 7907 % 100000 end
+  from generate_series($3::bigint, $4::bigint) n,
+    lateral (select ${at} as at, n * 7919 % $5::bigint as k, (${isSold ? SOLD : OPEN})[1 + (n * 7919 % 10)] as status) t`

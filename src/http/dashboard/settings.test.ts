@@ -1,0 +1,90 @@
+/** What a merchant sets on the page of his business, and what becomes of it. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { testApp } from '../../../test/api.ts'
+import { homeOf, testPerson } from '../../../test/dashboard.ts'
+import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
+import { findAccount } from '../../accounts/accounts.sql.ts'
+import { readId } from '../../core/ids.ts'
+
+const gateway = await testGateway()
+const app = await testApp(gateway)
+const account = await testAccount(gateway)
+const home = homeOf(account)
+const owner = await testPerson(gateway, app, { account, role: 'owner' })
+const now = async () => {
+  const found = await findAccount(gateway.db, account.id)
+  assert.ok(found)
+  return found
+}
+
+test('the settlement currency changes until the first payment, and then says why it stays', async () => {
+  const wrong = await owner.post(`${home}/settings/currency`, { currency: 'XAU' })
+  assert.equal(wrong.status, 400)
+  const set = await owner.post(`${home}/settings/currency`, { currency: 'EUR' })
+  assert.equal(set.location, `${home}/settings?done=saved`)
+  assert.equal((await now()).currency, 'EUR')
+  const { rows } = await gateway.db.query<{ before: unknown; after: unknown }>(
+    `select before, after from audit_log where action = 'account.change' order by at desc limit 1`,
+  )
+  assert.deepEqual(rows[0], { before: { currency: 'USD' }, after: { currency: 'EUR' } })
+  const live = await owner.post(`${home}/go-live`, { currency: 'GBP' })
+  const liveId = readId('acct', live.location?.split(/[/?]/)[2] ?? '')
+  assert.equal(liveId && (await findAccount(gateway.db, liveId))?.currency, 'GBP')
+
+  await testPayment(gateway, await now())
+  const late = await owner.post(`${home}/settings/currency`, { currency: 'USD' })
+  assert.deepEqual([late.status, /totals are kept in EUR/.test(late.text)], [409, true])
+  assert.equal((await now()).currency, 'EUR')
+  const page = await owner.get(`${home}/settings`)
+  assert.doesNotMatch(page.html, /name="currency"/)
+  const same = await owner.post(`${home}/settings/currency`, { currency: 'EUR' })
+  assert.equal(same.status, 303, 'what stays as it is is no change')
+})
+
+test('coins, tolerance, late funds and confirmations of large payments', async () => {
+  const set = await owner.post(`${home}/settings/payments`, {
+    coins: ['BTC', 'LTC'],
+    tolerance: '0.5',
+    late: 'accept',
+  })
+  assert.equal(set.status, 303, set.text)
+  const { offeredAssets, toleranceBps, acceptsLateFunds } = await now()
+  assert.deepEqual([offeredAssets, toleranceBps, acceptsLateFunds], [['BTC', 'LTC'], 50, true])
+  const none = await owner.post(`${home}/settings/payments`, { tolerance: '0.5' })
+  assert.equal(none.status, 400, 'an account offers at least one coin')
+
+  for (const [from, confirmations] of [
+    ['1000', '0'],
+    ['1000', '145'],
+    ['', '10'],
+    ['much', '10'],
+  ] as const) {
+    const wrong = await owner.post(`${home}/settings/confirmations`, {
+      from_LTC: from,
+      confirmations_LTC: confirmations,
+    })
+    assert.equal(wrong.status, 400, `${confirmations} from ${from}`)
+    assert.match(wrong.html, /id="confirmations_LTC-problem"/)
+  }
+  await owner.post(`${home}/settings/confirmations`, { from_LTC: '1000', confirmations_LTC: '30' })
+  const price = async (fiatMinor: bigint) =>
+    (await testPayment(gateway, await now(), { fiatMinor, fiatCurrency: 'EUR' })).requiredConfirmations
+  assert.deepEqual([await price(99_999n), await price(100_000n)], [6, 30])
+  await owner.post(`${home}/settings/confirmations`, {})
+  assert.deepEqual((await now()).confirmationRules, [])
+})
+
+test('a customer is added by hand once; the same email leads to the one who is there', async () => {
+  const made = await owner.post(`${home}/customers/new`, { email: 'Ada@example.com', name: 'Ada' })
+  assert.match(made.location ?? '', /\/customers\/cus_\w+\?done=customer-added$/)
+  const again = await owner.post(`${home}/customers/new`, { email: 'ada@example.com', name: 'Eve' })
+  assert.equal(again.location, made.location?.split('?')[0])
+  assert.match((await owner.get(again.location ?? '')).text, /^Customers.* Ada /)
+  assert.equal((await owner.post(`${home}/customers/new`, { email: 'nobody' })).status, 400)
+})
+
+test('the balance shows in any of the currencies, whatever it is settled in', async () => {
+  assert.match((await owner.get(`${home}/balance`)).html, /About, EUR/)
+  assert.match((await owner.get(`${home}/balance?currency=GBP`)).html, /About, GBP/)
+})
