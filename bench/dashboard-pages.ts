@@ -208,15 +208,18 @@ function watch(db: Database): Timed {
   }
 }
 
-const gzipped = async (name: string): Promise<number> =>
-  gzipSync(await readFile(new URL(`../web/built/${name}`, import.meta.url))).length
+async function gzipped(name: string): Promise<number> {
+  return gzipSync(await readFile(new URL(`../web/built/${name}`, import.meta.url))).length
+}
 
 function dayAgo(days: number): string {
   return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 }
 
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}
 
-const line = (name: string, cells: readonly string[]): string =>
-  `${name.padEnd(58)}${cells.map((cell) => cell.padStart(13)).join('')}\n`
+function line(name: string, cells: readonly string[]): string {
+  return `${name.padEnd(58)}${cells.map((cell) => cell.padStart(13)).join('')}\n`
+}

@@ -25,14 +25,21 @@ const port = await freePort()
 const begun = performance.now()
 const npm = spawn('npm', ['start', '--silent'], {
   cwd: fileURLToPath(new URL('..', import.meta.url)),
-  env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: String(port), BECK_DATA_DIR: folder },
+  env: {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    PORT: String(port),
+    BECK_DATA_DIR: folder,
+    BECK_LOG_LEVEL: 'warn',
+  },
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 const browser = await openBrowser()
 try {
   const link = await printedLink()
   tell('npm start prints a link')
-  const page = await browser.newPage()
+  const context = await browser.newContext()
+  const page = await context.newPage()
   await page.goto(link)
   await makeHimself(page)
   tell('a name and a password')
