@@ -22,7 +22,7 @@ import { createPayment } from '../src/flows/payments/create-payment.ts'
 import { buildApp } from '../src/http/app.ts'
 import { homeOf, signedIn } from '../test/dashboard.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
-import { fillTestWallets } from '../test/wallet.ts'
+import { fillTestWallets, TEST_SECRETS } from '../test/wallet.ts'
 import { BULK_SETTINGS, fillPayments } from './many-payments.ts'
 
 const PAGE_MS_MAX = 100
@@ -75,9 +75,9 @@ try {
   const draft = { name: 'Shop', email: 'a@b.example', mode: 'test', currency: 'USD' } as const
   const account = await insertAccount(plain, draft)
   await fill(plain, account)
-  const { pool, secrets } = await fillTestWallets(plain, { freshPerChain: 8 })
+  await fillTestWallets(plain, { freshPerChain: 8 })
   const timed = watch(plain)
-  const gateway = { ...gatewayOn(timed.db, secrets), addresses: pool }
+  const gateway = gatewayOn(timed.db, TEST_SECRETS)
   await plain.transaction((tx) =>
     createPayment(gateway, tx, account, {
       asset: 'LTC',

@@ -11,6 +11,7 @@ import { linkRows } from './pages/links.ts'
 import { logRows } from './pages/logs.ts'
 import { meRows } from './pages/me.ts'
 import { operatorRows } from './pages/operator.ts'
+import { operatorHealthRows } from './pages/operator-health.ts'
 import { operatorMoneyRows } from './pages/operator-money.ts'
 import { overviewRows } from './pages/overview.ts'
 import { paymentRow } from './pages/payment.ts'
@@ -59,5 +60,6 @@ export const dashboardRows: readonly DashboardRow[] = [
   viewRows,
   searchRows,
   operatorRows,
+  operatorHealthRows,
   operatorMoneyRows,
 ].flat()

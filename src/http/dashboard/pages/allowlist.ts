@@ -55,20 +55,22 @@ function addresses(call: PlaceCall, listed: readonly ListedAddress[], mayAsk: bo
   return card(plural(listed.length, 'address', 'addresses'), html`<ul class="rows">${listed.map(line)}</ul>`)
 }
 
-const propose = (act: 'allow' | 'disallow') => async (call: PlaceCall): Promise<Move> => {
-  const { gateway, place, form } = call
-  const network = NETWORKS.find((each) => each === form.get('network'))
-  if (!network) throw invalidField('network', 'invalid_network', 'choose a network')
-  const address = form.get('destination_address')
-  const name = form.get('name')
-  const id = await change(call, async (tx, record) => {
-    const wanted = { act, network, address, name }
-    const opened = await proposeAddress(gateway, tx, place.account, call.person, wanted)
-    record({ action: 'allowlist.propose', subject: showId('apr', opened), after: wanted })
-    return opened
-  })
-  return { to: `${call.here}/approvals/${showId('apr', id)}`, done: 'asked' }
-}
+const propose =
+  (act: 'allow' | 'disallow') =>
+  async (call: PlaceCall): Promise<Move> => {
+    const { gateway, place, form } = call
+    const network = NETWORKS.find((each) => each === form.get('network'))
+    if (!network) throw invalidField('network', 'invalid_network', 'choose a network')
+    const address = form.get('destination_address')
+    const name = form.get('name')
+    const id = await change(call, async (tx, record) => {
+      const wanted = { act, network, address, name }
+      const opened = await proposeAddress(gateway, tx, place.account, call.person, wanted)
+      record({ action: 'allowlist.propose', subject: showId('apr', opened), after: wanted })
+      return opened
+    })
+    return { to: `${call.here}/approvals/${showId('apr', id)}`, done: 'asked' }
+  }
 
 export const allowlistRows: readonly DashboardRow[] = [
   placeRow('withdrawals:read', { method: 'GET', path: '/:account/allowlist', handle: allowlistPage }),
