@@ -209,14 +209,14 @@ async function transact<Result>(
   work: (tx: Tx) => Promise<Result>,
   options: TransactionOptions<Result>,
 ): Promise<Result> {
-  const { pool, url } = server
+  const { url } = server
   for (let attempt = 1; ; attempt++) {
     const outcome = await (options.oneStatement
       ? attemptStatement(server, work, options.group)
       : attemptOnce(server, work, options.statementLimitMs))
     if (outcome.kind === 'done') return outcome.result
     if (outcome.kind === 'commit_unknown') {
-      const found = await options.ifCommitted?.({ query: (text, values) => run(server, pool, text, values) })
+      const found = await options.ifCommitted?.(reader(server))
       if (found !== undefined) return found
       if (!options.ifCommitted) {
         throw new OutsideFailure('the connection to PostgreSQL broke during COMMIT; its outcome is unknown', {
@@ -233,6 +233,17 @@ async function transact<Result>(
     await pause(backoffMs(attempt, RETRY_PAUSE) * (0.5 + Math.random()))
   }
 }
+
+/** For a second look: the database may still be away. */
+const reader = (server: Server): Queryable => ({
+  async query<Row>(text: string, values?: readonly unknown[]) {
+    try {
+      return await run<Row>(server, server.pool, text, values)
+    } catch (cause) {
+      throw failureOf(server.url, cause)
+    }
+  },
+})
 
 type Attempt<Result> =
   | { kind: 'done'; result: Result }
