@@ -19,7 +19,7 @@ const TEST_LIMIT_MS = 300_000
 /** What a file may take beyond one test that hangs: the run tells of the test before its file is ended. */
 const FILE_EXTRA_MS = 180_000
 /** Of the whole run: far beyond what it takes, and short enough to be told what hangs. */
-const RUN_LIMIT_MS = 40 * 60_000
+const RUN_LIMIT_MS = 30 * 60_000
 /** Linux keeps this folder in memory. */
 const MEMORY_FOLDER = '/dev/shm'
 /** More than a run ever writes, and left alone where it would be missed. */
@@ -78,6 +78,8 @@ const runLimit = setTimeout(() => {
 // A run of chosen files may take as long as their limits allow.
 if (chosen.length > 0) clearTimeout(runLimit)
 
+// Whoever ends the run ends the tests, and what they keep in memory goes.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal))
 child.on('exit', async (code) => {
   stopLooking()
   clearTimeout(runLimit)

@@ -49,6 +49,11 @@ export class OutsideFailure extends Error {
   }
 }
 
+/** It broke off at the end: what was asked for may have been done. Asked again without a look, it is done twice. */
+export class OutcomeUnknown extends OutsideFailure {
+  override readonly name = 'OutcomeUnknown'
+}
+
 /** Stops the work when something that must never be is. */
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new InvariantBroken(message)

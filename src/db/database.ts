@@ -3,7 +3,7 @@
  * Works behind a transaction pooler: no session state, no LISTEN, and prepared statements only where they hold.
  */
 import pg from 'pg'
-import { invariant, OutsideFailure, withoutCredentials } from '../core/errors.ts'
+import { invariant, OutcomeUnknown, OutsideFailure, withoutCredentials } from '../core/errors.ts'
 import { type Backoff, backoffMs, pause } from '../core/pause.ts'
 import { openGathered } from './gathered.ts'
 import { CARRIER, type RowCarrier } from './row-statements.ts'
@@ -63,8 +63,8 @@ export interface Database extends Queryable {
    * Runs `work` in one READ COMMITTED transaction. Serialization failures, deadlocks and connections lost
    * before COMMIT run the whole work again (so it must have no effect outside the transaction), up to five times.
    *
-   * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, when others stay in the way, or when the outcome
-   *   of COMMIT is unknown and no `ifCommitted` was given.
+   * @throws {OutsideFailure} `retryable` when PostgreSQL stays unreachable, or others stay in the way.
+   * @throws {OutcomeUnknown} when the connection broke during COMMIT and no `ifCommitted` was given.
    */
   transaction<Result>(
     work: (tx: Tx) => Promise<Result>,
@@ -219,7 +219,7 @@ async function transact<Result>(
       const found = await options.ifCommitted?.(reader(server))
       if (found !== undefined) return found
       if (!options.ifCommitted) {
-        throw new OutsideFailure('the connection to PostgreSQL broke during COMMIT; its outcome is unknown', {
+        throw new OutcomeUnknown('the connection to PostgreSQL broke during COMMIT; its outcome is unknown', {
           cause: outcome.cause,
           retryable: true,
         })

@@ -35,7 +35,7 @@ const SERVER: Readonly<Record<string, Privileges>> = {
   alerts: ALL,
   // Only the operator's command lifts one.
   freezes: ADD,
-  // Who approved what is kept for good; an answer that the signer turned down gives way to a new one.
+  // Who approved what is kept for good, by the signer's log too; an answer gives way to the same person's new one.
   approvals: [
     'select',
     'insert',

@@ -1,5 +1,11 @@
 /** What each kind of trouble is answered with. Nothing of what happened inside ever shows in an answer. */
-import { type FieldProblem, OutsideFailure, Refusal, type RefusalKind } from '../core/errors.ts'
+import {
+  type FieldProblem,
+  OutcomeUnknown,
+  OutsideFailure,
+  Refusal,
+  type RefusalKind,
+} from '../core/errors.ts'
 import { sqlState, Unreachable } from '../db/database.ts'
 import { type SchemaProblem, schemaProblems } from './schema-problems.ts'
 
@@ -104,6 +110,9 @@ function whatIsAway(error: unknown): string {
   return 'something Beck depends on did not answer; try again shortly'
 }
 
+const MAY_BE_DONE =
+  'the database behind this API broke off while this was written, so it may have been done: look for it before you ask again. With an Idempotency-Key the same request can be sent again without a look'
+
 /** Turns whatever was thrown into an answer. */
 export function answerTo(error: unknown): Answer {
   if (error instanceof Refusal) {
@@ -118,6 +127,9 @@ export function answerTo(error: unknown): Answer {
       retryAfterSeconds: error.retryAfterSeconds,
     }
   }
+  // No `Retry-After`: a client that obeys it would ask for the same thing twice.
+  if (error instanceof OutcomeUnknown)
+    return { ...answer(503, 'temporarily_unavailable', MAY_BE_DONE), logged: true }
   if (error instanceof ClientGone) return answer(503, 'temporarily_unavailable', error.message)
   if (error instanceof OutsideFailure || BUSY.includes(sqlState(error) ?? '')) {
     return {

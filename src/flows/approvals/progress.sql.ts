@@ -25,7 +25,7 @@ export async function readNeeded(
 }
 
 /** As `isAsker` says it: $3 asked, or made the key that asked. */
-const IS_ASKER = `right(r.asked_by, length($3)) = $3`
+const IS_ASKER = `(r.asked_by = $3 or starts_with(r.asked_by, 'key_') and right(r.asked_by, length($3) + 9) = ' made by ' || $3)`
 
 const AWAITING_COUNTED_MAX = 100
 

@@ -5,6 +5,7 @@ import { invalidField, Refusal } from '../../core/errors.ts'
 import { newId, type PayoutBatchId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { together } from '../../db/together.ts'
+import { lockBalance } from '../../ledger/post.sql.ts'
 import type { WithdrawalCost } from '../../treasury/fees.ts'
 import { insertBatch, joinBatch } from '../../withdrawals/payout-batches.sql.ts'
 import type { LineProblem, PayoutFile, PayoutLine } from '../../withdrawals/payout-file.ts'
@@ -142,9 +143,13 @@ export async function requestBatch(
   const id = newId('bat')
   const chain = chainFor(account.mode, networkOf(first.asset))
   await insertBatch(tx, { accountId: account.id, id, chain, size: lines.length, name, askedBy })
-  const requests: { readonly request: WithdrawalRequest; readonly note: string }[] = []
+  const priced = await priceLines(gateway, tx, account, lines)
+  // In the order in which entries lock them: two files that name the same coins the other way round do not wait for each other.
+  for (const asset of [...new Set(lines.map((line) => line.asset))].sort())
+    await lockBalance(tx, { accountId: account.id, asset, kind: 'available' })
   const funds = new Map<Asset, PayoutFunds>()
-  for (const { line, price } of await priceLines(gateway, tx, account, lines)) {
+  const requests: { readonly request: WithdrawalRequest; readonly note: string }[] = []
+  for (const { line, price } of priced) {
     try {
       if (price instanceof Refusal) throw price
       const before = funds.get(line.asset) ?? (await openFunds(tx, account.id, price))
