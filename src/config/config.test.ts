@@ -116,6 +116,36 @@ test('no message repeats a credential', () => {
   }
 })
 
+test('traces go to a plain URL with headers, and what is neither is refused by name', () => {
+  const [endpoint, headers] = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS'] as const
+  const urlOf = (text: string) => readConfig({ [endpoint]: text }).traces?.url
+  assert.equal(urlOf('http://c:4318'), 'http://c:4318/v1/traces')
+  assert.equal(urlOf('https://c.example/otlp//'), 'https://c.example/otlp/v1/traces')
+  assert.deepEqual(
+    readConfig({ [endpoint]: 'http://c', [headers]: 'Authorization=Bearer%20s3cret, x-tenant=a=b' }).traces,
+    {
+      url: 'http://c/v1/traces',
+      headers: { authorization: 'Bearer s3cret', 'x-tenant': 'a=b' },
+      serviceName: 'beck',
+    },
+  )
+  const wrong = {
+    [endpoint]: ['c:4318', 'ftp://c', 'http://c:4318?tenant=a', 'http://c/#a', 'http://u@c', 'http://:pw@c'],
+    [headers]: ['a=%E0%A4%A', 'a=%', 'a=b%0d%0ahost:c', 'a=%E2%82%AC', 'a', 'a=', '=b', 'a=b,', 'a b=c'],
+  }
+  for (const [name, texts] of Object.entries(wrong))
+    for (const text of texts)
+      assert.throws(
+        () => readConfig({ [name]: text }),
+        (error) =>
+          error instanceof Refusal &&
+          error.message.includes(
+            `${name} is a text of ${text.length} characters that is not shown, expected `,
+          ),
+        text,
+      )
+})
+
 test('what is dangerous with real money is told', () => {
   const closed = { BECK_RATES: 'fixed:BTC/USD=65000', BECK_WEBHOOK_ALLOW_PRIVATE: '1' }
   const node = { BITCOIN_RPC_URL: 'http://u:p@node:8332' }

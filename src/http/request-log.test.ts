@@ -12,6 +12,7 @@ import {
 } from '../accounts/request-log.sql.ts'
 import { type ApiKeyId, newId } from '../core/ids.ts'
 import { SILENT } from '../core/log.ts'
+import type { Span } from '../core/trace.ts'
 import { openRequestLog } from './request-log.ts'
 
 const entry = (changes: Partial<LoggedRequest> & Pick<LoggedRequest, 'accountId'>): LoggedRequest => ({
@@ -27,17 +28,20 @@ const entry = (changes: Partial<LoggedRequest> & Pick<LoggedRequest, 'accountId'
   ...changes,
 })
 
-test('each call of a key is logged with its answer, for its account alone, and nothing of its body', async () => {
+test('each call of a key is logged and traced with its answer, for its account alone, and nothing of its body', async () => {
   const gateway = await testGateway()
-  const app = await testApp(gateway, { requestLog: { everyMs: 5 } })
+  const spans: Span[] = []
+  const traces = { add: (span: Span) => void spans.push(span) }
+  const app = await testApp({ ...gateway, traces }, { requestLog: { everyMs: 5 } })
   const [account, other] = [await testAccount(gateway), await testAccount(gateway)]
   const key = await testKey(gateway.db, account, ['payments:write', 'payments:read'])
   await call(app, key, 'GET', '/v1/payments?limit=5&filter_email=secret%40example.com')
   const bad = await call(app, key, 'POST', '/v1/payments', {
     body: { asset: 'DOGE', customer_email: 'secret@example.com' },
   })
-  await call(app, key, 'GET', '/v1/balance')
   await call(app, 'bk_test_nobody', 'GET', '/v1/balance')
+  await call(app, null, 'GET', '/v1/nothing')
+  await call(app, key, 'GET', '/v1/balance')
   await until('logged', async () => (await listRequests(gateway.db, account.id, {})).total === 3)
   const { items } = await listRequests(gateway.db, account.id, {})
   assert.deepEqual(
@@ -52,6 +56,16 @@ test('each call of a key is logged with its answer, for its account alone, and n
   assert.equal((await listRequests(gateway.db, other.id, {})).total, 0)
   const { rows } = await gateway.db.query<{ text: string }>('select r::text as text from api_requests r')
   assert.doesNotMatch(rows.map(({ text }) => text).join(), /secret|DOGE|bk_test/)
+  assert.deepEqual(
+    spans.map(({ name, attributes }) => [name, attributes['http.response.status_code']]),
+    [
+      ['GET /v1/payments', 200],
+      ['POST /v1/payments', 400],
+      ['GET /v1/balance', 403],
+    ],
+    'no stranger is traced',
+  )
+  assert.doesNotMatch(JSON.stringify(spans), /secret|DOGE|bk_test/)
 
   const dev = await testPerson(gateway, app, { account, role: 'developer' })
   const page = await dev.get(`${homeOf(account)}/requests?filter_outcome=refused`)

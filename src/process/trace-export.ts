@@ -18,6 +18,8 @@ const BATCH_MAX = 500
 /** A few megabytes; what comes beyond while the collector is away is dropped. */
 const WAITING_MAX = 5_000
 const TIMEOUT_MS = 10 * SECOND_MS
+/** Of a stop, which has children and the database to close after this. */
+const CLOSE_MS = 2 * SECOND_MS
 const ANSWER_BYTES_MAX = 64 * 1_024
 
 /** As the protocol numbers them. */
@@ -25,12 +27,72 @@ const KINDS = { internal: 1, server: 2, client: 3 } as const
 const FAILED = 2
 
 export interface TraceExport extends Traces {
-  /** Sends what waits. */
+  /** Sends what waits, for two seconds at most: what the collector has not taken by then is dropped. */
   close(): Promise<void>
 }
 
+export interface TraceExportOptions {
+  /** From a span to the batch that it goes with. */
+  readonly everyMs?: number
+  /** How long `close` takes at most. */
+  readonly closeMs?: number
+}
+
 /** @param share - Which part of Beck this process is. */
-export function openTraceExport(settings: TraceSettings, share: string, log: Pick<Log, 'warn'>): TraceExport {
+export function openTraceExport(
+  settings: TraceSettings,
+  share: string,
+  log: Pick<Log, 'warn'>,
+  { everyMs = EVERY_MS, closeMs = CLOSE_MS }: TraceExportOptions = {},
+): TraceExport {
+  const waiting: Span[] = []
+  const cut = new AbortController()
+  const collector = openCollector(settings, share, cut.signal)
+  const gaps = openGaps(log)
+  let timer: NodeJS.Timeout | undefined
+  let sending: Promise<void> | null = null
+  let isClosing = false
+
+  /** Until nothing waits, or the collector does not take a batch: what is left then waits for the next turn. */
+  const drain = async () => {
+    while (waiting.length > 0 && !cut.signal.aborted) {
+      const batch = waiting.splice(0, BATCH_MAX)
+      const why = await collector.send(batch)
+      if (why !== null) return gaps.add(batch.length, why)
+    }
+  }
+  const turn = async () => {
+    timer = undefined
+    sending = drain()
+    await sending
+    sending = null
+    if (waiting.length > 0) arm()
+  }
+  const arm = () => {
+    if (!sending && !isClosing) timer ??= setTimeout(turn, everyMs).unref()
+  }
+  return {
+    add(span) {
+      if (waiting.length >= WAITING_MAX) return gaps.add(1, 'too many wait')
+      waiting.push(span)
+      arm()
+    },
+    async close() {
+      isClosing = true
+      clearTimeout(timer)
+      const deadline = setTimeout(() => cut.abort(), closeMs)
+      await sending
+      await drain()
+      clearTimeout(deadline)
+      if (waiting.length > 0) gaps.add(waiting.splice(0).length, 'Beck stopped')
+      gaps.tell()
+      collector.close()
+    },
+  }
+}
+
+/** @param signal - Cuts off what is being sent. */
+function openCollector(settings: TraceSettings, share: string, signal: AbortSignal) {
   const connections = openConnections({ idleMs: 30 * SECOND_MS, perHostMax: 1 })
   const resource = {
     attributes: attributesOf({
@@ -39,17 +101,10 @@ export function openTraceExport(settings: TraceSettings, share: string, log: Pic
       'beck.role': share,
     }),
   }
-  let waiting: Span[] = []
-  let dropped = 0
-  let toldAtMs = Number.NEGATIVE_INFINITY
-  let timer: NodeJS.Timeout | null = null
-  let sending: Promise<void> = Promise.resolve()
-
-  const send = async () => {
-    for (; waiting.length > 0; ) {
-      const batch = waiting.slice(0, BATCH_MAX)
-      waiting = waiting.slice(BATCH_MAX)
-      const scopeSpans = [{ scope: { name: 'beck', version: VERSION }, spans: batch.map(spanOf) }]
+  return {
+    /** @returns Why the collector did not take them; null when it did. */
+    async send(spans: readonly Span[]): Promise<number | string | null> {
+      const scopeSpans = [{ scope: { name: 'beck', version: VERSION }, spans: spans.map(spanOf) }]
       const { status } = await exchange({
         url: settings.url,
         method: 'POST',
@@ -57,14 +112,22 @@ export function openTraceExport(settings: TraceSettings, share: string, log: Pic
         body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] }),
         timeoutMs: TIMEOUT_MS,
         bytesMax: ANSWER_BYTES_MAX,
+        signal,
         connections,
       }).catch((error: Error) => ({ status: error.message }))
-      if (status !== 200) lost(batch.length, status)
-    }
+      return status === 200 ? null : status
+    },
+    close: () => connections.close(),
   }
-  const lost = (spans: number, why: number | string) => {
-    dropped += spans
-    if (performance.now() - toldAtMs < MINUTE_MS) return
+}
+
+/** Counts what was dropped, and tells it once a minute. */
+function openGaps(log: Pick<Log, 'warn'>) {
+  let dropped = 0
+  let why: number | string = ''
+  let toldAtMs = Number.NEGATIVE_INFINITY
+  const tell = () => {
+    if (dropped === 0) return
     toldAtMs = performance.now()
     log.warn(
       { dropped, why },
@@ -72,21 +135,13 @@ export function openTraceExport(settings: TraceSettings, share: string, log: Pic
     )
     dropped = 0
   }
-  const flush = (): Promise<void> => {
-    timer = null
-    sending = sending.then(send)
-    return sending
-  }
   return {
-    add(span) {
-      if (waiting.length >= WAITING_MAX) return lost(1, 'too many wait')
-      waiting.push(span)
-      timer ??= setTimeout(flush, EVERY_MS).unref()
-    },
-    async close() {
-      if (timer) clearTimeout(timer)
-      await flush()
-      connections.close()
+    tell,
+    /** @param reason - The collector's status, or why there is none. */
+    add(spans: number, reason: number | string) {
+      dropped += spans
+      why = reason
+      if (performance.now() - toldAtMs >= MINUTE_MS) tell()
     },
   }
 }

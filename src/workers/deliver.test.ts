@@ -3,11 +3,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { ok, type Received, receiver, settled, testDeliveries, tried } from '../../test/deliveries.ts'
+import type { Span } from '../core/trace.ts'
 import {
   deleteWebhookEndpoint,
   findWebhookEndpoint,
   rotateWebhookSecret,
 } from '../events/webhook-endpoints.sql.ts'
+import { startDeliverer } from './deliver.ts'
 import { startForgetter } from './forget.ts'
 
 const {
@@ -72,6 +74,23 @@ test('a failure is tried again after five seconds, under the same id, until it s
     ],
   )
   assert.equal(shop.requests[0]?.id, shop.requests[1]?.id)
+})
+
+test('a failed attempt is traced without its receiver, whom the merchant finds named', async () => {
+  const spans: Span[] = []
+  const { endpoint: made } = await endpoint('http://shop.example/hook')
+  await happen()
+  const traces = { add: (span: Span) => void spans.push(span) }
+  endAfterTest(
+    startDeliverer({ ...ports, traces }, { idleMs: 10, sender: { resolve: () => Promise.resolve([]) } }),
+  )
+  const [row] = await until(made.id, tried)
+  assert.equal(row?.tries[0]?.error, 'shop.example has no address')
+  assert.deepEqual(
+    spans.map(({ name, failure }) => [name, failure]),
+    [['webhook payment.created', 'no complete answer']],
+  )
+  assert.doesNotMatch(JSON.stringify(spans), /shop/)
 })
 
 test('Retry-After is honoured, and after the tenth failure it is given up', async () => {

@@ -3,7 +3,7 @@ import { crashPoint } from '../core/crash-point.ts'
 import { showId } from '../core/ids.ts'
 import { below, rootOf, traceparentOf } from '../core/trace.ts'
 import { type ClaimedDelivery, claimDeliveries, returnDeliveries } from '../events/deliveries.sql.ts'
-import { judge } from '../events/delivery.ts'
+import { judge, type Outcome } from '../events/delivery.ts'
 import { openSender, type Sender, type SenderOptions } from '../events/send.ts'
 import { signatureHeaders } from '../events/signature.ts'
 import type { Gateway, GatewaySettings } from '../flows/gateway.ts'
@@ -183,14 +183,13 @@ class Deliverer {
     const verdict = judge(outcome, delivery.attempts + 1, Math.random(), new Date())
     const durationMs = Math.round(performance.now() - began)
     this.#results.add({ delivery, outcome, verdict, startedAt, durationMs })
-    const failure = outcome.kind === 'unanswered' ? outcome.error : String(outcome.status)
     if (span)
       this.#gateway.traces?.add({
         ...span,
         startedAt,
         durationMs,
         attributes: { ...span.attributes, 'beck.delivery.verdict': verdict.kind },
-        failure: verdict.kind === 'delivered' ? null : failure,
+        failure: verdict.kind === 'delivered' ? null : failureOf(outcome),
       })
     this.#gateway.log.debug(
       { accountId, delivery: delivery.id, verdict: verdict.kind, durationMs },
@@ -219,7 +218,7 @@ class Deliverer {
   }
 }
 
-/** Of an attempt, before its outcome. Its receiver is named in no attribute: where merchants listen is theirs to tell. */
+/** Of an attempt, before its outcome. Its receiver is named nowhere in it: where merchants listen is theirs to tell. */
 function spanOf({ subject, eventId, attempts, body }: ClaimedDelivery) {
   const [, id] = subject.split(':')
   const type = /"type":"([a-z.]+)"/.exec(body.slice(0, 200))?.[1] ?? 'event'
@@ -230,3 +229,7 @@ function spanOf({ subject, eventId, attempts, body }: ClaimedDelivery) {
     attributes: { 'beck.event_id': showId('evt', eventId), 'beck.delivery.attempt': attempts + 1 },
   }
 }
+
+/** For the trace. The sentence for the merchant can name his host. */
+const failureOf = (outcome: Outcome): string =>
+  outcome.kind === 'answered' ? String(outcome.status) : 'no complete answer'
