@@ -84,11 +84,11 @@ const BODY_BYTES_MAX = 64 * 1024
 const READ_LIMIT_MS = 10_000
 const DEFAULT_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 200 }
 
-/** As the log of API calls keeps it: without the emails that lists are searched by, and without what lets somebody sell. */
+/** As the log of API calls keeps it: without the emails that lists are searched by, and without what lets whoever has it sell or act as a buyer. */
 const loggedPath = (url: string): string =>
   url
     .replace(/([?&][^=&]*email[^=&]*=)[^&]*/gi, '$1…')
-    .replace(/pos_[0-9a-z]+/gi, 'pos_…')
+    .replace(/(cs|pos)_[0-9a-z]+/gi, '$1_…')
     .slice(0, PATH_LENGTH_MAX)
 
 type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void

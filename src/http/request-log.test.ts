@@ -10,7 +10,7 @@ import {
   listRequests,
   pruneRequests,
 } from '../accounts/request-log.sql.ts'
-import { type ApiKeyId, newId } from '../core/ids.ts'
+import { type ApiKeyId, newId, newPublicId, showId } from '../core/ids.ts'
 import { SILENT } from '../core/log.ts'
 import type { Span } from '../core/trace.ts'
 import { openRequestLog } from './request-log.ts'
@@ -41,18 +41,20 @@ test('each call of a key is logged and traced with its answer, for its account a
   })
   await call(app, 'bk_test_nobody', 'GET', '/v1/balance')
   await call(app, null, 'GET', '/v1/nothing')
+  await call(app, key, 'GET', `/v1/checkout/sessions/${showId('cs', newPublicId('cs'))}`)
   await call(app, key, 'GET', '/v1/balance')
-  await until('logged', async () => (await listRequests(gateway.db, account.id, {})).total === 3)
+  await until('logged', async () => (await listRequests(gateway.db, account.id, {})).total === 4)
   const { items } = await listRequests(gateway.db, account.id, {})
   assert.deepEqual(
     items.map(({ method, path, status, reason }) => [method, path, status, reason]),
     [
       ['GET', '/v1/balance', 403, 'missing_scope'],
+      ['GET', '/v1/checkout/sessions/cs_…', 404, 'session_not_found'],
       ['POST', '/v1/payments', 400, bad.error.reason],
       ['GET', '/v1/payments?limit=5&filter_email=…', 200, null],
     ],
   )
-  assert.equal(items[1]?.requestId, bad.error.request_id)
+  assert.equal(items[2]?.requestId, bad.error.request_id)
   assert.equal((await listRequests(gateway.db, other.id, {})).total, 0)
   const { rows } = await gateway.db.query<{ text: string }>('select r::text as text from api_requests r')
   assert.doesNotMatch(rows.map(({ text }) => text).join(), /secret|DOGE|bk_test/)
@@ -61,6 +63,7 @@ test('each call of a key is logged and traced with its answer, for its account a
     [
       ['GET /v1/payments', 200],
       ['POST /v1/payments', 400],
+      ['GET /v1/checkout/sessions/:id', 404],
       ['GET /v1/balance', 403],
     ],
     'no stranger is traced',
@@ -72,7 +75,7 @@ test('each call of a key is logged and traced with its answer, for its account a
   assert.match(page.text, /POST \/v1\/payments/)
   assert.doesNotMatch(page.text, /limit=5/)
   assert.match(
-    (await dev.get(`${homeOf(account)}/requests?filter_request=${items[1]?.requestId}`)).text,
+    (await dev.get(`${homeOf(account)}/requests?filter_request=${items[2]?.requestId}`)).text,
     /1–1 of 1/,
   )
   const viewer = await testPerson(gateway, app, { account, role: 'viewer' })

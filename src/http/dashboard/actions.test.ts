@@ -10,6 +10,7 @@ import { createApiKey } from '../../accounts/api-keys.sql.ts'
 import { type CustomerId, showId } from '../../core/ids.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
 import { changeAccount } from '../../flows/accounts/change-account.ts'
+import { pickCoin } from '../../flows/checkout/checkout.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { PERMISSIONS_OF, type Permission, ROLES } from '../../users/permissions.ts'
 import type { DashboardRow } from './row.ts'
@@ -38,7 +39,10 @@ await publishAddress(gateway.db, account.id, {
   name: 'Cold',
 })
 await story.request('BTC', '0.0002')
-await testSession(gateway, account)
+const session = await testSession(gateway, account)
+await gateway.db.transaction((tx) =>
+  pickCoin(gateway, tx, session.id, { asset: 'LTC', amountMinor: null, email: null }),
+)
 await gateway.db.transaction((tx) =>
   createWebhookEndpoint(tx, gateway.secrets, {
     accountId: account.id,
@@ -89,8 +93,9 @@ const rowOf = (action: string) => {
 async function walk(
   who: typeof owner,
   from: readonly string[],
-): Promise<{ forms: Set<string>; pages: number }> {
+): Promise<{ forms: Set<string>; pages: number; checkouts: Set<string> }> {
   const forms = new Set<string>()
+  const checkouts = new Set<string>()
   const seen = new Set<string>()
   const todo = [...from]
   for (let path = todo.pop(); path !== undefined; path = todo.pop()) {
@@ -100,13 +105,14 @@ async function walk(
     const { status, html, headers } = await who.get(plain)
     assert.ok(status < 400, `${plain}: ${status}`)
     if (!String(headers['content-type']).includes('html')) continue
+    for (const [checkout] of html.matchAll(/cs_[0-9a-z]{26}/g)) checkouts.add(checkout)
     for (const [, action = ''] of html.matchAll(/<form method="post" action="([^"]+)"/g))
       forms.add(action.replaceAll('&amp;', '&'))
     for (const [, action = ''] of html.matchAll(/data-(?:create-from|quote)="([^"]+)"/g)) forms.add(action)
     for (const [, href = ''] of html.matchAll(/<a [^>]*href="(\/dashboard[^"]*)"/g))
       todo.push(href.replaceAll('&amp;', '&'))
   }
-  return { forms, pages: seen.size }
+  return { forms, pages: seen.size, checkouts }
 }
 
 const starts = [
@@ -151,10 +157,12 @@ test('an operator finds a form for every action of his', async () => {
 })
 
 for (const role of ROLES) {
-  test(`${role}: no page shows a form or a link that the server then refuses`, async () => {
+  test(`${role}: no page shows a form or a link that the server then refuses, nor a checkout to whom may make none`, async () => {
     const who = people.get(role)
     assert.ok(who)
-    const { forms } = await walk(who, [home])
+    const { forms, checkouts } = await walk(who, [home])
+    const mayAct = PERMISSIONS_OF[role].includes('payments:write')
+    assert.deepEqual([...checkouts], mayAct ? [showId('cs', session.id)] : [])
     for (const action of forms) {
       const row = rowOf(action)
       assert.ok(row, action)

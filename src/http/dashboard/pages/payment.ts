@@ -3,6 +3,7 @@ import { ASSET_FACTS, type Asset, networkOf } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../../core/ids.ts'
 import { divideHalfUp, formatDecimal, pow10 } from '../../../core/money.ts'
+import { checkoutUrl } from '../../../flows/checkout/checkout.ts'
 import { cancelPayment } from '../../../flows/payments/cancel-payment.ts'
 import { drawPayment } from '../../../flows/payments/read-payment.ts'
 import { acceptPayment } from '../../../flows/payments/resolve-payment.ts'
@@ -79,14 +80,7 @@ ${card(
     ['First seen', time(payment.detectedAt, zone)],
     ['Completed', time(payment.completedAt, zone)],
     ['Rate from', payment.rateSource],
-    [
-      'Checkout',
-      payment.checkoutSessionId &&
-        copyable(
-          `${gateway.settings.publicUrl}/checkout/${showId('cs', payment.checkoutSessionId)}`,
-          'Copy the checkout’s address',
-        ),
-    ],
+    ['Checkout', checkoutOf(call, payment)],
     [
       'API requests',
       call.may('logs:read') && html`<a href="${here}/requests?filter_path=${view.id}">that named it</a>`,
@@ -99,6 +93,13 @@ ${payment.status === 'pending' && call.may('payments:resolve') && card('Give it 
 </div></div>`,
   }
 }
+
+/** Whoever has the page's address acts as the buyer: says where a refund goes, and cancels. */
+const checkoutOf = (call: PlaceCall, { checkoutSessionId }: Payment): Part =>
+  checkoutSessionId &&
+  (call.may('payments:write')
+    ? html`<div class="secret">${copyable(checkoutUrl(call.gateway, checkoutSessionId), 'Copy the checkout’s address')}</div>`
+    : 'made on the checkout')
 
 const amounts = (payment: Payment): Part => {
   const { fiatCurrency: currency, asset } = payment
