@@ -137,11 +137,11 @@ export function checks(
   },
 ): Html {
   const problem = problemOf(call, given.name)
-  const isOn = (choice: string) =>
-    call.form.entries.length > 0
-      ? call.form.all(given.name).includes(choice)
-      : given.checked?.includes(choice)
-  return html`<fieldset class="checks"><legend>${given.legend}</legend>${given.hint && html`<p class="hint">${given.hint}</p>`}<div>${given.choices.map(
+  // A browser sends no box that is off: this says that they were asked about, and not in another form of the page.
+  const asked = `${given.name}-asked`
+  const on = call.form.has(asked) ? call.form.all(given.name) : given.checked
+  const isOn = (choice: string) => on?.includes(choice)
+  return html`<fieldset class="checks"><legend>${given.legend}</legend>${hidden(asked, 'yes')}${given.hint && html`<p class="hint">${given.hint}</p>`}<div>${given.choices.map(
     ([choice, label]) =>
       html`<label><input type="checkbox" name="${given.name}" value="${choice}"${isOn(choice) && html` checked`}> <span>${label}</span></label>`,
   )}</div>${problem && html`<p class="problem">${problem}</p>`}</fieldset>`

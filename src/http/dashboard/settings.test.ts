@@ -18,6 +18,10 @@ const now = async () => {
   return found
 }
 
+/** The boxes that are on, of all forms of a page. */
+const boxesOn = (html: string) =>
+  [...html.matchAll(/<input type="checkbox" name="\w+" value="(\w+)" checked>/g)].map(([, value]) => value)
+
 test('the settlement currency changes until the first payment, and then says why it stays', async () => {
   const wrong = await owner.post(`${home}/settings/currency`, { currency: 'XAU' })
   assert.equal(wrong.status, 400)
@@ -51,8 +55,13 @@ test('coins, tolerance, late funds and confirmations of large payments', async (
   assert.equal(set.status, 303, set.text)
   const { offeredAssets, toleranceBps, acceptsLateFunds } = await now()
   assert.deepEqual([offeredAssets, toleranceBps, acceptsLateFunds], [['BTC', 'LTC'], 50, true])
-  const none = await owner.post(`${home}/settings/payments`, { tolerance: '0.5' })
+  const none = await owner.post(`${home}/settings/payments`, { tolerance: '0.5', 'coins-asked': 'yes' })
   assert.equal(none.status, 400, 'an account offers at least one coin')
+  assert.deepEqual(boxesOn(none.html), ['accept'], 'what was sent is drawn again')
+
+  const beside = await owner.post(`${home}/settings/brand`, { brand_color: 'blue' })
+  assert.equal(beside.status, 400)
+  assert.deepEqual(boxesOn(beside.html), ['BTC', 'LTC', 'accept'], 'other cards stay as they are set')
 
   for (const [from, confirmations] of [
     ['1000', '0'],
