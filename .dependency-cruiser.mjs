@@ -103,7 +103,12 @@ export default {
       from: { path: '^(src|web|sdk)/', pathNot: '^src/cli/' },
       to: { path: '^cli/' },
     },
-    only('web-is-a-leaf', '^web/', '^web/'),
+    only(
+      'web-is-a-leaf',
+      '^web/',
+      '^web/|^src/http/hosted/colour\\.ts$',
+      'but for the colours of the checkout, which its preview has to have',
+    ),
   ],
   options: {
     parser: 'swc',

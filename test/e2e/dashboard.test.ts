@@ -11,6 +11,7 @@ import { readId } from '../../src/core/ids.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { freePort } from '../../src/db/embedded/embedded.ts'
 import { dashboardRows } from '../../src/http/dashboard/rows.ts'
+import { accentOf } from '../../src/http/hosted/colour.ts'
 import { ROLES } from '../../src/users/permissions.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { giveAuthenticator, startBrowser } from '../browser.ts'
@@ -121,6 +122,7 @@ test('a withdrawal says what will happen in figures, and goes out by a touch of 
   await page.selectOption('#asset', 'LTC')
   await page.fill('#amount', '0.5')
   await page.fill('#destination_address', 'tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0')
+  await page.waitForSelector('[data-quoted]:has-text("LTC would arrive; fees take")')
   await page.click('button:has-text("Go on")')
   await page.waitForSelector('text=It cannot be taken back')
   assert.match(await page.innerText('main'), /Taken from the balance\s+0\.5 LTC/)
@@ -128,6 +130,16 @@ test('a withdrawal says what will happen in figures, and goes out by a touch of 
   await page.click('button:has-text("Confirm with a passkey")')
   await page.waitForSelector('.badge:has-text("broadcast")')
   assert.match(await page.innerText('main'), /tltc1qw508d6qejxtdg4y5r3zarvary0c5xw7klfsuq0/)
+})
+
+test('the checkout in small has the name and the colours that the checkout will have', async () => {
+  await page.goto(`${origin}${home}/settings`)
+  await page.fill('#brand_name', 'Tea & Co')
+  await page.fill('#brand_color', '#FFE94D')
+  const { fill, on } = accentOf('#ffe94d').light
+  const look = `((style) => [style.getPropertyValue('--accent'), style.getPropertyValue('--on-accent')])(document.querySelector('[data-preview]').style)`
+  assert.deepEqual(await page.evaluate<string[]>(look), [fill, on])
+  assert.equal(await page.innerText('[data-preview-name]'), 'Tea & Co')
 })
 
 test('signed out, the passkey alone signs in again, and leads to where one wanted to go', async () => {

@@ -1,10 +1,8 @@
 /** The checkout in small, beside the form that sets its name and colour, follows what is typed. */
+import { accentOf } from '../../src/http/hosted/colour.ts'
 
-/** What is readable on a colour, by how light people see it. */
-const inkOn = (colour: string): string => {
-  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
-  return red * 0.299 + green * 0.587 + blue * 0.114 > 150 ? '#000' : '#fff'
-}
+/** Empty for Beck's own. */
+const COLOUR = /^(#[0-9a-f]{6})?$/i
 
 export function showBrand(): void {
   const preview = document.querySelector<HTMLElement>('[data-preview]')
@@ -15,8 +13,10 @@ export function showBrand(): void {
       name.textContent = target.value || (name.dataset.previewName ?? '')
   })
   document.getElementById('brand_color')?.addEventListener('input', ({ target }) => {
-    if (!(target instanceof HTMLInputElement) || !/^#[0-9a-f]{6}$/i.test(target.value)) return
-    preview.style.setProperty('--accent', target.value)
-    preview.style.setProperty('--on-accent', inkOn(target.value))
+    if (!(target instanceof HTMLInputElement) || !COLOUR.test(target.value)) return
+    const accent = accentOf(target.value || null)
+    const { fill, on } = matchMedia('(prefers-color-scheme: dark)').matches ? accent.dark : accent.light
+    preview.style.setProperty('--accent', fill)
+    preview.style.setProperty('--on-accent', on)
   })
 }

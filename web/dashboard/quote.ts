@@ -13,9 +13,9 @@ export function quoteAsTyped(): void {
     const body = new URLSearchParams()
     for (const [name, value] of new FormData(form)) body.set(name, String(value))
     const answer = await fetch(form.dataset.quote ?? '', { method: 'POST', body }).catch(() => null)
-    const isQuote = answer?.ok && answer.headers.get('content-type')?.startsWith('text/plain')
-    const text = isQuote ? await answer.text() : ''
-    // What was typed meanwhile is asked for already. What is wrong is said once the form is sent.
+    // A quote, or why there is none; of other trouble the form tells once it is sent.
+    const text = answer?.headers.get('content-type')?.startsWith('text/plain') ? await answer.text() : ''
+    // What was typed meanwhile is asked for already.
     if (asked === newest) place.textContent = text
   }
   form.addEventListener('input', () => {

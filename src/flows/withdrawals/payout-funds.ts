@@ -13,6 +13,7 @@ import type { NetworkRates, WithdrawalCost } from '../../treasury/fees.ts'
 import { worthOf } from '../../treasury/payout-cost.ts'
 import { sumUtxos } from '../../treasury/utxos.sql.ts'
 import { sumUnsigned } from '../../withdrawals/withdrawals.sql.ts'
+import { readBalanceNow } from '../balance/balance.sql.ts'
 import { type Payout, utxosFor } from './price-payout.ts'
 
 /** Of a chain with outputs. */
@@ -83,6 +84,23 @@ export async function openFunds(
   await requireThawed(tx, chain, asset)
   const availableAtoms = await lockBalance(tx, { accountId, asset, kind: 'available' })
   return { asset, availableAtoms, spendable: await readSpendable(tx, payout, rates) }
+}
+
+/** What there is now, without a lock: it may be gone when it is asked for. @throws {Refusal} as {@link openFunds}. */
+export async function readFunds(
+  db: Queryable,
+  accountId: AccountId,
+  { payout, rates }: { readonly payout: Payout; readonly rates: NetworkRates },
+): Promise<PayoutFunds> {
+  const { chain, asset } = payout
+  await requireThawed(db, chain, asset)
+  const { balances } = await readBalanceNow(db, accountId)
+  const available = balances.find((each) => each.asset === asset && each.kind === 'available')
+  return {
+    asset,
+    availableAtoms: available?.atoms ?? 0n,
+    spendable: await readSpendable(db, payout, rates),
+  }
 }
 
 /**

@@ -30,7 +30,7 @@ import {
 import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
 import { ratesOf } from '../payments/rates-of.ts'
-import { openFunds, takeFrom } from './payout-funds.ts'
+import { openFunds, readFunds, takeFrom } from './payout-funds.ts'
 import { type Payout, payoutFee, priceNetwork } from './price-payout.ts'
 import { requireOnAllowlist } from './require-on-allowlist.ts'
 
@@ -60,6 +60,23 @@ export async function quoteWithdrawal(
   order: WithdrawalOrder,
 ): Promise<WithdrawalCost> {
   return (await price(pricingOf(gateway, account), db, account, order, gateway.settings.payoutFeeBps)).cost
+}
+
+/**
+ * The same for an order that could be given now, as far as the balance and the wallet go; holds nothing.
+ *
+ * @throws {Refusal} as {@link quoteWithdrawal}; `unprocessable`, reason `insufficient_balance`; `unavailable` while the asset is
+ *   frozen.
+ */
+export async function quotePayable(
+  gateway: Gateway,
+  db: Queryable,
+  account: Account,
+  order: WithdrawalOrder,
+): Promise<WithdrawalCost> {
+  const priced = await price(pricingOf(gateway, account), db, account, order, gateway.settings.payoutFeeBps)
+  await takeFrom(await readFunds(db, account.id, priced), priced.cost)
+  return priced.cost
 }
 
 /**

@@ -15,8 +15,11 @@ const currencyFormat = (currency: Fiat): Intl.NumberFormat => {
 export const fiat = (amount: number | bigint, currency: Fiat): string =>
   currencyFormat(currency).format(typeof amount === 'bigint' ? fiatToNumber(amount) : amount)
 
-export const coins = (atoms: bigint, asset: Asset): string =>
-  `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`
+/** Whole coins, without their name. */
+export const decimal = (atoms: bigint, asset: Asset): string =>
+  formatDecimal(atoms, ASSET_FACTS[asset].decimals)
+
+export const coins = (atoms: bigint, asset: Asset): string => `${decimal(atoms, asset)} ${asset}`
 
 export const count = (value: number | bigint): string => value.toLocaleString('en')
 

@@ -1,4 +1,4 @@
-/** The merchant's colour, made readable: WCAG 2.2 contrast of at least 4.5 wherever text meets it. */
+/** The merchant's colour, made readable: WCAG 2.2 contrast of at least 4.5 wherever text meets it. Runs in browsers too. */
 
 type Rgb = readonly [number, number, number]
 

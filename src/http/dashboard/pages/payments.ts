@@ -1,8 +1,8 @@
 /** Payments: found by whatever one has of them, and exported exactly as they are filtered. */
-import { ASSET_FACTS, FIAT_CURRENCIES, isAsset, isFiat, networkOf } from '../../../core/assets.ts'
+import { FIAT_CURRENCIES, isAsset, isFiat, networkOf } from '../../../core/assets.ts'
 import { invalidField } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
-import { fiatToNumber, formatDecimal } from '../../../core/money.ts'
+import { fiatToNumber } from '../../../core/money.ts'
 import { createPayment } from '../../../flows/payments/create-payment.ts'
 import { type ExportedPayment, exportPayments, listPayments } from '../../../payments/list-payments.sql.ts'
 import { PAYMENT_STATUSES } from '../../../payments/payment.ts'
@@ -14,7 +14,7 @@ import { drawList, readList } from '../list.ts'
 import type { Filter } from '../list-query.ts'
 import { ASSET_CHOICES, empty, field, formProblem, select, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { badge, fiat, time } from '../words.ts'
+import { badge, decimal, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
   {
@@ -86,8 +86,6 @@ async function paymentsPage(call: PlaceCall): Promise<Sheet> {
   }
 }
 
-const decimal = (row: ExportedPayment, atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[row.asset].decimals)
-
 const EXPORTED: ExportColumns<ExportedPayment> = {
   id: (row) => showId('pay', row.id),
   status: (row) => row.status,
@@ -97,8 +95,8 @@ const EXPORTED: ExportColumns<ExportedPayment> = {
   fee_fiat: (row) => fiatToNumber(row.feeMinor),
   net_fiat: (row) => fiatToNumber(row.netMinor),
   fiat_currency: (row) => row.fiatCurrency,
-  expected_amount: (row) => decimal(row, row.dueAtoms),
-  credited_amount: (row) => (row.creditedAtoms === null ? null : decimal(row, row.creditedAtoms)),
+  expected_amount: (row) => decimal(row.dueAtoms, row.asset),
+  credited_amount: (row) => (row.creditedAtoms === null ? null : decimal(row.creditedAtoms, row.asset)),
   address: (row) => row.address,
   reference: (row) => row.reference,
   customer_email: (row) => row.customerEmail,

@@ -1,13 +1,12 @@
 /** Money out: what was asked for, what became of it, and a new request with its quote before it is confirmed. */
 import { requestsOfWithdrawals } from '../../../approvals/approval-requests.sql.ts'
-import { ASSET_FACTS, type Asset, isAsset, networkOf } from '../../../core/assets.ts'
+import { type Asset, isAsset, networkOf } from '../../../core/assets.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
-import { formatDecimal } from '../../../core/money.ts'
 import { readBalanceNow } from '../../../flows/balance/balance.sql.ts'
 import { failInSandbox } from '../../../flows/sandbox.ts'
 import { cancelWithdrawal } from '../../../flows/withdrawals/cancel-withdrawal.ts'
-import { quoteWithdrawal, requestWithdrawal } from '../../../flows/withdrawals/request-withdrawal.ts'
+import { quotePayable, requestWithdrawal } from '../../../flows/withdrawals/request-withdrawal.ts'
 import { exportWithdrawals, listWithdrawals } from '../../../withdrawals/list-withdrawals.sql.ts'
 import { findBatchOf } from '../../../withdrawals/payout-batches.sql.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../../withdrawals/withdrawal.ts'
@@ -29,11 +28,12 @@ import {
   formProblem,
   notice,
   select,
+  sentence,
   submit,
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, SENT, type Sheet } from '../row.ts'
 import { transaction } from '../transaction.ts'
-import { badge, coins, networkName, time } from '../words.ts'
+import { badge, coins, decimal, networkName, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
   {
@@ -165,18 +165,23 @@ async function newPage(call: PlaceCall): Promise<Sheet> {
     nav: 'withdrawals',
     width: 'narrow',
     trail: [['Withdrawals', `${here}/withdrawals`]],
-    content: html`<h1>Withdraw</h1><p class="lead">Fees are taken from the amount. Before anything is sent you see what arrives, and confirm it.</p>${formProblem(call)}<form method="post" action="${here}/withdrawals" data-quote="${here}/withdrawals/quote">${select(call, { name: 'asset', label: 'Coin', value: asset, choices: held.map(([each, atoms]) => [each, `${each}, ${formatDecimal(atoms, ASSET_FACTS[each].decimals)} available`] as const) })}${field(call, { name: 'amount', label: 'Amount', required: true, inputmode: 'decimal', maxlength: 80, value: call.query.amount ?? '', hint: 'In the coin, such as 0.015.' })}${field(call, { name: 'destination_address', label: 'To the address', required: true, maxlength: 128, autocomplete: 'off', hint: 'A wallet of yours on the coin’s own network. Compare its ends before you confirm.' })}${place.account.mode === 'test' && checks(call, { name: 'fails', legend: 'Sandbox', choices: [['yes', 'Let it fail, as one that the signer refuses']] })}<p class="hint" role="status" data-quoted></p>${submit('Go on', 'primary', `${here}/withdrawals`)}</form>`,
+    content: html`<h1>Withdraw</h1><p class="lead">Fees are taken from the amount. Before anything is sent you see what arrives, and confirm it.</p>${formProblem(call)}<form method="post" action="${here}/withdrawals" data-quote="${here}/withdrawals/quote">${select(call, { name: 'asset', label: 'Coin', value: asset, choices: held.map(([each, atoms]) => [each, `${each}, ${decimal(atoms, each)} available`] as const) })}${field(call, { name: 'amount', label: 'Amount', required: true, inputmode: 'decimal', maxlength: 80, value: call.query.amount ?? '', hint: 'In the coin, such as 0.015.' })}${field(call, { name: 'destination_address', label: 'To the address', required: true, maxlength: 128, autocomplete: 'off', hint: 'A wallet of yours on the coin’s own network. Compare its ends before you confirm.' })}${place.account.mode === 'test' && checks(call, { name: 'fails', legend: 'Sandbox', choices: [['yes', 'Let it fail, as one that the signer refuses']] })}<p class="hint" role="status" data-quoted></p>${submit('Go on', 'primary', `${here}/withdrawals`)}</form>`,
   }
 }
 
-/** A sentence for the page to show while the form is filled in; the confirmation shows all of it. */
+/** A sentence for the page to show while the form is filled in, or why it would be refused; the confirmation shows all of it. */
 async function tellQuote(call: PlaceCall): Promise<typeof SENT> {
-  const order = orderOf(call)
-  const cost = await quoteWithdrawal(call.gateway, call.gateway.db, call.place.account, order)
-  const fees = coins(cost.feeAtoms + cost.networkFeeAtoms, order.asset)
-  call.reply
-    .type('text/plain; charset=utf-8')
-    .send(`${coins(cost.netAtoms, order.asset)} would arrive; fees take ${fees}.`)
+  const { gateway, place, reply } = call
+  reply.type('text/plain; charset=utf-8')
+  try {
+    const order = orderOf(call)
+    const cost = await quotePayable(gateway, gateway.db, place.account, order)
+    const fees = coins(cost.feeAtoms + cost.networkFeeAtoms, order.asset)
+    reply.send(`${coins(cost.netAtoms, order.asset)} would arrive; fees take ${fees}.`)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    reply.send(sentence(error.message))
+  }
   return SENT
 }
 
@@ -186,18 +191,16 @@ function orderOf(call: PlaceCall) {
   return { asset, amount: call.form.get('amount'), destination: call.form.get('destination_address') }
 }
 
-const decimal = (row: Withdrawal, atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[row.asset].decimals)
-
 const EXPORTED: ExportColumns<Withdrawal> = {
   id: (row) => showId('wd', row.id),
   kind: (row) => row.kind,
   status: (row) => row.status,
   asset: (row) => row.asset,
   network: (row) => networkOf(row.asset),
-  amount: (row) => decimal(row, row.amountAtoms),
-  payout_fee: (row) => decimal(row, row.feeAtoms),
-  network_fee: (row) => decimal(row, row.networkFeeAtoms),
-  net: (row) => decimal(row, row.netAtoms),
+  amount: (row) => decimal(row.amountAtoms, row.asset),
+  payout_fee: (row) => decimal(row.feeAtoms, row.asset),
+  network_fee: (row) => decimal(row.networkFeeAtoms, row.asset),
+  net: (row) => decimal(row.netAtoms, row.asset),
   destination_address: (row) => row.destination,
   tx_hash: (row) => row.txHash,
   payment_id: (row) => row.paymentId && showId('pay', row.paymentId),
@@ -221,7 +224,7 @@ export const withdrawalRows: readonly DashboardRow[] = [
     async consequence(call) {
       const order = orderOf(call)
       const { asset } = order
-      const cost = await quoteWithdrawal(call.gateway, call.gateway.db, call.place.account, order)
+      const cost = await quotePayable(call.gateway, call.gateway.db, call.place.account, order)
       return html`<p class="lead">Send <strong>${coins(cost.netAtoms, asset)}</strong> to <code>${order.destination}</code>. ${call.form.has('fails') ? 'It fails, as you asked the sandbox to: the amount comes back.' : 'It cannot be taken back.'}</p>${facts(
         [
           ['Network', networkName(networkOf(asset))],
