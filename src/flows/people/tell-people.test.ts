@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { testApp } from '../../../test/api.ts'
 import { homeOf, testPerson, visit } from '../../../test/dashboard.ts'
 import { testAccount, testGateway } from '../../../test/gateway.ts'
+import { listApiKeys } from '../../accounts/api-keys.sql.ts'
 import { chainActs, recordAct } from '../../audit/audit-log.sql.ts'
 import { showId } from '../../core/ids.ts'
 import { acknowledgeAlerts, raiseAlert } from '../../ledger/alerts.sql.ts'
@@ -124,6 +125,12 @@ test('a changed factor tells the person and the owners; test keys tell nobody, l
   const made = await dev.post(`${homeOf(account)}/keys`, { name: 'Shop', scopes: ['payments:read'] })
   assert.equal(made.status, 200, made.text)
   assert.deepEqual(await mails(), [], 'nothing is lost with a test key')
+  const settings = `${homeOf(account)}/settings`
+  assert.match((await owner.get(settings)).text, /Of this test account owners get a mail/)
+  const business = { name: account.name, time_zone: 'UTC', refund_bound: '500' }
+  assert.equal((await owner.post(`${settings}/business`, business)).status, 303)
+  const words = 'the business settings, such as how much support refunds, were changed'
+  assert.deepEqual(lines(await mails()), [`${owner.email}: ${account.name}: ${words}`])
 
   const merchant = await gateway.db.transaction((tx) => merchantOfAccount(tx, account))
   const boss = { userId: owner.userId, email: owner.email, name: '', sessionId: null, address: '' }
@@ -140,6 +147,12 @@ test('a changed factor tells the person and the owners; test keys tell nobody, l
   assert.match(mail?.subject ?? '', /an API key was made/)
   assert.ok(mail?.text.includes(showId('acct', liveId)))
   assert.doesNotMatch(mail?.text ?? '', /bk_live_/)
+  const liveHome = homeOf({ ...account, id: liveId })
+  assert.match((await owner.get(`${liveHome}/settings`)).text, /Owners get a mail whenever .* a key,/)
+  const [key] = await listApiKeys(gateway.db, liveId)
+  assert.ok(key)
+  assert.equal((await dev.post(`${liveHome}/keys/${showId('key', key.id)}/revoke`)).status, 303)
+  assert.match(lines(await mails()).join(), /^[^,]*: an API key was revoked$/)
 })
 
 test('an alert tells the operators, and again when it opens again', async () => {

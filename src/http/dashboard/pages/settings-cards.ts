@@ -135,11 +135,15 @@ export const accountCard = ({ place: { account } }: PlaceCall): Html =>
     ]),
   )
 
-/** Who is told of what by mail; nobody can switch off what gets at money. */
-export const mailsCard = ({ gateway }: PlaceCall): Html =>
+/** Who is told of what by mail; nobody can switch off what gets at money. What of a test account: `tellPeople`. */
+export const mailsCard = ({ gateway, place }: PlaceCall): Html =>
   card(
     'Mails',
     gateway.settings.sendsMail
-      ? html`<p>Owners get a mail whenever a sign-in, a key, an endpoint, the allowlist, these settings or the team change, and approvers when something waits for them. What happens to payments is told to your server by webhooks.</p>`
+      ? html`<p>${
+          place.account.mode === 'live'
+            ? 'Owners get a mail whenever a sign-in, a key, an endpoint, the policy, the approvers, the allowlist, these settings or the team change'
+            : 'Of this test account owners get a mail when a sign-in, the business, the team, the approvers, or an approved policy or allowlist changes; of the live one of keys, endpoints and the other settings too'
+        }, and approvers when something waits for them. What happens to payments is told to your server by webhooks.</p>`
       : html`<p class="hint">This Beck sends no mail: the operator sets <code>SMTP_URL</code>. Changes are in the audit log.</p>`,
   )
