@@ -44,7 +44,7 @@ export interface AccountChanges {
 
 /**
  * @throws {Refusal} `not_found`, `account_not_found`; `invalid`, naming the setting; `conflict`, `currency_fixed`, once there is a
- *   payment.
+ *   payment; `currency_in_rules` while rules of confirmations are prices in it.
  */
 export async function changeAccount(tx: Tx, id: AccountId | null, changes: AccountChanges): Promise<Account> {
   const account = id && (await lockAccount(tx, id))
@@ -72,10 +72,23 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
       : account.confirmationRules,
     feeBps: changed(changes.fee, account.feeBps, readFee),
   }
-  if (next.currency !== account.currency) await requireNoPayment(tx, account)
+  if (next.currency !== account.currency) {
+    requireNoRule(account)
+    await requireNoPayment(tx, account)
+  }
   await updateAccountSettings(tx, next)
   if (logo !== undefined) await keepLogo(tx, account.id, logo)
   return next
+}
+
+/** A rule begins at a price in it, which would be another price in another currency. */
+function requireNoRule({ currency, confirmationRules }: Account): void {
+  if (confirmationRules.length === 0) return
+  throw new Refusal(
+    'conflict',
+    'currency_in_rules',
+    `the confirmations of large payments begin at prices in ${currency}: empty them, change the currency, and set them anew`,
+  )
 }
 
 /** Customers' totals and sales by day are kept in it: docs/decisions/0078-settlement-currency.md. */

@@ -25,6 +25,10 @@ const boxesOn = (html: string) =>
 test('the settlement currency changes until the first payment, and then says why it stays', async () => {
   const wrong = await owner.post(`${home}/settings/currency`, { currency: 'XAU' })
   assert.equal(wrong.status, 400)
+  await owner.post(`${home}/settings/confirmations`, { from_BTC: '1000', confirmations_BTC: '3' })
+  const ruled = await owner.post(`${home}/settings/currency`, { currency: 'EUR' })
+  assert.deepEqual([ruled.status, /begin at prices in USD/.test(ruled.text)], [409, true])
+  await owner.post(`${home}/settings/confirmations`, {})
   const set = await owner.post(`${home}/settings/currency`, { currency: 'EUR' })
   assert.equal(set.location, `${home}/settings?done=saved`)
   assert.equal((await now()).currency, 'EUR')
@@ -65,6 +69,7 @@ test('coins, tolerance, late funds and confirmations of large payments', async (
 
   for (const [from, confirmations] of [
     ['1000', '0'],
+    ['1000', '6'],
     ['1000', '145'],
     ['', '10'],
     ['much', '10'],

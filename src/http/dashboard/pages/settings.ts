@@ -7,6 +7,7 @@ import { invalidField } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
 import { FIAT_DECIMALS, parseDecimal } from '../../../core/money.ts'
 import { type AccountChanges, changeAccount } from '../../../flows/accounts/change-account.ts'
+import { confirmationsOf } from '../../../flows/gateway.ts'
 import { changeBusiness, goLive } from '../../../flows/people/merchants.ts'
 import { findMerchant } from '../../../users/merchants.sql.ts'
 import { html } from '../../hosted/html.ts'
@@ -134,6 +135,7 @@ export const settingsRows: readonly DashboardRow[] = [
           asset,
           from: form.get(`from_${asset}`),
           confirmations: form.get(`confirmations_${asset}`),
+          usual: confirmationsOf(call.gateway.settings, asset),
         })).filter(({ from, confirmations }) => from !== '' || confirmations !== ''),
       })
       return { to: `${call.here}/settings`, done: 'saved' }
