@@ -3,8 +3,9 @@
  * rows come back exactly: numbers of any size, bytes, JSON as it was written.
  */
 import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { type Migration, ranBeyond } from './applied-migrations.ts'
 import { type Database, sqlState, type Tx } from './database.ts'
-import { findUnfinishedRestore, type Migration, ranBeyond, readMigrations, runMigrations } from './migrate.ts'
+import { findUnfinishedRestore, readMigrations, runMigrations } from './migrate.ts'
 
 interface Head {
   readonly format: 'beck-dump-1'

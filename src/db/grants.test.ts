@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { databaseAs, testDatabase } from '../../test/database.ts'
-import { grantRoles, requireSight, SERVER_ROLE, SIGNER_ROLE } from './grants.ts'
-import { migrate } from './migrate.ts'
+import { requireSight, SERVER_ROLE, SIGNER_ROLE } from './grants.ts'
+import { migrate, readMigrations } from './migrate.ts'
 
 const owner = await testDatabase()
+const KNOWN = await readMigrations()
 await migrate(owner)
 const server = await databaseAs(owner.url, SERVER_ROLE)
 const signer = await databaseAs(owner.url, SIGNER_ROLE)
@@ -81,10 +82,30 @@ test('a server finds the schema up to date without a right to change it, and see
   await assert.rejects(requireSight(signer), { reason: 'unseen_transactions' })
 })
 
+const LATER = { name: '9998-later.sql', sql: 'create table later (x int)', checksum: 'later' }
+
 test('what a later migration adds is the server’s, and no table is without a word', async () => {
-  await owner.query('create table later (x int)')
-  await assert.rejects(server.query('table later'), { code: '42501' })
-  await grantRoles(owner, true)
+  await migrate(owner, [...KNOWN, LATER])
   await server.query('insert into later values (1)')
   await assert.rejects(signer.query('table later'), { code: '42501' })
+})
+
+test('an older Beck that starts on a newer one’s tables leaves their rights alone', async () => {
+  // As a newer one's matrix gives them.
+  const its = { name: '9999-its.sql', sql: 'create table its (x int)', checksum: 'its' }
+  await migrate(owner, [...KNOWN, LATER, its])
+  await owner.query(`revoke all on its from ${SERVER_ROLE}; grant select on its to ${SIGNER_ROLE}`)
+  const isTheSigners = async () => {
+    await signer.query('table its')
+    await assert.rejects(server.query('table its'), { code: '42501' })
+  }
+  assert.deepEqual(await migrate(owner, [...KNOWN, LATER]), [])
+  await isTheSigners()
+  // A patch adds no table and may still give another right.
+  await owner.query(`comment on table schema_migrations is 'grants 99.0.0 0123456789abcdef'`)
+  await migrate(owner, [...KNOWN, LATER, its])
+  await isTheSigners()
+  await owner.query(`comment on table schema_migrations is 'grants 0.0.1 0123456789abcdef'`)
+  await migrate(owner, [...KNOWN, LATER, its])
+  await server.query('table its')
 })

@@ -6,6 +6,8 @@
  */
 import { createHash } from 'node:crypto'
 import { Refusal } from '../core/errors.ts'
+import { isOlder, VERSION } from '../core/version.ts'
+import { type Migration, ranBeyond } from './applied-migrations.ts'
 import type { Database, Queryable, Tx } from './database.ts'
 
 /** Roles that log nobody in: operators put their own users into them, the embedded database has one for each. */
@@ -91,18 +93,22 @@ const SIGNER: Readonly<Record<string, Privileges>> = {
   schema_migrations: READ,
 }
 
-const VERSION = createHash('sha256')
-  .update(JSON.stringify([SERVER, SIGNER]))
-  .digest('hex')
-  .slice(0, 16)
+const MARK_SQL = `obj_description('schema_migrations'::regclass, 'pg_class')`
+
+/** Stands on `schema_migrations`: which Beck gave what, on which tables. */
+function markOf(known: readonly Migration[]): string {
+  const given = JSON.stringify([SERVER, SIGNER, known.map(({ name }) => name)])
+  return `grants ${VERSION} ${createHash('sha256').update(given).digest('hex').slice(0, 16)}`
+}
 
 /**
  * Makes the roles where this user may, and gives each what it needs. Where the roles are not there and may not be made,
- * nothing happens: then one user does everything, as the guide says.
+ * nothing happens: then one user does everything, as the guide says. What a newer Beck gave stays, for this one does not
+ * know whose its tables are.
  *
- * @param changed - Whether tables may have been added.
+ * @param known - The migrations of this Beck, all of which ran.
  */
-export async function grantRoles(db: Database, changed: boolean): Promise<void> {
+export async function grantRoles(db: Database, known: readonly Migration[]): Promise<void> {
   const { rows } = await db.query<{
     mark: string | null
     is_owner: boolean
@@ -110,23 +116,29 @@ export async function grantRoles(db: Database, changed: boolean): Promise<void> 
     may_make: boolean
     roles: bigint
   }>(
-    `select obj_description('schema_migrations'::regclass, 'pg_class') as mark, rolsuper as is_super,
-       rolsuper or rolcreaterole as may_make,
+    `select ${MARK_SQL} as mark, rolsuper as is_super, rolsuper or rolcreaterole as may_make,
        (select pg_has_role(relowner, 'usage') from pg_class where oid = 'schema_migrations'::regclass) as is_owner,
        (select count(*) from pg_roles where rolname in ($1, $2)) as roles
      from pg_roles where rolname = current_user`,
     [SERVER_ROLE, SIGNER_ROLE],
   )
   const [now] = rows
-  if (!now?.is_owner || (!changed && now.mark === `grants ${VERSION}`) || (now.roles < 2n && !now.may_make))
-    return
+  const mark = markOf(known)
+  if (!now?.is_owner || now.mark === mark || (now.roles < 2n && !now.may_make)) return
   await db.transaction(async (tx) => {
     await tx.query('lock table schema_migrations in share row exclusive mode')
+    if ((await isNewersMark(tx)) || (await ranBeyond(tx, known))) return
     if (now.roles < 2n) for (const role of [SERVER_ROLE, SIGNER_ROLE]) await makeRole(tx, role)
     if (now.is_super) await tx.query(`grant pg_read_all_stats to ${SERVER_ROLE}`)
     await tx.query(grantsOf(await listTables(tx)))
-    await tx.query(`comment on table schema_migrations is 'grants ${VERSION}'`)
+    await tx.query(`comment on table schema_migrations is '${mark}'`)
   })
+}
+
+async function isNewersMark(tx: Tx): Promise<boolean> {
+  const { rows } = await tx.query<{ mark: string | null }>(`select ${MARK_SQL} as mark`)
+  const version = /^grants (\d+\.\d+\.\d+) /.exec(rows[0]?.mark ?? '')?.[1]
+  return version !== undefined && isOlder(VERSION, version)
 }
 
 /** Roles are the cluster's: another database may be making them at this moment. */

@@ -63,12 +63,52 @@ test('a Beck goes on, and starts anew, on a database that a newer one only added
   await migrate(db, [FIRST, added, mine])
   assert.deepEqual(await migrate(db, [FIRST]), [], 'this version is the one that stopped using it')
 
-  const later = { name: '0004-later.sql', sql: `${contract('99.0.0')} drop column x`, checksum: 'four' }
-  await migrate(db, [FIRST, added, mine, later]).catch(() => {})
+  // As one of 99.0.0 left it.
+  await db.query(
+    `insert into schema_migrations (name, checksum, needs_version) values ($1, 'four', '99.0.0')`,
+    ['0004-later.sql'],
+  )
   await assert.rejects(migrate(db, [FIRST]), {
     reason: 'database_is_newer',
     message: /0004-later\.sql needs 99\.0\.0, this is/,
   })
+  await db.close()
+})
+
+test('what takes something away waits until no older Beck runs, and is not for an older program', async () => {
+  const db = openDatabase({ url: await testDatabaseUrl({ template: null }) })
+  const roles = (await readMigrations()).filter(({ name }) => name.endsWith('-running-roles.sql'))
+  const known = [FIRST, ...roles]
+  await migrate(db, known)
+  const contract = (version: string) => ({
+    name: '0099-contract.sql',
+    sql: `-- Contract: ${version} and newer run beside this.\nalter table a drop column x`,
+    checksum: version,
+  })
+  await assert.rejects(migrate(db, [...known, contract('99.0.0')]), {
+    reason: 'program_is_older',
+    message: /0099-contract\.sql takes away what a Beck before 99\.0\.0 works with, and this is/,
+  })
+
+  const runs = (version: string, role: string, silent: string) =>
+    db.query(
+      `insert into running_roles (instance, role, host, version, loop_lag_ms, seen_at)
+       values (gen_random_uuid(), $2, 'alpha', $1, 0, now() - $3::interval)`,
+      [version, role, silent],
+    )
+  await runs(VERSION, 'api', '1 second')
+  await runs('0.0.9', 'signer', '1 second')
+  await runs('0.0.8', 'worker', '1 minute')
+  await assert.rejects(migrate(db, [...known, contract(VERSION)]), {
+    reason: 'older_beck_runs',
+    message:
+      /there runs: signer 0\.0\.9 on alpha\. Stop these, or upgrade them to .* and run npx beck migrate/,
+  })
+  await db.query('select x from a')
+
+  await db.query(`delete from running_roles where role = 'signer'`)
+  assert.deepEqual(await migrate(db, [...known, contract(VERSION)]), ['0099-contract.sql'])
+  await assert.rejects(db.query('select x from a'), { code: '42703' })
   await db.close()
 })
 
@@ -78,7 +118,8 @@ test('a migration that waits for a table lets others at it, and comes again', as
   const isHeld = Promise.withResolvers<void>()
   const mayEnd = Promise.withResolvers<void>()
   const holder = db.transaction(async (tx) => {
-    await tx.query('select from a')
+    // As a backup does: it has read everything, and goes on.
+    await tx.query('select from a, schema_migrations')
     isHeld.resolve()
     await mayEnd.promise
   })

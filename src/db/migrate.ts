@@ -7,19 +7,21 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { invariant, Refusal } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
-import { MINUTE_MS } from '../core/time.ts'
-import { VERSION } from '../core/version.ts'
-import { type Database, type Queryable, sqlState, type Tx } from './database.ts'
+import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
+import { isOlder, VERSION } from '../core/version.ts'
+import {
+  listApplied,
+  type Migration,
+  refuseEdited,
+  refuseNewer,
+  versionNeeded,
+} from './applied-migrations.ts'
+import { type Database, sqlState, type Tx } from './database.ts'
 import { grantRoles } from './grants.ts'
+import { ALIVE_MS, listRunning } from './running-roles.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
-
-export interface Migration {
-  readonly name: string
-  readonly sql: string
-  readonly checksum: string
-}
 
 export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
@@ -36,7 +38,7 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
  * Brings the schema up to date.
  *
  * @returns The names of the migrations that ran now.
- * @throws {Refusal} `database_differs` when a migration that ran is another one here; `database_is_newer` when one ran that is not known here; `unfinished_restore`; `not_permitted`.
+ * @throws {Refusal} `database_differs` when a migration that ran is another one here; `database_is_newer` when one ran that is not known here; `program_is_older` and `older_beck_runs` before one that takes something away; `unfinished_restore`; `not_permitted`.
  */
 export async function migrate(db: Database, migrations?: readonly Migration[]): Promise<string[]> {
   const ran = await runPermitted(db, migrations ?? (await readMigrations()))
@@ -55,7 +57,7 @@ export async function migrate(db: Database, migrations?: readonly Migration[]): 
 async function runPermitted(db: Database, migrations: readonly Migration[]): Promise<string[]> {
   try {
     const ran = await runMigrations(db, migrations)
-    await grantRoles(db, ran.length > 0)
+    await grantRoles(db, migrations)
     await compileNothing(db)
     return ran
   } catch (error) {
@@ -100,8 +102,7 @@ export async function runMigrations(db: Database, wanted: readonly Migration[]):
   // Two sessions can race even on `if not exists`: the loser sees a unique violation of the catalogue.
   await db
     .query(`create table if not exists schema_migrations (
-      name text primary key, checksum text not null, applied_at timestamptz not null default now());
-      alter table schema_migrations add column if not exists needs_version text`)
+      name text primary key, checksum text not null, applied_at timestamptz not null default now(), needs_version text)`)
     .catch(ignoreDuplicate)
 
   // Before anything runs: a database that was made otherwise is left as it is.
@@ -111,19 +112,6 @@ export async function runMigrations(db: Database, wanted: readonly Migration[]):
   for (const migration of wanted) if (await runWhenFree(db, migration)) ran.push(migration.name)
   refuseNewer(await listApplied(db), wanted)
   return ran
-}
-
-interface Applied extends Pick<Migration, 'name' | 'checksum'> {
-  /** The oldest Beck that may run on a database with it; null for all of them. */
-  readonly needsVersion: string | null
-}
-
-/** Reads a table from before it had `needs_version`, too. */
-async function listApplied(db: Queryable): Promise<Applied[]> {
-  const { rows } = await db.query<Applied>(
-    `select name, checksum, to_jsonb(m) ->> 'needs_version' as "needsVersion" from schema_migrations m order by name`,
-  )
-  return rows
 }
 
 /** Asked first, for a server's own user may make no tables. */
@@ -171,60 +159,36 @@ async function runOnce(tx: Tx, migration: Migration): Promise<boolean> {
   const applied = await listApplied(tx)
   refuseEdited(migration, applied)
   if (applied.some(({ name }) => name === migration.name)) return false
+  const needed = versionNeeded(migration)
+  if (needed !== null) await refuseBesideOlder(tx, migration.name, needed)
   await tx.query(`set local lock_timeout = ${LOCK_WAIT_MS}`)
   await tx.query(migration.sql)
   await tx.query('insert into schema_migrations (name, checksum, needs_version) values ($1, $2, $3)', [
     migration.name,
     migration.checksum,
-    versionNeeded(migration),
+    needed,
   ])
   return true
 }
 
-/**
- * The oldest version that may run beside a migration, as its first line says: `-- Contract: 0.3.0 and newer run beside
- * this.` Null for a migration that only expands, which every older one may.
- */
-export const versionNeeded = ({ sql }: Pick<Migration, 'sql'>): string | null =>
-  /^-- Contract: (\d+\.\d+\.\d+) and newer run beside this\.\n/.exec(sql)?.[1] ?? null
-
-/** A file that is released is never edited: only a database from before a release, or from a changed copy, differs. */
-function refuseEdited({ name, checksum }: Migration, applied: readonly Applied[]): void {
-  const ran = applied.find((each) => each.name === name)
-  if (!ran || ran.checksum === checksum) return
+/** What a contract takes away, nobody who runs may need. What ended in order is not among them, nor what is long silent. */
+async function refuseBesideOlder(tx: Tx, name: string, needed: string): Promise<void> {
+  if (isOlder(VERSION, needed))
+    throw new Refusal(
+      'conflict',
+      'program_is_older',
+      `${name} takes away what a Beck before ${needed} works with, and this is ${VERSION}: these files are of no release; install one`,
+    )
+  const older = (await listRunning(tx)).filter(({ version }) => isOlder(version, needed))
+  if (older.length === 0) return
+  const named = older.map(({ role, version, host }) => `${role} ${version} on ${host}`).join(', ')
   throw new Refusal(
     'conflict',
-    'database_differs',
-    `this database was made by another version of Beck (its ${name} was a different one), and Beck leaves it as it is. ` +
-      'If it only holds trials, begin with an empty one: set BECK_DATA_DIR to a new folder, or DATABASE_URL to an empty database. ' +
-      'If it holds real money, start the version that made it',
+    'older_beck_runs',
+    `${name} takes away what a Beck before ${needed} works with, and there runs: ${named}. Stop these, or upgrade them to ${needed} first, ` +
+      `and run npx beck migrate again; one that was killed counts for ${ALIVE_MS / SECOND_MS} seconds more`,
   )
 }
-
-/** Whether a migration ran that is not among these. */
-export async function ranBeyond(db: Queryable, known: readonly Migration[]): Promise<boolean> {
-  const names = new Set(known.map(({ name }) => name))
-  return (await listApplied(db)).some(({ name }) => !names.has(name))
-}
-
-/** What a newer Beck only added is no trouble; where it took something away, this one must be new enough. */
-function refuseNewer(applied: readonly Applied[], known: readonly Migration[]): void {
-  const names = new Set(known.map(({ name }) => name))
-  const inTheWay = applied.filter(
-    ({ name, needsVersion }) => !names.has(name) && needsVersion !== null && isOlder(VERSION, needsVersion),
-  )
-  if (inTheWay.length === 0) return
-  const needed = inTheWay.map(({ name, needsVersion }) => `${name} needs ${needsVersion}`).join(', ')
-  throw new Refusal(
-    'conflict',
-    'database_is_newer',
-    `the database was brought up to date by a newer Beck (${needed}, this is ${VERSION}); start that one, or a later one`,
-  )
-}
-
-/** Of two versions in three numbers. */
-export const isOlder = (version: string, other: string): boolean =>
-  version.localeCompare(other, 'en', { numeric: true }) < 0
 
 function ignoreDuplicate(error: unknown): void {
   if (error instanceof Error && 'code' in error && (error.code === '23505' || error.code === '42P07')) return

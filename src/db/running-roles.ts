@@ -93,6 +93,22 @@ export async function listRoles(db: Queryable): Promise<RoleState[]> {
   })
 }
 
+/** Everything that runs now; nothing on tables from before it was noted. */
+export async function listRunning(
+  db: Queryable,
+): Promise<{ role: RunningRole; version: string; host: string }[]> {
+  const { rows: tables } = await db.query<{ there: boolean }>(
+    `select to_regclass('running_roles') is not null as there`,
+  )
+  if (!tables[0]?.there) return []
+  const { rows } = await db.query<{ role: RunningRole; version: string; host: string }>(
+    `select distinct role, version, host from running_roles
+     where seen_at > clock_timestamp() - $1::float8 * interval '1 millisecond' order by role, version, host`,
+    [ALIVE_MS],
+  )
+  return rows
+}
+
 /** Roles that a machine plays now. */
 export async function rolesOf(db: Queryable, host: string): Promise<RunningRole[]> {
   const { rows } = await db.query<{ role: RunningRole }>(

@@ -18,17 +18,19 @@ import { freePort } from '../../src/db/embedded/embedded.ts'
 import { type BeckProcess, startBeckProcess } from '../beck-process.ts'
 import { startBusyMerchant } from '../busy-merchant.ts'
 import { testDatabaseUrl } from '../database.ts'
+import { findBreaks } from '../migration-rules.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Payments that are made in each phase of the upgrade. */
 const PAYMENTS_A_PHASE = 60
 
-/** What a minor version may bring: see test/migration-rules.ts. */
+/** What a minor version may bring. */
 const EXPANSION = `create table expansion (id uuid primary key);
 alter table payments add column expansion text not null default '';
 alter table events add column expansion text;
 create index if not exists expansion on withdrawals (account_id, asset);
 `
+assert.deepEqual(findBreaks([{ name: '9999-expansion.sql', sql: EXPANSION }], null), [])
 
 const folder = await mkdtemp(join(tmpdir(), 'beck-versions-'))
 after(() => rm(folder, { recursive: true, force: true }))
