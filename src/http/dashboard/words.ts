@@ -1,8 +1,9 @@
 /** Values as people read them: money, coins, times, statuses. */
-import { ASSET_FACTS, type Asset, type Fiat, NETWORKS, type Network } from '../../core/assets.ts'
+import { ASSET_FACTS, type Asset, type Fiat, NETWORKS, type Network, networkOf } from '../../core/assets.ts'
 import { fiatToNumber, formatDecimal } from '../../core/money.ts'
 import { DAY_MS, MINUTE_MS } from '../../core/time.ts'
 import { type Html, html } from '../hosted/html.ts'
+import { isToken } from '../hosted/networks.ts'
 
 const formats = new Map<string, Intl.NumberFormat>()
 
@@ -28,6 +29,10 @@ export const plural = (value: number, one: string, many = `${one}s`): string =>
 
 export const networkName = (network: Network): string =>
   network.replace(/^./, (letter) => letter.toUpperCase())
+
+/** Where a coin is sent to, a token's network by its standard, as exchanges call it: `Ethereum (ERC-20)`. */
+export const coinNetwork = (asset: Asset): string =>
+  `${networkName(networkOf(asset))}${isToken(asset) ? ' (ERC-20)' : ''}`
 
 export const NETWORK_CHOICES = NETWORKS.map((network) => [network, networkName(network)] as const)
 

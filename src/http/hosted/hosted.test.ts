@@ -194,6 +194,8 @@ test('where no wallet knows the network the code holds the address alone, and sa
     const page = await show(id)
     assert.ok(page.html.includes(`href="${link(address)}"`), page.html)
     assert.match(page.text, /Code with the address alone If your wallet shows another recipient/)
+    // No wallet has a network called `Ethereum (ERC-20) mainnet`.
+    assert.match(page.html, /data-chain="[^"]* Ethereum mainnet[ ,.]/)
   }
 })
 

@@ -264,12 +264,14 @@ function refundOf(making: Making): Refund | null {
 function targetOf({ options, language, page }: Making, payment: Payment, atoms: bigint): Target {
   const { words } = language
   const { asset, address } = payment
+  const isLive = page.checkout.account.mode === 'live'
   const amount = formatDecimal(atoms, ASSET_FACTS[asset].decimals)
   const uri = paymentUri({ asset, address, atoms }, page.place)
   return {
     asset,
     coinName: COIN_NAMES[asset],
-    networkName: coinNetwork(options, asset, page.checkout.account.mode === 'live'),
+    networkName: coinNetwork(options, asset, isLive),
+    chainName: networkName(options, networkOf(asset), isLive),
     address,
     amount,
     qr: uri === null ? drawQr(address, words.qr_address) : drawQr(uri, words.qr_payment),
@@ -281,8 +283,7 @@ function targetOf({ options, language, page }: Making, payment: Payment, atoms: 
       { asset, address, amount },
       page.place,
       uri,
-      page.checkout.account.mode === 'live' &&
-        (options.networks?.[networkOf(asset)] ?? 'mainnet') === 'mainnet',
+      isLive && (options.networks?.[networkOf(asset)] ?? 'mainnet') === 'mainnet',
     ),
     rate: showRate(language, payment),
     isToken: isToken(asset),

@@ -103,6 +103,8 @@ export interface Target {
   readonly asset: Asset
   readonly coinName: string
   readonly networkName: string
+  /** The same without a token's standard, as wallets list it: `Ethereum mainnet`. */
+  readonly chainName: string
   readonly address: string
   /** Decimal to send now, digit for digit as a wallet takes it. */
   readonly amount: string

@@ -7,7 +7,7 @@ import type { AskerNames } from '../../../flows/approvals/askers.sql.ts'
 import { networkOfStatement } from '../../../flows/approvals/request-words.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
 import { copyable, facts, table } from '../parts.ts'
-import { coins, count, networkName, plural } from '../words.ts'
+import { coinNetwork, coins, count, networkName, plural } from '../words.ts'
 
 /** The heading: money in figures, everything else in words. */
 export function headlineOf(statement: Statement): Part {
@@ -101,7 +101,7 @@ export function statementBody(statement: Statement, inForce: ApprovalPolicy | nu
 
 /** The coin's network as people call it, and the chain exactly as the statement names it. */
 const networkWords = (statement: Extract<Statement, { act: 'withdrawal' | 'batch' }>): Part =>
-  html`${networkName(networkOfStatement(statement))} <span class="hint">${statement.network}</span>`
+  html`${statement.act === 'withdrawal' ? coinNetwork(statement.terms.asset) : networkName(networkOfStatement(statement))} <span class="hint">${statement.network}</span>`
 
 const ruleWords = (policy: ApprovalPolicy | null, asset: Asset): string => {
   const rule = policy?.coins[asset]

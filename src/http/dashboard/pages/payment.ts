@@ -1,5 +1,5 @@
 /** One payment: what it asked, what came, what was told, and what can be done about it. */
-import { ASSET_FACTS, type Asset, networkOf } from '../../../core/assets.ts'
+import { ASSET_FACTS, type Asset } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../../core/ids.ts'
 import { divideHalfUp, formatDecimal, pow10 } from '../../../core/money.ts'
@@ -20,7 +20,7 @@ import { change } from '../change.ts'
 import { noteRows, notesCard } from '../notes.ts'
 import { button, card, copyable, facts, field, formProblem, notice, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { badge, coins, fiat, networkName, time } from '../words.ts'
+import { badge, coinNetwork, coins, fiat, time } from '../words.ts'
 import { sandboxCard } from './sandbox.ts'
 import { drawTimeline } from './timeline.ts'
 
@@ -117,7 +117,7 @@ const amounts = (payment: Payment): Part => {
 
 const deposit = (payment: Payment, view: PaymentResource): Part =>
   html`${facts([
-    ['Network', networkName(networkOf(payment.asset))],
+    ['Network', coinNetwork(payment.asset)],
     ['Address', copyable(payment.address, 'Copy the address')],
     ['Confirmations', `${view.confirmations} of ${payment.requiredConfirmations}`],
   ])}${payment.status === 'pending' && html`<div class="qr-box">${drawQr(view.deposit.payment_uri ?? view.deposit.address, 'QR code of the deposit address and amount')}</div>`}`
@@ -157,7 +157,7 @@ async function refundPage(call: PlaceCall): Promise<Sheet> {
       [showId('pay', payment.id), path],
     ],
     content: funds
-      ? html`<h1>Refund what is held</h1><p class="lead">${coins(funds.atoms, funds.asset)} can be sent back, once. It costs the network fee and nothing else.</p>${formProblem(call)}<form method="post" action="${path}/refund">${field(call, { name: 'destination_address', label: `The buyer’s ${networkName(networkOf(funds.asset))} address`, required: true, autocomplete: 'off', maxlength: 128, isFocused: true, hint: 'Ask the buyer: what was paid from may be an exchange’s.' })}${field(call, { name: 'amount', label: 'Amount', value: formatDecimal(funds.atoms, ASSET_FACTS[funds.asset].decimals), required: true, inputmode: 'decimal', unit: funds.asset })}${submit('Go on', 'primary', path)}</form>`
+      ? html`<h1>Refund what is held</h1><p class="lead">${coins(funds.atoms, funds.asset)} can be sent back, once. It costs the network fee and nothing else.</p>${formProblem(call)}<form method="post" action="${path}/refund">${field(call, { name: 'destination_address', label: `The buyer’s ${coinNetwork(funds.asset)} address`, required: true, autocomplete: 'off', maxlength: 128, isFocused: true, hint: 'Ask the buyer: what was paid from may be an exchange’s.' })}${field(call, { name: 'amount', label: 'Amount', value: formatDecimal(funds.atoms, ASSET_FACTS[funds.asset].decimals), required: true, inputmode: 'decimal', unit: funds.asset })}${submit('Go on', 'primary', path)}</form>`
       : html`<h1>Refund</h1><p class="lead">Nothing is held for this payment.</p>`,
   }
 }

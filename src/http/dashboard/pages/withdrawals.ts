@@ -33,7 +33,7 @@ import {
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, SENT, type Sheet } from '../row.ts'
 import { transaction } from '../transaction.ts'
-import { badge, coins, decimal, networkName, time } from '../words.ts'
+import { badge, coinNetwork, coins, decimal, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
   {
@@ -126,7 +126,7 @@ async function withdrawalPage(call: PlaceCall): Promise<Sheet> {
       'Withdrawal',
       facts([
         ['To', copyable(withdrawal.destination, 'Copy the address')],
-        ['Network', networkName(networkOf(asset))],
+        ['Network', coinNetwork(asset)],
         ['Taken from the balance', coins(withdrawal.amountAtoms, asset)],
         ['Payout fee', coins(withdrawal.feeAtoms, asset)],
         ['Network fee', coins(withdrawal.networkFeeAtoms, asset)],
@@ -227,7 +227,7 @@ export const withdrawalRows: readonly DashboardRow[] = [
       const cost = await quotePayable(call.gateway, call.gateway.db, call.place.account, order)
       return html`<p class="lead">Send <strong>${coins(cost.netAtoms, asset)}</strong> to <code>${order.destination}</code>. ${call.form.has('fails') ? 'It fails, as you asked the sandbox to: the amount comes back.' : 'It cannot be taken back.'}</p>${facts(
         [
-          ['Network', networkName(networkOf(asset))],
+          ['Network', coinNetwork(asset)],
           ['Taken from the balance', coins(cost.amountAtoms, asset)],
           ['Payout fee', coins(cost.feeAtoms, asset)],
           ['Network fee', coins(cost.networkFeeAtoms, asset)],

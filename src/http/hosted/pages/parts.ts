@@ -66,7 +66,7 @@ ${
 ${frame.isTest && html`<form method="post" action="${frame.path}/simulate${frame.query}" class="apps"><button name="confirmations" value="0">${words.simulate_wallet}</button><button>${words.simulate}</button></form>`}
 ${
   target.transfer &&
-  html`<div class="wallets" data-transfer="${JSON.stringify(target.transfer)}" data-payment="${target.paymentNumber}" data-pay-with="${words.pay_with}" data-opened="${words.wallet_opened}" data-sent="${words.wallet_sent}" data-failed="${words.wallet_failed}" data-refused="${words.wallet_refused}" data-chain="${fillText(words.wallet_chain, { network: target.networkName })}" data-silent="${words.wallet_silent}" hidden></div>`
+  html`<div class="wallets" data-transfer="${JSON.stringify(target.transfer)}" data-payment="${target.paymentNumber}" data-pay-with="${words.pay_with}" data-opened="${words.wallet_opened}" data-sent="${words.wallet_sent}" data-failed="${words.wallet_failed}" data-refused="${words.wallet_refused}" data-chain="${fillText(words.wallet_chain, { network: target.chainName })}" data-silent="${words.wallet_silent}" hidden></div>`
 }
 <dl>
 <div><dt>${words.to_address}</dt><dd><bdi class="address" dir="ltr">${inFours(target.address)}</bdi> ${copyButton(frame, target.address, words.copy_address)}</dd></div>
