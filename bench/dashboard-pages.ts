@@ -15,6 +15,7 @@ import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import type { Account } from '../src/accounts/account.ts'
 import { insertAccount } from '../src/accounts/accounts.sql.ts'
+import { newId, showId } from '../src/core/ids.ts'
 import { type Database, openDatabase, type Queryable } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
@@ -51,6 +52,8 @@ const ASKED = [
   '/customers?sort=total_spent',
   '/requests?filter_outcome=refused',
   '/requests?filter_path=payments',
+  `/requests?filter_path=${showId('pay', newId('pay'))}`,
+  `/requests?filter_method=POST&filter_path=payments&start_date=${dayAgo(3)}T12:00:00Z&end_date=${dayAgo(3)}T12:00:20Z`,
 ] as const
 const SEARCHED = [
   'order-77777',

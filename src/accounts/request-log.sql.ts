@@ -1,5 +1,5 @@
 /** What keys asked of the API: path, status, time, never a body. */
-import { type AccountId, type ApiKeyId, newRowId } from '../core/ids.ts'
+import { type AccountId, type ApiKeyId, newRowId, readId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import {
@@ -58,6 +58,15 @@ const outcome: Filter = (given, bind) => {
   return `r.status between ${bind(from, 'smallint')} and ${bind(to, 'smallint')}`
 }
 
+/**
+ * A whole id of a payment is looked up by the first that a path names, on an index of the few rows that name one; `POST /payments`
+ * names none and writes nothing there. Any other text is looked for in every row of the seven days.
+ */
+const path: Filter = (given, bind, query, name) =>
+  readId('pay', String(given)) === null
+    ? substring('r.path')(given, bind, query, name)
+    : `substring(r.path from 'pay_[0-9a-z]{26}') = ${bind(given, 'text')}`
+
 const REQUESTS: ListDescription = {
   from: 'api_requests r',
   columns: `r.account_id as "accountId", r.key_id as "keyId", r.at, r.request_id as "requestId", r.method, r.path, r.status,
@@ -69,7 +78,7 @@ const REQUESTS: ListDescription = {
   filters: {
     filter_outcome: outcome,
     filter_method: exactText('r.method'),
-    filter_path: substring('r.path'),
+    filter_path: path,
     filter_request: exactText('r.request_id'),
     filter_key: exactId('key', 'r.key_id'),
     start_date: instantBound('r.at', '>='),

@@ -166,6 +166,7 @@ create table api_requests (
   constraint api_requests_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX api_requests_age ON public.api_requests USING brin (at);
+CREATE INDEX api_requests_by_payment ON public.api_requests USING btree (account_id, "substring"(path, 'pay_[0-9a-z]{26}'::text), id) WHERE ("substring"(path, 'pay_[0-9a-z]{26}'::text) IS NOT NULL);
 
 create table approval_policies (
   account_id uuid not null,

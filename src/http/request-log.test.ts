@@ -82,6 +82,51 @@ test('each call of a key is logged and traced with its answer, for its account a
   assert.equal((await viewer.get(`${homeOf(account)}/requests`)).status, 403)
 })
 
+test('a payment leads to the calls that named it, by an index, and to those of when it was made', async () => {
+  const gateway = await testGateway()
+  const app = await testApp(gateway, { requestLog: { everyMs: 5 } })
+  const account = await testAccount(gateway)
+  const key = await testKey(gateway.db, account, ['payments:write', 'payments:read'])
+  const body = { asset: 'USDC', fiat_amount: 20 }
+  const { data } = await call(app, key, 'POST', '/v1/payments', { body })
+  await call(app, key, 'GET', `/v1/payments/${data.id}`)
+  await insertRequests(gateway.db, [
+    entry({ accountId: account.id, method: 'POST', path: '/v1/payments', at: new Date(Date.now() - 60_000) }),
+  ])
+  await until('logged', async () => (await listRequests(gateway.db, account.id, {})).total === 3)
+
+  const home = homeOf(account)
+  const dev = await testPerson(gateway, app, { account, role: 'developer' })
+  const page = await dev.get(`${home}/payments/${data.id}`)
+  assert.match(page.text, /Network Ethereum \(ERC-20\)/)
+  const links = [...page.html.matchAll(/href="([^"]*\/requests\?[^"]*)"/g)].map(([, link = '']) =>
+    link.replaceAll('&amp;', '&'),
+  )
+  const [named = '', made = ''] = links
+  assert.equal(links.length, 2)
+  const rowsAt = async (link: string) => {
+    const { html } = await dev.get(link)
+    return [...html.matchAll(/class="path">([^<]*)</g)].map(([, path]) => path)
+  }
+  assert.deepEqual(await rowsAt(named), [`GET /v1/payments/${data.id}`])
+  assert.deepEqual(await rowsAt(made), ['POST /v1/payments'])
+  assert.deepEqual(await rowsAt(`${home}/requests?filter_path=${data.id.slice(0, -1)}`), [
+    `GET /v1/payments/${data.id}`,
+  ])
+
+  const asked: string[] = []
+  const query = ((text: string, values: unknown[]) => {
+    asked.push(text)
+    return gateway.db.query(text, values)
+  }) as typeof gateway.db.query
+  await listRequests({ query }, account.id, { filter_path: data.id })
+  const plan = await gateway.db.transaction(async (tx) => {
+    await tx.query('set local enable_seqscan = off')
+    return tx.query(`explain ${asked[0]}`, [account.id, data.id, 25, 0])
+  })
+  assert.match(JSON.stringify(plan.rows), /api_requests_by_payment/)
+})
+
 test('a database that does not answer costs entries, never an answer, and closing writes what waits', async () => {
   const gateway = await testGateway({ freshPerChain: 0 })
   const { id: accountId } = await testAccount(gateway)

@@ -3,6 +3,7 @@ import { ASSET_FACTS, type Asset } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../../core/ids.ts'
 import { divideHalfUp, formatDecimal, pow10 } from '../../../core/money.ts'
+import { SECOND_MS } from '../../../core/time.ts'
 import { checkoutUrl } from '../../../flows/checkout/checkout.ts'
 import { cancelPayment } from '../../../flows/payments/cancel-payment.ts'
 import { drawPayment } from '../../../flows/payments/read-payment.ts'
@@ -81,10 +82,7 @@ ${card(
     ['Completed', time(payment.completedAt, zone)],
     ['Rate from', payment.rateSource],
     ['Checkout', checkoutOf(call, payment)],
-    [
-      'API requests',
-      call.may('logs:read') && html`<a href="${here}/requests?filter_path=${view.id}">that named it</a>`,
-    ],
+    ['API requests', call.may('logs:read') && apiRequests(payment, `${here}/requests`)],
     ['Metadata', payment.metadata && html`<code>${payment.metadata.slice(0, 2_000)}</code>`],
   ]),
 )}
@@ -100,6 +98,16 @@ const checkoutOf = (call: PlaceCall, { checkoutSessionId }: Payment): Part =>
   (call.may('payments:write')
     ? html`<div class="secret">${copyable(checkoutUrl(call.gateway, checkoutSessionId), 'Copy the checkout’s address')}</div>`
     : 'made on the checkout')
+
+/** A call is logged when it is answered, by another clock than the payment's. */
+const MADE_WITHIN_MS = 10 * SECOND_MS
+
+/** The call that made a payment does not name it: it is among those of the same seconds. A checkout's payments are made by none. */
+function apiRequests({ id, createdAt, checkoutSessionId }: Payment, path: string): Part {
+  const at = (offsetMs: number) => new Date(createdAt.getTime() + offsetMs).toISOString()
+  const made = `filter_method=POST&filter_path=payments&start_date=${at(-MADE_WITHIN_MS)}&end_date=${at(MADE_WITHIN_MS)}`
+  return html`<a href="${path}?filter_path=${showId('pay', id)}">that named it</a>${checkoutSessionId === null && html`, <a href="${path}?${made}">of when it was made</a>`}`
+}
 
 const amounts = (payment: Payment): Part => {
   const { fiatCurrency: currency, asset } = payment

@@ -32,6 +32,14 @@ const FILTERS: readonly Filter[] = [
   { name: 'filter_request', label: 'Request id', kind: 'text' },
 ]
 
+/** Instants, as links from elsewhere give them; on the page days are chosen. */
+const ALL_FILTERS: readonly Filter[] = [
+  ...FILTERS,
+  { name: 'start_date', label: 'On or after', kind: 'text' },
+  { name: 'end_date', label: 'Before', kind: 'text' },
+]
+const KEY_FILTER: Filter = { name: 'filter_key', label: 'Key', kind: 'text' }
+
 const EXPORTED: ExportColumns<LoggedRequest> = {
   at: (row) => row.at,
   method: (row) => row.method,
@@ -59,7 +67,7 @@ async function requestsPage(call: PlaceCall): Promise<Sheet> {
   ]
   const list = await readList(
     call,
-    filters,
+    [...ALL_FILTERS, KEY_FILTER],
     (query) => listRequests(gateway.db, place.account.id, query),
     'requests',
   )
@@ -110,7 +118,7 @@ export const requestRows: readonly DashboardRow[] = [
   placeRow('logs:read', { method: 'GET', path: '/:account/requests', handle: requestsPage }),
   exportRow('requests', 'logs:read', {
     columns: EXPORTED,
-    filters: [...FILTERS, { name: 'filter_key', label: 'Key', kind: 'text' }],
+    filters: [...ALL_FILTERS, KEY_FILTER],
     read: ({ gateway, place }, query) => exportRequests(gateway.db, place.account.id, query),
   }),
 ]
