@@ -1,5 +1,6 @@
 /** Exports: exactly what a list's filters match, with the columns and the time zone that were chosen, sent as it is read. */
 import { Readable } from 'node:stream'
+import type { Account } from '../../accounts/account.ts'
 import type { ListQuery } from '../../db/list-filters.ts'
 import type { Permission } from '../../users/permissions.ts'
 import { type Html, html } from '../hosted/html.ts'
@@ -12,8 +13,8 @@ import { dayOf, inZone } from './words.ts'
 /** An instant is written in the chosen zone. */
 type Cell = string | number | Date | null
 
-/** What a file has of each row, by the names of its columns, in their order. */
-export type ExportColumns<Row> = Readonly<Record<string, (row: Row) => Cell>>
+/** What a file has of each row of an account, by the names of its columns, in their order. */
+export type ExportColumns<Row> = Readonly<Record<string, (row: Row, account: Account) => Cell>>
 
 export interface Export<Row> {
   readonly columns: ExportColumns<Row>
@@ -22,12 +23,13 @@ export interface Export<Row> {
   read(call: PlaceCall, query: ListQuery): AsyncIterable<readonly Row[]>
 }
 
-/** `GET /:account/<page>/export`, for whoever may export and read the page. */
+/** `GET /:account/<page>/export`, for whoever may export and read the page. Its order is the newest first, whatever the list's. */
 export const exportRow = <Row>(page: string, alsoNeeds: Permission, given: Export<Row>): DashboardRow =>
   placeRow('exports:read', {
     method: 'GET',
     path: `/:account/${page}/export`,
     alsoNeeds,
+    isStream: true,
     handle(call) {
       const { sort: _sort, order: _order, ...query } = listQuery(call, given.filters)
       return sendExport(call, page, given.columns, given.read(call, query))
@@ -52,7 +54,7 @@ async function sendExport<Row>(
   const rowOf = (row: Row) =>
     Object.fromEntries(
       cells.map(([column, of]) => {
-        const cell = of(row)
+        const cell = of(row, call.place.account)
         return [column, cell instanceof Date ? inZone(cell, zone) : cell]
       }),
     )

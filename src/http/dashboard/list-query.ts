@@ -1,5 +1,5 @@
 /** What a list of the dashboard is asked, as it stands in the URL. */
-import type { ListQuery } from '../../db/list-filters.ts'
+import { expected, type ListQuery } from '../../db/list-filters.ts'
 import type { PlaceCall } from './row.ts'
 import { dayAfter, startOfDay } from './words.ts'
 
@@ -16,7 +16,11 @@ export type Filter =
 const NOT_FILTERS = ['page', 'done', 'format', 'name']
 export const PAGING = ['sort', 'order']
 
-/** The query of `db/list.ts` for what stands in the URL. Names that the list does not know are left to it to refuse. */
+/**
+ * The query of `db/list.ts` for what stands in the URL. Values of its filters are left to the list to refuse.
+ *
+ * @throws {Refusal} `invalid` for a bound that is no day: an export without it would have more than was asked for.
+ */
 export function listQuery(call: PlaceCall, filters: readonly Filter[]): ListQuery {
   const zone = call.place.membership.timeZone
   const query: Record<string, string | number> = {}
@@ -24,12 +28,16 @@ export function listQuery(call: PlaceCall, filters: readonly Filter[]): ListQuer
     const given = call.query[name]
     if (given) query[name] = kind === 'number' ? Number(given) : given
   }
-  const from = call.query.from && startOfDay(call.query.from, zone)
-  const to = call.query.to && startOfDay(dayAfter(call.query.to), zone)
-  if (from) query.start_date = from.toISOString()
-  if (to) query.end_date = to.toISOString()
+  const { from, to } = call.query
+  if (from) query.start_date = boundOf('from', from, startOfDay(from, zone))
+  if (to) query.end_date = boundOf('to', to, startOfDay(to, zone) && startOfDay(dayAfter(to), zone))
   for (const name of PAGING) if (call.query[name]) query[name] = call.query[name] ?? ''
   return query
+}
+
+function boundOf(name: 'from' | 'to', given: string, instant: Date | null): string {
+  if (instant) return instant.toISOString()
+  throw expected(name, 'a day such as 2026-01-31', given)
 }
 
 /** The filters and order of a list as they are kept, sent to a colleague and exported. */

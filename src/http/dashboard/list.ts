@@ -36,8 +36,9 @@ export async function readList<Row>(
   const { gateway, session, place } = call
   const number = Number(call.query.page ?? 1)
   const page = Number.isSafeInteger(number) && number >= 1 ? number : 1
+  const asked = async () => read({ ...listQuery(call, filters), page })
   const [rows, views] = await Promise.all([
-    read({ ...listQuery(call, filters), page }).then(
+    asked().then(
       (found) => ({ page: found, problem: null }),
       (error: unknown) => {
         if (!(error instanceof Refusal) || error.kind !== 'invalid') throw error

@@ -36,8 +36,8 @@ test('an export has every row, once, the newest first, across its batches', asyn
      from generate_series(1, $2::int) n`,
     [account.id, rows, newId('key')],
   )
-  const customers = await linesOf('/customers/export?column_email')
-  assert.equal(customers.shift(), 'email')
+  const customers = await linesOf('/customers/export?column_email&column_currency')
+  assert.equal(customers.shift(), 'email,currency')
   assert.equal(new Set(customers).size, rows)
   const requests = await linesOf('/requests/export?filter_outcome=refused&format=jsonl')
   const read = requests.map((line) => JSON.parse(line))
@@ -73,7 +73,22 @@ test('what is filtered is what is exported: the link on the page says the same',
   assert.match(file[1] ?? '', new RegExp(showId('pay', held.id)))
 })
 
-test('every list keeps views under a name, each on its own page', async () => {
+test('a bound that is no day is refused, not left out; a file is not read for a HEAD', async () => {
+  for (const wrong of ['from=garbage', 'to=garbage', 'from=2026-06-31', 'to=9999-12-31']) {
+    const file = await owner.get(`${home}/customers/export?${wrong}`)
+    assert.deepEqual([file.status, /must be a day such as/.test(file.text)], [400, true], wrong)
+    assert.match((await owner.get(`${home}/customers?${wrong}`)).text, /must be a day such as 2026-01-31/)
+  }
+  assert.equal((await owner.get(`${home}/customers/export?order_count_min=many`)).status, 400)
+  const head = await app.inject({
+    method: 'HEAD',
+    url: `${home}/customers/export`,
+    headers: { cookie: owner.cookie },
+  })
+  assert.equal(head.statusCode, 404)
+})
+
+test('a list keeps views under a name, each on its own page, up to a bound that is said', async () => {
   const query = 'filter_type=payment.created'
   const kept = await owner.post(`${home}/views`, { page: 'events', name: 'New ones', query })
   assert.equal(kept.location, `${home}/events?${query}&done=view-saved`)

@@ -49,6 +49,7 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
         method: row.method,
         url: `/dashboard${row.path}`,
         ...(row.formBytesMax ? { bodyLimit: row.formBytesMax } : {}),
+        ...(row.isStream ? { exposeHeadRoute: false } : {}),
         handler: (request, reply) => admit(row, callOf(gateway, installation, base, request, reply)),
       })
     }

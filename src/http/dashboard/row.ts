@@ -108,6 +108,8 @@ export interface Row<C extends Call> {
   readonly confirm?: Confirm
   /** Where a form may be larger than others. */
   readonly formBytesMax?: number
+  /** Sent as it is read: a `HEAD` of it would read everything for nobody, and is not answered. */
+  readonly isStream?: true
   /** What a confirmed act will do, in figures: shown where it is confirmed. */
   consequence?(call: C): Promise<Part>
   handle(call: C): Promise<Outcome>

@@ -1,7 +1,7 @@
 /** Values as people read them: money, coins, times, statuses. */
 import { ASSET_FACTS, type Asset, type Fiat, NETWORKS, type Network, networkOf } from '../../core/assets.ts'
 import { fiatToNumber, formatDecimal } from '../../core/money.ts'
-import { DAY_MS, MINUTE_MS } from '../../core/time.ts'
+import { DAY_MS, MINUTE_MS, utcDay } from '../../core/time.ts'
 import { type Html, html } from '../hosted/html.ts'
 import { isToken } from '../hosted/networks.ts'
 
@@ -111,6 +111,8 @@ export function inZone(at: Date, zone: string): string {
 export function startOfDay(text: string, zone: string): Date | null {
   const utc = Date.parse(`${text}T00:00:00Z`)
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(utc)) return null
+  // The 31st of June would be the 1st of July.
+  if (utcDay(new Date(utc)) !== text) return null
   // The offset at the day's start may be another one than at midnight UTC: the second look settles it.
   const near = utc - offsetMs(zone, utc)
   return new Date(utc - offsetMs(zone, near))

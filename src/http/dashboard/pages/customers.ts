@@ -32,6 +32,7 @@ const EXPORTED: ExportColumns<Customer> = {
   name: (row) => row.name,
   order_count: (row) => row.orderCount,
   total_spent: (row) => fiatToNumber(row.totalSpentMinor),
+  currency: (_row, account) => account.currency,
   created_at: (row) => row.createdAt,
 }
 
