@@ -5,6 +5,8 @@ import type { Queryable, Tx } from '../db/database.ts'
 /** Lists that views are kept of: as their paths end. */
 export const VIEWED_PAGES = ['payments', 'customers', 'links', 'withdrawals', 'requests', 'events'] as const
 export type ViewedPage = (typeof VIEWED_PAGES)[number]
+/** Of one person on one list: as many as can stand above it. */
+export const SAVED_VIEWS_MAX = 20
 
 export interface SavedView {
   readonly id: SavedViewId
@@ -22,22 +24,30 @@ export async function listSavedViews(
 ): Promise<SavedView[]> {
   const { rows } = await db.query<SavedView>(
     `select id, page, name, query from saved_views
-     where user_id = $1 and account_id = $2 and page = $3 order by created_at limit 20`,
+     where user_id = $1 and account_id = $2 and page = $3 order by created_at`,
     [userId, accountId, page],
   )
   return rows
 }
 
+/**
+ * Two tabs that save at once may go one beyond the bound: it keeps the page short, and all that are kept are shown.
+ *
+ * @returns Whether it is kept: not where there are {@link SAVED_VIEWS_MAX}.
+ */
 export async function insertSavedView(
   tx: Tx,
   userId: UserId,
   accountId: AccountId,
   view: Omit<SavedView, 'id'>,
-): Promise<void> {
-  await tx.query(
-    'insert into saved_views (user_id, account_id, id, page, name, query) values ($1, $2, $3, $4, $5, $6)',
-    [userId, accountId, newId('view'), view.page, view.name, view.query],
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into saved_views (user_id, account_id, id, page, name, query)
+     select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text where $7::bigint >
+       (select count(*) from saved_views where user_id = $1 and account_id = $2 and page = $4)`,
+    [userId, accountId, newId('view'), view.page, view.name, view.query, SAVED_VIEWS_MAX],
   )
+  return rowCount > 0
 }
 
 export async function deleteSavedView(

@@ -39,6 +39,7 @@ test('an export has every row, once, the newest first, across its batches', asyn
   const customers = await linesOf('/customers/export?column_email&column_currency')
   assert.equal(customers.shift(), 'email,currency')
   assert.equal(new Set(customers).size, rows)
+  assert.match(customers[0] ?? '', /^c\d+@example\.com,USD$/)
   const requests = await linesOf('/requests/export?filter_outcome=refused&format=jsonl')
   const read = requests.map((line) => JSON.parse(line))
   assert.equal(new Set(read.map(({ request_id }) => request_id)).size, rows / 2)
@@ -90,6 +91,11 @@ test('a bound that is no day is refused, not left out; a file is not read for a 
 
 test('a list keeps views under a name, each on its own page, up to a bound that is said', async () => {
   const query = 'filter_type=payment.created'
+  const full = { page: 'links', query: 'filter_status=active' }
+  for (let n = 1; n <= 20; n++)
+    assert.equal((await owner.post(`${home}/views`, { ...full, name: `View ${n}` })).status, 303)
+  const more = await owner.post(`${home}/views`, { ...full, name: 'View 21' })
+  assert.deepEqual([more.status, /keeps 20 views/.test(more.text)], [409, true])
   const kept = await owner.post(`${home}/views`, { page: 'events', name: 'New ones', query })
   assert.equal(kept.location, `${home}/events?${query}&done=view-saved`)
   const events = await owner.get(`${home}/events?${query}`)

@@ -1,9 +1,11 @@
 /** Saved views: a list's filters under a name, for oneself. */
 
+import { Refusal } from '../../../core/errors.ts'
 import { readId } from '../../../core/ids.ts'
 import {
   deleteSavedView,
   insertSavedView,
+  SAVED_VIEWS_MAX,
   VIEWED_PAGES,
   type ViewedPage,
 } from '../../../users/saved-views.sql.ts'
@@ -24,9 +26,15 @@ export const viewRows: readonly DashboardRow[] = [
         name: readName(call.form.get('name')).slice(0, 60),
         query,
       }
-      await call.gateway.db.transaction((tx) =>
+      const isKept = await call.gateway.db.transaction((tx) =>
         insertSavedView(tx, call.session.userId, call.place.account.id, view),
       )
+      if (!isKept)
+        throw new Refusal(
+          'conflict',
+          'too_many_views',
+          `this list keeps ${SAVED_VIEWS_MAX} views of yours already; remove one of them first`,
+        )
       return { to: `${call.here}/${view.page}?${query}`, done: 'view-saved' }
     },
   }),
