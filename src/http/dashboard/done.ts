@@ -23,6 +23,7 @@ const DONE = {
   'note-added': 'The note is added.',
   'note-deleted': 'The note is gone.',
   'customer-added': 'The customer is added.',
+  'customer-known': 'This email was a customer’s already. Nothing was changed; the name can be changed here.',
   'withdrawal-cancelled': 'It is cancelled; its amount is available again.',
   'withdrawal-cancelling': 'It is being cancelled; its amount is available again in a moment.',
   recovered: 'What it missed is being sent.',

@@ -100,7 +100,7 @@ async function addCustomer(call: PlaceCall): Promise<Move> {
   if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254)
     throw invalidField('email', 'invalid_email', 'expected an email address of at most 254 characters')
   const known = await findCustomerId(gateway.db, place.account.id, email)
-  if (known) return { to: `${here}/customers/${showId('cus', known)}` }
+  if (known) return { to: `${here}/customers/${showId('cus', known)}`, done: 'customer-known' }
   const name = form.get('name').slice(0, 255) || null
   const id = await change(call, async (tx, record) => {
     const made = await upsertCustomer(tx, place.account.id, email)
