@@ -89,6 +89,22 @@ test('coins, tolerance, late funds and confirmations of large payments', async (
   assert.deepEqual((await now()).confirmationRules, [])
 })
 
+test('what a form of the checkout does not name stays; what it names as empty is taken away', async () => {
+  const urls = { success_url: '', cancel_url: '', frame_origins: '' }
+  const all = {
+    contact: 'help@example.com',
+    terms_url: 'https://a.example/t',
+    privacy_url: 'https://a.example/p',
+  }
+  const kept = async (fields: Readonly<Record<string, string>>) => {
+    assert.equal((await owner.post(`${home}/settings/checkout`, { ...urls, ...fields })).status, 303)
+    const { contact, termsUrl, privacyUrl } = await now()
+    return [contact, termsUrl, privacyUrl]
+  }
+  assert.deepEqual(await kept(all), Object.values(all))
+  assert.deepEqual(await kept({ terms_url: '' }), [all.contact, null, all.privacy_url])
+})
+
 test('a customer is added by hand once; the same email leads to the one who is there', async () => {
   const made = await owner.post(`${home}/customers/new`, { email: 'Ada@example.com', name: 'Ada' })
   assert.match(made.location ?? '', /\/customers\/cus_\w+\?done=customer-added$/)

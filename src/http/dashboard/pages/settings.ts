@@ -83,6 +83,7 @@ export const settingsRows: readonly DashboardRow[] = [
     confirm: 'recent',
     async handle(call) {
       const { form } = call
+      const given = (name: string) => (form.has(name) ? orNull(form.get(name)) : undefined)
       await changeSettings(call, {
         successUrl: orNull(form.get('success_url')),
         cancelUrl: orNull(form.get('cancel_url')),
@@ -90,9 +91,10 @@ export const settingsRows: readonly DashboardRow[] = [
           .get('frame_origins')
           .split(',')
           .filter((each) => each.trim() !== ''),
-        contact: orNull(form.get('contact')),
-        termsUrl: orNull(form.get('terms_url')),
-        privacyUrl: orNull(form.get('privacy_url')),
+        // A page that was open over an upgrade sends a form without them: they stay as they are.
+        contact: given('contact'),
+        termsUrl: given('terms_url'),
+        privacyUrl: given('privacy_url'),
       })
       return { to: `${call.here}/settings`, done: 'saved' }
     },
@@ -217,9 +219,10 @@ const settingsOf = (account: Account, changes: AccountChanges): Facts => {
       ({ asset, fromMinor, confirmations }) => `${asset} from ${fromMinor}: ${confirmations}`,
     ),
   }
+  const named = Object.entries(changes).flatMap(([name, to]) => (to === undefined ? [] : [name]))
   return Object.fromEntries(
     Object.entries(all)
-      .filter(([name]) => name in changes)
+      .filter(([name]) => named.includes(name))
       .map(([name, value]) => [snake(name), value]),
   )
 }
