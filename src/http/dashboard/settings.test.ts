@@ -117,6 +117,20 @@ test('a customer is added by hand once; the same email leads to the one who is t
   assert.equal((await owner.post(`${home}/customers/new`, { email: 'nobody' })).status, 400)
 })
 
+test('first steps end with the first payment on live; in the sandbox a key is called with as well', async () => {
+  const shop = await testAccount(gateway, 'live')
+  await gateway.db.query(
+    `insert into chains (chain, native_asset, identity, tip_height, tip_hash, tip_time, polled_at)
+     values ('ethereum', 'ETH', '1:x', 1, 'x', now(), now() + interval '1 hour')`,
+  )
+  const seller = await testPerson(gateway, app, { account: shop, role: 'owner' })
+  const hasSteps = async () => (await seller.get(homeOf(shop))).text.includes('First steps')
+  assert.equal(await hasSteps(), true)
+  await testPayment(gateway, shop, { asset: 'ETH' })
+  assert.equal(await hasSteps(), false)
+  assert.match((await owner.get(home)).text, /First steps/)
+})
+
 test('the balance shows in any of the currencies, whatever it is settled in', async () => {
   assert.match((await owner.get(`${home}/balance`)).html, /About, EUR/)
   assert.match((await owner.get(`${home}/balance?currency=GBP`)).html, /About, GBP/)

@@ -175,9 +175,9 @@ function firstSteps(
   const { session, here, base, place } = call
   const isSecured = session.hasTotp || session.hasPasskey
   const isLive = place.account.mode === 'live'
-  const isDone = isSecured && done.hasPayment && (done.hasUsedKey || !call.may('api_keys:write'))
-  // Whoever makes no keys has no more to do here once there are payments.
-  if (isDone || (done.hasPayment && !call.may('api_keys:write'))) return null
+  // A shop may sell by links alone: on live the first payment is the last step, and for whoever makes no keys on either side.
+  const isKeyNeeded = !isLive && call.may('api_keys:write')
+  if (done.hasPayment && (!isKeyNeeded || (isSecured && done.hasUsedKey))) return null
   const step = (isOver: boolean, title: string, text: string, path: string | false) =>
     html`<li${isOver && html` class="done"`}><h3>${title}${isOver && html` <span class="badge good">done</span>`}</h3><p>${text}</p>${!isOver && path && html`<a class="button plain" href="${path}">${title}</a>`}</li>`
   return card(
