@@ -89,7 +89,10 @@ export interface FoundCustomer {
   readonly name: string | null
 }
 
-/** The email as it is, or part of it. Customers are fewer than payments. */
+/** Parts of emails and names are looked for among so many: all there are would take longer than somebody waits. */
+const NEWEST_CUSTOMERS = 20_000
+
+/** The email as it is; else whose email or name has it as a part, among the newest. The list of customers looks at all. */
 export async function findCustomers(
   db: Queryable,
   accountId: AccountId,
@@ -101,8 +104,10 @@ export async function findCustomers(
   )
   if (exact.length > 0 || text.length < 3) return exact
   const { rows } = await db.query<FoundCustomer>(
-    `select id, email, name from customers where account_id = $1 and (email ilike $2 or name ilike $2)
-     order by created_at desc limit ${FOUND_MAX}`,
+    `select id, email, name from (
+       select id, email, name, created_at from customers where account_id = $1
+       order by created_at desc, id desc limit ${NEWEST_CUSTOMERS}) newest
+     where email ilike $2 or name ilike $2 order by created_at desc limit ${FOUND_MAX}`,
     [accountId, `%${text.replace(/[\\%_]/g, '\\$&')}%`],
   )
   return rows
