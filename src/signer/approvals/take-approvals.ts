@@ -114,8 +114,6 @@ async function takeOne(taking: Taking, row: ApprovalRow, now: number): Promise<b
   if (!isKept) {
     if (request.status !== 'open') return noteVerdict(db, row, 'request_over')
     const why = whyNot(taking, row, pin, found.statement, now)
-    // Nobody did wrong who was late.
-    if (why === 'expired') return noteVerdict(db, row, why)
     if (typeof why === 'string') return refuse(taking, row, why)
     await keep(taking, row, found, { ...why, text, at: now })
     crashPoint('signer:approval-kept')
