@@ -18,6 +18,11 @@ export const isKey = (askedBy: AskedBy): boolean => askedBy.startsWith('key_')
 export const isAsker = (user: string, askedBy: AskedBy): boolean =>
   askedBy === user || (isKey(askedBy) && askedBy.endsWith(`${MADE_BY}${user}`))
 
+/** As {@link isAsker} says it, of a column and a parameter of SQL. */
+export const isAskerSql = (askedBy: string, user: string): string =>
+  `(${askedBy} = ${user} or starts_with(${askedBy}, 'key_')
+    and right(${askedBy}, length('${MADE_BY}' || ${user})) = '${MADE_BY}' || ${user})`
+
 export interface Asker {
   readonly userId: UserId | null
   readonly keyId: ApiKeyId | null

@@ -1,5 +1,6 @@
 /** How far requests are, as the signer would count now by what it published: for people to read, never to decide. */
 import { STANDING } from '../../approvals/approvals.sql.ts'
+import { isAskerSql } from '../../approvals/asker.ts'
 import { type AccountId, type ApprovalRequestId, showId, type UserId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 
@@ -24,16 +25,13 @@ export async function readNeeded(
   return new Map(rows.map(({ id, needed }) => [id, needed] as const))
 }
 
-/** As `isAsker` says it: $3 asked, or made the key that asked. */
-const IS_ASKER = `(r.asked_by = $3 or starts_with(r.asked_by, 'key_') and right(r.asked_by, length($3) + 9) = ' made by ' || $3)`
-
 const AWAITING_COUNTED_MAX = 100
 
 /** How many requests of an account wait for a person who may approve, up to {@link AWAITING_COUNTED_MAX}. */
 export async function countAwaiting(db: Queryable, accountId: AccountId, userId: UserId): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `select count(*)::int as count from (select from approval_requests r
-       where r.account_id = $1 and r.status = 'open' and r.valid_until > now() and not ${IS_ASKER}
+       where r.account_id = $1 and r.status = 'open' and r.valid_until > now() and not ${isAskerSql('r.asked_by', '$3')}
          and exists (select from pinned_approvers p where p.account_id = r.account_id and p.user_id = $2
            and p.removed_at is null and p.counts_from <= now())
          and not $2 = any(array(${STANDING})) and cardinality(array(${STANDING})) < ${NEEDED}
