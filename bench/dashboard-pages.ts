@@ -24,7 +24,7 @@ import { buildApp } from '../src/http/app.ts'
 import { homeOf, signedIn } from '../test/dashboard.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 import { fillTestWallets, TEST_SECRETS } from '../test/wallet.ts'
-import { BULK_SETTINGS, fillPayments } from './many-payments.ts'
+import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
 
 const PAGE_MS_MAX = 100
 const SEARCH_MS_MAX = 50
@@ -117,19 +117,7 @@ async function fill(db: Database, account: Account): Promise<void> {
        where spent_minor is not null and customer_id is not null group by 1, 2) s
      where c.account_id = s.account_id and c.id = s.customer_id`,
   )
-  await db.query(
-    `insert into api_requests (account_id, id, at, key_id, request_id, method, path, status, duration_ms, address)
-     select $1, uuidv7(), now() - make_interval(secs => ($2 - n) * 600000.0 / $2), uuidv7(), 'req_' || n,
-       'POST', '/v1/payments', case when n % 50 = 0 then 422 else 201 end, 3, '203.0.113.7'
-     from generate_series(1, $2::bigint) n`,
-    [account.id, Math.floor(PAYMENTS / 10)],
-  )
-  await db.query(
-    `insert into events (account_id, id, type, cause, body)
-     select $1, uuidv7(), 'payment.created', 'bench:' || n, '{"type":"payment.created","data":{"id":"pay_' || n || '"}}'
-     from generate_series(1, $2::bigint) n`,
-    [account.id, Math.floor(PAYMENTS / 10)],
-  )
+  await fillLogs(db, account.id, Math.floor(PAYMENTS / 10))
   for (const table of ['customers', 'api_requests', 'events']) await db.query(`vacuum (analyze) ${table}`)
 }
 

@@ -18,7 +18,7 @@ import { type Database, openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { homeOf, signedIn } from '../test/dashboard.ts'
-import { BULK_SETTINGS, fillPayments } from './many-payments.ts'
+import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
 import { startBeck } from './started-beck.ts'
 
 const GROWTH_MB_MAX = 40
@@ -73,18 +73,7 @@ async function fill(db: Database, account: Account): Promise<void> {
     isSold: true,
     customers: Math.max(1, Math.floor(PAYMENTS / 30)),
   })
-  await db.query(
-    `insert into api_requests (account_id, id, at, key_id, request_id, method, path, status, duration_ms, address)
-     select $1, uuidv7(), now(), uuidv7(), 'req_' || n, 'POST', '/v1/payments', 201, 3, '203.0.113.7'
-     from generate_series(1, $2::bigint) n`,
-    [account.id, Math.floor(PAYMENTS / 10)],
-  )
-  await db.query(
-    `insert into events (account_id, id, type, cause, body)
-     select $1, uuidv7(), 'payment.created', 'bench:' || n, '{"type":"payment.created","data":{"id":"pay_' || n || '"}}'
-     from generate_series(1, $2::bigint) n`,
-    [account.id, Math.floor(PAYMENTS / 10)],
-  )
+  await fillLogs(db, account.id, Math.floor(PAYMENTS / 10))
 }
 
 interface Asked {

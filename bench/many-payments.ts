@@ -69,6 +69,24 @@ export async function fillPayments(db: Database, accountId: AccountId, bulk: Bul
   await db.query('vacuum (analyze) customers')
 }
 
+/** Requests of the last seven days, one in fifty refused, and as many events, of yesterday: of newer ones Beck looks for the payments. */
+export async function fillLogs(db: Database, accountId: AccountId, rows: number): Promise<void> {
+  await db.query(
+    `insert into api_requests (account_id, id, at, key_id, request_id, method, path, status, duration_ms, address)
+     select $1, uuidv7(), now() - make_interval(secs => ($2 - n) * 600000.0 / $2), uuidv7(), 'req_' || n,
+       'POST', '/v1/payments', case when n % 50 = 0 then 422 else 201 end, 3, '203.0.113.7'
+     from generate_series(1, $2::bigint) n`,
+    [accountId, rows],
+  )
+  await db.query(
+    `insert into events (account_id, id, type, cause, body, created_at)
+     select $1, uuidv7(), 'payment.created', 'bench:' || n, '{"type":"payment.created","data":{"id":"pay_' || n || '"}}',
+       now() - interval '1 day'
+     from generate_series(1, $2::bigint) n`,
+    [accountId, rows],
+  )
+}
+
 const insertOf = ({ otherEvery, at, isSold }: Bulk): string => `
   insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
     quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
