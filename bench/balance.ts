@@ -94,8 +94,8 @@ async function fillDeposits(db: Database, account: Account): Promise<void> {
   await db.query(
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
        quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
-       settlement_denominator, due_atoms, address, required_confirmations, fee_bps, terms_mac, expires_at)
-     select $1, md5(n::text)::uuid, 'detected', 'sim-bitcoin', 'BTC', 'EUR', 100, 1, 99, 1, 1, 1, 'bench', now(), 1, 1, 1, 'a', 2,
+       settlement_denominator, settlement_currency, due_atoms, address, required_confirmations, fee_bps, terms_mac, expires_at)
+     select $1, md5(n::text)::uuid, 'detected', 'sim-bitcoin', 'BTC', 'EUR', 100, 1, 99, 1, 1, 1, 'bench', now(), 1, 1, 'EUR', 1, 'a', 2,
        100, sha256('bench'), now() from generate_series(1, 100000) as n`,
     [account.id],
   )

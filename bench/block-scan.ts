@@ -94,8 +94,8 @@ async function fill(db: Database): Promise<void> {
   await db.query(
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
        quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
-       settlement_denominator, due_atoms, address, required_confirmations, fee_bps, terms_mac, expires_at)
-     select account_id, payment_id, 'pending', 'bitcoin', 'BTC', 'USD', 100, 1, 99, 1, 65000, 1, 'bench', now(), 1, 1, 1000,
+       settlement_denominator, settlement_currency, due_atoms, address, required_confirmations, fee_bps, terms_mac, expires_at)
+     select account_id, payment_id, 'pending', 'bitcoin', 'BTC', 'USD', 100, 1, 99, 1, 65000, 1, 'bench', now(), 1, 1, 'USD', 1000,
        address, 2, 100, sha256('bench'), now() + interval '1 hour'
      from generate_series($1::bigint, $2::bigint) as n
      join addresses a on a.chain = 'bitcoin' and a.lookup = '\\x0014'::bytea || substr(sha256(int8send(n)), 1, 20)`,

@@ -9,15 +9,13 @@
  * is printed. `300 --rounds=1` is the five minutes that it is to be sustained. Bar: design, section 11.
  */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import { startCluster } from '../src/db/embedded/embedded.ts'
+import { loadHttp } from './create-payment/load-http.ts'
 import { type StartedBeck, startBeck } from './started-beck.ts'
 
 const option = (name: string) =>
@@ -55,11 +53,18 @@ try {
   await admin.end()
   await least.query(LEAST_SCHEMA)
   beck = await startBeck({ DATABASE_URL: cluster.url('beck'), BECK_DATA_DIR: join(folder, 'beck') })
-  const target = { url: new URL('/v1/payments', beck.url).href, key: beck.key }
+  const load = {
+    url: new URL('/v1/payments', beck.url).href,
+    key: beck.key,
+    body: BODY,
+    connections: CONNECTIONS,
+    seconds,
+    isKeyed,
+  }
   const best = { http: 0, sql: 0, p50Ms: Number.POSITIVE_INFINITY }
   let made = 0
   for (let round = 0; round <= ROUNDS; round++) {
-    const [http, sql] = [await loadHttp(target), await loadLeast()]
+    const [http, sql] = [await loadHttp(load), await loadLeast()]
     made += http.answers
     // The first round warms both up.
     if (round === 0) continue
@@ -80,24 +85,6 @@ try {
   await least.end()
   await cluster.stop()
   await rm(folder, { recursive: true, force: true })
-}
-
-/** Payments a second over HTTP, from a process of its own; every answer must be 201. */
-async function loadHttp(target: { url: string; key: string }) {
-  const load = fileURLToPath(new URL('./create-payment/load.ts', import.meta.url))
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [load, target.url, target.key, BODY, String(CONNECTIONS), String(seconds), ...(isKeyed ? ['keyed'] : [])],
-    { maxBuffer: 10_000_000 },
-  )
-  const result = JSON.parse(stdout) as {
-    '2xx': number
-    non2xx: number
-    latency: { p50: number }
-    requests: { average: number }
-  }
-  assert.equal(result.non2xx, 0)
-  return { perSecond: result.requests.average, p50Ms: result.latency.p50, answers: result['2xx'] }
 }
 
 /**

@@ -23,7 +23,7 @@ const SECONDS_MAX = 180
 const folder = await mkdtemp(join(tmpdir(), 'beck-first-'))
 const port = await freePort()
 const begun = performance.now()
-const npm = spawn('npm', ['start', '--silent'], {
+const npm = spawn('npm', ['start', '--silent', '--', '--json'], {
   cwd: fileURLToPath(new URL('..', import.meta.url)),
   env: {
     PATH: process.env.PATH,
@@ -62,7 +62,7 @@ try {
 
 async function printedLink(): Promise<string> {
   for await (const line of createInterface(npm.stdout)) {
-    const link = /https?:\/\/\S+\/dashboard\/join\/\S+/.exec(line)?.[0]
+    const link = /https?:\/\/[^\s"]+\/dashboard\/join\/[^\s"]+/.exec(line)?.[0]
     if (link) {
       npm.stdout.resume()
       return link

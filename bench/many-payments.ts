@@ -80,7 +80,7 @@ export async function fillLogs(db: Database, accountId: AccountId, rows: number)
   )
   await db.query(
     `insert into events (account_id, id, type, cause, body, created_at)
-     select $1, uuidv7(), 'payment.created', 'bench:' || n, '{"type":"payment.created","data":{"id":"pay_' || n || '"}}',
+     select $1, uuidv7(), 'payment.created', 'bench:' || n, '{"id":"evt_' || n || '","type":"payment.created","created":"2026-01-01T00:00:00.000Z","data":{"id":"pay_' || n || '"}}',
        now() - interval '1 day'
      from generate_series(1, $2::bigint) n`,
     [accountId, rows],
@@ -90,11 +90,11 @@ export async function fillLogs(db: Database, accountId: AccountId, rows: number)
 const insertOf = ({ otherEvery, at, isSold }: Bulk): string => `
   insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
     quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
-    settlement_denominator, due_atoms, address, required_confirmations, fee_bps, terms_mac, customer_id, customer_email, reference,
+    settlement_denominator, settlement_currency, due_atoms, address, required_confirmations, fee_bps, terms_mac, customer_id, customer_email, reference,
     created_at, expires_at, completed_at, credited_atoms, gateway_fee_atoms, spent_minor)
   select case when n % ${otherEvery} = 0 then $2::uuid else $1::uuid end, uuidv7(t.at - clock_timestamp()), t.status,
     'sim-litecoin', (array['BTC','LTC','ETH','USDC','USDT'])[1 + (n * 104729 % 5)], 'USD',
-    1000 + n * 7907 % 100000, 10, 990 + n * 7907 % 100000, 10, 65000, 1, 'sandbox', t.at, 1, 1, 1000,
+    1000 + n * 7907 % 100000, 10, 990 + n * 7907 % 100000, 10, 65000, 1, 'sandbox', t.at, 1, 1, 'USD', 1000,
     'tltc1q' || n, 6, 100, sha256('bench'), case when n % 3 = 0 then md5('customer ' || t.k)::uuid end,
     case when n % 3 = 0 then 'buyer' || t.k || '@example.com' end, 'order-' || n,
     t.at, t.at + interval '30 minutes',

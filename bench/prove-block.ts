@@ -96,9 +96,9 @@ async function fill(db: Database, deposits: number): Promise<number> {
   const payment = newId('pay')
   await db.query(
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor, quoted_fee_minor,
-       rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator, due_atoms, address,
+       rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator, settlement_currency, due_atoms, address,
        required_confirmations, fee_bps, terms_mac, expires_at)
-     values ($1, $2, 'underpaid', 'sim-bitcoin', 'BTC', 'USD', 100, 0, 100, 0, 1, 1, 'bench', now(), 1, 1, 1, 'bench', 1, 0, sha256('bench'), now())`,
+     values ($1, $2, 'underpaid', 'sim-bitcoin', 'BTC', 'USD', 100, 0, 100, 0, 1, 1, 'bench', now(), 1, 1, 'USD', 1, 'bench', 1, 0, sha256('bench'), now())`,
     [account, payment],
   )
   await db.query(

@@ -5,9 +5,9 @@
 import { createInterface } from 'node:readline'
 import { readConfig } from './config/config.ts'
 import { isQueue } from './flows/gateway.ts'
-import { startBeck } from './main.ts'
 import { openLog } from './process/log.ts'
 import { endOnSignals } from './process/orderly-exit.ts'
+import { startBeck } from './start.ts'
 
 const config = readConfig(process.env)
 const log = openLog(config.logLevel)

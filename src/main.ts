@@ -9,24 +9,25 @@ import type { ChainPort } from './chains/chain.ts'
 import { SIMULATED_CHAINS } from './chains/simulated/network.ts'
 import type { Config } from './config/config.ts'
 import { requireMatchingSecret } from './config/matching-secret.ts'
-import { openStore, type Store } from './config/store.ts'
+import type { Store } from './config/store.ts'
 import { type ChainName, isSimulated, NETWORKS, type Network } from './core/assets.ts'
 import type { Log } from './core/log.ts'
 import { pause } from './core/pause.ts'
+import { keyIdOf } from './core/secrets.ts'
 import { type Database, openDatabase } from './db/database.ts'
 import { requireSight } from './db/grants.ts'
 import { startBeating } from './db/running-roles.ts'
 import { openTimeMemory, TIME_FILE } from './db/time-arrow.ts'
-import { type FirstAccount, openFirstAccount } from './flows/accounts/first-account.ts'
 import { openDatabaseClock } from './flows/database-clock.ts'
 import type { Gateway, Queue } from './flows/gateway.ts'
 import { readHealth } from './flows/operation/health.ts'
-import { inviteFirstPerson } from './flows/people/join.ts'
+import { type FirstSteps, NO_FIRST_STEPS, takeFirstSteps } from './flows/people/first-steps.ts'
 import { openTimeKeeper, type TimeKeeper } from './flows/recovery/keep-time.ts'
 import { openToldPayments } from './flows/recovery/told-payments.ts'
-import { portRefusal, requirePort } from './http/port.ts'
+import { portRefusal } from './http/port.ts'
 import { openMailSender } from './mails/send-mail.ts'
 import { superviseBackground } from './process/background-process.ts'
+import { type Role, RUNS, type Share } from './process/shares.ts'
 import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { openTraceExport } from './process/trace-export.ts'
 import { fixedRates } from './rates/fixed.ts'
@@ -45,32 +46,14 @@ import { startTimeKeeper } from './workers/keep-time.ts'
 import { gatherWakes, type Loop } from './workers/loop.ts'
 import { startMiner } from './workers/mine.ts'
 import { startPayer } from './workers/pay-out.ts'
-import { startProver } from './workers/prove.ts'
+import { startProver, startRowProver } from './workers/prove.ts'
 import { startMailer } from './workers/send-mails.ts'
 import { startSettler } from './workers/settle.ts'
 import { startApprovalTender } from './workers/tend-approvals.ts'
 import { startWatcher } from './workers/watch.ts'
 
-export const ROLES = ['all', 'api', 'worker', 'watcher', 'signer'] as const
-export type Role = (typeof ROLES)[number]
-/** `background` is what `all` starts as a process of its own. */
-type Share = Role | 'background'
-
-/** What the process of each share runs itself. */
-const RUNS: Readonly<Record<Share, readonly Role[]>> = {
-  all: ['api', 'signer'],
-  background: ['worker', 'watcher'],
-  api: ['api'],
-  worker: ['worker'],
-  watcher: ['watcher'],
-  signer: ['signer'],
-}
-
 export interface Beck {
-  /** Made by this start, when it was the first one ever; its key is shown nowhere else. */
-  readonly firstAccount: FirstAccount | null
-  /** Makes the first person; null once there is one, and where no API runs. */
-  readonly firstPersonLink: string | null
+  readonly first: FirstSteps
   /** Something was put into a queue that a loop of this process, or of its background, works off. */
   wake(queue: Queue): void
   /** Closes in order: no new requests, running ones end, then turns and signer, ports, pool and PostgreSQL. */
@@ -80,8 +63,19 @@ export interface Beck {
 /** A first request right after the start finds everything in place; a node that is down does not hold Beck up. */
 const READY_WITHIN_MS = 30_000
 
-/** @throws {Refusal} when Beck cannot run here, saying what to do. Whatever was started by then is closed again. */
-export async function startBeck(config: Config, share: Share, log: Log): Promise<Beck> {
+/** Of a start that has begun (`start.ts`). */
+interface Begun {
+  readonly opening: Promise<Store>
+  readonly showsSecrets: boolean
+}
+
+/** Goes on with a start when the database is there. @throws as `startBeck`. */
+export async function runBeck(
+  config: Config,
+  share: Share,
+  log: Log,
+  { opening, showsSecrets }: Begun,
+): Promise<Beck> {
   const runs = (part: Role) => RUNS[share].includes(part)
   const closers: (() => Promise<void>)[] = []
   const stop = async () => {
@@ -90,9 +84,6 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
     }
   }
   try {
-    // Before anything is made: a first start that ends here would have shown its key to nobody.
-    if (runs('api')) await requirePort(config.port, config.host ?? undefined)
-    const opening = openStore(config, log, 'server')
     readAhead(runs)
     const store = await opening
     closers.push(() => store.close())
@@ -108,7 +99,7 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
       await Promise.all(children.map((child) => child.stop()))
     })
     if (runs('signer') && hasSigner()) children.push(superviseSigner(config, store, log))
-    if (share === 'signer') return { firstAccount: null, firstPersonLink: null, wake() {}, stop }
+    if (share === 'signer') return { first: NO_FIRST_STEPS, wake() {}, stop }
     const background = share === 'all' ? superviseBackground(config, store, log) : null
     if (background) children.push(background)
 
@@ -127,7 +118,7 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
       log,
       stopped: () => keeper?.stopped() ?? null,
       ...trace(config, share, log, closers),
-      ...beat(config, share, store, log, closers),
+      ...(await beat(config, share, store, log, closers)),
       wake,
     }
     if (runs('watcher') || runs('worker')) {
@@ -137,15 +128,13 @@ export async function startBeck(config: Config, share: Share, log: Log): Promise
       if (runs('watcher')) startWatchers(config, gateway, ports, closers)
       if (runs('worker')) startWorkers(config, gateway, ports, loops, closers)
     }
-    if (runs('api')) {
-      const server = await listen(config, gateway)
-      closers.push(() => server.close())
-    }
+    if (runs('api')) closers.push(await listen(config, gateway))
     if (share === 'all') await untilReady(gateway, config)
     // Last of all, since what is shown only once is shown only when the start succeeds.
-    const firstAccount = runs('api') && isForTrying(config) ? await openFirstAccount(gateway) : null
-    const firstPersonLink = runs('api') ? await inviteFirstPerson(gateway) : null
-    return { firstAccount, firstPersonLink, wake, stop }
+    const first = runs('api')
+      ? await takeFirstSteps(gateway, { showsSecrets, isForTrying: isForTrying(config) })
+      : NO_FIRST_STEPS
+    return { first, wake, stop }
   } catch (error) {
     await stop()
     throw error
@@ -196,16 +185,23 @@ async function keepTime(
 }
 
 /** Says from now on that this process runs; the signer says so itself. */
-function beat(
+async function beat(
   { dataDir }: Config,
   share: Share,
-  { db }: Store,
+  { db, secretKey }: Store,
   log: Log,
   closers: Closers,
-): Pick<Gateway, 'writeProblem' | 'concerns'> {
+): Promise<Pick<Gateway, 'writeProblem' | 'concerns'>> {
   const concerns = new Map<string, string>()
   const roles = RUNS[share].filter((role) => role === 'api' || role === 'worker' || role === 'watcher')
-  const heart = startBeating({ db, roles, dataDir, log, concerns: () => [...concerns.values()] })
+  const heart = await startBeating({
+    db,
+    roles,
+    dataDir,
+    keyId: keyIdOf(secretKey),
+    log,
+    concerns: () => [...concerns.values()],
+  })
   closers.push(() => heart.stop())
   return { writeProblem: heart.writeProblem, concerns }
 }
@@ -250,10 +246,10 @@ function startWatchers(
   ports: readonly ChainPort[],
   closers: Closers,
 ): void {
-  closeTogether(
-    closers,
-    ports.flatMap((port) => [startWatcher(gateway, port), startProver(gateway, port)]),
-  )
+  closeTogether(closers, [
+    ...ports.flatMap((port) => [startWatcher(gateway, port), startProver(gateway, port)]),
+    startRowProver(gateway),
+  ])
   if (config.sandboxBlockMs > 0) closeTogether(closers, [startMiner(gateway, config.sandboxBlockMs)])
 }
 
@@ -293,10 +289,11 @@ function closeTogether(closers: Closers, loops: readonly Loop[]): void {
   })
 }
 
-async function listen(config: Config, gateway: Gateway) {
+/** @returns What closes the server. */
+async function listen(config: Config, gateway: Gateway): Promise<() => Promise<void>> {
   const { startServer } = await import('./http/server.ts')
   try {
-    return await startServer(gateway, {
+    const server = await startServer(gateway, {
       port: config.port,
       ...(config.host === null ? {} : { host: config.host }),
       ...(config.monitor === null ? {} : { monitor: config.monitor }),
@@ -310,6 +307,7 @@ async function listen(config: Config, gateway: Gateway) {
       ...(config.redisUrl === null ? {} : { redisUrl: config.redisUrl }),
       ...(config.trustProxy === null ? {} : { trustProxy: config.trustProxy }),
     })
+    return () => server.close()
   } catch (error) {
     throw portRefusal(error, config.port) ?? error
   }

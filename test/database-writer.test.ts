@@ -20,7 +20,16 @@ import { proveBlock } from '../src/proof/prove-block.ts'
 import { reconcile } from '../src/proof/reconcile.ts'
 import { type SetAside, settleNext } from '../src/workers/settle.ts'
 import { testDatabase } from './database.ts'
-import { type Column, listColumns, readPromises, type Thief, wishes } from './database-writer.ts'
+import {
+  type Column,
+  fillPeople,
+  listColumns,
+  readPromises,
+  requireKnown,
+  type Thief,
+  WITHOUT_ROWS,
+  wishes,
+} from './database-writer.ts'
 import { testAccount, testPayment, testSession } from './gateway.ts'
 import { DESTINATIONS, tellPayouts } from './payout-story.ts'
 import { payOnce, signAll } from './payouts.ts'
@@ -44,6 +53,11 @@ async function makeShop() {
   const story = await tellPayouts(CHAIN)
   const { gateway, account, port } = story
   await story.earn('LTC', 650_000n)
+  // Too little, for which its merchant has not decided yet.
+  const less = await testPayment(gateway, account)
+  await story.pay(less, less.dueAtoms / 2n)
+  await story.mine(6)
+  await story.look()
   const other = await testAccount(gateway)
   const his = await testPayment(gateway, other)
   const thief: Thief = { account: other.id, payment: his.id, address: HIS }
@@ -52,10 +66,14 @@ async function makeShop() {
   const asked = new Map<string, bigint>()
   const aside: SetAside = new Map()
 
-  /** What fails is what a worker logs; it goes on with the rest. */
+  /** What fails in a way of Beck's own is what a worker logs; it goes on with the rest. */
   const tried = async (work: () => Promise<unknown>) => {
-    await work().catch(() => {})
+    await work().catch((error: unknown) => {
+      requireKnown(error)
+      refusals += 1
+    })
   }
+  let refusals = 0
   return {
     ...story,
     thief,
@@ -79,6 +97,13 @@ async function makeShop() {
     },
     /** What was asked for is signed, and waits for its broadcast. */
     sign: () => tried(() => signAll(story.signer)),
+    /** How often Beck said that it does not act on a row. */
+    async countRefusals(): Promise<number> {
+      const { rowCount } = await gateway.db.query(
+        "select from alerts where kind in ('row_tampered', 'withdrawal_refused')",
+      )
+      return rowCount + refusals
+    },
     /** Everything that Beck does by itself, through some blocks. */
     async goOn(): Promise<void> {
       for (const blocks of [1, 6]) {
@@ -99,7 +124,11 @@ async function makeShop() {
       await tried(() => proveBlock(gateway, port))
       const differences = await reconcile(gateway.db, [port]).then(
         (proof) => proof.differences.length,
-        () => 1,
+        // A proof that cannot be made has found nothing.
+        (error: unknown) => {
+          requireKnown(error)
+          return 0
+        },
       )
       return differences > 0 || (await listFreezes(gateway.db)).length > 0
     },
@@ -168,6 +197,7 @@ async function makeShop() {
       `insert into sessions (id, user_id, token_hash, factor, address, agent) values ($1, $2, $3, 'passkey', '', '')`,
       [newId('ses'), user, randomBytes(32)],
     )
+    await fillPeople(db, account.id, user, CHAIN)
     await db.query(
       `insert into payment_links (account_id, id, label, amount_minor, currency) values ($1, gen_random_uuid(), 'x', 100, 'USD')`,
       [account.id],
@@ -185,10 +215,14 @@ async function makeShop() {
 
 type Shop = Awaited<ReturnType<typeof makeShop>>
 
-/** Puts a value into a column of every row, or of none where a constraint forbids it. @returns How many rows. */
+/** Puts another value into a column of every row, or of none where a constraint forbids it. @returns How many rows. */
 async function write({ gateway }: Shop, { table, name }: Column, value: string): Promise<number> {
   try {
-    return (await gateway.db.query(`update ${table} set ${name} = ${value}`)).rowCount
+    const { rowCount } = await gateway.db.query(
+      `update ${table} set ${name} = ${value} where ${name}::text is distinct from (${value})::text`,
+    )
+    if (rowCount > 0) written.add(table)
+    return rowCount
   } catch (error) {
     const { code } = (error as { cause?: { code?: string } }).cause ?? (error as { code?: string })
     // A constraint, a trigger, or a value that does not fit: the database itself says no.
@@ -199,12 +233,24 @@ async function write({ gateway }: Shop, { table, name }: Column, value: string):
 }
 
 const changed = new Set<string>()
+/** Tables of which a row was changed. */
+const written = new Set<string>()
 /** Where a constraint said no to something that was tried. */
 const forbidden = new Set<string>()
+/** Columns that a proof found, at one of their values. */
 const found = new Set<string>()
+/** Columns of which Beck said that it does not act on them, at one of their values. */
+const refused = new Set<string>()
 /** Elsewhere money does not follow: one value of each kind is enough. */
 const FOLLOWED =
   /^(payments|addresses|wallets|deposits|withdrawals|journal_entries|transfers|balances|unresolved_funds|utxos|signed_transactions|signed_payouts|chains|accounts)$/
+
+/** What is written into a column, and whether before that what was asked for is signed. */
+function plays(table: string, wishes: readonly string[]): (readonly [string, boolean])[] {
+  const signed = table === 'withdrawals' ? [false, true] : [table.startsWith('signed_')]
+  const few = FOLLOWED.test(table) ? wishes : wishes.slice(0, 1)
+  return few.flatMap((wish) => signed.map((isSigned) => [wish, isSigned] as const))
+}
 
 /** Shops outlive the test that opens them: what they hold is closed when the file ends. */
 const fileScope = new AsyncResource('shops')
@@ -220,7 +266,7 @@ async function walk(table: string): Promise<void> {
   for (const column of columns.filter((each) => each.table === table)) {
     const outcome = promised.get(`${table}.${column.name}`)
     const all = await wishes(shop.gateway.db, column, shop.thief)
-    for (const wish of FOLLOWED.test(table) ? all : all.slice(0, 1)) {
+    for (const [wish, isSigned] of plays(table, all)) {
       // What the database forbade left everything as it was begun.
       if (!isBegun) payment = await shop.begin()
       if (!payment) {
@@ -229,16 +275,25 @@ async function walk(table: string): Promise<void> {
         payment = await shop.begin()
       }
       isBegun = true
-      if (/^signed_/.test(table)) await shop.sign()
+      if (isSigned) await shop.sign()
+      const before = payment && (await ownValue(shop, payment, column))
+      const refusedBefore = await shop.countRefusals()
       if ((await write(shop, column, wish)) === 0) continue
+      const isOther = payment !== null && before !== (await ownValue(shop, payment, column))
       isBegun = false
       changed.add(`${table}.${column.name}`)
       shop.written.push(`${table}.${column.name} = ${wish}`)
-      if (payment) await shownOrRefused(shop, payment)
+      const isShown = !payment || (await shownOrRefused(shop, payment, isOther && outcome === 'refused'))
       await shop.goOn()
       const wrong = await shop.wrongs()
       const isFound = await shop.isFound()
-      if (isFound) found.add(table)
+      if (isFound) found.add(`${table}.${column.name}`)
+      // These are looked at when an address is handed out.
+      if (/^(addresses|wallets)$/.test(table)) {
+        payment = await shop.begin()
+        isBegun = payment !== null
+      }
+      if (!isShown || (await shop.countRefusals()) > refusedBefore) refused.add(`${table}.${column.name}`)
       if (wrong !== null)
         assert.ok(
           outcome === 'frozen' && isFound,
@@ -250,18 +305,34 @@ async function walk(table: string): Promise<void> {
   soundShops.push(shop)
 }
 
+/** Of the payment that is under way, what its row says; null of other tables. */
+async function ownValue(
+  { gateway }: Shop,
+  payment: Payment,
+  { table, name }: Column,
+): Promise<string | null> {
+  if (table !== 'payments') return null
+  const { rows } = await gateway.db.query<{ value: string | null }>(
+    `select ${name}::text as value from payments where account_id = $1 and id = $2`,
+    [payment.accountId, payment.id],
+  )
+  return rows[0]?.value ?? null
+}
+
 /** A payment under other terms is shown to nobody; under its own it is shown as it was made. */
-async function shownOrRefused({ gateway }: Shop, payment: Payment): Promise<void> {
+async function shownOrRefused({ gateway }: Shop, payment: Payment, isRefused: boolean): Promise<boolean> {
   const shown = await readPayment(gateway, gateway.db, payment.accountId, payment.id).catch(
     (error: Error) => {
       assert.match(error.message, /tampered/)
       return null
     },
   )
+  if (isRefused) assert.equal(shown, null, 'terms that were changed are refused')
   if (shown) {
     assert.equal(shown.deposit.address, payment.address)
     assert.equal(shown.deposit.expected_amount_atoms, String(payment.dueAtoms))
   }
+  return shown !== null
 }
 
 const asked = process.env.BECK_TEST_TABLES?.split(',')
@@ -284,12 +355,21 @@ test('what money follows was written column by column, or the database itself sa
   )
 })
 
-test('invented and moved funds are found by a proof, in whichever table they are written', () => {
-  const ledger = ['balances', 'transfers', 'unresolved_funds', 'deposits'].filter((table) =>
-    TABLES.includes(table),
+test('what SECURITY.md calls frozen a proof has found, and what it calls refused Beck has refused, or found', () => {
+  const silent = [...promised].filter(
+    ([column, outcome]) =>
+      changed.has(column) &&
+      FOLLOWED.test(column.split('.')[0] ?? '') &&
+      (outcome === 'frozen' || outcome === 'refused') &&
+      !found.has(column) &&
+      !(outcome === 'refused' && refused.has(column)),
   )
+  assert.deepEqual(silent, [])
+})
+
+test('tables that were walked without a row of their own are these', () => {
   assert.deepEqual(
-    ledger.filter((table) => !found.has(table)),
+    TABLES.filter((table) => !written.has(table) && !WITHOUT_ROWS.includes(table)),
     [],
   )
 })

@@ -1,6 +1,8 @@
 /** SECURITY.md's table of what a writer of the database can do, and the changes that he can make to a column. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { newId } from '../src/core/ids.ts'
 import type { Queryable } from '../src/db/database.ts'
 
 const OUTCOMES = ['refused', 'frozen', 'told', 'obeyed', 'service'] as const
@@ -115,3 +117,95 @@ async function statesOf(db: Queryable, { table, name }: Column): Promise<string[
   })
   return [...new Set(known)]
 }
+
+/** What a person signs in with, a mail that waits, and a batch with its request and an approval. */
+export async function fillPeople(db: Queryable, account: string, user: string, chain: string): Promise<void> {
+  const of = async (text: string, ...values: unknown[]) => db.query(text, values)
+  await of(
+    `insert into passkeys (user_id, id, credential_id, public_key, counter, name)
+     values ($1, gen_random_uuid(), $2, '\\x00', 0, 'x')`,
+    user,
+    randomBytes(16),
+  )
+  await of(`insert into totp (user_id, secret_sealed, begun_by) values ($1, '\\x00', $1)`, user)
+  await of('insert into recovery_codes (user_id, code_hash) values ($1, $2)', user, randomBytes(32))
+  await of(
+    `insert into mails (id, cause, recipient, kind, content_sealed, expires_at)
+     values (gen_random_uuid(), 'x', 'a@example.com', 'notice', '\\x00', now() + interval '1 day')`,
+  )
+  const batch = newId('wd')
+  await of(
+    `insert into payout_batches (account_id, id, chain, size, name, asked_by) values ($1, $2, $3, 1, 'x', 'unknown')`,
+    account,
+    batch,
+    chain,
+  )
+  await of(
+    `insert into approval_requests (account_id, id, act, batch_id, asked_by, needed, valid_until, status, decided_at)
+     values ($1, $2, 'batch', $2, 'unknown', 1, now(), 'expired', now())`,
+    account,
+    batch,
+  )
+  await of(
+    `insert into approvals (account_id, request_id, user_id, credential_id, authenticator_data, client_data, signature)
+     values ($1, $2, $3, '\\x00', '\\x00', '\\x00', '\\x00')`,
+    account,
+    batch,
+    user,
+  )
+}
+
+/** @throws What no worker expects of tampered rows: only refusals, and what a constraint forbids. */
+export function requireKnown(error: unknown): void {
+  const { name } = error as Error
+  const { code } = (error as { cause?: { code?: string } }).cause ?? (error as { code?: string })
+  if (/^(Refusal|InvariantBroken|OutsideFailure|StaleLease)$/.test(name) || code?.startsWith('23')) return
+  throw error
+}
+
+/** In which this shop has no rows, or the database lets nobody change one: here nothing is shown of them. */
+export const WITHOUT_ROWS: readonly string[] = [
+  'account_balances',
+  'account_logos',
+  'address_spends',
+  'alerts',
+  'allowed_addresses',
+  'api_requests',
+  'audit_log',
+  'approval_policies',
+  'closed_days',
+  'customer_counts',
+  'customers',
+  'daily_balances',
+  'daily_payments',
+  'daily_rates',
+  'delivery_attempts',
+  'delivery_totals',
+  'freezes',
+  'gas_funding',
+  'invitations',
+  'members',
+  'merchants',
+  'nonces',
+  'notes',
+  'pinned_approvers',
+  'proof_sums',
+  'proven_rows',
+  'running_roles',
+  'sandbox_seed',
+  'saved_views',
+  'secret_keys',
+  'sign_in_challenges',
+  'sign_in_failures',
+  'sign_on_identities',
+  'signed_payouts',
+  'sim_balances',
+  'sim_chains',
+  'sim_claims',
+  'sim_transactions',
+  'sweep_delegates',
+  'sweeps',
+  'swept_tokens',
+  'time_arrow',
+  'unexpected_deposits',
+]

@@ -118,9 +118,9 @@ async function fill(db: Database, accountId: string, addresses: number, underWay
   const payment = '00000000-0000-7000-8000-000000000001'
   await db.query(
     `insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor, quoted_fee_minor,
-       rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator, due_atoms, address,
+       rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator, settlement_currency, due_atoms, address,
        required_confirmations, fee_bps, expires_at, terms_mac)
-     values ($1, $2, 'underpaid', $3, 'ETH', 'USD', 100, 0, 100, 0, 1, 1, 'test', now(), 1, 1, 1, 'any', 1, 0, now(), sha256('mac'))`,
+     values ($1, $2, 'underpaid', $3, 'ETH', 'USD', 100, 0, 100, 0, 1, 1, 'test', now(), 1, 1, 'USD', 1, 'any', 1, 0, now(), sha256('mac'))`,
     [accountId, payment, CHAIN],
   )
   await db.query(

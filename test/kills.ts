@@ -96,7 +96,13 @@ export async function openKillRange(chain: SimulatedChainName): Promise<KillRang
   const programs = await buildPrograms()
   const watcher = startWatcher(gateway, port, { idleMs: 20 })
   const mine = (count: number) =>
-    db.transaction((tx) => mineInSandbox(tx, account, networkOfChain(chain), count)).then(() => {})
+    db
+      .transaction(async (tx) => {
+        // Kills come faster than an account may mine.
+        await tx.query('update accounts set sandbox_mined_until = null where id = $1', [account.id])
+        await mineInSandbox(tx, account, networkOfChain(chain), count)
+      })
+      .then(() => {})
 
   for (const asset of ASSETS[chain]) {
     for (let count = 0; count < 3; count++) {

@@ -9,7 +9,7 @@ import { SERVER_ROLE, SIGNER_ROLE } from '../src/db/grants.ts'
 import { requestWithdrawal } from '../src/flows/withdrawals/request-withdrawal.ts'
 import { post } from '../src/ledger/post.sql.ts'
 import type { SignedEntry } from '../src/signer/journal.ts'
-import type { Signer } from '../src/signer/signer.ts'
+import { type Signer, signerTurn } from '../src/signer/signer.ts'
 import { insertWithdrawal } from '../src/withdrawals/insert-withdrawal.sql.ts'
 import { holdCause, requestMacParts, type Withdrawal } from '../src/withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../src/withdrawals/withdrawals.sql.ts'
@@ -143,4 +143,21 @@ function sceneOn(gateway: TestGateway, account: Account, signer: Signer): Scene 
         .map(({ entry }) => entry)
     },
   }
+}
+
+/** The database forgets all that was signed, as a restored one does, and the signer takes a turn. @returns What it gave back. */
+export async function forgetAndTurn({ signer, sql }: Scene): Promise<number> {
+  await sql('delete from signed_payouts')
+  await sql('update utxos set reserved_by = null')
+  await sql('delete from signed_transactions')
+  await sql('update withdrawals set signing_since = null')
+  let givenBack = 0
+  const log = {
+    ...signer.log,
+    error() {
+      givenBack += 1
+    },
+  }
+  await signerTurn({ ...signer, log })
+  return givenBack
 }

@@ -6,7 +6,7 @@ import { isOlder } from '../src/core/version.ts'
 import { type Migration, versionNeeded } from '../src/db/applied-migrations.ts'
 
 /** Up to this file the first release begins: before it there is no version that could run beside. */
-const LAST_BEFORE_A_RELEASE = '0024-approvals.sql'
+export const LAST_BEFORE_A_RELEASE = '0024-approvals.sql'
 
 type Source = Pick<Migration, 'name' | 'sql'>
 

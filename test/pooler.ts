@@ -11,6 +11,16 @@ import { waitFor } from './wait-for.ts'
 
 /** PgBouncer in transaction mode before a database: it shares a few connections among all. Ends with the test file. */
 export async function startPooler(databaseUrl: string): Promise<string> {
+  const { url, stop } = await launchPooler(databaseUrl, { connections: 4, clients: 200 })
+  after(stop)
+  return url
+}
+
+/** The same, until it is stopped. @param sizes.connections - To PostgreSQL. */
+export async function launchPooler(
+  databaseUrl: string,
+  sizes: { readonly connections: number; readonly clients: number },
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'beck-pgbouncer-'))
   const { hostname, port, pathname, username, password } = new URL(databaseUrl)
   const listenPort = await freePort()
@@ -26,8 +36,8 @@ listen_port = ${listenPort}
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
-default_pool_size = 4
-max_client_conn = 200
+default_pool_size = ${sizes.connections}
+max_client_conn = ${sizes.clients}
 log_connections = 0
 log_disconnections = 0
 `,
@@ -43,11 +53,11 @@ log_disconnections = 0
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text
   })
-  after(async () => {
+  const stop = async () => {
     child.kill('SIGKILL')
     await once(child, 'exit')
     await rm(folder, { recursive: true, force: true })
-  })
+  }
   await waitFor('PgBouncer listens', async () => {
     assert.equal(child.exitCode, null, said)
     const socket = connect(listenPort, '127.0.0.1')
@@ -58,5 +68,5 @@ log_disconnections = 0
     socket.destroy()
     return answer
   })
-  return `postgres://beck@127.0.0.1:${listenPort}/beck`
+  return { url: `postgres://beck@127.0.0.1:${listenPort}/beck`, stop }
 }

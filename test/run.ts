@@ -18,8 +18,11 @@ import { endStuckFiles, RUNNING_FILES_VARIABLE } from './stuck-files.ts'
 const TEST_LIMIT_MS = 300_000
 /** What a file may take beyond one test that hangs: the run tells of the test before its file is ended. */
 const FILE_EXTRA_MS = 180_000
-/** Of the whole run: far beyond what it takes, and short enough to be told what hangs. */
-const RUN_LIMIT_MS = 30 * 60_000
+/**
+ * Of the whole run: more than it takes on a machine half as fast as two cores should be, for what hangs is a file, and that
+ * has a limit of its own.
+ */
+const RUN_LIMIT_MS = 60 * 60_000
 /** Linux keeps this folder in memory. */
 const MEMORY_FOLDER = '/dev/shm'
 /** More than a run ever writes, and left alone where it would be missed. */

@@ -16,8 +16,8 @@ import type { PaymentResource } from '../src/payments/payment-resource.ts'
 import { markWindowsOver } from '../src/payments/payments.sql.ts'
 import { proveBlock } from '../src/proof/prove-block.ts'
 import { reconcile } from '../src/proof/reconcile.ts'
-import { settleNext } from '../src/workers/settle.ts'
-import { type TestGateway, testAccount, testGateway } from './gateway.ts'
+import { settleAll, settleNext } from '../src/workers/settle.ts'
+import { type TestGateway, testAccount, testGateway, testPayment } from './gateway.ts'
 
 export interface Story {
   readonly gateway: TestGateway
@@ -134,4 +134,16 @@ async function lookAndDecide(gateway: TestGateway, port: ChainPort, lease: Lease
   while (await settleNext(gateway));
   await gateway.db.transaction((tx) => markWindowsOver(tx, 100))
   while (await settleNext(gateway));
+}
+
+/** So many payments of one block are paid in full and settled by two workers at once; each is completed. */
+export async function settleSideBySide(story: Story, count: number): Promise<void> {
+  const { gateway, account } = story
+  const payments = await Promise.all(Array.from({ length: count }, () => testPayment(gateway, account)))
+  for (const payment of payments) await story.pay(payment, payment.dueAtoms)
+  await story.mine(payments[0]?.requiredConfirmations ?? 0)
+  await story.watch()
+  const never = new AbortController().signal
+  await Promise.all([settleAll(gateway, new Map(), never), settleAll(gateway, new Map(), never)])
+  for (const payment of payments) assert.equal((await story.read(payment)).status, 'completed')
 }

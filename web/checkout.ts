@@ -1,5 +1,5 @@
 /** The checkout's own script: the page works without it; this keeps it live, and adds what only a script can do. */
-import { announce, announceContent } from './announce.ts'
+import { announceContent, announceNews } from './announce.ts'
 import { offerCopies } from './copy.ts'
 import { startCountdown } from './countdown.ts'
 import { keepForms } from './forms.ts'
@@ -7,6 +7,7 @@ import { passOnEscape, tellFrame } from './frame.ts'
 import { refresh, startLive } from './live.ts'
 import { watchWalletLinks } from './open-wallet.ts'
 import { offerPrint, showLocalTimes } from './receipt.ts'
+import { shownContent } from './replace.ts'
 import { returnSoon } from './return.ts'
 import { lookForWallets, offerWallets } from './wallets.ts'
 
@@ -28,11 +29,9 @@ startLive()
 
 document.addEventListener('beck:content', (event) => {
   equip()
-  const { before } = (event as CustomEvent<{ before: string | undefined }>).detail
-  if (before === document.getElementById('content')?.dataset.state) {
-    // The same state of more coins.
-    const told = document.querySelector('[data-told]')?.textContent
-    if (told) announce(told)
+  const { before } = (event as CustomEvent<{ before: HTMLElement }>).detail
+  if (before.dataset.state === shownContent()?.dataset.state) {
+    announceNews(before)
     return
   }
   returnSoon()

@@ -3,8 +3,8 @@
  * what was typed stays, and is sent when it is back. All of them may be sent twice. One answer is waited for at a time: what is
  * typed and pressed meanwhile is sent after it.
  */
-import { follow, hideOffline, readPage, showOffline } from './live.ts'
-import { showContent } from './replace.ts'
+import { follow, hideOffline, readPage, refresh, showOffline } from './live.ts'
+import { showContent, shownContent } from './replace.ts'
 
 const AGAIN_MS = 1_500
 
@@ -29,6 +29,7 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
   const fields = new URLSearchParams([...new FormData(form, submitter)] as [string, string][])
   const url = new URL(form.action)
   const isGet = form.method === 'get'
+  const shown = shownContent()
   if (isGet) url.search = String(fields)
   try {
     const answer = await fetch(url, isGet ? {} : { method: 'POST', body: fields })
@@ -36,10 +37,13 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
     const content = page.getElementById('content')
     if (!content) return location.assign(answer.url)
     const changed = keepTyped(form, fields, content)
+    const isOvertaken = shownContent() !== shown
     hideOffline()
     if (answer.redirected || isGet) history.pushState(null, '', answer.url)
     showContent(content, page.title)
     follow()
+    // News was shown meanwhile, and this answer may be from before it.
+    if (isOvertaken) refresh()
     // Pressed again meanwhile: with the same in it nothing new is asked.
     if (changed && form.dataset.pressed === '') changed.requestSubmit()
   } catch {

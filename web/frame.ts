@@ -1,10 +1,11 @@
 /** Inside a frame the page around it hears of each state: only pages of the origins that the merchant named. */
+import { shownContent } from './replace.ts'
 
 const isFramed = window.parent !== window
 
 export function tellFrame(): void {
   if (!isFramed) return
-  const { path, state } = document.getElementById('content')?.dataset ?? {}
+  const { path, state } = shownContent()?.dataset ?? {}
   const language = document.documentElement.lang
   say({ type: 'beck:checkout', session: path?.split('/').at(-1), state, language })
   // What leads out of the checkout leads out of the frame.

@@ -4,7 +4,7 @@
  * the few that may have one, asks for the version instead. Whatever else may have been missed is caught by asking again
  * when the buyer comes back to the tab.
  */
-import { replaceContent } from './replace.ts'
+import { replaceContent, shownContent } from './replace.ts'
 
 /** After an interruption; around it, so that thousands of pages do not come back at one moment. */
 const AGAIN_MS = 1_250
@@ -40,9 +40,8 @@ let worry: ReturnType<typeof setTimeout> | undefined
 let asking: Promise<void> | undefined
 let askAgain = false
 
-const content = (): HTMLElement | null => document.getElementById('content')
-const version = (): string | undefined => content()?.dataset.version
-const path = (): string => content()?.dataset.path ?? ''
+const version = (): string | undefined => shownContent()?.dataset.version
+const path = (): string => shownContent()?.dataset.path ?? ''
 const jitter = (ms: number): number => ms * (0.75 + Math.random() / 2)
 
 /** One thing is waited for at a time: the next turn, or the next sign of the stream. */
@@ -63,7 +62,7 @@ export function startLive(): void {
   addEventListener('pagehide', disconnect)
   addEventListener('pageshow', (event) => event.persisted && wakeUp())
   setInterval(() => {
-    if (!document.hidden && content()?.dataset.state === 'choose') refresh()
+    if (!document.hidden && shownContent()?.dataset.state === 'choose') refresh()
   }, PRICES_MS)
 }
 
@@ -164,7 +163,7 @@ const isKnown = (told: string): boolean => told === version() || countOnly(told)
 
 /** A block that only adds a confirmation changes two places; thousands of pages need not ask for themselves again. */
 function countOnly(next: string): boolean {
-  const main = content()
+  const main = shownContent()
   const [basis, count = '0'] = next.split('-')
   const place = document.getElementById('confirmations')
   const bar = place?.parentElement?.querySelector('progress')
@@ -191,12 +190,18 @@ export function refresh(): void {
 }
 
 async function ask(): Promise<void> {
+  const shown = shownContent()
   try {
     const answer = await fetch(location.href, { headers: { accept: 'text/html' }, cache: 'no-store' })
     const page = await readPage(answer)
     hideOffline()
     const fresh = page.getElementById('content')
     if (!fresh) return
+    // A form was answered meanwhile, and this may be from before it.
+    if (shownContent() !== shown) {
+      askAgain = true
+      return
+    }
     // The page moved on, for instance from the choice of a coin to the payment that was seen.
     if (answer.redirected) history.replaceState(null, '', answer.url)
     replaceContent(fresh, page.title)

@@ -1,12 +1,14 @@
 /** Puts what the server shows now in place of what the page shows, and leaves what the buyer is filling in alone. */
+import { isFilledIn } from './fields.ts'
 
-const FOCUSABLE = 'a, button, input, summary'
+const FOCUSABLE = 'a, button, input, select, summary, textarea'
 
-const MAIN = 'content'
+/** What the page shows now. */
+export const shownContent = (): HTMLElement | null => document.getElementById('content')
 
-/** Tells `beck:content` when the content is another one, `beck:time` when only its clock was set. */
+/** Tells `beck:content` when the content is another one, and which was shown before; `beck:time` when only its clock was set. */
 export function replaceContent(next: HTMLElement, title: string): void {
-  const main = document.getElementById(MAIN)
+  const main = shownContent()
   if (!main) return
   const isSameState = next.dataset.state === main.dataset.state
   if (isSameState) {
@@ -23,7 +25,7 @@ export function replaceContent(next: HTMLElement, title: string): void {
 
 /** The answer to a form: the buyer is led to what it says. */
 export function showContent(next: HTMLElement, title: string): void {
-  const main = document.getElementById(MAIN)
+  const main = shownContent()
   if (!main) return
   const typing = document.activeElement
   put(main, next, title, false)
@@ -41,10 +43,9 @@ export function showContent(next: HTMLElement, title: string): void {
 function put(main: HTMLElement, next: HTMLElement, title: string, isSameState: boolean): void {
   const focused = document.activeElement
   const place = focused ? [...main.querySelectorAll(FOCUSABLE)].indexOf(focused) : -1
-  const before = main.dataset.state
   main.replaceWith(next)
   document.title = title
-  document.dispatchEvent(new CustomEvent('beck:content', { detail: { before } }))
+  document.dispatchEvent(new CustomEvent('beck:content', { detail: { before: main } }))
   if (place < 0) return
   // The keyboard goes on from the same place, or from the heading of what is new.
   const heading = next.querySelector('h1')
@@ -71,15 +72,9 @@ function changeLive(next: HTMLElement): void {
   }
 }
 
-/** Whether something is typed or chosen here that would be lost. */
+/** Whether something is filled in or opened here that would be lost. */
 const isInUse = (main: HTMLElement): boolean =>
-  main.querySelector('details[open]') !== null ||
-  [...main.querySelectorAll<HTMLInputElement>('input:not([type=hidden])')].some(
-    (input) =>
-      input === document.activeElement ||
-      input.value !== input.defaultValue ||
-      input.checked !== input.defaultChecked,
-  )
+  main.querySelector('details[open]') !== null || isFilledIn(main)
 
 /** A device that slept did not count on: the server's clock is taken over again. */
 function setClock(main: HTMLElement, next: HTMLElement): void {

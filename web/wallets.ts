@@ -5,6 +5,7 @@
  */
 import { announce } from './announce.ts'
 import { refresh } from './live.ts'
+import { shownContent } from './replace.ts'
 
 interface Provider {
   request(call: { method: string; params?: readonly unknown[] }): Promise<unknown>
@@ -121,7 +122,7 @@ interface Sent {
   readonly hash: string
 }
 
-const path = (): string => document.getElementById('content')?.dataset.path ?? ''
+const path = (): string => shownContent()?.dataset.path ?? ''
 const OPENED = 'beck:opened'
 const SENT = 'beck:sent'
 

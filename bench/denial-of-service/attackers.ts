@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { connect, createServer, type Socket } from 'node:net'
 import { constants, setPriority } from 'node:os'
 import { newApiKey } from '../../src/accounts/api-key.ts'
-import type { Attack, Target } from './protocol.ts'
+import type { Attack, Effort, Target } from './protocol.ts'
 
 const target: Target & { readonly key: string } = JSON.parse(process.argv[2] ?? '')
 setPriority(constants.priority.PRIORITY_LOW)
@@ -18,44 +18,73 @@ const KEY_PER_SECOND = 100
 
 let isRunning = false
 const open = new Set<Socket>()
-const count = { connections: 0, bytes: 0, requests: 0, answers: new Map<string, number>() }
+const newCount = () => ({
+  connections: 0,
+  connected: 0,
+  /** Sent, and what could have been. */
+  bytes: 0,
+  allowed: 0,
+  requests: 0,
+  answers: new Map<string, number>(),
+})
+let count = newCount()
 
 function dial(onData?: (socket: Socket, text: string) => void): Socket {
   const socket = connect({ port: target.port, host: '127.0.0.1', localAddress: STRANGER })
   open.add(socket)
   count.connections += 1
-  socket.on('error', () => {}).once('close', () => open.delete(socket))
+  socket
+    .on('error', () => {})
+    .once('connect', () => {
+      count.connected += 1
+    })
+    .once('close', () => open.delete(socket))
   if (onData) socket.setEncoding('latin1').on('data', (text: string) => onData(socket, text))
   else socket.resume()
   return socket
 }
 
-/** Calls back again and again with what may be sent since the last time, as long as the attack runs. */
-async function sendAtRate(spend: (bytes: number) => number): Promise<void> {
+/**
+ * Calls back again and again with what may be sent since the last time, as long as the attack runs. What is left over
+ * because as many connections are open as it wants is not held against it.
+ */
+async function sendAtRate(spend: (bytes: number) => number, openMax = CONNECTIONS_MAX): Promise<void> {
   let budget = 0
   let last = performance.now()
   while (isRunning) {
     const now = performance.now()
-    budget = Math.min(BYTES_PER_SECOND, budget + ((now - last) / 1_000) * BYTES_PER_SECOND)
+    const earned = ((now - last) / 1_000) * BYTES_PER_SECOND
+    count.allowed += earned
+    budget = Math.min(BYTES_PER_SECOND, budget + earned)
     last = now
     const spent = spend(Math.floor(budget))
     budget -= spent
     count.bytes += spent
+    if (open.size >= openMax) {
+      count.allowed -= budget
+      budget = 0
+    }
     await new Promise((resolve) => setTimeout(resolve, STEP_MS))
   }
 }
 
-/** The same text on connection after connection, each closed after it. */
-const flood = (text: Buffer, end: (socket: Socket) => void) => () =>
-  sendAtRate((bytes) => {
+/** The same text, or one after the other, on connection after connection, each closed after it. */
+const flood = (texts: Buffer | readonly Buffer[], end: (socket: Socket) => void) => async () => {
+  const all = [texts].flat()
+  let turn = 0
+  const next = () => all[turn % all.length] ?? Buffer.alloc(0)
+  await sendAtRate((bytes) => {
     let spent = 0
-    while (bytes - spent >= text.length + CONNECTION_BYTES && open.size < CONNECTIONS_MAX) {
-      const socket = dial()
+    while (bytes - spent >= next().length + CONNECTION_BYTES && open.size < CONNECTIONS_MAX) {
+      const socket = dial(noteAnswer)
+      const text = next()
+      turn += 1
       socket.write(text, () => end(socket))
       spent += text.length + CONNECTION_BYTES
     }
     return spent
   })
+}
 
 const head = (method: string, path: string, headers = '') =>
   `${method} ${path} HTTP/1.1\r\nHost: beck\r\n${headers}\r\n`
@@ -74,15 +103,49 @@ async function slowBodies(): Promise<void> {
       spent += 1
     }
     return spent
-  })
+  }, 1_000)
 }
 
-async function wrongKeys(): Promise<void> {
+/** Requests on a connection each, five hundred at once. */
+const ask = (one: () => string) => () =>
+  sendAtRate((bytes) => {
+    let spent = 0
+    for (let text = one(); bytes - spent > text.length + CONNECTION_BYTES && open.size < 500; text = one()) {
+      dial(noteAnswer).write(text)
+      spent += text.length + CONNECTION_BYTES
+    }
+    return spent
+  }, 500)
+
+const OWN_FORM = 'sec-fetch-site: same-origin\r\ncontent-type: application/x-www-form-urlencoded\r\n'
+const form = (path: string, body: string, headers = '') =>
+  `${head('POST', path, `${OWN_FORM}${headers}content-length: ${body.length}\r\n`)}${body}`
+
+/** As many fields as each form's bytes hold, said to come from the dashboard. */
+const FORMS = [
+  ['/dashboard/x/withdrawals/batches/check', 1_000_000],
+  ['/dashboard/sign-in', 128 * 1024],
+  ['/dashboard/sign-in', 16 * 1024],
+  [`/checkout/cs_${'a'.repeat(26)}/coin`, 8 * 1024],
+].map(([path, bytes]) => Buffer.from(form(String(path), 'a&'.repeat(Number(bytes) / 2))))
+
+/** Each password costs what a right one does to look at. */
+const wrongPassword = () =>
+  form(
+    '/dashboard/sign-in',
+    `email=${randomBytes(8).toString('hex')}%40a.example&password=${randomBytes(16).toString('hex')}`,
+    'connection: close\r\n',
+  )
+
+/** All the pages that one host may keep live, and then one refused after the other. */
+async function streams(): Promise<void> {
+  const { id } = await call('POST', '/checkout/sessions', { amount: 20, currency: 'USD' })
+  if (!id) throw new Error('no session was made to look at')
+  const text = head('GET', `/checkout/${id}/events`, 'accept: text/event-stream\r\n')
   await sendAtRate((bytes) => {
     let spent = 0
-    const one = () => head('GET', '/v1/payments', `connection: close\r\nx-api-key: ${newApiKey('test')}\r\n`)
-    for (let text = one(); bytes - spent > text.length + CONNECTION_BYTES && open.size < 500; text = one()) {
-      dial((_socket, answer) => note(answer.slice(9, 12))).write(text)
+    while (bytes - spent >= text.length + CONNECTION_BYTES && open.size < CONNECTIONS_MAX) {
+      dial(noteAnswer).write(text)
       spent += text.length + CONNECTION_BYTES
     }
     return spent
@@ -92,6 +155,10 @@ async function wrongKeys(): Promise<void> {
 const note = (status: string) => {
   count.requests += 1
   count.answers.set(status, (count.answers.get(status) ?? 0) + 1)
+}
+
+const noteAnswer = (_socket: Socket, text: string) => {
+  if (text.startsWith('HTTP')) note(text.slice(9, 12))
 }
 
 /** As somebody with a good key. */
@@ -194,27 +261,40 @@ const ATTACKS: Readonly<Record<Attack, () => Promise<void>>> = {
   nonsense: flood(Buffer.concat([Buffer.from([22, 3, 1, 2, 0, 1]), randomBytes(4_000)]), (socket) =>
     socket.end(),
   ),
-  'wrong-keys': wrongKeys,
+  'wrong-keys': ask(() =>
+    head('GET', '/v1/payments', `connection: close\r\nx-api-key: ${newApiKey('test')}\r\n`),
+  ),
+  forms: flood(FORMS, (socket) => socket.end()),
+  'sign-in': ask(wrongPassword),
+  streams,
   pages: flood(Buffer.from(head('GET', `/checkout/cs_${'a'.repeat(26)}`, 'connection: close\r\n')), () => {}),
   'key-at-limit': keyAtLimit,
   'silent-farm': silentFarm,
 }
 
+const effort = (): Effort => {
+  const answers = [...count.answers].map(([status, many]) => `${many} x ${status}`).join(', ')
+  return {
+    text: `the attack: ${count.connections} connections, ${(count.bytes / 1e6).toFixed(1)} MB${answers && `, answers ${answers}`}`,
+    sentShare: count.allowed === 0 ? null : count.bytes / count.allowed,
+    connectedShare: count.connections === 0 ? null : count.connected / count.connections,
+    made: count.connected + count.requests,
+  }
+}
+
 let attack: Promise<void> = Promise.resolve()
 process.on('message', async (asked: { begin?: Attack; end?: true }) => {
   if (asked.begin) {
-    Object.assign(count, { connections: 0, bytes: 0, requests: 0, answers: new Map() })
+    count = newCount()
     isRunning = true
     attack = ATTACKS[asked.begin]()
   }
   if (asked.end) {
     isRunning = false
     await attack
+    const done = effort()
     for (const socket of open) socket.destroy()
-    const answers = [...count.answers].map(([status, many]) => `${many} x ${status}`).join(', ')
-    process.send?.({
-      done: `the attack: ${count.connections} connections, ${(count.bytes / 1e6).toFixed(1)} MB${answers && `, answers ${answers}`}`,
-    })
+    process.send?.({ done })
   }
 })
 process.on('SIGTERM', () => process.exit(0))

@@ -8,8 +8,22 @@ export type Attack =
   | 'nonsense'
   | 'wrong-keys'
   | 'pages'
+  | 'forms'
+  | 'sign-in'
+  | 'streams'
   | 'key-at-limit'
   | 'silent-farm'
+
+/** What an attack did of what it was there to do. */
+export interface Effort {
+  readonly text: string
+  /** Of the bytes that its line let through, those that it sent; null for one with a key, which is bound by requests. */
+  readonly sentShare: number | null
+  /** Of the connections that it began, those that were made; null without any of its own. */
+  readonly connectedShare: number | null
+  /** Connections and answers. */
+  readonly made: number
+}
 
 export interface Target {
   readonly port: number

@@ -35,9 +35,20 @@ async function complete(api: ApiClient): Promise<Payment> {
   return payment
 }
 
-/** A payout of the sandbox never fails by itself. */
-type Triggered = Exclude<EventType, 'payout.failed'>
-const STORIES: Readonly<Record<Triggered, Story>> = {
+/** @returns The id of a withdrawal of what a payment just brought. */
+async function payOut(api: ApiClient, destination_address: string): Promise<string> {
+  const payment = await complete(api)
+  await becomes(api, payment, 'completed')
+  const amount = half(payment.deposit.expected_amount)
+  const { id } = await api.call<{ id: string }>('POST', '/withdrawals', {
+    asset: 'LTC',
+    amount,
+    destination_address,
+  })
+  return id
+}
+
+const STORIES: Readonly<Record<EventType, Story>> = {
   'payment.created': async (api) => (await create(api)).id,
   'payment.confirming': async (api) => {
     const payment = await create(api)
@@ -57,27 +68,18 @@ const STORIES: Readonly<Record<Triggered, Story>> = {
     await api.call('POST', `/payments/${payment.id}/refund`, { destination_address: newAddress() })
     return payment.id
   },
-  'payout.completed': async (api) => {
-    const payment = await complete(api)
-    await becomes(api, payment, 'completed')
-    const order = {
-      asset: 'LTC',
-      amount: half(payment.deposit.expected_amount),
-      destination_address: newAddress(),
-    }
-    return (await api.call<{ id: string }>('POST', '/withdrawals', order)).id
-  },
+  'payout.completed': (api) => payOut(api, newAddress()),
+  'payout.failed': (api) => payOut(api, FAILING_ADDRESS),
 }
 
 /** @throws {Refusal} for an unknown event, or when the key is none of a test account. */
 export async function trigger(terminal: Terminal, type: string, options: ApiOptions): Promise<void> {
-  const types = EVENT_TYPES.filter((each) => each !== 'payout.failed')
-  const known = types.find((each) => each === type)
+  const known = EVENT_TYPES.find((each) => each === type)
   if (!known) {
     throw new Refusal(
       'invalid',
       'unknown_event_type',
-      `no event ${type} can be made to happen here; give one of ${types.join(', ')}`,
+      `there is no event ${type}; give one of ${EVENT_TYPES.join(', ')}`,
     )
   }
   const api = openApi(options)
@@ -147,4 +149,9 @@ function half(amount: string): string {
 }
 
 /** Nobody's address on the simulated Litecoin: a witness program of random bytes (BIP-173). */
-const newAddress = (): string => bech32.encode('tltc', [0, ...bech32.toWords(randomBytes(20))])
+const newAddress = (): string => addressOf(randomBytes(20))
+
+const addressOf = (program: Uint8Array): string => bech32.encode('tltc', [0, ...bech32.toWords(program)])
+
+/** What the sandbox refuses to pay (docs/sandbox.md). */
+const FAILING_ADDRESS = addressOf(new Uint8Array(20).fill(0xff))

@@ -1353,6 +1353,8 @@ interface EventOf<Type extends string, Data> {
   type: Type
   /** ISO-8601. */
   created: string
+  /** Sent from the dashboard to try the endpoint: nothing happened. */
+  test?: true
   data: Data
 }
 

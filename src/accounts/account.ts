@@ -1,5 +1,6 @@
 /** A merchant's account and what he has set on it. */
 import { type Asset, FIAT_CURRENCIES, type Fiat, isFiat, MODES, type Mode } from '../core/assets.ts'
+import { isEmail } from '../core/email.ts'
 import { invalidField } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 
@@ -48,6 +49,8 @@ export interface Account {
   /** Of a test account, while it lasts. */
   readonly trouble: SandboxTrouble | null
   readonly createdAt: Date
+  /** Since then it takes no new payments; null while it is open. */
+  readonly closedAt: Date | null
 }
 
 export interface AccountDraft {
@@ -56,8 +59,6 @@ export interface AccountDraft {
   readonly mode: Mode
   readonly currency: Fiat
 }
-
-const EMAIL = /^[^\s@]+@[^\s@]+$/
 
 /** @throws {Refusal} `invalid_name`. */
 export function readAccountName(text: string): string {
@@ -75,7 +76,7 @@ export function readAccountDraft(given: {
 }): AccountDraft {
   const name = readAccountName(given.name)
   const email = given.email.trim()
-  if (!EMAIL.test(email) || email.length > 254)
+  if (!isEmail(email))
     throw invalidField(
       'email',
       'invalid_email',

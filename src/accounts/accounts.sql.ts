@@ -27,11 +27,12 @@ interface AccountRow {
   frame_origins: string[]
   trouble: Account['trouble']
   created_at: Date
+  closed_at: Date | null
 }
 
 const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, tolerance_bps, fee_bps, confirmation_rules, success_url, cancel_url,
   brand_name, brand_logo, brand_color, offered_assets, contact, terms_url, privacy_url, frame_origins,
-  case when sandbox_trouble_until > now() then sandbox_trouble end as trouble, created_at`
+  case when sandbox_trouble_until > now() then sandbox_trouble end as trouble, created_at, closed_at`
 
 function fromRow(row: AccountRow): Account {
   return {
@@ -60,6 +61,7 @@ function fromRow(row: AccountRow): Account {
     frameOrigins: row.frame_origins,
     trouble: row.trouble,
     createdAt: row.created_at,
+    closedAt: row.closed_at,
   }
 }
 
@@ -76,6 +78,13 @@ export async function findAccount(db: Queryable, accountId: AccountId): Promise<
     accountId,
   ])
   return rows.map(fromRow)[0] ?? null
+}
+
+export async function findAccounts(db: Queryable, ids: readonly AccountId[]): Promise<Account[]> {
+  const { rows } = await db.query<AccountRow>(`select ${COLUMNS} from accounts where id = any($1::uuid[])`, [
+    ids,
+  ])
+  return rows.map(fromRow)
 }
 
 /** The account, locked until the transaction ends: of two changes at once the second starts from the first. */
@@ -149,6 +158,41 @@ export async function setSandboxTrouble(
     `update accounts set sandbox_trouble = $2, sandbox_trouble_until = now() + make_interval(mins => $3) where id = $1`,
     [id, trouble, minutes],
   )
+}
+
+/** How many simulated blocks an account may add: so many at once, and so many a second. */
+export interface MiningAllowance {
+  readonly atOnce: number
+  readonly perSecond: number
+}
+
+/**
+ * Takes blocks from a test account's allowance, all of them or none: a token bucket in one column, for all processes.
+ *
+ * @returns Seconds to wait; 0 when they were taken.
+ */
+export async function takeBlocks(
+  tx: Tx,
+  id: AccountId,
+  blocks: number,
+  { atOnce, perSecond }: MiningAllowance,
+): Promise<number> {
+  const { rows } = await tx.query<{ isTaken: boolean; waitSeconds: number }>(
+    `with asked as (
+       select id, clock_timestamp() as at,
+         greatest(sandbox_mined_until, clock_timestamp()) + make_interval(secs => $2::float8) as until
+       from accounts where id = $1 for no key update
+     ), taken as (
+       update accounts a set sandbox_mined_until = until from asked
+       where a.id = asked.id and until <= at + make_interval(secs => $3::float8)
+       returning a.id
+     )
+     select exists (select from taken) as "isTaken",
+       ceil(extract(epoch from until - at) - $3::float8)::float8 as "waitSeconds" from asked`,
+    [id, blocks / perSecond, atOnce / perSecond],
+  )
+  const [row] = rows
+  return !row || row.isTaken ? 0 : Math.max(1, row.waitSeconds)
 }
 
 /** @param logo - Null takes it away. */

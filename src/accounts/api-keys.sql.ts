@@ -6,6 +6,7 @@ import { type AccountId, type ApiKeyId, newId, type UserId } from '../core/ids.t
 import type { Scope } from '../core/scopes.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { hashApiKey, newApiKey } from './api-key.ts'
+import { accountClosed } from './closing.sql.ts'
 
 /** A key as lists show it: without the key. */
 export interface ApiKey {
@@ -40,7 +41,7 @@ export interface ApiKeyDraft {
   readonly madeBy?: UserId | null
 }
 
-interface ApiKeyRow {
+export interface ApiKeyRow {
   id: ApiKeyId
   account_id: AccountId
   name: string
@@ -54,10 +55,10 @@ interface ApiKeyRow {
   last_used_at: Date | null
 }
 
-const COLUMNS =
+export const KEY_COLUMNS =
   'id, account_id, name, scopes, key_tail, made_by, created_at, revoked_at, expires_at, allowed_networks, last_used_at'
 
-const fromRow = (row: ApiKeyRow): ApiKey => ({
+export const keyFromRow = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
   accountId: row.account_id,
   name: row.name,
@@ -71,13 +72,19 @@ const fromRow = (row: ApiKeyRow): ApiKey => ({
   lastUsedAt: row.last_used_at,
 })
 
-/** Makes a key and stores its hash. The returned `key` is the only time anybody sees it. */
+/**
+ * Makes a key and stores its hash. The returned `key` is the only time anybody sees it.
+ *
+ * @throws {Refusal} `forbidden`, `account_closed`.
+ */
 export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<ApiKey & { key: string }> {
   invariant(!isGatewayAccount(draft.accountId), 'nobody has a key to the gateway itself')
   const key = newApiKey(draft.mode)
   const { rows } = await db.query<ApiKeyRow>(
     `insert into api_keys (account_id, id, name, scopes, key_hash, key_tail, expires_at, allowed_networks, made_by)
-    values ($1::uuid, $2::uuid, $3, $4::text[], $5::bytea, $6, $7::timestamptz, $8::text[], $9::uuid) returning ${COLUMNS}`,
+    select a.id, $2::uuid, $3, $4::text[], $5::bytea, $6, $7::timestamptz, $8::text[], $9::uuid
+    from accounts a where a.id = $1::uuid and a.closed_at is null for key share
+    returning ${KEY_COLUMNS}`,
     [
       draft.accountId,
       newId('key'),
@@ -90,7 +97,9 @@ export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<A
       draft.madeBy ?? null,
     ],
   )
-  return { ...(rows.map(fromRow)[0] as ApiKey), key }
+  const [made] = rows.map(keyFromRow)
+  if (!made) throw accountClosed()
+  return { ...made, key }
 }
 
 export interface FoundApiKey {
@@ -174,10 +183,10 @@ export async function rollApiKey(
   const { rows } = await tx.query<ApiKeyRow>(
     `update api_keys set expires_at = least(expires_at, $3::timestamptz)
     where account_id = $1::uuid and id = $2::uuid and revoked_at is null and coalesce(expires_at > now(), true)
-    returning ${COLUMNS}`,
+    returning ${KEY_COLUMNS}`,
     [roll.accountId, roll.keyId, roll.overlapUntil],
   )
-  const [old] = rows.map(fromRow)
+  const [old] = rows.map(keyFromRow)
   if (!old) return null
   const { accountId, mode, expiresAt, madeBy = null } = roll
   const { name, scopes, allowedNetworks } = old
@@ -195,10 +204,10 @@ export async function listKeyHashes(db: Queryable): Promise<Set<string>> {
 /** An account's keys, oldest first, revoked ones included. */
 export async function listApiKeys(db: Queryable, accountId: AccountId): Promise<ApiKey[]> {
   const { rows } = await db.query<ApiKeyRow>(
-    `select ${COLUMNS} from api_keys where account_id = $1::uuid order by created_at, id`,
+    `select ${KEY_COLUMNS} from api_keys where account_id = $1::uuid order by created_at, id`,
     [accountId],
   )
-  return rows.map(fromRow)
+  return rows.map(keyFromRow)
 }
 
 /** Revokes a key for good. The first revocation's time stands. Null when the account has no such key. */
@@ -209,10 +218,10 @@ export async function revokeApiKey(
 ): Promise<ApiKey | null> {
   const { rows } = await db.query<ApiKeyRow>(
     `update api_keys set revoked_at = coalesce(revoked_at, now())
-    where account_id = $1::uuid and id = $2::uuid returning ${COLUMNS}`,
+    where account_id = $1::uuid and id = $2::uuid returning ${KEY_COLUMNS}`,
     [accountId, keyId],
   )
-  return rows.map(fromRow)[0] ?? null
+  return rows.map(keyFromRow)[0] ?? null
 }
 
 /** Whose key it is: the operator's CLI revokes by the key's id alone. Reads the whole table, which is small. */

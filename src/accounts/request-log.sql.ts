@@ -60,7 +60,9 @@ const outcome: Filter = (given, bind) => {
 
 /**
  * A whole id of a payment is looked up by the first that a path names, on an index of the few rows that name one; `POST /payments`
- * names none and writes nothing there. Any other text is looked for in every row of the seven days.
+ * names none and writes nothing there. Any other text is looked for in every row of the seven days: where it is rare, a second for
+ * a million rows, and milliseconds where the dates leave few. An index of trigrams would find it, and have each logged call
+ * write five times the log of PostgreSQL (190 MB for 100,000 rows, not 36) and keep three times the bytes.
  */
 const path: Filter = (given, bind, query, name) =>
   readId('pay', String(given)) === null

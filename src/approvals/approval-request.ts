@@ -27,8 +27,11 @@ export interface AllowedAddress {
   readonly name: string
 }
 
+/** What is done to an allowlist. */
+export type AllowlistAct = 'allow' | 'disallow'
+
 interface ChangedAddress extends AllowedAddress {
-  readonly act: 'allow' | 'disallow'
+  readonly act: AllowlistAct
 }
 
 export interface ApprovalRequest {

@@ -2,8 +2,16 @@
 import type { Asset } from '../core/assets.ts'
 import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import { APPROVAL_HOURS, type ApprovalCount, GRACE_MINUTES } from './approval-policy.ts'
-import { type ApprovalRequest, type Asked, askedFromRow, termsOf } from './approval-request.ts'
+import {
+  APPROVAL_STATUSES,
+  type ApprovalRequest,
+  type Asked,
+  askedFromRow,
+  termsOf,
+} from './approval-request.ts'
 import type { AskedBy } from './asker.ts'
 
 type RequestRow = Omit<ApprovalRequest, 'asked'> & {
@@ -82,7 +90,33 @@ export async function lockRequest(
 }
 
 /** As many as a page shows: who asks for more than people can read must not hide the rest of the dashboard. */
-const OPEN_MAX = 100
+export const OPEN_MAX = 100
+
+const ACTS: readonly Asked['act'][] = ['withdrawal', 'batch', 'policy', 'allow', 'disallow']
+export const DECIDED_STATUSES = APPROVAL_STATUSES.filter((status) => status !== 'open')
+
+const DECIDED: ListDescription = {
+  from: 'approval_requests r',
+  columns: COLUMNS,
+  account: 'r.account_id',
+  id: 'r.id',
+  always: `r.status <> 'open'`,
+  sorts: { created_at: 'r.created_at' },
+  filters: {
+    filter_status: isOrIsNot('r.status', DECIDED_STATUSES, 'filter_status_op'),
+    filter_kind: isOrIsNot('r.act', ACTS, 'filter_kind_op'),
+  },
+}
+
+/** A page of what was decided. @throws {Refusal} `invalid` for a wrong query. */
+export async function listDecided(
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): Promise<Page<ApprovalRequest>> {
+  const page = await readPage<RequestRow>(db, DECIDED, accountId, query)
+  return { ...page, items: fromRows(page.items) }
+}
 
 /** The open ones, those that end first before all, then what was decided lately. */
 export async function listRequests(

@@ -12,7 +12,12 @@ const MADE_BY = ' made by '
 export const askedByKey = (keyId: ApiKeyId, madeBy: UserId | null): AskedBy =>
   madeBy ? `${showId('key', keyId)}${MADE_BY}${showId('usr', madeBy)}` : showId('key', keyId)
 
-export const isKey = (askedBy: AskedBy): boolean => askedBy.startsWith('key_')
+const KEY = 'key_'
+
+export const isKey = (askedBy: AskedBy): boolean => askedBy.startsWith(KEY)
+
+/** As {@link isKey} says it, of a column of SQL. */
+export const isKeySql = (askedBy: string): string => `starts_with(${askedBy}, '${KEY}')`
 
 /** Whether this person asked, or made the key that asked: then others approve it. @param user - `usr_…` */
 export const isAsker = (user: string, askedBy: AskedBy): boolean =>
@@ -20,7 +25,7 @@ export const isAsker = (user: string, askedBy: AskedBy): boolean =>
 
 /** As {@link isAsker} says it, of a column and a parameter of SQL. */
 export const isAskerSql = (askedBy: string, user: string): string =>
-  `(${askedBy} = ${user} or starts_with(${askedBy}, 'key_')
+  `(${askedBy} = ${user} or ${isKeySql(askedBy)}
     and right(${askedBy}, length('${MADE_BY}' || ${user})) = '${MADE_BY}' || ${user})`
 
 export interface Asker {

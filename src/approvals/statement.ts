@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto'
 import { ASSETS, type Asset, type Network } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { ApprovalPolicy } from './approval-policy.ts'
+import type { AllowlistAct } from './approval-request.ts'
 import type { AskedBy } from './asker.ts'
 
 interface Common {
@@ -54,7 +55,7 @@ export interface PolicyStatement extends Common {
 }
 
 export interface AllowlistStatement extends Common {
-  readonly act: 'allow' | 'disallow'
+  readonly act: AllowlistAct
   readonly network: Network
   readonly address: string
   readonly name: string

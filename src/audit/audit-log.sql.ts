@@ -31,7 +31,7 @@ export async function recordAct(tx: Tx, act: Act): Promise<void> {
   )
 }
 
-interface ActRow {
+export interface ActRow {
   readonly id: string
   readonly at: Date
   readonly account_id: AccountId | null
@@ -48,10 +48,10 @@ interface ActRow {
 }
 
 /** JSON as text: the MAC is over its very characters. */
-const COLUMNS = `id, at, account_id, actor_kind, actor_id, actor_name, address, action, subject, before::text as before,
+export const ACT_COLUMNS = `id, at, account_id, actor_kind, actor_id, actor_name, address, action, subject, before::text as before,
   after::text as after, place, mac`
 
-const fromRow = (row: ActRow): RecordedAct => ({
+export const actFromRow = (row: ActRow): RecordedAct => ({
   id: row.id,
   at: row.at,
   accountId: row.account_id,
@@ -115,7 +115,7 @@ export async function chainActs(
     if ((newest[0]?.place ?? 0n) !== (last[0]?.place ?? 0n)) return { head: null, added: limit }
     // Under the lock: what waited before it may have its place by now.
     const { rows: waiting } = await tx.query<ActRow>(
-      `select ${COLUMNS} from audit_log where place is null order by id limit $1`,
+      `select ${ACT_COLUMNS} from audit_log where place is null order by id limit $1`,
       [limit],
     )
     if (waiting.length === 0) return nothing
@@ -171,7 +171,7 @@ export async function verifyAuditLog(
   }
   for (;;) {
     const { rows } = await db.query<ActRow & ChainHead>(
-      `select ${COLUMNS} from audit_log where place > $1 order by place limit 1000`,
+      `select ${ACT_COLUMNS} from audit_log where place > $1 order by place limit 1000`,
       [head.place],
     )
     if (rows.length === 0)
@@ -197,12 +197,12 @@ export interface ActFilter {
 /** Acts, the newest first. */
 export async function listActs(db: Queryable, filter: ActFilter): Promise<RecordedAct[]> {
   const { rows } = await db.query<ActRow>(
-    `select ${COLUMNS} from audit_log
+    `select ${ACT_COLUMNS} from audit_log
      where ($1::uuid is null or account_id = $1) and ($2::uuid is null or id < $2)
      order by id desc limit $3`,
     [filter.accountId ?? null, filter.before ?? null, filter.limit],
   )
-  return rows.map(fromRow)
+  return rows.map(actFromRow)
 }
 
 /**
@@ -235,7 +235,7 @@ async function chainAnew(tx: Tx, secrets: Secrets): Promise<ChainHead> {
   let head: ChainHead = { place: 0n, mac: BEGINNING }
   for (;;) {
     const { rows } = await tx.query<ActRow>(
-      `select ${COLUMNS} from audit_log where place > $1 order by place limit 1000`,
+      `select ${ACT_COLUMNS} from audit_log where place > $1 order by place limit 1000`,
       [head.place],
     )
     if (rows.length === 0) return head
@@ -268,7 +268,7 @@ export async function forgetInActs(
   await tx.query('set local idle_in_transaction_session_timeout = 0')
   await tx.query('lock table audit_log in share row exclusive mode')
   const { rows } = await tx.query<ActRow>(
-    `select ${COLUMNS} from audit_log where account_id = $1
+    `select ${ACT_COLUMNS} from audit_log where account_id = $1
        and (subject = $2 or strpos(lower(coalesce(before::text, '') || coalesce(after::text, '')), lower($3)) > 0)`,
     [of.accountId, of.subject, inJson(of.email)],
   )

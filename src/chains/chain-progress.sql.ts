@@ -5,12 +5,13 @@
 import { type ChainName, nativeAsset } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { REORGANISATION_DEPTH_MAX } from './chain.ts'
 
 /** How long a silent watcher keeps its lead. Short, so that a killed process is followed soon. */
 const LEASE = "interval '6 seconds'"
 
-/** Hashes kept to find a fork: twice the depth that is followed. */
-const BLOCKS_KEPT = 200
+/** Hashes kept: to find a fork, and whose ends are in blocks that are not ours (`unseen_ends` in the schema). */
+const BLOCKS_KEPT = 2 * REORGANISATION_DEPTH_MAX
 
 export interface Lease {
   readonly chain: ChainName

@@ -6,6 +6,9 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 
+/** A reorganisation deeper than this stops the watcher until the operator looks at it. */
+export const REORGANISATION_DEPTH_MAX = 100
+
 export interface BlockRef {
   readonly height: number
   readonly hash: string

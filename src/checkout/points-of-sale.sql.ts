@@ -3,6 +3,8 @@ import type { Asset, Fiat } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newPublicId, type PointOfSaleId, type SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { expected, type ListQuery, substring } from '../db/list-filters.ts'
 import type { StatusOfPayment } from './session.ts'
 
 export interface PointOfSale {
@@ -39,6 +41,31 @@ export async function listPointsOfSale(db: Queryable, accountId: AccountId): Pro
   )
   return rows
 }
+
+export const POINT_STATES = ['active', 'inactive'] as const
+
+const POINTS: ListDescription = {
+  from: 'points_of_sale s',
+  columns: COLUMNS,
+  account: 's.account_id',
+  id: 's.id',
+  sorts: { created_at: 's.created_at', name: 's.name' },
+  filters: {
+    filter_name: substring('s.name'),
+    filter_status(given, _bind, _query, name) {
+      if (given === 'active') return 's.revoked_at is null'
+      if (given === 'inactive') return 's.revoked_at is not null'
+      throw expected(name, `one of ${POINT_STATES.join(', ')}`, given)
+    },
+  },
+}
+
+/** A page of the account's, those that are switched off included. @throws {Refusal} `invalid` for a wrong query. */
+export const readPointsOfSale = (
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): Promise<Page<PointOfSale>> => readPage(db, POINTS, accountId, query)
 
 /** For whoever stands behind the counter, and brings the id alone. */
 export async function findPointOfSale(db: Queryable, id: PointOfSaleId): Promise<PointOfSale | null> {

@@ -4,6 +4,7 @@ import type { Secrets } from '../core/secrets.ts'
 import type { CheckoutSession } from './session.ts'
 
 const PURPOSE = 'refund-address'
+const GIVER = 'refund-address-giver'
 
 type Given = Pick<CheckoutSession, 'id' | 'paymentId' | 'refundAddress'>
 
@@ -33,3 +34,10 @@ export function readRefundAddress(
     `the refund address of checkout session ${session.id} is not the one its buyer gave: its row was tampered with`,
   )
 }
+
+/** What the browser that gave the address keeps. The database does not hold it, and nobody who reads it can make it. */
+export const proofOfGiver = (secrets: Secrets, given: Given): string =>
+  secrets.mac(GIVER, refundAddressMacParts(given)).toString('base64url')
+
+export const isGiver = (secrets: Secrets, given: Given, proof: string): boolean =>
+  secrets.isMac(Buffer.from(proof, 'base64url'), GIVER, refundAddressMacParts(given))

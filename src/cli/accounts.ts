@@ -6,6 +6,7 @@ import { readId, showId } from '../core/ids.ts'
 import { formatDecimal } from '../core/money.ts'
 import type { Tx } from '../db/database.ts'
 import { type AccountChanges, changeAccount } from '../flows/accounts/change-account.ts'
+import { CLOSING_ACTS, closeAccount } from '../flows/accounts/close-account.ts'
 import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
@@ -21,7 +22,7 @@ export async function createAccount(
         .filter(({ email, mode }) => email === draft.email && mode === draft.mode)
         .map(({ id }) => showId('acct', id))
       const made = await insertAccount(tx, draft)
-      const { id: subject, created_at: _at, ...after } = shown(made)
+      const { id: subject, created_at: _at, closed_at: _open, ...after } = shown(made)
       await recordCommand(tx, { accountId: made.id, action: 'account.create', subject, after })
       return { account: shown(made), others }
     }),
@@ -141,21 +142,58 @@ const settings = (account: Account) => ({
   fee_percent: account.feeBps === null ? 'default' : formatDecimal(BigInt(account.feeBps), 2),
 })
 
+/** Closed, it takes no new payments; what is under way ends as ever, and it can be opened again. */
+export async function setAccountClosed(
+  terminal: Terminal,
+  text: string,
+  act: keyof typeof CLOSING_ACTS,
+): Promise<void> {
+  const account = await withStore(({ db }) =>
+    db.transaction(async (tx) => {
+      const changed = await closeAccount(tx, readId('acct', text), act)
+      const { closed_at } = shown(changed)
+      const subject = showId('acct', changed.id)
+      await recordCommand(tx, {
+        accountId: changed.id,
+        action: CLOSING_ACTS[act],
+        subject,
+        after: { closed_at },
+      })
+      return changed
+    }),
+  )
+  terminal.answer(shown(account), [
+    act === 'close'
+      ? `${account.name} is closed: no new payments, checkouts, links or keys. What is under way goes on, and its balance can be withdrawn.`
+      : `${account.name} is open again.`,
+  ])
+}
+
 export async function showAccounts(terminal: Terminal): Promise<void> {
   const accounts = (await withStore(({ db }) => listAccounts(db))).map(shown)
   terminal.answer(
     { accounts },
     accounts.length === 0
       ? ['There is no account yet: npx beck accounts create --name Shop --email shop@example.com --mode test']
-      : table(accounts.map(({ id, mode, currency, name, email }) => [id, mode, currency, name, email])),
+      : table(
+          accounts.map(({ id, mode, closed_at, currency, name, email }) => [
+            id,
+            mode,
+            closed_at ? 'closed' : 'open',
+            currency,
+            name,
+            email,
+          ]),
+        ),
   )
 }
 
-const shown = ({ id, name, email, mode, currency, createdAt }: Account) => ({
+const shown = ({ id, name, email, mode, currency, createdAt, closedAt }: Account) => ({
   id: showId('acct', id),
   name,
   email,
   mode,
   currency,
   created_at: createdAt.toISOString(),
+  closed_at: closedAt?.toISOString() ?? null,
 })

@@ -7,7 +7,6 @@ import { readId, showId } from '../core/ids.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
-const LISTED = 50
 const LISTED_MAX = 10_000
 const ACTS_PER_CHAINING = 1_000
 
@@ -72,8 +71,6 @@ function readHead(text: string): { place: bigint; mac: Buffer } {
 const brokenText = ({ broken }: AuditProof): string | null =>
   broken &&
   `${broken.problem === 'missing' ? 'there is no act' : 'an act was changed'} at place ${broken.place}`
-
-export const LISTED_BY_DEFAULT = String(LISTED)
 
 const shown = (act: RecordedAct) => ({
   id: act.id,

@@ -1,23 +1,22 @@
 #!/usr/bin/env node
 /**
- * The command line. Each command's work is in a file of its own beside this one; those that need the whole house are
- * read only when they are called, so that the others answer at once.
+ * The command line. Each command's work is in a file of its own beside this one, read only when it is called: help answers at
+ * once, and a start begins at once.
  */
 import { Command } from 'commander'
 import { describeMerchantCommands, runProgram } from '../../cli/src/commands.ts'
+import { mindNoReader } from '../core/no-reader.ts'
 import { VERSION } from '../core/version.ts'
 import { keepCompiled } from '../process/compile-cache.ts'
 import { compileInForeground } from '../process/orderly-exit.ts'
-import { type AccountOptions, createAccount, setAccount, showAccounts } from './accounts.ts'
-import { LISTED_BY_DEFAULT, listAudit, verifyAudit } from './audit.ts'
+import type { AccountOptions } from './accounts.ts'
 import type { PayOutOptions } from './fees.ts'
-import { createKey, type KeyOptions, revokeKey, rollKey, showKeys } from './keys.ts'
-import { migrateDatabase } from './migrate.ts'
+import type { KeyOptions } from './keys.ts'
 import { openTerminal } from './terminal.ts'
 import type { InviteOptions } from './users.ts'
-import { runWallet } from './wallet.ts'
 
 keepCompiled()
+mindNoReader()
 // The other commands are over in a moment.
 if (!process.argv.includes('start')) compileInForeground()
 const terminal = openTerminal(process.argv.includes('--json'))
@@ -38,7 +37,7 @@ program
 program
   .command('migrate')
   .description("bring the database's schema up to date")
-  .action(() => migrateDatabase(terminal))
+  .action(async () => (await import('./migrate.ts')).migrateDatabase(terminal))
 
 const accounts = program.command('accounts').description('merchant accounts')
 accounts
@@ -47,8 +46,8 @@ accounts
   .requiredOption('--email <email>')
   .option('--mode <mode>', 'live or test', 'test')
   .option('--currency <currency>', 'settlement currency: USD, EUR or GBP', 'USD')
-  .action((options: { name: string; email: string; mode: string; currency: string }) =>
-    createAccount(terminal, options),
+  .action(async (options: { name: string; email: string; mode: string; currency: string }) =>
+    (await import('./accounts.ts')).createAccount(terminal, options),
   )
 accounts
   .command('set')
@@ -71,8 +70,18 @@ accounts
   .option('--privacy-url <url>', 'your privacy notice, linked on the hosted pages')
   .option('--tolerance <percent>', 'what may be missing of a payment that still counts as paid, 0 to 5')
   .option('--fee <percent>', 'what you keep of payments made from now on, 0 to 10; default for BECK_FEE_BPS')
-  .action((options: AccountOptions) => setAccount(terminal, options))
-accounts.command('list').action(() => showAccounts(terminal))
+  .action(async (options: AccountOptions) => (await import('./accounts.ts')).setAccount(terminal, options))
+accounts
+  .command('close <account>')
+  .description(
+    'take no new payments for it; what is under way ends, its balance can be withdrawn, nothing is deleted',
+  )
+  .action(async (id: string) => (await import('./accounts.ts')).setAccountClosed(terminal, id, 'close'))
+accounts
+  .command('reopen <account>')
+  .description('take payments for it again')
+  .action(async (id: string) => (await import('./accounts.ts')).setAccountClosed(terminal, id, 'reopen'))
+accounts.command('list').action(async () => (await import('./accounts.ts')).showAccounts(terminal))
 
 const fees = program
   .command('fees')
@@ -100,22 +109,25 @@ keys
   .option('--scopes <scopes>', 'scopes separated by commas, or all; a test account gets all when left out')
   .option('--expires <time>', 'when it stops opening anything, such as 90d; never when left out')
   .option('--allow <networks>', 'where it may be used from, such as 203.0.113.0/24; anywhere when left out')
-  .action((options: KeyOptions) => createKey(terminal, options))
+  .action(async (options: KeyOptions) => (await import('./keys.ts')).createKey(terminal, options))
 keys
   .command('list')
   .option('--account <id>', 'may be left out where there is one account')
-  .action((options: { account?: string }) => showKeys(terminal, options))
+  .action(async (options: { account?: string }) => (await import('./keys.ts')).showKeys(terminal, options))
 keys
   .command('roll <key-id>')
   .description('put a new key in place of one, with the same scopes and networks')
   .option('--overlap <time>', 'how long the old one goes on', '24h')
   .option('--expires <time>', 'when the new one stops opening anything; never when left out')
-  .action((id: string, options: { overlap: string; expires?: string }) => rollKey(terminal, id, options))
+  .action(async (id: string, options: { overlap: string; expires?: string }) =>
+    (await import('./keys.ts')).rollKey(terminal, id, options),
+  )
 keys
   .command('revoke <key-id>')
   .description('revoke a key for good')
-  .action((id: string) => revokeKey(terminal, id))
+  .action(async (id: string) => (await import('./keys.ts')).revokeKey(terminal, id))
 
+const askSigner = async (args: readonly string[]) => (await import('./wallet.ts')).runWallet(terminal, args)
 const wallet = program.command('wallet').description('the keystore, which only the signer opens')
 wallet
   .command('init')
@@ -126,16 +138,12 @@ wallet
     'although the database has a live wallet of other words, whose coins stay with those words',
   )
   .action((options: { restore?: true; replace?: true }) =>
-    runWallet(terminal, [
-      'init',
-      ...(options.restore ? ['--restore'] : []),
-      ...(options.replace ? ['--replace'] : []),
-    ]),
+    askSigner(['init', ...(options.restore ? ['--restore'] : []), ...(options.replace ? ['--replace'] : [])]),
   )
 wallet
   .command('show')
   .description('show the account xpubs and the hot wallet')
-  .action(() => runWallet(terminal, ['show']))
+  .action(() => askSigner(['show']))
 wallet
   .command('find')
   .description("find all that the keystore's words own, on the chains of the connected nodes")
@@ -144,29 +152,29 @@ wallet
 wallet
   .command('allow <network> <address>')
   .description('put an address on the allowlist of payouts')
-  .action((network: string, address: string) => runWallet(terminal, ['allow', network, address]))
+  .action((network: string, address: string) => askSigner(['allow', network, address]))
 wallet
   .command('disallow <network> <address>')
   .description('take an address off the allowlist')
-  .action((network: string, address: string) => runWallet(terminal, ['disallow', network, address]))
+  .action((network: string, address: string) => askSigner(['disallow', network, address]))
 wallet
   .command('allowed')
   .description('the allowlist, and since when each address is on it')
-  .action(() => runWallet(terminal, ['allowed']))
+  .action(() => askSigner(['allowed']))
 const approvers = wallet
   .command('approvers')
   .description('whose passkeys approve payouts; see docs/operators.md')
 approvers
   .command('list')
   .description('those of this data directory')
-  .action(() => runWallet(terminal, ['approvers', 'list']))
+  .action(() => askSigner(['approvers', 'list']))
 approvers
   .command('add <fingerprint...>')
   .description('the person who read this fingerprint to you, after you saw who it is')
   .option('--dashboard <url>', 'where the dashboard is, if its settings are not on this machine')
   .option('--yes', 'without being asked')
   .action((fingerprint: string[], options: { dashboard?: string; yes?: true }) =>
-    runWallet(terminal, [
+    askSigner([
       'approvers',
       'add',
       fingerprint.join(''),
@@ -177,24 +185,26 @@ approvers
 approvers
   .command('remove <fingerprint...>')
   .description('at once: for a lost passkey')
-  .action((fingerprint: string[]) => runWallet(terminal, ['approvers', 'remove', fingerprint.join('')]))
+  .action((fingerprint: string[]) => askSigner(['approvers', 'remove', fingerprint.join('')]))
 wallet
   .command('passphrase <file>')
   .description('seal the keystore anew, with the passphrase in a file')
-  .action((file: string) => runWallet(terminal, ['passphrase', file]))
+  .action((file: string) => askSigner(['passphrase', file]))
 
 const audit = program.command('audit').description('who did what: commands, people, and writes by keys')
 audit
   .command('list')
   .description('the newest acts')
   .option('--account <id>', 'of one account')
-  .option('--limit <count>', 'how many', LISTED_BY_DEFAULT)
-  .action((options: { account?: string; limit: string }) => listAudit(terminal, options))
+  .option('--limit <count>', 'how many', '50')
+  .action(async (options: { account?: string; limit: string }) =>
+    (await import('./audit.ts')).listAudit(terminal, options),
+  )
 audit
   .command('verify')
   .description('prove that no act was changed or removed; ends with 1 when one was')
   .option('--head <place:mac>', 'where the log ended when it was noted: proves its end too')
-  .action((options: { head?: string }) => verifyAudit(terminal, options))
+  .action(async (options: { head?: string }) => (await import('./audit.ts')).verifyAudit(terminal, options))
 
 program
   .command('backup <target>')
@@ -275,6 +285,10 @@ users
   .command('reset <email>')
   .description('print a link with which somebody sets a new password')
   .action(async (email: string) => (await import('./users.ts')).resetUser(terminal, email))
+users
+  .command('first')
+  .description('the link that makes the first person, while there is nobody')
+  .action(async () => (await import('./users.ts')).inviteFirst(terminal))
 users.command('list').action(async () => (await import('./users.ts')).showUsers(terminal))
 users
   .command('disable <email>')

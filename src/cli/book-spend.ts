@@ -1,8 +1,7 @@
 import { openPorts } from '../config/ports.ts'
-import { ASSET_FACTS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
-import { formatDecimal } from '../core/money.ts'
+import { formatCoins } from '../core/money.ts'
 import { bookSpend } from '../flows/recovery/book-spend.ts'
 import { openLog } from '../process/log.ts'
 import { recordCommand } from './record-command.ts'
@@ -40,7 +39,7 @@ export async function bookForgottenSpend(
     }
   })
   const withdrawals = paid.map((id) => showId('wd', id))
-  const loss = `${formatDecimal(lossAtoms, ASSET_FACTS[asset].decimals)} ${asset}`
+  const loss = formatCoins(lossAtoms, asset)
   terminal.answer(
     { network, txid, asset, withdrawals, fee_atoms: String(feeAtoms), loss_atoms: String(lossAtoms) },
     [

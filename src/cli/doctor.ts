@@ -2,14 +2,24 @@
 import { hasLiveAccount } from '../accounts/accounts.sql.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { openStore, type Store } from '../config/store.ts'
+import { messageOf } from '../core/errors.ts'
 import { openLog } from '../process/log.ts'
 import { checkSigner } from '../process/signer-process.ts'
 import { clock } from './doctor/clock.ts'
-import { type Finding, messageOf, wrong } from './doctor/finding.ts'
+import { type Finding, wrong } from './doctor/finding.ts'
 import { disk, keystore, nodeVersion, privateFiles, settings } from './doctor/host.ts'
 import { chains, mails, rates } from './doctor/outside.ts'
 import { redis } from './doctor/redis.ts'
-import { alerts, database, history, roles, secretKey, signers } from './doctor/storage.ts'
+import {
+  alerts,
+  database,
+  hasLiveWallet,
+  history,
+  roles,
+  secretKey,
+  signerRuns,
+  signers,
+} from './doctor/storage.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Ends with 1 when something is wrong; a warning alone does not. */
@@ -33,7 +43,7 @@ async function* examine(): AsyncGenerator<Finding> {
   try {
     config = readConfig(process.env)
   } catch (error) {
-    yield wrong('settings', messageOf(error), 'correct the variables; docs/operators.md explains each')
+    yield wrong('settings', messageOf(error), 'correct the variables; README.md lists them')
     return
   }
   yield* settings(config)
@@ -56,7 +66,9 @@ async function* examine(): AsyncGenerator<Finding> {
     yield* await signers(store)
     const hasLive = await hasLiveAccount(store.db)
     const hasNodes = Object.values(config.nodes).some((node) => node !== null)
-    yield* await keystore(config, process.env, hasLive || hasNodes, () => checkSigner(config, store))
+    const hasWallet = await hasLiveWallet(store)
+    const need = { isNeeded: hasLive || hasNodes, hasWallet, signerRuns: await signerRuns(store) }
+    yield* await keystore(config, process.env, need, () => checkSigner(config, store))
     yield* await chains(config, store)
     yield await rates(config, hasLive)
     yield* await redis(config)

@@ -1,9 +1,9 @@
 /** `beck fees`: what the gateway earned and was given, and how the operator takes it out. */
-import { ASSET_FACTS, type Asset, isAsset, MODES, type Mode, modeOfChain } from '../core/assets.ts'
+import { isAsset, MODES, type Mode, modeOfChain } from '../core/assets.ts'
 import { invalidField } from '../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../core/gateway-account.ts'
 import { readId, showId } from '../core/ids.ts'
-import { formatDecimal } from '../core/money.ts'
+import { formatAmount, formatCoins, formatDecimal } from '../core/money.ts'
 import {
   cancelOwnPayout,
   type OwnBalance,
@@ -19,8 +19,6 @@ import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
 const LISTED_PAYOUTS = 20
-
-const decimal = (atoms: bigint, asset: Asset): string => formatDecimal(atoms, ASSET_FACTS[asset].decimals)
 
 export async function showFees(terminal: Terminal): Promise<void> {
   const { balances, payouts, feeBps } = await withStore(async ({ db }, { settings }) => ({
@@ -49,7 +47,7 @@ const lineOf = (row: OwnBalance): string[] => [
   row.chain,
   row.asset,
   ...[row.fees, row.capital, row.payable.fees, row.payable.capital, row.networkFees, row.loss].map((atoms) =>
-    decimal(atoms, row.asset),
+    formatAmount(atoms, row.asset),
   ),
 ]
 
@@ -73,7 +71,7 @@ const payoutLine = (row: Withdrawal): string[] => [
   showId('wd', row.id),
   row.kind,
   row.status,
-  `${decimal(row.netAtoms, row.asset)} ${row.asset}`,
+  formatCoins(row.netAtoms, row.asset),
   row.destination,
   row.txHash ?? waitingOf(row) ?? row.refusedReason ?? '',
 ]
@@ -124,7 +122,7 @@ export async function payOutFees(terminal: Terminal, given: PayOutOptions): Prom
   )
   const id = showId('wd', requested.id)
   terminal.answer(shownPayout(requested), [
-    `${id}: ${decimal(requested.netAtoms, asset)} ${asset} of ${kind} go to ${requested.destination}, after ${decimal(requested.networkFeeAtoms, asset)} for the network.`,
+    `${id}: ${formatCoins(requested.netAtoms, asset)} of ${kind} go to ${requested.destination}, after ${formatAmount(requested.networkFeeAtoms, asset)} for the network.`,
     `The signer signs it within its limits; see npx beck fees, and until it is signed: npx beck fees cancel ${id}`,
   ])
 }

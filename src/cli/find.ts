@@ -1,7 +1,6 @@
 import { openPorts } from '../config/ports.ts'
-import { ASSET_FACTS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
-import { formatDecimal } from '../core/money.ts'
+import { formatAmount } from '../core/money.ts'
 import { openDatabaseClock } from '../flows/database-clock.ts'
 import { findFunds } from '../flows/recovery/find-funds.ts'
 import { openLog } from '../process/log.ts'
@@ -45,7 +44,7 @@ export async function findWalletFunds(terminal: Terminal, given: { gap: string }
       finds.map(({ chain, asset, atoms, address, path }) => [
         chain,
         asset,
-        formatDecimal(atoms, ASSET_FACTS[asset].decimals),
+        formatAmount(atoms, asset),
         address,
         path,
       ]),

@@ -1,6 +1,5 @@
 import { openPorts } from '../config/ports.ts'
-import { ASSET_FACTS, type Asset } from '../core/assets.ts'
-import { formatDecimal } from '../core/money.ts'
+import { formatAmount, formatCoins } from '../core/money.ts'
 import type { Database } from '../db/database.ts'
 import { openLog } from '../process/log.ts'
 import { type Proof, reconcile, unfreeze } from '../proof/reconcile.ts'
@@ -47,36 +46,37 @@ const liftFreezes = (db: Database, proof: Proof) =>
     return lifted
   })
 
-const coins = (atoms: bigint, asset: Asset): string =>
-  `${atoms < 0n ? '-' : ''}${formatDecimal(atoms < 0n ? -atoms : atoms, ASSET_FACTS[asset].decimals)}`
-
-const linesOf = (proof: Proof): string[] => [
+/** What the command says of a proof, a line each. */
+export const linesOf = (proof: Proof): string[] => [
   ...table(
     proof.holdings.map(({ chain, asset, walletAtoms, outside, shownAtoms }) => [
       chain,
       asset,
-      `books ${coins(walletAtoms, asset)}`,
-      `blocks ${coins(shownAtoms, asset)}`,
+      `books ${formatAmount(walletAtoms, asset)}`,
+      `blocks ${formatAmount(shownAtoms, asset)}`,
       Object.entries(outside)
-        .map(([reason, atoms]) => `${reason} ${coins(atoms, asset)}`)
+        .map(([reason, atoms]) => `${reason} ${formatAmount(atoms, asset)}`)
         .join(', '),
     ]),
   ),
   ...proof.gifts.map(
     ({ chain, subject, asset, expectedAtoms, foundAtoms }) =>
-      `${chain}: ${subject} holds ${coins(foundAtoms - expectedAtoms, asset)} ${asset} that no block announced`,
+      `${chain}: ${subject} holds ${formatCoins(foundAtoms - expectedAtoms, asset)} that no block announced`,
   ),
   ...proof.unswept.map(
     ({ chain, asset, addresses, atoms }) =>
-      `${chain}: ${coins(atoms, asset)} ${asset} lie at ${addresses} deposit addresses until they are worth the gas of a sweep`,
+      `${chain}: ${formatCoins(atoms, asset)} lie at ${addresses} deposit addresses until they are worth the gas of a sweep`,
   ),
   ...proof.gasLeft.map(
     ({ chain, addresses, atoms }) =>
-      `${chain}: ${coins(atoms, 'ETH')} ETH of the gas of sweeps are left at ${addresses} deposit addresses until they are worth the gas of a sweep`,
+      `${chain}: ${formatCoins(atoms, 'ETH')} of the gas of sweeps are left at ${addresses} deposit addresses until they are worth the gas of a sweep`,
   ),
   ...proof.unproven.map(({ chain, reason }) => `${chain}: not compared with the chain: ${reason}`),
   ...proof.differences.map(
     ({ proof: name, chain, asset, subject, expectedAtoms, foundAtoms }) =>
-      `DIFFERENCE ${chain} ${asset} ${subject ?? 'all together'} (${name}): expected ${coins(expectedAtoms, asset)}, found ${coins(foundAtoms, asset)}`,
+      `DIFFERENCE ${chain} ${asset} ${subject ?? 'all together'} (${name}): expected ${formatAmount(expectedAtoms, asset)}, found ${formatAmount(foundAtoms, asset)}`,
+  ),
+  ...proof.more.map(
+    ({ proof: name, chain, asset, rows }) => `DIFFERENCE ${chain} ${asset} (${name}): and ${rows} rows more`,
   ),
 ]

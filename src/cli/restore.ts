@@ -5,13 +5,13 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { Config } from '../config/config.ts'
 import type { Store } from '../config/store.ts'
-import { Refusal } from '../core/errors.ts'
+import { messageOf, Refusal } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { loadDatabase, notABackup } from '../db/dump.ts'
 import { beginEra, beginEraAfter, readArrow } from '../db/time-arrow.sql.ts'
 import { openTimeMemory, TIME_FILE } from '../db/time-arrow.ts'
-import { afterRestore } from '../flows/recovery/after-restore.ts'
+import { afterRestore, type RestoreOptions } from '../flows/recovery/after-restore.ts'
 import { currentWallets } from '../wallets/wallets.sql.ts'
 import { DATABASE_FILE } from './backup-stream.ts'
 import { recordCommand } from './record-command.ts'
@@ -131,7 +131,7 @@ export async function readBackup(
   store: Pick<Store, 'db' | 'secrets'>,
   config: Pick<Config, 'dataDir'>,
   folder: string,
-  options: Parameters<typeof afterRestore>[2] = {},
+  options: RestoreOptions = {},
 ): Promise<Restored> {
   return loadDatabase(store.db, linesOf(join(folder, DATABASE_FILE)), {
     async check(tx) {
@@ -174,6 +174,6 @@ async function* linesOf(path: string): AsyncGenerator<string> {
       }
     }
   } catch (error) {
-    throw notABackup(`${path}: ${error instanceof Error ? error.message : String(error)}`)
+    throw notABackup(`${path}: ${messageOf(error)}`)
   }
 }

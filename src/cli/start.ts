@@ -1,12 +1,14 @@
-import { readConfig } from '../config/config.ts'
+import { type Config, readConfig } from '../config/config.ts'
 import { Refusal } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { formatDecimal } from '../core/money.ts'
-import { ROLES, startBeck } from '../main.ts'
-
+import type { FirstSteps } from '../flows/people/first-steps.ts'
+import { speaksToJournal } from '../process/journal.ts'
 import { openLog } from '../process/log.ts'
 import { endOnSignals } from '../process/orderly-exit.ts'
+import { ROLES, type Role } from '../process/shares.ts'
 import { takePassphrase } from '../process/signer-process.ts'
+import { startBeck } from '../start.ts'
 import { riskySettings } from './risky-settings.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -34,48 +36,66 @@ export async function start(terminal: Terminal, given: { role: string }): Promis
       { advice: 'docs/operators.md, "The signer elsewhere"' },
       'role all: server and signer are one user of this machine, so whoever takes over the server can read the keystore and its passphrase, and the signer’s limits do not bind him',
     )
-  const starting = startBeck(config, role, log)
+  const starting = startBeck(config, role, log, maySayWhatIsSecret(role, terminal))
   endOnSignals(starting, log)
 
-  const { firstAccount, firstPersonLink } = await starting
-  const origin = config.settings.publicUrl
-  log.info({ role, url: origin }, 'Beck is ready')
-  if (role !== 'all' && role !== 'api') return
+  const { first } = await starting
+  log.info({ role, url: config.settings.publicUrl }, 'Beck is ready')
+  if (role === 'all' || role === 'api') tellWhatIsReady(terminal, config, first)
+}
+
+/**
+ * A log that is kept, and read by many, holds no key and no link. A role by itself is a service, whose container's log cannot
+ * be told from a pipe; who starts all of them at once tries Beck out.
+ */
+const maySayWhatIsSecret = (role: Role, { isJson }: Terminal): boolean =>
+  !speaksToJournal() && (role === 'all' || process.stdout.isTTY || isJson)
+
+function tellWhatIsReady(
+  terminal: Terminal,
+  { settings }: Config,
+  { account, personLink, lacksPerson }: FirstSteps,
+): void {
   const lines = [
     '',
     'Beck is ready.',
     '',
-    `  API    ${origin}/v1`,
-    `  Docs   ${origin}/docs`,
-    `  Dashboard  ${config.settings.dashboardUrl}/dashboard`,
+    `  API    ${settings.publicUrl}/v1`,
+    `  Docs   ${settings.publicUrl}/docs`,
+    `  Dashboard  ${settings.dashboardUrl}/dashboard`,
   ]
-  if (firstAccount) {
+  if (account) {
     lines.push(
       '',
       'A test account was made for you. Its key is shown only now:',
       '',
-      `  Account  ${showId('acct', firstAccount.account.id)}`,
-      `  API key  ${firstAccount.key}`,
+      `  Account  ${showId('acct', account.account.id)}`,
+      `  API key  ${account.key}`,
     )
   }
-  if (firstPersonLink)
+  if (personLink)
     lines.push(
       '',
       'Open this link to make yourself its first person; it is good once:',
       '',
-      `  ${firstPersonLink}`,
+      `  ${personLink}`,
     )
-  if (firstAccount || firstPersonLink)
+  if (lacksPerson)
     lines.push(
       '',
-      `Payments cost ${formatDecimal(config.settings.feeBps, 2)} %, payouts ${formatDecimal(config.settings.payoutFeeBps, 2)} %. These fees are yours: npx beck fees shows them`,
+      'Nobody has a sign-in yet: npx beck users first shows the link that makes the first person.',
+    )
+  if (account || personLink)
+    lines.push(
+      '',
+      `Payments cost ${formatDecimal(settings.feeBps, 2)} %, payouts ${formatDecimal(settings.payoutFeeBps, 2)} %. These fees are yours: npx beck fees shows them`,
       'and takes them out. BECK_FEE_BPS and BECK_PAYOUT_FEE_BPS change them for all, npx beck accounts set --fee for one account.',
     )
   terminal.answer(
     {
-      url: `${origin}/v1`,
-      ...(firstAccount ? { account_id: showId('acct', firstAccount.account.id), key: firstAccount.key } : {}),
-      ...(firstPersonLink ? { first_person_link: firstPersonLink } : {}),
+      url: `${settings.publicUrl}/v1`,
+      ...(account ? { account_id: showId('acct', account.account.id), key: account.key } : {}),
+      ...(personLink ? { first_person_link: personLink } : {}),
     },
     [...lines, ''],
   )

@@ -1,6 +1,6 @@
 /** What a command says: lines for people, or with `--json` one object on standard output and nothing else. */
 import { inspect } from 'node:util'
-import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { messageOf, OutsideFailure, Refusal } from '../core/errors.ts'
 import { withoutSecrets } from '../core/without-secrets.ts'
 
 export interface Terminal {
@@ -27,8 +27,6 @@ export function tellFailure(terminal: Terminal, error: unknown): void {
   if (terminal.isJson) terminal.answer({ error: { reason, message: withoutSecrets(messageOf(error)) } }, [])
   process.exitCode = 1
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Columns of text, each as wide as its widest cell. */
 export function table(rows: readonly (readonly string[])[]): string[] {

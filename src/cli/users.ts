@@ -4,6 +4,7 @@ import { Refusal } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { type HandedOver, handOver } from '../flows/people/hand-over.ts'
+import { makeFirstLink } from '../flows/people/join.ts'
 import { merchantOfAccount } from '../flows/people/merchants.ts'
 import { INVITATION_HOURS, resetDraft, voidInvitationsOf } from '../users/invitations.sql.ts'
 import { isRole, ROLES } from '../users/permissions.ts'
@@ -59,6 +60,27 @@ export async function inviteUser(terminal: Terminal, address: string, options: I
   tellLink(terminal, handed, email)
 }
 
+/** The link that makes the first person, while there is nobody. It voids the one before. */
+export async function inviteFirst(terminal: Terminal): Promise<void> {
+  const link = await withStore(({ db }, { settings }) =>
+    db.transaction(async (tx) => {
+      const made = await makeFirstLink({ settings }, tx)
+      if (made) await recordCommand(tx, { action: 'user.first' })
+      return made
+    }),
+  )
+  if (!link)
+    throw new Refusal(
+      'conflict',
+      'somebody_there',
+      'there is a first person already; npx beck users invite EMAIL --operator lets another in',
+    )
+  terminal.answer({ link }, [
+    link,
+    `Open it to make yourself the first person: it is good once, for ${INVITATION_HOURS} hours, and shown only now.`,
+  ])
+}
+
 /** A link with which somebody sets a new password. His sessions end when he uses it; second factors stay. */
 export async function resetUser(terminal: Terminal, address: string): Promise<void> {
   const handed = await withStore(({ db, secrets }, { settings }) =>
@@ -93,7 +115,7 @@ export async function showUsers(terminal: Terminal): Promise<void> {
   terminal.answer(
     { users },
     users.length === 0
-      ? ['There is nobody yet; the next start of the API prints the link that makes the first person.']
+      ? ['There is nobody yet: npx beck users first shows the link that makes the first person.']
       : table(
           users.map((user) => [
             user.id,

@@ -1,4 +1,4 @@
-/** The operator's settings, read from the environment once and checked as a whole. docs/operators.md explains each. */
+/** The operator's settings, read from the environment once and checked as a whole. README.md lists them. */
 import type { EthereumNetwork } from '../chains/ethereum/network.ts'
 import { SIMULATED_TOKENS } from '../chains/simulated/network.ts'
 import { FIAT_DECIMALS, parseDecimal } from '../core/money.ts'

@@ -38,11 +38,17 @@ const UNUSABLE =
 
 /**
  * @param kind - A server owns the embedded database; a tool uses the running server's or starts it for a moment.
+ * @param underway - Called when it is PostgreSQL's turn, and there is time for something else.
  * @throws {Refusal} `data_directory_unusable`, and whatever keeps PostgreSQL from running.
  */
-export async function openStore(config: Config, log: Log, kind: HolderKind): Promise<Store> {
+export async function openStore(
+  config: Config,
+  log: Log,
+  kind: HolderKind,
+  underway: () => void = () => {},
+): Promise<Store> {
   try {
-    return await open(config, log, kind)
+    return await open(config, log, kind, underway)
   } catch (error) {
     if (error instanceof Refusal || !(error instanceof Error) || !UNUSABLE.test(error.message)) throw error
     throw new Refusal(
@@ -53,8 +59,9 @@ export async function openStore(config: Config, log: Log, kind: HolderKind): Pro
   }
 }
 
-async function open(config: Config, log: Log, kind: HolderKind): Promise<Store> {
-  const options = { dataDir: config.dataDir, log, roles: true }
+async function open(config: Config, log: Log, kind: HolderKind, underway: () => void): Promise<Store> {
+  const options = { dataDir: config.dataDir, log, roles: true, underway }
+  if (config.databaseUrl) underway()
   const cluster = config.databaseUrl
     ? null
     : await (kind === 'server' ? startCluster(options) : borrowCluster(options))

@@ -34,6 +34,9 @@ export class Refusal extends Error {
   }
 }
 
+/** What an error says; whatever else was thrown, as text. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
 /** Shorthand for a refusal of one field. */
 export const invalidField = (field: string, reason: string, message: string): Refusal =>
   new Refusal('invalid', reason, message, [{ field, message }])

@@ -167,6 +167,7 @@ function exchangeOnce(
     let bytes = 0
     const answered = (isWhole: boolean) => {
       const { statusCode = 0, headers } = answer
+      isOver = true
       resolve({ status: statusCode, headers, body: Buffer.concat(chunks), isWhole })
       // Who stops, or has no place left, answers 503 for as long as anybody stays connected.
       if (!isWhole || statusCode === 503) socket.destroy()

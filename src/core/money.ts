@@ -2,6 +2,7 @@
  * Money without floats. Coins are `bigint` atoms, fiat is `bigint` minor units (cents); decimals exist
  * only at the edges, parsed and written here. Parsing refuses digits that the unit cannot hold.
  */
+import { ASSET_FACTS, type Asset } from './assets.ts'
 
 const DECIMAL = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?$/
 
@@ -31,6 +32,13 @@ export function formatDecimal(amount: bigint, decimals: number): string {
   const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
   return sign + whole + (fraction ? `.${fraction}` : '')
 }
+
+/** Atoms as a decimal of whole coins: `0.015`. */
+export const formatAmount = (atoms: bigint, asset: Asset): string =>
+  formatDecimal(atoms, ASSET_FACTS[asset].decimals)
+
+/** The same with the coin's name: `0.015 BTC`. */
+export const formatCoins = (atoms: bigint, asset: Asset): string => `${formatAmount(atoms, asset)} ${asset}`
 
 /**
  * Reads a JSON number of fiat, exact to the cent.

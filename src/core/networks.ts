@@ -41,15 +41,24 @@ export function readNetworks(texts: readonly string[]): Networks | null {
 }
 
 /** One name for all addresses of a host: an IPv6 host has a whole /64. */
-export const hostOf = (address: string): string => prefixOf(address, 4)
+export const hostOf = (address: string): string => networksAround(address)[0] ?? address
 
 /** One name for all hosts of a site: who rents one machine can have a whole /48 of IPv6. */
-export const siteOf = (address: string): string => prefixOf(address, 3)
+export const siteOf = (address: string): string => networksAround(address).at(-1) ?? address
 
-/** @param groups - Of sixteen bits, of an address of IPv6. */
-function prefixOf(given: string, length: number): string {
+/** How much more than a host each of {@link networksAround} may have, in their order. */
+const SHARES = [1, 2, 4] as const
+
+/** @returns So much of each network around an address, for so much of a host. */
+export const sharesOf = (ofHost: number): readonly number[] => SHARES.map((share) => share * ofHost)
+
+/**
+ * The networks that somebody may have who has the address, from the smallest: an address of IPv4 alone; of IPv6 its /64, which
+ * is a host, and the /56 and the /48 that are given to those who rent one.
+ */
+export function networksAround(given: string): readonly string[] {
   const address = plainAddress(given)
-  if (!address.includes(':')) return address
+  if (!address.includes(':')) return [address]
   const [head = '', tail] = address.split('::')
   const groups = head === '' ? [] : head.split(':')
   if (tail !== undefined) {
@@ -57,5 +66,8 @@ function prefixOf(given: string, length: number): string {
     while (groups.length + rest.length < 8) groups.push('0')
     groups.push(...rest)
   }
-  return `${groups.slice(0, length).join(':')}::/${16 * length}`
+  const site = groups.slice(0, 3).join(':')
+  const group = groups[3] ?? '0'
+  const upper = (Number.parseInt(group, 16) & 0xff00).toString(16)
+  return [`${site}:${group}::/64`, `${site}:${upper}::/56`, `${site}::/48`]
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { constants, getPriority } from 'node:os'
 import { test } from 'node:test'
 import { waitFor } from '../../test/wait-for.ts'
 import { openThread } from './threads.ts'
@@ -52,5 +53,23 @@ test('what a thread tells besides its answers is no answer', async () => {
     `),
   )
   assert.equal(await thread.run('a word'), 'a word')
+  await thread.close()
+})
+
+test('a thread that lowers its priority lowers nobody else’s', {
+  skip: process.platform !== 'linux',
+}, async () => {
+  const thread = openThread<null, number>(
+    script(`
+      import { readlinkSync } from 'node:fs'
+      import { getPriority } from 'node:os'
+      import { lowerPriority, serveThread } from '${threads}'
+      lowerPriority()
+      serveThread(() => getPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1))))
+    `),
+  )
+  const before = getPriority()
+  assert.equal(await thread.run(null), constants.priority.PRIORITY_BELOW_NORMAL)
+  assert.equal(getPriority(), before)
   await thread.close()
 })

@@ -2,6 +2,8 @@
  * Work that would keep the event loop from answering, on a thread of its own: started by the first piece of work, ended
  * when none came for a while (a thread that waits costs megabytes), and started again after a failure.
  */
+import { readlinkSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { parentPort, Worker } from 'node:worker_threads'
 
 export interface Thread<Input, Output> {
@@ -86,4 +88,19 @@ export function serveThread<Input, Output>(work: (input: Input) => Output | Prom
       }
     })
   })
+}
+
+/**
+ * The calling thread, and no other of the process, goes behind: beside one that wants all of a processor it gets a tenth of
+ * it. Where that is not allowed, it goes on as it was.
+ */
+export function lowerPriority(): void {
+  if (process.platform !== 'linux') return
+  try {
+    // `<process>/task/<thread>`: what Linux gives a priority to.
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // A sandbox without /proc, or one that forbids it.
+  }
 }

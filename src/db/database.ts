@@ -85,6 +85,8 @@ export interface Connections {
 const ATTEMPTS_MAX = 5
 const RETRY_PAUSE: Backoff = { firstMs: 20, maxMs: 1_000 }
 const RETRYABLE_SQLSTATES = new Set(['40001', '40P01'])
+/** A lock was not had within `lock_timeout`. */
+export const LOCK_NOT_AVAILABLE = '55P03'
 /** Connection exceptions, admin shutdown, crash shutdown, cannot connect now, a transaction that stood idle too long. */
 const CONNECTION_LOST = /^(08...|57P0[123]|25P03)$/
 /**
@@ -170,7 +172,7 @@ export class Unreachable extends OutsideFailure {
 const unreachable = (url: string, cause: unknown): Unreachable =>
   new Unreachable(`PostgreSQL at ${withoutCredentials(url)} is not reachable`, { cause, retryable: true })
 
-const isConflict = (cause: unknown): boolean => RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')
+export const isConflict = (cause: unknown): boolean => RETRYABLE_SQLSTATES.has(sqlState(cause) ?? '')
 
 const conflicted = (cause: unknown): OutsideFailure =>
   new OutsideFailure(

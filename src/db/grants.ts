@@ -1,103 +1,23 @@
 /**
  * Who may do what to which table. The schema's owner migrates it and is used by the command line; the server and the signer
- * are roles of their own, so that who takes one of them over has what that one needs and no more.
- *
- * A table that is not named here is the server's alone, all of it.
+ * are roles of their own, so that who takes one of them over has what that one needs and no more (`rights.ts`).
  */
 import { createHash } from 'node:crypto'
 import { Refusal } from '../core/errors.ts'
 import { isOlder, VERSION } from '../core/version.ts'
 import { type Migration, ranBeyond } from './applied-migrations.ts'
 import type { Database, Queryable, Tx } from './database.ts'
+import { type Rights, SERVER_RIGHTS, SIGNER_RIGHTS } from './rights.ts'
 
 /** Roles that log nobody in: operators put their own users into them, the embedded database has one for each. */
 export const SERVER_ROLE = 'beck_server'
 export const SIGNER_ROLE = 'beck_signer'
 
-type Privileges = readonly string[]
-const READ: Privileges = ['select']
-/** Rows that are never changed: the ledger's history is among them. */
-const ADD: Privileges = ['select', 'insert']
-const WRITE: Privileges = ['select', 'insert', 'update']
-const ALL: Privileges = ['select', 'insert', 'update', 'delete']
-
-/** Where the server may do less than anything. */
-const SERVER: Readonly<Record<string, Privileges>> = {
-  accounts: WRITE,
-  api_keys: WRITE,
-  audit_log: ['select', 'insert', 'update (place, mac)'],
-  addresses: WRITE,
-  payments: WRITE,
-  customers: WRITE,
-  deposits: WRITE,
-  journal_entries: ADD,
-  transfers: ADD,
-  balances: WRITE,
-  withdrawals: WRITE,
-  alerts: ALL,
-  // Only the operator's command lifts one.
-  freezes: ADD,
-  // Who approved what is kept for good, by the signer's log too; an answer gives way to the same person's new one.
-  approvals: [
-    'select',
-    'insert',
-    'update (credential_id, authenticator_data, client_data, signature, created_at, verdict)',
-  ],
-  // The signer's.
-  pinned_approvers: ['select', 'update (told_at)'],
-  approval_policies: READ,
-  allowed_addresses: READ,
-  wallets: READ,
-  signed_payouts: READ,
-  signed_transactions: ['select', 'update'],
-  nonces: ALL,
-  time_arrow: WRITE,
-  sandbox_seed: [],
-  secret_keys: ADD,
-  schema_migrations: READ,
-}
-
-const SIGNER: Readonly<Record<string, Privileges>> = {
-  wallets: WRITE,
-  signed_transactions: WRITE,
-  signed_payouts: ADD,
-  nonces: WRITE,
-  sandbox_seed: ADD,
-  sweeps: ALL,
-  sweep_delegates: WRITE,
-  utxos: WRITE,
-  // What it refuses; where it goes and how much it is stands under a MAC.
-  withdrawals: ['select', 'update'],
-  approval_requests: ['select', 'update (status, refused_reason, decided_at)'],
-  approvals: ['select', 'update (verdict)'],
-  payout_batches: READ,
-  pinned_approvers: ALL,
-  approval_policies: ALL,
-  allowed_addresses: ALL,
-  // Whose passkey a fingerprint is, and which of its accounts are live.
-  accounts: ['select (id, mode, name)'],
-  merchants: ['select (id, name, live_account_id, test_account_id)'],
-  members: READ,
-  users: ['select (id, email, name, disabled_at)'],
-  passkeys: ['select (user_id, credential_id, public_key)'],
-  alerts: WRITE,
-  account_balances: READ,
-  addresses: READ,
-  chains: READ,
-  time_arrow: WRITE,
-  running_roles: ALL,
-  fee_rates: READ,
-  freezes: READ,
-  journal_entries: READ,
-  transfers: READ,
-  schema_migrations: READ,
-}
-
 const MARK_SQL = `obj_description('schema_migrations'::regclass, 'pg_class')`
 
 /** Stands on `schema_migrations`: which Beck gave what, on which tables. */
 function markOf(known: readonly Migration[]): string {
-  const given = JSON.stringify([SERVER, SIGNER, known.map(({ name }) => name)])
+  const given = JSON.stringify([SERVER_RIGHTS, SIGNER_RIGHTS, known.map(({ name }) => name)])
   return `grants ${VERSION} ${createHash('sha256').update(given).digest('hex').slice(0, 16)}`
 }
 
@@ -159,13 +79,13 @@ const grantsOf = (tables: readonly string[]): string =>
     `do $$ begin execute format('grant usage on schema %I to ${SERVER_ROLE}, ${SIGNER_ROLE}', current_schema()); end $$`,
     ...tables.flatMap((table) => [
       `revoke all on ${table} from ${SERVER_ROLE}, ${SIGNER_ROLE}`,
-      ...grant(table, SERVER_ROLE, SERVER[table] ?? ALL),
-      ...grant(table, SIGNER_ROLE, SIGNER[table] ?? []),
+      ...grant(table, SERVER_ROLE, SERVER_RIGHTS[table] ?? []),
+      ...grant(table, SIGNER_ROLE, SIGNER_RIGHTS[table] ?? []),
     ]),
   ].join(';\n')
 
-const grant = (table: string, role: string, privileges: Privileges): string[] =>
-  privileges.length === 0 ? [] : [`grant ${privileges.join(', ')} on ${table} to ${role}`]
+const grant = (table: string, role: string, rights: Rights): string[] =>
+  rights.length === 0 ? [] : [`grant ${rights.join(', ')} on ${table} to ${role}`]
 
 /**
  * Proofs and replays ask which transactions still run, the signer's and the command line's too. A user who may not see

@@ -18,12 +18,20 @@ export interface Page<Item> {
   readonly totalPages: number
 }
 
-export interface ListDescription {
+export interface ListDescription extends Description {
+  /** The column that scopes the list to its merchant. */
+  readonly account: string
+}
+
+/** A list of all merchants' rows, for whoever runs the whole Beck and nobody else. Its pages are never found by their ids first. */
+export interface WholeList extends Omit<Description, 'days' | 'counters'> {
+  readonly account: null
+}
+
+interface Description {
   /** What to read, `payments p`. */
   readonly from: string
   readonly columns: string
-  /** The column that scopes the list to its merchant. */
-  readonly account: string
   /** Unique within the account. */
   readonly id: string
   readonly sorts: Readonly<Record<string, string>> & { readonly created_at: string }
@@ -61,10 +69,27 @@ const DEEP_FROM = 1_000n
  * @throws {Refusal} `invalid`, with a detail for the field: unknown sort, order, filter or value, page or limit out of
  *   range.
  */
-export async function readPage<Row>(
+export const readPage = <Row>(
   db: Queryable,
   description: ListDescription,
   accountId: string,
+  query: ListQuery,
+): Promise<Page<Row>> => readScope(db, { description, accountId }, query)
+
+/** The same of all merchants. @throws {Refusal} as {@link readPage}. */
+export const readWholePage = <Row>(
+  db: Queryable,
+  description: WholeList,
+  query: ListQuery,
+): Promise<Page<Row>> => readScope(db, { description, accountId: null }, query)
+
+type Scope =
+  | { readonly description: ListDescription; readonly accountId: string }
+  | { readonly description: WholeList; readonly accountId: null }
+
+async function readScope<Row>(
+  db: Queryable,
+  { description, accountId }: Scope,
   query: ListQuery,
 ): Promise<Page<Row>> {
   const page = wholeNumber(query, 'page', 1, Number.MAX_SAFE_INTEGER)
@@ -74,7 +99,7 @@ export async function readPage<Row>(
   const values: unknown[] = []
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`
   const matches = conditions(description, accountId, query, bind)
-  const { from, account, id } = description
+  const { from, id } = description
   const rowValues = [...values]
   const bindRow: Bind = (value, type) => `$${rowValues.push(value)}::${type}`
   const matching = `from ${from} where ${[matches, ...hints(description, query, bindRow)].join(' and ')}`
@@ -96,7 +121,7 @@ export async function readPage<Row>(
     (await db.query<Row>(text, [...rowValues, take, skip])).rows
   const shown = (items: readonly Row[], total: bigint) => shownPage(description, items, total, page, limit)
 
-  if (skipped < DEEP_FROM) {
+  if (skipped < DEEP_FROM || accountId === null) {
     const rows = await read(
       `select ${description.columns} ${matching} order by ${order} ${window}`,
       BigInt(limit),
@@ -120,7 +145,7 @@ export async function readPage<Row>(
   const older = begin ? `and ${description.sorts.created_at} < '${begin.until}'::timestamptz` : ''
   const rows = await read(
     `select ${description.columns} from (select ${id} as id ${matching} ${older} order by ${written(nearer)} ${window}) page
-     join ${from} on ${account} = $1::uuid and ${id} = page.id order by ${order}`,
+     join ${from} on ${description.account} = $1::uuid and ${id} = page.id order by ${order}`,
     take,
     skip,
   )
@@ -128,7 +153,7 @@ export async function readPage<Row>(
 }
 
 function shownPage<Row>(
-  { countedMax }: ListDescription,
+  { countedMax }: Description,
   items: readonly Row[],
   total: bigint,
   page: number,
@@ -211,14 +236,22 @@ const filtersOf = (query: ListQuery): string[] =>
   Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
 
 /** What to select for the total: kept counters where they can tell it, else every match. */
-function totalOf({ counters, from }: ListDescription, query: ListQuery): string {
+function totalOf({ counters, from }: Description, query: ListQuery): string {
   return counters && filtersOf(query).every((name) => counters.filters.includes(name))
     ? `coalesce(sum(${counters.count}), 0) as total from ${counters.from}`
     : `count(*) as total from ${from}`
 }
 
-function conditions(list: ListDescription, accountId: string, query: ListQuery, bind: Bind): string {
-  const all = [`${list.account} = ${bind(accountId, 'uuid')}`, ...(list.always ? [list.always] : [])]
+function conditions(
+  list: ListDescription | WholeList,
+  accountId: string | null,
+  query: ListQuery,
+  bind: Bind,
+): string {
+  const all = [
+    list.account === null ? 'true' : `${list.account} = ${bind(accountId, 'uuid')}`,
+    ...(list.always ? [list.always] : []),
+  ]
   const filters = new Map([
     ['start_date', instantBound(list.sorts.created_at, '>=')],
     ['end_date', instantBound(list.sorts.created_at, '<')],
@@ -233,7 +266,7 @@ function conditions(list: ListDescription, accountId: string, query: ListQuery, 
   return all.join(' and ')
 }
 
-function hints(list: ListDescription, query: ListQuery, bind: Bind): string[] {
+function hints(list: Description, query: ListQuery, bind: Bind): string[] {
   return Object.entries(list.hints ?? {}).flatMap(([name, hint]) => {
     const given = query[name]
     return given === undefined ? [] : [hint(given, bind, query, name)]
@@ -242,7 +275,7 @@ function hints(list: ListDescription, query: ListQuery, bind: Bind): string[] {
 
 type Ordered = readonly [column: string, direction: 'asc' | 'desc']
 
-function orderBy(list: ListDescription, query: ListQuery): Ordered[] {
+function orderBy(list: Description, query: ListQuery): Ordered[] {
   const sort = query.sort ?? 'created_at'
   const column = Object.hasOwn(list.sorts, sort) ? list.sorts[sort] : undefined
   if (!column) throw expected('sort', `one of ${Object.keys(list.sorts).join(', ')}`, sort)

@@ -1,6 +1,6 @@
 /**
- * Forward-only migrations: `migrations/NNNN-name.sql`, each run once, in order, in a transaction of its own.
- * Two processes that start at once take turns on a lock row, so each file runs exactly once. Others go on working
+ * Forward-only migrations: `migrations/NNNN-name.sql`, each run once, in order, in a transaction of its own; those that make
+ * an empty database in one. Two processes that start at once take turns on a lock row, so each file runs exactly once. Others go on working
  * meanwhile, on the version before: docs/internals/releases.md says what a migration may do.
  */
 import { createHash } from 'node:crypto'
@@ -16,7 +16,7 @@ import {
   refuseNewer,
   versionNeeded,
 } from './applied-migrations.ts'
-import { type Database, sqlState, type Tx } from './database.ts'
+import { type Database, LOCK_NOT_AVAILABLE, sqlState, type Tx } from './database.ts'
 import { grantRoles } from './grants.ts'
 import { ALIVE_MS, listRunning } from './running-roles.ts'
 
@@ -108,8 +108,10 @@ export async function runMigrations(db: Database, wanted: readonly Migration[]):
   // Before anything runs: a database that was made otherwise is left as it is.
   const before = await listApplied(db)
   for (const migration of wanted) refuseEdited(migration, before)
+  // Nobody works with the tables of an empty database: one commit makes them all, or none.
+  const steps = before.length === 0 ? [wanted] : wanted.map((migration) => [migration])
   const ran: string[] = []
-  for (const migration of wanted) if (await runWhenFree(db, migration)) ran.push(migration.name)
+  for (const step of steps) ran.push(...(await runWhenFree(db, step)))
   refuseNewer(await listApplied(db), wanted)
   return ran
 }
@@ -133,42 +135,44 @@ async function isUpToDate(db: Database, wanted: readonly Migration[]): Promise<b
  */
 const LOCK_WAIT_MS = 500
 const LOCK_PATIENCE_MS = 10 * MINUTE_MS
-const LOCK_NOT_AVAILABLE = '55P03'
 
-/** @returns Whether it ran now: another process may have been first. */
-async function runWhenFree(db: Database, migration: Migration): Promise<boolean> {
+/** Runs migrations in one transaction. @returns Those that ran now: another process may have been first. */
+async function runWhenFree(db: Database, step: readonly Migration[]): Promise<string[]> {
   const deadlineMs = performance.now() + LOCK_PATIENCE_MS
   for (;;) {
     try {
-      return await db.transaction((tx) => runOnce(tx, migration))
+      return await db.transaction((tx) => runOnce(tx, step))
     } catch (error) {
       if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error
       if (performance.now() > deadlineMs)
         throw new Refusal(
           'unavailable',
           'tables_in_use',
-          `a transaction of somebody else holds a table that ${migration.name} changes, for ${LOCK_PATIENCE_MS / MINUTE_MS} minutes now; end it (pg_stat_activity names it) and run npx beck migrate again`,
+          `a transaction of somebody else holds a table that ${step.map(({ name }) => name).join(', ')} changes, for ${LOCK_PATIENCE_MS / MINUTE_MS} minutes now; end it (pg_stat_activity names it) and run npx beck migrate again`,
         )
       await pause(LOCK_WAIT_MS)
     }
   }
 }
 
-async function runOnce(tx: Tx, migration: Migration): Promise<boolean> {
+async function runOnce(tx: Tx, step: readonly Migration[]): Promise<string[]> {
   await tx.query('lock table schema_migrations in share row exclusive mode')
   const applied = await listApplied(tx)
-  refuseEdited(migration, applied)
-  if (applied.some(({ name }) => name === migration.name)) return false
-  const needed = versionNeeded(migration)
-  if (needed !== null) await refuseBesideOlder(tx, migration.name, needed)
-  await tx.query(`set local lock_timeout = ${LOCK_WAIT_MS}`)
-  await tx.query(migration.sql)
-  await tx.query('insert into schema_migrations (name, checksum, needs_version) values ($1, $2, $3)', [
-    migration.name,
-    migration.checksum,
-    needed,
-  ])
-  return true
+  for (const migration of step) refuseEdited(migration, applied)
+  const known = new Set(applied.map(({ name }) => name))
+  const due = step.filter(({ name }) => !known.has(name))
+  for (const migration of due) {
+    const needed = versionNeeded(migration)
+    if (needed !== null) await refuseBesideOlder(tx, migration.name, needed)
+    await tx.query(`set local lock_timeout = ${LOCK_WAIT_MS}`)
+    await tx.query(migration.sql)
+    await tx.query('insert into schema_migrations (name, checksum, needs_version) values ($1, $2, $3)', [
+      migration.name,
+      migration.checksum,
+      needed,
+    ])
+  }
+  return due.map(({ name }) => name)
 }
 
 /** What a contract takes away, nobody who runs may need. What ended in order is not among them, nor what is long silent. */

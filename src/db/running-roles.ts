@@ -29,6 +29,7 @@ interface Beat {
   readonly roles: readonly RunningRole[]
   readonly loopLagMs: number
   readonly diskFreeBytes: bigint | null
+  readonly keyId: string
   readonly concerns: readonly string[]
 }
 
@@ -39,11 +40,20 @@ async function recordBeat(db: Queryable, beat: Beat): Promise<void> {
        delete from running_roles where (instance, role) in (
          select instance, role from running_roles where seen_at < now() - interval '1 hour' for update skip locked)
      )
-     insert into running_roles (instance, role, host, version, loop_lag_ms, disk_free_bytes, concerns)
-     select $1::uuid, role, $2, $3, $4, $5, $6::text[] from unnest($7::text[]) as role
+     insert into running_roles (instance, role, host, version, loop_lag_ms, disk_free_bytes, key_id, concerns)
+     select $1::uuid, role, $2, $3, $4, $5, $6, $7::text[] from unnest($8::text[]) as role
      on conflict (instance, role) do update set seen_at = now(), loop_lag_ms = excluded.loop_lag_ms,
        disk_free_bytes = excluded.disk_free_bytes, concerns = excluded.concerns`,
-    [beat.instance, beat.host, VERSION, beat.loopLagMs, beat.diskFreeBytes, beat.concerns, beat.roles],
+    [
+      beat.instance,
+      beat.host,
+      VERSION,
+      beat.loopLagMs,
+      beat.diskFreeBytes,
+      beat.keyId,
+      beat.concerns,
+      beat.roles,
+    ],
   )
 }
 
@@ -75,7 +85,7 @@ export async function listRoles(db: Queryable): Promise<RoleState[]> {
   }>(
     `select role, host, version, (extract(epoch from clock_timestamp() - seen_at) * 1000)::float8 as age_ms, loop_lag_ms,
             disk_free_bytes, concerns
-     from running_roles where seen_at > now() - interval '1 hour' order by seen_at desc limit 1000`,
+     from running_roles where seen_at > now() - interval '1 hour' and ended_at is null order by seen_at desc limit 1000`,
   )
   return RUNNING_ROLES.map((role) => {
     const all = rows.filter((row) => row.role === role)
@@ -103,17 +113,32 @@ export async function listRunning(
   if (!tables[0]?.there) return []
   const { rows } = await db.query<{ role: RunningRole; version: string; host: string }>(
     `select distinct role, version, host from running_roles
-     where seen_at > clock_timestamp() - $1::float8 * interval '1 millisecond' order by role, version, host`,
+     where ended_at is null and seen_at > clock_timestamp() - $1::float8 * interval '1 millisecond'
+     order by role, version, host`,
     [ALIVE_MS],
   )
   return rows
+}
+
+/**
+ * What ran at or after a moment and wrote with another secret key, as `role on host`: what ended meanwhile too, and what does
+ * not say with which.
+ */
+export async function listWritersWithout(db: Queryable, keyId: string, since: Date): Promise<string[]> {
+  const { rows } = await db.query<{ who: string }>(
+    `select distinct role || ' on ' || host as who from running_roles
+     where key_id is distinct from $1
+       and coalesce(ended_at, seen_at + $2::float8 * interval '1 millisecond') >= $3 order by who`,
+    [keyId, ALIVE_MS, since],
+  )
+  return rows.map(({ who }) => who)
 }
 
 /** Roles that a machine plays now. */
 export async function rolesOf(db: Queryable, host: string): Promise<RunningRole[]> {
   const { rows } = await db.query<{ role: RunningRole }>(
     `select distinct role from running_roles
-     where host = $1 and seen_at > clock_timestamp() - $2::float8 * interval '1 millisecond' order by role`,
+     where host = $1 and ended_at is null and seen_at > clock_timestamp() - $2::float8 * interval '1 millisecond' order by role`,
     [host, ALIVE_MS],
   )
   return rows.map(({ role }) => role)
@@ -122,19 +147,25 @@ export async function rolesOf(db: Queryable, host: string): Promise<RunningRole[
 export interface Heart {
   /** Why nothing can be written, when the last beat could not be; null while all goes on. */
   writeProblem(): string | null
-  /** Takes its rows away: what ended in order is not missed. */
+  /** Notes in its rows that it ended: what did so in order is not missed. */
   stop(): Promise<void>
 }
 
-/** @param concerns - Asked at every beat. */
-export function startBeating(options: {
+/**
+ * Ends when it said so first, so that nothing is written by a process of which nobody knows.
+ *
+ * @param concerns - Asked at every beat.
+ */
+export async function startBeating(options: {
   readonly db: Queryable
   readonly roles: readonly RunningRole[]
   readonly dataDir: string
+  /** Of the secret key that it writes with. */
+  readonly keyId: string
   readonly log: Pick<Log, 'warn' | 'info'>
   readonly concerns?: () => readonly string[]
-}): Heart {
-  const { db, roles, dataDir, log } = options
+}): Promise<Heart> {
+  const { db, roles, dataDir, keyId, log } = options
   const instance = randomUUID()
   const host = (hostname() || 'unknown').slice(0, 255)
   const delay = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS })
@@ -148,7 +179,7 @@ export function startBeating(options: {
     const diskFreeBytes = await freeBytes(dataDir)
     const concerns = [...(options.concerns?.() ?? []), ...diskConcerns(dataDir, diskFreeBytes)]
     try {
-      await recordBeat(db, { instance, host, roles, loopLagMs, diskFreeBytes, concerns })
+      await recordBeat(db, { instance, host, roles, loopLagMs, diskFreeBytes, keyId, concerns })
       if (problem !== null) log.info({}, 'PostgreSQL can write again')
       problem = null
     } catch (error) {
@@ -162,6 +193,7 @@ export function startBeating(options: {
       }, BEAT_MS).unref()
   }
   let running = beat()
+  await running
   return {
     writeProblem: () => problem,
     async stop() {
@@ -169,7 +201,9 @@ export function startBeating(options: {
       clearTimeout(timer)
       delay.disable()
       await running
-      await db.query('delete from running_roles where instance = $1', [instance]).catch(() => {})
+      await db
+        .query('update running_roles set ended_at = clock_timestamp() where instance = $1', [instance])
+        .catch(() => {})
     },
   }
 }

@@ -42,12 +42,15 @@ create table accounts (
   frame_origins text[] not null default '{}'::text[],
   sandbox_trouble text,
   sandbox_trouble_until timestamp with time zone,
+  sandbox_mined_until timestamp with time zone,
   created_at timestamp with time zone not null default now(),
+  closed_at timestamp with time zone,
   constraint accounts_brand_color_check CHECK ((brand_color ~ '^#[0-9a-f]{6}$'::text)),
   constraint accounts_brand_logo_check CHECK ((brand_logo ~ '^[0-9a-f]{64}[.](png|jpg|webp)$'::text)),
   constraint accounts_brand_name_check CHECK (((length(brand_name) >= 1) AND (length(brand_name) <= 80))),
   constraint accounts_cancel_url_check CHECK ((length(cancel_url) <= 2048)),
   constraint accounts_check CHECK (((sandbox_trouble IS NULL) OR (mode = 'test'::text))),
+  constraint accounts_check1 CHECK (((closed_at IS NULL) OR (id <> ALL (ARRAY['00000000-0000-0000-0000-000000000001'::uuid, '00000000-0000-0000-0000-000000000002'::uuid])))),
   constraint accounts_contact_check CHECK (((length(contact) >= 3) AND (length(contact) <= 2048))),
   constraint accounts_currency_check CHECK ((currency = ANY (ARRAY['USD'::text, 'EUR'::text, 'GBP'::text]))),
   constraint accounts_email_check CHECK (((length(email) >= 3) AND (length(email) <= 254))),
@@ -60,7 +63,8 @@ create table accounts (
   constraint accounts_success_url_check CHECK ((length(success_url) <= 2048)),
   constraint accounts_terms_url_check CHECK ((length(terms_url) <= 2048)),
   constraint accounts_tolerance_bps_check CHECK (((tolerance_bps >= 0) AND (tolerance_bps <= 500))),
-  constraint accounts_pkey PRIMARY KEY (id)
+  constraint accounts_pkey PRIMARY KEY (id),
+  constraint accounts_id_currency_key UNIQUE (id, currency)
 );
 
 create table address_spends (
@@ -253,7 +257,7 @@ create table audit_log (
   constraint audit_log_place_key UNIQUE (place)
 );
 CREATE INDEX audit_log_backups ON public.audit_log USING btree (at) WHERE (action = 'backup.make'::text);
-CREATE INDEX audit_log_by_account ON public.audit_log USING btree (account_id, at, id);
+CREATE INDEX audit_log_by_account ON public.audit_log USING btree (account_id, at, id, actor_kind, action, subject);
 CREATE INDEX audit_log_unchained ON public.audit_log USING btree (id) WHERE (place IS NULL);
 CREATE TRIGGER audit_log_is_kept BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
 CREATE TRIGGER audit_log_stays BEFORE DELETE OR UPDATE ON public.audit_log FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
@@ -443,6 +447,8 @@ create table deliveries (
   constraint deliveries_account_id_event_id_endpoint_id_key UNIQUE (account_id, event_id, endpoint_id)
 );
 CREATE INDEX deliveries_by_endpoint ON public.deliveries USING btree (account_id, endpoint_id, id DESC);
+CREATE INDEX deliveries_ill ON public.deliveries USING btree (created_at DESC, id DESC, status) WHERE ((status = 'failed'::text) OR ((status = 'pending'::text) AND (attempts > attempts_before)));
+CREATE INDEX deliveries_ill_by_account ON public.deliveries USING btree (account_id, created_at DESC, id DESC, endpoint_id, status) WHERE ((status = 'failed'::text) OR ((status = 'pending'::text) AND (attempts > attempts_before)));
 CREATE INDEX deliveries_queue ON public.deliveries USING btree (account_id, endpoint_id, due_at, id) WHERE (status = 'pending'::text);
 
 create table delivery_attempts (
@@ -650,22 +656,24 @@ create table mails (
   constraint mails_cause_check CHECK (((length(cause) >= 1) AND (length(cause) <= 200))),
   constraint mails_check CHECK (((status = 'queued'::text) = (content_sealed IS NOT NULL))),
   constraint mails_check1 CHECK (((status = 'queued'::text) = (finished_at IS NULL))),
-  constraint mails_kind_check CHECK ((kind = ANY (ARRAY['invitation'::text, 'reset'::text, 'lockout'::text, 'notice'::text, 'alert'::text, 'receipt'::text]))),
+  constraint mails_kind_check CHECK ((kind = ANY (ARRAY['invitation'::text, 'reset'::text, 'lockout'::text, 'notice'::text, 'alert'::text, 'receipt'::text, 'decision'::text, 'paid'::text]))),
   constraint mails_recipient_check CHECK (((length(recipient) >= 3) AND (length(recipient) <= 254))),
   constraint mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'refused'::text, 'given_up'::text]))),
   constraint mails_trouble_check CHECK ((length(trouble) <= 300)),
   constraint mails_pkey PRIMARY KEY (id),
   constraint mails_cause_recipient_key UNIQUE (cause, recipient)
 );
+CREATE INDEX mails_counted ON public.mails USING btree (lower(recipient), kind, created_at) WHERE (kind = ANY (ARRAY['receipt'::text, 'decision'::text, 'paid'::text]));
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (status = 'queued'::text);
 CREATE INDEX mails_finished ON public.mails USING btree (finished_at) WHERE (status <> 'queued'::text);
-CREATE INDEX mails_receipts ON public.mails USING btree (lower(recipient), created_at) WHERE (kind = 'receipt'::text);
 
 create table members (
   merchant_id uuid not null,
   user_id uuid not null,
   role text not null,
+  payment_mails text[] not null default '{decision}'::text[],
   created_at timestamp with time zone not null default now(),
+  constraint members_payment_mails_check CHECK ((payment_mails <@ ARRAY['decision'::text, 'paid'::text])),
   constraint members_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'support'::text, 'finance'::text, 'viewer'::text]))),
   constraint members_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id),
   constraint members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
@@ -779,6 +787,7 @@ create table payments (
   rate_at timestamp with time zone not null,
   settlement_numerator numeric(78,0) not null,
   settlement_denominator numeric(78,0) not null,
+  settlement_currency text not null,
   due_atoms numeric(78,0) not null,
   tolerated_atoms numeric(78,0) not null default 0,
   address text not null,
@@ -829,7 +838,7 @@ create table payments (
   constraint payments_terms_mac_check CHECK ((length(terms_mac) = 32)),
   constraint payments_tolerated_atoms_check CHECK ((tolerated_atoms >= (0)::numeric)),
   constraint payments_account_id_customer_id_fkey FOREIGN KEY (account_id, customer_id) REFERENCES customers(account_id, id),
-  constraint payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint payments_account_id_settlement_currency_fkey FOREIGN KEY (account_id, settlement_currency) REFERENCES accounts(id, currency),
   constraint payments_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX payments_asset ON public.payments USING btree (account_id, asset, created_at, id);
@@ -909,6 +918,13 @@ create table proven_blocks (
   constraint proven_blocks_pkey PRIMARY KEY (chain)
 );
 
+create table proven_rows (
+  singleton boolean not null default true,
+  proven_at timestamp with time zone not null default now(),
+  constraint proven_rows_singleton_check CHECK (singleton),
+  constraint proven_rows_pkey PRIMARY KEY (singleton)
+);
+
 create table recovery_codes (
   user_id uuid not null,
   code_hash bytea not null,
@@ -925,11 +941,14 @@ create table running_roles (
   version text not null,
   started_at timestamp with time zone not null default now(),
   seen_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
   loop_lag_ms integer not null,
   disk_free_bytes bigint,
+  key_id text,
   concerns text[] not null default '{}'::text[],
   constraint running_roles_disk_free_bytes_check CHECK ((disk_free_bytes >= 0)),
   constraint running_roles_host_check CHECK (((length(host) >= 1) AND (length(host) <= 255))),
+  constraint running_roles_key_id_check CHECK (((length(key_id) >= 1) AND (length(key_id) <= 64))),
   constraint running_roles_loop_lag_ms_check CHECK ((loop_lag_ms >= 0)),
   constraint running_roles_role_check CHECK ((role = ANY (ARRAY['api'::text, 'worker'::text, 'watcher'::text, 'signer'::text]))),
   constraint running_roles_version_check CHECK (((length(version) >= 1) AND (length(version) <= 64))),
@@ -1483,11 +1502,11 @@ BEGIN ATOMIC
                  END)) AS sum
             FROM signed_transactions s
            WHERE ((s.chain = ether_of.of_chain) AND (s.sender = ether_of.of_address) AND (s.block_height IS NOT NULL))), (0)::numeric) AS "coalesce",
-     (NOT (EXISTS ( SELECT
-            FROM ((signed_transactions s
-              JOIN chains c ON ((c.chain = s.chain)))
-              LEFT JOIN chain_blocks b ON (((b.chain = s.chain) AND (b.height = s.block_height))))
-           WHERE ((s.chain = ether_of.of_chain) AND (s.sender = ether_of.of_address) AND (s.status <> ALL (ARRAY['displaced'::text, 'impossible'::text])) AND ((s.status <> ALL (ARRAY['confirmed'::text, 'reverted'::text])) OR (s.block_height > c.tip_height) OR ((s.block_height > (c.tip_height - 200)) AND (b.hash IS DISTINCT FROM s.block_hash)))))));
+     ((NOT (EXISTS ( SELECT
+            FROM signed_transactions s
+           WHERE ((s.chain = ether_of.of_chain) AND (s.sender = ether_of.of_address) AND (s.status <> ALL (ARRAY['confirmed'::text, 'reverted'::text, 'displaced'::text, 'impossible'::text])))))) AND (NOT (EXISTS ( SELECT
+            FROM unseen_ends() u(chain, txid, replacement_set, kind, status, raw, asset, value_atoms, sender, nonce, fee_atoms, fee_rate, created_at, since_height, send_at, sent_at, refusal, block_height, block_hash, paid_fee_atoms, booked_fee_atoms, fee_bookings, bump_wanted)
+           WHERE ((u.chain = ether_of.of_chain) AND (u.sender = ether_of.of_address))))));
 END;
 
 CREATE OR REPLACE FUNCTION public.refuse_audit_change()
@@ -1508,4 +1527,26 @@ begin
   end if;
   raise exception 'the audit log is added to, never changed';
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.refuse_closed(account uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception using errcode = 'BKCLS', message = format('the account %s is closed', account);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.unseen_ends()
+ RETURNS SETOF signed_transactions
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select s.* from chains c
+  -- Beside the table and not in its condition, so that the index by block is asked.
+  cross join lateral (select min(k.height) as height from chain_blocks k where k.chain = c.chain) kept
+  join signed_transactions s on s.chain = c.chain and s.block_height >= kept.height
+  left join chain_blocks b on b.chain = s.chain and b.height = s.block_height
+  where s.status in ('confirmed', 'reverted') and b.hash is distinct from s.block_hash
 $function$;

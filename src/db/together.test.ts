@@ -3,7 +3,7 @@ import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import type { Tx } from './database.ts'
 import { overRows } from './row-statements.ts'
-import { readShared, runRows, together } from './together.ts'
+import { doFirst, doLast, readShared, runRows, together } from './together.ts'
 
 const alone = () => null
 
@@ -132,4 +132,77 @@ test('stories that share rows run one after the other, whatever the others do', 
       { key: 'b', n: 2 },
     ])
   })
+})
+
+test('what can wait is done once for all when the last story has ended; earlier for who asks, and never after a failure', async () => {
+  const db = await testDatabase()
+  const done: string[] = []
+  const work = async (_: Tx, items: readonly string[]) => {
+    done.push(items.join(' '))
+  }
+  await db.transaction((tx) => doLast(tx, work, 'alone'))
+  await db.transaction((tx) =>
+    together(tx, ['a', 'b', 'c'], alone, async (one, item) => {
+      await doLast(one, work, item)
+      await runRows(one, DOUBLE, [{ given: 1n, name: item }])
+      done.push(`${item} ends`)
+    }),
+  )
+  assert.deepEqual(done.splice(0), ['alone', 'a ends', 'b ends', 'c ends', 'a b c'])
+  await db.transaction((tx) =>
+    together(tx, ['a', 'b', 'reader'], alone, async (one, item) => {
+      if (item === 'reader') await doFirst(one)
+      else await doLast(one, work, item)
+      done.push(`${item} ends`)
+    }),
+  )
+  assert.deepEqual(done.splice(0).sort(), ['a b', 'a ends', 'b ends', 'reader ends'])
+  const failing = db.transaction((tx) =>
+    together(tx, ['a', 'b'], alone, async (one, item) => {
+      await doLast(one, work, item)
+      if (item === 'b') throw new Error('b fails')
+    }),
+  )
+  await assert.rejects(failing, /b fails/)
+  assert.deepEqual(done, [])
+})
+
+test('who reads waits for what is being done for another, and for what was put off meanwhile', async () => {
+  const db = await testDatabase()
+  const written = new Set<string>()
+  const work = async (tx: Tx, items: readonly string[]) => {
+    await tx.query('select 1')
+    await tx.query('select 2')
+    for (const item of items) written.add(item)
+  }
+  await db.transaction((tx) =>
+    together(tx, ['a', 'b', 'c'], alone, async (one, item) => {
+      for (const round of [1, 2]) {
+        await doLast(one, work, `${item}${round}`)
+        // Not in step with the others.
+        if (item === 'c') await new Promise(setImmediate)
+        await doFirst(one)
+        assert.ok(written.has(`${item}${round}`), `${item} does not read its own`)
+      }
+    }),
+  )
+})
+
+test('what is done earlier and fails is the failure of all who waited for it', async () => {
+  const db = await testDatabase()
+  let failed = 0
+  const work = async (tx: Tx) => {
+    await tx.query('select 1 / 0')
+  }
+  const failing = db.transaction((tx) =>
+    together(tx, ['a', 'b'], alone, async (one, item) => {
+      await doLast(one, work, item)
+      await doFirst(one).catch((error: unknown) => {
+        failed += 1
+        throw error
+      })
+    }),
+  )
+  await assert.rejects(failing, /division by zero/)
+  assert.equal(failed, 2)
 })

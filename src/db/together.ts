@@ -1,6 +1,6 @@
 /**
  * Statements of many stories that travel together. What is decided about one payment reads and writes its own rows, one
- * after the other, so that it can be read and tested as one story. Fifty of them that run side by side in one transaction
+ * after the other, so that it can be read and tested as one story. A hundred of them that run side by side in one transaction
  * ask for the same at the same moment, and that is then one statement over all their rows.
  *
  * @see docs/decisions/0072-stories-together.md
@@ -15,7 +15,16 @@ import {
   type Waiting,
 } from './row-statements.ts'
 
-type Carried = Queryable & { readonly [CARRIER]?: RowCarrier }
+/** What is done once for the items of many stories. */
+export type LastWork<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>
+
+interface Carrier extends RowCarrier {
+  /** Keeps an item until the last story has ended, or {@link doFirst}. */
+  keep?(work: LastWork<unknown>, item: unknown): void
+  doFirst?(): Promise<void>
+}
+
+type Carried = Queryable & { readonly [CARRIER]?: Carrier }
 
 /** @returns The answers to these rows, in the order in which the statement gave them. */
 export async function runRows<Answer, Column extends string = string>(
@@ -35,6 +44,21 @@ export function readShared<Answer>(db: Queryable, key: string, read: () => Promi
 }
 
 /**
+ * Does work for one item: at once; among stories that run together, once for the items of all when the last of them has
+ * ended. Rows that everybody waits for are locked the shorter. Who reads what the work writes says {@link doFirst} before.
+ */
+export async function doLast<Item>(tx: Tx, work: LastWork<Item>, item: Item): Promise<void> {
+  const keep = (tx as Carried)[CARRIER]?.keep
+  if (keep) keep(work as LastWork<unknown>, item)
+  else await work(tx, [item])
+}
+
+/** What was put off until the last story ends is done now; when this ends, nothing is missing that the caller put off. */
+export async function doFirst(db: Queryable): Promise<void> {
+  await (db as Carried)[CARRIER]?.doFirst?.()
+}
+
+/**
  * Runs one story for each item, side by side in one transaction. Statements over rows go out when no story can go on
  * without an answer; every other one goes out by itself.
  *
@@ -49,7 +73,8 @@ export async function together<Item, Result>(
   story: (tx: Tx, item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const oneByOne = inTurn(tx)
-  const gathering: Tx & Carried = { ...oneByOne, [CARRIER]: openTogether(oneByOne) }
+  const carrier = openTogether(oneByOne)
+  const gathering: Tx & Carried = { ...oneByOne, [CARRIER]: carrier }
   const failures: unknown[] = []
   const ahead = new Map<string, Promise<Result>>()
   const results = await Promise.all(
@@ -67,6 +92,7 @@ export async function together<Item, Result>(
     }),
   )
   if (failures.length > 0) throw failures[0]
+  await carrier.doFirst()
   return results
 }
 
@@ -83,8 +109,10 @@ function inTurn(tx: Tx): Tx {
   }
 }
 
-function openTogether(tx: Tx): RowCarrier {
+function openTogether(tx: Tx) {
   let waiting = new Map<RowStatement<string>, Waiting[]>()
+  let kept = new Map<LastWork<unknown>, unknown[]>()
+  let doing: Promise<void> = Promise.resolve()
   const shared = new Map<string, Promise<unknown>>()
 
   const sendAll = () => {
@@ -117,7 +145,21 @@ function openTogether(tx: Tx): RowCarrier {
       shared.set(key, running)
       return running
     },
-  }
+    keep(work, item) {
+      const items = kept.get(work) ?? []
+      kept.set(work, items)
+      items.push(item)
+    },
+    doFirst() {
+      // Also after what is being done for another story: its own items may be among them.
+      doing = doing.then(async () => {
+        const works = kept
+        kept = new Map()
+        for (const [work, items] of works) await work(tx, items)
+      })
+      return doing
+    },
+  } satisfies Carrier
 }
 
 async function send(

@@ -45,8 +45,12 @@ const JITTER = 0.2
 /** No receiver may put an attempt off for longer. */
 const RETRY_AFTER_MS_MAX = 24 * HOUR_MS
 
-/** An endpoint without one success for so long is disabled. */
-export const FAILING_DAYS_MAX = 5
+/** An endpoint without one success for so long is disabled; people are told of it in these words. */
+export const FAILING_MAX = { days: 5, words: 'five days' } as const
+
+/** Why Beck stops sending to an endpoint: the receiver answered 410, or {@link FAILING_MAX} passed without success. */
+export const DISABLED_REASONS = ['gone', 'failing'] as const
+export type DisabledReason = (typeof DISABLED_REASONS)[number]
 
 /**
  * @param attempt - Which attempt this was, from 1; a delivery sent again by hand starts over at 1.

@@ -1,7 +1,7 @@
 /** Since when an endpoint has been failing, and when that has gone on for too long. */
 import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
-import { FAILING_DAYS_MAX } from './delivery.ts'
+import { FAILING_MAX } from './delivery.ts'
 
 interface EndpointKey {
   readonly accountId: AccountId
@@ -32,7 +32,7 @@ export async function markEndpointsWell(tx: Tx, endpoints: readonly EndpointKey[
 /**
  * An attempt failed: the time of failure begins, or goes on. Locks the endpoints by id.
  *
- * @returns Those without one success in five days.
+ * @returns Those without one success in {@link FAILING_MAX}.
  */
 export async function markEndpointsFailing(
   tx: Tx,
@@ -50,7 +50,7 @@ export async function markEndpointsFailing(
      where w.account_id = k.account_id and w.id = k.id
      returning w.account_id as "accountId", w.id,
        w.failing_since <= now() - make_interval(days => $3) as "tooLong"`,
-    [...keys(endpoints), FAILING_DAYS_MAX],
+    [...keys(endpoints), FAILING_MAX.days],
   )
   return rows.filter(({ tooLong }) => tooLong).map(({ accountId, id }) => ({ accountId, id }))
 }

@@ -5,6 +5,7 @@ import type { Queryable, Tx } from '../db/database.ts'
 import { type ListDescription, type Page, readPage } from '../db/list.ts'
 import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import type { EventType } from './event.ts'
+import { isSampleCause } from './sample-event.sql.ts'
 import { findWebhookEndpoint } from './webhook-endpoints.sql.ts'
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
@@ -14,6 +15,7 @@ export interface Delivery {
   readonly id: DeliveryId
   readonly eventId: EventId
   readonly eventType: EventType
+  readonly isSample: boolean
   readonly status: (typeof DELIVERY_STATUSES)[number]
   readonly attempts: readonly DeliveryAttempt[]
   /** Null when none will follow. While an attempt runs, a minute after its start. */
@@ -36,7 +38,7 @@ export interface DeliveryAttempt {
 
 const DELIVERIES: ListDescription = {
   from: 'deliveries d join events e on e.account_id = d.account_id and e.id = d.event_id',
-  columns: `d.id, d.event_id as "eventId", e.type as "eventType", d.status, d.due_at as "nextAttemptAt",
+  columns: `d.id, d.event_id as "eventId", e.type as "eventType", ${isSampleCause('e.cause')} as "isSample", d.status, d.due_at as "nextAttemptAt",
     d.created_at as "createdAt", d.finished_at as "finishedAt",
     coalesce((
       select json_agg(json_build_object('number', a.number, 'startedAt', a.started_at, 'durationMs', a.duration_ms,

@@ -4,6 +4,7 @@ import type { Queryable } from '../db/database.ts'
 import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import { exactId, isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import { EVENT_TYPES, type EventType } from './event.ts'
+import { isSampleCause } from './sample-event.sql.ts'
 
 export interface ListedEvent {
   readonly id: EventId
@@ -11,11 +12,13 @@ export interface ListedEvent {
   /** JSON, exactly as it is signed and sent. */
   readonly body: string
   readonly createdAt: Date
+  /** Nothing happened: an endpoint was tried with it. */
+  readonly isSample: boolean
 }
 
 const EVENTS: ListDescription = {
   from: 'events e',
-  columns: 'e.id, e.type, e.body, e.created_at as "createdAt"',
+  columns: `e.id, e.type, e.body, e.created_at as "createdAt", ${isSampleCause('e.cause')} as "isSample"`,
   account: 'e.account_id',
   id: 'e.id',
   sorts: { created_at: 'e.created_at' },

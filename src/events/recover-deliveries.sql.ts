@@ -2,6 +2,7 @@
 import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { NEW_UUID } from './announce.sql.ts'
+import { isSampleCause } from './sample-event.sql.ts'
 
 /** In one act; whoever missed more asks again from where it ended. */
 export const RECOVERED_MAX = 1_000
@@ -22,7 +23,7 @@ export async function recoverDeliveries(
     tx,
     `select e.account_id, e.id from events e join webhook_endpoints w on w.account_id = e.account_id and w.id = $2
      left join deliveries d on d.account_id = e.account_id and d.event_id = e.id and d.endpoint_id = $2
-     where e.account_id = $1 and e.created_at >= $3::timestamptz and e.type = any (w.events)
+     where e.account_id = $1 and e.created_at >= $3::timestamptz and e.type = any (w.events) and not ${isSampleCause('e.cause')}
        and (d.id is null or d.status in ('failed', 'cancelled'))
      order by e.created_at, e.id limit ${RECOVERED_MAX}`,
     [accountId, endpointId, since],
@@ -38,7 +39,8 @@ export async function sendNewest(
   const sent = await send(
     tx,
     `select e.account_id, e.id from events e join webhook_endpoints w on w.account_id = e.account_id and w.id = $2
-     where e.account_id = $1 and e.type = any (w.events) order by e.created_at desc, e.id desc limit 1`,
+     where e.account_id = $1 and e.type = any (w.events) and not ${isSampleCause('e.cause')}
+     order by e.created_at desc, e.id desc limit 1`,
     [accountId, endpointId],
   )
   return sent > 0

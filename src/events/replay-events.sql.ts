@@ -3,6 +3,7 @@ import { invalidField } from '../core/errors.ts'
 import { type AccountId, type EventId, readId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import type { EventType } from './event.ts'
+import { isSampleCause } from './sample-event.sql.ts'
 
 export interface EventPage {
   /** Bodies exactly as they are signed and sent. */
@@ -13,7 +14,7 @@ export interface EventPage {
 }
 
 /**
- * Events after one of them, oldest first.
+ * Events after one of them, oldest first. Samples happened to nobody and are left out.
  *
  * The order never changes and nothing slips in behind a cursor, although transactions commit in another order than
  * they write in: what is younger than the oldest writing transaction is held back until that one has ended. Its age
@@ -37,7 +38,7 @@ export async function replayEvents(
   const before = visible.rows[0]?.before
   if (after === 'latest') {
     const { rows } = await db.query<{ id: EventId }>(
-      `select id from events where account_id = $1 and created_at < $2::timestamptz and type = any($3)
+      `select id from events where account_id = $1 and created_at < $2::timestamptz and type = any($3) and not ${isSampleCause('cause')}
        order by created_at desc, id desc limit 1`,
       [accountId, before, types],
     )
@@ -46,7 +47,7 @@ export async function replayEvents(
   const from = after === null ? null : await readCursor(db, accountId, after)
   const { rows } = await db.query<{ id: EventId; body: string }>(
     `select id, body from events
-     where account_id = $1 and created_at < $2::timestamptz and type = any($5)
+     where account_id = $1 and created_at < $2::timestamptz and type = any($5) and not ${isSampleCause('cause')}
        and ($3::uuid is null or (created_at, id) > (select created_at, id from events where account_id = $1 and id = $3))
      order by created_at, id limit $4`,
     [accountId, before, from, limit + 1, types],

@@ -5,6 +5,7 @@ import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
 import { newId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import type { DisabledReason } from './delivery.ts'
 import type { EventType } from './event.ts'
 
 export interface WebhookEndpoint {
@@ -12,12 +13,15 @@ export interface WebhookEndpoint {
   readonly url: string
   readonly events: readonly EventType[]
   readonly isActive: boolean
-  /** Why Beck stopped sending: `gone` (the receiver answered 410) or `failing` (five days without success). */
-  readonly disabledReason: 'gone' | 'failing' | null
+  readonly disabledReason: DisabledReason | null
   /** Since when no attempt succeeded; null while they do. */
   readonly failingSince: Date | null
   readonly createdAt: Date
 }
+
+/** Also for an endpoint of another account: nobody learns that it exists. */
+export const webhookEndpointNotFound = (): Refusal =>
+  new Refusal('not_found', 'webhook_endpoint_not_found', 'there is no such webhook endpoint')
 
 const COLUMNS = `id, url, events, is_active as "isActive", disabled_reason as "disabledReason",
   failing_since as "failingSince", created_at as "createdAt"`
@@ -114,19 +118,22 @@ export async function deleteWebhookEndpoint(
 /**
  * Stops sending to an endpoint that asked for it or never answers, and cancels what is still waiting for it.
  * Does nothing to an endpoint that is off already.
+ *
+ * @returns Whether it was on.
  */
 export async function disableWebhookEndpoint(
   tx: Tx,
   accountId: AccountId,
   id: WebhookEndpointId,
-  reason: 'gone' | 'failing',
-): Promise<void> {
+  reason: DisabledReason,
+): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update webhook_endpoints set is_active = false, disabled_reason = $3
      where account_id = $1 and id = $2 and is_active`,
     [accountId, id, reason],
   )
   if (rowCount > 0) await cancelPendingDeliveries(tx, accountId, id)
+  return rowCount > 0
 }
 
 /**

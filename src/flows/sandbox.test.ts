@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
+import type { Account } from '../accounts/account.ts'
 import { createSimulatedChain } from '../chains/simulated/simulated-chain.ts'
 import { ASSETS } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
@@ -217,6 +218,38 @@ test('whoever mines on and on waits for the watchers, so that nobody waits behin
   await run((tx) => mineInSandbox(tx, account, 'bitcoin', 1))
   await gateway.db.query(`update chains set tip_height = tip_height + 1 where chain = 'sim-litecoin'`)
   await run((tx) => mineInSandbox(tx, account, 'litecoin', 1))
+})
+
+test('an account adds so many blocks and no more, however it asks; what is refused costs nothing, and others mine on', async () => {
+  const gateway = await testGateway({ freshPerChain: 5 })
+  const run = <Result>(work: (tx: Tx) => Promise<Result>) => gateway.db.transaction(work)
+  const mine = (by: Account, count: number) => run((tx) => mineInSandbox(tx, by, 'bitcoin', count))
+  const miner = await testAccount(gateway)
+  for (let i = 0; i < 3; i++) await mine(miner, 95)
+  const busy = (wait: number) => (error: unknown) =>
+    error instanceof Refusal && error.reason === 'sandbox_busy' && error.message.endsWith(` ${wait} s`)
+  // As if it had been in one instant.
+  const spent = () =>
+    gateway.db.query(
+      `update accounts set sandbox_mined_until = clock_timestamp() + interval '29.5 seconds' where id = $1`,
+      [miner.id],
+    )
+  await spent()
+  await assert.rejects(mine(miner, 100), busy(10))
+  await spent()
+  await assert.rejects(
+    run((tx) => reorganiseInSandbox(tx, miner, 'bitcoin', 60)),
+    busy(12),
+  )
+  const payment = await testPayment(gateway, miner)
+  await spent()
+  await assert.rejects(
+    run((tx) => payInSandbox(tx, miner, payment.id, { confirmations: 100 })),
+    busy(10),
+  )
+  await spent()
+  await mine(miner, 5)
+  await mine(await testAccount(gateway), 100)
 })
 
 test('a chain that nobody follows stands still long before a block is pruned that nobody saw', async () => {

@@ -4,8 +4,8 @@
  * the same road as on a live network. The chain is shared by all test accounts.
  */
 import type { Account } from '../accounts/account.ts'
-import { setSandboxTrouble } from '../accounts/accounts.sql.ts'
-import type { BlockRef } from '../chains/chain.ts'
+import { setSandboxTrouble, takeBlocks } from '../accounts/accounts.sql.ts'
+import { type BlockRef, REORGANISATION_DEPTH_MAX } from '../chains/chain.ts'
 import { findBlockHash, findChainProgress } from '../chains/chain-progress.sql.ts'
 import { type ChainStore, holdingKey } from '../chains/simulated/chain-store.ts'
 import { hintAt } from '../chains/simulated/hints.ts'
@@ -23,7 +23,6 @@ import { findPayment } from '../payments/payments.sql.ts'
 import { findHotWallet } from '../wallets/hot-wallet.sql.ts'
 import { SIMULATED_FAILURE, type Withdrawal } from '../withdrawals/withdrawal.ts'
 import { markRefused } from '../withdrawals/withdrawals.sql.ts'
-import { REORGANISATION_DEPTH_MAX } from './watching/observe-chain.ts'
 
 /** Blocks mined by one request. */
 export const SANDBOX_BLOCKS_MAX = 100
@@ -32,6 +31,8 @@ export const SANDBOX_BLOCKS_MAX = 100
  * waiting behind his blocks.
  */
 const WAITING_MAX = 50
+/** As many as a test needs at once; then as many as watchers follow beside their work for others. */
+const ALLOWANCE = { atOnce: 300, perSecond: 10 }
 /** What the chain mines by itself stops where nobody follows it: a block that no watcher saw is never pruned. */
 const UNSEEN_MAX = BLOCKS_KEPT / 2
 /** Blocks taken away by one request: what watchers follow. */
@@ -64,7 +65,7 @@ export interface SandboxPay {
  * A buyer sends coins to the payment's address, whatever state the payment is in.
  *
  * @throws {Refusal} `not_found`; `invalid` for an amount that is no decimal, not above zero, too precise or too large;
- *   `sandbox_busy` when it asks for blocks and too many wait already.
+ *   `sandbox_busy` when it asks for blocks and too many wait already, or the account added too many of late.
  */
 export async function payInSandbox(
   tx: Tx,
@@ -74,7 +75,9 @@ export async function payInSandbox(
 ): Promise<Payment> {
   const { payment, chain } = await testPaymentOf(tx, account, id)
   const atoms = pay.amount === undefined ? payment.dueAtoms : readAmount(payment, pay.amount)
-  const store = pay.confirmations ? await lockToMine(tx, chain) : await lockSimulatedChain(tx, chain)
+  const store = pay.confirmations
+    ? await lockToMine(tx, account, chain, pay.confirmations)
+    : await lockSimulatedChain(tx, chain)
   await mint(store, { lookup: lookupOfPayment(payment, chain), asset: payment.asset, atoms })
   if (pay.confirmations) await mineWithGas(tx, store, pay.confirmations)
   return payment
@@ -88,11 +91,25 @@ export async function mineInSandbox(
   count: number,
 ): Promise<BlockRef> {
   requireTestAccount(account)
-  return mineWithGas(tx, await lockToMine(tx, `sim-${network}`), count)
+  return mineWithGas(tx, await lockToMine(tx, account, `sim-${network}`, count), count)
 }
 
 /** @throws {Refusal} `unavailable`, `sandbox_busy`. */
-async function lockToMine(tx: Tx, chain: SimulatedChainName): Promise<ChainStore> {
+async function lockToMine(
+  tx: Tx,
+  account: Account,
+  chain: SimulatedChainName,
+  blocks: number,
+): Promise<ChainStore> {
+  // Whoever is refused for himself does not wait for the chain, nor do others wait for him.
+  const waitSeconds = await takeBlocks(tx, account.id, blocks, ALLOWANCE)
+  if (waitSeconds > 0)
+    throw new Refusal(
+      'unavailable',
+      'sandbox_busy',
+      `the chains are everybody's: an account adds ${ALLOWANCE.atOnce} blocks at once and ` +
+        `${ALLOWANCE.perSecond} a second; mine on in ${waitSeconds} s`,
+    )
   const store = await lockSimulatedChain(tx, chain)
   if ((await countWaiting(tx, store)) > WAITING_MAX)
     throw new Refusal(
@@ -143,7 +160,8 @@ export async function reorganiseInSandbox(
   depth: number,
 ): Promise<BlockRef> {
   requireTestAccount(account)
-  const store = await lockToMine(tx, `sim-${network}`)
+  // Watchers take blocks away and follow others.
+  const store = await lockToMine(tx, account, `sim-${network}`, 2 * depth + 1)
   // A watcher that cannot walk back to the fork halts the chain for everybody.
   const forkHeight = (await store.tip()).height - depth
   const progress = await findChainProgress(tx, store.chain)
@@ -197,6 +215,21 @@ export async function failInSandbox(
 ): Promise<void> {
   requireTestAccount(account)
   await markRefused(tx, withdrawal, SIMULATED_FAILURE)
+}
+
+/** Twenty bytes of ones: a witness program, or an address of Ethereum, that nobody has. */
+const FAILING = Buffer.alloc(20, 0xff)
+
+/** The same for whoever has no dashboard: a test account's payout to the address of {@link FAILING} fails. Call it as above. */
+export async function failWhereAsked(
+  tx: Tx,
+  account: Account,
+  { accountId, id, chain, destination }: Pick<Withdrawal, 'accountId' | 'id' | 'chain' | 'destination'>,
+): Promise<void> {
+  if (account.mode !== 'test') return
+  invariant(isSimulated(chain), `withdrawal ${id} of a test account is on ${chain}`)
+  if (FAILING.equals(lookupOf(chain, destination)?.subarray(-FAILING.length) ?? Buffer.alloc(0)))
+    await failInSandbox(tx, account, { accountId, id })
 }
 
 const TROUBLE_MINUTES = 5

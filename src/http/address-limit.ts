@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Log } from '../core/log.ts'
-import { hostOf, isThisMachine, type Networks, siteOf } from '../core/networks.ts'
+import { isThisMachine, type Networks, networksAround, sharesOf } from '../core/networks.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
 
@@ -14,63 +14,79 @@ export interface AddressLimit {
   take(address: string): number
   /** For a request that turned out to be a key's. */
   giveBack(address: string): void
-  /** A connection of the host was cut off for a flood. */
-  cutOff(host: string): void
-  /** Whether connections of the host are refused. */
-  isShut(host: string): boolean
+  /** A connection of the host was cut off for a flood. @param networks - The host and those around it. */
+  cutOff(networks: readonly string[]): void
+  /** Whether connections of the host, or of a network around it, are refused. */
+  isShut(networks: readonly string[]): boolean
 }
 
 export const ADDRESS_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 400 }
 
-/** Hosts of one site (a /48 of IPv6), together. */
-const SITE_SHARE = 4
-/** Refused requests, in bursts, after which a host is not listened to. */
+/** Refused requests, in bursts of its own, after which a host, or a network, is not listened to. */
 const SHUT_AFTER_BURSTS = 1
 /** Connections cut off for a flood, after which the same holds: each costs what hundreds of refusals do. */
 const SHUT_AFTER_CUTS = 4
 const SHUT_MS = 10_000
-const HOSTS_MAX = 100_000
+const NETWORKS_MAX = 100_000
 
 export function openAddressLimit(size: BucketSize, log: Log, now: () => number = Date.now): AddressLimit {
-  const hosts = openLocalBuckets(size, now)
-  const sites = openLocalBuckets(
-    { perSecond: size.perSecond * SITE_SHARE, burst: size.burst * SITE_SHARE },
-    now,
+  const bursts = sharesOf(size.burst)
+  const rates = sharesOf(size.perSecond)
+  const levels = bursts.map((burst, level) =>
+    openLocalBuckets({ perSecond: rates[level] ?? size.perSecond, burst }, now),
   )
-  const refused = new Map<string, { since: number; count: number; shutUntil: number }>()
+  const refused = new Map<string, { minute: number; count: number; shutUntil: number }>()
 
-  const refuse = (address: string, host: string, weight = 1) => {
+  const refuse = (networks: readonly string[], weight = 1) => {
     const at = now()
-    let entry = refused.get(host)
-    if (!entry || at - entry.since > MINUTE_MS) {
-      if (refused.size >= HOSTS_MAX) refused.clear()
-      log.warn({ address }, 'an address sends more requests than one may; it is refused for now')
-      entry = { since: at, count: 0, shutUntil: 0 }
-      refused.set(host, entry)
+    // The same for all of them, so that what one adds to the next is bounded by the minute too.
+    const minute = Math.floor(at / MINUTE_MS)
+    let added = weight
+    for (const [level, network] of networks.entries()) {
+      let entry = refused.get(network)
+      if (entry?.minute !== minute) {
+        if (refused.size >= NETWORKS_MAX) refused.clear()
+        // Of the widest alone: a network of countless hosts does not write a line for each.
+        if (level === networks.length - 1)
+          log.warn(
+            { address: networks[0] },
+            'an address sends more requests than one may; it is refused for now',
+          )
+        entry = { minute, count: 0, shutUntil: entry?.shutUntil ?? 0 }
+        refused.set(network, entry)
+      }
+      const shutAfter = (bursts[level] ?? size.burst) * SHUT_AFTER_BURSTS
+      // No more than what shuts the network itself counts against those around it: one host does not shut out its neighbours.
+      const handedOn = Math.min(added, shutAfter - entry.count)
+      entry.count += added
+      if (entry.count >= shutAfter) entry.shutUntil = at + SHUT_MS
+      if (handedOn <= 0) return
+      added = handedOn
     }
-    entry.count += weight
-    if (entry.count >= size.burst * SHUT_AFTER_BURSTS) entry.shutUntil = at + SHUT_MS
+  }
+  const giveBack = (networks: readonly string[], from = 0) => {
+    for (let level = from; level < networks.length; level++) levels[level]?.giveBack(networks[level] ?? '')
   }
 
   return {
     take(address) {
       if (isThisMachine(address)) return 0
-      const [host, site] = [hostOf(address), siteOf(address)]
-      // The site first: a network of countless hosts does not make an entry for each.
-      const first = sites.take(site)
-      const { allowed, retryAfterSeconds } = first.allowed ? hosts.take(host) : first
-      if (allowed) return 0
-      if (first.allowed) sites.giveBack(site)
-      refuse(address, host)
-      return retryAfterSeconds
+      const networks = networksAround(address)
+      // The widest first: a network of countless hosts does not make an entry for each.
+      for (let level = networks.length - 1; level >= 0; level--) {
+        const taken = levels[level]?.take(networks[level] ?? '')
+        if (!taken || taken.allowed) continue
+        giveBack(networks, level + 1)
+        refuse(networks)
+        return taken.retryAfterSeconds
+      }
+      return 0
     },
     giveBack(address) {
-      if (isThisMachine(address)) return
-      hosts.giveBack(hostOf(address))
-      sites.giveBack(siteOf(address))
+      if (!isThisMachine(address)) giveBack(networksAround(address))
     },
-    cutOff: (host) => refuse(host, host, Math.ceil(size.burst / SHUT_AFTER_CUTS)),
-    isShut: (host) => (refused.get(host)?.shutUntil ?? 0) > now(),
+    cutOff: (networks) => refuse(networks, Math.ceil(size.burst / SHUT_AFTER_CUTS)),
+    isShut: (networks) => networks.some((network) => (refused.get(network)?.shutUntil ?? 0) > now()),
   }
 }
 

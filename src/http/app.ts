@@ -8,7 +8,7 @@ import {
 } from 'fastify'
 import type { ChainName } from '../core/assets.ts'
 import { showId } from '../core/ids.ts'
-import { hostOf, isThisMachine, readNetworks } from '../core/networks.ts'
+import { isThisMachine, networksAround, readNetworks } from '../core/networks.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { wentBack } from '../flows/recovery/keep-time.ts'
 import { openSingleSignOn, type SingleSignOnSettings } from '../users/single-sign-on.ts'
@@ -158,7 +158,7 @@ function openApp(
 ): FastifyInstance {
   const proxies = options.trustProxy === undefined ? null : readNetworks(options.trustProxy.split(','))
   const door: Door = {
-    hostOf: (address) => (isThisMachine(address) || proxies?.has(address) ? null : hostOf(address)),
+    networksOf: (address) => (isThisMachine(address) || proxies?.has(address) ? [] : networksAround(address)),
     isShut: addresses.isShut,
     cutOff: addresses.cutOff,
     admit: (request) => addresses.take(clientAddress(request, proxies)),

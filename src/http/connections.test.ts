@@ -3,11 +3,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import test, { after } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { testMerchant, UNLIMITED } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { waitFor } from '../../test/wait-for.ts'
+import { networksAround } from '../core/networks.ts'
 import { type AppOptions, buildApp } from './app.ts'
+import { CONNECTION_LIMITS, createLimitedServer, type Door } from './connections.ts'
 
 const gateway = await testGateway()
 const merchant = await testMerchant(gateway.db)
@@ -223,11 +226,76 @@ test('behind a trusted proxy every buyer has an address; what others forward mea
   assert.deepEqual(spoofed, [200, 200, 429])
 })
 
+test('of connections that ask nothing a host holds few, so that they do not run out all at once', async () => {
+  const { port } = await serve({ connectionLimits: { silentPerHost: 2 } })
+  const held = [await open(port, '127.0.0.8'), await open(port, '127.0.0.8')]
+  assert.equal(await ask(port, '127.0.0.8'), null)
+  assert.equal(await ask(port, '127.0.0.9'), 200)
+  const [first] = held
+  first?.write(get('/'))
+  await once(first ?? assert.fail(), 'data')
+  // It has asked, and stays open: there is room for another.
+  assert.equal(await ask(port, '127.0.0.8'), 200)
+  await open(port, '127.0.0.8')
+  assert.equal(await ask(port, '127.0.0.8'), null)
+  held[1]?.destroy()
+  await waitFor('room', async () => ((await ask(port, '127.0.0.8')) === 200 ? true : null))
+})
+
 test('one host holds so many connections and no more', async () => {
-  const { port } = await serve({ connectionLimits: { perHost: 3 } })
+  const { app, port } = await serve({ connectionLimits: { perHost: 3 } })
+  const hosts: (string | undefined)[] = []
+  app.server.on('connection', ({ remoteAddress }) => hosts.push(remoteAddress))
   const held = [await open(port, '127.0.0.8'), await open(port, '127.0.0.8'), await open(port, '127.0.0.8')]
   assert.equal(await ask(port, '127.0.0.8'), null)
   assert.equal(await ask(port, '127.0.0.9'), 200)
+  // Of the fourth no socket was made: refusing thousands a second has to cost next to nothing.
+  assert.deepEqual(hosts, ['127.0.0.8', '127.0.0.8', '127.0.0.8', '127.0.0.9'])
   held[0]?.destroy()
   await waitFor('room', async () => ((await ask(port, '127.0.0.8')) === 200 ? true : null))
 })
+
+/** 127.0.x.y stands for a host of IPv6 in a /48: x is its /56, y its /64. */
+const asIPv6 = (address: string): readonly string[] => {
+  const [, , network = 0, host = 0] = address.split('.').map(Number)
+  return networksAround(`2001:db8:7:${((network << 8) | host).toString(16)}::1`)
+}
+
+for (const [limit, silentPerHost, perHost, asked] of [
+  ['connections', 100, 2, get('/')],
+  ['connections that ask nothing', 2, 100, ''],
+] as const)
+  test(`hosts of one /56 hold together as many ${limit} as two, and of one /48 as four`, async () => {
+    const door: Door = { networksOf: asIPv6, isShut: () => false, cutOff: () => {}, admit: () => 0 }
+    const limits = { ...CONNECTION_LIMITS, perHost, silentPerHost }
+    const server = createLimitedServer((_request, response) => response.end(), door, {}, limits)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    const held: Socket[] = []
+    after(() => {
+      for (const socket of held) socket.destroy()
+      server.close()
+    })
+    /** @returns How many of them were let in. */
+    const enter = async (hosts: readonly string[]): Promise<number> => {
+      let count = 0
+      server.on('connection', () => (count += 1))
+      for (const host of hosts) {
+        const socket = await open(port, host)
+        held.push(socket)
+        socket.write(asked)
+        await Promise.race([once(socket, 'data'), once(socket, 'close'), delay(asked ? 1_000 : 20)])
+      }
+      return count
+    }
+    const inNetwork = (network: number) =>
+      Array.from({ length: 8 }, (_, host) => `127.0.${network}.${host + 2}`)
+    assert.equal(await enter(inNetwork(1)), 4)
+    assert.equal(await enter(inNetwork(2)), 4)
+    assert.equal(await enter([...inNetwork(3), ...inNetwork(4)]), 0)
+    // Who goes makes room, for his own network and for another one of the site.
+    held[0]?.destroy()
+    await waitFor('room', async () => ((await enter(['127.0.5.2'])) === 1 ? true : null))
+    assert.equal(await enter(inNetwork(1)), 0)
+  })

@@ -11,7 +11,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { Socket } from 'node:net'
-import { plainAddress } from '../core/networks.ts'
+import { plainAddress, sharesOf } from '../core/networks.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
 import { failure } from './envelope.ts'
 import { newRequestId } from './request-id.ts'
@@ -21,8 +21,10 @@ type Exchange = Parameters<RequestListener>
 
 interface Connection {
   readonly socket: Socket
-  /** As the door names it. */
-  readonly host: string | null
+  /** As the door names them. */
+  readonly networks: readonly string[]
+  /** Of each of them. */
+  readonly held: readonly Held[]
   begun: number
   answering: ServerResponse | null
   /** When an answer was first seen lying unread. */
@@ -30,14 +32,22 @@ interface Connection {
   readonly waiting: Exchange[]
 }
 
+/** What a network holds: its connections, and those of them on which nothing was asked yet. */
+interface Held {
+  open: number
+  silent: number
+}
+
 export interface ConnectionLimits {
   /** Requests behind one that is not answered yet. */
   readonly waiting: number
   /** After so many requests a connection has to be made anew. */
   readonly requests: number
-  /** Connections of all, and of one host that is no trusted proxy. */
+  /** Connections of all, and of one host that is no trusted proxy; of the networks around it some times that. */
   readonly connections: number
   readonly perHost: number
+  /** Of one host, connections without a request: all that are opened at once run out at once, and each costs an answer. */
+  readonly silentPerHost: number
   /** For the head of a request, and for the whole of it. */
   readonly headMs: number
   readonly requestMs: number
@@ -50,6 +60,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   requests: 1_000,
   connections: 20_000,
   perHost: 1_000,
+  silentPerHost: 100,
   headMs: 15_000,
   requestMs: 30_000,
   unreadMs: 30_000,
@@ -64,12 +75,12 @@ const connections = new WeakMap<Socket, Connection>()
 export const isAskedFurther = (socket: Socket): boolean => (connections.get(socket)?.waiting.length ?? 0) > 0
 
 export interface Door {
-  /** One name for all addresses of a host; null for whom no number of connections is too many. */
-  hostOf(address: string): string | null
-  /** Whether nothing of that host is to be heard for now. */
-  isShut(host: string): boolean
-  /** One of that host's connections was cut off for a flood. */
-  cutOff(host: string): void
+  /** The host and the networks around it, from the smallest; none for whom no number of connections is too many. */
+  networksOf(address: string): readonly string[]
+  /** Whether nothing of them is to be heard for now. */
+  isShut(networks: readonly string[]): boolean
+  /** One of their connections was cut off for a flood. */
+  cutOff(networks: readonly string[]): void
   /** Seconds to wait; 0 for a request that may come in. */
   admit(request: IncomingMessage): number
 }
@@ -80,9 +91,7 @@ export function createLimitedServer(
   headers: AnswerHeaders,
   limits: ConnectionLimits = CONNECTION_LIMITS,
 ): Server {
-  const open = new Set<Connection>()
   const listener = inTurn(handle, door, headers, limits)
-  const perHost = new Map<string, number>()
   const server = createServer(
     {
       headersTimeout: limits.headMs,
@@ -97,31 +106,69 @@ export function createLimitedServer(
   // What else than 100-continue somebody expects, Node would refuse by itself, past the door and without the headers.
   server.on('checkExpectation', listener)
   server.maxConnections = limits.connections
-  server.prependListener('connection', (socket: Socket) => {
-    // As everybody writes it, for limits, logs and records alike, and also once he has gone.
-    const address = plainAddress(socket.remoteAddress ?? '')
-    Object.defineProperty(socket, 'remoteAddress', { value: address })
-    const host = door.hostOf(address)
-    const count = host === null ? 0 : (perHost.get(host) ?? 0)
-    if (host !== null && (count >= limits.perHost || door.isShut(host))) return socket.destroy()
-    const connection = { socket, host, begun: 0, answering: null, unreadSinceMs: null, waiting: [] }
-    open.add(connection)
-    connections.set(socket, connection)
-    if (host !== null) perHost.set(host, count + 1)
-    socket.once('close', () => {
-      open.delete(connection)
-      connections.delete(socket)
-      connection.waiting.length = 0
-      if (host === null) return
-      const left = (perHost.get(host) ?? 1) - 1
-      if (left > 0) perHost.set(host, left)
-      else perHost.delete(host)
-    })
-  })
+  const open = openConnectionsOf(server, door, limits)
   const sweep = setInterval(() => cutUnread(open, limits.unreadMs), Math.min(limits.unreadMs, 5_000))
   sweep.unref()
   server.once('close', () => clearInterval(sweep))
   return server
+}
+
+/** Counts them by host and by the networks around it, and refuses those of whom holds too many. */
+function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits): ReadonlySet<Connection> {
+  const open = new Set<Connection>()
+  const holders = new Map<string, Held>()
+  const openMax = sharesOf(limits.perHost)
+  const silentMax = sharesOf(limits.silentPerHost)
+  const isFull = (network: string, level: number): boolean => {
+    const held = holders.get(network)
+    return (
+      held !== undefined && (held.open >= (openMax[level] ?? 0) || held.silent >= (silentMax[level] ?? 0))
+    )
+  }
+  const isRefused = (networks: readonly string[]): boolean => networks.some(isFull) || door.isShut(networks)
+  // What node:net asks before it makes a socket; its servers take a list, those of node:http pass none on. Who dials
+  // thousands of times a second costs a fifth of what sockets and parsers for each would.
+  Object.assign(server, {
+    blockList: { check: (peer: string) => isRefused(door.networksOf(plainAddress(peer))) },
+  })
+  server.prependListener('connection', (socket: Socket) => {
+    // As everybody writes it, for limits, logs and records alike, and also once he has gone.
+    const address = plainAddress(socket.remoteAddress ?? '')
+    Object.defineProperty(socket, 'remoteAddress', { value: address })
+    const networks = door.networksOf(address)
+    const held = networks.map((network) => holders.get(network) ?? { open: 0, silent: 0 })
+    const connection: Connection = {
+      socket,
+      networks,
+      held,
+      begun: 0,
+      answering: null,
+      unreadSinceMs: null,
+      waiting: [],
+    }
+    open.add(connection)
+    connections.set(socket, connection)
+    for (const [level, network] of networks.entries()) {
+      const each = held[level]
+      if (!each) continue
+      each.open += 1
+      each.silent += 1
+      holders.set(network, each)
+    }
+    socket.once('close', () => {
+      open.delete(connection)
+      connections.delete(socket)
+      connection.waiting.length = 0
+      for (const [level, network] of networks.entries()) {
+        const each = held[level]
+        if (!each) continue
+        each.open -= 1
+        if (connection.begun === 0) each.silent -= 1
+        if (each.open === 0) holders.delete(network)
+      }
+    })
+  })
+  return open
 }
 
 function inTurn(
@@ -132,6 +179,7 @@ function inTurn(
 ): RequestListener {
   const begin = (connection: Connection, [request, response]: Exchange) => {
     connection.answering = response
+    if (connection.begun === 0) for (const held of connection.held) held.silent -= 1
     connection.begun += 1
     // Node's own maxRequestsPerSocket says so too, but leaves the connection open.
     if (connection.begun >= limits.requests) response.shouldKeepAlive = false
@@ -159,7 +207,7 @@ function inTurn(
     else if (connection.waiting.length >= limits.waiting) {
       request.socket.destroy()
       // The rest of what he sent is read all the same: whoever does so again and again is not let in for a while.
-      if (connection.host !== null) door.cutOff(connection.host)
+      door.cutOff(connection.networks)
     } else connection.waiting.push([request, response])
   }
 }

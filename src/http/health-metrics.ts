@@ -1,7 +1,7 @@
 /** What monitoring sees of Beck's health: gauges and counters that are read when they are asked for. */
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { ASSET_FACTS, type Asset } from '../core/assets.ts'
-import { formatDecimal } from '../core/money.ts'
+import type { Asset } from '../core/assets.ts'
+import { formatAmount } from '../core/money.ts'
 import type { Connections } from '../db/database.ts'
 import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
 import type { Health } from '../flows/operation/health.ts'
@@ -124,6 +124,14 @@ const GAUGES = [
         to.set({ chain }, ageMs / 1_000)
     },
   ),
+  gauge(
+    'rows_proof_age_seconds',
+    'time since the rows of the books were last found to agree with each other',
+    [],
+    (to, { backlog }) => {
+      if (backlog && backlog.rowsProofAgeMs !== null) to.set(backlog.rowsProofAgeMs / 1_000)
+    },
+  ),
   gauge('backup_age_seconds', 'time since a whole backup was last made', [], (to, { backlog }) => {
     if (backlog && backlog.backupAgeMs !== null) to.set(backlog.backupAgeMs / 1_000)
   }),
@@ -239,8 +247,7 @@ function described(
   })
 }
 
-const coins = (atoms: bigint, asset: Asset): number =>
-  Number(formatDecimal(atoms, ASSET_FACTS[asset].decimals))
+const coins = (atoms: bigint, asset: Asset): number => Number(formatAmount(atoms, asset))
 
 /** Counters kept in the database, so that they are those of all workers. */
 function describeAttempts(registry: Registry, read: () => Promise<Health>): void {

@@ -20,12 +20,11 @@ import {
 import { invalidField, Refusal, type RefusalKind } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
-import { type Database, type Queryable, sqlState, type Tx } from '../db/database.ts'
+import { type Database, LOCK_NOT_AVAILABLE, type Queryable, sqlState, type Tx } from '../db/database.ts'
 
 const KEY_LENGTH_MAX = 255
 /** How long a request waits for another one with the same key to be answered. */
 const WAIT_MS = 5_000
-const LOCK_NOT_AVAILABLE = '55P03'
 const STORED_REFUSALS: readonly RefusalKind[] = ['not_found', 'conflict', 'unprocessable']
 
 /** The bytes of an answer, as they are sent and stored. */

@@ -55,6 +55,48 @@ test('what fails leaves its place', async () => {
   assert.equal(await limit.run('a', 'read', async () => 1), 1)
 })
 
+test('no more than so many are under way at once, in the order in which they came, whatever becomes of each', async () => {
+  const limit = openWorkLimit({ running: 2, reading: 2, waiting: 10 })
+  let underway = 0
+  let most = 0
+  const begun: number[] = []
+  const ended = await Promise.allSettled(
+    [1, 2, 3, 4, 5, 6].map((number) =>
+      limit.run('a form', 'write', async () => {
+        begun.push(number)
+        underway += 1
+        most = Math.max(most, underway)
+        await new Promise(setImmediate)
+        underway -= 1
+        if (number % 2 === 0) throw new Error(`${number} fails`)
+        return number
+      }),
+    ),
+  )
+  assert.deepEqual(begun, [1, 2, 3, 4, 5, 6])
+  assert.equal(most, 2)
+  assert.deepEqual(
+    ended.map((each) => (each.status === 'fulfilled' ? each.value : String(each.reason))),
+    [1, 'Error: 2 fails', 3, 'Error: 4 fails', 5, 'Error: 6 fails'],
+  )
+})
+
+test('who comes after too many is refused in the words that were given, and there is room again when they are through', async () => {
+  const limit = openWorkLimit({ running: 1, reading: 1, waiting: 1 }, () => new Error('too many people'))
+  const run = <Result>(work: () => Promise<Result>) => limit.run('a form', 'write', work)
+  const { promise: isThrough, resolve: goOn } = Promise.withResolvers<void>()
+  const first = run(() => isThrough)
+  const second = run(async () => 'second')
+  await assert.rejects(
+    run(async () => 'third'),
+    /too many people/,
+  )
+  goOn()
+  await first
+  assert.equal(await second, 'second')
+  assert.equal(await run(async () => 'fourth'), 'fourth')
+})
+
 test('25 reads that the database does not finish hold up nobody else, and are ended', async () => {
   const gateway = await testGateway()
   const slow = await testMerchant(gateway.db)

@@ -1,6 +1,7 @@
 /**
- * How much of this process one account may keep busy at once: the rest of its requests wait, in the order in which they
- * came, while those of other accounts are served. Without it, 25 slow lists of one key are all connections to the database.
+ * How much of this process one account may keep busy at once, or strangers with one form: the rest of its requests wait, in the
+ * order in which they came, while those of others are served. Without it, 25 slow lists of one key are all connections to the
+ * database, and hundreds of tried passwords the first second of everybody.
  */
 import { ClientGone, RateLimited } from './errors.ts'
 
@@ -17,11 +18,12 @@ export const WORK_SIZES: WorkSizes = { running: 10, reading: 4, waiting: 400 }
 
 export interface WorkLimit {
   /**
+   * @param whose - An account, or a form.
    * @param isGone - Asked when its turn comes: for whom has left nothing is begun.
-   * @throws {ClientGone} then, and {@link RateLimited} when too much of the account waits already.
+   * @throws {ClientGone} then, and the refusal when too much of the same waits already.
    */
   run<Result>(
-    account: string,
+    whose: string,
     kind: 'read' | 'write',
     work: () => Promise<Result>,
     isGone?: () => boolean,
@@ -34,7 +36,12 @@ interface Lane {
   readonly waiting: { readonly isRead: boolean; readonly begin: () => void }[]
 }
 
-export function openWorkLimit({ running, reading, waiting }: WorkSizes = WORK_SIZES): WorkLimit {
+/** @param refusal - Of who comes after as many as may wait. */
+export function openWorkLimit(
+  { running, reading, waiting }: WorkSizes = WORK_SIZES,
+  refusal: () => Error = () =>
+    new RateLimited(`${waiting} requests of this account wait already; send fewer at once`, 1),
+): WorkLimit {
   const lanes = new Map<string, Lane>()
 
   const enter = (lane: Lane, isRead: boolean): boolean => {
@@ -43,23 +50,21 @@ export function openWorkLimit({ running, reading, waiting }: WorkSizes = WORK_SI
     if (isRead) lane.reading += 1
     return true
   }
-  const leave = (account: string, lane: Lane, isRead: boolean) => {
+  const leave = (whose: string, lane: Lane, isRead: boolean) => {
     lane.running -= 1
     if (isRead) lane.reading -= 1
     const next = lane.waiting.findIndex((one) => enter(lane, one.isRead))
     if (next >= 0) lane.waiting.splice(next, 1)[0]?.begin()
-    else if (lane.running === 0) lanes.delete(account)
+    else if (lane.running === 0) lanes.delete(whose)
   }
 
   return {
-    async run(account, kind, work, isGone = () => false) {
+    async run(whose, kind, work, isGone = () => false) {
       const isRead = kind === 'read'
-      const lane = lanes.get(account) ?? { running: 0, reading: 0, waiting: [] }
-      lanes.set(account, lane)
+      const lane = lanes.get(whose) ?? { running: 0, reading: 0, waiting: [] }
+      lanes.set(whose, lane)
       if (!enter(lane, isRead)) {
-        if (lane.waiting.length >= waiting) {
-          throw new RateLimited(`${waiting} requests of this account wait already; send fewer at once`, 1)
-        }
+        if (lane.waiting.length >= waiting) throw refusal()
         const turn = Promise.withResolvers<void>()
         lane.waiting.push({ isRead, begin: turn.resolve })
         await turn.promise
@@ -68,7 +73,7 @@ export function openWorkLimit({ running, reading, waiting }: WorkSizes = WORK_SI
         if (isGone()) throw new ClientGone('the client left before its turn came')
         return await work()
       } finally {
-        leave(account, lane, isRead)
+        leave(whose, lane, isRead)
       }
     },
   }

@@ -4,6 +4,8 @@
  */
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
+import { type Page, readWholePage, type WholeList } from '../db/list.ts'
+import { exactId, exactText, expected, type ListQuery } from '../db/list-filters.ts'
 
 export interface Alert {
   /** snake_case, stable: monitoring may switch on it. */
@@ -68,6 +70,39 @@ export async function listAlerts(
     [of.limit],
   )
   return rows.map(fromRow)
+}
+
+/** What the list shows: those that nobody acknowledged, unless it is asked for others. */
+const STATES: Readonly<Record<string, string>> = {
+  open: 'acknowledged_at is null',
+  acknowledged: 'acknowledged_at is not null',
+  all: 'true',
+}
+
+const ALERTS: WholeList = {
+  from: 'alerts',
+  columns: COLUMNS,
+  account: null,
+  id: 'id',
+  sorts: { created_at: 'created_at' },
+  filters: {
+    filter_state(given, _bind, _query, name) {
+      const condition = Object.hasOwn(STATES, given) ? STATES[given] : undefined
+      if (condition === undefined) throw expected(name, `one of ${Object.keys(STATES).join(', ')}`, given)
+      return condition
+    },
+    filter_kind: exactText('kind'),
+    filter_subject: exactText('subject'),
+    filter_account: exactId('acct', 'account_id'),
+  },
+  countedMax: 10_000n,
+}
+
+/** A page of alerts, the open ones unless `filter_state` says otherwise. @throws {Refusal} `invalid` for a wrong query. */
+export async function readAlerts(db: Queryable, query: ListQuery): Promise<Page<RaisedAlert>> {
+  const asked = { ...query, filter_state: query.filter_state ?? 'open' }
+  const page = await readWholePage<AlertRow>(db, ALERTS, asked)
+  return { ...page, items: page.items.map(fromRow) }
 }
 
 /**

@@ -3,8 +3,9 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { testDatabase } from '../../test/database.ts'
 import { testAccount, testCause } from '../../test/gateway.ts'
-import type { Asset } from '../core/assets.ts'
+import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId } from '../core/ids.ts'
+import { together } from '../db/together.ts'
 import {
   GATEWAY,
   type JournalEntry,
@@ -153,4 +154,116 @@ test('entries that go both ways at once wait for each other, and none is done a 
   )
   assert.deepEqual(await balancesOf(shop), { available: 100n, held: 100n })
   assert.equal(attempts, 60, 'a deadlock would have made a transaction run again')
+})
+
+const ofMany = fc.array(fc.record({ shop: fc.nat({ max: 1 }), transfers: entry }), {
+  minLength: 1,
+  maxLength: 12,
+})
+
+test('entries of stories side by side come to the sums of their transfers, or to nothing where a sum is below zero', async () => {
+  await fc.assert(
+    fc.asyncProperty(ofMany, async (entries) => {
+      const shops = [await newAccount(), await newAccount()]
+      const sums = shops.map(() => new Map<LedgerAccount, bigint>())
+      for (const { shop, transfers } of entries)
+        for (const { debit, credit, atoms } of transfers) {
+          const sum = sums[shop] ?? new Map()
+          sum.set(debit, (sum.get(debit) ?? 0n) - atoms)
+          sum.set(credit, (sum.get(credit) ?? 0n) + atoms)
+        }
+      const fits = sums.every((sum) => MERCHANT_ACCOUNTS.every((kind) => (sum.get(kind) ?? 0n) >= 0n))
+      const posted = db.transaction((tx) =>
+        together(
+          tx,
+          entries,
+          () => null,
+          (one, { shop, transfers }) =>
+            post(one, {
+              accountId: shops[shop] ?? assert.fail(),
+              chain: 'litecoin',
+              cause: testCause(
+                'side by side',
+                entries.findIndex((each) => each.transfers === transfers),
+              ),
+              transfers: transfers.map((each) => ({ ...each, asset: 'LTC' })),
+            }),
+        ),
+      )
+      if (fits) await posted
+      else await assert.rejects(posted)
+      for (const [index, shop] of shops.entries()) {
+        const balances = await balancesOf(shop)
+        for (const kind of MERCHANT_ACCOUNTS)
+          assert.equal(balances[kind] ?? 0n, fits ? (sums[index]?.get(kind) ?? 0n) : 0n)
+        assert.equal(await entriesOf(shop), fits ? entries.filter((each) => each.shop === index).length : 0)
+      }
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('a story reads what it and those beside it have booked', async () => {
+  const shop = await newAccount()
+  const key = { accountId: shop, asset: 'LTC', kind: 'available' } as const
+  const seen = await db.transaction((tx) =>
+    together(
+      tx,
+      [1, 2],
+      () => 'one after the other',
+      async (one, number) => {
+        const cause = testCause('seen', number)
+        const transfers = [move('loss', 'available', 5n)]
+        await post(one, { accountId: shop, chain: 'litecoin', cause, transfers })
+        return [
+          await sumLoss(one, shop, 'LTC', ['settlement'], [cause.subjectId]),
+          await lockBalance(one, key),
+          (await listTransfers(one, shop, cause)).length,
+        ]
+      },
+    ),
+  )
+  assert.deepEqual(seen, [
+    [5n, 5n, 1],
+    [10n, 10n, 1],
+  ])
+})
+
+test('stories that run side by side each read what they have booked themselves', async () => {
+  const shops = [await newAccount(), await newAccount(), await newAccount()]
+  const seen = await db.transaction((tx) =>
+    together(
+      tx,
+      shops,
+      () => null,
+      async (one, shop) => {
+        const sums = []
+        for (const number of [1, 2]) {
+          const cause = testCause('beside', number)
+          await post(one, {
+            accountId: shop,
+            chain: 'litecoin',
+            cause,
+            transfers: [move('loss', 'available', 5n)],
+          })
+          sums.push(await sumLoss(one, shop, 'LTC', ['settlement'], [cause.subjectId]))
+        }
+        return sums
+      },
+    ),
+  )
+  assert.deepEqual(
+    seen,
+    shops.map(() => [5n, 10n]),
+  )
+})
+
+test('a balance of one chain is neither spent nor filled by an entry of another', async () => {
+  const shop = await newAccount()
+  const of = (chain: ChainName, subject: string, ...transfers: readonly Transfer[]) =>
+    db.transaction((tx) => post(tx, { accountId: shop, chain, cause: testCause(subject), transfers }))
+  await of('sim-litecoin', 'play', move('wallet', 'available', 9n))
+  await assert.rejects(of('litecoin', 'real', move('available', 'wallet', 5n)), /of another chain/)
+  await assert.rejects(of('litecoin', 'real', move('wallet', 'available', 5n)), /of another chain/)
+  assert.deepEqual(await balancesOf(shop), { available: 9n })
 })

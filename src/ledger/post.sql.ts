@@ -1,10 +1,10 @@
 /** Posting: an entry, its transfers and the merchant's balance rows, in the caller's transaction. */
-import type { Asset } from '../core/assets.ts'
+import type { Asset, ChainName } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
-import { runRows } from '../db/together.ts'
+import { doFirst, doLast, runRows } from '../db/together.ts'
 import {
   type Cause,
   type EntryKind,
@@ -19,9 +19,9 @@ import {
 
 /**
  * Books an entry once. The rows locked are the balances it changes, in the order of their keys, so that two entries of one
- * merchant wait for each other; entries written together may meet in another order, and then run again
- * (docs/decisions/0072-stories-together.md); the gateway's accounts are only appended to. Transfers are dated under
- * these locks: in the order of time no balance was ever negative, whichever transaction began first.
+ * merchant wait for each other; the gateway's accounts are only appended to. Transfers are dated under these locks: in the
+ * order of time no balance was ever negative, whichever transaction began first. Among stories that run together balances
+ * and transfers are written last (docs/decisions/0072-stories-together.md).
  *
  * @returns Whether it was booked now; false when its cause was booked before, which changes nothing.
  * @throws PostgreSQL's check violation (23514) when a balance would become negative: the whole transaction fails.
@@ -41,25 +41,49 @@ export async function post(tx: Tx, entry: JournalEntry): Promise<boolean> {
     { account_id: entry.accountId, id, kind, subject_id: subjectId, number },
   ])
   if (isNew.length === 0) return false
-  if (transfers.length === 0) return true
-  for (const change of balanceChanges(transfers)) {
-    await changeBalance(tx, entry, change)
-  }
-  await runRows(
+  await doLast(tx, writeTransfers, { ...entry, id, transfers })
+  return true
+}
+
+type BookedEntry = JournalEntry & { readonly id: string }
+
+async function writeTransfers(tx: Tx, entries: readonly BookedEntry[]): Promise<void> {
+  const changes = balanceChanges(entries)
+  const changed = await runRows<{ place: bigint }>(
     tx,
-    INSERT_TRANSFERS,
-    transfers.map(({ asset, debit, credit, atoms }, line) => ({
-      account_id: entry.accountId,
-      entry_id: id,
-      line,
-      chain: entry.chain,
+    CHANGE_BALANCES,
+    changes.map(({ accountId, asset, kind, chain, atoms }) => ({
+      account_id: accountId,
       asset,
-      debit,
-      credit,
+      kind,
+      chain,
       atoms,
     })),
   )
-  return true
+  const places = new Set(changed.map(({ place }) => Number(place)))
+  for (const [index, { cause, asset, kind, atoms }] of changes.entries())
+    invariant(
+      places.has(index + 1),
+      atoms < 0n
+        ? `${showCause(cause)} takes ${-atoms} of ${asset} from an empty ${kind} balance, or from one of another chain`
+        : `${showCause(cause)} adds ${asset} to a ${kind} balance of another chain`,
+    )
+  await runRows(
+    tx,
+    INSERT_TRANSFERS,
+    entries.flatMap(({ accountId, chain, id, transfers }) =>
+      transfers.map(({ asset, debit, credit, atoms }, line) => ({
+        account_id: accountId,
+        entry_id: id,
+        line,
+        chain,
+        asset,
+        debit,
+        credit,
+        atoms,
+      })),
+    ),
+  )
 }
 
 const INSERT_ENTRY = overRows(
@@ -91,56 +115,28 @@ const INSERT_TRANSFERS = overRows(
     select account_id, entry_id, line, chain, asset, debit, credit, atoms, statement_timestamp() from ${rows}`,
 )
 
-/** PostgreSQL checks a row to insert before it looks for a conflict, so what goes down is an update. */
-async function changeBalance(tx: Tx, entry: JournalEntry, change: BalanceChange): Promise<void> {
-  const { accountId: account_id, chain } = entry
-  const row = { account_id, asset: change.asset, kind: change.kind, chain, atoms: change.atoms }
-  if (change.atoms > 0n) {
-    await runRows(tx, ADD_TO_BALANCES, [row])
-    return
-  }
-  const taken = await runRows(tx, TAKE_FROM_BALANCES, [row])
-  invariant(
-    taken.length === 1,
-    `${showCause(entry.cause)} takes ${-change.atoms} of ${change.asset} from an empty ${change.kind} balance`,
-  )
-}
-
-const BALANCE_CHANGE = {
-  account_id: 'uuid',
-  asset: 'text',
-  kind: 'text',
-  chain: 'text',
-  atoms: 'numeric',
-} as const
-
-const ADD_TO_BALANCES = overRows(
-  BALANCE_CHANGE,
-  (rows) => `insert into balances as b (account_id, asset, kind, chain, atoms)
-    select account_id, asset, kind, min(chain), sum(atoms) from ${rows} group by 1, 2, 3 order by 1, 2, 3
-    on conflict (account_id, asset, kind) do update set atoms = b.atoms + excluded.atoms`,
-)
-
-const TAKE_FROM_BALANCES = overRows(
-  BALANCE_CHANGE,
-  (rows) => `with change as (
-      select * from ${rows}
-    ), locked as (
-      select b.account_id, b.asset, b.kind from balances b
-      where (b.account_id, b.asset, b.kind) in (select account_id, asset, kind from change)
-      order by b.account_id, b.asset, b.kind for update
-    ), taken as (
-      update balances b set atoms = b.atoms + sums.atoms
-      from (select account_id, asset, kind, sum(atoms) as atoms from change join locked using (account_id, asset, kind)
-        group by 1, 2, 3) sums
-      where b.account_id = sums.account_id and b.asset = sums.asset and b.kind = sums.kind
-      returning b.account_id, b.asset, b.kind
-    )
-    select place from change join taken using (account_id, asset, kind)`,
+/**
+ * PostgreSQL checks a row to insert before it looks for a conflict: what goes down is inserted as nothing, where there is a row.
+ * A balance of one chain is not changed by entries of another: simulated coins pay for nothing real, whatever their account says
+ * that it is.
+ */
+const CHANGE_BALANCES = overRows(
+  { account_id: 'uuid', asset: 'text', kind: 'text', chain: 'text', atoms: 'numeric' },
+  (rows) => `with change as (select * from ${rows})
+    insert into balances as b (account_id, asset, kind, chain, atoms)
+    select account_id, asset, kind, chain, greatest(atoms, 0) from change c
+    where atoms > 0 or exists (
+      select from balances h where h.account_id = c.account_id and h.asset = c.asset and h.kind = c.kind)
+    order by account_id, asset, kind
+    on conflict (account_id, asset, kind) do update set atoms = b.atoms + (select c.atoms from change c
+      where c.account_id = b.account_id and c.asset = b.asset and c.kind = b.kind) where b.chain = excluded.chain
+    returning (select c.place from change c
+      where c.account_id = b.account_id and c.asset = b.asset and c.kind = b.kind) as place`,
 )
 
 /** The transfers of an entry, by its cause; empty when it was never booked. */
 export async function listTransfers(db: Queryable, accountId: AccountId, cause: Cause): Promise<Transfer[]> {
+  await doFirst(db)
   const { rows } = await db.query<Transfer>(
     `select t.asset, t.debit, t.credit, t.amount_atoms as atoms
      from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
@@ -158,6 +154,7 @@ export async function sumLoss(
   kinds: readonly EntryKind[],
   subjectIds: readonly string[],
 ): Promise<bigint> {
+  await doFirst(db)
   const { rows } = await db.query<{ atoms: bigint }>(
     `select coalesce(sum(case when t.debit = 'loss' then t.amount_atoms else -t.amount_atoms end), 0) as atoms
      from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
@@ -172,6 +169,7 @@ export async function lockBalance(
   tx: Tx,
   key: { accountId: AccountId; asset: Asset; kind: MerchantAccount },
 ): Promise<bigint> {
+  await doFirst(tx)
   const { rows } = await tx.query<{ atoms: bigint }>(
     'select atoms from balances where account_id = $1 and asset = $2 and kind = $3 for update',
     [key.accountId, key.asset, key.kind],
@@ -180,27 +178,31 @@ export async function lockBalance(
 }
 
 interface BalanceChange {
+  readonly accountId: JournalEntry['accountId']
   readonly asset: Asset
   readonly kind: MerchantAccount
+  readonly chain: ChainName
   readonly atoms: bigint
+  /** Of the first entry that changes it. */
+  readonly cause: Cause
 }
 
-/** Net change of each balance row, in the order of the primary key. */
-function balanceChanges(transfers: readonly Transfer[]): BalanceChange[] {
+/** Net change of each balance row that changes. */
+function balanceChanges(entries: readonly BookedEntry[]): BalanceChange[] {
   const changes = new Map<string, BalanceChange>()
-  const add = (asset: Asset, kind: LedgerAccount, atoms: bigint) => {
-    if (!isMerchant(kind)) return
-    const key = `${asset} ${kind}`
-    changes.set(key, { asset, kind, atoms: (changes.get(key)?.atoms ?? 0n) + atoms })
+  for (const { accountId, chain, cause, transfers } of entries) {
+    const add = (asset: Asset, kind: LedgerAccount, atoms: bigint) => {
+      if (!isMerchant(kind)) return
+      const key = `${accountId} ${asset} ${kind}`
+      const before = changes.get(key) ?? { accountId, asset, kind, chain, cause, atoms: 0n }
+      changes.set(key, { ...before, atoms: before.atoms + atoms })
+    }
+    for (const transfer of transfers) {
+      add(transfer.asset, transfer.debit, -transfer.atoms)
+      add(transfer.asset, transfer.credit, transfer.atoms)
+    }
   }
-  for (const transfer of transfers) {
-    add(transfer.asset, transfer.debit, -transfer.atoms)
-    add(transfer.asset, transfer.credit, transfer.atoms)
-  }
-  return [...changes]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, change]) => change)
-    .filter((change) => change.atoms !== 0n)
+  return [...changes.values()].filter(({ atoms }) => atoms !== 0n)
 }
 
 const isMerchant = (account: LedgerAccount): account is MerchantAccount =>

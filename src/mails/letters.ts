@@ -42,6 +42,8 @@ export const lockoutLetter = (address: string): Letter =>
     'If that was you, wait, or ask for a link to set a new password. If it was not, nobody got in; a passkey cannot be guessed.',
   )
 
+const minuteOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' at ')} UTC`
+
 export interface NoticeWords {
   /** What happened, a sentence. */
   readonly what: string
@@ -58,9 +60,27 @@ export const noticeLetter = ({ what, merchant, who, address, at, page }: NoticeW
   letter(
     merchant === null ? what : `${merchant}: ${what.charAt(0).toLowerCase()}${what.slice(1)}`,
     `${what}${merchant === null ? '' : ` at ${merchant}`}.`,
-    `By ${who}${address === null ? '' : `, from ${address}`}, on ${at.toISOString().slice(0, 16).replace('T', ' at ')} UTC.`,
+    `By ${who}${address === null ? '' : `, from ${address}`}, on ${minuteOf(at)}.`,
     page,
     'If you do not know of this, open the page, undo it, and look at who can sign in.',
+  )
+
+export interface EndpointOffWords {
+  readonly merchant: string | null
+  readonly url: string
+  /** So long it did not succeed once, such as `five days`; null when it asked for that. */
+  readonly failedFor: string | null
+  readonly at: Date
+  readonly page: string
+}
+
+/** Nobody did this: it says what the shop misses, and nothing of sign-ins. */
+export const endpointOffLetter = ({ merchant, url, failedFor, at, page }: EndpointOffWords): Letter =>
+  letter(
+    `${merchant === null ? '' : `${merchant}: `}${merchant === null ? 'A' : 'a'} webhook endpoint was switched off`,
+    `Beck switched ${url} off on ${minuteOf(at)}: ${failedFor === null ? 'it answered 410, which asks for that' : `no delivery to it succeeded in ${failedFor}`}.`,
+    'It hears of no event any more. See to it, then switch it on again, and send what it missed, here:',
+    page,
   )
 
 export interface ApprovalWords {
@@ -71,8 +91,6 @@ export interface ApprovalWords {
   readonly until: Date
   readonly page: string
 }
-
-const minuteOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' at ')} UTC`
 
 export const approvalLetter = ({ merchant, what, requestedBy, until, page }: ApprovalWords): Letter =>
   letter(
@@ -113,6 +131,52 @@ export const pinLetter = ({ merchant, name, fingerprint, countsFrom, isRemoved, 
     'If you do not know of this, call your operator now: until a new passkey counts, he can remove it.',
   )
 
+export interface PaymentWords {
+  readonly merchant: string
+  readonly what: 'paid' | 'too_little' | 'beyond' | 'other_coin' | 'late'
+  /** `49.99 USD`, and what was asked for it: `0.624875 LTC`. */
+  readonly price: string
+  readonly asked: string
+  /** `0.5 ETH and 1 LTC`; empty for nothing. */
+  readonly held: string
+  /** The merchant's own. */
+  readonly reference: string | null
+  readonly page: string
+  /** Where these mails are switched off. */
+  readonly own: string
+  /** No more are sent to him within this hour. */
+  readonly isLast: boolean
+}
+
+const PAYMENT_EVENTS: Readonly<Record<PaymentWords['what'], string>> = {
+  paid: 'is paid',
+  too_little: 'got less than was asked',
+  beyond: 'is paid, and funds came beyond it',
+  other_coin: 'got another coin than was asked',
+  late: 'got funds when it did not wait for them any more',
+}
+
+const paymentSubject = ({ what, price }: PaymentWords): string => {
+  if (what === 'paid') return `${price} paid`
+  // The price itself is settled.
+  if (what === 'beyond') return `what came beyond a payment of ${price} waits for a decision`
+  return `a payment of ${price} waits for a decision`
+}
+
+export const paymentLetter = (words: PaymentWords): Letter => {
+  const { merchant, what, price, asked, held, reference, page, own, isLast } = words
+  return letter(
+    `${merchant}: ${paymentSubject(words)}`,
+    `A payment of ${price}, for which ${asked} was asked, ${PAYMENT_EVENTS[what]}.${held && ` Held until somebody credits it or sends it back: ${held}.`}`,
+    reference && `Your reference: ${reference.replace(/\p{Cc}+/gu, ' ')}`,
+    page,
+    isLast
+      ? 'That was the last of these mails for this hour; look at the list of payments for others.'
+      : null,
+    `Which of these mails you get is set on the page of your sign-in: ${own}`,
+  )
+}
+
 export interface AlertWords {
   readonly kind: string
   readonly message: string
@@ -150,10 +214,13 @@ export const NOTICES: Readonly<Record<string, string>> = {
   'key.change': 'An API key was changed',
   'key.revoke': 'An API key was revoked',
   'webhook.create': 'A webhook endpoint was added',
+  'webhook.disable': 'A webhook endpoint was switched off',
   'webhook.enable': 'A webhook endpoint was switched on again',
   'webhook.rotate': 'The secret of a webhook endpoint was replaced',
   'webhook.delete': 'A webhook endpoint was removed',
   'account.change': 'The settings were changed',
+  'account.close': 'The account was closed: it takes no new payments',
+  'account.reopen': 'The account was opened again',
   'policy.propose': 'Another policy of approvals was asked for',
   'allowlist.propose': 'A change of the allowlist was asked for',
 }

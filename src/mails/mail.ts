@@ -1,7 +1,16 @@
 /** What a mail is, and when it is tried again. */
 import { MINUTE_MS } from '../core/time.ts'
 
-export const MAIL_KINDS = ['invitation', 'reset', 'lockout', 'notice', 'alert', 'receipt'] as const
+export const MAIL_KINDS = [
+  'invitation',
+  'reset',
+  'lockout',
+  'notice',
+  'alert',
+  'receipt',
+  'decision',
+  'paid',
+] as const
 export type MailKind = (typeof MAIL_KINDS)[number]
 
 /** Waits for the server; taken by it; refused by it for good; too old to be of use. */

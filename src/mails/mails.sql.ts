@@ -1,7 +1,7 @@
 /** Mails that wait, and what became of them. */
 import { newRowId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 import { type Letter, MAIL_HOURS, type MailKind, type MailStatus } from './mail.ts'
 
 const PURPOSE = 'mail'
@@ -172,6 +172,32 @@ export async function countReceipts(db: Queryable, recipient: string): Promise<n
     [recipient],
   )
   return rows[0]?.count ?? 0
+}
+
+/** Held until the transaction ends, by whoever counts what these were mailed about payments: always in the same order. */
+export async function lockPaymentMails(tx: Tx, recipients: readonly string[]): Promise<void> {
+  await tx.query(
+    `select pg_advisory_xact_lock(each.key) from (
+       select distinct hashtextextended('payment mails:' || lower(r.recipient), 0) as key
+       from unnest($1::text[]) as r (recipient) order by 1) each`,
+    [recipients],
+  )
+}
+
+/** So many mails of each of these kinds were written to each of these within the hour, as `kind:recipient` in small letters. */
+export async function countPaymentMails(
+  db: Queryable,
+  recipients: readonly string[],
+  kinds: readonly MailKind[],
+): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ counted: string; count: number }>(
+    `select k.kind || ':' || lower(r.recipient) as counted, (select count(*)::integer from mails m
+       where m.kind = k.kind and m.kind in ('receipt', 'decision', 'paid')
+         and lower(m.recipient) = lower(r.recipient) and m.created_at > now() - interval '1 hour') as count
+     from unnest($1::text[]) as r (recipient), unnest($2::text[]) as k (kind)`,
+    [recipients, kinds],
+  )
+  return new Map(rows.map(({ counted, count }) => [counted, count]))
 }
 
 /** From when it ended. What is to be mailed once only must not be asked for later than so long after its beginning. */

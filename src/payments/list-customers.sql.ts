@@ -37,6 +37,7 @@ const CUSTOMERS: ListDescription = {
   filters: {
     filter_id: exactId('cus', 'c.id'),
     filter_email: substring('c.email'),
+    filter_name: substring('c.name'),
     order_count_min: countBound('c.order_count', '>='),
     order_count_max: countBound('c.order_count', '<='),
     total_spent_min: fiatBound('c.total_spent_minor', '>='),

@@ -93,15 +93,19 @@ export interface ExportedPayment extends ListedPayment {
   readonly completedAt: Date | null
 }
 
+const IN_FULL: ListDescription = {
+  ...PAYMENTS,
+  columns: `${PAYMENTS.columns}, p.fiat_minor as "fiatMinor", p.fee_minor as "feeMinor", p.due_atoms as "dueAtoms",
+    p.credited_atoms as "creditedAtoms", p.address, p.customer_email as "customerEmail", p.completed_at as "completedAt"`,
+}
+
+/** A page with all that an export tells, for people who choose their columns. @throws {Refusal} `invalid` for a wrong query. */
+export const listPaymentsInFull = (
+  db: Queryable,
+  accountId: AccountId,
+  query: ListQuery,
+): Promise<Page<ExportedPayment>> => readPage(db, IN_FULL, accountId, query)
+
 /** All payments that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
 export const exportPayments = (db: Queryable, accountId: AccountId, query: ListQuery) =>
-  readBatches<ExportedPayment>(
-    db,
-    {
-      ...PAYMENTS,
-      columns: `${PAYMENTS.columns}, p.fiat_minor as "fiatMinor", p.fee_minor as "feeMinor", p.due_atoms as "dueAtoms",
-        p.credited_atoms as "creditedAtoms", p.address, p.customer_email as "customerEmail", p.completed_at as "completedAt"`,
-    },
-    accountId,
-    query,
-  )
+  readBatches<ExportedPayment>(db, IN_FULL, accountId, query)

@@ -2,11 +2,11 @@
 import { ASSET_FACTS, type Asset, type Fiat, type Network, networkOf } from '../core/assets.ts'
 import { showId } from '../core/ids.ts'
 import { parseVerbatim } from '../core/json.ts'
-import { fiatToNumber, formatDecimal } from '../core/money.ts'
+import { fiatToNumber, formatAmount, formatDecimal } from '../core/money.ts'
 import { isoOrNull } from '../core/time.ts'
 import type { Deposit } from '../deposits/deposit.ts'
 import { paysFor } from '../deposits/received.ts'
-import type { Payment, PaymentStatus } from './payment.ts'
+import { isPaid, type Payment, type PaymentStatus } from './payment.ts'
 import { amountUri, type EthereumPlace, paymentUri } from './payment-uri.ts'
 
 /** What is shown of a deposit. */
@@ -139,7 +139,7 @@ function depositResource(deposit: DepositSource, tipHeight: number): DepositReso
   return {
     tx_hash: deposit.txHash,
     asset: deposit.asset,
-    amount: formatDecimal(deposit.amountAtoms, ASSET_FACTS[deposit.asset].decimals),
+    amount: formatAmount(deposit.amountAtoms, deposit.asset),
     amount_atoms: deposit.amountAtoms.toString(),
     confirmations: confirmationsAt(deposit, tipHeight),
     status: deposit.status,
@@ -154,7 +154,7 @@ function paymentConfirmations(
   deposits: readonly DepositSource[],
   tipHeight: number,
 ): number {
-  const settled = payment.status === 'completed' || payment.status === 'overpaid'
+  const settled = isPaid(payment.status)
   const counted = deposits.filter(
     (deposit) => paysFor(deposit, payment) && (!settled || deposit.status === 'confirmed'),
   )

@@ -1,6 +1,6 @@
 /** Links that wallets read with coin, network and amount: BIP-21 and EIP-681. */
 import { ASSET_FACTS, type Asset } from '../core/assets.ts'
-import { formatDecimal } from '../core/money.ts'
+import { formatAmount } from '../core/money.ts'
 
 /** What an Ethereum payment is made on. */
 export interface EthereumPlace {
@@ -41,4 +41,4 @@ export function paymentUri(
  * token has a scheme of its own: who does not know it opens nothing, or takes the address alone.
  */
 export const amountUri = (asset: Asset, address: string, atoms: bigint): string =>
-  `${ASSET_FACTS[asset].uriScheme}:${address}?amount=${formatDecimal(atoms, ASSET_FACTS[asset].decimals)}`
+  `${ASSET_FACTS[asset].uriScheme}:${address}?amount=${formatAmount(atoms, asset)}`

@@ -16,6 +16,16 @@ export const PAYMENT_STATUSES = [
 ] as const
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
 
+/** Whether its price is covered. */
+export const isPaid = (status: PaymentStatus): boolean => status === 'completed' || status === 'overpaid'
+
+/** Whether it still runs: nothing is decided before its funds came, or its time is over. */
+export const waitsForFunds = (status: PaymentStatus): boolean => status === 'pending' || status === 'detected'
+
+/** Whether its buyer may say where what it holds goes back to; of what came after it was completed he may not. */
+export const takesRefundAddress = (status: PaymentStatus): boolean =>
+  !waitsForFunds(status) && status !== 'completed'
+
 export interface Payment {
   readonly accountId: AccountId
   readonly id: PaymentId

@@ -1,5 +1,6 @@
 /**
- * The terms of a payment never change after it was made: whose it is, what it asks for, where it is paid. A MAC over them
+ * The terms of a payment never change after it was made: whose it is, what it asks for, where it is paid, and which
+ * checkout's buyer says where it may go back to. A MAC over them
  * under a key that the database does not hold shows whether somebody wrote the row who should not.
  */
 import { TamperedRow } from '../core/errors.ts'
@@ -22,6 +23,7 @@ export type Terms = Pick<
   | 'rate'
   | 'settlementRate'
   | 'requiredConfirmations'
+  | 'checkoutSessionId'
 >
 
 const PURPOSE = 'payment-terms'
@@ -43,6 +45,7 @@ export const termsMacParts = (terms: Terms): string[] => [
   String(terms.settlementRate.numerator),
   String(terms.settlementRate.denominator),
   String(terms.requiredConfirmations),
+  terms.checkoutSessionId ?? '',
 ]
 
 export const macOfTerms = (secrets: Secrets, terms: Terms): Buffer =>

@@ -2,7 +2,7 @@
 import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
-import type { Tx } from '../db/database.ts'
+import type { Queryable, Tx } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 
@@ -44,6 +44,26 @@ const TAKE = overRows(
   (rows) => `update unresolved_funds u set atoms = u.atoms - r.atoms from ${rows}
     where u.account_id = r.account_id and u.payment_id = r.payment_id and u.asset = r.asset returning place`,
 )
+
+export interface HeldFunds {
+  readonly asset: Asset
+  readonly atoms: bigint
+}
+
+/** What is held for each of these payments, by asset; one of which nothing is held is not among them. */
+export async function listUnresolved(
+  db: Queryable,
+  payments: readonly { readonly accountId: AccountId; readonly id: PaymentId }[],
+): Promise<Map<PaymentId, HeldFunds[]>> {
+  if (payments.length === 0) return new Map()
+  const { rows } = await db.query<HeldFunds & { id: PaymentId }>(
+    `select u.payment_id as id, u.asset, u.atoms from unnest($1::uuid[], $2::uuid[]) as p (account_id, id)
+       join unresolved_funds u on u.account_id = p.account_id and u.payment_id = p.id and u.atoms > 0
+     order by u.payment_id, u.asset`,
+    [payments.map(({ accountId }) => accountId), payments.map(({ id }) => id)],
+  )
+  return Map.groupBy(rows, ({ id }) => id)
+}
 
 /** All that is held for a payment now, by asset, locked until the transaction ends. */
 export async function lockUnresolved(

@@ -167,8 +167,8 @@ const SIGNED_UNFINISHED = `
   where t.chain = $1 and t.replacement_set in (
     select o.replacement_set from signed_transactions o where o.chain = $1 and ${openSql('o')}
     union
-    select s.replacement_set from signed_transactions s join chains v on v.chain = s.chain
-    where s.chain = $1 and s.block_height > v.tip_height - 200)`
+    select s.replacement_set from signed_transactions s
+    where s.chain = $1 and s.block_height >= (select min(k.height) from chain_blocks k where k.chain = $1))`
 
 export interface UnspentUtxo {
   readonly txid: string
@@ -310,10 +310,11 @@ export async function listUncertain(db: Queryable, chain: ChainName): Promise<Un
        (select coalesce(json_agg(json_build_object('asset', w.asset, 'atoms', w.atoms::text)), '[]') from swept_tokens w
         where w.chain = t.chain and w.txid = t.txid) as swept,
        exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_hot_wallet
-     from signed_transactions t join chains v on v.chain = t.chain
-     left join chain_blocks b on b.chain = t.chain and b.height = t.block_height
-     where t.chain = $1 and t.sender is not null
-       and (${openSql('t')} or t.block_height > v.tip_height - 200 and b.hash is distinct from t.block_hash)`,
+     from (
+       select o.* from signed_transactions o where ${openSql('o')}
+       union all
+       select u.* from unseen_ends() u) t
+     where t.chain = $1 and t.sender is not null`,
     [chain],
   )
   return rows.map((row) => ({

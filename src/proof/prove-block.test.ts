@@ -8,6 +8,7 @@ import type { ChainPort } from '../chains/chain.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import { readHealth } from '../flows/operation/health.ts'
 import { afterRestore } from '../flows/recovery/after-restore.ts'
+import { listFreezes } from '../ledger/freezes.sql.ts'
 import { type ProverMemory, proveBlock } from './prove-block.ts'
 import { reconcile, unfreeze } from './reconcile.ts'
 
@@ -18,6 +19,16 @@ const robbed = (port: ChainPort, atoms: bigint): ChainPort => ({
     const held = await port.holdings(query)
     return { ...held, BTC: (held.BTC ?? 0n) - atoms }
   },
+})
+
+test('a sum that differs freezes its coin though the rows behind it can not be read', async () => {
+  const story = await tellPayouts('sim-bitcoin')
+  const { gateway, port } = story
+  await story.earn('BTC', 65_000n)
+  await gateway.db.query("update transfers set amount_atoms = amount_atoms + 1 where debit = 'wallet'")
+  await gateway.db.query('alter table unresolved_funds rename to elsewhere')
+  assert.equal(await proveBlock(gateway, port), 'unlike')
+  assert.deepEqual(await listFreezes(gateway.db), [{ chain: 'sim-bitcoin', asset: 'BTC' }])
 })
 
 test('coins that are gone freeze their asset, nobody loses anything, and only the operator lifts it', async () => {

@@ -11,8 +11,7 @@ import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import type { Database, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
-import { freeze, listFreezes } from '../ledger/freezes.sql.ts'
-import { atOneBlock, inSnapshot, readsPastBlocks } from './at-block.ts'
+import { atOneBlock, readsPastBlocks } from './at-block.ts'
 import {
   addSums,
   type Difference,
@@ -23,6 +22,7 @@ import {
   proveSums,
   strayDifference,
 } from './compare-chain.ts'
+import { areFrozen, freezeUnlike } from './freeze-unlike.ts'
 import {
   createLocator,
   findHotWalletStrays,
@@ -40,7 +40,6 @@ import {
   readPastSums,
   writePastSums,
 } from './prove-block.sql.ts'
-import { PROOFS } from './reconcile.sql.ts'
 import { type GiftMemory, takeGift } from './take-gift.ts'
 import { findSliceStrays, walkHolders } from './walk-holders.ts'
 
@@ -265,48 +264,3 @@ async function lengthen(
       : past.wallets,
   }
 }
-
-async function areFrozen(
-  db: Database,
-  chain: ChainName,
-  differences: readonly Difference[],
-): Promise<boolean> {
-  const frozen = await listFreezes(db)
-  return differences.every(({ asset }) => frozen.some((each) => each.chain === chain && each.asset === asset))
-}
-
-/** Freezes what differs, each coin with its first reasons. Where only a sum differs, its rows are looked for first. */
-async function freezeUnlike(
-  { db, log }: Pick<Gateway, 'db' | 'log'>,
-  chain: ChainName,
-  seen: readonly Difference[],
-): Promise<'unlike'> {
-  const rows = seen.every(({ subject }) => subject !== null)
-    ? []
-    : await inSnapshot(db, async (tx) => {
-        const found: Difference[] = []
-        for (const prove of PROOFS)
-          for (const difference of await prove(tx)) if (difference.chain === chain) found.push(difference)
-        return found
-      })
-  const unlike = [...rows, ...seen]
-  for (const asset of new Set(unlike.map((difference) => difference.asset))) {
-    const lines = unlike.filter((difference) => difference.asset === asset)
-    const reason = lines.slice(0, 3).map(sayDifference).join('; ').slice(0, 1_000)
-    if (!(await freeze(db, chain, asset, reason))) continue
-    await raiseAlert(db, {
-      kind: 'books_disagree',
-      accountId: null,
-      subject: `${chain}:${asset}:${lines[0]?.foundAtoms}`,
-      message: `withdrawals of ${asset} on ${chain} are frozen: ${reason}; see \`npx beck reconcile\``,
-    })
-    log.error(
-      { chain, asset, differences: lines.length, reason },
-      'books and chain disagree: withdrawals of this coin are frozen until `npx beck reconcile --unfreeze`',
-    )
-  }
-  return 'unlike'
-}
-
-const sayDifference = ({ proof, subject, expectedAtoms, foundAtoms }: Difference): string =>
-  `${subject ?? 'all together'} (${proof}): expected ${expectedAtoms} atoms, found ${foundAtoms}`

@@ -1,14 +1,14 @@
 /**
- * Rows that must agree with each other, though they were written by different hands. Each query names every row that
- * does not. They read whole tables: the operator's proof, not one for every block.
+ * Rows that must agree with each other, though they were written by different hands. Each query names the rows that
+ * do not. They read whole tables: a proof for now and then, not for every block.
  */
-import type { Asset, ChainName } from '../core/assets.ts'
+import { type Asset, CHAINS, type ChainName } from '../core/assets.ts'
 import { type AccountId, type DepositId, type PaymentId, showId, type WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { ENTRY_KINDS, GATEWAY } from '../ledger/chart-of-accounts.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import type { Difference } from './compare-chain.ts'
-import { proveSwept } from './swept.sql.ts'
+import { SWEPT_UNLIKE } from './swept.sql.ts'
 
 interface DifferenceRow {
   chain: ChainName
@@ -17,6 +17,23 @@ interface DifferenceRow {
   subject: string
   expected: bigint
   found: bigint
+  /** Its place among the rows of its coin that the proof found, and how many these are. */
+  place: bigint
+  of_coin: bigint
+}
+
+/** Rows of one proof and coin that differ and are not named. */
+export interface MoreRows {
+  readonly proof: string
+  readonly chain: ChainName
+  readonly asset: Asset
+  readonly rows: number
+}
+
+export interface UnlikeRows {
+  /** Of every coin that a proof finds unlike, at least its first rows. */
+  readonly differences: readonly Difference[]
+  readonly more: readonly MoreRows[]
 }
 
 /** Ids as the API shows them. */
@@ -35,22 +52,45 @@ function observed(subject: string): string {
   return [word, name, ...rest].join(' ')
 }
 
-const kinds = (of: readonly string[]): string => of.map((kind) => `'${kind}'`).join(', ')
+const quoted = (of: readonly string[]): string => of.map((word) => `'${word}'`).join(', ')
 
-type Prove = (db: Queryable) => Promise<Difference[]>
+/**
+ * So many rows of a coin are named; one statement can make millions differ, of as many chains that there are not, which
+ * nobody reads and no process holds.
+ */
+export const NAMED_MAX = 1_000
+
+export type Prove = (db: Queryable) => Promise<UnlikeRows>
 
 const proof =
   (name: string, text: string): Prove =>
   async (db) => {
-    const { rows } = await db.query<DifferenceRow>(text)
-    return rows.map((row) => ({
-      proof: name,
-      chain: row.chain,
-      asset: row.asset,
-      subject: observed(row.subject),
-      expectedAtoms: row.expected,
-      foundAtoms: row.found,
-    }))
+    const { rows } = await db.query<DifferenceRow>(
+      `select chain, asset, subject, expected, found, place, of_coin from (
+         select u.*, row_number() over (partition by chain, asset order by subject) as place,
+           count(*) over (partition by chain, asset) as of_coin
+         from (select case when chain in (${quoted(CHAINS)}) then chain else 'unknown' end as chain, asset,
+           left(subject, 300) as subject, expected, found from (${text}) unlike) u
+       ) placed where place <= ${NAMED_MAX} order by chain, asset, place`,
+    )
+    return {
+      differences: rows.map((row) => ({
+        proof: name,
+        chain: row.chain,
+        asset: row.asset,
+        subject: observed(row.subject),
+        expectedAtoms: row.expected,
+        foundAtoms: row.found,
+      })),
+      more: rows
+        .filter(({ place, of_coin }) => place === BigInt(NAMED_MAX) && of_coin > place)
+        .map(({ chain, asset, place, of_coin }) => ({
+          proof: name,
+          chain,
+          asset,
+          rows: Number(of_coin - place),
+        })),
+    }
   }
 
 /** Every transfer on its two sides; a merchant's accounts grow by credits. */
@@ -91,7 +131,7 @@ const bookingsFollowDeposits = proof(
        coalesce(sum(case when t.debit = 'wallet' then t.amount_atoms when t.credit = 'wallet' then -t.amount_atoms end), 0) as atoms
      from deposits d
      left join journal_entries j on j.account_id = d.account_id and j.subject_id = d.id::text
-       and j.kind in (${kinds(ENTRY_KINDS.deposit)})
+       and j.kind in (${quoted(ENTRY_KINDS.deposit)})
      left join transfers t on t.account_id = j.account_id and t.entry_id = j.id
      group by d.account_id, d.id, d.chain, d.asset
    )
@@ -108,7 +148,7 @@ const settlementsFollowPayments = proof(
        coalesce(sum(case when t.debit = 'unresolved' then t.amount_atoms when t.credit = 'unresolved' then -t.amount_atoms end), 0) as atoms
      from payments p
      left join journal_entries j on j.account_id = p.account_id and j.subject_id = p.id::text
-       and j.kind in (${kinds(ENTRY_KINDS.payment)})
+       and j.kind in (${quoted(ENTRY_KINDS.payment)})
      left join transfers t on t.account_id = j.account_id and t.entry_id = j.id and t.asset = p.asset
      where p.settlements > 0
      group by p.account_id, p.id, p.chain, p.asset
@@ -128,7 +168,7 @@ const postingsFollowWithdrawals = proof(
        coalesce(sum(case when t.credit = 'wallet' then t.amount_atoms when t.debit = 'wallet' then -t.amount_atoms end), 0) as left_us
      from withdrawals w
      left join journal_entries j on j.account_id = w.account_id and j.subject_id = w.id::text
-       and j.kind in (${kinds(ENTRY_KINDS.withdrawal)})
+       and j.kind in (${quoted(ENTRY_KINDS.withdrawal)})
      left join transfers t on t.account_id = j.account_id and t.entry_id = j.id and t.asset = w.asset and t.chain = w.chain
      group by w.account_id, w.id
    ), checked as (
@@ -207,7 +247,10 @@ const feesFollowTransactions = proof(
    select * from checked where expected <> found`,
 )
 
-/** Chains with outputs: what a transaction of ours took in our blocks is what it paid, its fee and its change. */
+/**
+ * Chains with outputs: what a transaction of ours took in our blocks is what it paid, its fee and its change. One that ended
+ * in a block that the watcher has not read, or has undone, took nothing in ours.
+ */
 const utxosFollowTransactions = proof(
   'spent coins = settled transactions',
   `with moved as (
@@ -215,6 +258,7 @@ const utxosFollowTransactions = proof(
        (select coalesce(sum(atoms), 0) from utxos c where c.chain = t.chain and c.spent_by = t.txid)
        - (select coalesce(sum(atoms), 0) from utxos c where c.chain = t.chain and c.txid = t.txid) as found
      from signed_transactions t where t.sender is null and t.status = 'confirmed'
+       and not exists (select from unseen_ends() u where u.chain = t.chain and u.txid = t.txid)
    )
    select chain, asset, 'transaction ' || txid as subject,
      expected, found from moved where expected <> found`,
@@ -235,11 +279,11 @@ const entriesHaveCauses = proof(
   `select t.chain, t.asset, 'entry ' || j.kind || ' ' || j.subject_id || ' ' || j.number as subject,
      0::numeric as expected, sum(t.amount_atoms) as found
    from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
-   left join deposits d on j.kind in (${kinds(ENTRY_KINDS.deposit)})
+   left join deposits d on j.kind in (${quoted(ENTRY_KINDS.deposit)})
      and d.account_id = j.account_id and d.id::text = j.subject_id and j.number between 1 and d.bookings
-   left join payments p on j.kind in (${kinds(ENTRY_KINDS.payment)})
+   left join payments p on j.kind in (${quoted(ENTRY_KINDS.payment)})
      and p.account_id = j.account_id and p.id::text = j.subject_id and j.number between 1 and p.settlements
-   left join withdrawals w on j.kind in (${kinds(ENTRY_KINDS.withdrawal)})
+   left join withdrawals w on j.kind in (${quoted(ENTRY_KINDS.withdrawal)})
      and w.account_id = j.account_id and w.id::text = j.subject_id and j.number = 1
    left join signed_transactions s on s.chain = t.chain and s.txid = j.subject_id
      and (j.kind = 'network_fee' and j.number between 1 and s.fee_bookings
@@ -253,7 +297,7 @@ const entriesHaveCauses = proof(
 )
 
 /** All of them, in the order of a withdrawal's way back to the coins it came from. */
-export const PROOFS: readonly Prove[] = [
+export const ROW_PROOFS: readonly Prove[] = [
   balancesFollowTransfers,
   unresolvedFundsFollowBalances,
   bookingsFollowDeposits,
@@ -266,5 +310,15 @@ export const PROOFS: readonly Prove[] = [
   utxosFollowTransactions,
   spendsFollowTransactions,
   entriesHaveCauses,
-  proveSwept,
+  proof('swept deposits = sweeps', SWEPT_UNLIKE),
 ]
+
+/** The rows that do not agree, by all of the proofs. */
+export async function findUnlikeRows(db: Queryable): Promise<UnlikeRows> {
+  const found: UnlikeRows[] = []
+  for (const prove of ROW_PROOFS) found.push(await prove(db))
+  return {
+    differences: found.flatMap(({ differences }) => differences),
+    more: found.flatMap(({ more }) => more),
+  }
+}

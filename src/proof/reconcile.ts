@@ -22,7 +22,7 @@ import {
 } from './compare-chain.ts'
 import { createLocator, findHotWalletStrays, type Locator, readHotWallet } from './holders.ts'
 import { sumObserved } from './holdings.sql.ts'
-import { PROOFS } from './reconcile.sql.ts'
+import { findUnlikeRows, type MoreRows } from './reconcile.sql.ts'
 import { walkHolders } from './walk-holders.ts'
 
 export type { Difference, HoldingProof } from './compare-chain.ts'
@@ -30,6 +30,8 @@ export type { Difference, HoldingProof } from './compare-chain.ts'
 export interface Proof {
   /** Everything that does not agree; empty when the books balance. */
   readonly differences: readonly Difference[]
+  /** How many rows beyond those differ, by proof and coin. */
+  readonly more: readonly MoreRows[]
   /** One line per chain and asset: the ledger beside the blocks. */
   readonly holdings: readonly HoldingProof[]
   /** Ether that the chain holds at an address and no block announced. */
@@ -54,10 +56,12 @@ export interface Proof {
 export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]): Promise<Proof> {
   const differences: Difference[] = []
   const holdings: HoldingProof[] = []
-  await inSnapshot(db, async (tx) => {
-    for (const prove of PROOFS) for (const difference of await prove(tx)) differences.push(difference)
+  const more = await inSnapshot(db, async (tx) => {
+    const unlike = await findUnlikeRows(tx)
+    for (const difference of unlike.differences) differences.push(difference)
     for (const { chain } of await listChainProgress(tx))
       holdings.push(...(await proveSums(tx, chain, NO_PAST)))
+    return unlike.more
   })
   differences.push(...differencesOf(holdings))
   const gifts: (Stray & { chain: ChainName })[] = []
@@ -83,7 +87,7 @@ export async function reconcile(db: Database | Tx, ports: readonly ChainPort[]):
       }
     }
   }
-  return { differences, holdings, gifts, compared, unswept, gasLeft, unproven }
+  return { differences, more, holdings, gifts, compared, unswept, gasLeft, unproven }
 }
 
 const HOLDERS_PER_PAGE = 4_000

@@ -66,12 +66,6 @@ export function splitCredit(atoms: bigint, fiatMinor: bigint, netMinor: bigint):
   return { netAtoms, feeAtoms: atoms - netAtoms }
 }
 
-/** The gateway's fee on a payout, rounded up to the atom: the gateway gains the fraction. */
-export function payoutFeeAtoms(atoms: bigint, bps: bigint): bigint {
-  requireBps(bps)
-  return divideUp(atoms * bps, BPS_PER_WHOLE)
-}
-
 /** What atoms are worth in fiat minor units, rounded down: an estimate never promises more than there is. */
 export function fiatValue(atoms: bigint, asset: Asset, rate: Ratio): bigint {
   return divideDown(atoms * rate.numerator, rate.denominator * pow10(ASSET_FACTS[asset].decimals))

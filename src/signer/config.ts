@@ -1,6 +1,5 @@
 /** What the signer reads from its environment: the same variables as the server, and the ones that are its alone. */
-import { closeSync, readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { readShared, type SharedSettings } from '../config/shared.ts'
 import { type Environment, openVariables } from '../config/variables.ts'
@@ -15,7 +14,8 @@ export interface SignerConfig extends SharedSettings {
   readonly folder: string
   readonly keystorePath: string
   readonly modes: Readonly<Record<Network, NetworkMode>>
-  readonly passphrase: string | null
+  /** Whoever opened the keystore with it for good fills it with zeros. */
+  readonly passphrase: Buffer | null
   /** Where the dashboard is, and its passkeys belong: what the server reads too, if this machine has it. */
   readonly dashboardUrl: string
 }
@@ -43,7 +43,7 @@ export async function readSignerConfig(environment: Environment): Promise<Signer
     modes: Object.fromEntries(
       NETWORKS.map((network) => [network, networkModeOf(shared.networks[network])]),
     ) as Record<Network, NetworkMode>,
-    passphrase: await passphraseOf(environment),
+    passphrase: passphraseOf(environment),
     dashboardUrl:
       environment.BECK_DASHBOARD_URL?.trim() ||
       environment.BECK_PUBLIC_URL?.trim() ||
@@ -52,25 +52,43 @@ export async function readSignerConfig(environment: Environment): Promise<Signer
 }
 
 /** Of a passphrase every space counts. */
-async function passphraseOf(env: Environment): Promise<string | null> {
+function passphraseOf(env: Environment): Buffer | null {
   const handed = env.BECK_KEYSTORE_PASSPHRASE_FD
   if (handed) return readHanded(Number(handed))
-  if (env.BECK_KEYSTORE_PASSPHRASE) return env.BECK_KEYSTORE_PASSPHRASE
+  if (env.BECK_KEYSTORE_PASSPHRASE) return Buffer.from(env.BECK_KEYSTORE_PASSPHRASE)
   const path = env.BECK_KEYSTORE_PASSPHRASE_FILE
   return path ? readPassphrase(path, 'BECK_KEYSTORE_PASSPHRASE_FILE names a file') : null
 }
 
 /** @param what - How a refusal begins. */
-export async function readPassphrase(path: string, what = path): Promise<string> {
-  const text = await readFile(path, 'utf8').catch((cause) => {
-    throw new Refusal('invalid', 'invalid_settings', `${what} that cannot be read (${cause.code})`)
-  })
-  return text.replace(/\r?\n$/, '')
+export function readPassphrase(path: string, what = path): Buffer {
+  const bytes = readFrom(path, what)
+  const end = bytes.at(-1) !== LINE_FEED ? 0 : bytes.at(-2) === CARRIAGE_RETURN ? 2 : 1
+  return bytes.subarray(0, bytes.length - end)
 }
 
-/** What the process that started this one hands over, once. */
-function readHanded(descriptor: number): string {
-  const text = readFileSync(descriptor, 'utf8')
-  closeSync(descriptor)
-  return text
+function readFrom(path: string, what: string): Buffer {
+  try {
+    return readHanded(openSync(path, 'r'))
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Refusal('invalid', 'invalid_settings', `${what} that cannot be read (${code})`)
+  }
+}
+
+const LINE_FEED = 10
+const CARRIAGE_RETURN = 13
+const PASSPHRASE_BYTES_MAX = 65_536
+
+/** A file, or what the process that started this one hands over, once; into a single buffer, so that nothing else has to be wiped. */
+function readHanded(descriptor: number): Buffer {
+  const bytes = Buffer.alloc(PASSPHRASE_BYTES_MAX)
+  let length = 0
+  try {
+    for (let read = 1; read > 0 && length < bytes.length; length += read)
+      read = readSync(descriptor, bytes, length, bytes.length - length, null)
+  } finally {
+    closeSync(descriptor)
+  }
+  return bytes.subarray(0, length)
 }

@@ -5,10 +5,10 @@ import { showId, type WithdrawalId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
-import { listPlaced, markReady, type PaidWithdrawal } from '../treasury/place-signed.sql.ts'
-import { opensSet, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
+import { listPlaced, markReady } from '../treasury/place-signed.sql.ts'
+import { nameOf, opensSet, type PaidWithdrawal, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
-import { CANCELLED, type WaitingFor, type Withdrawal } from '../withdrawals/withdrawal.ts'
+import { CANCELLED, NOT_APPROVED, type WaitingFor, type Withdrawal } from '../withdrawals/withdrawal.ts'
 import {
   clearSigning,
   listCancelWanted,
@@ -18,7 +18,6 @@ import {
   noteWaiting,
 } from '../withdrawals/withdrawals.sql.ts'
 import type { Approvals } from './approvals/approvals.ts'
-import { NOT_APPROVED } from './approvals/judge-release.ts'
 import { expireRequestOf, reopenRequestOf } from './approvals/seen-approvals.sql.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
@@ -47,26 +46,48 @@ export interface Signer {
   readonly stopping?: AbortSignal
 }
 
-/** How the journal names a withdrawal. */
-export const nameOf = (request: Pick<Withdrawal, 'accountId' | 'id'>): string =>
-  `${request.accountId}/${request.id}`
+/** As many withdrawals of one transaction are named in a line of the log; what else it pays the database says. */
+const NAMED_IN_LOG = 20
+
+const paysInLog = (entry: SignedEntry) => ({
+  pays: paidBy(entry).slice(0, NAMED_IN_LOG).map(publicId),
+  payouts: paidBy(entry).length,
+})
 
 /** A withdrawal of the journal as merchants know it. */
 const publicId = (name: string): string => showId('wd', name.slice(name.indexOf('/') + 1) as WithdrawalId)
 
+/** Journals a signed transaction, places it and makes it ready: after this the worker may send it, or it is void. */
+export const commit = async (signer: Signer, entry: SignedEntry): Promise<Placing> =>
+  (await mayBeJournaled(signer, entry)) ? journalAndPlace(signer, entry) : 'taken'
+
 /**
- * Journals a signed transaction, places it and makes it ready: after this the worker may send it, or it is void. What is void
- * counts against the operator's limits, so what it pays is marked first: nobody can cancel that in between.
+ * The last look before a signed transaction is written down. What is void counts against the operator's limits, so what it pays is
+ * marked here: nobody can cancel it in between. Payouts on chains with outputs were marked before they were signed, so that one that
+ * is cancelled holds up none of the hundreds beside it; they are marked again, because signing may have taken longer than the
+ * marks of a signer are believed for.
+ *
+ * @returns False when it must not be; then this marked nothing.
  */
-export async function commit(signer: Signer, entry: SignedEntry): Promise<Placing> {
+export async function mayBeJournaled(signer: Signer, entry: SignedEntry): Promise<boolean> {
   // Two signatures under one id differ in the amounts that rows gave for its UTXOs: put together they may be valid and
   // give the difference to the miner. And two withdrawals that one transaction pays would be one that is not paid.
   if (await signer.journal.entryOf(entry.chain, entry.txid)) {
     logWaiting(signer, entry.chain, entry.txid, 'it was signed before, and the database does not know')
-    return 'taken'
+    return false
   }
   const paid = opensSet(entry) ? paidOf(entry) : []
-  if (paid.length > 0 && !(await signer.db.transaction((tx) => markSigning(tx, paid)))) return 'taken'
+  if (paid.length === 0) return true
+  return signer.db.transaction(async (tx) => {
+    const marked = await markSigning(tx, paid)
+    if (marked.length === paid.length) return true
+    await clearSigning(tx, marked)
+    return false
+  })
+}
+
+/** @param entry - One that {@link mayBeJournaled}. */
+export async function journalAndPlace(signer: Signer, entry: SignedEntry): Promise<Placing> {
   crashPoint('signer:marked')
   crashPoint('signer:signed')
   await signer.journal.signed(entry)
@@ -74,11 +95,34 @@ export async function commit(signer: Signer, entry: SignedEntry): Promise<Placin
   return finishPlacing(signer, entry)
 }
 
+/**
+ * Does what lies between the marks of withdrawals and the journal. Where it fails, or comes to nothing, the marks are taken off:
+ * nothing was written down, so all of them may be cancelled, and the next turn does not mark them anew for ever.
+ *
+ * @param work - Resolves to null when nothing is to be journaled.
+ */
+export async function whileMarked<Done>(
+  signer: Signer,
+  marked: readonly PaidWithdrawal[],
+  work: () => Promise<Done | null>,
+): Promise<Done | null> {
+  let done: Done | null
+  try {
+    done = await work()
+  } catch (error) {
+    // What stays marked for a database that is away, `clearMarks` takes off.
+    await unmark(signer, marked).catch(() => {})
+    throw error
+  }
+  if (done === null) await unmark(signer, marked)
+  return done
+}
+
 /** Places a journaled transaction whose fate is open; it was never ready to be sent. */
 export async function finishPlacing(signer: Signer, entry: SignedEntry): Promise<Placing> {
   const placing = await place(signer.db, entry, changeAddress(signer, entry))
   crashPoint('signer:placed')
-  const fields = { chain: entry.chain, txid: entry.txid, kind: entry.kind, pays: paidBy(entry).map(publicId) }
+  const fields = { chain: entry.chain, txid: entry.txid, kind: entry.kind, ...paysInLog(entry) }
   if (placing === 'placed') {
     await signer.journal.placed(entry)
     crashPoint('signer:placing-journaled')
@@ -94,7 +138,8 @@ export async function finishPlacing(signer: Signer, entry: SignedEntry): Promise
   return placing
 }
 
-const unmark = (signer: Signer, paid: readonly PaidWithdrawal[]): Promise<void> =>
+/** Nothing is signed for them now. */
+export const unmark = (signer: Signer, paid: readonly PaidWithdrawal[]): Promise<void> =>
   paid.length === 0 ? Promise.resolve() : signer.db.transaction((tx) => clearSigning(tx, paid))
 
 /** A signer that lives needs a moment between a mark and its placing; one that marked longer ago died in between. */
@@ -108,8 +153,10 @@ const SIGNING_SECONDS_MAX = 60
  */
 export async function clearMarks(signer: Signer, isFirst: boolean): Promise<void> {
   const marked = await listSigning(signer.db, [...signer.vault.keys()], isFirst ? 0 : SIGNING_SECONDS_MAX)
+  const unknown: Withdrawal[] = []
   for (const withdrawal of marked)
-    if ((await signer.journal.payingFor(nameOf(withdrawal))).length === 0) await unmark(signer, [withdrawal])
+    if ((await signer.journal.payingFor(nameOf(withdrawal))).length === 0) unknown.push(withdrawal)
+  await unmark(signer, unknown)
 }
 
 /** What was placed by this signer and, for a crash in between, is not ready to be sent. */
@@ -128,22 +175,30 @@ function changeAddress(signer: Signer, entry: SignedEntry): ChangeAddress | null
 }
 
 /**
- * Deals with a withdrawal that the journal knows as paid though the database knows nothing of it: the database was
- * restored or tampered with. What was sent is put back, to be sent and followed as before. Never is another transaction
- * signed for it, and never is its hold given back here: it may have been paid.
+ * Whether the journal knows what pays a withdrawal, though the database knows nothing of it: the database was restored or
+ * tampered with. What was sent is put back, to be sent and followed as before. Never is another transaction signed for it,
+ * and never is its hold given back here: it may have been paid.
+ *
+ * @param known - Names of withdrawals whose transactions were dealt with in this look, each once for all that it pays.
  */
-export async function restorePaid(
+export async function isPaid(
   signer: Signer,
-  request: Pick<Withdrawal, 'chain' | 'id'>,
-  set: readonly SignedEntry[],
-): Promise<void> {
-  if (await putBackSet(signer, set)) return
-  logWaiting(
-    signer,
-    request.chain,
-    showId('wd', request.id),
-    'its signed transaction cannot be put back; look into it',
-  )
+  withdrawal: Pick<Withdrawal, 'accountId' | 'chain' | 'id'>,
+  known: Set<string>,
+): Promise<boolean> {
+  if (known.has(nameOf(withdrawal))) return true
+  const set = await signer.journal.payingFor(nameOf(withdrawal))
+  const [opening] = set
+  if (!opening) return false
+  for (const name of paidBy(opening)) known.add(name)
+  if (!(await putBackSet(signer, set)))
+    logWaiting(
+      signer,
+      withdrawal.chain,
+      showId('wd', withdrawal.id),
+      'its signed transaction cannot be put back; look into it',
+    )
+  return true
 }
 
 /**
@@ -170,7 +225,7 @@ export async function putBackSet(signer: Signer, set: readonly SignedEntry[]): P
   for (const entry of set) await markReady(signer.db, entry)
   const [opening] = set
   signer.log.error(
-    { chain: opening?.chain, txid: opening?.txid, pays: opening && paidBy(opening).map(publicId) },
+    { chain: opening?.chain, txid: opening?.txid, ...(opening && paysInLog(opening)) },
     'the database had lost a signed transaction; the journal gave it back',
   )
   return true
@@ -191,13 +246,11 @@ export async function keepWaiting(
 
 /** What is wanted no longer, and that the journal knows nothing of, is never signed: its hold is given back. */
 export async function cancelWanted(signer: Signer, chain: ChainName): Promise<void> {
+  const known = new Set<string>()
   for (const request of await listCancelWanted(signer.db, chain)) {
-    const before = await signer.journal.payingFor(nameOf(request))
-    if (before.length > 0) await restorePaid(signer, request, before)
-    else {
-      await signer.approvals.forget(request)
-      await markRefused(signer.db, request, CANCELLED)
-    }
+    if (await isPaid(signer, request, known)) continue
+    await signer.approvals.forget(request)
+    await markRefused(signer.db, request, CANCELLED)
   }
 }
 
@@ -218,8 +271,13 @@ export async function refuse(signer: Signer, request: Requested, reason: string)
   )
 }
 
-/** What alone exceeds a limit together with its fee would wait for ever. */
-export async function refuseIfTooLarge(signer: Signer, request: Requested, feeAtoms: bigint): Promise<void> {
+/** What alone exceeds a limit together with its fee would wait for ever. @returns Whether it is refused. */
+export async function refuseIfTooLarge(
+  signer: Signer,
+  request: Requested,
+  feeAtoms: bigint,
+): Promise<boolean> {
   const span = spanTooShort(signer.config.limits, request.asset, request.netAtoms + feeAtoms)
   if (span) await refuse(signer, request, `limit_per_${span}`)
+  return span !== null
 }

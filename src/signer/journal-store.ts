@@ -9,6 +9,9 @@ import { CHECK_DIGITS, checkIn, readRow, rowsOf, writeRow } from './chained-rows
 import { type ByteRange, type JournalIndex, openIndex, sequenceKey, writeIndex } from './journal-index.ts'
 import { type JournalRow, JournalTail, keyOf } from './journal-tail.ts'
 
+/** What is not in the table yet is kept in memory, by keys. A row of one withdrawal has three. */
+const KEYS_PER_ROW = 10
+
 export class JournalStore {
   readonly #path: string
   readonly #file: FileHandle
@@ -69,9 +72,10 @@ export class JournalStore {
     this.#rows += 1
   }
 
-  /** Writes the table anew once so many rows are not in it, and the fate of none is open. */
+  /** Writes the table anew once so many rows, or ten times as many keys, are not in it, and the fate of none is open. */
   async index(rowsPerIndex: number): Promise<void> {
-    if (this.#tail.rows < rowsPerIndex || this.#tail.pending.size > 0) return
+    const { rows, keys, pending } = this.#tail
+    if ((rows < rowsPerIndex && keys < KEYS_PER_ROW * rowsPerIndex) || pending.size > 0) return
     const foot = { end: this.#end, check: this.#check, rows: this.#rows, ...this.#tail.summary() }
     this.#index = await writeIndex(`${this.#path}.index`, this.#index, this.#tail.added(), foot)
     this.#tail = new JournalTail(foot)

@@ -47,6 +47,11 @@ export class JournalTail {
     return this.#rows
   }
 
+  /** Under how many keys they are found: a payout of a thousand withdrawals is one row, and found by each of them. */
+  get keys(): number {
+    return this.#ranges.size
+  }
+
   apply(row: JournalRow, range: ByteRange): void {
     this.#rows += 1
     if (row.fact === 'signed') {

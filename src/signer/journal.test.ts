@@ -281,3 +281,22 @@ test('a row that was edited after it entered the table is refused when it is ask
   assert.equal((await edited.payingFor('b')).length, 1)
   await edited.close()
 })
+
+test('payouts of many withdrawals enter the table sooner: what is kept in memory is bounded by who is found, not by rows', async () => {
+  const path = join(folder, 'with-many', 'journal')
+  const journal = await openJournal(path, 5)
+  const isIndexed = async () => (await readdir(join(folder, 'with-many'))).includes('journal.index')
+  await journal.signed(entry('few', ['w0']))
+  await journal.placed(entry('few', ['w0']))
+  assert.equal(await isIndexed(), false)
+  const many = Array.from({ length: 60 }, (_, at) => `many-${at}`)
+  await journal.signed(entry('many', many))
+  assert.equal(await isIndexed(), false, 'its fate is open')
+  await journal.placed(entry('many', many))
+  assert.equal(await isIndexed(), true)
+  assert.deepEqual(
+    (await journal.payingFor('many-59')).map(({ txid }) => txid),
+    ['many'],
+  )
+  await journal.close()
+})

@@ -12,7 +12,7 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-const PASSPHRASE = 'correct horse battery'
+const PASSPHRASE = Buffer.from('correct horse battery')
 
 test('a keystore opens with its passphrase, and its file says nothing without it', async () => {
   const path = join(folder, 'new', 'keystore.json')
@@ -22,9 +22,17 @@ test('a keystore opens with its passphrase, and its file says nothing without it
   assert.equal((await stat(path)).mode & 0o777, 0o600)
   const text = await readFile(path, 'utf8')
   assert.ok(!text.includes(entropy.toString('hex')) && !text.includes(entropy.toString('base64')))
-  await assert.rejects(openKeystore(path, `${PASSPHRASE}!`), { reason: 'wrong_passphrase' })
+  await assert.rejects(openKeystore(path, Buffer.from(`${PASSPHRASE}!`)), { reason: 'wrong_passphrase' })
   await assert.rejects(createKeystore(path, newEntropy(), PASSPHRASE), { reason: 'keystore_exists' })
   assert.deepEqual(await openKeystore(path, PASSPHRASE), entropy)
+})
+
+test('letters with accents open a keystore however they were written, as text or as bytes of either form', async () => {
+  const path = join(folder, 'accents.json')
+  const entropy = newEntropy()
+  const composed = 'm\u00fcde Pferde \u00e9t\u00e9'
+  await createKeystore(path, entropy, Buffer.from(composed))
+  assert.deepEqual(await openKeystore(path, Buffer.from(composed.normalize('NFD'))), entropy)
 })
 
 test('a damaged keystore and a weak passphrase are refused; no keystore is null', async () => {
@@ -37,7 +45,7 @@ test('a damaged keystore and a weak passphrase are refused; no keystore is null'
   await assert.rejects(openKeystore(path, PASSPHRASE), { reason: 'wrong_passphrase' })
   await writeFile(path, 'not json')
   await assert.rejects(openKeystore(path, PASSPHRASE), { reason: 'wrong_passphrase' })
-  await assert.rejects(createKeystore(join(folder, 'weak.json'), newEntropy(), 'short'), {
+  await assert.rejects(createKeystore(join(folder, 'weak.json'), newEntropy(), Buffer.from('short')), {
     reason: 'weak_passphrase',
   })
   assert.equal(await openKeystore(join(folder, 'none.json'), PASSPHRASE), null)

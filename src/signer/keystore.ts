@@ -2,9 +2,11 @@
  * The keystore: 256 bits of entropy, shown once as 24 words (BIP-39), kept in one file under a passphrase: argon2id
  * makes the key, AES-256-GCM seals. Whoever has the words has the funds; whoever has the file needs the passphrase.
  */
+
+import { isAscii } from 'node:buffer'
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { hashRaw } from '@node-rs/argon2'
 import { HDKey } from '@scure/bip32'
@@ -59,29 +61,40 @@ export async function rootOf(entropy: Uint8Array): Promise<HDKey> {
  *
  * @throws {Refusal} `weak_passphrase`; `keystore_exists`.
  */
-export async function createKeystore(path: string, entropy: Uint8Array, passphrase: string): Promise<void> {
+export async function createKeystore(path: string, entropy: Uint8Array, passphrase: Buffer): Promise<void> {
   const text = await sealKeystore(entropy, passphrase)
   await makeFolder(dirname(path))
   const handle = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600).catch(
     (cause) => {
-      if (cause.code !== 'EEXIST') throw cause
-      throw new Refusal(
-        'conflict',
-        'keystore_exists',
-        `there is a keystore at ${path} already; it is not overwritten. Move it away to make a new wallet`,
-      )
+      throw cause.code === 'EEXIST' ? keystoreExists(path) : cause
     },
   )
   await writeSynced(handle, text)
   await syncPath(dirname(path))
 }
 
+/** @throws {Refusal} `keystore_exists`. */
+export async function requireNoKeystore(path: string): Promise<void> {
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  )
+  if (isThere) throw keystoreExists(path)
+}
+
+const keystoreExists = (path: string) =>
+  new Refusal(
+    'conflict',
+    'keystore_exists',
+    `there is a keystore at ${path} already; it is not overwritten. Move it away to make a new wallet`,
+  )
+
 /**
  * Seals a keystore's entropy with another passphrase, in one step: whatever fails, the file opens with one of the two.
  *
  * @throws {Refusal} `no_keystore`; `wrong_passphrase`; `weak_passphrase`.
  */
-export async function changePassphrase(path: string, passphrase: string, next: string): Promise<void> {
+export async function changePassphrase(path: string, passphrase: Buffer, next: Buffer): Promise<void> {
   const entropy = await openKeystore(path, passphrase)
   if (!entropy) throw new Refusal('not_found', 'no_keystore', `there is no keystore at ${path}`)
   const text = await sealKeystore(entropy, next)
@@ -102,12 +115,13 @@ async function writeSynced(handle: FileHandle, text: string): Promise<void> {
 }
 
 /** @throws {Refusal} `weak_passphrase`. */
-async function sealKeystore(entropy: Uint8Array, passphrase: string): Promise<string> {
-  if (passphrase.length < PASSPHRASE_LENGTH_MIN)
+async function sealKeystore(entropy: Uint8Array, passphrase: Buffer): Promise<string> {
+  const { length } = passphrase.toString()
+  if (length < PASSPHRASE_LENGTH_MIN)
     throw new Refusal(
       'invalid',
       'weak_passphrase',
-      `the keystore passphrase has ${passphrase.length} characters, expected ${PASSPHRASE_LENGTH_MIN} or more; set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE`,
+      `the keystore passphrase has ${length} characters, expected ${PASSPHRASE_LENGTH_MIN} or more; set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE`,
     )
   const salt = randomBytes(16)
   const nonce = randomBytes(12)
@@ -129,7 +143,7 @@ async function sealKeystore(entropy: Uint8Array, passphrase: string): Promise<st
  * @returns The entropy; null when there is no keystore.
  * @throws {Refusal} `wrong_passphrase` (or a damaged file: an authenticated cipher cannot tell them apart).
  */
-export async function openKeystore(path: string, passphrase: string): Promise<Buffer | null> {
+export async function openKeystore(path: string, passphrase: Buffer): Promise<Buffer | null> {
   const text = await ifThere(readFile(path, 'utf8'))
   if (text === null) return null
   try {
@@ -149,8 +163,9 @@ export async function openKeystore(path: string, passphrase: string): Promise<Bu
   }
 }
 
-const sealingKey = (passphrase: string, kdf: KeystoreFile['kdf']): Promise<Buffer> =>
-  hashRaw(passphrase.normalize('NFKD'), {
+const sealingKey = (passphrase: Buffer, kdf: KeystoreFile['kdf']): Promise<Buffer> =>
+  // ASCII is its own normal form, and needs no text, which nobody can wipe.
+  hashRaw(isAscii(passphrase) ? passphrase : passphrase.toString().normalize('NFKD'), {
     salt: Buffer.from(kdf.salt, 'base64'),
     memoryCost: kdf.memoryKib,
     timeCost: kdf.passes,

@@ -15,6 +15,7 @@ import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { isSimulated, NETWORKS, type Network } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
+import { mindNoReader } from '../core/no-reader.ts'
 import { openSecrets } from '../core/secrets.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { openLog } from '../process/log.ts'
@@ -29,6 +30,7 @@ import {
   entropyOf,
   newEntropy,
   openKeystore,
+  requireNoKeystore,
   rootOf,
   wordsOf,
 } from './keystore.ts'
@@ -87,6 +89,7 @@ async function init(config: SignerConfig, db: Database, { json, restore, replace
       'no_passphrase',
       'set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE: the keystore is encrypted with it',
     )
+  await requireNoKeystore(config.keystorePath)
   const entropy = restore ? entropyOf(await readStandardInput()) : newEntropy()
   const root = await rootOf(entropy)
   const live = NETWORKS.map((network) => chainKeys(root, network, config.modes[network]))
@@ -223,7 +226,7 @@ async function sealAnew(config: SignerConfig, [file]: readonly string[], { json 
       'no_passphrase',
       'set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE to the present passphrase, and name the file of the new one',
     )
-  await changePassphrase(config.keystorePath, config.passphrase, await readPassphrase(file))
+  await changePassphrase(config.keystorePath, config.passphrase, readPassphrase(file))
   answer(
     json,
     { sealed_with: file },
@@ -266,6 +269,7 @@ const print = (text: string): void => {
   process.stdout.write(`${text}\n`)
 }
 
+mindNoReader()
 try {
   await main()
 } catch (error) {

@@ -17,7 +17,6 @@ import {
   insertSigned,
   isKnown,
   lockOpenSet,
-  type PaidWithdrawal,
   reserveUtxos,
   Taken,
   takeDeployment,
@@ -32,7 +31,7 @@ import {
   searchFromTip,
   takeUtxosBack,
 } from '../treasury/restore-signed.sql.ts'
-import { opensSet, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
+import { opensSet, type PaidWithdrawal, paidBy, type SignedEntry } from '../treasury/signed-entry.ts'
 import { raiseNextChange } from '../wallets/wallets.sql.ts'
 import { isPayable } from '../withdrawals/withdrawal.ts'
 import { lockByIds } from '../withdrawals/withdrawals.sql.ts'

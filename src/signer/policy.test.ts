@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { HOUR_MS } from '../core/time.ts'
-import { allowAddress, judgeAmount, judgeDestination, readAllowlist } from './policy.ts'
+import { allowAddress, FEE_SPANS, judgeAmount, judgeDestination, readAllowlist } from './policy.ts'
 
 test('a withdrawal beyond a limit by itself is refused, one beyond what is left of it waits', () => {
   const limits = { BTC: { tx: 10n, hour: 20n, day: 30n } }
@@ -16,6 +16,15 @@ test('a withdrawal beyond a limit by itself is refused, one beyond what is left 
   assert.equal(judge(10n, 11n, 11n), 'wait')
   assert.equal(judge(10n, 0n, 21n), 'wait')
   assert.equal(judgeAmount(limits, 'ETH', 10n ** 30n, () => 0n).kind, 'allow')
+})
+
+test('a fee comes under the limits of hour and day, not under the one per withdrawal', () => {
+  const limits = { BTC: { tx: 10n, hour: 20n, day: 30n } }
+  const judge = (atoms: bigint, hour: bigint) =>
+    judgeAmount(limits, 'BTC', atoms, (span) => (span === 'hour' ? hour : 0n), FEE_SPANS).kind
+  assert.equal(judge(11n, 9n), 'allow')
+  assert.equal(judge(11n, 10n), 'wait')
+  assert.equal(judge(21n, 0n), 'refuse')
 })
 
 test('whatever is asked for, no more than the limit leaves within an hour', () => {

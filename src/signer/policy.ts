@@ -4,9 +4,9 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ASSET_FACTS, type Asset, type Network, networkOf } from '../core/assets.ts'
+import { type Asset, type Network, networkOf } from '../core/assets.ts'
 import { ifThere } from '../core/files.ts'
-import { formatDecimal } from '../core/money.ts'
+import { formatCoins } from '../core/money.ts'
 import { LIMIT_SPANS, type Limits } from '../withdrawals/limits.ts'
 import type { WaitingFor } from '../withdrawals/withdrawal.ts'
 import { changeAlone, writeWhole } from './folder.ts'
@@ -17,19 +17,24 @@ export type Verdict =
   | { readonly kind: 'wait'; readonly for: WaitingFor; readonly reason: string }
   | { readonly kind: 'refuse'; readonly reason: string }
 
+/** What binds a fee: the limit per withdrawal does not, for one transaction pays thousands of them. */
+export const FEE_SPANS = ['hour', 'day'] as const
+
 /**
  * @param atoms - What would leave: the withdrawal's net, or a fee.
  * @param leftWithin - Atoms of the asset that left within the last hour, or day.
+ * @param spans - The limits it comes under; for a fee {@link FEE_SPANS}.
  */
 export function judgeAmount(
   limits: Limits,
   asset: Asset,
   atoms: bigint,
   leftWithin: (span: 'hour' | 'day') => bigint,
+  spans: readonly (typeof LIMIT_SPANS)[number][] = LIMIT_SPANS,
 ): Verdict {
   const ofAsset = limits[asset]
   if (!ofAsset) return { kind: 'allow' }
-  for (const span of LIMIT_SPANS) {
+  for (const span of spans) {
     const limit = ofAsset[span]
     if (limit === undefined) continue
     if (atoms > limit) return { kind: 'refuse', reason: `limit_per_${span}` }
@@ -39,7 +44,7 @@ export function judgeAmount(
       return {
         kind: 'wait',
         for: 'limit',
-        reason: `${shown(left, asset)} left within the ${span}, and the limit is ${shown(limit, asset)}`,
+        reason: `${formatCoins(left, asset)} left within the ${span}, and the limit is ${formatCoins(limit, asset)}`,
       }
   }
   return { kind: 'allow' }
@@ -51,9 +56,6 @@ export function spanTooShort(limits: Limits, asset: Asset, atoms: bigint): 'hour
   if (hour !== undefined && atoms > hour) return 'hour'
   return day !== undefined && atoms > day ? 'day' : null
 }
-
-const shown = (atoms: bigint, asset: Asset): string =>
-  `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`
 
 interface AllowedAddress {
   readonly network: Network

@@ -1,7 +1,7 @@
 /**
  * What a restored database forgot of transactions that it knows: their bumps. Without them it would take the UTXOs of a
  * payout for spent by somebody else, and wait for a transaction that was replaced long ago. Payouts that it forgot as a
- * whole are put back when they are asked for again; see `restorePaid`. On chains with accounts all sets are, for each used a
+ * whole are put back when they are asked for again; see `isPaid`. On chains with accounts all sets are, for each used a
  * nonce.
  */
 import type { ChainName } from '../core/assets.ts'

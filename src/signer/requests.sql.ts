@@ -3,10 +3,11 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import {
+  CAUSE_NUMBER,
   HELD_FROM,
-  holdCause,
+  HOLD,
+  RELEASE,
   type RehearsalNote,
-  releaseCause,
   type WaitingFor,
   type WithdrawalRequest,
 } from '../withdrawals/withdrawal.ts'
@@ -110,27 +111,36 @@ export async function listRequested(
   return rows.map(requestedFromRow)
 }
 
-/** Atoms that the ledger holds for a request, taken from the account its kind names; 0 once they were given back. */
-export async function heldFor(db: Queryable, request: WithdrawalRequest): Promise<bigint> {
-  const hold = holdCause(request.id)
-  const { rows } = await db.query<{ atoms: bigint | null }>(
-    `select sum(t.amount_atoms) as atoms
-     from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
-     where j.account_id = $1 and j.kind = $2 and j.subject_id = $3 and j.number = $4
-       and t.asset = $5 and t.chain = $6 and t.debit = $7 and t.credit = 'held'
-       and not exists (select from journal_entries r where r.account_id = $1 and r.kind = $8 and r.subject_id = $3)`,
+/**
+ * Atoms that the ledger holds for each of some requests, in their order: taken from the account its kind names; 0 once they were
+ * given back.
+ */
+export async function listHeld(db: Queryable, requests: readonly WithdrawalRequest[]): Promise<bigint[]> {
+  if (requests.length === 0) return []
+  const { rows } = await db.query<{ atoms: bigint }>(
+    `select coalesce((
+         select sum(t.amount_atoms)
+         from journal_entries j join transfers t on t.account_id = j.account_id and t.entry_id = j.id
+         where j.account_id = w.account_id and j.kind = $6 and j.subject_id = w.id and j.number = $7
+           and t.asset = w.asset and t.chain = w.chain and t.debit = w.debit and t.credit = 'held'
+           and not exists (select from journal_entries r
+             where r.account_id = w.account_id and r.kind = $8 and r.subject_id = w.id)
+       ), 0) as atoms
+     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[])
+       with ordinality as w (account_id, id, asset, chain, debit, place)
+     order by place`,
     [
-      request.accountId,
-      hold.kind,
-      hold.subjectId,
-      hold.number,
-      request.asset,
-      request.chain,
-      HELD_FROM[request.kind],
-      releaseCause(request.id).kind,
+      requests.map(({ accountId }) => accountId),
+      requests.map(({ id }) => id),
+      requests.map(({ asset }) => asset),
+      requests.map(({ chain }) => chain),
+      requests.map(({ kind }) => HELD_FROM[kind]),
+      HOLD,
+      CAUSE_NUMBER,
+      RELEASE,
     ],
   )
-  return rows[0]?.atoms ?? 0n
+  return rows.map(({ atoms }) => atoms)
 }
 
 /** Whether nobody waits to be paid on a chain, and its coin is not frozen. */

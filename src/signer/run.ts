@@ -8,7 +8,7 @@ import { ASSETS, CHAINS, isSimulated } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Backoff, backoffMs, pause } from '../core/pause.ts'
-import { openSecrets } from '../core/secrets.ts'
+import { keyIdOf, openSecrets } from '../core/secrets.ts'
 import type { Database } from '../db/database.ts'
 import { lockDirectory } from '../db/embedded/directory-lock.ts'
 import { startBeating } from '../db/running-roles.ts'
@@ -17,6 +17,7 @@ import { Approvals } from './approvals/approvals.ts'
 import type { SignerConfig } from './config.ts'
 import { makeFolder } from './folder.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { findLiveNeed } from './live-need.sql.ts'
 import { type Signer, signerTurn } from './signer.ts'
 import { openTimeCheck, type TimeCheck } from './time.ts'
 import { type ChainKeys, openVault, type Vault } from './vault.ts'
@@ -43,10 +44,11 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
     keys: liveKeys(config, db, log, concerns),
     mayMove: await openTimeCheck(config.folder, db, log),
   }
-  const heart = startBeating({
+  const heart = await startBeating({
     db,
     roles: ['signer'],
     dataDir: config.folder,
+    keyId: keyIdOf(config.secretKey),
     log,
     concerns: () => [...concerns.values()],
   })
@@ -168,9 +170,12 @@ function liveKeys(
       // Test accounts go on; asking a keystore costs too much to be done again and again.
       log.error({}, `${error.message}; correct it and start the signer again`)
       concerns.set('keystore', `${error.message}; withdrawals of live accounts wait`)
+      config.passphrase?.fill(0)
       usable = { ...config, passphrase: null }
       return open()
     })
+    if (opened.size === CHAINS.length) config.passphrase?.fill(0)
+    await sayWhatLacks(config, db, opened, concerns)
     if (opened.size === vault?.size) return vault
     vault = opened
     await announceWallets(config, db, vault, log, concerns)
@@ -183,6 +188,29 @@ function liveKeys(
     })
     return reading
   }
+}
+
+/** Accounts go live, and keystores are made, while a signer runs: asked at each look. */
+async function sayWhatLacks(
+  config: SignerConfig,
+  db: Database,
+  vault: Vault,
+  concerns: Map<string, string>,
+): Promise<void> {
+  const lack = await findLack(config, db, vault)
+  if (lack === null) concerns.delete('keys')
+  else concerns.set('keys', lack)
+}
+
+async function findLack(config: SignerConfig, db: Database, vault: Vault): Promise<string | null> {
+  // One that is there and does not open is a concern of its own.
+  if (vault.size === CHAINS.length || existsSync(config.keystorePath)) return null
+  const { hasAccount, hasWallet } = await findLiveNeed(db)
+  if (hasWallet)
+    return `there is no keystore at ${config.keystorePath}, and live wallets are published: their withdrawals wait for the signer that has it`
+  if (hasAccount)
+    return `there is no keystore at ${config.keystorePath}: live accounts cannot be paid until npx beck wallet init makes it`
+  return null
 }
 
 /** Publishes what is not published; a wallet of other keys stays, and is not this signer's to pay from. */

@@ -6,10 +6,17 @@
 import { outputsOfRaw, signOutputs, vbytesOfRaw } from '../chains/bitcoin/sign.ts'
 import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
-import { vbytesOf } from '../core/vbytes.ts'
+import { STANDARD_VBYTES_MAX, sizesOf, vbytesWith } from '../core/vbytes.ts'
 import { boundedRate, GAS_COST_MAX_WEI, gasPrice, RATE_BOUNDS } from '../treasury/fees.ts'
 import { feeMost } from '../treasury/payout-cost.ts'
-import { balance, depositDepth } from '../treasury/select-utxos.ts'
+import {
+  balance,
+  CHANGE_SCRIPT_LENGTH,
+  CHILD_VBYTES,
+  depositDepth,
+  type Selection,
+  type Spending,
+} from '../treasury/select-utxos.ts'
 import type { AccountEntry, OutputsEntry, SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer } from './context.ts'
@@ -86,12 +93,8 @@ async function replaceOutputs(
     depositDepth: depositDepth(signer.config, chain),
     limit: 20,
   })
-  const attempts = Array.from({ length: extra.length + 1 }, (_, count) => [
-    ...inputs,
-    ...extra.slice(0, count),
-  ])
-  const selection = attempts.map((utxos) => balance(utxos, spending)).find((found) => found !== null)
-  if (!selection) return 'the confirmed coins do not suffice for a higher fee'
+  const selection = balanceWith(inputs, extra, spending)
+  if (!selection) return 'the confirmed coins that fit into it do not suffice for a higher fee'
   const added = selection.feeAtoms - BigInt(before.feeAtoms)
   if (!(await allowsFee(signer, chain, added, 0n))) return 'the policy allows no higher fee now'
   const position = before.change
@@ -120,6 +123,21 @@ async function replaceOutputs(
   }
 }
 
+/** As few inputs more as it takes, and no more than nodes relay with the outputs. */
+function balanceWith(
+  inputs: readonly OwnedUtxo[],
+  extra: readonly OwnedUtxo[],
+  spending: Spending,
+): Selection<OwnedUtxo> | null {
+  const outputs = sizesOf([...spending.scriptLengths, CHANGE_SCRIPT_LENGTH])
+  for (let count = 0; count <= extra.length; count++) {
+    const utxos = [...inputs, ...extra.slice(0, count)]
+    const found = vbytesWith(utxos.length, outputs) <= STANDARD_VBYTES_MAX ? balance(utxos, spending) : null
+    if (found) return found
+  }
+  return null
+}
+
 /** With all its bumps, in proportion to what it cost at first and to what it pays. */
 async function mostToCost(
   signer: Signer,
@@ -130,9 +148,6 @@ async function mostToCost(
 }
 
 const atMost = (rate: bigint, most: bigint): bigint => (rate < most ? rate : most)
-
-/** P2WPKH to P2WPKH. */
-const CHILD_VBYTES = BigInt(vbytesOf(1, [22]))
 
 async function addChild(
   signer: Signer,

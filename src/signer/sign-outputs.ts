@@ -1,31 +1,44 @@
 /** Payouts of Bitcoin and Litecoin: waiting withdrawals together in one transaction, its bumps, its change to us. */
 import { signOutputs } from '../chains/bitcoin/sign.ts'
-import { ASSET_FACTS, type Asset, type ChainName, nativeAsset, networkOfChain } from '../core/assets.ts'
+import { ASSET_FACTS, type ChainName, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
+import { NO_OUTPUTS, withOutput } from '../core/vbytes.ts'
 import { boundedRate, QUOTED_VBYTES } from '../treasury/fees.ts'
 import { feeAt, feeMost } from '../treasury/payout-cost.ts'
-import { depositDepth, type Selection, selectUtxos } from '../treasury/select-utxos.ts'
-import type { SignedEntry } from '../treasury/signed-entry.ts'
+import { depositDepth, isFull } from '../treasury/select-utxos.ts'
+import { nameOf, type SignedEntry } from '../treasury/signed-entry.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
-import { commitPayout, type Released } from './approvals/release.ts'
-import { keepWaiting, nameOf, refuse, refuseIfTooLarge, restorePaid, type Signer } from './context.ts'
+import { markSigning } from '../withdrawals/withdrawals.sql.ts'
+import { type Released, withReleases } from './approvals/release.ts'
+import {
+  isPaid,
+  journalAndPlace,
+  keepWaiting,
+  mayBeJournaled,
+  refuse,
+  refuseIfTooLarge,
+  type Signer,
+  unmark,
+  whileMarked,
+} from './context.ts'
 import { gatherFor } from './gather-utxos.ts'
 import {
-  allowsFee,
   type Judgement,
   judgeRequest,
-  type LeftRows,
   type Planned,
+  type ReadRows,
+  readFeeRoom,
+  readHeldOnce,
   readLeftOnce,
 } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
+import { type PayoutPlan, PayoutPlanner } from './plan-payout.ts'
 import { listRequested, nextChangePosition, type Requested, readRates } from './requests.sql.ts'
 import { rememberScans, type Scan } from './scan.ts'
 import { inputsOf } from './sign-inputs.ts'
 import { listSpendable, type OwnedUtxo } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
-const BATCH_MAX = 50
 const UTXOS_READ = 2_000
 const REQUESTS_READ = 200
 
@@ -45,8 +58,9 @@ export async function signPayouts(signer: Signer, keys: ChainKeys): Promise<bool
   const scan = beginScan(signer, keys)
   let { after } = scan
   for (;;) {
-    const { payables, last }: Gathered = await gatherPayables(signer, keys, scan, after)
-    const signed = payables.length > 0 && (await signBatch(signer, keys, payables))
+    const gathered: Gathered = await gatherPayables(signer, keys, scan, after)
+    const { payables, last } = gathered
+    const signed = payables.length > 0 && (await signBatch(signer, keys, gathered))
     if (signed === 'stop') {
       scan.end(null)
       return false
@@ -65,6 +79,8 @@ export async function signPayouts(signer: Signer, keys: ChainKeys): Promise<bool
 
 interface Gathered {
   readonly payables: readonly Payable[]
+  /** The network's rate, atoms per 1,000 virtual bytes; null when it is not known. */
+  readonly market: bigint | null
   /** The last request that was looked at; null when none is behind it. */
   readonly last: Requested | null
 }
@@ -76,37 +92,46 @@ async function gatherPayables(
   scan: Scan<Requested>,
   after: Requested | null,
 ): Promise<Gathered> {
+  const rates = await readRates(signer.db, keys.chain)
+  const market = rates && boundedRate(networkOfChain(keys.chain), rates.rate)
   const payables: Payable[] = []
+  const planned = { atoms: 0n, freely: signer.approvals.planFreely() }
+  const known = new Set<string>()
+  let outputs = NO_OUTPUTS
   let last = after
   for (;;) {
     const requests = await listRequested(signer.db, keys.chain, last, REQUESTS_READ)
-    const left = readLeftOnce(signer.db)
+    const rows = { left: readLeftOnce(signer.db), held: readHeldOnce(signer.db, requests) }
     for (const request of requests) {
+      const payable = (await isPaid(signer, request, known))
+        ? null
+        : await judgeWaiting(signer, keys, request, planned, rows)
+      // What waits for lower fees uses up none of the limits for those behind it.
+      if (payable && (market === null || (await isInProportion(signer, request, market)))) {
+        const more = withOutput(outputs, payable.script.length)
+        // The next transaction looks at it again.
+        if (isFull(more)) return { payables, market, last }
+        outputs = more
+        payables.push(payable)
+        planned.atoms += request.netAtoms
+        if (payable.release === 'freely') planned.freely.add(request, Date.now())
+      }
       last = request
-      const freely = payables.filter(({ release }) => release === 'freely').map((each) => each.request)
-      const planned = { atoms: sumNet(payables), freely }
-      const payable = await judgeWaiting(signer, keys, request, planned, left)
-      if (payable) payables.push(payable)
-      if (payables.length === BATCH_MAX || scan.isOver()) return { payables, last }
+      if (scan.isOver()) return { payables, market, last }
     }
-    if (requests.length < REQUESTS_READ) return { payables, last: null }
+    if (requests.length < REQUESTS_READ) return { payables, market, last: null }
   }
 }
 
-/** Null for what is refused, placed again from the journal, or waits. */
+/** Null for what is refused, or waits. */
 async function judgeWaiting(
   signer: Signer,
   keys: ChainKeys,
   request: Requested,
   planned: Planned,
-  left: LeftRows,
+  rows: ReadRows,
 ): Promise<Payable | null> {
-  const before = await signer.journal.payingFor(nameOf(request))
-  if (before.length > 0) {
-    await restorePaid(signer, request, before)
-    return null
-  }
-  const judgement: Judgement = await judgeRequest(signer, request, keys.mode, planned, left)
+  const judgement: Judgement = await judgeRequest(signer, request, keys.mode, planned, rows)
   if (judgement.kind === 'allow')
     return { request, script: judgement.destination.lookup, release: judgement.release }
   if (judgement.kind === 'refuse') await refuse(signer, request, judgement.reason)
@@ -114,18 +139,21 @@ async function judgeWaiting(
   return null
 }
 
-/** @returns What was placed; `null` when none of them can be paid now, `stop` when nothing can. */
-async function signBatch(
-  signer: Signer,
-  keys: ChainKeys,
-  payables: readonly Payable[],
-): Promise<PayoutPlan | null | 'stop'> {
+type Plan = PayoutPlan<Payable, OwnedUtxo>
+
+/** What was placed; `null` when none of them can be paid now, `stop` when nothing can. */
+type Outcome = Plan | null | 'stop'
+
+async function signBatch(signer: Signer, keys: ChainKeys, { payables, market }: Gathered): Promise<Outcome> {
   const { chain } = keys
-  const asset = nativeAsset(chain)
-  const rates = await readRates(signer.db, chain)
   const position = await nextChangePosition(signer.db, chain, keys.series)
-  if (!rates || position === null) {
-    logWaiting(signer, chain, 'payouts', rates ? 'no change address is derived yet' : 'no fee rate is known')
+  if (market === null || position === null) {
+    logWaiting(
+      signer,
+      chain,
+      'payouts',
+      market === null ? 'no fee rate is known' : 'no change address is derived yet',
+    )
     return 'stop'
   }
   const utxos = await listSpendable(signer.db, {
@@ -134,18 +162,85 @@ async function signBatch(
     depositDepth: depositDepth(signer.config, chain),
     limit: UTXOS_READ,
   })
-  const market = boundedRate(networkOfChain(chain), rates.rate)
-  const affordable: Payable[] = []
-  for (const payable of payables)
-    if (await isInProportion(signer, payable.request, market)) affordable.push(payable)
-  const rate = payoutRate(chain, market, affordable)
-  const plan = await planWithin(signer, chain, affordable, (some) => planPayout(some, utxos, rate, asset))
-  const [first] = affordable
-  if (!plan) return first && (await gatherFor(signer, keys, first, rate, position)) ? 'stop' : null
-  crashPoint('signer:planned')
-  const placing = await commitPayout(signer, signPayout(keys, plan, rate, position), plan.paid)
+  const rate = payoutRate(chain, market, payables)
+  const room = await readFeeRoom(signer, chain)
+  const planner = new PayoutPlanner({
+    utxos,
+    rateAtomsPerKvb: rate,
+    dustAtoms: ASSET_FACTS[nativeAsset(chain)].dustAtoms,
+    allowsFee: (feeAtoms, netAtoms) => room(feeAtoms, netAtoms).kind === 'allow',
+  })
+  const wanted = planner.plan(payables)
+  const outcome =
+    wanted && (await signWanted(signer, planner, wanted, (plan) => signPayout(keys, plan, rate, position)))
+  if (outcome) return outcome
+  for (const payable of payables) await noteUnpayable(signer, payable, planner)
+  const [first] = payables
+  return first && (await gatherFor(signer, keys, first, rate, position)) ? 'stop' : null
+}
+
+/** Marks what is to be paid, signs for what could be marked, and places it. Where nothing came into the journal, no mark stays. */
+async function signWanted(
+  signer: Signer,
+  planner: PayoutPlanner<OwnedUtxo>,
+  wanted: Plan,
+  sign: (plan: Plan) => SignedEntry,
+): Promise<Outcome> {
+  const plan = await whileMarked(signer, requestsOf(wanted), () => markPlan(signer, planner, wanted))
+  if (!plan) return null
+  const entry = await whileMarked(signer, requestsOf(plan), async () => {
+    crashPoint('signer:planned')
+    const signed = await withReleases(signer, sign(plan), plan.paid)
+    return (await mayBeJournaled(signer, signed)) ? signed : null
+  })
   // What it needs was taken meanwhile: the next turn looks again, after a rest.
-  return placing === 'placed' ? plan : 'stop'
+  return entry && (await journalAndPlace(signer, entry)) === 'placed' ? plan : 'stop'
+}
+
+const requestsOf = ({ paid }: Plan): Requested[] => paid.map(({ request }) => request)
+
+/**
+ * Marks what is paid: from then on none of it can be cancelled, so that one who cancels while hundreds of others are signed for
+ * holds up none of them. Plans again without those that cannot be marked.
+ */
+async function markPlan(
+  signer: Signer,
+  planner: PayoutPlanner<OwnedUtxo>,
+  wanted: Plan,
+): Promise<Plan | null> {
+  const marked = await signer.db.transaction((tx) => markSigning(tx, requestsOf(wanted)))
+  if (marked.length === wanted.paid.length) return wanted
+  const names = new Set(marked.map(nameOf))
+  const stillWanted = wanted.paid.filter(({ request }) => names.has(nameOf(request)))
+  const plan = planner.plan(stillWanted)
+  const paid = new Set(plan?.paid)
+  await unmark(
+    signer,
+    stillWanted.filter((payable) => !paid.has(payable)).map(({ request }) => request),
+  )
+  return plan
+}
+
+/** Says why it waits, or refuses what would wait for ever. */
+async function noteUnpayable(
+  signer: Signer,
+  payable: Payable,
+  planner: PayoutPlanner<OwnedUtxo>,
+): Promise<void> {
+  const { request } = payable
+  const why = planner.whyNot(payable)
+  if (why === null) return
+  if (why === 'coins')
+    return keepWaiting(signer, request, 'confirmations', 'the confirmed coins do not suffice')
+  if (why === 'proportion')
+    return keepWaiting(
+      signer,
+      request,
+      'network_fee',
+      'the UTXOs that could pay it are too small for the fees now',
+    )
+  if (!(await refuseIfTooLarge(signer, request, why.limitedFeeAtoms)))
+    await keepWaiting(signer, request, 'limit', 'the limits leave no room for it with its network fee')
 }
 
 const sumNet = (payables: readonly Payable[]): bigint =>
@@ -171,82 +266,7 @@ function payoutRate(chain: ChainName, market: bigint, payables: readonly Payable
   return market < most ? market : most
 }
 
-const TOO_SMALL = 'the UTXOs that could pay it are too small for the fees now'
-
-/** The most that a transaction may cost which pays these. */
-const mostFor = (paid: readonly Payable[]): bigint =>
-  paid.reduce((sum, { request }) => sum + feeMost(request.networkFeeAtoms, request.netAtoms), 0n)
-
-interface PayoutPlan {
-  readonly paid: readonly Payable[]
-  readonly selection: Selection<OwnedUtxo>
-}
-
-/** The oldest first; one that the UTXOs cannot pay is passed over, so that it does not hold up smaller ones. */
-function planPayout(
-  payables: readonly Payable[],
-  utxos: readonly OwnedUtxo[],
-  rateAtomsPerKvb: bigint,
-  asset: Asset,
-): PayoutPlan | null {
-  const select = (paid: readonly Payable[]) =>
-    selectUtxos(utxos, {
-      outputAtoms: sumNet(paid),
-      scriptLengths: paid.map(({ script }) => script.length),
-      rateAtomsPerKvb,
-      dustAtoms: ASSET_FACTS[asset].dustAtoms,
-    })
-  const all = select(payables)
-  if (all) return { paid: payables, selection: all }
-  let plan: PayoutPlan | null = null
-  for (const payable of payables) {
-    const paid: readonly Payable[] = [...(plan?.paid ?? []), payable]
-    const selection = select(paid)
-    if (selection) plan = { paid, selection }
-  }
-  return plan
-}
-
-/**
- * The fee counts against the limits as well, and is in proportion to what is paid: the newest withdrawals wait until it fits.
- * One that does not fit alone holds up none of the others.
- */
-async function planWithin(
-  signer: Signer,
-  chain: ChainName,
-  payables: readonly Payable[],
-  planFor: (some: readonly Payable[]) => PayoutPlan | null,
-): Promise<PayoutPlan | null> {
-  const all = planFor(payables)
-  if (!all) {
-    for (const { request } of payables)
-      await keepWaiting(signer, request, 'confirmations', 'the confirmed coins do not suffice')
-    return null
-  }
-  let plan: PayoutPlan = all
-  for (;;) {
-    const { paid, selection }: PayoutPlan = plan
-    const isInBounds = selection.feeAtoms <= mostFor(paid)
-    if (isInBounds && (await allowsFee(signer, chain, selection.feeAtoms, sumNet(paid)))) return plan
-    const fewer: PayoutPlan | null = paid.length > 1 ? planFor(paid.slice(0, -1)) : null
-    if (!fewer) {
-      const [alone] = paid
-      if (!alone) return null
-      if (!isInBounds) await keepWaiting(signer, alone.request, 'network_fee', TOO_SMALL)
-      else await refuseIfTooLarge(signer, alone.request, selection.feeAtoms)
-      const others = payables.filter((payable) => payable !== alone)
-      return isInBounds || others.length === 0 ? null : planWithin(signer, chain, others, planFor)
-    }
-    plan = fewer
-  }
-}
-
-function signPayout(
-  keys: ChainKeys,
-  { paid, selection }: PayoutPlan,
-  rate: bigint,
-  position: bigint,
-): SignedEntry {
+function signPayout(keys: ChainKeys, { paid, selection }: Plan, rate: bigint, position: bigint): SignedEntry {
   const { chain } = keys
   const outputs = paid.map(({ request, script }) => ({ script, atoms: request.netAtoms }))
   const change =

@@ -5,20 +5,12 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { showId } from '../core/ids.ts'
 import { type GasPrice, gasPrice, payoutGasLimit } from '../treasury/fees.ts'
-import type { SignedEntry, SweepEntry, TransferEntry } from '../treasury/signed-entry.ts'
+import { nameOf, type SignedEntry, type SweepEntry, type TransferEntry } from '../treasury/signed-entry.ts'
 import { type Branch, HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { rehearsalWith, type WaitingFor } from '../withdrawals/withdrawal.ts'
-import { commitPayout } from './approvals/release.ts'
-import {
-  keepWaiting,
-  nameOf,
-  refuse,
-  refuseIfTooLarge,
-  restorePaid,
-  type Signer,
-  unusedNonce,
-} from './context.ts'
-import { allowsFee, judgeRequest, type LeftRows, readLeftOnce } from './judge.ts'
+import { withReleases } from './approvals/release.ts'
+import { commit, isPaid, keepWaiting, refuse, refuseIfTooLarge, type Signer, unusedNonce } from './context.ts'
+import { allowsFee, judgeRequest, type LeftRows, readHeldOnce, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { listRequested, pinnedChainId, type Requested, readRates, spendableBalances } from './requests.sql.ts'
 import { rememberScans } from './scan.ts'
@@ -79,16 +71,13 @@ async function signRequest(
   chainId: number,
   left: LeftRows,
 ): Promise<'placed' | 'taken' | 'waits'> {
-  const before = await signer.journal.payingFor(nameOf(request))
-  if (before.length > 0) {
-    await restorePaid(signer, request, before)
-    return 'waits'
-  }
+  if (await isPaid(signer, request, new Set())) return 'waits'
   const { chain, asset, netAtoms } = request
   const gasLimit = payoutGasLimit(request, price)
   const rehearsal = rehearsalWith(request, gasLimit)
-  const planned = { atoms: 0n, freely: [] }
-  const judgement = await judgeRequest(signer, { ...request, rehearsal }, keys.mode, planned, left)
+  const planned = { atoms: 0n, freely: signer.approvals.planFreely() }
+  const rows = { left, held: readHeldOnce(signer.db, [request]) }
+  const judgement = await judgeRequest(signer, { ...request, rehearsal }, keys.mode, planned, rows)
   if (judgement.kind === 'refuse') {
     await refuse(signer, request, judgement.reason)
     return 'waits'
@@ -139,7 +128,7 @@ async function signRequest(
     from: HOT_WALLET,
     feeBefore: 0n,
   })
-  return commitPayout(signer, entry, [{ request, release: judgement.release }])
+  return commit(signer, await withReleases(signer, entry, [{ request, release: judgement.release }]))
 }
 
 export interface TransferOrder {

@@ -43,6 +43,7 @@ export async function openVault(config: SignerConfig, db: Database, secrets: Sec
   const entropy =
     config.passphrase === null ? null : await openKeystore(config.keystorePath, config.passphrase)
   const live = entropy && (await rootOf(entropy))
+  entropy?.fill(0)
   const vault = new Map<ChainName, ChainKeys>()
   for (const chain of CHAINS) {
     const simulated = isSimulated(chain)

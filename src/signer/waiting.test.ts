@@ -5,15 +5,14 @@ import { COIN, OURS, openScene, TOKENS } from '../../test/live-scene.ts'
 import { tellPayouts } from '../../test/payout-story.ts'
 import { signAll, testSigner } from '../../test/payouts.ts'
 import { HOUR_MS } from '../core/time.ts'
-import { paidBy } from '../treasury/signed-entry.ts'
+import { nameOf, paidBy } from '../treasury/signed-entry.ts'
 import { fillAddressPool } from '../wallets/address-pool.sql.ts'
 import { readLimits } from '../withdrawals/limits.ts'
-import { nameOf } from './context.ts'
 import { sumSigned } from './left.sql.ts'
 import { allowAddress } from './policy.ts'
 import { signerTurn } from './signer.ts'
 
-/** More than one transaction pays, and than one page of requests holds. */
+/** More than one page of requests holds. */
 const MANY = 210
 
 test('withdrawals that wait for the allowlist hold up none behind them', async (t) => {
@@ -114,4 +113,32 @@ test('rows count as a journal counts: what is paid, and of a bump the fee that i
   const left = journal.leftSince('BTC', true, 0)
   assert.deepEqual(await sumSigned(scene.gateway.db, 'BTC'), { hour: left, day: left })
   assert.deepEqual(await sumSigned(scene.gateway.db, 'ETH'), { hour: 0n, day: 0n })
+})
+
+test('one that waits for lower fees uses up nothing of a limit for those behind it', async () => {
+  const scene = await openScene({ limits: readLimits('BTC=day:0.03') })
+  await scene.sql(`update fee_rates set rate = 1000 where chain = 'bitcoin'`)
+  const waiting = await scene.request('0.02')
+  await scene.sql(`update fee_rates set rate = 100000 where chain = 'bitcoin'`)
+  const paid = await scene.request('0.02')
+  await signAll(scene.signer)
+  assert.deepEqual((await scene.signed()).map(paidBy), [[nameOf(paid)]])
+  assert.equal((await scene.now(waiting)).waitingFor, 'network_fee')
+})
+
+test('the limit per withdrawal is none for the fee of all that one transaction pays, nor for its bump', async () => {
+  const scene = await openScene({ limits: readLimits('BTC=tx:0.01') })
+  await scene.sql(`update fee_rates set rate = 200000 where chain = 'bitcoin'`)
+  const paid = []
+  for (let count = 0; count < MANY; count++) paid.push(await scene.request('0.0099'))
+  await signAll(scene.signer)
+  const [entry, ...others] = await scene.signed()
+  assert.ok(entry && BigInt(entry.feeAtoms) > COIN / 100n)
+  assert.deepEqual([paidBy(entry), others], [paid.map(nameOf), []])
+  await fillAddressPool(scene.gateway.db, scene.gateway.secrets, { fresh: 8, change: 20 })
+  await scene.sql(`update fee_rates set rate = 600000 where chain = 'bitcoin'`)
+  await scene.sql('update signed_transactions set sent_at = now(), bump_wanted = true')
+  await signAll(scene.signer)
+  const bump = (await scene.signed()).at(1)
+  assert.ok(bump && BigInt(bump.feeAtoms) > BigInt(entry.feeAtoms) + COIN / 100n)
 })

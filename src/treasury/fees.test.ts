@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { ASSETS } from '../core/assets.ts'
 import { ratio } from '../core/ratio.ts'
 import { readAmount } from '../withdrawals/amount.ts'
-import { costOf, networkFeeAtoms } from './fees.ts'
+import { costOf, networkFeeAtoms, payoutFeeAtoms } from './fees.ts'
 
 test('the four parts of a withdrawal always sum up, and the payout fee never rounds down', () => {
   fc.assert(
@@ -25,6 +25,17 @@ test('the four parts of a withdrawal always sum up, and the payout fee never rou
       },
     ),
   )
+})
+
+test('a payout fee is never above the payout, and never below nothing', () => {
+  fc.assert(
+    fc.property(fc.bigInt(0n, 10n ** 30n), fc.bigInt(0n, 10_000n), (amount, bps) => {
+      const fee = payoutFeeAtoms(amount, bps)
+      assert.ok(fee * 10_000n >= amount * bps && (fee - 1n) * 10_000n < amount * bps)
+      assert.ok(fee <= amount)
+    }),
+  )
+  for (const bps of [-1n, 10_001n]) assert.throws(() => payoutFeeAtoms(100n, bps), RangeError)
 })
 
 test('the network fee: virtual bytes on Bitcoin, gas on Ethereum, gas priced in the token for tokens', () => {

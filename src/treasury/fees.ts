@@ -7,6 +7,8 @@ import { Refusal } from '../core/errors.ts'
 import { divideUp, formatDecimal, pow10 } from '../core/money.ts'
 import type { Ratio } from '../core/ratio.ts'
 
+const BPS_PER_WHOLE = 10_000n
+
 /** What the network charges now: atoms per 1,000 virtual bytes, or wei per gas with the priority fee apart. */
 export interface NetworkRates {
   readonly rate: bigint
@@ -91,7 +93,7 @@ export const GAS_COST_MAX_WEI = 10n ** 18n
 export const FIRST_GAS_COST_MAX_WEI = GAS_COST_MAX_WEI / 2n
 
 /** The smallest output every node relays: below this a P2PKH output is dust (Core `GetDustThreshold`). */
-const OUTPUT_ATOMS_MIN: Readonly<Record<Asset, bigint>> = {
+export const OUTPUT_ATOMS_MIN: Readonly<Record<Asset, bigint>> = {
   BTC: 546n,
   LTC: 5_460n,
   ETH: 1n,
@@ -130,7 +132,18 @@ export interface WithdrawalCost {
 }
 
 /**
- * Splits a gross amount. The payout fee is rounded up: the gateway takes the fraction.
+ * The gateway's fee on a payout, rounded up to the atom: the gateway gains the fraction.
+ *
+ * @param bps - Hundredths of a percent.
+ */
+export function payoutFeeAtoms(atoms: bigint, bps: bigint): bigint {
+  if (bps < 0n || bps > BPS_PER_WHOLE)
+    throw new RangeError(`a payout fee is 0 to ${BPS_PER_WHOLE} hundredths of a percent, got ${bps}`)
+  return divideUp(atoms * bps, BPS_PER_WHOLE)
+}
+
+/**
+ * Splits a gross amount into the fees and what arrives.
  *
  * @param feeBps - Payout fee in hundredths of a percent; 0 for refunds.
  * @throws {Refusal} `unprocessable`: `fee_exceeds_amount` when nothing would be left, `below_minimum` when what is left
@@ -143,7 +156,7 @@ export function costOf(
   networkFee: bigint,
 ): WithdrawalCost {
   const { decimals } = ASSET_FACTS[asset]
-  const feeAtoms = divideUp(amountAtoms * feeBps, 10_000n)
+  const feeAtoms = payoutFeeAtoms(amountAtoms, feeBps)
   const netAtoms = amountAtoms - feeAtoms - networkFee
   const fees = `the payout fee of ${formatDecimal(feeAtoms, decimals)} and the network fee of ${formatDecimal(networkFee, decimals)} ${asset}`
   if (netAtoms <= 0n)

@@ -48,6 +48,24 @@ export async function listOverdue(db: Queryable, chain: ChainName): Promise<Over
   return rows
 }
 
+/** Whether something of ours that may still enter the chain uses a nonce of a sender: its own transaction, or an authorisation. */
+export async function isNonceAwaited(
+  db: Queryable,
+  chain: ChainName,
+  sender: string,
+  nonce: bigint,
+): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from signed_transactions t where chain = $1 and sender = $2 and nonce = $3 and ${openSql('t')}
+     union all
+     select from sweeps w join signed_transactions t on t.chain = w.chain and t.replacement_set = w.replacement_set and ${openSql('t')}
+     where w.chain = $1 and w.address = $2 and w.way = 'batch' and not w.delegates
+     limit 1`,
+    [chain, sender, nonce],
+  )
+  return rows.length > 0
+}
+
 /** Gives back the UTXOs of a set that can never spend them. */
 export async function freeUtxos(tx: Tx, chain: ChainName, replacementSet: string): Promise<void> {
   await tx.query(

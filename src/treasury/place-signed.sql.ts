@@ -1,12 +1,12 @@
 /** Rows of what the signer signed: written before anything is sent, given their bytes when the journal knows of it. */
 import type { ChainName } from '../core/assets.ts'
-import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type {
   BatchEntry,
   Change,
   DeployEntry,
   OutputsEntry,
+  PaidWithdrawal,
   SignedEntry,
   SweepEntry,
 } from './signed-entry.ts'
@@ -15,11 +15,6 @@ import { openSql } from './signed-transaction.ts'
 /** What a replacement set needs is another one's. */
 export class Taken extends Error {
   override readonly name = 'Taken'
-}
-
-export interface PaidWithdrawal {
-  readonly accountId: AccountId
-  readonly id: WithdrawalId
 }
 
 export async function isKnown(db: Queryable, chain: ChainName, txid: string): Promise<boolean> {

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { vbytesOf } from '../core/vbytes.ts'
+import { sizesOf, vbytesOf } from '../core/vbytes.ts'
 import { RATE_BOUNDS } from './fees.ts'
-import { balance, selectUtxos } from './select-utxos.ts'
+import { balance, bumpReserve, CHILD_VBYTES, type Spending, selectorOf, type Utxo } from './select-utxos.ts'
 
 const utxosOf = (atoms: readonly bigint[]) =>
   atoms.map((each, index) => ({ txid: 'a'.repeat(64), index, atoms: each }))
+
+const selectUtxos = (utxos: readonly Utxo[], spending: Spending) =>
+  selectorOf(utxos, spending)(spending.outputAtoms, sizesOf(spending.scriptLengths))
 
 test('what is selected pays outputs, fee and change exactly, at the rate, and wastes less than an output', () => {
   fc.assert(
@@ -137,6 +140,27 @@ test('a bump over the same UTXOs at a higher rate leaves the destinations what t
       assert.ok(bumped.feeAtoms >= first.feeAtoms)
       const given = first.utxos.reduce((sum, utxo) => sum + utxo.atoms, 0n)
       assert.equal(given - bumped.feeAtoms - bumped.changeAtoms, spending.outputAtoms)
+    }),
+  )
+})
+
+test('change that is asked for is there, and pays a child that doubles the rate of both', () => {
+  fc.assert(
+    fc.property(spendings, ({ atoms, outputAtoms, scriptLengths, ...spending }) => {
+      const select = selectorOf(utxosOf(atoms), spending)
+      const plain = select(outputAtoms, sizesOf(scriptLengths))
+      if (!plain) return
+      const { rateAtomsPerKvb: rate, dustAtoms } = spending
+      const reserve = bumpReserve(plain.feeAtoms, rate, dustAtoms)
+      const selected = select(outputAtoms, sizesOf(scriptLengths), reserve)
+      if (plain.changeAtoms >= reserve) assert.deepEqual(selected, plain)
+      if (!selected) return
+      assert.ok(selected.changeAtoms >= reserve)
+      if (selected.utxos.length > plain.utxos.length) return
+      const vbytes = BigInt(vbytesOf(selected.utxos.length, [...scriptLengths, 22])) + CHILD_VBYTES
+      const childFee = (vbytes * 2n * rate + 999n) / 1_000n - selected.feeAtoms
+      // Without change the fee that was reserved is that of an output less.
+      assert.ok(selected.changeAtoms + (31n * rate) / 1_000n + 3n >= childFee + dustAtoms)
     }),
   )
 })

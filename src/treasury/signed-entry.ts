@@ -1,5 +1,6 @@
 /** What the signer signed, with all that its rows need: as its journal keeps it, and as the database is told of it. */
 import type { Asset, ChainName } from '../core/assets.ts'
+import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import type { SignedKind } from './signed-transaction.ts'
 
 /** An approval that released what a transaction pays: base64url, and the text whose SHA-256 the passkey answered. */
@@ -95,6 +96,14 @@ export type SignedEntry = OutputsEntry | AccountEntry
 /** Withdrawals that it pays, each as `account/id`. */
 export const paidBy = (entry: SignedEntry): readonly string[] =>
   'withdrawals' in entry ? entry.withdrawals : []
+
+export interface PaidWithdrawal {
+  readonly accountId: AccountId
+  readonly id: WithdrawalId
+}
+
+/** How it names a withdrawal: `account/id`. */
+export const nameOf = ({ accountId, id }: PaidWithdrawal): string => `${accountId}/${id}`
 
 /** Whether it opens its replacement set. */
 export const opensSet = ({ txid, replacementSet }: Pick<SignedEntry, 'txid' | 'replacementSet'>): boolean =>

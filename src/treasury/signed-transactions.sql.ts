@@ -170,16 +170,21 @@ export async function listUnderWay(
 /** Ended ones whose block our chain does not hold any more: a reorganisation deeper than the confirmations. */
 export async function listTakenBack(db: Queryable, chain: ChainName): Promise<SignedTransaction[]> {
   const { rows } = await db.query<SignedRow>(
-    `select ${COLUMNS.replaceAll(/\w+/g, 't.$&')} from signed_transactions t
-     join chains v on v.chain = t.chain
-     left join chain_blocks b on b.chain = t.chain and b.height = t.block_height
-     where t.chain = $1 and t.status in ('confirmed', 'reverted')
-       -- Above our tip the watcher only has not read that far yet.
-       and t.block_height between v.tip_height - 99 and v.tip_height
-       and b.hash is distinct from t.block_hash`,
+    `select ${COLUMNS} from unseen_ends()
+     where chain = $1 and block_height <= (select v.tip_height from chains v where v.chain = $1)`,
     [chain],
   )
   return rows.map(fromRow)
+}
+
+/** One that ended in a block that is none of ours: a reorganisation took it, or the watcher has not read that far. */
+export async function findUnseenEnd(db: Queryable, chain: ChainName): Promise<string | null> {
+  const { rows } = await db.query<{ txid: string }>(
+    // All of them, which are few: for the first alone PostgreSQL would rather walk the whole table.
+    'select txid from unseen_ends() where chain = $1',
+    [chain],
+  )
+  return rows[0]?.txid ?? null
 }
 
 export interface SeenInBlock {

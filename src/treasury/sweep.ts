@@ -3,12 +3,15 @@
 import { DAY_MS } from '../core/time.ts'
 import { isOpen, type SignedStatus } from './signed-transaction.ts'
 
+/** In a transaction of its own, or with others in one (EIP-7702). */
+export type SweepWay = 'alone' | 'batch'
+
 export const SWEEP_STATUSES = ['planned', 'funding', 'funded', 'sweeping', 'done', 'failed'] as const
 export type SweepStatus = (typeof SWEEP_STATUSES)[number]
 
 export interface EndingSweep {
   readonly status: SweepStatus
-  readonly way: 'alone' | 'batch'
+  readonly way: SweepWay
   /** What settled is what sweeps it, not what gives its address gas. */
   readonly isSwept: boolean
   /** The block of what settled shows that it moved its tokens. */

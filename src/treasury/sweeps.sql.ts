@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { type EndingSweep, type SweepStatus, sweepEnd } from './sweep.ts'
+import { openSql } from './signed-transaction.ts'
+import { type EndingSweep, type SweepStatus, type SweepWay, sweepEnd } from './sweep.ts'
 
 export interface SweepCandidate {
   readonly address: string
@@ -27,9 +28,13 @@ export interface SweepCandidate {
 const ETHER_OF_ADDRESS =
   '(select e.booked_atoms + e.given_atoms - e.sent_atoms from ether_of($1, x.address) e)'
 
-/** No sweep of address `x.address` is under way. After one that failed the next waits a day for each failure. */
+/**
+ * No sweep of address `x.address` is under way, nor one whose block a reorganisation took after it had ended: it uses its nonces
+ * again. After one that failed the next waits a day for each failure.
+ */
 const MAY_BE_SWEPT = `
-  not exists (select from sweeps s where s.chain = $1 and s.address = x.address and s.status not in ('done', 'failed'))
+  not exists (select from sweeps s where s.chain = $1 and s.address = x.address and (s.status not in ('done', 'failed')
+    or exists (select from signed_transactions t where t.chain = s.chain and t.replacement_set = s.replacement_set and ${openSql('t')})))
   and coalesce((select max(s.created_at) + count(*) * interval '1 day' from sweeps s
     where s.chain = $1 and s.address = x.address and s.asset = $2 and s.status = 'failed'), now()) <= now()`
 
@@ -93,7 +98,7 @@ export interface SweepPlan
     'address' | 'series' | 'position' | 'asset' | 'etherAtoms' | 'deposits' | 'gas'
   > {
   readonly atoms: bigint
-  readonly way: 'alone' | 'batch'
+  readonly way: SweepWay
   /** The address delegates to our contract already. */
   readonly delegates: boolean
 }

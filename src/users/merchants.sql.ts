@@ -1,8 +1,10 @@
 /** Merchants and who belongs to them. */
 import type { Mode } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
-import { type AccountId, type MerchantId, newId, type UserId } from '../core/ids.ts'
+import { type AccountId, type MerchantId, newId, readId, type UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { type Page, readWholePage, type WholeList } from '../db/list.ts'
+import { exactId, type ListQuery, substring } from '../db/list-filters.ts'
 import type { Role } from './permissions.ts'
 
 export interface Merchant {
@@ -44,14 +46,29 @@ export async function findMerchantOfAccount(db: Queryable, id: AccountId): Promi
   return rows[0] ?? null
 }
 
-/** All merchants, newest first; for the operator only. */
-export async function listMerchants(db: Queryable): Promise<(Merchant & { readonly members: number })[]> {
-  const { rows } = await db.query<Merchant & { members: number }>(
-    `select ${COLUMNS}, (select count(*)::int from members x where x.merchant_id = m.id) as members
-     from merchants m order by m.created_at desc, m.id desc`,
-  )
-  return rows
+export interface ListedMerchant extends Merchant {
+  readonly members: number
 }
+
+const MERCHANTS: WholeList = {
+  from: 'merchants m',
+  columns: `${COLUMNS}, (select count(*)::int from members x where x.merchant_id = m.id) as members`,
+  account: null,
+  id: 'm.id',
+  sorts: { created_at: 'm.created_at', name: 'm.name' },
+  filters: {
+    filter_name: substring('m.name'),
+    filter_id: exactId('mer', 'm.id'),
+    filter_account(given, bind) {
+      const id = readId('acct', String(given))
+      return id === null ? 'false' : `${bind(id, 'uuid')} in (m.live_account_id, m.test_account_id)`
+    },
+  },
+}
+
+/** A page of all merchants; for the operator only. @throws {Refusal} `invalid` for a wrong query. */
+export const listMerchants = (db: Queryable, query: ListQuery): Promise<Page<ListedMerchant>> =>
+  readWholePage(db, MERCHANTS, query)
 
 /** Locks the merchant's row, so that changes of its team and accounts take turns. */
 export async function lockMerchant(tx: Tx, id: MerchantId): Promise<Merchant | null> {

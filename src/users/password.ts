@@ -1,8 +1,9 @@
 /**
- * Passwords: long, not common, and never looked at again. Argon2id is loaded when the first one is checked. No rules of
+ * Passwords: long, not common, and never looked at again. Argon2id, whose thread begins with the first one. No rules of
  * composition (NIST SP 800-63B, 5.1.1.2; ASVS 5, 6.2).
  */
 import { invalidField, Refusal } from '../core/errors.ts'
+import { openThread } from '../core/threads.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
 const LENGTH_MIN = 12
@@ -30,42 +31,48 @@ export function requireStrongPassword(password: string, words: readonly string[]
 
 const weak = (message: string) => invalidField('password', 'weak_password', message)
 
-/** Each takes 64 MiB and one of the four threads that files and names wait for too: strangers get two of them. */
-const AT_ONCE = 2
-/** Some seconds of work; whoever comes after these is told to come again. */
-const WAITING_MAX = 50
-const waiting: (() => void)[] = []
-let running = 0
+/** A password to hash at that cost, or to hold against a hash. */
+export interface PasswordWork {
+  readonly password: string
+  readonly cost: typeof COST
+  readonly hash: string | null
+}
 
-async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-  if (waiting.length >= WAITING_MAX)
+/**
+ * Each takes 64 MiB and a tenth of a second or more of a processor: one at a time, on a thread that lets everybody else go
+ * first.
+ */
+// Its four lanes one after the other: four at once would take the processors that everybody else needs. Real, so that the library sees it.
+process.env.RAYON_NUM_THREADS ??= '1'
+const thread = openThread<PasswordWork, string | boolean>(new URL('password.thread.ts', import.meta.url))
+/** Some seconds of work; whoever comes after these is told to come again. */
+export const WAITING_MAX = 50
+let waiting = 0
+
+/** @throws {Refusal} `too_busy`. */
+async function inTurn(work: PasswordWork): Promise<string | boolean> {
+  if (waiting >= WAITING_MAX)
     throw new Refusal(
       'unavailable',
       'too_busy',
       'too many passwords are being checked now; try again in a moment',
     )
-  if (running >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
-  else running += 1
+  waiting += 1
   try {
-    return await work()
+    return await thread.run(work)
   } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else running -= 1
+    waiting -= 1
   }
 }
 
 /** In PHC notation, with its salt and cost. */
 export async function hashPassword(password: string): Promise<string> {
-  const { hash } = await import('@node-rs/argon2')
-  return inTurn(() => hash(password.normalize('NFC'), COST))
+  return String(await inTurn({ password: password.normalize('NFC'), cost: COST, hash: null }))
 }
 
 /** @param hash - Null for a person who is unknown or has no password: false, in the same time. */
 export async function isPassword(hash: string | null, password: string): Promise<boolean> {
-  const { verify } = await import('@node-rs/argon2')
-  const isRight = await inTurn(() =>
-    verify(hash ?? NOBODY, password.slice(0, 1_000).normalize('NFC')).catch(() => false),
-  )
-  return hash !== null && isRight
+  const given = password.slice(0, 1_000).normalize('NFC')
+  const isRight = await inTurn({ password: given, cost: COST, hash: hash ?? NOBODY })
+  return hash !== null && isRight === true
 }

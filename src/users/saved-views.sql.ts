@@ -3,7 +3,15 @@ import { type AccountId, newId, type SavedViewId, type UserId } from '../core/id
 import type { Queryable, Tx } from '../db/database.ts'
 
 /** Lists that views are kept of: as their paths end. */
-export const VIEWED_PAGES = ['payments', 'customers', 'links', 'withdrawals', 'requests', 'events'] as const
+export const VIEWED_PAGES = [
+  'payments',
+  'customers',
+  'links',
+  'withdrawals',
+  'requests',
+  'events',
+  'audit',
+] as const
 export type ViewedPage = (typeof VIEWED_PAGES)[number]
 /** Of one person on one list: as many as can stand above it. */
 export const SAVED_VIEWS_MAX = 20

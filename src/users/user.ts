@@ -1,5 +1,6 @@
 /** A person who uses the dashboard. */
 
+import { isEmail } from '../core/email.ts'
 import { invalidField } from '../core/errors.ts'
 import type { AccountId, MerchantId, UserId } from '../core/ids.ts'
 import type { Role } from './permissions.ts'
@@ -25,12 +26,10 @@ export interface Membership {
   readonly testAccountId: AccountId | null
 }
 
-const EMAIL = /^[^\s@]+@[^\s@]+$/
-
 /** @throws {Refusal} `invalid`, `invalid_email`. */
 export function readEmail(text: string): string {
   const email = text.trim()
-  if (EMAIL.test(email) && email.length <= 254) return email
+  if (isEmail(email)) return email
   throw invalidField('email', 'invalid_email', 'expected an email address of at most 254 characters')
 }
 

@@ -35,13 +35,28 @@ test('concurrent payments never get one address twice, and a rolled-back one giv
   const key = readAccountKey('sim-bitcoin', testMode('sim-bitcoin'), testXpub('sim-bitcoin'))
   const derived = Array.from({ length: 50 }, (_, i) => key.derive(DEPOSIT_BRANCH, BigInt(i)).address)
   assert.deepEqual(new Set(issued.map(({ address }) => address)), new Set(derived))
-  await assert.rejects(pay(gateway), { kind: 'unavailable', reason: 'no_address' })
+  await assert.rejects(pay(gateway), {
+    kind: 'unavailable',
+    reason: 'no_address',
+    message: /try again in a second/,
+  })
 
   const fill = async () => [...(await fillAddressPool(db, TEST_SECRETS, { fresh: 10, change: 4 }))]
   assert.deepEqual(await fill(), [['sim-bitcoin', 10]])
   assert.deepEqual(await fill(), [['sim-bitcoin', 0]])
   const { address } = await pay(gateway)
   assert.equal(address, key.derive(DEPOSIT_BRANCH, 50n).address)
+})
+
+test('who finds no address is told whether to wait or whom to ask', async () => {
+  const gateway = await testGateway({ freshPerChain: 0, chains: ['sim-bitcoin'] })
+  const account = await testAccount(gateway)
+  const refusal = { kind: 'unavailable', reason: 'no_address' }
+  const pay = () => testPayment(gateway, account, { asset: 'BTC' })
+  const waits = /^no fresh sim-bitcoin address is ready: more are being derived, try again in a second/
+  await assert.rejects(pay(), { ...refusal, message: waits })
+  await gateway.db.query('update wallets set retired_at = now()')
+  await assert.rejects(pay(), { ...refusal, message: /has no wallet .*`npx beck wallet init`/ })
 })
 
 test('what a process set aside and did not use is there for the others', async () => {

@@ -29,8 +29,8 @@ export interface AddressPool {
    * A fresh address out of those that this process has set aside. That is a hint that keeps processes out of each
    * other's way: only the row says whether it is still fresh, and it is never issued twice.
    *
-   * @throws {Refusal} `unavailable`, reason `no_address`, when the chain has no wallet yet (`beck wallet init`) or its
-   *   pool ran dry.
+   * @throws {Refusal} `unavailable`, reason `no_address`, when the chain has no wallet yet (`beck wallet init`), or its
+   *   pool ran dry and is being filled; the message says which.
    * @throws {InvariantBroken} when the row's MAC does not hold: somebody wrote it who should not.
    */
   take(db: Queryable, chain: ChainName): Promise<FreshAddress>
@@ -59,12 +59,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
   return {
     async take(db, chain) {
       const row = await patiently(db, chain)
-      if (!row)
-        throw new Refusal(
-          'unavailable',
-          'no_address',
-          `there is no fresh ${chain} address to hand out: the operator runs \`npx beck wallet init\` once; after that, try again in a second`,
-        )
+      if (!row) throw await noAddress(db, secrets, chain)
       if (!current.has(row.wallet)) requireCurrent(secrets, row.wallet)
       current.add(row.wallet)
       if (!isDerived(secrets, row))
@@ -76,6 +71,18 @@ export function openAddressPool(secrets: Secrets): AddressPool {
     giveBack: (fresh) => reserves.giveBack(fresh),
     doubt: (chain) => reserves.doubt(chain),
   }
+}
+
+/** Whom it is up to: the one who asks again in a moment, or the operator. */
+async function noAddress(db: Queryable, secrets: Secrets, chain: ChainName): Promise<Refusal> {
+  const hasWallet = (await currentWallets(db, secrets)).some((wallet) => wallet.chain === chain)
+  return new Refusal(
+    'unavailable',
+    'no_address',
+    hasWallet
+      ? `no fresh ${chain} address is ready: more are being derived, try again in a second; if it stays, the operator sees whether a worker runs`
+      : `${chain} has no wallet to take addresses from: the operator runs \`npx beck wallet init\` once`,
+  )
 }
 
 /** What the MAC of an address covers. */

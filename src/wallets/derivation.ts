@@ -7,7 +7,7 @@ import { bech32, createBase58check } from '@scure/base'
 import { HDKey } from '@scure/bip32'
 import { getAddress, keccak256 } from 'viem/utils'
 import type { ChainName, Network } from '../core/assets.ts'
-import { networkOfChain } from '../core/assets.ts'
+import { hasAccounts, networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { deriveChildren } from './public-children.ts'
 
@@ -130,6 +130,15 @@ function addressOfKeyHash(
     address: bech32.encode(HUMAN_READABLE_PARTS[network][mode], [0, ...bech32.toWords(keyHash)]),
     lookup: Uint8Array.of(0x00, 0x14, ...keyHash),
   }
+}
+
+/** Whether outputs to an address of ours, as it is derived here, are matched by this lookup and no other. */
+export function isLookupOf(chain: ChainName, address: string, lookup: Uint8Array): boolean {
+  if (hasAccounts(chain)) return address.toLowerCase() === `0x${Buffer.from(lookup).toString('hex')}`
+  const [version, size, ...keyHash] = lookup
+  const prefix = address.slice(0, address.lastIndexOf('1'))
+  if (version !== 0x00 || size !== 0x14 || keyHash.length !== 20 || prefix === '') return false
+  return address === bech32.encode(prefix, [0, ...bech32.toWords(Uint8Array.from(keyHash))])
 }
 
 /** The last 20 bytes of the Keccak-256 of the uncompressed key, written with the EIP-55 checksum. */

@@ -3,9 +3,15 @@ import { ASSETS } from '../core/assets.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
-import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
+import { type Filter, isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from './withdrawal.ts'
 import { type WithdrawalRow, withdrawalFromRow } from './withdrawals.sql.ts'
+
+/** Where it went, or its transaction, either in full: as the search finds them. */
+const sentTo: Filter = (given, bind) => {
+  const text = String(given)
+  return `(w.destination = ${bind(text, 'text')} or w.tx_hash = any(${bind([text, text.toLowerCase()], 'text[]')}))`
+}
 
 const WITHDRAWALS: ListDescription = {
   from: 'withdrawals w',
@@ -17,6 +23,7 @@ const WITHDRAWALS: ListDescription = {
     filter_status: isOrIsNot('w.status', WITHDRAWAL_STATUSES, 'filter_status_op'),
     filter_asset: isOrIsNot('w.asset', ASSETS, 'filter_asset_op'),
     filter_kind: isOrIsNot('w.kind', WITHDRAWAL_KINDS, 'filter_kind_op'),
+    filter_to: sentTo,
   },
 }
 

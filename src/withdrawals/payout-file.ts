@@ -5,6 +5,10 @@ import { readAmount } from './amount.ts'
 
 export const PAYOUT_LINES_MAX = 1_000
 const NOTE_LENGTH_MAX = 80
+/** With the empty ones between them: a form holds a million line ends, and each line costs. */
+const ROWS_MAX = 10 * PAYOUT_LINES_MAX
+/** Far above an address, an amount and a note with all its quotes doubled. */
+const ROW_LENGTH_MAX = 1_000
 
 export interface PayoutLine {
   /** Of the file, counted from one, so that people find it. */
@@ -34,9 +38,17 @@ export function readPayoutFile(text: string): PayoutFile {
   const lines: PayoutLine[] = []
   const problems: LineProblem[] = []
   let network: Network | null = null
-  const rows = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
+  const rows = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/, ROWS_MAX + 1)
   for (const [position, row] of rows.entries()) {
     const line = position + 1
+    if (position >= ROWS_MAX) {
+      problems.push({ line, message: `a file has at most ${ROWS_MAX} lines, empty ones too; split it` })
+      break
+    }
+    if (row.length > ROW_LENGTH_MAX) {
+      problems.push({ line, message: `the line is longer than ${ROW_LENGTH_MAX} characters` })
+      continue
+    }
     const fields = fieldsOf(row)
     if (fields?.every((field) => field === '')) continue
     if (lines.length + problems.length === 0 && /^address$/i.test(fields?.[0] ?? '')) continue

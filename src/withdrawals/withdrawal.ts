@@ -47,6 +47,9 @@ export interface WithdrawalRequest {
 
 /** Why one failed that was wanted no longer. */
 export const CANCELLED = 'cancelled'
+/** Why one failed that other people of the team said no to, or said nothing about in time. */
+export const DECLINED = 'declined'
+export const NOT_APPROVED = 'not_approved'
 /** Why one of the sandbox failed that was asked to. */
 export const SIMULATED_FAILURE = 'sandbox'
 /** What a node said of a transfer when it was asked whether it would succeed. */
@@ -144,9 +147,20 @@ export function requestMacParts(request: WithdrawalRequest): string[] {
   ]
 }
 
+/** Kinds of the entries that hold what is withdrawn, and that give it back. */
+export const HOLD = 'hold'
+export const RELEASE = 'release'
+
 /** Cause of the ledger entry that holds the gross amount; the signer looks for it. */
-export const holdCause = (id: WithdrawalId) => causeOf('hold', id)
-export const releaseCause = (id: WithdrawalId) => causeOf('release', id)
+export const holdCause = (id: WithdrawalId) => causeOf(HOLD, id)
+export const releaseCause = (id: WithdrawalId) => causeOf(RELEASE, id)
 export const completionCause = (id: WithdrawalId) => causeOf('completion', id)
 
-const causeOf = <Kind extends string>(kind: Kind, subjectId: WithdrawalId) => ({ kind, subjectId, number: 1 })
+/** A withdrawal causes each kind of entry once. */
+export const CAUSE_NUMBER = 1
+
+const causeOf = <Kind extends string>(kind: Kind, subjectId: WithdrawalId) => ({
+  kind,
+  subjectId,
+  number: CAUSE_NUMBER,
+})

@@ -2,6 +2,8 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { overRows } from '../db/row-statements.ts'
+import { runRows } from '../db/together.ts'
 import {
   isPayable,
   type WaitingFor,
@@ -166,23 +168,26 @@ export async function isSigned(tx: Tx, accountId: AccountId, id: WithdrawalId): 
 }
 
 /**
- * A transaction that pays all of them is about to be written down: from now on none of them can be cancelled. Locks them in
+ * Marks those of the withdrawals that may be signed for at this moment: from now on none of them can be cancelled. Left out is what
+ * is wanted no longer or failed, what a transaction pays already, and what was frozen since it was looked at. Locks all of them in
  * the order of the primary key.
  *
- * @returns False when one of them is not to be paid; then none is marked.
+ * @returns Those that are marked.
  */
 export async function markSigning(
   tx: Tx,
   wanted: readonly Pick<Withdrawal, 'accountId' | 'id'>[],
-): Promise<boolean> {
-  const found = await lockByIds(tx, wanted)
-  if (found.length !== wanted.length || !found.every(isPayable)) return false
-  await tx.query(
-    `update withdrawals set signing_since = clock_timestamp()
-     where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))`,
-    [wanted.map(({ accountId }) => accountId), wanted.map(({ id }) => id)],
+): Promise<Pick<Withdrawal, 'accountId' | 'id'>[]> {
+  const payable = (await lockByIds(tx, wanted)).filter(isPayable)
+  const { rows } = await tx.query<{ account_id: AccountId; id: WithdrawalId }>(
+    `update withdrawals w set signing_since = clock_timestamp()
+     where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))
+       and not exists (select from freezes f where f.chain = w.chain and f.asset = w.asset)
+       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
+     returning account_id, id`,
+    [payable.map(({ accountId }) => accountId), payable.map(({ id }) => id)],
   )
-  return true
+  return rows.map((row) => ({ accountId: row.account_id, id: row.id }))
 }
 
 /** Nothing was signed for them after all. Locks them in the order of the primary key. */
@@ -213,24 +218,36 @@ export async function listSigning(
   return rows.map(withdrawalFromRow)
 }
 
-/** Writes what became of a locked withdrawal; times are the database's. */
+/** Writes what became of a locked withdrawal; times are the database's. Of many that one transaction pays, all in one statement. */
 export async function updateWithdrawal(
   tx: Tx,
   of: Pick<Withdrawal, 'accountId' | 'id'>,
   change: { status: WithdrawalStatus; txHash: string | null; reason?: string },
 ): Promise<Withdrawal> {
-  const { rows } = await tx.query<WithdrawalRow>(
-    `update withdrawals set status = $3, tx_hash = $4, refused_reason = coalesce($5, refused_reason),
-       broadcast_at = case when $3 in ('broadcast', 'completed') then coalesce(broadcast_at, now()) else broadcast_at end,
-       completed_at = case when $3 = 'completed' then coalesce(completed_at, date_trunc('milliseconds', now())) end,
-       failed_at = case when $3 = 'failed' then coalesce(failed_at, now()) end
-     where account_id = $1 and id = $2 returning ${WITHDRAWAL_COLUMNS}`,
-    [of.accountId, of.id, change.status, change.txHash, change.reason ?? null],
-  )
-  const [row] = rows
+  const [row] = await runRows<WithdrawalRow>(tx, UPDATE_WITHDRAWAL, [
+    {
+      account_id: of.accountId,
+      id: of.id,
+      to_status: change.status,
+      to_hash: change.txHash,
+      reason: change.reason ?? null,
+    },
+  ])
   if (!row) throw new Error(`withdrawal ${of.id} was locked and is gone`)
   return withdrawalFromRow(row)
 }
+
+const UPDATE_WITHDRAWAL = overRows(
+  { account_id: 'uuid', id: 'uuid', to_status: 'text', to_hash: 'text', reason: 'text' },
+  (
+    rows,
+  ) => `update withdrawals w set status = to_status, tx_hash = to_hash, refused_reason = coalesce(reason, refused_reason),
+      broadcast_at = case when to_status in ('broadcast', 'completed') then coalesce(broadcast_at, now()) else broadcast_at end,
+      completed_at = case when to_status = 'completed' then coalesce(completed_at, date_trunc('milliseconds', now())) end,
+      failed_at = case when to_status = 'failed' then coalesce(failed_at, now()) end
+    from ${rows} where w.account_id = r.account_id and w.id = r.id
+    returning r.place, ${WITHDRAWAL_COLUMNS.replaceAll(/\w+/g, 'w.$&')}`,
+)
 
 /** What of a failed one stays with the gateway: its gas, which was used in vain. */
 export async function noteKept(

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { ok, type Received, receiver, settled, testDeliveries, tried } from '../../test/deliveries.ts'
+import { showId } from '../core/ids.ts'
 import type { Span } from '../core/trace.ts'
 import {
   deleteWebhookEndpoint,
@@ -118,6 +119,15 @@ test('410 disables the endpoint at once, and what waits for it is cancelled', as
   assert.ok(statuses.includes('failed') && statuses.includes('cancelled'), statuses.join())
   const found = await findWebhookEndpoint(db, account, made.id)
   assert.deepEqual([found?.isActive, found?.disabledReason], [false, 'gone'])
+  const { rows: acts } = await db.query(
+    `select actor_kind, after from audit_log where action = 'webhook.disable' and subject = $1`,
+    [showId('whk', made.id)],
+  )
+  assert.deepEqual(
+    acts,
+    [{ actor_kind: 'system', after: { reason: 'gone' } }],
+    'recorded once, so that it is mailed',
+  )
   await happen()
   assert.equal((await deliveriesOf(made.id)).length, 3)
 })

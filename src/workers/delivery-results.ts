@@ -1,8 +1,10 @@
 /** Writes what delivery attempts met, in batches: at a thousand attempts a second, one statement each would be the limit. */
+import { recordAct } from '../audit/audit-log.sql.ts'
+import { type AccountId, showId, type WebhookEndpointId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
-import type { Database } from '../db/database.ts'
+import type { Database, Tx } from '../db/database.ts'
 import { type AttemptRecord, type ClaimedDelivery, recordAttempts } from '../events/deliveries.sql.ts'
-import type { Outcome, Verdict } from '../events/delivery.ts'
+import type { DisabledReason, Outcome, Verdict } from '../events/delivery.ts'
 import { addDeliveryTotals, totalsOf } from '../events/delivery-totals.sql.ts'
 import { markEndpointsFailing, markEndpointsWell } from '../events/failing-endpoints.sql.ts'
 import { disableWebhookEndpoint } from '../events/webhook-endpoints.sql.ts'
@@ -126,8 +128,27 @@ async function judgeEndpoints(
     ...tooLong.map((key) => ({ ...key, reason: 'failing' as const })),
   ]
   for (const { accountId, id, reason } of ended) {
-    await db.transaction((tx) => disableWebhookEndpoint(tx, accountId, id, reason))
+    await db.transaction((tx) => switchOff(tx, accountId, id, reason))
     failing.delete(id)
     log.warn({ accountId, endpointId: id, reason }, 'a webhook endpoint was disabled')
   }
+}
+
+/** Told in the audit log, and so by mail: a shop whose server hears of nothing has to know. */
+async function switchOff(
+  tx: Tx,
+  accountId: AccountId,
+  id: WebhookEndpointId,
+  reason: DisabledReason,
+): Promise<void> {
+  if (!(await disableWebhookEndpoint(tx, accountId, id, reason))) return
+  await recordAct(tx, {
+    accountId,
+    actor: { kind: 'system', id: null, name: 'Beck' },
+    address: null,
+    action: 'webhook.disable',
+    subject: showId('whk', id),
+    before: null,
+    after: { reason },
+  })
 }

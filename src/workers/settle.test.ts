@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testPayment } from '../../test/gateway.ts'
-import { tellStory } from '../../test/story.ts'
+import { settleSideBySide, tellStory } from '../../test/story.ts'
 import { refundPayment } from '../flows/withdrawals/refund-payment.ts'
 import { storeFeeRates } from '../treasury/fee-rates.sql.ts'
-import { type SetAside, settleAll, settleNext } from './settle.ts'
+import { type SetAside, settleNext } from './settle.ts'
 
 const COIN = 100_000_000n
 
@@ -57,14 +57,7 @@ test('a refunded part pays for nothing any more: a top-up after it is held for s
 
 test('payments of one block that settle side by side are each credited once, by one worker or by two', async () => {
   const story = await tellStory({ freshPerChain: 16 })
-  const { gateway, account } = story
-  const payments = await Promise.all(Array.from({ length: 12 }, () => testPayment(gateway, account)))
-  for (const payment of payments) await story.pay(payment, COIN)
-  await story.mine(6)
-  await story.watch()
-  const never = new AbortController().signal
-  await Promise.all([settleAll(gateway, new Map(), never), settleAll(gateway, new Map(), never)])
-  for (const payment of payments) assert.equal((await story.read(payment)).status, 'completed')
+  await settleSideBySide(story, 12)
   assert.equal(await story.balance('available'), (12n * COIN * 99n) / 100n)
   assert.equal((await story.events()).filter((type) => type === 'payment.completed').length, 12)
   await story.proveBooks()

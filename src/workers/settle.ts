@@ -7,8 +7,8 @@ import { below, rootOf, type Traces } from '../core/trace.ts'
 import { together } from '../db/together.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { settlePayment } from '../flows/payments/settle-payment.ts'
+import { type Settled, tellOfPayments } from '../flows/payments/tell-of-payments.ts'
 import { raiseAlert } from '../ledger/alerts.sql.ts'
-import type { Payment } from '../payments/payment.ts'
 import { type ClaimedDecision, claimDecisions } from '../payments/payments.sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
@@ -16,10 +16,10 @@ import { type Loop, startLoop } from './loop.ts'
 export type SetAside = Map<PaymentId, number>
 
 const ASIDE_MS = MINUTE_MS
-/** While one waits for PostgreSQL the other is decided about; more wait for the same balances. */
-const AT_ONCE = 2
-/** Payments of one transaction: a block's are settled in a fifth of the statements, and nobody waits long for a balance. */
-const TOGETHER_MAX = 50
+/** While one waits for PostgreSQL, or for a merchant's balance, others are decided about; more keep two processors no busier. */
+const AT_ONCE = 3
+/** Payments of one transaction: they take as many statements as one, and nobody waits long for its commit. */
+const TOGETHER_MAX = 100
 
 export function startSettler(gateway: Gateway, options: { idleMs?: number } = {}): Loop {
   const aside: SetAside = new Map()
@@ -32,7 +32,7 @@ export function startSettler(gateway: Gateway, options: { idleMs?: number } = {}
 }
 
 /**
- * Settles what is due, two transactions at once.
+ * Settles what is due, some transactions at once.
  *
  * @returns False: nothing is left, or the worker is to stop.
  */
@@ -65,17 +65,20 @@ export async function settleNext(
   try {
     const settled = await gateway.db.transaction(async (tx) => {
       claims = await claimDecisions(tx, most, aside ? [...aside.keys()] : [])
-      return together(
+      const all = await together(
         tx,
         claims,
         (claim) => claim.checkoutSessionId,
         (one, claim) => settlePayment(gateway, one, claim.accountId, claim.paymentId),
       )
+      const found = all.filter((each) => each !== null)
+      await tellOfPayments(gateway, tx, found)
+      return found
     })
-    for (const payment of settled) if (payment) crashPoint(`settle:${payment.status}-committed`)
+    for (const { payment } of settled) crashPoint(`settle:${payment.status}-committed`)
     if (gateway.traces) traceDecisions(gateway.traces, settled, startedAt)
     if (settled.length > 0) gateway.wake('deliver')
-    return settled.length > 0
+    return claims.length > 0
   } catch (error) {
     if (error instanceof OutsideFailure) throw error
     const [only, ...others] = claims
@@ -90,19 +93,18 @@ export async function settleNext(
   }
 }
 
-function traceDecisions(traces: Traces, settled: readonly (Payment | null)[], startedAt: Date): void {
+function traceDecisions(traces: Traces, settled: readonly Settled[], startedAt: Date): void {
   const durationMs = Date.now() - startedAt.getTime()
-  for (const payment of settled)
-    if (payment)
-      traces.add({
-        ...below(rootOf(payment.id)),
-        name: 'settle payment',
-        kind: 'internal',
-        startedAt,
-        durationMs,
-        attributes: { 'beck.payment.status': payment.status, 'beck.payments_together': settled.length },
-        failure: null,
-      })
+  for (const { payment } of settled)
+    traces.add({
+      ...below(rootOf(payment.id)),
+      name: 'settle payment',
+      kind: 'internal',
+      startedAt,
+      durationMs,
+      attributes: { 'beck.payment.status': payment.status, 'beck.payments_together': settled.length },
+      failure: null,
+    })
 }
 
 /** A bug, or rows that somebody changed: the other payments go on, and the operator looks at this one. */

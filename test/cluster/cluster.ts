@@ -12,11 +12,11 @@ import { join } from 'node:path'
 import test, { after } from 'node:test'
 import { promisify } from 'node:util'
 import { SECOND_MS } from '../../src/core/time.ts'
-import { openDatabase, sqlState, Unreachable } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { freePort } from '../../src/db/embedded/embedded.ts'
 import { type BeckProcess, startBeckProcess } from '../beck-process.ts'
 import { type BusyMerchant, startBusyMerchant } from '../busy-merchant.ts'
-import { waitFor } from '../wait-for.ts'
+import { until } from '../wait-for.ts'
 import { type Cluster, SUPERUSER_PASSWORD, startCluster } from './patroni.ts'
 import { openRoad, type Road, USER_PASSWORD } from './road.ts'
 
@@ -24,7 +24,8 @@ const LONGEST_GAP_MS_MAX = 30 * SECOND_MS
 /** Made after each trouble, before the next one. */
 const PAYMENTS_BETWEEN = 40
 
-const READ_ONLY = '25006'
+/** Connections to three machines in turn: were another one led to, it would be among them. */
+const IN_A_ROW = 12
 
 const run = promisify(execFile)
 await requirePrograms()
@@ -133,7 +134,7 @@ async function startBecks(databaseUrl: string): Promise<Becks> {
     BECK_METRICS_PORT: '0',
   }
   const migrating = startBeckProcess(['migrate'], settings)
-  assert.equal(await migrating.ended, 0)
+  assert.equal(await migrating.ended, 0, migrating.log())
   const places = await Promise.all(
     PLAYED.map(async (role, place) => ({ role, place, port: await freePort() })),
   )
@@ -178,17 +179,26 @@ async function startBecks(databaseUrl: string): Promise<Becks> {
 
 async function makeDatabase({ directPort, poolerPort }: Road): Promise<string> {
   const url = `postgres://postgres:${SUPERUSER_PASSWORD}@127.0.0.1:${directPort}/postgres`
+  await untilPrimaryAlone(url)
   const admin = openDatabase({ url, connectionsMax: 1 })
-  // HAProxy has not asked yet who the primary is: at first it leads anywhere.
-  await waitFor('the primary is reached', () =>
-    admin.query(`create role beck login password '${USER_PASSWORD}'`).catch((error) => {
-      if (error instanceof Unreachable || sqlState(error) === READ_ONLY) return null
-      throw error
-    }),
-  )
+  await admin.query(`create role beck login password '${USER_PASSWORD}'`)
   await admin.query('create database beck owner beck')
   await admin.close()
   return `postgres://beck:${USER_PASSWORD}@127.0.0.1:${poolerPort}/beck`
+}
+
+/** HAProxy leads anywhere until it has asked each machine some times who the primary is. */
+async function untilPrimaryAlone(url: string): Promise<void> {
+  let inARow = 0
+  await until('nobody but the primary is reached', async () => {
+    const db = openDatabase({ url, connectionsMax: 1 })
+    const { rows } = await db
+      .query<{ leads: boolean }>('select not pg_is_in_recovery() as leads')
+      .catch(() => ({ rows: [] }))
+    await db.close()
+    inARow = rows[0]?.leads ? inARow + 1 : 0
+    return inARow >= IN_A_ROW
+  })
 }
 
 async function userPostgres(): Promise<{ uid: number; gid: number }> {

@@ -19,6 +19,7 @@ interface Service {
   readonly build?: object
   readonly profiles?: readonly string[]
   readonly command?: readonly string[]
+  readonly entrypoint?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
   readonly ports?: readonly string[]
   readonly networks?: readonly string[]
@@ -51,7 +52,17 @@ const service = (name: string): Service => compose.services[name] ?? assert.fail
 
 /** Of a service, by the Compose Specification. */
 const SERVICE_KEYS = [
-  ...['build', 'cap_drop', 'command', 'depends_on', 'environment', 'healthcheck', 'image', 'logging'],
+  ...[
+    'build',
+    'cap_drop',
+    'command',
+    'depends_on',
+    'entrypoint',
+    'environment',
+    'healthcheck',
+    'image',
+    'logging',
+  ],
   ...['networks', 'ports', 'profiles', 'read_only', 'restart', 'secrets', 'security_opt', 'shm_size'],
   ...['stop_grace_period', 'tmpfs', 'volumes'],
 ]
@@ -88,8 +99,10 @@ test('each role is a service with 90 s to end; only the API has ports, on this m
   }
   assert.deepEqual(service('signer').networks, ['database'])
   assert.equal(compose.networks.database?.internal, true)
+  // Of what runs, the signer alone; `wallet` seals the keystore with it, once and by hand.
   for (const [name, each] of Object.entries(compose.services))
-    if (name !== 'signer') assert.equal(each.secrets, undefined, `${name} has the passphrase`)
+    if (name !== 'signer' && name !== 'wallet')
+      assert.equal(each.secrets, undefined, `${name} has the passphrase`)
   // Who takes over what strangers talk to, or the keys, reaches no node.
   for (const node of ['bitcoin', 'litecoin', 'ethereum', 'consensus']) {
     assert.equal(service(node).profiles?.length, 1)
@@ -114,8 +127,34 @@ test('a backup is the owner of the tables beside the journal, encrypted, and rea
   assert.match(dockerfile, /apt-get install .* age\b/, 'what encrypts is in the image')
 })
 
+test('the wallet is made by the owner of the tables where the signer will look, and nothing else is reached', () => {
+  const [each, signer] = [service('wallet'), service('signer')]
+  assert.deepEqual(each.entrypoint, ['beck', 'wallet'])
+  assert.match(each.environment?.DATABASE_URL ?? '', /^postgres:\/\/beck_owner:/)
+  assert.deepEqual([each.volumes, each.secrets], [signer.volumes, signer.secrets])
+  assert.equal(
+    each.environment?.BECK_KEYSTORE_PASSPHRASE_FILE,
+    signer.environment?.BECK_KEYSTORE_PASSPHRASE_FILE,
+  )
+  assert.deepEqual([each.networks, each.profiles, each.restart], [['database'], ['wallet'], 'no'])
+})
+
+test('other commands are run by the owner of the tables beside the nodes, without the keys', async () => {
+  const [each, api] = [service('command'), service('api')]
+  assert.match(each.environment?.DATABASE_URL ?? '', /^postgres:\/\/beck_owner:/)
+  assert.deepEqual(
+    Object.keys(each.environment ?? {}).sort(),
+    Object.keys(service('watcher').environment ?? {}).sort(),
+  )
+  for (const network of ['database', 'nodes', 'outside']) assert.ok(each.networks?.includes(network), network)
+  assert.deepEqual([each.profiles, each.restart, each.secrets], [['command'], 'no', undefined])
+  // What the API remembers of the database, for `beck restored`.
+  assert.deepEqual(each.volumes, api.volumes)
+  assert.deepEqual(each.entrypoint, undefined)
+})
+
 test('every variable that compose.yaml and its example set means something to Beck', async () => {
-  for (const name of ['api', 'worker', 'watcher', 'signer', 'migrate', 'backup']) {
+  for (const name of ['api', 'worker', 'watcher', 'signer', 'migrate', 'wallet', 'backup', 'command']) {
     const environment = Object.fromEntries(
       Object.entries(service(name).environment ?? {}).map(([variable, value]) => [
         variable,
@@ -190,6 +229,12 @@ test('the users of the database that its first start makes are enough for each r
   const common = { BECK_SECRET_KEY: 'ab'.repeat(32), BECK_DATA_DIR: join(folder, 'data') }
   const owner = { ...common, DATABASE_URL: url('beck_owner', 'owner') }
   assert.equal(await startBeckProcess(['migrate'], owner).ended, 0)
+  const wallet = {
+    ...owner,
+    BECK_DATA_DIR: join(folder, 'signer'),
+    BECK_KEYSTORE_PASSPHRASE: 'correct horse battery staple',
+  }
+  assert.equal(await startBeckProcess(['wallet', 'init'], wallet).ended, 0)
   const port = String(await freePort())
   const api = startBeckProcess(['start', '--role', 'api'], {
     ...common,
@@ -198,8 +243,7 @@ test('the users of the database that its first start makes are enough for each r
     BECK_METRICS_PORT: '0',
   })
   const signer = startBeckProcess(['start', '--role', 'signer'], {
-    ...common,
-    BECK_DATA_DIR: join(folder, 'signer'),
+    ...wallet,
     DATABASE_URL: url('beck_keys', 'signer'),
   })
   await api.hears((object) => 'url' in object)

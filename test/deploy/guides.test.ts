@@ -1,6 +1,7 @@
 /** The guides and deploy/ know each other: what a guide installs is there, and nothing lies there that no guide installs. */
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import test from 'node:test'
 
 const GUIDES = [
@@ -15,7 +16,7 @@ const GUIDES = [
 const text = (await Promise.all(GUIDES.map((name) => readFile(`docs/${name}.md`, 'utf8')))).join('\n')
 const files = (await Array.fromAsync(glob('deploy/**/*', { withFileTypes: true })))
   .filter((entry) => entry.isFile())
-  .map((entry) => `${entry.parentPath.slice(entry.parentPath.indexOf('deploy'))}/${entry.name}`)
+  .map((entry) => relative('.', join(entry.parentPath, entry.name)))
 
 /** Each place that a guide names, and each file of deploy/ that names another. */
 async function named(): Promise<Set<string>> {

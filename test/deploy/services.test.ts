@@ -70,6 +70,15 @@ test('each role runs as itself, has 90 s to end, and is started again; the signe
   assert.doesNotMatch(await textOf('beck-api.service'), /keystore/)
 })
 
+test('the API believes the proxy of its own machine, unless its settings name another', async () => {
+  const text = await textOf('beck-api.service')
+  // Settings from before there was a line for it: without this everybody would be 127.0.0.1.
+  assert.match(text, /^Environment=BECK_TRUST_PROXY=127\.0\.0\.1$/m)
+  // systemd.exec(5): what EnvironmentFile= has overrides Environment=, whichever comes first.
+  assert.match(text, /^EnvironmentFile=\/etc\/beck\/beck\.env$/m)
+  assert.match(await textOf('beck.env.example'), /^BECK_TRUST_PROXY=127\.0\.0\.1$/m)
+})
+
 test('the scripts are shell that every shell reads', async () => {
   const scripts = ['deploy/systemd/beck', 'deploy/systemd/beck-backup', 'deploy/postgres/first-start.sh']
   for (const script of scripts) await exec('sh', ['-n', script])

@@ -5,6 +5,7 @@ import { glob, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import test from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
+import { EVENT_TYPES } from '../../src/events/event.ts'
 
 const PAGES = [
   ...(
@@ -60,15 +61,9 @@ test('every file and folder that a page names is there', () => {
   }
 })
 
-test('server, clients and command line are of one version', async () => {
-  const versionIn = async (file: string, shape: RegExp) =>
-    shape.exec(await readFile(file, 'utf8'))?.[1] ?? assert.fail(file)
-  const json = /"version": "([^"]+)"/
-  const version = await versionIn('package.json', json)
-  assert.equal(await versionIn('sdk/package.json', json), version)
-  assert.equal(await versionIn('cli/package.json', json), version)
-  assert.equal(await versionIn('clients/python/beck.py', /^__version__ = "([^"]+)"/m), version)
-  assert.equal(await versionIn('clients/php/src/Beck.php', /beck-php\/([0-9.]+)/), version)
+test('the guide to webhooks has a row for every event, and for no other', () => {
+  const rows = [...textOf('docs/webhooks.md').matchAll(/^\| `(\w+\.\w+)` \|/gm)].map(([, type]) => type)
+  assert.deepEqual(rows, [...EVENT_TYPES])
 })
 
 test('every npm script that a page runs is one of the package', async () => {
@@ -140,8 +135,9 @@ test('the README’s table of settings names every variable that is read, and no
 })
 
 test('a variable that a page names means something to Beck', () => {
-  // Read by programs beside the server.
+  // Read by programs beside the server, and by tests.
   const others = [
+    'BECK_SCREENSHOTS',
     'BECK_API_KEY',
     'BECK_API_URL',
     'BECK_VERSION',

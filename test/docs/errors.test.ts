@@ -12,7 +12,7 @@ import { refusalsOf } from '../../src/http/openapi.ts'
 const ON_THE_WAY =
   /^src\/(http|payments|deposits|ledger|events|withdrawals|checkout|rates|chains|flows)\/|^src\/db\/list\.ts$|^src\/wallets\/address-pool/
 const IN_WORDS =
-  /^src\/(http\/dashboard|flows\/(people|approvals))\/|^src\/(flows\/\w+\/(change-account|request-batch|after-restore|book-spend|first-account)|http\/port|withdrawals\/limits)\.ts$/
+  /^src\/(http\/dashboard|flows\/(people|approvals))\/|^src\/(flows\/\w+\/(change-account|close-account|request-batch|after-restore|book-spend|first-account)|http\/port|withdrawals\/limits)\.ts$/
 const THROWN = /(?:new Refusal\(\s*'\w+',|invalidField\(\s*[^,]+,)\s*'(\w+)'/g
 
 const page = await readFile('docs/errors.md', 'utf8')

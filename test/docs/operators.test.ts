@@ -34,3 +34,18 @@ test('what makes a line of rpcauth makes one that opens to its password', async 
   // As Bitcoin Core's share/rpcauth computes it.
   assert.equal(createHmac('sha256', salt).update(password).digest('hex'), hash)
 })
+
+test('whomever a setting makes Beck talk to is in the list of whom it talks to', async () => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+  const settings = [...readme.matchAll(/^\| (`[A-Z][^|]*) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name = '']) => name),
+  )
+  // Where Beck is found, and by whom, is not where it goes.
+  const outward = settings.filter(
+    (name) => /_URL$|_ISSUER$|_ENDPOINT$|_RATES$/.test(name) && !/PUBLIC|DASHBOARD/.test(name),
+  )
+  assert.ok(outward.length >= 10, outward.join())
+  const [, list = ''] = /^### Whom Beck talks to\n([\s\S]*?)^## /m.exec(guide) ?? []
+  const named = [...list.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name = '']) => name)
+  assert.deepEqual(named.sort(), outward.sort())
+})

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { storeFeeRates } from '../../src/treasury/fee-rates.sql.ts'
 import { wishBump } from '../../src/treasury/signed-transactions.sql.ts'
 import type { Withdrawal } from '../../src/withdrawals/withdrawal.ts'
 import { payoutRoad } from './payout-road.ts'
@@ -9,14 +10,22 @@ const { node, gateway } = road
 const COIN = 100_000_000n
 const LIFE = ['payment.created', 'payment.confirming', 'payment.completed']
 
-/** Half a coin sent from one coin of our own, and its bump, which the node took in its place. */
-async function bumped(atoms: bigint): Promise<{ withdrawal: Withdrawal; first: string; second: string }> {
+/**
+ * Half a coin sent from one coin of our own, and its bump, which the node took in its place.
+ *
+ * @param rate - What the network asks for meanwhile, in atoms per 1,000 virtual bytes; as before when left out.
+ */
+async function bumped(
+  atoms: bigint,
+  rate?: bigint,
+): Promise<{ withdrawal: Withdrawal; first: string; second: string }> {
   const withdrawal = await road.request(atoms, await road.stranger())
   await road.turn()
   const first = (await road.now(withdrawal)).txHash
   assert.ok(first)
   assert.deepEqual(await road.waiting(), [first])
   assert.ok(await wishBump(gateway.db, 'bitcoin', first))
+  if (rate) await storeFeeRates(gateway.db, 'bitcoin', { rate, priorityRate: 0n })
   await road.turn()
   const second = (await road.now(withdrawal)).txHash
   assert.ok(second && second !== first)
@@ -182,14 +191,15 @@ describe('a withdrawal on a real Bitcoin node', () => {
   it('gets the coin back that its replacement added, when the original is mined', async () => {
     await road.earn(650n, 1_300n)
     const coins = await atomsOfCoins()
-    // 0.01 BTC pays 998,600 atoms and 1,400 of fee: too little is left for change, and for a bump.
-    const { withdrawal, first } = await bumped(1_001_812n)
-    assert.equal(withdrawal.netAtoms, 998_600n)
+    // Of 1,000,000 atoms 4,590 are left as change: enough to pay twice the fee of 1,410, and not six times as much.
+    const { withdrawal, first } = await bumped(997_208n, 60_000n)
+    assert.equal(withdrawal.netAtoms, 994_000n)
     assert.equal((await atomsOfCoins()).length, coins.length - 2, 'the bump takes a coin more')
     await mineOnly(first)
     await road.mine(1)
     await completedOnce(withdrawal, first)
-    assert.deepEqual(await atomsOfCoins(), coins.toSpliced(coins.indexOf(1_000_000n), 1))
+    const left = coins.toSpliced(coins.indexOf(1_000_000n), 1)
+    assert.deepEqual(await atomsOfCoins(), [4_590n, ...left])
   })
 
   it('waits for a minted coin to mature, when no other can pay it', async () => {

@@ -132,7 +132,7 @@ test('cancelling asks first, and leads back', async () => {
 test('a wrong amount is corrected, before a coin and after it', async () => {
   const id = await hosted.open({ amountMinor: null })
   const page = await openPage(pathOf(id))
-  await page.fill('#amount', '250')
+  await page.fill('#amount', '$250')
   await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByText('$250.00').waitFor()
   await page.getByRole('link', { name: 'Change the amount' }).click()
@@ -210,6 +210,21 @@ test('coins have marks of our own and a token its standard, long amounts are rea
   assert.equal(await head('meta[property="og:description"]'), 'Order 7 – $100.00')
   assert.equal(await head('meta[property="og:site_name"]'), 'Shop')
   assert.equal(await page.locator('meta[name=theme-color]').count(), 2)
+  await page.context().close()
+})
+
+test('in Arabic a rate is read from right to left, confirmations have their plural, and the page comes compressed', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  const page = await openPage(`${pathOf(id)}?lang=ar`)
+  assert.ok((await page.textContent('main'))?.includes('\u20661 LTC\u2069 = '), 'the coin is one piece')
+  await story.pay(payment, COIN)
+  await story.mine(2)
+  await story.look()
+  await shows(page, 'confirming')
+  assert.match((await page.locator('#confirmations').textContent()) ?? '', /^\S+ من \S+ تأكيدات$/u)
+  const answer = await page.reload()
+  assert.match((await answer?.allHeaders())?.['content-encoding'] ?? '', /^(gzip|br)$/)
   await page.context().close()
 })
 

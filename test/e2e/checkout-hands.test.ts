@@ -233,6 +233,9 @@ test('a shop opens the checkout in a dialog and hears of its completion, from th
   await gateway.db.transaction((tx) =>
     updateAccountSettings(tx, { ...account, frameOrigins: ['https://another.example'] }),
   )
+  const usesOf = async () =>
+    (await gateway.db.query<{ uses: bigint }>('select uses from payment_links')).rows.map(({ uses }) => uses)
+  const usesBefore = await usesOf()
   const other = await browser.newPage()
   await other.goto(shopOrigin)
   await other.locator('#pay').click()
@@ -245,6 +248,7 @@ test('a shop opens the checkout in a dialog and hears of its completion, from th
     '_blank',
   )
   assert.doesNotMatch((await refused.locator('body').textContent()) ?? '', /Consultation/)
+  assert.deepEqual(await usesOf(), usesBefore, 'nobody used the link')
   await other.close()
 })
 

@@ -133,3 +133,68 @@ test('a form sent while the gateway is away keeps what was typed, and is sent wh
   assert.equal(page.url(), origin + pathOf(id))
   await page.context().close()
 })
+
+test('an answer from before a form was sent does not come back over what the form showed', async () => {
+  const id = await hosted.open()
+  const page = await openPage(id)
+  await shows(page, 'choose')
+  await page.check('#coin-LTC', { force: true })
+  let release = () => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const isHeld = Promise.withResolvers<void>()
+  // The page asks for itself, and its answer is long on the way.
+  await page.route(
+    origin + pathOf(id),
+    async (route) => {
+      const answer = await route.fetch()
+      isHeld.resolve()
+      await held
+      await route.fulfill({ response: answer })
+    },
+    { times: 1 },
+  )
+  await page.evaluate(`dispatchEvent(new Event('online'))`)
+  await isHeld.promise
+  await page.evaluate(`document.body.dataset.shown = ''; document.addEventListener('beck:content', () => {
+    document.body.dataset.shown += ' ' + document.getElementById('content').dataset.state
+  })`)
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await shows(page, 'waiting')
+  const late = page.waitForResponse(origin + pathOf(id))
+  release()
+  await late
+  await page.waitForTimeout(500)
+  assert.equal(await page.locator('body').getAttribute('data-shown'), ' waiting')
+  await page.context().close()
+})
+
+test('an answer to a form that news overtook is followed by the news', async () => {
+  const id = await hosted.open()
+  const payment = await hosted.pick(id)
+  const page = await openPage(id)
+  await shows(page, 'waiting')
+  let release = () => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const isHeld = Promise.withResolvers<void>()
+  await page.route(
+    (url) => url.searchParams.get('id') === 'a'.repeat(64),
+    async (route) => {
+      const answer = await route.fetch()
+      isHeld.resolve()
+      await held
+      await route.fulfill({ response: answer })
+    },
+    { times: 1 },
+  )
+  await page.getByText('I already paid').click()
+  await page.fill('#transaction', 'a'.repeat(64))
+  await page.getByRole('button', { name: 'Look it up' }).click()
+  await isHeld.promise
+  await story.pay(payment, COIN)
+  await story.look()
+  await shows(page, 'seen')
+  release()
+  await page.waitForTimeout(1_000)
+  await shows(page, 'seen', 2_000)
+  await page.context().close()
+})

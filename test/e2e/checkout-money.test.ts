@@ -227,8 +227,10 @@ test('a double spend is told at once, while the window is open', async () => {
   await story.look()
   await shows(page, 'seen')
   await story.replace(txid)
-  await story.look()
+  // Seen first and decided after it: the page may show both, one after the other.
+  await story.watch()
   await shows(page, 'waiting')
+  await story.look()
   await page.getByRole('alert').filter({ hasText: 'was replaced by another one' }).waitFor()
   await page
     .getByRole('status')

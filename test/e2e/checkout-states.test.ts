@@ -16,17 +16,15 @@ import { testAccount, testSession } from '../gateway.ts'
 import { pathOf, testHosted } from '../hosted.ts'
 
 const COIN = 100_000_000n
-/** Where pictures are kept: docs/screenshots when the documentation is renewed, nowhere in a test run. */
+/** Where pictures are put, to be looked at, and for the guides; nowhere in a test run. */
 const PICTURES = process.env.BECK_SCREENSHOTS
 const SIZES = [
-  { name: 'phone', isSpecial: false, width: 375, height: 812 },
-  { name: 'desktop', isSpecial: false, width: 1280, height: 900 },
-  { name: 'small', isSpecial: true, width: 320, height: 568 },
-  { name: 'tablet', isSpecial: true, width: 768, height: 1024 },
-  { name: 'wide', isSpecial: true, width: 2560, height: 1440 },
+  { name: 'phone', width: 375, height: 812 },
+  { name: 'desktop', width: 1280, height: 900 },
+  { name: 'small', width: 320, height: 568 },
+  { name: 'tablet', width: 768, height: 1024 },
+  { name: 'wide', width: 2560, height: 1440 },
 ] as const
-/** Pictures of the special sizes are kept of these. */
-const IN_EVERY_SIZE = ['choose', 'waiting', 'paid']
 /** From one state to the next the card keeps its width. */
 const WIDE_PX = 768
 const CARD_PX = 592
@@ -236,8 +234,52 @@ async function makeLink(isActive: boolean): Promise<string> {
 const overflowOf = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
 
+/** With letters of either size: pixels by per cent. */
+const OVERFLOWS = `[100, 200].map((percent) => {
+  document.documentElement.style.fontSize = percent + '%'
+  return [percent, document.documentElement.scrollWidth - innerWidth]
+})`
+
+/** All of a page, on a screen as long as it: what sticks to the end of a screen would stand in the middle. */
+async function picture(page: Page, name: string): Promise<void> {
+  const size = page.viewportSize()
+  if (!PICTURES || !size) return
+  const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+  await page.setViewportSize({ ...size, height: Math.max(height, size.height) })
+  await page.screenshot({ path: `${PICTURES}/${name}.png` })
+  await page.setViewportSize(size)
+}
+
+/**
+ * What can be pressed or typed into and is not come to by Tab, or has no outline then. Of coins one is enough: the arrows lead on.
+ *
+ * The languages below are the same on every page: the first of them ends the walk.
+ */
+async function unreachable(page: Page): Promise<string[]> {
+  await page.evaluate(`(() => {
+    document.activeElement?.blur()
+    const isThere = (each) => !each.disabled && each.checkVisibility({ visibilityProperty: true })
+    const all = [...document.querySelectorAll('main :is(a[href], button, input:not([type=radio]), summary, select, textarea)')]
+    window.awaited = new Set(all.filter(isThere))
+    const coin = [...document.querySelectorAll('.coin input')].find(isThere)
+    if (coin) window.awaited.add(coin)
+    window.look = () => {
+      const focused = document.activeElement
+      const isCoin = focused.matches('.coin input')
+      if (getComputedStyle(isCoin ? focused.nextElementSibling : focused).outlineStyle !== 'none')
+        for (const each of awaited) if (each === focused || (isCoin && each.name === focused.name)) awaited.delete(each)
+      return focused.closest('footer nav') !== null
+    }
+  })()`)
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press('Tab')
+    if (await page.evaluate<boolean>('look()')) break
+  }
+  return page.evaluate<string[]>('[...awaited].map((each) => each.outerHTML.slice(0, 120))')
+}
+
 for (const [state, arrange] of Object.entries(STATES)) {
-  test(`the page of ${state}: nothing to axe, nothing wider than the screen, at 200 % neither`, async () => {
+  test(`the page of ${state}: nothing to axe, all by the keyboard, nothing wider than the screen, at 200 % neither`, async () => {
     const path = await arrange()
     const complaints: string[] = []
     const context = await browser.newContext({
@@ -248,7 +290,9 @@ for (const [state, arrange] of Object.entries(STATES)) {
     const page = await context.newPage()
     page.on('pageerror', (error) => complaints.push(error.message))
     page.on('console', (message) => {
-      if (message.type() === 'error' && !message.text().match(/status of [45]/))
+      // The page itself may be refused or fail; what it is made of may not.
+      const isOfThePage = message.location().url === origin + path
+      if (message.type() === 'error' && !(isOfThePage && message.text().match(/status of [45]/)))
         complaints.push(message.text())
     })
     await page.goto(origin + path)
@@ -256,7 +300,7 @@ for (const [state, arrange] of Object.entries(STATES)) {
     assert.equal(shown, IS_SHOWN_AS[state] ?? state)
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme })
-      for (const { name, isSpecial, width, height } of SIZES) {
+      for (const { name, width, height } of SIZES) {
         await page.setViewportSize({ width, height })
         const overflow = await overflowOf(page)
         assert.ok(overflow <= 0, `${width}: ${overflow} px wider than the screen`)
@@ -265,11 +309,11 @@ for (const [state, arrange] of Object.entries(STATES)) {
             await page.locator('main').evaluate((card) => (card as { offsetWidth?: number }).offsetWidth),
             CARD_PX,
           )
-        if (PICTURES && (!isSpecial || IN_EVERY_SIZE.includes(state)))
-          await page.screenshot({ path: `${PICTURES}/${state}-${colorScheme}-${name}.png`, fullPage: true })
+        await picture(page, `${state}-${colorScheme}-${name}`)
       }
       assert.deepEqual(await complaintsOfAxe(page), [], colorScheme)
     }
+    assert.deepEqual(await unreachable(page), [], 'by the keyboard alone')
     // Letters of twice the size, on a phone: lines twice as high and half as long, and not a word a letter long.
     await page.setViewportSize({ width: 375, height: 812 })
     const height = () => page.evaluate<number>('document.body.scrollHeight')
@@ -293,15 +337,14 @@ test('every language fits on a small phone, from either side', async () => {
       const overflow = await overflowOf(page)
       assert.ok(overflow <= 0, `${tag} ${path}: ${overflow} px wider than the screen`)
       const state = await page.locator('#content').getAttribute('data-state')
-      if (PICTURES && tag !== 'en')
-        await page.screenshot({ path: `${PICTURES}/${state}-${tag}.png`, fullPage: true })
+      if (tag !== 'en') await picture(page, `${state}-${tag}`)
     }
     assert.deepEqual(await complaintsOfAxe(page), [], tag)
   }
   await context.close()
 })
 
-test('axe finds nothing at all in any state, in any language, and a phone has room for each', {
+test('axe finds nothing at all in any state, in any language, and a phone has room for each, at 200 % too', {
   timeout: 240_000,
 }, async () => {
   const page = await browser.newPage({ viewport: { width: 375, height: 812 }, reducedMotion: 'reduce' })
@@ -322,8 +365,9 @@ test('axe finds nothing at all in any state, in any language, and a phone has ro
         direction,
       ])
       found.push(...(await violationsOf(page, tag)).map((violation) => `${state} in ${tag}: ${violation}`))
-      const overflow = await overflowOf(page)
-      if (overflow > 0) found.push(`${state} in ${tag}: ${overflow} px wider than the screen`)
+      for (const [percent, overflow] of await page.evaluate<[number, number][]>(OVERFLOWS))
+        if (overflow > 0)
+          found.push(`${state} in ${tag}: ${overflow} px wider than the screen, text at ${percent} %`)
     }
   }
   assert.deepEqual(found, [])

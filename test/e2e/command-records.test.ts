@@ -131,6 +131,8 @@ const ACTING: Readonly<Record<string, Acting>> = {
     },
   },
   'keys roll': { action: 'key.roll', args: () => [made.key] },
+  'accounts close': { action: 'account.close', args: () => [made.account] },
+  'accounts reopen': { action: 'account.reopen', args: () => [made.account] },
   'keys revoke': { action: 'key.revoke', args: () => [made.key] },
   'wallet init': { action: 'wallet.init' },
   'wallet allow': { action: 'wallet.allow', args: () => ['bitcoin', BITCOIN] },
@@ -146,6 +148,7 @@ const ACTING: Readonly<Record<string, Acting>> = {
     args: () => [nextPassphrase],
   },
   'wallet find': { action: 'wallet.find', args: () => ['--gap', '1'] },
+  'users first': { action: 'user.first' },
   'users invite': { action: 'user.invite', args: () => ['ann@example.com', '--operator'] },
   'users reset': {
     action: 'user.reset',

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
+import { TOTP, URI } from 'otpauth'
 import type { Page } from 'playwright-core'
 import { findAccount } from '../../src/accounts/accounts.sql.ts'
 import { readId } from '../../src/core/ids.ts'
@@ -15,8 +16,9 @@ import { accentOf } from '../../src/http/hosted/colour.ts'
 import { ROLES } from '../../src/users/permissions.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { giveAuthenticator, startBrowser } from '../browser.ts'
-import { codeOf, signedIn } from '../dashboard.ts'
+import { signedIn } from '../dashboard.ts'
 import { testDatabaseUrl } from '../database.ts'
+import { openQrReader } from '../qr-reader.ts'
 
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** Where the guide's pictures go, when they are wanted. */
@@ -37,6 +39,7 @@ const beck = startBeckProcess(['start'], {
 })
 const started = await beck.hears((object) => 'url' in object)
 const browser = await startBrowser()
+const codes = await openQrReader(browser)
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
 const troubles: string[] = []
 const page = listen(await context.newPage())
@@ -46,6 +49,15 @@ async function picture(name: string, of: Page = page): Promise<void> {
   if (!pictures) return
   await mkdir(pictures, { recursive: true })
   await of.screenshot({ path: join(pictures, `dashboard-${name}.png`) })
+}
+
+/** All of a page, to be looked at: the menu at the side is as long as the screen. */
+async function wholePicture(of: Page, name: string, size: { width: number; height: number }): Promise<void> {
+  if (!pictures) return
+  const height = await of.evaluate<number>('document.documentElement.scrollHeight')
+  await of.setViewportSize({ ...size, height: Math.max(height, size.height) })
+  await picture(`page${name.replace(/[/:]+/g, '-')}`, of)
+  await of.setViewportSize(size)
 }
 
 /**
@@ -117,6 +129,31 @@ test('a key is made after a confirmation, shown once, and lets a program in', as
   assert.ok(!(await page.content()).includes(key))
 })
 
+test('the codes of a payment, a link and a point of sale hold what stands beside them', async () => {
+  const form = { asset: 'LTC', amount: '25', currency: 'USD' }
+  const made = async (path: string, fields: Record<string, string>) => {
+    const answer = await context.request.post(`${origin}${home}${path}`, {
+      form: fields,
+      headers: { origin },
+    })
+    assert.equal(answer.status(), 200, path)
+    await page.goto(answer.url())
+    return codes.read(page)
+  }
+  const text = await made('/payments/new', form)
+  const address = await page.locator('[data-copy^=tltc1]').first().getAttribute('data-copy')
+  assert.equal(
+    text,
+    `litecoin:${address}?amount=${/Asked\s+([\d.]+) LTC/.exec(await page.innerText('main'))?.[1]}`,
+  )
+  const link = await made('/links', { label: 'Coffee', amount: '4', currency: 'USD' })
+  assert.match(link, new RegExp(`^${origin}/pay/plink_`))
+  assert.equal(link, await page.locator('main dl a').first().getAttribute('href'))
+  const counter = await made('/points-of-sale', { name: 'Bar', currency: 'USD' })
+  assert.match(counter, new RegExp(`^${origin}/pos/pos_`))
+  assert.equal(counter, await page.locator('[data-copy*="/pos/"]').getAttribute('data-copy'))
+})
+
 test('a withdrawal says what will happen in figures, and goes out by a touch of the passkey', async () => {
   await page.goto(`${origin}${home}/withdrawals/new`)
   await page.selectOption('#asset', 'LTC')
@@ -157,7 +194,13 @@ test('an authenticator app is set up from its page, and its next code confirms',
   if (await page.locator('form.passkey').count()) await page.click('form.passkey button')
   await page.waitForSelector('.qr')
   const secret = (await page.locator('ol.steps code').first().innerText()).trim()
-  await page.fill('#code', codeOf(secret))
+  // As the app does it: from the picture alone.
+  const read = await codes.read(page)
+  const app = URI.parse(read)
+  assert.ok(app instanceof TOTP, read)
+  assert.deepEqual([app.secret.base32, app.issuer, app.label], [secret, 'Beck', 'ada@example.com'])
+  assert.equal(read, app.toString())
+  await page.fill('#code', app.generate())
   await page.click('button:has-text("Confirm")')
   await page.waitForSelector('text=Saved.')
 })
@@ -220,12 +263,14 @@ async function walk(of: Page, from: readonly string[], inspected: Set<string>): 
     const isNew = !inspected.has(`${kind} ${seen.shape}`)
     inspected.add(`${kind} ${seen.shape}`)
     if (isNew) assert.deepEqual(await findings(of), [], path)
+    if (isNew && of === page) await wholePicture(of, `${kind}-light-desktop`, WIDE)
     await of.setViewportSize(NARROW)
     const narrow = await of.evaluate<number>('document.documentElement.scrollWidth')
     assert.ok(narrow <= NARROW.width, `${path} is ${narrow} wide on a phone`)
     if (isNew && of === page) {
       await of.emulateMedia({ colorScheme: 'dark' })
       assert.deepEqual(await findings(of, LOOKS), [], `${path}, narrow and dark`)
+      await wholePicture(of, `${kind}-dark-phone`, NARROW)
       await of.emulateMedia({ colorScheme: 'light' })
     }
   }

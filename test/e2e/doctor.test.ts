@@ -8,6 +8,7 @@ import { startAnvil } from '../anvil.ts'
 import { startBeckProcess } from '../beck-process.ts'
 import { testDatabaseUrl } from '../database.ts'
 import { startNode } from '../litecoind.ts'
+import { until } from '../wait-for.ts'
 
 interface Finding {
   readonly about: string
@@ -32,7 +33,7 @@ async function diagnose(more: Record<string, string> = {}) {
   const findings = new Map((answer.findings as Finding[]).map((finding) => [finding.about, finding]))
   const about = (name: string): Finding => findings.get(name) ?? assert.fail(`nothing about ${name}`)
   for (const { state, advice } of findings.values()) assert.equal(advice === undefined, state === 'fine')
-  return { code, about, text: JSON.stringify(answer) }
+  return { code, about, knows: (name: string) => findings.has(name), text: JSON.stringify(answer) }
 }
 
 test('settings that cannot be used are listed, and nothing else is looked at', async () => {
@@ -127,9 +128,20 @@ test('a node on another network, a dead one and a contract that is no token are 
   assert.equal(about('USDC').state, 'fine')
   assert.match(about('USDT').message, /no token of 6 decimals on dev/)
   assert.match(about('ethereum').advice ?? '', /watcher/)
-  assert.match(about('keystore').advice ?? '', /wallet init/)
+  assert.match(about('keystore').advice ?? '', /^start the signer where its keystore is/)
   assert.doesNotMatch(text, /s3cret/)
   assert.ok(!text.includes(encodeURIComponent(litecoin.password)))
+
+  // What a server and its signer as one user do not separate, where the words are within that user's reach.
+  const withNode = { LITECOIN_RPC_URL: litecoin.rpcUrl, LITECOIN_NETWORK: 'regtest' }
+  const words = { BECK_KEYSTORE_PASSPHRASE: 'correct horse battery' }
+  assert.equal(await startBeckProcess(['wallet', 'init', '--replace'], { ...settings, ...words }).ended, 0)
+  const together = await diagnose({ ...withNode, ...words })
+  assert.equal(together.about('signer').state, 'warning')
+  assert.match(together.about('signer').message, /whoever takes over the server takes the words/)
+  assert.match(together.about('signer').advice ?? '', /a user of its own, better on a machine of its own/)
+  for (const apart of [withNode, words]) assert.equal((await diagnose(apart)).knows('signer'), false)
+  await rm(join(dataDir, 'keystore.json'))
 
   const well = await diagnose({ LITECOIN_RPC_URL: litecoin.rpcUrl, LITECOIN_NETWORK: 'regtest' })
   assert.deepEqual([well.code, well.about('litecoin node').state], [0, 'fine'])
@@ -139,4 +151,49 @@ test('a node on another network, a dead one and a contract that is no token are 
   const deaf = await diagnose({ LITECOIN_RPC_URL: litecoin.rpcUrl, LITECOIN_NETWORK: 'regtest' })
   assert.deepEqual([deaf.code, deaf.about('litecoin node').state], [0, 'warning'])
   assert.match(deaf.about('litecoin node').message, /relays blocks only/)
+})
+
+test('where live accounts want a keystore, a signer that has none says so, until it is made', async () => {
+  const own = {
+    ...settings,
+    DATABASE_URL: await testDatabaseUrl({ template: null }),
+    BECK_DATA_DIR: join(dataDir, 'live'),
+    BECK_RATES: 'fixed:BTC/USD=65000,LTC/USD=100,ETH/USD=2500,USDC/USD=1,USDT/USD=1,EUR/USD=1.08',
+  }
+  const beck = (...args: string[]) =>
+    startBeckProcess(args, { ...own, BECK_KEYSTORE_PASSPHRASE: 'correct horse battery' })
+  const concern = async () => {
+    const { findings } = JSON.parse((await diagnose(own)).text) as { findings: Finding[] }
+    return findings.find(({ about }) => about.startsWith('signer of'))?.message ?? ''
+  }
+  assert.equal(await beck('migrate').ended, 0)
+  const shop = ['--name', 'Shop', '--email', 'shop@example.com', '--mode', 'live']
+  assert.equal(await beck('accounts', 'create', ...shop).ended, 0)
+  const none = (await diagnose(own)).about('keystore')
+  assert.deepEqual(
+    [none.state, none.advice],
+    ['warning', 'where the signer is to run, run: npx beck wallet init'],
+  )
+
+  const signer = beck('start', '--role', 'signer')
+  await until('the signer says that it lacks a keystore', async () =>
+    /no keystore at .*live accounts cannot be paid until npx beck wallet init/.test(await concern()),
+  )
+  const still = (await diagnose(own)).about('keystore')
+  assert.equal(still.state, 'warning', 'a signer without keys pays nobody')
+  assert.equal(await beck('wallet', 'init').ended, 0)
+  await until('the signer has its keys', async () => !/no keystore/.test(await concern()))
+  await signer.stop()
+
+  // The file is gone and the wallet is published: a second wallet would leave its coins behind.
+  await rm(join(own.BECK_DATA_DIR, 'keystore.json'))
+  const again = beck('start', '--role', 'signer')
+  await until('the signer says whose keys it lacks', async () =>
+    /no keystore at .*live wallets are published/.test(await concern()),
+  )
+  await again.stop()
+  await until('nobody is taken for the signer', async () => {
+    const { state, advice } = (await diagnose(own)).about('keystore')
+    return state === 'warning' && /^start the signer where its keystore is/.test(advice ?? '')
+  })
 })

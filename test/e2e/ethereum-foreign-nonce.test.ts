@@ -1,12 +1,16 @@
 /**
  * Somebody else has the hot wallet's keys too: the operator sends something from it by another program, or two databases were
- * restored from one. What Beck signed under a nonce that was used that way never enters the chain.
+ * restored from one. Or a reorganisation brings a batch back, whose authorisation uses what a sweep was signed with meanwhile.
+ * What Beck signed under a nonce that was used that way never enters the chain.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
+import type { ChainPort } from '../../src/chains/chain.ts'
 import { signTransfer } from '../../src/chains/ethereum/sign.ts'
 import type { Asset } from '../../src/core/assets.ts'
+import { planSweeps } from '../../src/flows/treasury/sweep-deposits.ts'
+import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
 import { fail } from '../../src/flows/withdrawals/fail-withdrawal.ts'
 import { HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../../src/wallets/derivation.ts'
 import { payOnce, signAll } from '../payouts.ts'
@@ -121,6 +125,57 @@ describe('a nonce of the hot wallet that somebody else used', () => {
     )
     assert.deepEqual(open, [{ withdrawal_id: broken.id }])
     assert.deepEqual(await alertsAbout(newer), ['nonce_taken', 'payout_unsettled'])
+  })
+})
+
+describe('a nonce of a deposit address that an authorisation of ours used', () => {
+  it('ends the sweep that was signed with it too: what it was to take is swept a day later', async () => {
+    const { anvil, gateway, port, signer } = newer
+    const payment = await newer.pay('USDC', 500n)
+    await turns(newer, 8)
+    assert.equal(await newer.tokensOf('USDC', payment.address), 0n, 'its batch is in the chain')
+    await anvil.send({ to: payment.address, value: 10n ** 18n })
+    await newer.confirm()
+    // As from a branch that the batch is not in, between one call and the next.
+    const elsewhere: ChainPort = { ...port, nextNonce: async () => 0n }
+    await planSweeps(gateway, elsewhere, await refreshFeeRates(gateway, port))
+    await signAll(signer)
+    const ofSweep = async () =>
+      (
+        await gateway.db.query<{ nonce: bigint; status: string }>(
+          'select nonce, status from signed_transactions where sender = $1 order by nonce, created_at limit 1',
+          [payment.address],
+        )
+      ).rows[0]
+    assert.equal((await ofSweep())?.nonce, 0n)
+    await givenUp(newer)
+    assert.equal((await ofSweep())?.status, 'impossible')
+    await turns(newer, 8)
+    assert.equal(await anvil.balance(payment.address), 0n)
+  })
+})
+
+describe('a nonce that nothing uses', () => {
+  it('is told of, for all later ones wait behind it; it is used, and they go on', async () => {
+    const { gateway, hotWallet, anvil } = older
+    await older.earn('ETH', 200n)
+    await turns(older, 8)
+    await gateway.db.query('update nonces set next = next + 1 where sender = $1', [hotWallet])
+    const waits = await older.request('ETH', '0.01', stranger())
+    await older.sign()
+    await turns(older, 2)
+    const alerts = async () =>
+      (await gateway.db.query<{ message: string }>("select message from alerts where kind = 'nonce_missing'"))
+        .rows
+    assert.deepEqual(await alerts(), [], 'not yet: another may be on its way')
+    await untilFinal(older)
+    const [alert] = await alerts()
+    assert.match(alert?.message ?? '', new RegExp(`of ${hotWallet}, whose next one is .* and nothing`))
+    assert.notEqual((await older.now(waits)).status, 'completed')
+
+    await anvil.rpc('anvil_impersonateAccount', [hotWallet])
+    await anvil.send({ from: hotWallet, to: stranger(), value: 1n })
+    await isPaid(older, waits)
   })
 })
 

@@ -5,6 +5,7 @@ import type { ChainPort } from '../../src/chains/chain.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { planSweeps } from '../../src/flows/treasury/sweep-deposits.ts'
 import { refreshFeeRates } from '../../src/flows/treasury/tend-senders.ts'
+import { confirmSigned } from '../../src/flows/withdrawals/confirm-withdrawal.ts'
 import { reconcile } from '../../src/proof/reconcile.ts'
 import { testApp } from '../api.ts'
 import { signAll } from '../payouts.ts'
@@ -166,6 +167,62 @@ describe('sweeping on a chain with EIP-7702', () => {
     await payouts.follow()
     await payouts.finish()
     assert.equal(await atDepositAddresses(payouts, 'USDC'), 0n)
+  })
+
+  it('plans nothing while the node is on another branch than was followed: nonces that are unused there are used again', async () => {
+    const payment = await payouts.pay('USDC', 100n)
+    await payouts.finish()
+    const nonceOf = async () =>
+      (await gateway.db.query('select next from nonces where sender = $1', [payment.address])).rows
+    const used = await nonceOf()
+    assert.deepEqual(used, [{ next: 1n }], 'the authorisation took the first one')
+    await anvil.send({ to: payment.address, value: 10n ** 17n })
+    await payouts.confirm()
+    const rates = await refreshFeeRates(gateway, port)
+    // The batch was in none of its blocks.
+    const elsewhere: ChainPort = {
+      ...port,
+      blockHash: async () => `0x${'5e'.repeat(32)}`,
+      nextNonce: async () => 0n,
+    }
+    assert.equal(await planSweeps(gateway, elsewhere, rates), 0)
+    assert.deepEqual(await nonceOf(), used)
+    // Where coins are not there yet, no earlier sweep took them.
+    const empty: ChainPort = { ...elsewhere, holdings: async () => ({}) }
+    assert.equal(await planSweeps(gateway, empty, rates), 0)
+    await payouts.finish()
+    await payouts.finish()
+    assert.equal(await anvil.balance(payment.address), 0n)
+    assert.deepEqual((await reconcile(gateway.db, [port])).differences, [])
+  })
+
+  it('plans nothing on a branch that a batch is to come back to: no sweep is signed with what it authorised with', async () => {
+    const payment = await payouts.create('USDC', 100n)
+    await anvil.call(payouts.usdc, 'transfer', [payment.address, payment.dueAtoms])
+    await payouts.confirm()
+    await anvil.send({ to: payment.address, value: 10n ** 17n })
+    await anvil.mine()
+    await payouts.turn()
+    await payouts.turn()
+    await anvil.mine(CONFIRMATIONS)
+    await payouts.follow()
+    await confirmSigned(gateway, port)
+    const { rows } = await gateway.db.query<{ status: string; depth: bigint }>(
+      `select s.status, c.tip_height - t.block_height + 1 as depth from sweeps s join chains c on c.chain = s.chain
+       join signed_transactions t on t.chain = s.chain and t.txid = s.replacement_set where s.address = $1`,
+      [payment.address],
+    )
+    assert.deepEqual(rows, [{ status: 'done', depth: BigInt(CONFIRMATIONS) }])
+    // The watcher follows the other branch, and the payer has not looked since.
+    await anvil.reorganise(CONFIRMATIONS)
+    await payouts.follow()
+    assert.equal(await port.nextNonce?.(payment.address), 0n)
+    assert.equal(await planSweeps(gateway, port, await refreshFeeRates(gateway, port)), 0)
+    await payouts.finish()
+    await payouts.finish()
+    assert.equal(await payouts.tokensOf('USDC', payment.address), 0n)
+    assert.equal(await anvil.balance(payment.address), 0n)
+    assert.deepEqual((await reconcile(gateway.db, [port])).differences, [])
   })
 
   for (const depth of [1, CONFIRMATIONS + 1])

@@ -1,5 +1,5 @@
 /**
- * Random histories of deposits, ether of contracts, sweeps, gas and refunds of ours to deposit addresses, some of them reverted, with
+ * Random histories of deposits, ether of contracts, sweeps, gas that we give deposit addresses, and payouts, some of them reverted, with
  * reorganisations up to the deepest that is followed: what is derived from balances is never more than what contracts sent
  * in the branch that the watcher stands on, and in the end it is just that.
  */
@@ -11,7 +11,7 @@ import { broadcastSigned } from '../../src/flows/withdrawals/broadcast-withdrawa
 import { confirmSigned } from '../../src/flows/withdrawals/confirm-withdrawal.ts'
 import type { Payment } from '../../src/payments/payment.ts'
 import { insertSigned, markReady } from '../../src/treasury/place-signed.sql.ts'
-import type { SweepEntry } from '../../src/treasury/signed-entry.ts'
+import type { AccountEntry } from '../../src/treasury/signed-entry.ts'
 import { MODEL_FEE, type ModelTransaction, modelEthereum } from '../model-ethereum.ts'
 import { type Random, seeded } from '../simulation/random.ts'
 import { openRoad } from './road.ts'
@@ -20,6 +20,7 @@ const HISTORIES = 4
 const STEPS = 60
 const ETHER = 10n ** 18n
 const HOT = `0x${'77'.repeat(20)}`
+const STRANGER = `0x${'88'.repeat(20)}`
 
 for (let history = 0; history < HISTORIES; history++) {
   const seed = randomInt(2 ** 32)
@@ -44,7 +45,12 @@ async function tell(seed: number): Promise<void> {
   }
 
   /** What the signer does, less the signature: one at a time from each sender. */
-  async function sign(from: string, to: string, wei: bigint, kind: 'sweep' | 'gas'): Promise<void> {
+  async function sign(
+    from: string,
+    to: string,
+    wei: bigint,
+    kind: 'sweep' | 'gas' | 'payout',
+  ): Promise<void> {
     const { rowCount } = await gateway.db.query(
       `select from signed_transactions where sender = $1 and status not in ('confirmed', 'reverted', 'displaced', 'impossible')`,
       [from],
@@ -65,18 +71,22 @@ async function tell(seed: number): Promise<void> {
       wei: String(wei),
       reverts,
     }
-    const entry: SweepEntry = {
+    const of =
+      kind === 'payout'
+        ? ({ purpose: 'transfer', withdrawals: [] } as const)
+        : ({ purpose: kind, sweep: '00000000-0000-0000-0000-000000000000' } as const)
+    const entry: AccountEntry = {
       ...{
         chain: 'ethereum',
         txid,
         replacementSet: txid,
         kind,
-        purpose: kind,
+        ...of,
         asset: 'ETH',
         raw: JSON.stringify(bytes),
       },
       ...{ valueAtoms: String(wei), feeAtoms: String(MODEL_FEE), feeRate: '1', leaves: [], sender: from },
-      ...{ nonce: String(nonce), sweep: '00000000-0000-0000-0000-000000000000' },
+      nonce: String(nonce),
       transfer: { to, atoms: String(wei), gasLimit: '21000', priorityFeeWei: '0', branch: 0, position: '0' },
     }
     await gateway.db.transaction((tx) => insertSigned(tx, entry, 'placed'))
@@ -147,7 +157,8 @@ async function tell(seed: number): Promise<void> {
       [8, 'contract', () => model.mine({ unannounced: [{ to: address, wei }] })],
       [18, 'sweep', () => sign(address, HOT, model.balance(address) - MODEL_FEE, 'sweep')],
       [5, 'gas', () => sign(HOT, address, ETHER / 1_000n, 'gas')],
-      [35, 'turn', turn],
+      [4, 'payout', () => sign(HOT, STRANGER, ETHER / 100n, 'payout')],
+      [31, 'turn', turn],
       [4, 'pay', pay],
       [6, 'follow', road.follow],
       [12, `reorganise ${depth}`, () => model.reorganise(depth, by.below(2) === 0)],

@@ -67,8 +67,7 @@ test('the limit holds to the atom: what just fits is signed, an atom more is not
   assert.equal(await bitcoinGone(scene), COIN, 'all that the policy says')
 
   // Beyond it nothing moves: not by his clock, not by rows that make the past look empty.
-  await scene.sql(`update withdrawals set created_at = created_at - interval '2 days'`)
-  await scene.sql(`update signed_transactions set created_at = created_at - interval '2 days'`)
+  await refusedToHim(scene)
   await scene.sql(`update fee_rates set rate = rate * 1000, seen_at = now()`)
   await scene.invent('bitcoin', 'BTC', 1_000n, HIS)
   await signAll(scene.signer)
@@ -91,9 +90,8 @@ const giveUp = (scene: Scene) =>
 /** All that his user may write to make the past look empty, the fees dear and the nonces free. */
 async function rewriteThePast(scene: Scene): Promise<void> {
   for (const statement of [
-    `update withdrawals set created_at = created_at - interval '2 days'`,
     `update withdrawals set status = 'requested', refused_reason = null, tx_hash = null, failed_at = null, completed_at = null`,
-    `update signed_transactions set created_at = created_at - interval '2 days', status = 'impossible'`,
+    `update signed_transactions set status = 'impossible'`,
     `update signed_transactions set sent_at = now(), bump_wanted = true`,
     'update nonces set next = 0',
     'delete from nonces',
@@ -101,14 +99,27 @@ async function rewriteThePast(scene: Scene): Promise<void> {
     `insert into sweeps (chain, id, address, series, position, asset, atoms, status)
      select 'ethereum', gen_random_uuid(), address, series, position, 'USDC', 1, 'planned'
      from addresses where chain = 'ethereum' and branch = 0 on conflict do nothing`,
-    `update sweeps set gas_replacement_set = null, replacement_set = null, status = 'planned'`,
+    `update sweeps set status = 'planned'`,
     `update account_balances set atoms = atoms * 10`,
   ]) {
     await scene.sql(statement)
     await scene.sql(`update withdrawals set rehearsal = 'succeeds', rehearsed_gas = 0, rehearsed_at = now()`)
     await signAll(scene.signer)
   }
-  for (const statement of ['delete from signed_payouts', 'delete from signed_transactions'])
+  await refusedToHim(scene)
+}
+
+/** What would make the past look empty, and his user may not write: `intruder.test.ts` plays it as the owner. */
+async function refusedToHim(scene: Scene): Promise<void> {
+  for (const statement of [
+    'delete from signed_payouts',
+    'delete from signed_transactions',
+    `update withdrawals set created_at = created_at - interval '2 days'`,
+    `update withdrawals set destination = '${HIS}'`,
+    `update signed_transactions set created_at = created_at - interval '2 days'`,
+    'update sweeps set gas_replacement_set = null, replacement_set = null',
+    'delete from utxos',
+  ])
     await assert.rejects(scene.sql(statement), { code: '42501' })
 }
 

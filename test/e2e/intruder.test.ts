@@ -178,7 +178,10 @@ test('who owns the server drains no more bitcoin than the limits of hour and day
       )
       await signAll(scene.signer)
     }
-    // Coins and signed rows forgotten; what waited goes on waiting.
+    // The past made older, and looked at; coins and signed rows forgotten; what waited goes on waiting.
+    await scene.sql(`update withdrawals set created_at = created_at - interval '2 days'`)
+    await scene.sql(`update signed_transactions set created_at = created_at - interval '2 days'`)
+    await signAll(scene.signer)
     await scene.sql('delete from signed_payouts')
     await scene.sql('update utxos set reserved_by = null')
     await scene.sql('delete from utxos where block_height is null')

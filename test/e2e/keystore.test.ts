@@ -1,7 +1,7 @@
 /** The keystore as its operator meets it: words that are shown whatever fails, passphrases that are wrong. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
@@ -35,6 +35,23 @@ test('the 24 words are shown even when the wallets cannot be published', async (
   await db.close()
 })
 
+test('where its keystore is, another init says so, and not that the wallet has other words', async () => {
+  const again = startBeckProcess(['wallet', 'init'], settings)
+  assert.equal(await again.ended, 1)
+  await again.complains('there is a keystore at')
+  assert.doesNotMatch(again.log(), /other words/)
+})
+
+test('who reads no further than a line is shown no trace of it', async () => {
+  const { stdout, stderr } = await promisify(execFile)(
+    'sh',
+    ['-c', '"$0" src/cli/beck.ts doctor | head -n 1', process.execPath],
+    { env: { PATH: process.env.PATH, HOME: process.env.HOME, ...settings } },
+  )
+  assert.match(stdout, /ok +node/)
+  assert.equal(stderr, '')
+})
+
 test('settings with spaces mean the same to the signer as to the server, and it opens the keystore', async () => {
   const signer = startBeckProcess(['start', '--role', 'signer'], {
     ...settings,
@@ -54,6 +71,19 @@ test('a wrong passphrase is told once, and test accounts are signed for all the 
   await signer.complains('does not open: the passphrase is another one')
   await signer.complains('no live keys: test accounts only')
   await signer.stop()
+})
+
+test('a broken journal of test accounts stops no live payout: the signer goes on with its live keys', async () => {
+  const journal = join(dataDir, 'signer', 'journal-simulated')
+  await mkdir(join(dataDir, 'signer'), { recursive: true, mode: 0o700 })
+  await writeFile(journal, 'no journal\nnor is this\n')
+  const signer = startBeckProcess(['start', '--role', 'signer'], settings)
+  await signer.complains('simulated chains cannot be signed for; live ones go on')
+  await signer.complains('"keys are loaded"')
+  await signer.complains('"side":"live"')
+  assert.doesNotMatch(signer.log(), /"side":"simulated"/)
+  await signer.stop()
+  await rm(journal)
 })
 
 test('limits that cannot be read are refused at the start', async () => {

@@ -136,19 +136,21 @@ describe('a withdrawal on a real Litecoin node', () => {
     }
   })
 
-  it('leaves change to the miner that is worth less than its spending', async () => {
+  it('keeps change to be bumped from, where another coin can give it', async () => {
     await road.earn(2n)
-    // The coin of 0.02 LTC pays 1,996,800 atoms and the least fee, and 1,000 atoms are left.
+    // The coin of 0.02 LTC pays 1,996,799 atoms and the least fee, and 1,000 atoms are left: no child could pay from that.
     const withdrawal = await road.request(2_003_223n, await road.stranger())
     assert.equal(withdrawal.netAtoms, 1_996_799n)
     await road.turn()
     const { txHash } = await road.now(withdrawal)
-    const { vout, vsize } = await node.call<{ vout: unknown[]; vsize: number }>(
+    const { vin, vout } = await node.call<{ vin: unknown[]; vout: { value: number }[] }>(
       'getrawtransaction',
       txHash,
       true,
     )
-    assert.deepEqual([vout.length, vsize < 111], [1, true])
+    assert.deepEqual([vin.length, vout.length], [1, 2], 'a larger coin pays it')
+    const values = vout.map(({ value }) => Math.round(value * 1e8)).sort((one, other) => one - other)
+    assert.ok(values.includes(1_996_799) && values.every((value) => value > 1_500), values.join())
     await road.mine(6)
     assert.deepEqual(await road.paid(txHash ?? '', withdrawal.destination), [withdrawal.netAtoms])
   })

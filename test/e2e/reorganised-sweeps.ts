@@ -20,6 +20,18 @@ const stranger = () => `0x${randomBytes(20).toString('hex')}`
 const passDay = ({ gateway }: EthereumPayouts) =>
   gateway.db.query("update chains set ether_checked_at = ether_checked_at - interval '25 hours'")
 
+/** What of ours stands in the last blocks. */
+async function kindsInLast({ gateway }: EthereumPayouts, blocks: number): Promise<string[]> {
+  const { rows } = await gateway.db.query<{ kind: string }>(
+    `select distinct case when w.kind = 'refund' then 'refund' else t.kind end as kind
+     from chains c join signed_transactions t on t.chain = c.chain and t.block_height > c.tip_height - $1::bigint
+     left join signed_payouts p on p.chain = t.chain and p.replacement_set = t.replacement_set
+     left join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id`,
+    [blocks],
+  )
+  return rows.map(({ kind }) => kind)
+}
+
 /** Tells them on a chain of its own; longer than a function should be, for its stories share that chain. */
 export async function tellReorganisations({
   confirmations,
@@ -62,6 +74,9 @@ export async function tellReorganisations({
         await payouts.turn()
         // Some of it settled, some did not.
         await payouts.mineAndTurn(Math.min(depth, confirmations + 1))
+        const taken = await kindsInLast(payouts, depth)
+        for (const kind of ['payout', 'refund', 'sweep', hardfork === 'prague' ? 'batch' : 'gas'])
+          assert.ok(taken.includes(kind), `it takes a ${kind}, not only ${taken}`)
         await anvil.reorganise(depth)
         // What nobody saw in its block is sent again after half a minute.
         await payouts.pass(1)

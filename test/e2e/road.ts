@@ -1,5 +1,6 @@
 /** A gateway with a live account on a real chain: its watcher and settler are stepped by hand, so nothing waits. */
 import assert from 'node:assert/strict'
+import { setTimeout } from 'node:timers/promises'
 import type { Account } from '../../src/accounts/account.ts'
 import type { ChainPort } from '../../src/chains/chain.ts'
 import {
@@ -9,6 +10,7 @@ import {
   takeLease,
 } from '../../src/chains/chain-progress.sql.ts'
 import type { Asset } from '../../src/core/assets.ts'
+import { SECOND_MS } from '../../src/core/time.ts'
 import type { Gateway } from '../../src/flows/gateway.ts'
 import { readPayment } from '../../src/flows/payments/read-payment.ts'
 import { checkEther } from '../../src/flows/watching/check-ether.ts'
@@ -83,6 +85,8 @@ export async function openRoad(
         'update payments set expires_at = clock_timestamp() where account_id = $1 and id = $2',
         [accountId, id],
       )
+      // Blocks are dated in whole seconds: one of this second would still be in time.
+      await setTimeout(SECOND_MS - (Date.now() % SECOND_MS))
     },
     async statusOf(payment) {
       const { status, deposits } = await road.show(payment)

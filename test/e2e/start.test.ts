@@ -2,15 +2,18 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after } from 'node:test'
 import { Beck, ConnectionError } from '../../sdk/src/index.ts'
 import { ASSETS } from '../../src/core/assets.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { DirectoryInUse, lockDirectory } from '../../src/db/embedded/directory-lock.ts'
 import { freePort } from '../../src/db/embedded/embedded.ts'
+import { insertUser } from '../../src/users/users.sql.ts'
 import { type BeckProcess, startBeckProcess } from '../beck-process.ts'
+import { testDatabaseUrl } from '../database.ts'
 import { until, waitFor } from '../wait-for.ts'
 
 async function folder(): Promise<string> {
@@ -192,3 +195,113 @@ test('SIGTERM ends what runs first: every payment that was made was answered', a
   assert.equal(await countPayments(client((await next.hears(isAnswer)).url)), before + answered)
   await next.stop()
 })
+
+test('with a node of its own, role all says at its start what it does not separate', async () => {
+  const [dataDir, DATABASE_URL, BECK_SECRET_KEY] = [await folder(), await testDatabaseUrl(), 'cd'.repeat(32)]
+  const started = async (more: Record<string, string>) => {
+    const beck = startBeckProcess(['start'], {
+      ...(await settings()),
+      BECK_DATA_DIR: dataDir,
+      BECK_SECRET_KEY,
+      DATABASE_URL,
+      ...more,
+    })
+    await beck.hears(isAnswer)
+    await beck.stop()
+    return beck.log()
+  }
+  const said =
+    /role all: server and signer are one user of this machine, so whoever takes over the server can read the keystore and its passphrase, and the signer’s limits do not bind him/
+  const node = { LITECOIN_RPC_URL: 'http://127.0.0.1:9', LITECOIN_NETWORK: 'regtest' }
+  assert.match(await started(node), said)
+  assert.doesNotMatch(await started({}), said)
+})
+
+test('a start into the journal makes no account, no key and no link, and a command shows the link', async () => {
+  const url = await testDatabaseUrl({ template: null })
+  const db = openDatabase({ url, connectionsMax: 1 })
+  after(() => db.close())
+  const env = {
+    DATABASE_URL: url,
+    BECK_SECRET_KEY: 'ab'.repeat(32),
+    BECK_DATA_DIR: await folder(),
+    PORT: String(await freePort()),
+  }
+  const file = join(await folder(), 'journal')
+  const journal = await open(file, 'a')
+  const { dev, ino } = await journal.stat({ bigint: true })
+  const service = spawn(process.execPath, ['src/cli/beck.ts', 'start'], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, JOURNAL_STREAM: `${dev}:${ino}`, ...env },
+    stdio: ['ignore', journal.fd, journal.fd],
+  })
+  await journal.close()
+  after(() => service.kill('SIGKILL'))
+  const kept = () => readFile(file, 'utf8')
+  await until('it says that it is ready', async () =>
+    /Nobody has a sign-in yet: npx beck users first/.test(await kept()),
+  )
+  assert.match(await kept(), /\/dashboard\n/)
+  const { rows } = await db.query(
+    `select (select count(*) from accounts)::int as accounts, (select count(*) from api_keys)::int as keys,
+       (select count(*) from invitations)::int as links`,
+  )
+  assert.deepEqual(rows[0], { accounts: 0, keys: 0, links: 0 })
+
+  const first = async () => {
+    const command = startBeckProcess(['users', 'first'], env)
+    await command.ended
+    return String(command.said[0]?.link)
+  }
+  const [old, link] = [await first(), await first()]
+  assert.equal((await fetch(old)).status, 404, 'each voids the one before')
+  assert.equal((await fetch(link)).status, 200)
+  assert.doesNotMatch(await kept(), /bk_(test|live)_|\/join\/(?!:token)/, 'its log keeps no secret')
+  await db.transaction((tx) =>
+    insertUser(tx, { email: 'ann@example.com', name: 'Ann', passwordHash: null, isOperator: true }),
+  )
+  const late = startBeckProcess(['users', 'first'], env)
+  assert.equal(await late.ended, 1)
+  assert.match(JSON.stringify(late.said), /somebody_there/)
+  const ended = once(service, 'exit')
+  service.kill('SIGTERM')
+  await ended
+})
+
+for (const [where, role, shows] of [
+  ['a container’s log', 'api', false],
+  ['a pipe', 'all', true],
+] as const)
+  test(`a first start of role ${role} into ${where} shows ${shows ? 'a test key and a link' : 'neither key nor link, and makes none'}`, async () => {
+    const url = await testDatabaseUrl({ template: null })
+    const db = openDatabase({ url, connectionsMax: 1 })
+    after(() => db.close())
+    const child = spawn(process.execPath, ['src/cli/beck.ts', 'start', '--role', role], {
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        DATABASE_URL: url,
+        BECK_SECRET_KEY: 'ab'.repeat(32),
+        BECK_DATA_DIR: await folder(),
+        BECK_METRICS_PORT: '0',
+        PORT: String(await freePort()),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    after(() => child.kill('SIGKILL'))
+    let said = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        said += text
+      })
+    const end = shows ? /BECK_FEE_BPS and/ : /npx beck users first shows the link/
+    await until('it says what is ready', async () => end.test(said))
+    const shown = { key: /bk_test_\w+/.test(said), link: /\/dashboard\/join\/(?!:token)/.test(said) }
+    assert.deepEqual(shown, { key: shows, link: shows }, said)
+    const { rows } = await db.query(
+      `select (select count(*) from api_keys)::int as keys, (select count(*) from invitations)::int as links`,
+    )
+    assert.deepEqual(rows[0], { keys: Number(shows), links: Number(shows) })
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    await ended
+  })

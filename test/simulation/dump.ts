@@ -9,6 +9,7 @@ export interface Dump {
   readonly withdrawals: readonly string[]
   readonly signed: readonly string[]
   readonly sweeps: readonly string[]
+  readonly gas: readonly string[]
   readonly nonces: readonly string[]
   readonly utxos: readonly string[]
   readonly entries: readonly string[]
@@ -135,9 +136,13 @@ export function dumpTables(tables: Tables): string {
           each.way,
           each.delegates,
           each.status,
+          each.gasReplacementSet,
           each.replacementSet,
           [...tables.sweptBy.values()].filter((id) => id === each.id).length,
         ),
+      ),
+      gas: [...tables.gasFunding.values()].map((each) =>
+        row(each.txid, each.address, each.atoms, each.blockHeight, each.sweep !== null),
       ),
       nonces: [...tables.nonces].map(([sender, next]) => row(sender, next)),
       entries: [...tables.entries.values()].map((each) =>

@@ -11,7 +11,14 @@ import { Story } from './story.ts'
 const STEPS = Number(process.env.BECK_FAITHFUL_STEPS ?? 60)
 const SEEDS = [1]
 
-async function inMemory(chain: SimulatedChainName, seed: number): Promise<{ name: string; dump: string }[]> {
+interface Telling {
+  readonly chain: SimulatedChainName
+  readonly seed: number
+  /** As on a network without EIP-7702. */
+  readonly givesGas: boolean
+}
+
+async function inMemory({ chain, seed, givesGas }: Telling): Promise<{ name: string; dump: string }[]> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [
@@ -21,6 +28,7 @@ async function inMemory(chain: SimulatedChainName, seed: number): Promise<{ name
       `--seed=${seed}`,
       `--steps=${STEPS}`,
       `--chain=${chain}`,
+      ...(givesGas ? ['--gas'] : []),
     ],
     { maxBuffer: 1 << 28 },
   )
@@ -30,15 +38,20 @@ async function inMemory(chain: SimulatedChainName, seed: number): Promise<{ name
     .map((line) => JSON.parse(line))
 }
 
-for (const chain of SIMULATED_CHAINS)
-  for (const seed of SEEDS)
-    test(`${chain}, seed ${seed}: memory and PostgreSQL tell the same story`, async () => {
-      const expected = await inMemory(chain, seed)
-      const world = await postgresWorld(chain, seed)
-      const story = new Story(world, { random: seeded(seed, 1), chaos: false, paymentsMax: 8 })
-      for (const [step, { name, dump }] of expected.entries()) {
-        assert.equal(await story.step(step), name)
-        assert.deepEqual(JSON.parse(await world.dump()), JSON.parse(dump), `after step ${step}, ${name}`)
-        assert.deepEqual(await world.check(), [])
-      }
-    })
+const TELLINGS: readonly Telling[] = [
+  ...SIMULATED_CHAINS.flatMap((chain) => SEEDS.map((seed) => ({ chain, seed, givesGas: false }))),
+  ...SEEDS.map((seed) => ({ chain: 'sim-ethereum', seed, givesGas: true }) as const),
+]
+
+for (const telling of TELLINGS)
+  test(`${telling.chain}${telling.givesGas ? ' without EIP-7702' : ''}, seed ${telling.seed}: memory and PostgreSQL tell the same story`, async () => {
+    const { chain, seed, givesGas } = telling
+    const expected = await inMemory(telling)
+    const world = await postgresWorld(chain, seed, givesGas)
+    const story = new Story(world, { random: seeded(seed, 1), chaos: false, paymentsMax: 8 })
+    for (const [step, { name, dump }] of expected.entries()) {
+      assert.equal(await story.step(step), name)
+      assert.deepEqual(JSON.parse(await world.dump()), JSON.parse(dump), `after step ${step}, ${name}`)
+      assert.deepEqual(await world.check(), [])
+    }
+  })

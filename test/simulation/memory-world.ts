@@ -3,7 +3,6 @@ import type { Account } from '../../src/accounts/account.ts'
 import { mine } from '../../src/chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../src/chains/simulated/memory.ts'
 import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
-import { simulatedPort } from '../../src/chains/simulated/simulated-chain.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { InvariantBroken } from '../../src/core/errors.ts'
 import type { AccountId, PaymentId } from '../../src/core/ids.ts'
@@ -28,7 +27,7 @@ import { seeded } from './random.ts'
 import { type AddressRow, Crash, hex, type Mutation, Tables, Violation, type Worker } from './rows/tables.ts'
 import { sendCapital } from './story.ts'
 import { unsteadyNode } from './unsteady-node.ts'
-import { NO_APPROVALS, type Process, SIGNER_CONFIG, type World } from './world.ts'
+import { NO_APPROVALS, type Process, portOf, SIGNER_CONFIG, type World } from './world.ts'
 
 const ACCOUNT: Account = {
   id: '00000000-0000-7000-8000-000000000001' as AccountId,
@@ -52,6 +51,7 @@ const ACCOUNT: Account = {
   frameOrigins: [],
   trouble: null,
   createdAt: new Date(0),
+  closedAt: null,
 }
 
 const DEPOSIT_ADDRESSES = 16
@@ -92,6 +92,8 @@ export interface MemoryWorldOptions {
   readonly mutation?: Mutation | null
   /** With one signer alone: what another one signed no journal but its own could give back. */
   readonly setBack?: boolean
+  /** The chain knows no EIP-7702. */
+  readonly givesGas?: boolean
 }
 
 export async function memoryWorld({
@@ -99,6 +101,7 @@ export async function memoryWorld({
   seed,
   mutation,
   setBack: mayBeSetBack = false,
+  givesGas = false,
 }: MemoryWorldOptions): Promise<MemoryWorld> {
   const turns = seeded(seed, 2)
   const keys = cachedKeys(chain)
@@ -132,7 +135,7 @@ export async function memoryWorld({
     const look = timeCheck(memoryOfTime(tables), db, log, () => (lookedAtMs += SECOND_MS))
     const maySign = async () => (mayBeSetBack && name !== 'one' ? null : look())
     const tick = () => tables.tick(worker)
-    const bare = simulatedPort(storage)
+    const bare = portOf(storage, givesGas)
     const noting = {
       ...bare,
       broadcast: async (raw: string) => {

@@ -2,7 +2,6 @@
 import { mine } from '../../src/chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../../src/chains/simulated/memory.ts'
 import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
-import { simulatedPort } from '../../src/chains/simulated/simulated-chain.ts'
 import type { Database } from '../../src/db/database.ts'
 import { meetChain } from '../../src/flows/watching/observe-chain.ts'
 import { proveBlock } from '../../src/proof/prove-block.ts'
@@ -15,9 +14,13 @@ import { TEST_SECRETS, testMode, testRoot } from '../wallet.ts'
 import { type Dump, writeDump } from './dump.ts'
 import { memoryJournal } from './memory-journal.ts'
 import { sendCapital } from './story.ts'
-import { NO_APPROVALS, type Process, SIGNER_CONFIG, type World } from './world.ts'
+import { NO_APPROVALS, type Process, portOf, SIGNER_CONFIG, type World } from './world.ts'
 
-export async function postgresWorld(chain: SimulatedChainName, seed: number): Promise<World> {
+export async function postgresWorld(
+  chain: SimulatedChainName,
+  seed: number,
+  givesGas: boolean,
+): Promise<World> {
   const gateway = await testGateway({ freshPerChain: 16 })
   const { db } = gateway
   const account = await testAccount(gateway)
@@ -25,7 +28,7 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
   // Later than any instant that the database told before: what is mined after a window's end is late in both worlds.
   const storage = createMemoryStorage({ chain, seed: String(seed), now: () => Date.now() + 2 })
   await storage.change((store) => mine(store, 3))
-  const port = simulatedPort(storage)
+  const port = portOf(storage, givesGas)
   await meetChain(gateway, port)
   const keys = chainKeys(testRoot, chain, testMode(chain))
   await sendCapital(storage, keys, seed)
@@ -41,7 +44,7 @@ export async function postgresWorld(chain: SimulatedChainName, seed: number): Pr
   const start = (name: string): Process => ({
     name,
     gateway,
-    port: simulatedPort(storage),
+    port: portOf(storage, givesGas),
     signer,
     lease: null,
     async prove() {
@@ -107,8 +110,9 @@ const LINES: Readonly<Record<Exclude<keyof Dump, 'tip'>, string>> = {
     booked_fee_atoms, fee_bookings, b(bump_wanted), b(sent_at is not null), coalesce(refusal, '-')) from signed_transactions`,
   utxos: `concat_ws(' ', txid, output_index, atoms, coalesce(block_height::text, '-'), coalesce(spent_by, '-'),
     coalesce(spent_height::text, '-'), coalesce(reserved_by, '-'), coalesce(reserved_first_by, '-')) from utxos`,
-  sweeps: `concat_ws(' ', address, asset, atoms, ether_atoms, way, b(delegates), status, coalesce(replacement_set, '-'),
+  sweeps: `concat_ws(' ', address, asset, atoms, ether_atoms, way, b(delegates), status, coalesce(gas_replacement_set, '-'), coalesce(replacement_set, '-'),
     (select count(*) from deposits d where d.chain = s.chain and d.sweep = s.id)) from sweeps s`,
+  gas: `concat_ws(' ', txid, address, atoms, block_height, b(sweep is not null)) from gas_funding`,
   nonces: `concat_ws(' ', sender, next) from nonces`,
   entries: `concat_ws(' ', j.kind, j.subject_id, j.number, (select string_agg(concat_ws(' ', asset, debit, credit, amount_atoms), ' ' order by line)
     from transfers t where t.account_id = j.account_id and t.entry_id = j.id)) from journal_entries j`,
@@ -147,6 +151,7 @@ async function dumpDatabase(db: Database): Promise<string> {
       signed: await lines(LINES.signed),
       utxos: await lines(LINES.utxos),
       sweeps: await lines(LINES.sweeps),
+      gas: await lines(LINES.gas),
       nonces: await lines(LINES.nonces),
       entries: await lines(LINES.entries),
       events: await lines(LINES.events),

@@ -34,6 +34,8 @@ const HISTORIES = [0, 0, 40, 120] as const
 const SWARM_ONE_IN = 120
 /** One story in so many has its database set back: after that its books and the chain differ by what was lost. */
 const SET_BACK_ONE_IN = 6
+/** One story of Ethereum in so many is of a network without EIP-7702. */
+const GAS_ONE_IN = 3
 /** A finding is told again at most so often, to find what it needs. */
 const SHRINKS_MAX = 400
 
@@ -61,7 +63,8 @@ async function tellStory({ seed, mutation, only, told }: Telling): Promise<Told>
   const calmUntil = random.pick(HISTORIES)
   const swarm = random.below(SWARM_ONE_IN) === 0
   const setBack = random.below(SET_BACK_ONE_IN) === 0
-  const world = await memoryWorld({ chain, seed, mutation, setBack })
+  const givesGas = random.below(GAS_ONE_IN) === 0
+  const world = await memoryWorld({ chain, seed, mutation, setBack, givesGas })
   const options = { random, chaos: true, paymentsMax: PAYMENTS_MAX, calmUntil, swarm, setBack }
   const story = new Story(world, options)
   const steps = calmUntil + STEPS_PER_STORY

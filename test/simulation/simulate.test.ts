@@ -28,6 +28,8 @@ test('no story breaks an invariant, and much happens in them', { timeout: 500_00
     'batch confirmed',
     'sweep of ETH alone done',
     'sweep of USDC batch done',
+    'gas confirmed',
+    'sweep of USDC alone done',
     'database set back, and resumed',
     'alert signed_transaction_restored',
     'day closed',

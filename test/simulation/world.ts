@@ -11,6 +11,7 @@ import type { ChainPort } from '../../src/chains/chain.ts'
 import type { Lease } from '../../src/chains/chain-progress.sql.ts'
 import type { SimulatedStorage } from '../../src/chains/simulated/chain-store.ts'
 import type { SimulatedChainName } from '../../src/chains/simulated/network.ts'
+import { simulatedPort } from '../../src/chains/simulated/simulated-chain.ts'
 import type { PaymentId } from '../../src/core/ids.ts'
 import type { Gateway } from '../../src/flows/gateway.ts'
 import { Approvals } from '../../src/signer/approvals/approvals.ts'
@@ -29,6 +30,12 @@ export const SIGNER_CONFIG: Signer['config'] = {
   confirmations: {},
   tokens: { USDC: '', USDT: '' },
   modes: { bitcoin: 'regtest', litecoin: 'regtest', ethereum: 'regtest' },
+}
+
+/** @param givesGas - The chain knows no EIP-7702: addresses are given gas, and tokens are swept alone. */
+export function portOf(storage: SimulatedStorage, givesGas: boolean): ChainPort {
+  const port = simulatedPort(storage)
+  return givesGas && port.batchSweeping ? { ...port, batchSweeping: async () => null } : port
 }
 
 /** One process that works for the gateway. It knows nothing that it did not read since it started. */

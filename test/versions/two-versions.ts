@@ -126,7 +126,7 @@ test(`the version before (${before.slice(0, 12)}) and this one work on one datab
 
 async function versionBefore(): Promise<string> {
   const named = process.env.VERSION_BEFORE
-  const tag = await git('describe', '--tags', '--abbrev=0', '--match', 'v*', 'HEAD^').catch(() => 'HEAD')
+  const tag = await git('describe', '--tags', '--abbrev=0', '--match', 'v[0-9]*', 'HEAD^').catch(() => 'HEAD')
   return git('rev-parse', `${named ?? tag}^{commit}`)
 }
 

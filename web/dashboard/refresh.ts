@@ -1,22 +1,38 @@
 /** A page on which something is under way looks again, and shows itself anew when it reads another way. */
+import { isFilledIn } from '../fields.ts'
 import { announce } from './copy.ts'
 
 const EVERY_MS = 1_500
+/** How long a form may be under way: to show the page anew meanwhile would throw its answer away. */
+const SENDING_MS = 30_000
+/** How long a link may. One to a file or to a mail looks the same from here, and leads nowhere: news waits no longer for it. */
+const LEAVING_MS = 5_000
 
 export function lookAgain(): void {
   if (!('live' in document.body.dataset)) return
   // Of this very page: what changed since it was drawn is news already.
   const seen = document.body.dataset.live
+  const drawnOpen = new Set(document.querySelectorAll('main details[open]'))
+  let leavesUntil = 0
+  const leave = (withinMs: number) => {
+    leavesUntil = Math.max(leavesUntil, performance.now() + withinMs)
+  }
+  addEventListener('submit', ({ defaultPrevented }) => defaultPrevented || leave(SENDING_MS))
+  addEventListener('beforeunload', () => leave(LEAVING_MS))
+  const isLeaving = () => performance.now() < leavesUntil
   const look = async () => {
     try {
       const answer = await fetch(location.href, { headers: { 'X-Look': '1' } })
       const version = answer.headers.get('x-version')
       if (answer.redirected || !answer.ok) return
       // What has come to rest has no version any more.
-      if (version !== seen && !isInUse()) {
-        announce('The page has news')
-        location.reload()
-        return
+      if (version !== seen && !isLeaving()) {
+        if (!isInUse(drawnOpen)) {
+          announce('The page has news')
+          location.reload()
+          return
+        }
+        offerNews()
       }
     } catch {
       // Away for a moment.
@@ -26,9 +42,31 @@ export function lookAgain(): void {
   look()
 }
 
-/** Whether something is typed or open here that would be lost. */
-const isInUse = (): boolean =>
-  document.querySelector('main details[open]') !== null ||
-  [...document.querySelectorAll<HTMLInputElement>('main input:not([type=hidden])')].some(
-    (input) => input.value !== input.defaultValue || input === document.activeElement,
+/**
+ * Whether somebody is in the middle of something here: where the keyboard is, marked text, what is filled in or was opened.
+ * Who pressed a button with a mouse has no place to lose.
+ */
+function isInUse(drawnOpen: ReadonlySet<Element>): boolean {
+  const focused = document.querySelector(':focus-visible')
+  return (
+    (focused !== null && focused !== document.body && focused.id !== 'content') ||
+    getSelection()?.isCollapsed === false ||
+    [...document.querySelectorAll('main details[open]')].some((each) => !drawnOpen.has(each)) ||
+    isFilledIn(document)
   )
+}
+
+/** One line over the page, until it is asked for or nobody is in the middle of anything. */
+function offerNews(): void {
+  if (document.querySelector('.news')) return
+  const line = document.createElement('p')
+  line.className = 'news'
+  const show = document.createElement('button')
+  show.type = 'button'
+  show.textContent = 'Show'
+  show.setAttribute('aria-label', 'Show what is new')
+  show.addEventListener('click', () => location.reload())
+  line.append('There is something new. ', show)
+  document.getElementById('content')?.append(line)
+  announce('There is something new. A button at the end of the page shows it.')
+}

@@ -1,6 +1,6 @@
 /** What a script adds to the dashboard: passkeys, copying, the keyboard's way to the search, the brand and a
  * withdrawal's quote as they are typed, pages that look again. */
-import { offerCopies } from './copy.ts'
+import { announce, offerCopies } from './copy.ts'
 import { openPalette } from './palette.ts'
 import { offerPasskeys } from './passkeys.ts'
 import { showBrand } from './preview.ts'
@@ -14,6 +14,7 @@ for (const element of document.querySelectorAll<HTMLElement>('.needs-script')) {
     element.hidden = false
 }
 offerCopies()
+tellWhatWasDone()
 offerPasskeys()
 openPalette()
 tellTimes()
@@ -35,3 +36,9 @@ addEventListener('pageshow', (event) => {
   if (!event.persisted) return
   for (const button of document.querySelectorAll('button')) button.disabled = false
 })
+
+/** What a page came with is not heard: only what changes on it is. */
+function tellWhatWasDone(): void {
+  const done = document.querySelector('main > .notice[role=status]')?.textContent
+  if (done) setTimeout(() => announce(done), 500)
+}

@@ -4,6 +4,7 @@
  */
 import { Transaction } from '@scure/btc-signer'
 import { invariant } from '../../core/errors.ts'
+import { WholeTransaction } from './whole-transaction.ts'
 
 export interface SignedInput {
   readonly txid: string
@@ -38,7 +39,7 @@ export function signOutputs(inputs: readonly SignedInput[], outputs: readonly Si
   if (inputs.length === 0 || outputs.length === 0 || given <= taken)
     throw new RangeError(`inputs of ${given} atoms do not pay outputs of ${taken} and a fee`)
   // Scripts of destinations were read from addresses; the library would refuse those it has no name for.
-  const transaction = new Transaction({ allowUnknownOutputs: true, lowR: true })
+  const transaction = new WholeTransaction({ allowUnknownOutputs: true, lowR: true })
   for (const { txid, index, atoms, script } of inputs) {
     transaction.addInput({
       txid,

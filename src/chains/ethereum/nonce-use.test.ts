@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { startAnvil } from '../../../test/anvil.ts'
 import { SILENT } from '../../core/log.ts'
+import { NodeError, type Rpc } from '../json-rpc.ts'
 import { createEthereumChain } from './ethereum-chain.ts'
+import { findNonceUse } from './nonce-use.ts'
 
 const anvil = await startAnvil()
 const [, from = '', to = ''] = anvil.accounts
@@ -33,7 +36,55 @@ test('who used a nonce is found among the blocks below a height, and only there'
   }
   assert.deepEqual(await use(3n, tip), { kind: 'unused' })
   assert.deepEqual(await use(0n, -5), { kind: 'unused' })
-  await anvil.mine(100)
-  assert.deepEqual(await use(1n, tip + 100), { kind: 'unclear' }, 'too long ago')
+  await anvil.mine(600)
+  const long = await use(1n, tip + 600)
+  assert.deepEqual(long, await use(1n, tip), 'a node that remembers tells of any time')
+  const forgetful = remembering(tip + 600 - 128)
+  assert.deepEqual(await findNonceUse(forgetful, from, 1n, tip + 600), { kind: 'unclear' }, 'too long ago')
+})
+
+test('an authorisation in the transaction of somebody else uses a nonce too', async () => {
+  const [authority, other] = [generatePrivateKey(), generatePrivateKey()].map((key) =>
+    privateKeyToAccount(key),
+  )
+  /** The key of Anvil's first account, known to everybody. */
+  const payer = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
+  assert.ok(authority && other)
+  const grants = []
+  for (const account of [other, authority])
+    grants.push(
+      await account.signAuthorization({ contractAddress: payer.address, chainId: 31_337, nonce: 0 }),
+    )
+  const hash = await anvil.rpc('eth_sendRawTransaction', [
+    await payer.signTransaction({
+      ...{ chainId: 31_337, type: 'eip7702', to: payer.address, nonce: 0, gas: 200_000n },
+      ...{ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n, authorizationList: grants },
+    }),
+  ])
+  await anvil.mine()
+  const height = await anvil.height()
+  await anvil.mine(9)
+  const found = await chain.findNonceUse?.(authority.address, 0n, height + 9)
+  assert.ok(found?.kind === 'used')
+  assert.deepEqual([found.txid, found.block.height], [hash, height])
+  assert.deepEqual(await chain.findNonceUse?.(authority.address, 0n, height - 1), { kind: 'unused' })
+  assert.deepEqual(await chain.findNonceUse?.(authority.address, 1n, height + 9), { kind: 'unused' })
   await chain.close()
 })
+
+/** The node as if it kept no state below a height. */
+function remembering(since: number): Rpc {
+  const call = (method: string, params: readonly unknown[] = []) => anvil.rpc(method, params)
+  return {
+    call,
+    batch: (calls) =>
+      Promise.all(
+        calls.map(async ({ method, params = [] }) =>
+          Number(params[1]) < since
+            ? { error: new NodeError('a node', method, -32_000, 'missing trie node', false) }
+            : { result: await call(method, params) },
+        ),
+      ),
+    close() {},
+  }
+}

@@ -1,11 +1,13 @@
 /** Which transaction used a nonce: by halves through the blocks in which the account's count passed it. */
+import { recoverAuthorizationAddress } from 'viem/utils'
 import type { NonceUse } from '../chain.ts'
 import type { Rpc } from '../json-rpc.ts'
-import { hex, list, quantity, readBlockRef, record, toQuantity } from './wire.ts'
+import { hex, isAbsent, list, quantity, readBlockRef, record, toQuantity } from './wire.ts'
 
 /** A full node keeps the state of the last 128 blocks, and the height asked up to lies deep among them. */
 const BLOCKS_LOOKED_BACK = 60
 
+/** By a transaction of the account's, or by an authorisation of its (EIP-7702), which uses one in somebody else's. */
 export async function findNonceUse(
   rpc: Rpc,
   sender: string,
@@ -21,9 +23,15 @@ export async function findNonceUse(
   }
 
   if (upToHeight < 0 || !(await isUsedAt(upToHeight))) return { kind: 'unused' }
-  let before = Math.max(-1, upToHeight - BLOCKS_LOOKED_BACK)
   let since = upToHeight
-  if (before >= 0 && (await isUsedAt(before)) !== false) return { kind: 'unclear' }
+  let before = upToHeight
+  // Ever further back, as far as the node remembers: an archive tells of all there was.
+  for (let blocks = BLOCKS_LOOKED_BACK, isUsedThere: boolean | null = true; isUsedThere; blocks *= 2) {
+    since = before
+    before = Math.max(-1, before - blocks)
+    isUsedThere = before >= 0 && (await isUsedAt(before))
+    if (isUsedThere === null) return { kind: 'unclear' }
+  }
   while (since - before > 1) {
     const middle = (before + since) >> 1
     const isUsedThere = await isUsedAt(middle)
@@ -32,13 +40,51 @@ export async function findNonceUse(
     else before = middle
   }
   const found = await rpc.call('eth_getBlockByNumber', [toQuantity(since), true])
-  const user = list(record(found, 'block').transactions, 'block.transactions')
-    .map((transaction) => record(transaction, 'transaction'))
-    .find(
+  const transactions = list(record(found, 'block').transactions, 'block.transactions').map((transaction) =>
+    record(transaction, 'transaction'),
+  )
+  const user =
+    transactions.find(
       ({ from, nonce: used }) =>
         hex(from, 'transaction.from', 20) === account && quantity(used, 'transaction.nonce') === nonce,
-    )
-  // An authorisation (EIP-7702) uses a nonce too, in somebody else's transaction.
+    ) ?? (await findAuthorised(transactions, account, nonce))
   if (!user) return { kind: 'unclear' }
   return { kind: 'used', txid: hex(user.hash, 'transaction.hash', 32), block: readBlockRef(found) }
+}
+
+/**
+ * The transaction that carries an authorisation which an account signed for a nonce.
+ *
+ * @see https://eips.ethereum.org/EIPS/eip-7702
+ */
+async function findAuthorised(
+  transactions: readonly Record<string, unknown>[],
+  account: string,
+  nonce: bigint,
+): Promise<Record<string, unknown> | undefined> {
+  for (const transaction of transactions) {
+    const { authorizationList } = transaction
+    if (isAbsent(authorizationList)) continue
+    for (const one of list(authorizationList, 'transaction.authorizationList')) {
+      // Blocks may hold anything in place of a signature; what is none authorises nothing.
+      const authority = await authorityOf(one, nonce).catch(() => null)
+      if (authority?.toLowerCase() === account) return transaction
+    }
+  }
+  return undefined
+}
+
+/** Who signed an authorisation of this nonce; null for another one. */
+async function authorityOf(value: unknown, nonce: bigint): Promise<string | null> {
+  const { address, chainId, r, s, yParity, ...of } = record(value, 'authorization')
+  if (quantity(of.nonce, 'authorization.nonce') !== nonce) return null
+  const authorization = {
+    address: hex(address, 'authorization.address', 20),
+    chainId: Number(quantity(chainId, 'authorization.chainId')),
+    nonce: Number(nonce),
+    r: toQuantity(quantity(r, 'authorization.r')),
+    s: toQuantity(quantity(s, 'authorization.s')),
+    yParity: Number(quantity(yParity, 'authorization.yParity')),
+  }
+  return recoverAuthorizationAddress({ authorization })
 }

@@ -7,7 +7,7 @@ import { sign } from 'viem/accounts'
 import { hashAuthorization, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
 import type { Asset } from '../../core/assets.ts'
 import { DEPLOYER, delegateAddress, delegateCreation, sweepCall } from './sweep.ts'
-import { transferCall } from './transfer-call.ts'
+import { prefixed, transferCall } from './transfer-call.ts'
 
 export { delegateAddress } from './sweep.ts'
 
@@ -95,7 +95,7 @@ export function signAgain(
   price: Pick<Envelope, 'maxFeeWei' | 'priorityFeeWei'>,
   privateKey: Uint8Array,
 ): Promise<Signed> {
-  const { r: _r, s: _s, v: _v, yParity: _yParity, ...transaction } = parseTransaction(hex(raw))
+  const { r: _r, s: _s, v: _v, yParity: _yParity, ...transaction } = parseTransaction(prefixed(raw))
   if (transaction.type !== 'eip1559' && transaction.type !== 'eip7702')
     throw new RangeError(`a transaction of type ${transaction.type} is none of ours`)
   const fees = { maxFeePerGas: price.maxFeeWei, maxPriorityFeePerGas: price.priorityFeeWei }
@@ -120,6 +120,4 @@ async function signed(transaction: Unsigned, privateKey: Uint8Array): Promise<Si
   return { raw, txid: keccak256(raw) }
 }
 
-const keyOf = (privateKey: Uint8Array): `0x${string}` => hex(Buffer.from(privateKey).toString('hex'))
-
-const hex = (text: string): `0x${string}` => `0x${text.replace(/^0x/, '')}`
+const keyOf = (privateKey: Uint8Array): `0x${string}` => prefixed(Buffer.from(privateKey).toString('hex'))

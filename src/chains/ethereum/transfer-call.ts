@@ -23,4 +23,5 @@ export const transferCall = (
         data: encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [prefixed(to), atoms] }),
       }
 
-const prefixed = (text: string): Hex => `0x${text.replace(/^0x/, '')}`
+/** With `0x` before it, whether or not it stood there. */
+export const prefixed = (text: string): Hex => `0x${text.replace(/^0x/, '')}`

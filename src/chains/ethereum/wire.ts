@@ -128,7 +128,7 @@ export function quantity(value: unknown, what: string): bigint {
 
 export const toQuantity = (value: number | bigint): Hex => `0x${value.toString(16)}`
 
-const isAbsent = (value: unknown): boolean => value === null || value === undefined
+export const isAbsent = (value: unknown): boolean => value === null || value === undefined
 
 function unreadable(what: string, value: unknown): OutsideFailure {
   const got = value === undefined ? 'nothing' : (JSON.stringify(value) ?? typeof value).slice(0, 80)

@@ -2,6 +2,7 @@
 import { keccak256 } from 'viem'
 import { ASSET_FACTS } from '../../core/assets.ts'
 import { divideUp } from '../../core/money.ts'
+import { STANDARD_VBYTES_MAX } from '../../core/vbytes.ts'
 import type { BroadcastOutcome, Output } from '../chain.ts'
 import {
   type ChainReads,
@@ -56,6 +57,7 @@ async function judgeOutputs(
   rivals: readonly Placed[],
 ): Promise<Welcome | string> {
   const { claims, outputs } = transaction
+  if (vbytes > BigInt(STANDARD_VBYTES_MAX)) return 'tx-size'
   const parents = await store.transactions(claims.map((claim) => claim.txid))
   const spent: Output[] = []
   for (const claim of claims) {

@@ -10,6 +10,7 @@ import {
   wallet,
 } from '../../../test/simulated-chains.ts'
 import { OutsideFailure, Refusal } from '../../core/errors.ts'
+import { signOutputs } from '../bitcoin/sign.ts'
 import { mine, reorganise, replace } from './ledger.ts'
 
 onBothStorages((open) => {
@@ -152,6 +153,12 @@ onBothStorages((open) => {
       assert.match(await reasonFor({ utxos: [{ ...utxo, atoms: 200_000n }] }), /script-verify/)
       assert.match(await reasonFor({ atoms: 100_000n }), /min relay fee/)
       assert.match(await reasonFor({ atoms: 200n }), /dust/)
+      const tooMany = signOutputs(
+        [{ ...utxo, script: ours.script, privateKey: ours.key }],
+        Array.from({ length: 3_300 }, () => ({ script: ours.script, atoms: 1n })),
+      )
+      assert.ok(tooMany.vbytes > 100_000)
+      assert.deepEqual(await chain.port.broadcast(tooMany.raw), { kind: 'refused', reason: 'tx-size' })
       assert.equal((await chain.port.broadcast('00')).kind, 'refused')
       assert.equal((await chain.port.broadcast('')).kind, 'refused')
       assert.equal(await reasonFor({}), 'accepted')

@@ -10,6 +10,7 @@ import {
 } from 'viem'
 import { recoverAuthorizationAddress } from 'viem/utils'
 import { nativeAsset } from '../../core/assets.ts'
+import { messageOf } from '../../core/errors.ts'
 import type { Outpoint, Output } from '../chain.ts'
 import { DEPLOYER, delegateAddress, delegateCreation, readSweepCall } from '../ethereum/sweep.ts'
 import type { Authorization, Call, Holding, SimulatedTransaction } from './chain-store.ts'
@@ -53,7 +54,7 @@ export async function readSigned(chain: SimulatedChainName, raw: string): Promis
       ? await readTransfer(`0x${raw.replace(/^0x/, '')}`)
       : readOutputs(chain, Buffer.from(raw, 'hex'))
   } catch (error) {
-    return unreadable(`TX decode failed: ${error instanceof Error ? error.message : String(error)}`)
+    return unreadable(`TX decode failed: ${messageOf(error)}`)
   }
 }
 

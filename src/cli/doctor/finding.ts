@@ -24,5 +24,3 @@ export const wrong = (about: string, message: string, advice: string): Finding =
   message,
   advice,
 })
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -4,8 +4,9 @@ import { access, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { ASSETS } from '../../core/assets.ts'
+import { messageOf } from '../../core/errors.ts'
 import { riskySettings } from '../risky-settings.ts'
-import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
+import { type Finding, fine, warning, wrong } from './finding.ts'
 
 const NODE_MAJOR_MIN = 24
 /** PostgreSQL stops when it can not write its log. */
@@ -74,35 +75,50 @@ export async function privateFiles({ dataDir }: Config): Promise<Finding[]> {
 const openToOthers = (about: string, file: string): Finding =>
   warning(about, `${file} can be read by other users`, `run: chmod 600 ${file}`)
 
-/**
- * @param isNeeded - Whether a live account or a node is there, so that somebody will want to be paid.
- * @param check - What the signer finds wrong when it opens the keystore; null for nothing.
- */
+/** Who needs a keystore, and may have it elsewhere. */
+interface KeystoreNeed {
+  /** Whether a live account or a node is there, so that somebody will want to be paid. */
+  readonly isNeeded: boolean
+  /** Whether live wallets are published: somebody has, or had, the keys. */
+  readonly hasWallet: boolean
+  /** Anywhere: where it has a user or a machine of its own, its keystore is not seen from here. */
+  readonly signerRuns: boolean
+}
+
+/** @param check - What the signer finds wrong when it opens the keystore; null for nothing. */
 export async function keystore(
   config: Config,
   environment: NodeJS.ProcessEnv,
-  isNeeded: boolean,
+  need: KeystoreNeed,
   check: () => Promise<string | null>,
 ): Promise<Finding[]> {
   const file = join(config.dataDir, 'keystore.json')
   const found = await stat(file).catch(() => null)
-  if (!found) {
-    return [
-      isNeeded
-        ? warning(
-            'keystore',
-            'there is none in this data directory',
-            'run: npx beck wallet init (unless the signer runs elsewhere)',
-          )
-        : fine('keystore', 'none yet; test accounts need none'),
-    ]
-  }
+  if (!found) return [withoutKeystore(need)]
   return [
     await readableOnlyHere(file, found.mode),
     ...(await passphrase(environment, check)),
     limits(config),
-    ...(isNeeded ? await sharedWithServer(config, file, environment) : []),
+    ...(need.isNeeded ? await sharedWithServer(config, file, environment) : []),
   ]
+}
+
+function withoutKeystore({ isNeeded, hasWallet, signerRuns }: KeystoreNeed): Finding {
+  if (hasWallet)
+    return signerRuns
+      ? fine('keystore', 'none in this data directory; the signer that runs says below if it lacks its own')
+      : warning(
+          'keystore',
+          'live wallets are published, there is no keystore in this data directory, and no signer runs elsewhere',
+          'start the signer where its keystore is; where the file is lost, make it again from the 24 words: npx beck wallet init --restore',
+        )
+  return isNeeded
+    ? warning(
+        'keystore',
+        'there is none, and no live wallet was ever published: live accounts cannot be paid',
+        'where the signer is to run, run: npx beck wallet init',
+      )
+    : fine('keystore', 'none yet; test accounts need none')
 }
 
 /** With keystore and passphrase a thief of the server has the words; what limits the signer does not limit him. */

@@ -6,9 +6,9 @@ import type { Config } from '../../config/config.ts'
 import { openPorts } from '../../config/ports.ts'
 import type { Store } from '../../config/store.ts'
 import { ASSET_FACTS, isSimulated } from '../../core/assets.ts'
-import { OutsideFailure } from '../../core/errors.ts'
+import { messageOf, OutsideFailure } from '../../core/errors.ts'
 import { SILENT } from '../../core/log.ts'
-import { formatDecimal } from '../../core/money.ts'
+import { formatCoins } from '../../core/money.ts'
 import { readHealth } from '../../flows/operation/health.ts'
 import { hotWalletOf } from '../../flows/treasury/tend-senders.ts'
 import { openMailSender } from '../../mails/send-mail.ts'
@@ -17,7 +17,7 @@ import { openLog } from '../../process/log.ts'
 import { sandboxRates } from '../../rates/sandbox.ts'
 import { allSources } from '../../rates/sources/all.ts'
 import { PAYOUT_GAS_MAX } from '../../treasury/fees.ts'
-import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
+import { type Finding, fine, warning, wrong } from './finding.ts'
 
 const EXCHANGES_MIN = 2
 /** Fewer payouts that the hot wallet has gas for are worth a word. */
@@ -79,7 +79,7 @@ async function gas(port: ChainPort, store: Pick<Store, 'db' | 'secrets'>): Promi
     if (rates.kind !== 'gas') return []
     const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [address] })
     const payouts = balance / (PAYOUT_GAS_MAX.token * (2n * rates.baseFeeWei + rates.priorityFeeWei) || 1n)
-    const message = `${address} holds ${formatDecimal(balance, ASSET_FACTS.ETH.decimals)} ETH, gas for ${payouts} token payouts at once`
+    const message = `${address} holds ${formatCoins(balance, 'ETH')}, gas for ${payouts} token payouts at once`
     return payouts >= PAYOUTS_MIN
       ? [fine(`${port.chain} hot wallet`, message)]
       : [

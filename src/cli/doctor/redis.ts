@@ -1,7 +1,7 @@
 /** Whether the Redis that REDIS_URL names answers: with a wrong one each process counts rates for itself, and nothing else shows it. */
 import type { Config } from '../../config/config.ts'
-import { withoutCredentials } from '../../core/errors.ts'
-import { type Finding, fine, messageOf, wrong } from './finding.ts'
+import { messageOf, withoutCredentials } from '../../core/errors.ts'
+import { type Finding, fine, wrong } from './finding.ts'
 
 const LIMIT_MS = 2_000
 

@@ -2,12 +2,14 @@
 import type { Config } from '../../config/config.ts'
 import { secretKeyFile } from '../../config/secret-key.ts'
 import type { Store } from '../../config/store.ts'
+import { isSimulated } from '../../core/assets.ts'
+import { messageOf } from '../../core/errors.ts'
 import { findUnfinishedRestore, readMigrations } from '../../db/migrate.ts'
 import { listRoles } from '../../db/running-roles.ts'
 import { readArrow } from '../../db/time-arrow.sql.ts'
 import { listAlerts } from '../../ledger/alerts.sql.ts'
 import { currentWallets } from '../../wallets/wallets.sql.ts'
-import { type Finding, fine, messageOf, warning, wrong } from './finding.ts'
+import { type Finding, fine, warning, wrong } from './finding.ts'
 
 const POSTGRES_MIN = 150_000
 const ALERTS_MAX = 100
@@ -88,6 +90,18 @@ export async function signers({ db }: Store): Promise<Finding[]> {
       'end all but one; docs/operators.md says which',
     ),
   ]
+}
+
+/** Whether there is a live wallet, so that a keystore is, or was, somewhere. */
+export async function hasLiveWallet({ db, secrets }: Store): Promise<boolean> {
+  // A row that does not hold is the finding about the secret key.
+  const wallets = await currentWallets(db, secrets).catch(() => [])
+  return wallets.some(({ chain }) => !isSimulated(chain))
+}
+
+/** Whether somebody says just now that he is the signer. */
+export async function signerRuns({ db }: Store): Promise<boolean> {
+  return (await listRoles(db)).some(({ role, running }) => role === 'signer' && running > 0)
 }
 
 /** Who plays each role, and what he wants seen to. Nobody plays any before the first start: that is no finding. */

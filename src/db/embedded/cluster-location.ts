@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import { chmod, cp, lstat, mkdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { Refusal } from '../../core/errors.ts'
+import { messageOf, Refusal } from '../../core/errors.ts'
 
 export const execute = promisify(execFile)
 
@@ -144,7 +144,7 @@ async function whyNotRunnable(native: string, owner: Owner | null): Promise<stri
     await execute(join(native, 'bin/postgres'), ['--version'], as(owner))
     return null
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
 }
 

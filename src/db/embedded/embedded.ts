@@ -34,6 +34,8 @@ export interface ClusterOptions {
   readonly holder?: HolderKind
   /** Makes Beck's roles and its database when they are not there. */
   readonly roles?: boolean
+  /** Called, once or more, when what is waited for is PostgreSQL. */
+  readonly underway?: () => void
   /** Where root puts what the system user `postgres` cannot reach in its own place. */
   readonly sharedHome?: string
 }
@@ -68,7 +70,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   try {
     await stopOrphans(location.pgData)
     const durable = !options.settings?.includes('fsync=off')
-    const access = await prepare(options.dataDir, location, durable)
+    const access = await prepare(options, location, durable)
     return await start(options, location, access, lock)
   } catch (error) {
     lock.release()
@@ -91,7 +93,9 @@ async function start(
       logFile: join(resolve(options.dataDir), 'postgres.log'),
     }
     try {
-      const server = await superviseServer(launch, options.log ?? SILENT)
+      const starting = superviseServer(launch, options.log ?? SILENT)
+      options.underway?.()
+      const server = await starting
       const urls = urlsOf(access, port)
       const makes = options.roles === true && !access.roles
       if (makes) await makeRoles(urls.url('postgres'), access.passwords).catch(stopFirst(server))
@@ -179,7 +183,11 @@ async function lockPatiently(directory: string, kind: HolderKind): Promise<Direc
 }
 
 /** Makes the cluster when there is none: complete under its name, or not there at all. */
-async function prepare(dataDir: string, location: ClusterLocation, durable: boolean): Promise<Access> {
+async function prepare(
+  { dataDir, underway }: ClusterOptions,
+  location: ClusterLocation,
+  durable: boolean,
+): Promise<Access> {
   const known = await readAccess(dataDir)
   const exists = await ifThere(stat(join(location.pgData, 'PG_VERSION')))
   if (exists) {
@@ -209,11 +217,13 @@ async function prepare(dataDir: string, location: ClusterLocation, durable: bool
     const flags = ['-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--data-checksums']
     // C order with Unicode letters: the same on every machine, and `lower` knows more than ASCII.
     const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
-    await execute(
+    const making = execute(
       location.initdb,
       ['-D', draft, ...flags, ...locale, ...(durable ? [] : ['--no-sync'])],
       as(location.owner),
     )
+    underway?.()
+    await making
   } finally {
     await rm(passwordFile, { force: true })
   }

@@ -3,7 +3,7 @@
  * read this machine's files and run its programs. Beck's own roles can do nothing but what their tables are for.
  */
 import { randomBytes } from 'node:crypto'
-import { type Database, openDatabase } from '../database.ts'
+import { openDatabase, type Tx } from '../database.ts'
 import { SERVER_ROLE, SIGNER_ROLE } from '../grants.ts'
 
 export const DATABASE = 'beck'
@@ -24,13 +24,16 @@ const PLAIN = 'nosuperuser nocreatedb nocreaterole noreplication nobypassrls'
 export async function makeRoles(url: string, passwords: Passwords): Promise<void> {
   const admin = openDatabase({ url, connectionsMax: 1, applicationName: 'beck-roles' })
   try {
-    for (const group of [SERVER_ROLE, SIGNER_ROLE]) await makeRole(admin, group, `nologin ${PLAIN}`)
-    for (const [user, name] of Object.entries(USERS) as [User, string][])
-      await makeRole(admin, name, `login ${PLAIN} password '${passwords[user]}'`)
-    await admin.query(`grant ${SERVER_ROLE} to ${USERS.server}`)
-    await admin.query(`grant ${SIGNER_ROLE} to ${USERS.signer}`)
-    // Proofs and replays ask which transactions still run, whoever's they are.
-    await admin.query(`grant pg_read_all_stats to ${OWNER}, ${SERVER_ROLE}`)
+    // One commit, for each is waited for until the disk has it.
+    await admin.transaction(async (tx) => {
+      for (const group of [SERVER_ROLE, SIGNER_ROLE]) await makeRole(tx, group, `nologin ${PLAIN}`)
+      for (const [user, name] of Object.entries(USERS) as [User, string][])
+        await makeRole(tx, name, `login ${PLAIN} password '${passwords[user]}'`)
+      await tx.query(`grant ${SERVER_ROLE} to ${USERS.server}`)
+      await tx.query(`grant ${SIGNER_ROLE} to ${USERS.signer}`)
+      // Proofs and replays ask which transactions still run, whoever's they are.
+      await tx.query(`grant pg_read_all_stats to ${OWNER}, ${SERVER_ROLE}`)
+    })
     const { rowCount } = await admin.query('select from pg_database where datname = $1', [DATABASE])
     if (rowCount === 0) await admin.query(`create database ${DATABASE} owner ${OWNER}`)
     await admin.query(`revoke all on database ${DATABASE}, postgres, template1 from public`)
@@ -40,7 +43,7 @@ export async function makeRoles(url: string, passwords: Passwords): Promise<void
   }
 }
 
-async function makeRole(admin: Database, name: string, attributes: string): Promise<void> {
+async function makeRole(admin: Tx, name: string, attributes: string): Promise<void> {
   const { rowCount } = await admin.query('select from pg_roles where rolname = $1', [name])
   await admin.query(`${rowCount > 0 ? 'alter' : 'create'} role ${name} ${attributes}`)
 }

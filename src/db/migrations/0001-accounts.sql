@@ -31,8 +31,17 @@ create table accounts (
   -- What the sandbox was told to make fail for a test account, and until when.
   sandbox_trouble text check (sandbox_trouble in ('no_rates', 'dead_node')),
   sandbox_trouble_until timestamptz,
+  -- What of its allowance of simulated blocks is used up is there again by then.
+  sandbox_mined_until timestamptz,
   created_at timestamptz not null default now(),
-  check (sandbox_trouble is null or mode = 'test')
+  -- Since then it takes no new payments, and nothing that leads to one; null while it is open.
+  closed_at timestamptz,
+  check (sandbox_trouble is null or mode = 'test'),
+  -- The gateway's own accounts stay open.
+  check (closed_at is null
+    or id not in ('00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000002')),
+  -- What payments refer to: they keep the account's currency as it is.
+  unique (id, currency)
 );
 
 -- Pictures are shown from here, so that no hosted page asks another server for anything.

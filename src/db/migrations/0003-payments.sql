@@ -26,8 +26,15 @@ begin
 end
 $$;
 
+-- Ends a statement that would make something for an account that is closed by now.
+create function refuse_closed(account uuid) returns boolean language plpgsql as $$
+begin
+  raise exception using errcode = 'BKCLS', message = format('the account %s is closed', account);
+end
+$$;
+
 create table payments (
-  account_id uuid not null references accounts (id),
+  account_id uuid not null,
   id uuid not null,
   status text not null check (status in
     ('pending', 'detected', 'completed', 'overpaid', 'underpaid', 'expired', 'failed', 'cancelled')),
@@ -50,6 +57,7 @@ create table payments (
   -- Minor units of the account's settlement currency per minor unit of fiat_currency, locked alike.
   settlement_numerator numeric(78, 0) not null check (settlement_numerator > 0),
   settlement_denominator numeric(78, 0) not null check (settlement_denominator > 0),
+  settlement_currency text not null,
   due_atoms numeric(78, 0) not null check (due_atoms > 0),
   -- How much less than that still pays: the account's tolerance, or what is too small to be sent.
   tolerated_atoms numeric(78, 0) not null default 0 check (tolerated_atoms >= 0),
@@ -81,6 +89,8 @@ create table payments (
   -- Something happened on the chain that `decide` has not looked at yet. The settle worker's queue.
   decision_due boolean not null default false,
   primary key (account_id, id),
+  -- A rate into another currency than the account's of this moment is refused, and the currency stays from the first one on.
+  foreign key (account_id, settlement_currency) references accounts (id, currency),
   foreign key (account_id, customer_id) references customers (account_id, id),
   check (tolerated_atoms < due_atoms),
   check (net_minor + fee_minor = fiat_minor or status in ('completed', 'overpaid')),

@@ -63,6 +63,11 @@ create table deliveries (
 -- The queue, one behind the other per endpoint, so that a claim steps from endpoint to endpoint.
 create index deliveries_queue on deliveries (account_id, endpoint_id, due_at, id) where status = 'pending';
 create index deliveries_by_endpoint on deliveries (account_id, endpoint_id, id desc);
+-- What met no good answer, of all merchants and of one or his endpoint, for who runs Beck. What succeeds at once is in neither.
+create index deliveries_ill on deliveries (created_at desc, id desc, status)
+  where status = 'failed' or (status = 'pending' and attempts > attempts_before);
+create index deliveries_ill_by_account on deliveries (account_id, created_at desc, id desc, endpoint_id, status)
+  where status = 'failed' or (status = 'pending' and attempts > attempts_before);
 
 create table delivery_attempts (
   account_id uuid not null,

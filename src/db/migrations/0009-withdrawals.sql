@@ -118,6 +118,20 @@ create index signed_transactions_replacement_set on signed_transactions (chain, 
 -- Without their bytes: placed by the signer whose journal does not know of the placing yet, or forgotten by a database.
 create index signed_transactions_not_ready on signed_transactions (chain) where status in ('placed', 'recovered');
 
+-- Ended transactions of ours in a block that is none of those that we keep: a reorganisation took it, or the watcher has not read
+-- that far. How far back is looked is how far back blocks are kept. Whole rows, so that nobody joins the table again: what is
+-- above a height is guessed to be a third of all.
+create function unseen_ends() returns setof signed_transactions
+language sql stable
+as $$
+  select s.* from chains c
+  -- Beside the table and not in its condition, so that the index by block is asked.
+  cross join lateral (select min(k.height) as height from chain_blocks k where k.chain = c.chain) kept
+  join signed_transactions s on s.chain = c.chain and s.block_height >= kept.height
+  left join chain_blocks b on b.chain = s.chain and b.height = s.block_height
+  where s.status in ('confirmed', 'reverted') and b.hash is distinct from s.block_hash
+$$;
+
 -- Which replacement set pays a withdrawal. One at most: this key is why nobody is paid twice.
 create table signed_payouts (
   account_id uuid not null,

@@ -64,10 +64,8 @@ begin atomic
       from signed_transactions s
       where s.chain = of_chain and s.sender = of_address and s.block_height is not null), 0),
     not exists (select from signed_transactions s
-      join chains c on c.chain = s.chain
-      left join chain_blocks b on b.chain = s.chain and b.height = s.block_height
-      where s.chain = of_chain and s.sender = of_address and s.status not in ('displaced', 'impossible')
-        and (s.status not in ('confirmed', 'reverted') or s.block_height > c.tip_height
-          or s.block_height > c.tip_height - 200 and b.hash is distinct from s.block_hash));
+      where s.chain = of_chain and s.sender = of_address
+        and s.status not in ('confirmed', 'reverted', 'displaced', 'impossible'))
+    and not exists (select from unseen_ends() u where u.chain = of_chain and u.sender = of_address);
 end;
 create index unexpected_deposits_by_lookup on unexpected_deposits (chain, lookup);

@@ -24,6 +24,12 @@ create table proven_blocks (
   slice_after text not null default ''
 );
 
+-- When the rows of the books last agreed with each other.
+create table proven_rows (
+  singleton boolean primary key default true check (singleton),
+  proven_at timestamptz not null default now()
+);
+
 -- What moved the chain's coins in the ledger, in the order of time.
 create index transfers_wallet on transfers (chain, created_at) include (asset, debit, amount_atoms)
   where debit = 'wallet' or credit = 'wallet';

@@ -30,7 +30,8 @@ create table audit_log (
   check ((place is null) = (mac is null))
 );
 create index audit_log_unchained on audit_log (id) where place is null;
-create index audit_log_by_account on audit_log (account_id, at, id);
+-- An account's, in their order; what its list filters by stands behind it, so that no other act is fetched.
+create index audit_log_by_account on audit_log (account_id, at, id, actor_kind, action, subject);
 -- The newest backup's age.
 create index audit_log_backups on audit_log (at) where action = 'backup.make';
 

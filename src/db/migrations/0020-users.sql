@@ -115,6 +115,8 @@ create table members (
   merchant_id uuid not null references merchants (id),
   user_id uuid not null references users (id),
   role text not null check (role in ('owner', 'admin', 'developer', 'support', 'finance', 'viewer')),
+  -- What he wants to hear of live payments by mail: those that wait for a decision, each that is paid.
+  payment_mails text[] not null default '{decision}' check (payment_mails <@ array['decision', 'paid']),
   created_at timestamptz not null default now(),
   primary key (merchant_id, user_id)
 );

@@ -5,7 +5,7 @@ create table mails (
   -- What it tells of. Nobody is told of the same thing twice.
   cause text not null check (length(cause) between 1 and 200),
   recipient text not null check (length(recipient) between 3 and 254),
-  kind text not null check (kind in ('invitation', 'reset', 'lockout', 'notice', 'alert', 'receipt')),
+  kind text not null check (kind in ('invitation', 'reset', 'lockout', 'notice', 'alert', 'receipt', 'decision', 'paid')),
   status text not null default 'queued' check (status in ('queued', 'sent', 'refused', 'given_up')),
   -- Subject and text, sealed, since they may hold a link that lets somebody in. Gone once the mail is.
   content_sealed bytea,
@@ -22,8 +22,8 @@ create table mails (
   check ((status = 'queued') = (finished_at is null))
 );
 create index mails_due on mails (next_attempt_at) where status = 'queued';
--- How many receipts one address was sent lately.
-create index mails_receipts on mails (lower(recipient), created_at) where kind = 'receipt';
+-- How many receipts, or mails about payments, one address was sent lately.
+create index mails_counted on mails (lower(recipient), kind, created_at) where kind in ('receipt', 'decision', 'paid');
 create index mails_finished on mails (finished_at) where status <> 'queued';
 
 -- How far in the audit log's chain people were told of acts.

@@ -10,8 +10,8 @@ import { ASSETS } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { newId, type PayoutBatchId } from '../../core/ids.ts'
 import type { Database, Tx } from '../../db/database.ts'
-import { sumLeftFreely } from '../../withdrawals/left-freely.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
+import { sumLeftFreely } from './left-freely.sql.ts'
 
 /** In the transaction that holds the amount, so that there is no moment in which nobody would be asked. */
 export async function askForApproval(tx: Tx, withdrawal: Withdrawal): Promise<void> {

@@ -1,7 +1,7 @@
 /** Asking for a change of what guards the money. Nothing is changed by it: the signer does that, once others approved. */
 import type { Account } from '../../accounts/account.ts'
 import { type ApprovalPolicy, approvalsToChange, policyJson } from '../../approvals/approval-policy.ts'
-import type { AllowedAddress, Asked } from '../../approvals/approval-request.ts'
+import type { AllowedAddress, AllowlistAct, Asked } from '../../approvals/approval-request.ts'
 import { openRequest } from '../../approvals/approval-requests.sql.ts'
 import { countPeople, findAllowed, findPolicy, listApprovers } from '../../approvals/published.sql.ts'
 import { chainFor, nativeAsset } from '../../core/assets.ts'
@@ -51,7 +51,7 @@ export async function proposeAddress(
   tx: Tx,
   account: Account,
   person: Pick<Person, 'userId'>,
-  wanted: { readonly act: 'allow' | 'disallow' } & AllowedAddress,
+  wanted: { readonly act: AllowlistAct } & AllowedAddress,
 ): Promise<ApprovalRequestId> {
   const inForce = await findPolicy(tx, account.id)
   if (!inForce)

@@ -1,8 +1,8 @@
 /** What a merchant has: per coin to the atom, in fiat at live rates, and how that went over the last 30 days. */
 import type { Account } from '../../accounts/account.ts'
-import { ASSET_FACTS, ASSETS, type Asset, type Fiat } from '../../core/assets.ts'
+import { ASSETS, type Asset, type Fiat } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
-import { fiatToNumber, formatDecimal } from '../../core/money.ts'
+import { fiatToNumber, formatAmount } from '../../core/money.ts'
 import type { Ratio } from '../../core/ratio.ts'
 import type { Queryable } from '../../db/database.ts'
 import { listClosingRates } from '../../rates/daily-rates.sql.ts'
@@ -62,7 +62,7 @@ export async function readBalance(
   const assets = ASSETS.map((asset) => {
     const amounts = amountsOf(now, asset)
     const value = (atoms: bigint) => (atoms === 0n ? 0n : fiatValue(atoms, asset, rateOf(asset)))
-    const decimal = (atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[asset].decimals)
+    const decimal = (atoms: bigint) => formatAmount(atoms, asset)
     const values = { available: value(amounts.available), pending: value(amounts.pending) }
     availableMinor += values.available
     pendingMinor += values.pending

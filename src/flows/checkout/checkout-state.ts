@@ -25,6 +25,10 @@ export const CHECKOUT_STATES = [
 ] as const
 export type CheckoutState = (typeof CHECKOUT_STATES)[number]
 
+/** Whether the buyer may take another coin than he has taken. */
+export const takesOtherCoin = (state: CheckoutState): boolean =>
+  ['choose', 'waiting', 'expired', 'replaced'].includes(state)
+
 export function checkoutState(moment: Omit<CheckoutMoment, 'sessionId' | 'version'>): CheckoutState {
   const enough = moment.enoughAtoms ?? 0n
   switch (moment.paymentStatus) {

@@ -13,14 +13,13 @@ import { acceptPayment } from '../payments/resolve-payment.ts'
 import {
   type Checkout,
   cancelCheckout,
-  checkoutUrl,
   openPaymentLink,
-  paymentLinkUrl,
   pickCoin,
   readCheckout,
   type SessionRequest,
 } from './checkout.ts'
 import { offerCoins } from './offer-coins.ts'
+import { checkoutUrl, paymentLinkUrl } from './page-urls.ts'
 
 /** A price of 100 dollars is exactly one litecoin. */
 const COIN = 100_000_000n

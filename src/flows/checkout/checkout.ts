@@ -12,6 +12,7 @@
  */
 import type { Account } from '../../accounts/account.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
+import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import { offeredBy } from '../../accounts/offered-assets.ts'
 import { countPaymentLinkUse, findPaymentLink } from '../../checkout/payment-links.sql.ts'
 import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
@@ -32,7 +33,7 @@ import {
 } from '../../checkout/sessions.sql.ts'
 import type { Asset, Fiat } from '../../core/assets.ts'
 import { invalidField, invariant, Refusal } from '../../core/errors.ts'
-import { type PaymentId, type PaymentLinkId, type SessionId, showId } from '../../core/ids.ts'
+import type { PaymentId, PaymentLinkId, SessionId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
 import { upsertCustomer } from '../../payments/customers.sql.ts'
@@ -62,7 +63,7 @@ export interface SessionRequest {
  * Makes a session for a merchant's server, and the customer of its email.
  *
  * @throws {Refusal} `invalid` for a redirect that is not an http(s) URL, and for coins none of which the account offers; `unprocessable` for a price that this gateway
- *   does not take.
+ *   does not take; `forbidden`, `account_closed`.
  */
 export async function createSession(
   gateway: Pick<Gateway, 'settings'>,
@@ -89,24 +90,17 @@ export async function createSession(
     cancelUrl: redirect('cancel_url', request.cancelUrl),
     paymentLinkId: null,
   }
+  await requireOpenAccount(tx, account.id)
   if (request.customerEmail !== null) await upsertCustomer(tx, account.id, request.customerEmail)
   return insertSession(tx, draft)
 }
-
-/** Where the buyer is sent: `{checkout_url}/{cs_…}` of the contract. */
-export const checkoutUrl = (gateway: Pick<Gateway, 'settings'>, id: SessionId): string =>
-  `${gateway.settings.publicUrl}/checkout/${showId('cs', id)}`
-
-/** The hosted page of a link: `{pay_url}/{plink_…}` of the contract. */
-export const paymentLinkUrl = (gateway: Pick<Gateway, 'settings'>, id: PaymentLinkId): string =>
-  `${gateway.settings.publicUrl}/pay/${showId('plink', id)}`
 
 /**
  * A visit to a payment link: counts a use and starts a session.
  *
  * @param earlier - The session that the same visitor began by this link: while it is open he is led back to it.
  *
- * @throws {Refusal} `not_found`, `payment_link_not_found`; `conflict`, `payment_link_disabled`.
+ * @throws {Refusal} `not_found`, `payment_link_not_found`; `conflict`, `payment_link_disabled`; `forbidden`, `account_closed`.
  */
 export async function openPaymentLink(
   tx: Tx,
@@ -115,6 +109,7 @@ export async function openPaymentLink(
 ): Promise<CheckoutSession> {
   const link = await findPaymentLink(tx, id)
   if (!link) throw new Refusal('not_found', 'payment_link_not_found', 'there is no such payment link')
+  await requireOpenAccount(tx, link.accountId)
   if (!(await countPaymentLinkUse(tx, link))) throw linkDisabled()
   const begun = earlier && (await readCheckout(tx, earlier))
   if (begun?.session.paymentLinkId === link.id && begun.status === 'open') return begun.session

@@ -9,6 +9,7 @@ import { DAY_MS } from '../../core/time.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import type { Letter } from '../../mails/mail.ts'
 import { countReceipts, MAILS_KEPT_DAYS, mailsOfCauses, queueMails } from '../../mails/mails.sql.ts'
+import { isPaid } from '../../payments/payment.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Checkout } from './checkout.ts'
 
@@ -26,11 +27,10 @@ export interface ReceiptMail {
 type Paid = Pick<Checkout, 'account' | 'session' | 'payment' | 'now'>
 
 function recipientOf(settings: Gateway['settings'], { account, session, payment, now }: Paid): string | null {
-  const isPaid = payment?.status === 'completed' || payment?.status === 'overpaid'
   if (!payment?.completedAt || now.getTime() - payment.completedAt.getTime() > ASKED_FOR_DAYS * DAY_MS)
     return null
   // Simulated coins cost nothing: with them a mail to anybody would be free.
-  if (!settings.sendsMail || account.mode !== 'live' || !isPaid) return null
+  if (!settings.sendsMail || account.mode !== 'live' || !isPaid(payment.status)) return null
   return session.customerEmail ?? payment.customerEmail
 }
 

@@ -1,4 +1,5 @@
 /** A price asked for behind a counter: a session that belongs to its point of sale. */
+import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import { holdPointOfSale } from '../../checkout/points-of-sale.sql.ts'
 import type { CheckoutSession } from '../../checkout/session.ts'
 import { insertSession } from '../../checkout/sessions.sql.ts'
@@ -11,7 +12,7 @@ import { requireFiatAmount } from '../payments/fiat-amount.ts'
 /**
  * @param label - What is sold; the buyer reads it. Null for nothing.
  * @throws {Refusal} `not_found`, `point_of_sale_not_found`, when there is none or it was revoked; `unprocessable` for a price
- *   that this gateway does not take.
+ *   that this gateway does not take; `forbidden`, `account_closed`.
  */
 export async function sellAt(
   { settings }: Pick<Gateway, 'settings'>,
@@ -23,6 +24,7 @@ export async function sellAt(
   if (!point || point.revokedAt)
     throw new Refusal('not_found', 'point_of_sale_not_found', 'there is no such point of sale')
   const { accountId, currency } = point
+  await requireOpenAccount(tx, accountId)
   requireFiatAmount(settings, { fiatMinor: amountMinor, currency }, 'amount')
   return insertSession(tx, {
     accountId,

@@ -22,6 +22,8 @@ export interface Backlog {
   readonly backupAgeMs: number | null
   /** How long ago books and chain last agreed, per chain that was ever compared. */
   readonly proofAgesMs: Readonly<Partial<Record<ChainName, number>>>
+  /** How long ago the rows of the books last agreed with each other; null before the first proof of them. */
+  readonly rowsProofAgeMs: number | null
   /** How long the oldest withdrawal waits that no node has yet, per chain; chains without one are left out. */
   readonly withdrawalAgesMs: Readonly<Partial<Record<ChainName, number>>>
   /** Booked deposits that no sweep has taken from their own addresses, in atoms, on chains with accounts. */
@@ -43,6 +45,7 @@ interface BacklogRow {
   totals: DeliveryTotal[]
   backup_age_ms: bigint | null
   proof_ages_ms: Partial<Record<ChainName, number>>
+  rows_proof_age_ms: bigint | null
   withdrawal_ages_ms: Partial<Record<ChainName, number>>
   unswept: { chain: ChainName; asset: Asset; atoms: string }[]
   fresh: Partial<Record<ChainName, number>>
@@ -85,6 +88,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
         as backup_age_ms,
       (select coalesce(json_object_agg(chain, extract(epoch from now() - proven_at) * 1000), '{}')
         from proven_blocks) as proof_ages_ms,
+      (select (extract(epoch from now() - proven_at) * 1000)::int8 from proven_rows) as rows_proof_age_ms,
       (select coalesce(json_object_agg(chain, age_ms), '{}') from
         (select chain, extract(epoch from now() - min(created_at)) * 1000 as age_ms
          from withdrawals where status = 'requested' group by chain) as waiting) as withdrawal_ages_ms,
@@ -110,6 +114,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
     deliveryTotals: row.totals,
     backupAgeMs: row.backup_age_ms === null ? null : Math.max(0, Number(row.backup_age_ms)),
     proofAgesMs: row.proof_ages_ms,
+    rowsProofAgeMs: row.rows_proof_age_ms === null ? null : Math.max(0, Number(row.rows_proof_age_ms)),
     withdrawalAgesMs: row.withdrawal_ages_ms,
     unswept: row.unswept.map(({ atoms, ...of }) => ({ ...of, atoms: BigInt(atoms) })),
     freshAddresses: row.fresh,

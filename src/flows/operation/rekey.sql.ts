@@ -92,7 +92,7 @@ export const COLUMNS: readonly Column[] = [
     OF_ACCOUNT,
     `account_id as "accountId", chain, asset, address, due_atoms as "dueAtoms", fiat_currency as "fiatCurrency",
      fiat_minor as "fiatMinor", quoted_fee_minor as "quotedFeeMinor", fee_bps as "feeBps", rate_numerator, rate_denominator,
-     settlement_numerator, settlement_denominator, tolerated_atoms as "toleratedAtoms", required_confirmations as "requiredConfirmations"`,
+     settlement_numerator, settlement_denominator, tolerated_atoms as "toleratedAtoms", required_confirmations as "requiredConfirmations", checkout_session_id as "checkoutSessionId"`,
     'payment-terms',
     (row: Terms & Ratios) =>
       termsMacParts({

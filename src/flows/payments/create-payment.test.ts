@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { call, testApp, testMerchant } from '../../../test/api.ts'
-import { testAccount, testGateway } from '../../../test/gateway.ts'
+import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { Refusal } from '../../core/errors.ts'
 import { pause } from '../../core/pause.ts'
 import { fillAddressPool } from '../../wallets/address-pool.sql.ts'
+import { changeAccount } from '../accounts/change-account.ts'
 import { openDatabaseClock } from '../database-clock.ts'
 import { draftPayment, recordPayment } from './create-payment.ts'
 
@@ -200,4 +201,22 @@ test('keys that somebody holds keep nobody else waiting', async () => {
     for (const answer of await Promise.all(held))
       assert.equal(answer.status, 409, 'they are told so when five seconds are over')
   })
+})
+
+test('a process that still believes the currency before makes no payment in it, and the first payment keeps the currency', async () => {
+  const gateway = await testGateway()
+  const before = await testAccount(gateway)
+  await gateway.db.transaction((tx) => changeAccount(tx, before.id, { currency: 'EUR' }))
+  await assert.rejects(
+    testPayment(gateway, before),
+    (error: unknown) => error instanceof Refusal && error.reason === 'temporarily_unavailable',
+  )
+  const { rows } = await gateway.db.query('select from payments where account_id = $1', [before.id])
+  assert.equal(rows.length, 0)
+  await testPayment(gateway, { ...before, currency: 'EUR' })
+  // Not even past the flow that refuses it.
+  await assert.rejects(
+    gateway.db.query(`update accounts set currency = 'USD' where id = $1`, [before.id]),
+    /payments_account_id_settlement_currency_fkey/,
+  )
 })

@@ -1,5 +1,6 @@
 /** A price becomes a payment: the rate locked, a fresh address, the exact amount, one event; all or nothing. */
 import type { Account } from '../../accounts/account.ts'
+import { accountClosed, isOfClosedAccount, requireOpen } from '../../accounts/closing.sql.ts'
 import type { KeyedAnswer } from '../../accounts/idempotency-keys.sql.ts'
 import { type ChainProgress, findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
@@ -9,7 +10,7 @@ import { Refusal } from '../../core/errors.ts'
 import { type CustomerId, newId, type SessionId } from '../../core/ids.ts'
 import { compareRatios, ratio } from '../../core/ratio.ts'
 import { QUOTE_WINDOW_MS } from '../../core/time.ts'
-import type { Queryable, Tx } from '../../db/database.ts'
+import { type Queryable, sqlState, type Tx } from '../../db/database.ts'
 import { draftEvent } from '../../events/announce.sql.ts'
 import { findCustomerId, upsertCustomer } from '../../payments/customers.sql.ts'
 import type { Payment } from '../../payments/payment.ts'
@@ -43,7 +44,7 @@ export interface PaymentDraft extends PaymentRecord {
 /**
  * Creates a payment in the caller's transaction and announces `payment.created`.
  *
- * @throws {Refusal} `unprocessable` outside the gateway's amounts; `unavailable` without a rate, a chain in sight or a
+ * @throws {Refusal} `forbidden`, `account_closed`; `unprocessable` outside the gateway's amounts; `unavailable` without a rate, a chain in sight or a
  *   fresh address.
  */
 export async function createPayment(
@@ -90,9 +91,24 @@ export async function recordPayment(
   } catch (error) {
     // The address that it names is not used again. Those set aside beside it are looked at.
     addresses.doubt(draft.payment.chain)
-    throw error
+    if (isOfClosedAccount(error)) throw accountClosed()
+    throw isOfOtherCurrency(error) ? currencyChanged() : error
   }
 }
+
+/** The account was read before its settlement currency changed: within seconds it is read again. */
+const isOfOtherCurrency = (error: unknown): boolean =>
+  sqlState(error) === '23503' &&
+  error instanceof Error &&
+  'constraint' in error &&
+  error.constraint === 'payments_account_id_settlement_currency_fkey'
+
+const currencyChanged = () =>
+  new Refusal(
+    'unavailable',
+    'temporarily_unavailable',
+    'the settlement currency of the account was changed a moment ago; nothing was made, send the request again',
+  )
 
 /** Of every payment while nothing has happened to it. */
 const NEW = {
@@ -116,6 +132,7 @@ async function drawUp(
   readTime: () => Promise<Date>,
 ): Promise<PaymentDraft> {
   const { asset, fiatCurrency, fiatMinor } = request
+  requireOpen(account)
   refuseAsRehearsed(account, request.reference)
   requireFiatAmount(gateway.settings, { fiatMinor, currency: fiatCurrency }, 'fiat_amount')
   const chain = chainFor(account.mode, ASSET_FACTS[asset].network)
@@ -149,6 +166,7 @@ async function drawUp(
     toleratedAtoms: toleratedAtoms(due, asset, account.toleranceBps),
     address: fresh.address,
     requiredConfirmations: requiredConfirmations(gateway, account, request, settlementRate),
+    checkoutSessionId: request.checkoutSessionId ?? null,
   }
   const payment: Payment = {
     ...terms,
@@ -162,7 +180,6 @@ async function drawUp(
     customerEmail: request.customerEmail,
     reference: request.reference,
     metadata: request.metadata,
-    checkoutSessionId: request.checkoutSessionId ?? null,
     createdAt,
     expiresAt: new Date(createdAt.getTime() + QUOTE_WINDOW_MS),
   }
@@ -173,7 +190,7 @@ async function drawUp(
     cause: `payment:${payment.id}:created`,
     data: resource,
   })
-  return { payment, fresh, event, resource }
+  return { payment, settlementCurrency: account.currency, fresh, event, resource }
 }
 
 /**

@@ -7,14 +7,11 @@ import type { ChainName } from '../../core/assets.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
-import type { Payment, PaymentStatus } from '../../payments/payment.ts'
+import { type Payment, takesRefundAddress } from '../../payments/payment.ts'
 import { type ChainFacts, type PaymentResource, paymentResource } from '../../payments/payment-resource.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import type { Gateway, GatewaySettings } from '../gateway.ts'
-
-/** Of payments that may hold coins which their buyer wants back. */
-const HOLDING: readonly PaymentStatus[] = ['underpaid', 'overpaid', 'expired', 'failed', 'cancelled']
 
 /** Null when this account has no such payment. */
 export async function readPayment(
@@ -37,7 +34,7 @@ export async function drawPayment(
   const deposits = await listDeposits(db, payment.accountId, payment.id)
   const chain = await findChainProgress(db, payment.chain)
   const { checkoutSessionId: sessionId } = payment
-  const session = sessionId && HOLDING.includes(payment.status) ? await findSession(db, sessionId) : null
+  const session = sessionId && takesRefundAddress(payment.status) ? await findSession(db, sessionId) : null
   const refundAddress =
     session?.session.paymentId === payment.id ? readRefundAddress(secrets, session.session) : null
   return paymentResource(payment, deposits, chainFactsOf(settings, payment.chain, chain), refundAddress)

@@ -1,5 +1,6 @@
 /** A payment with everything that goes with it, as one statement: it stands in the way of every sale. */
 import type { KeyedAnswer } from '../../accounts/idempotency-keys.sql.ts'
+import type { Fiat } from '../../core/assets.ts'
 import type { Tx } from '../../db/database.ts'
 import { overRowsPrepared } from '../../db/row-statements.ts'
 import { runRows } from '../../db/together.ts'
@@ -9,6 +10,8 @@ import type { FreshAddress } from '../../wallets/address-pool.sql.ts'
 
 export interface PaymentRecord {
   readonly payment: Payment
+  /** Of the account as it was read: another one by now is refused. */
+  readonly settlementCurrency: Fiat
   readonly fresh: FreshAddress
   readonly event: EventDraft
 }
@@ -28,15 +31,15 @@ const CLOCK_TOLERANCE = "interval '1 second'"
  * its key (5 ms in place of 0.03).
  *
  * What the caller read before may be different by now (the address was issued to another payment, the wallet changed, the
- * customer was made, the clock is off); then the statement ends in `begin_anew`, and the transaction runs again. Locks the
- * key's row, then the address's.
+ * customer was made, the clock is off); then the statement ends in `begin_anew`, and the transaction runs again. Where the
+ * account was closed it ends in `refuse_closed`. Locks the key's row, then the account's, and the address's.
  *
  * @returns `taken` when the key has an answer already; then nothing is written. `deliveries`: webhooks that are due now.
  * @throws PostgreSQL error 55P03 when the key is held for longer than `waitMs`.
  */
 export async function insertPaymentRecord(
   tx: Tx,
-  { payment, fresh, event }: PaymentRecord,
+  { payment, settlementCurrency, fresh, event }: PaymentRecord,
   keyed: KeyedAnswer | null,
 ): Promise<{ taken: boolean; deliveries: number }> {
   const [row] = await runRows<{ deliveries: bigint }>(tx, INSERT, [
@@ -55,6 +58,7 @@ export async function insertPaymentRecord(
       rate_at: payment.rateAt,
       settlement_numerator: payment.settlementRate.numerator,
       settlement_denominator: payment.settlementRate.denominator,
+      settlement_currency: settlementCurrency,
       due_atoms: payment.dueAtoms,
       tolerated_atoms: payment.toleratedAtoms,
       fee_bps: payment.feeBps,
@@ -104,6 +108,7 @@ const INSERT = overRowsPrepared(
     rate_at: 'timestamptz',
     settlement_numerator: 'numeric',
     settlement_denominator: 'numeric',
+    settlement_currency: 'text',
     due_atoms: 'numeric',
     tolerated_atoms: 'numeric',
     fee_bps: 'integer',
@@ -150,6 +155,9 @@ const INSERT = overRowsPrepared(
     select *, (select c.id from customers c
       where c.account_id = draft.account_id and lower(c.email) = lower(draft.customer_email)) as known_customer
     from draft where key is null or (account_id, key) in (select account_id, key from claimed)
+  ), open as materialized (
+    select id from accounts where id = any (array(select account_id from free)) and closed_at is null
+    order by id for key share
   ), issued as (
     update addresses a set account_id = r.account_id, payment_id = r.id, issued_at = now()
     from free r, lateral (select x.ctid as found from addresses x where x.lookup = r.lookup and x.chain = r.chain offset 0) x
@@ -167,11 +175,11 @@ const INSERT = overRowsPrepared(
   ), paid as (
     insert into payments (account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
       quoted_fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
-      settlement_denominator, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
+      settlement_denominator, settlement_currency, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
       metadata, checkout_session_id, created_at, expires_at, terms_mac, tolerated_atoms, fee_bps)
     select account_id, id, 'pending', chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
       fee_minor, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator,
-      settlement_denominator, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
+      settlement_denominator, settlement_currency, due_atoms, address, required_confirmations, customer_id, customer_email, reference,
       metadata::json, checkout_session_id, created_at, expires_at, terms_mac, tolerated_atoms, fee_bps
     from free
     where id in (select payment_id from issued)
@@ -184,6 +192,7 @@ const INSERT = overRowsPrepared(
     returning account_id, id, type
   ), told as (${DELIVERIES_OF_EVENT} returning event_id)
   select place, (select count(*) from told where told.event_id = r.event_id) as deliveries from free r
-  where case when id in (select id from paid) then true
+  where case when account_id not in (select id from open) then refuse_closed(account_id)
+    when id in (select id from paid) then true
     else begin_anew('what a payment was made of is different by now') end`,
 )

@@ -11,7 +11,7 @@ import type { Deposit } from '../../deposits/deposit.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
 import { announce } from '../../events/announce.sql.ts'
 import { adjustCustomer } from '../../payments/customers.sql.ts'
-import { type Payment, paymentNotFound } from '../../payments/payment.ts'
+import { type Payment, paymentNotFound, waitsForFunds } from '../../payments/payment.ts'
 import { lockPayment, updatePayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { lockUnresolved } from '../../payments/unresolved-funds.sql.ts'
@@ -39,7 +39,7 @@ export async function acceptPayment(
   const payment = await lockPayment(tx, account.id, id)
   if (!payment) throw paymentNotFound()
   requireAuthenticTerms(gateway.secrets, payment)
-  if (payment.status === 'pending' || payment.status === 'detected') {
+  if (waitsForFunds(payment.status)) {
     throw new Refusal(
       'conflict',
       'payment_in_progress',

@@ -33,6 +33,7 @@ import type { Gateway } from '../gateway.ts'
 import { bookDeposit, creditFunds, reverseDeposit, reverseSettlement } from './book-payment.ts'
 import { chainFactsOf } from './read-payment.ts'
 import { acceptLateFunds } from './resolve-payment.ts'
+import type { Settled } from './tell-of-payments.ts'
 
 /** More steps than any story of one payment takes at once. */
 const STEPS_MAX = 8
@@ -40,14 +41,14 @@ const STEPS_MAX = 8
 /**
  * Looks at a payment once more. Running it again changes nothing.
  *
- * @returns The payment as it is now; null when there is none.
+ * @returns The payment as it was and is now; null when there is none.
  */
 export async function settlePayment(
   gateway: Gateway,
   tx: Tx,
   accountId: AccountId,
   paymentId: PaymentId,
-): Promise<Payment | null> {
+): Promise<Settled | null> {
   let payment = await lockPayment(tx, accountId, paymentId)
   if (!payment) return null
   requireAuthenticTerms(gateway.secrets, payment)
@@ -57,9 +58,12 @@ export async function settlePayment(
   const from = chainFactsOf(gateway.settings, name, chain)
   const { tipHeight } = from
 
+  const before = payment.status
+  let booked: string | null = null
   const deposits = await confirmDeposits(tx, await listDeposits(tx, accountId, paymentId), tipHeight)
   for (const deposit of deposits) {
     if (!isToBook(deposit)) continue
+    booked = deposit.id
     requireAuthenticDeposit(gateway.secrets, deposit, payment.address)
     await bookDeposit(tx, deposit, deposits)
     crashPoint('settle:booked')
@@ -94,7 +98,7 @@ export async function settlePayment(
   await updatePayment(tx, payment)
   crashPoint(`settle:${payment.status}-written`)
   if (payment.status === 'expired') payment = await maybeAcceptLate(gateway, tx, payment, deposits)
-  return payment
+  return { before, payment, booked }
 }
 
 const readTime = (tx: Tx): Promise<Date> => readShared(tx, 'time', () => readDatabaseTime(tx))

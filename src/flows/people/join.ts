@@ -38,26 +38,28 @@ import { challengeOf, keepPasskey } from './passkeys.ts'
 import { actOf, type Place } from './person.ts'
 import { openSession, type SignedIn } from './sign-in.ts'
 
+/** {@link makeFirstLink} in a transaction of its own: each start of the API that somebody watches. */
+export const inviteFirstPerson = (gateway: Pick<Gateway, 'db' | 'settings'>): Promise<string | null> =>
+  gateway.db.transaction((tx) => makeFirstLink(gateway, tx))
+
 /**
- * While there is nobody yet, each start of the API makes a link for the first person, and voids the one before.
+ * While there is nobody yet, a link for the first person, which voids the one before.
  *
  * @returns The link, or null once there is somebody.
  */
-export async function inviteFirstPerson(gateway: Pick<Gateway, 'db' | 'settings'>): Promise<string | null> {
-  return gateway.db.transaction(async (tx) => {
-    if (await hasUser(tx)) return null
-    await voidInvitationsOf(tx, 'first', null)
-    const { token } = await insertInvitation(tx, {
-      kind: 'first',
-      email: null,
-      merchantId: null,
-      role: null,
-      makesOperator: true,
-      userId: null,
-      invitedBy: null,
-    })
-    return joinLink(gateway, token)
+export async function makeFirstLink(gateway: Pick<Gateway, 'settings'>, tx: Tx): Promise<string | null> {
+  if (await hasUser(tx)) return null
+  await voidInvitationsOf(tx, 'first', null)
+  const { token } = await insertInvitation(tx, {
+    kind: 'first',
+    email: null,
+    merchantId: null,
+    role: null,
+    makesOperator: true,
+    userId: null,
+    invitedBy: null,
   })
+  return joinLink(gateway, token)
 }
 
 export interface OpenInvitation extends Invitation {

@@ -1,6 +1,7 @@
 /** Merchants: what people belong to. Each has an account to try things out, and one for real coins once it goes live. */
 import { type Account, readAccountDraft, readCurrency } from '../../accounts/account.ts'
 import { findAccount, insertAccount } from '../../accounts/accounts.sql.ts'
+import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import { recordAct } from '../../audit/audit-log.sql.ts'
 import { invalidField, invariant, Refusal } from '../../core/errors.ts'
 import { type AccountId, type MerchantId, showId } from '../../core/ids.ts'
@@ -52,7 +53,7 @@ export async function openMerchant(
  * Gives a merchant the account for real coins.
  *
  * @param currency - Its settlement currency; that of the account it was tried out with when left out.
- * @throws {Refusal} `conflict`, `already_live`; `invalid_currency`.
+ * @throws {Refusal} `conflict`, `already_live`; `invalid_currency`; `forbidden`, `account_closed`, of the test account.
  */
 export async function goLive(tx: Tx, person: Person, id: MerchantId, currency?: string): Promise<AccountId> {
   const merchant = await lockMerchant(tx, id)
@@ -61,6 +62,8 @@ export async function goLive(tx: Tx, person: Person, id: MerchantId, currency?: 
     throw new Refusal('conflict', 'already_live', 'this merchant has a live account already')
   const test = merchant.testAccountId && (await findAccount(tx, merchant.testAccountId))
   invariant(test, 'a merchant that is not live has a test account')
+  // Whom the operator closed opens nothing beside it.
+  await requireOpenAccount(tx, test.id)
   const live = await insertAccount(tx, {
     name: merchant.name,
     email: test.email,

@@ -10,9 +10,10 @@ import type {
 } from '../../core/ids.ts'
 import { showId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import type { HeldFunds } from '../../payments/unresolved-funds.sql.ts'
 
 export interface PaymentHistory {
-  readonly unresolved: readonly { readonly asset: Asset; readonly atoms: bigint }[]
+  readonly unresolved: readonly HeldFunds[]
   readonly refunds: readonly {
     readonly id: WithdrawalId
     readonly status: string

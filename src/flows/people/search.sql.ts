@@ -2,11 +2,28 @@
 
 import type { Fiat } from '../../core/assets.ts'
 import { type ChainName, chainFor, type Mode, NETWORKS } from '../../core/assets.ts'
-import type { AccountId, CustomerId, PaymentId, WithdrawalId } from '../../core/ids.ts'
+import type { AccountId, CustomerId, PaymentId, PaymentLinkId, WithdrawalId } from '../../core/ids.ts'
 import { fiatFromNumber } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
 
+/** So many are shown of each kind. */
 const FOUND_MAX = 10
+/** One more is asked for: the page says so where it does not show all. */
+const ASKED = FOUND_MAX + 1
+
+export interface Found<Item> {
+  readonly items: readonly Item[]
+  /** What is not among them: nothing; more of the same; or whatever is older than the {@link NEWEST}, where nobody looked. */
+  readonly rest: 'none' | 'more' | 'older'
+}
+
+export const NOTHING_FOUND: Found<never> = { items: [], rest: 'none' }
+
+/** The first of what a look brought. */
+export const firstOf = <Item>(rows: readonly Item[], hasOlder = false): Found<Item> => ({
+  items: rows.slice(0, FOUND_MAX),
+  rest: rows.length > FOUND_MAX ? 'more' : hasOlder ? 'older' : 'none',
+})
 
 export interface FoundPayment {
   readonly id: PaymentId
@@ -27,9 +44,9 @@ async function payments(
   by: FoundPayment['by'],
   text: string,
   values: readonly unknown[],
-): Promise<FoundPayment[]> {
+): Promise<Found<FoundPayment>> {
   const { rows } = await db.query<Omit<FoundPayment, 'by'>>(text, values)
-  return rows.map((row) => ({ ...row, by }))
+  return firstOf(rows.map((row) => ({ ...row, by })))
 }
 
 export const findByReference = (db: Queryable, accountId: AccountId, reference: string) =>
@@ -37,7 +54,7 @@ export const findByReference = (db: Queryable, accountId: AccountId, reference: 
     db,
     'reference',
     `select ${PAYMENT} from payments p where p.account_id = $1 and p.reference = $2
-     order by p.created_at desc limit ${FOUND_MAX}`,
+     order by p.created_at desc limit ${ASKED}`,
     [accountId, reference],
   )
 
@@ -47,7 +64,7 @@ export const findByAddress = (db: Queryable, accountId: AccountId, lookups: read
     db,
     'address',
     `select ${PAYMENT} from addresses a join payments p on p.account_id = a.account_id and p.id = a.payment_id
-     where a.lookup = any($2::bytea[]) and a.account_id = $1 limit ${FOUND_MAX}`,
+     where a.lookup = any($2::bytea[]) and a.account_id = $1 limit ${ASKED}`,
     [accountId, lookups],
   )
 
@@ -56,7 +73,7 @@ export const findByTransaction = (db: Queryable, accountId: AccountId, mode: Mod
     db,
     'transaction',
     `select distinct on (p.id) ${PAYMENT} from deposits d join payments p on p.account_id = d.account_id and p.id = d.payment_id
-     where d.chain = any($2) and d.tx_key = any($3) and d.account_id = $1 limit ${FOUND_MAX}`,
+     where d.chain = any($2) and d.tx_key = any($3) and d.account_id = $1 limit ${ASKED}`,
     [
       accountId,
       NETWORKS.map((network): ChainName => chainFor(mode, network)),
@@ -69,16 +86,16 @@ export async function findByAmount(
   db: Queryable,
   accountId: AccountId,
   amount: number,
-): Promise<FoundPayment[]> {
+): Promise<Found<FoundPayment>> {
   const minor = fiatFromNumber(amount)
-  if (minor === null || minor === 0n) return []
+  if (minor === null || minor === 0n) return NOTHING_FOUND
   return payments(
     db,
     'amount',
     `select ${PAYMENT} from payments p
      where p.account_id = $1 and p.net_minor between $2::bigint - $2::bigint / 20 and $2::bigint
        and (p.fiat_minor = $2 or p.net_minor = $2)
-     order by p.net_minor desc, p.created_at desc limit ${FOUND_MAX}`,
+     order by p.net_minor desc, p.created_at desc limit ${ASKED}`,
     [accountId, minor],
   )
 }
@@ -89,28 +106,67 @@ export interface FoundCustomer {
   readonly name: string | null
 }
 
-/** Parts of emails and names are looked for among so many: all there are would take longer than somebody waits. */
-const NEWEST_CUSTOMERS = 20_000
+/** Parts of emails, names and labels are looked for among so many: all there are would take longer than somebody waits. */
+export const NEWEST = 20_000
+
+/** Whether an account has more of them than are looked through. */
+async function hasOlder(
+  db: Queryable,
+  table: 'customers' | 'payment_links',
+  accountId: AccountId,
+): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from ${table} where account_id = $1 order by created_at desc, id desc offset ${NEWEST} limit 1`,
+    [accountId],
+  )
+  return rows.length > 0
+}
+
+/** For LIKE: the text as a part, none of its characters a pattern. */
+const asPart = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`
 
 /** The email as it is; else whose email or name has it as a part, among the newest. The list of customers looks at all. */
 export async function findCustomers(
   db: Queryable,
   accountId: AccountId,
   text: string,
-): Promise<FoundCustomer[]> {
+): Promise<Found<FoundCustomer>> {
   const { rows: exact } = await db.query<FoundCustomer>(
     'select id, email, name from customers where account_id = $1 and lower(email) = lower($2)',
     [accountId, text],
   )
-  if (exact.length > 0 || text.length < 3) return exact
+  if (exact.length > 0 || text.length < 3) return firstOf(exact)
   const { rows } = await db.query<FoundCustomer>(
     `select id, email, name from (
        select id, email, name, created_at from customers where account_id = $1
-       order by created_at desc, id desc limit ${NEWEST_CUSTOMERS}) newest
-     where email ilike $2 or name ilike $2 order by created_at desc limit ${FOUND_MAX}`,
-    [accountId, `%${text.replace(/[\\%_]/g, '\\$&')}%`],
+       order by created_at desc, id desc limit ${NEWEST}) newest
+     where email ilike $2 or name ilike $2 order by created_at desc limit ${ASKED}`,
+    [accountId, asPart(text)],
   )
-  return rows
+  return firstOf(rows, await hasOlder(db, 'customers', accountId))
+}
+
+export interface FoundLink {
+  readonly id: PaymentLinkId
+  readonly label: string
+  readonly amountMinor: bigint
+  readonly currency: Fiat
+}
+
+/** Whose label has it as a part, among the newest. The list of links looks at all. */
+export async function findLinks(
+  db: Queryable,
+  accountId: AccountId,
+  text: string,
+): Promise<Found<FoundLink>> {
+  const { rows } = await db.query<FoundLink>(
+    `select id, label, amount_minor as "amountMinor", currency from (
+       select id, label, amount_minor, currency, created_at from payment_links where account_id = $1
+       order by created_at desc, id desc limit ${NEWEST}) newest
+     where label ilike $2 order by created_at desc, id desc limit ${ASKED}`,
+    [accountId, asPart(text)],
+  )
+  return firstOf(rows, await hasOlder(db, 'payment_links', accountId))
 }
 
 export interface FoundWithdrawal {
@@ -125,12 +181,12 @@ export async function findWithdrawals(
   db: Queryable,
   accountId: AccountId,
   text: string,
-): Promise<FoundWithdrawal[]> {
+): Promise<Found<FoundWithdrawal>> {
   const { rows } = await db.query<FoundWithdrawal>(
     `select id, status, destination, created_at as "createdAt" from withdrawals
      where account_id = $1 and (destination = $2 or tx_hash = any($3))
-     order by created_at desc limit ${FOUND_MAX}`,
+     order by created_at desc limit ${ASKED}`,
     [accountId, text, [text, text.toLowerCase()]],
   )
-  return rows
+  return firstOf(rows)
 }

@@ -14,6 +14,9 @@ export interface UntoldAct {
   readonly actorName: string | null
   readonly address: string | null
   readonly accountId: AccountId | null
+  /** What was acted on, as a public id. */
+  readonly subject: string | null
+  readonly after: Readonly<Record<string, unknown>> | null
   readonly isLive: boolean
   readonly merchant: string | null
 }
@@ -35,7 +38,7 @@ export async function takeUntoldActs(
   if (newest <= from) return []
   const { rows } = await tx.query<UntoldAct & { place: bigint }>(
     `select a.id, a.at, a.action, a.actor_kind as "actorKind", a.actor_id as "actorId", a.actor_name as "actorName",
-       a.address, a.account_id as "accountId", coalesce(x.mode = 'live', false) as "isLive", m.name as merchant, a.place
+       a.address, a.account_id as "accountId", a.subject, a.after, coalesce(x.mode = 'live', false) as "isLive", m.name as merchant, a.place
      from audit_log a
      left join accounts x on x.id = a.account_id
      left join merchants m on a.account_id in (m.live_account_id, m.test_account_id)

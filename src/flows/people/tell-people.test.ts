@@ -6,6 +6,7 @@ import { testAccount, testGateway } from '../../../test/gateway.ts'
 import { listApiKeys } from '../../accounts/api-keys.sql.ts'
 import { chainActs, recordAct } from '../../audit/audit-log.sql.ts'
 import { showId } from '../../core/ids.ts'
+import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
 import { acknowledgeAlerts, raiseAlert } from '../../ledger/alerts.sql.ts'
 import { claimMails, finishMail, openLetter } from '../../mails/mails.sql.ts'
 import { goLive, merchantOfAccount } from './merchants.ts'
@@ -153,6 +154,48 @@ test('a changed factor tells the person and the owners; test keys tell nobody, l
   assert.ok(key)
   assert.equal((await dev.post(`${liveHome}/keys/${showId('key', key.id)}/revoke`)).status, 303)
   assert.match(lines(await mails()).join(), /^[^,]*: an API key was revoked$/)
+})
+
+test('an endpoint that Beck switched off is told to the owners of a live account, with which and why', async () => {
+  const { gateway, account, owner, mails } = await scene()
+  const merchant = await gateway.db.transaction((tx) => merchantOfAccount(tx, account))
+  const boss = { userId: owner.userId, email: owner.email, name: '', sessionId: null, address: '' }
+  const liveId = await gateway.db.transaction((tx) => goLive(tx, boss, merchant.id))
+  await mails()
+  /** As the worker does it. */
+  const switchedOff = (accountId: typeof liveId, reason: 'gone' | 'failing') =>
+    gateway.db.transaction(async (tx) => {
+      const { endpoint } = await createWebhookEndpoint(tx, gateway.secrets, {
+        accountId,
+        url: `https://shop.example/${reason}`,
+        events: ['payment.completed'],
+      })
+      const subject = showId('whk', endpoint.id)
+      const actor = { kind: 'system' as const, id: null, name: 'Beck' }
+      const act = { accountId, actor, address: null, action: 'webhook.disable', subject }
+      await recordAct(tx, { ...act, before: null, after: { reason } })
+      return subject
+    })
+  for (const [reason, why] of [
+    ['gone', /it answered 410/],
+    ['failing', /no delivery to it succeeded in five days/],
+  ] as const) {
+    const subject = await switchedOff(liveId, reason)
+    const [mail, ...others] = await mails()
+    assert.equal(others.length, 0)
+    assert.deepEqual(
+      [mail?.to, mail?.subject],
+      [owner.email, `${account.name}: a webhook endpoint was switched off`],
+    )
+    assert.match(mail?.text ?? '', why)
+    assert.ok(mail?.text.includes(`Beck switched https://shop.example/${reason} off`))
+    const page = `${homeOf({ ...account, id: liveId })}/webhooks/${subject}`
+    assert.ok(mail?.text.includes(page))
+    assert.equal((await owner.get(page)).status, 200)
+    assert.doesNotMatch(mail?.text ?? '', /sign in|By Beck/)
+  }
+  await switchedOff(account.id, 'gone')
+  assert.deepEqual(await mails(), [], 'nothing is lost with a test endpoint')
 })
 
 test('an alert tells the operators, and again when it opens again', async () => {

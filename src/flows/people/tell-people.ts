@@ -5,7 +5,17 @@
  */
 import { newRowId, readId, showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
-import { alertLetter, isOfPerson, isOfTeam, NOTICES, noticeLetter } from '../../mails/letters.ts'
+import { FAILING_MAX } from '../../events/delivery.ts'
+import { findWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
+import {
+  alertLetter,
+  endpointOffLetter,
+  isOfPerson,
+  isOfTeam,
+  NOTICES,
+  noticeLetter,
+} from '../../mails/letters.ts'
+import type { Letter } from '../../mails/mail.ts'
 import { type MailDraft, queueMails } from '../../mails/mails.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import {
@@ -50,7 +60,9 @@ async function noticesOf(gateway: Teller, tx: Tx, act: UntoldAct): Promise<MailD
       ? await emailsOfOwners(tx, act.accountId)
       : []
   const home = `${gateway.settings.dashboardUrl}/dashboard`
+  const own = to.length > 0 ? await ownLetterOf(tx, act, home) : null
   const letterTo = (email: string) =>
+    own ??
     noticeLetter({
       what:
         userId && email !== act.actorName
@@ -64,6 +76,22 @@ async function noticesOf(gateway: Teller, tx: Tx, act: UntoldAct): Promise<MailD
         userId || act.accountId === null ? `${home}/me` : `${home}/${showId('acct', act.accountId)}/audit`,
     })
   return to.map((email) => ({ cause: `act:${act.id}`, kind: 'notice', to: [email], letter: letterTo(email) }))
+}
+
+/** What Beck did by itself says why; null for everything else, and for an endpoint that somebody removed since. */
+async function ownLetterOf(tx: Tx, act: UntoldAct, home: string): Promise<Letter | null> {
+  const { accountId, subject, after, merchant, at } = act
+  if (act.action !== 'webhook.disable' || act.actorKind !== 'system' || !accountId || !subject) return null
+  const id = readId('whk', subject)
+  const endpoint = id && (await findWebhookEndpoint(tx, accountId, id))
+  if (!endpoint) return null
+  return endpointOffLetter({
+    merchant,
+    url: endpoint.url,
+    failedFor: after?.reason === 'gone' ? null : FAILING_MAX.words,
+    at,
+    page: `${home}/${showId('acct', accountId)}/webhooks/${subject}`,
+  })
 }
 
 const lower = (text = ''): string =>

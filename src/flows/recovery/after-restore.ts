@@ -14,16 +14,23 @@ const ADDRESSES_AHEAD_MIN = 2_000
 /** And as many more as were handed out in an equal time before the backup, for business that grew so much. */
 const GROWTH_MAX = 3
 
+export interface RestoreOptions {
+  /** Whose coins are frozen: all live ones unless told; the simulated ones were restored together with their books. */
+  readonly chains?: readonly ChainName[]
+  /** How many addresses are withheld on each chain; reckoned from the backup unless told. */
+  readonly addressesAhead?: number
+  /** Addresses that are known to have been handed out since. */
+  readonly handedOut?: number
+}
+
 /**
  * @param madeAt - When the backup was made; null where that is not known.
- * @param chains - Whose coins are frozen; the simulated ones were restored together with their books.
- * @param options.handedOut - Addresses that are known to have been handed out since.
  * @returns The coins that pay nothing out until `beck reconcile --unfreeze`.
  */
 export async function afterRestore(
   gateway: { readonly db: Database; readonly secrets: Secrets },
   madeAt: Date | null,
-  options: { chains?: readonly ChainName[]; addressesAhead?: number; handedOut?: number } = {},
+  options: RestoreOptions = {},
 ): Promise<string[]> {
   const chains = options.chains ?? CHAINS.filter((chain) => !isSimulated(chain))
   const source = madeAt ? `restored from the backup of ${madeAt.toISOString()}` : 'restored by other means'

@@ -4,10 +4,10 @@
  * gateway's loss until the operator settles it with the merchants. Nothing is paid by this, and nothing can be sent by it.
  */
 import type { ChainPort } from '../../chains/chain.ts'
-import { ASSET_FACTS, type Asset, type ChainName, hasAccounts, nativeAsset } from '../../core/assets.ts'
+import { type Asset, type ChainName, hasAccounts, nativeAsset } from '../../core/assets.ts'
 import { invariant, Refusal } from '../../core/errors.ts'
 import type { WithdrawalId } from '../../core/ids.ts'
-import { formatDecimal } from '../../core/money.ts'
+import { formatCoins } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
 import { GATEWAY } from '../../ledger/chart-of-accounts.ts'
 import { post } from '../../ledger/post.sql.ts'
@@ -147,7 +147,7 @@ async function bookLoss(
   atoms: bigint,
   isAllowed: boolean,
 ): Promise<void> {
-  const amount = `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`
+  const amount = formatCoins(atoms, asset)
   if (!isAllowed)
     throw new Refusal(
       'conflict',

@@ -1,6 +1,7 @@
 /** Payments by their announcements: each has one from the moment it is there. */
 import type { PaymentId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import { isSampleCause } from '../../events/sample-event.sql.ts'
 
 /** As many are read at once. */
 export const PAYMENTS_READ = 100_000
@@ -19,7 +20,7 @@ export async function listPaymentsSince(
 ): Promise<{ readonly id: PaymentId; readonly createdAt: Date }[]> {
   const { rows } = await db.query<{ id: PaymentId; createdAt: Date }>(
     `select split_part(cause, ':', 2)::uuid as id, created_at as "createdAt" from events
-     where created_at >= coalesce($1::timestamptz, now()) - make_interval(secs => $3) and type = 'payment.created'
+     where created_at >= coalesce($1::timestamptz, now()) - make_interval(secs => $3) and type = 'payment.created' and not ${isSampleCause('cause')}
      order by created_at limit $2`,
     [since, PAYMENTS_READ, againSeconds],
   )

@@ -4,17 +4,20 @@
  * are tokens given gas and swept alone. The signer does the rest.
  */
 import type { BatchSweeping, ChainPort, Rehearsal } from '../../chains/chain.ts'
+import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import { ASSET_FACTS, isSimulated, type Mode } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { Refusal } from '../../core/errors.ts'
 import { divideUp, pow10 } from '../../core/money.ts'
 import { type NetworkRates, quotedGasPrice, TOKEN_SWEEP_GAS_MAX } from '../../treasury/fees.ts'
 import { setNonce } from '../../treasury/senders.sql.ts'
+import { findUnseenEnd } from '../../treasury/signed-transactions.sql.ts'
 import {
   listSweepCandidates,
   markSwept,
   planSweep,
   refuseSweep,
+  type SweepCandidate,
   type SweepPlan,
 } from '../../treasury/sweeps.sql.ts'
 import { isAskedFor } from '../../withdrawals/withdrawals.sql.ts'
@@ -32,17 +35,34 @@ const WORTH_GAS_TIMES = 20n
 /** The same while a withdrawal waits for the coin: what a merchant owns has to be payable. */
 const WORTH_GAS_TIMES_ASKED = 2n
 
-/** @returns How many sweeps were planned. */
+/**
+ * Nothing is planned while the node is on another branch than our rows, or while a transaction of ours that ended is not in
+ * the branch of both: there balances are less, and nonces unused, that our transactions use again when they come back.
+ *
+ * @returns How many sweeps were planned.
+ */
 export async function planSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<number> {
   const { chain } = port
-  const found = await findSweeps(gateway, port, rates)
+  const followed = await findChainProgress(gateway.db, chain)
+  const { found, emptied } = await findSweeps(gateway, port, rates)
   const tokens = found.filter((plan) => plan.asset !== 'ETH')
   const batching = await readBatching(gateway, port, tokens)
-  if (batching) await tendDelegate(gateway, chain, batching, tokens.length > 0)
-  if (found.length === 0) return 0
   const rehearsals = await rehearseTokens(gateway, port, tokens)
   const nonces = await readNonces(port, found, tokens, batching)
+  if (!followed || (await port.blockHash(followed.tipHeight)) !== followed.tipHash) return 0
+  const unseen = await findUnseenEnd(gateway.db, chain)
+  if (unseen !== null) {
+    if (found.length > 0)
+      gateway.log.info(
+        { chain, txid: unseen },
+        'no sweep is planned until the block of a settled transaction of ours is followed',
+      )
+    return 0
+  }
 
+  if (batching) await tendDelegate(gateway, chain, batching, tokens.length > 0)
+  for (const { sweep, candidate } of emptied) await markSwept(gateway.db, chain, sweep, candidate)
+  if (found.length === 0) return 0
   // All at once, so that the signer finds them together.
   return gateway.db.transaction(async (tx) => {
     let planned = 0
@@ -77,9 +97,16 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
 
 type FoundSweep = Omit<SweepPlan, 'way' | 'delegates'>
 
-async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<FoundSweep[]> {
+interface FoundSweeps {
+  readonly found: readonly FoundSweep[]
+  /** What these deposits brought left with an earlier sweep. */
+  readonly emptied: readonly { readonly sweep: string; readonly candidate: SweepCandidate }[]
+}
+
+async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates): Promise<FoundSweeps> {
   const { chain } = port
   const found: FoundSweep[] = []
+  const emptied: FoundSweeps['emptied'][number][] = []
   const { hash: at } = await port.tip()
   for (const asset of SWEPT_ASSETS) {
     const times = (await isAskedFor(gateway.db, chain, asset)) ? WORTH_GAS_TIMES_ASKED : WORTH_GAS_TIMES
@@ -96,7 +123,7 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
         addresses: [address],
         at,
       })
-      if (balance === 0n && lastSweep) await markSwept(gateway.db, chain, lastSweep, candidate)
+      if (balance === 0n && lastSweep) emptied.push({ sweep: lastSweep, candidate })
       // What is not confirmed yet stays: a sweep that counts on it could not be sent after a reorganisation.
       const atoms = least(balance, asset === 'ETH' ? etherAtoms : bookedAtoms)
       if (atoms < (bookedAtoms > 0n ? atomsMin : gasLeftMin)) continue
@@ -104,7 +131,7 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
       found.push({ ...taken, atoms, etherAtoms: least(ether, etherAtoms) })
     }
   }
-  return found
+  return { found, emptied }
 }
 
 /** Never below zero. */

@@ -1,6 +1,6 @@
 /** Keeps the lead of a chain while its node is read: a slow node is no reason to change the leader. */
 import { type Lease, renewLease } from '../../chains/chain-progress.sql.ts'
-import { withoutCredentials } from '../../core/errors.ts'
+import { messageOf, withoutCredentials } from '../../core/errors.ts'
 import { MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import type { Gateway } from '../gateway.ts'
 
@@ -18,7 +18,7 @@ export async function whileRenewing<Result>(
   let renewing = Promise.resolve()
   const beat = setInterval(() => {
     renewing = renewLease(gateway.db, lease).catch((error: unknown) => {
-      const reason = withoutCredentials(error instanceof Error ? error.message : String(error))
+      const reason = withoutCredentials(messageOf(error))
       gateway.log.warn({ chain: lease.chain, reason }, 'the lead of a chain could not be renewed')
     })
   }, RENEWAL_MS)

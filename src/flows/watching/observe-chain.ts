@@ -3,7 +3,13 @@
  * where they do not match, then read the mempool; each block and each batch in a transaction of its own that carries
  * the leader's epoch. Polling twice changes nothing; a crash anywhere is continued by the next poll.
  */
-import { type Block, type BlockRef, type ChainPort, WrongChain } from '../../chains/chain.ts'
+import {
+  type Block,
+  type BlockRef,
+  type ChainPort,
+  REORGANISATION_DEPTH_MAX,
+  WrongChain,
+} from '../../chains/chain.ts'
 import {
   advanceTip,
   type ChainProgress,
@@ -37,9 +43,7 @@ import { listWatchedEtherAddresses, matchOwnAddresses, matchOwnSpends } from './
 import { recordDeposits } from './record-deposits.ts'
 import { undoBlocksAbove } from './undo-blocks.sql.ts'
 
-/** A reorganisation deeper than this stops the watcher until the operator looks at it. */
-export const REORGANISATION_DEPTH_MAX = 100
-/** Blocks followed before the caller hears of it: keeps one turn short during catch-up. */
+/** Blocks followed before the caller hears of it, unless he says otherwise: keeps one turn short during catch-up. */
 const BLOCKS_PER_POLL = 50
 
 export interface Poll {
@@ -78,10 +82,16 @@ async function hashesBelow(port: ChainPort, height: number): Promise<BlockRef[]>
 /**
  * Brings our rows up to the node's.
  *
+ * @param blocksMax - Followed at most; the rest is left to the next poll.
  * @throws {StaleLease} when another watcher leads now; nothing of this poll is written then.
  * @throws {OutsideFailure} when the node fails; what was followed so far is kept.
  */
-export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lease): Promise<Poll> {
+export async function observeChain(
+  gateway: Gateway,
+  port: ChainPort,
+  lease: Lease,
+  blocksMax: number = BLOCKS_PER_POLL,
+): Promise<Poll> {
   const startedAt = await readDatabaseTime(gateway.db)
   const tip = await port.tip()
   const progress = await gateway.db.transaction((tx) => fence(tx, lease))
@@ -89,7 +99,9 @@ export async function observeChain(gateway: Gateway, port: ChainPort, lease: Lea
     throw new OutsideFailure(`${port.chain} is halted: ${progress.haltedReason}`, { retryable: false })
 
   await requireNotBehind(gateway, progress, tip)
-  return whileRenewing(gateway, lease, () => follow(gateway, port, lease, { progress, tip, startedAt }))
+  return whileRenewing(gateway, lease, () =>
+    follow(gateway, port, lease, { progress, tip, startedAt, blocksMax }),
+  )
 }
 
 /** From our tip to the node's, then what waits. */
@@ -97,15 +109,20 @@ async function follow(
   gateway: Gateway,
   port: ChainPort,
   lease: Lease,
-  from: { readonly progress: ChainProgress; readonly tip: BlockRef; readonly startedAt: Date },
+  from: {
+    readonly progress: ChainProgress
+    readonly tip: BlockRef
+    readonly startedAt: Date
+    readonly blocksMax: number
+  },
 ): Promise<Poll> {
-  const { tip, startedAt } = from
+  const { tip, startedAt, blocksMax } = from
   let { progress } = from
   const fork = await findFork(gateway, port, lease, progress, tip)
   if (fork !== null) progress = await rollBack(gateway, lease, fork)
 
   let blocks = 0
-  while (progress.tipHeight < tip.height && blocks < BLOCKS_PER_POLL) {
+  while (progress.tipHeight < tip.height && blocks < blocksMax) {
     const hash = await port.blockHash(progress.tipHeight + 1)
     if (hash === null) break
     const accounts = port.etherAt ? await listWatchedEtherAddresses(gateway.db, port.chain) : []

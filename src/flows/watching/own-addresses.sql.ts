@@ -1,8 +1,10 @@
 /** Which of the chain's outputs and inputs are ours: the queries that meet every one of every block. */
 import type { ChainTransaction } from '../../chains/chain.ts'
 import type { ChainName, Fiat, Mode } from '../../core/assets.ts'
+import { TamperedRow } from '../../core/errors.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
 import type { Database, Queryable } from '../../db/database.ts'
+import { isLookupOf } from '../../wallets/derivation.ts'
 
 /** An address with the payment it was issued for. */
 export interface IssuedAddress {
@@ -45,6 +47,8 @@ const LOOKUPS_PER_QUERY = 12_000
  * One array against the primary key of `addresses` costs one index descent per distinct output, whatever the size of
  * the table; nothing is held in memory. The lookups travel packed, those of one size together: as an array of their
  * own, each quoted and parsed, they took longer than the search. bench/block-scan.ts has the figures.
+ *
+ * @throws {TamperedRow} when a row stands under another lookup than its address has: what comes there is not ours.
  */
 export async function matchOwnAddresses(
   db: Database,
@@ -58,6 +62,11 @@ export async function matchOwnAddresses(
     Array.from({ length: queries }, (_, n) => search(db, chain, lookups.slice(n * size, (n + 1) * size))),
   )
   const rows = found.flat()
+  for (const { address, lookup } of rows)
+    if (!isLookupOf(chain, address, lookup))
+      throw new TamperedRow(
+        `what is paid to the script ${lookup.toString('hex')} of ${chain} is not paid to ${address}: its row in addresses was tampered with`,
+      )
   return ownAddresses(
     new Map(
       rows.map((row) => [

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import test from 'node:test'
-import { testGateway } from '../../../test/gateway.ts'
+import { testGateway, testPayment } from '../../../test/gateway.ts'
+import { DESTINATIONS } from '../../../test/payout-story.ts'
+import { tellStory } from '../../../test/story.ts'
+import { waitFor } from '../../../test/wait-for.ts'
+import { mint } from '../../chains/simulated/ledger.ts'
+import { lookupOf } from '../../chains/simulated/network.ts'
+import { TamperedRow } from '../../core/errors.ts'
+import { listAlerts } from '../../ledger/alerts.sql.ts'
+import { startWatcher } from '../../workers/watch.ts'
 import { matchOwnAddresses } from './own-addresses.sql.ts'
 
 test('ours are found wherever they stand among the outputs of the largest block', async () => {
@@ -25,3 +33,50 @@ test('ours are found wherever they stand among the outputs of the largest block'
     [0, 15_999, 16_000, 31_999],
   )
 })
+
+for (const chain of ['sim-litecoin', 'sim-ethereum'] as const)
+  test(`whoever puts a script of his own beside an address of ${chain} is credited nothing for what he sends himself, and the operator is told`, async () => {
+    const story = await tellStory({ chain })
+    const { gateway, account } = story
+    const asset = chain === 'sim-ethereum' ? 'ETH' : 'LTC'
+    const payment = await testPayment(gateway, account, { asset })
+    const { rows } = await gateway.db.query<{ lookup: Buffer }>(
+      'select lookup from addresses where chain = $1 and address = $2',
+      [chain, payment.address],
+    )
+    const [own, his] = [rows[0]?.lookup, lookupOf(chain, DESTINATIONS[chain])]
+    assert.ok(own && his)
+    const put = (lookup: Uint8Array) =>
+      gateway.db.query('update addresses set lookup = $1 where chain = $2 and address = $3', [
+        Buffer.from(lookup),
+        chain,
+        payment.address,
+      ])
+    await put(his)
+    await story.storage.change((store) => mint(store, { lookup: his, asset, atoms: payment.dueAtoms }))
+    await story.mine(20)
+    await assert.rejects(story.watch(), TamperedRow)
+    await gateway.db.query('update chains set lease_until = null where chain = $1', [chain])
+    const watcher = startWatcher(gateway, story.port, { idleMs: 10 })
+    const alert = await waitFor('an alert', async () => {
+      const told = await listAlerts(gateway.db, { all: false, limit: 10 })
+      return told.find(({ kind }) => kind === 'row_tampered') ?? null
+    })
+    assert.equal(alert.subject, chain)
+    await watcher.stop()
+    assert.equal((await story.read(payment)).status, 'pending')
+    assert.equal(await story.balance('available'), 0n)
+
+    await put(own)
+    await gateway.db.query('update chains set lease_until = null where chain = $1', [chain])
+    const again = startWatcher(gateway, story.port, { idleMs: 10 })
+    await waitFor('the chain is followed again', async () => {
+      const { rows } = await gateway.db.query<{ height: number }>(
+        'select tip_height::int as height from chains where chain = $1',
+        [chain],
+      )
+      return rows[0]?.height === (await story.port.tip()).height ? true : null
+    })
+    await again.stop()
+    assert.equal((await story.read(payment)).status, 'pending', 'what went to him is no deposit')
+  })

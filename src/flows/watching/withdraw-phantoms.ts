@@ -1,9 +1,8 @@
 /** The way out for ether that was once derived from a balance and never came. */
 import type { ChainPort } from '../../chains/chain.ts'
 import { fence, type Lease } from '../../chains/chain-progress.sql.ts'
-import { ASSET_FACTS } from '../../core/assets.ts'
 import { showId } from '../../core/ids.ts'
-import { formatDecimal } from '../../core/money.ts'
+import { formatCoins } from '../../core/money.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { markDecisionDue } from '../../payments/payments.sql.ts'
 import type { Gateway } from '../gateway.ts'
@@ -33,7 +32,7 @@ export async function withdrawPhantoms(
       left -= deposit.atoms
       await withdrawDerived(tx, deposit)
       await markDecisionDue(tx, [deposit])
-      const message = `${formatDecimal(deposit.atoms, ASSET_FACTS.ETH.decimals)} ETH at ${address} were recorded as a deposit and never came: deposit ${showId('dep', deposit.id)} is taken back, and what was booked of it is booked back`
+      const message = `${formatCoins(deposit.atoms, 'ETH')} at ${address} were recorded as a deposit and never came: deposit ${showId('dep', deposit.id)} is taken back, and what was booked of it is booked back`
       const { accountId, id } = deposit
       await raiseAlert(tx, { kind: 'deposit_withdrawn', accountId, subject: id, message })
       gateway.log.error({ chain, address, deposit: id, atoms: String(deposit.atoms) }, message)

@@ -6,6 +6,7 @@ import type { ChainPort } from '../../chains/chain.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { invariant } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
+import { together } from '../../db/together.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import {
   claimToSend,
@@ -13,7 +14,7 @@ import {
   markSent,
   type SignedTransaction,
 } from '../../treasury/signed-transactions.sql.ts'
-import { statusAfter } from '../../withdrawals/withdrawal.ts'
+import { statusAfter, type Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { lockPaidBy, updateWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import type { Gateway } from '../gateway.ts'
 
@@ -49,15 +50,22 @@ export async function recordSent(tx: Tx, transaction: SignedTransaction): Promis
   // Withdrawals before their replacement set, as everywhere.
   const paid = kind === 'child' ? [] : await lockPaidBy(tx, chain, replacementSet)
   await markSent(tx, chain, txid)
-  for (const withdrawal of paid) {
-    if (withdrawal.status === 'completed' && withdrawal.txHash !== null) continue
-    // Its call reverted and a deep reorganisation took the block: the nonce is used again all the same.
-    if (withdrawal.status === 'failed') continue
-    const status = statusAfter(withdrawal.status, 'sent')
-    invariant(status, `transaction ${txid} pays withdrawal ${withdrawal.id}, which is ${withdrawal.status}`)
-    if (status !== withdrawal.status || withdrawal.txHash !== txid)
-      await updateWithdrawal(tx, withdrawal, { status, txHash: txid })
-  }
+  await together(
+    tx,
+    paid,
+    () => null,
+    (one, withdrawal) => noteSent(one, withdrawal, txid),
+  )
+}
+
+async function noteSent(tx: Tx, withdrawal: Withdrawal, txid: string): Promise<void> {
+  if (withdrawal.status === 'completed' && withdrawal.txHash !== null) return
+  // Its call reverted and a deep reorganisation took the block: the nonce is used again all the same.
+  if (withdrawal.status === 'failed') return
+  const status = statusAfter(withdrawal.status, 'sent')
+  invariant(status, `transaction ${txid} pays withdrawal ${withdrawal.id}, which is ${withdrawal.status}`)
+  if (status !== withdrawal.status || withdrawal.txHash !== txid)
+    await updateWithdrawal(tx, withdrawal, { status, txHash: txid })
 }
 
 /** A refusal may pass (a parent not mined yet, a nonce before it, a mempool that is full): it is sent again. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tellPayouts } from '../../../test/payout-story.ts'
 import { signAll } from '../../../test/payouts.ts'
+import type { Database } from '../../db/database.ts'
 import { freeze, thaw } from '../../ledger/freezes.sql.ts'
 import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
@@ -74,18 +75,28 @@ test('a cancel that meets the signer at its work comes too late, and uses up not
 test('one that was cancelled before anything was written down is not signed for, and nothing is counted', async () => {
   const story = await tell()
   const withdrawal = await story.request('BTC', '0.0005')
-  const { journal } = story.signer
+  const { journal, db } = story.signer
+  let isChosen = false
   let cancelled = false
   // After it was chosen to be paid, and before it is marked.
   const met = {
     ...journal,
-    async entryOf(...of: Parameters<typeof journal.entryOf>) {
-      if (!cancelled) await story.cancel(withdrawal)
-      cancelled = true
-      return journal.entryOf(...of)
+    payingFor(name: string) {
+      isChosen = true
+      return journal.payingFor(name)
     },
   }
-  await signAll({ ...story.signer, journal: met })
+  const meeting: Database = {
+    ...db,
+    async transaction(work, options) {
+      if (isChosen && !cancelled) {
+        cancelled = true
+        await story.cancel(withdrawal)
+      }
+      return db.transaction(work, options)
+    },
+  }
+  await signAll({ ...story.signer, journal: met, db: meeting })
   assert.ok(cancelled)
   assert.equal(journal.leftSince('BTC', false, 0), 0n)
   await story.turn()

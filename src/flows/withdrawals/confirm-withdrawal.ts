@@ -4,12 +4,13 @@
  */
 import type { BlockRef, ChainPort, FoundTransaction } from '../../chains/chain.ts'
 import { findBlockHash } from '../../chains/chain-progress.sql.ts'
-import { ASSET_FACTS, hasAccounts, nativeAsset } from '../../core/assets.ts'
+import { hasAccounts, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
 import { InvariantBroken, invariant, OutsideFailure } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
-import { formatDecimal } from '../../core/money.ts'
+import { formatCoins } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
+import { together } from '../../db/together.ts'
 import { markOwn } from '../../deposits/deposits.sql.ts'
 import { announce } from '../../events/announce.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
@@ -170,11 +171,17 @@ function finish(gateway: Gateway, { chain, txid, replacementSet }: SignedTransac
         await bookFee(tx, rival, 0n)
       }
       await freeAddedUtxos(tx, chain, mined)
-      for (const withdrawal of withdrawals) {
-        if (withdrawal.status === 'failed') await notePaidAfterFailure(gateway, tx, withdrawal, mined)
-        else if (hasReverted(mined.status)) await failReverted(gateway, tx, withdrawal, mined)
-        else await complete(gateway, tx, withdrawal, txid)
-      }
+      // A bulk payout is a thousand of them; refunds of one payment show each other.
+      await together(
+        tx,
+        withdrawals,
+        ({ paymentId }) => paymentId,
+        (one, withdrawal) => {
+          if (withdrawal.status === 'failed') return notePaidAfterFailure(gateway, one, withdrawal, mined)
+          if (hasReverted(mined.status)) return failReverted(gateway, one, withdrawal, mined)
+          return complete(gateway, one, withdrawal, txid)
+        },
+      )
       await finishSweeps(tx, chain, { txid, replacementSet, reverted: hasReverted(mined.status) })
     }
     crashPoint('confirm:booked')
@@ -286,11 +293,10 @@ async function failReverted(
     'reverted',
     asset === 'ETH' ? paid : withdrawal.networkFeeAtoms,
   )
-  const cost = formatDecimal(paid, ASSET_FACTS.ETH.decimals)
   await raiseAlert(tx, {
     kind: 'payout_reverted',
     accountId,
     subject: `${chain}:${txid}`,
-    message: `withdrawal ${showId('wd', id)} of ${asset} to ${destination} reverted in ${txid} of ${chain}: its hold is given back, less what its gas of ${cost} ETH cost`,
+    message: `withdrawal ${showId('wd', id)} of ${asset} to ${destination} reverted in ${txid} of ${chain}: its hold is given back, less what its gas of ${formatCoins(paid, 'ETH')} cost`,
   })
 }

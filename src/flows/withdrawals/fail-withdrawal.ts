@@ -10,6 +10,7 @@ import { crashPoint } from '../../core/crash-point.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
 import { type AccountId, showId, type WithdrawalId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
+import { together } from '../../db/together.ts'
 import { announce } from '../../events/announce.sql.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { isFrozen } from '../../ledger/freezes.sql.ts'
@@ -23,8 +24,10 @@ import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.
 import {
   CANCELLED,
   completionCause,
+  DECLINED,
   holdCause,
   isOwnKind,
+  NOT_APPROVED,
   releaseCause,
   SIMULATED_FAILURE,
   statusAfter,
@@ -44,10 +47,8 @@ import { returnLoss } from '../payments/book-payment.ts'
 
 const REFUSED_PER_TURN = 100
 
-/** Why one failed that somebody of the team declined. */
-const DECLINED = 'declined'
 /** What people decided, or left undecided, is no alert. */
-const WANTED: readonly string[] = [CANCELLED, SIMULATED_FAILURE, DECLINED, 'not_approved']
+const WANTED: readonly string[] = [CANCELLED, SIMULATED_FAILURE, DECLINED, NOT_APPROVED]
 
 /**
  * Gives back what the ledger holds, to where it was taken from; what the row says may have been tampered with.
@@ -192,7 +193,12 @@ async function giveUp(gateway: Gateway, tx: Tx, chain: ChainName, replacementSet
   if (members.some((member) => !isOpen(member.status) || member.blockHeight !== null)) return
   for (const member of members) await end(tx, member, 'impossible')
   await freeUtxos(tx, chain, replacementSet)
-  for (const withdrawal of withdrawals) await fail(gateway, tx, withdrawal, 'impossible', 'coins_spent')
+  await together(
+    tx,
+    withdrawals,
+    ({ paymentId }) => paymentId,
+    (one, withdrawal) => fail(gateway, one, withdrawal, 'impossible', 'coins_spent'),
+  )
   await raiseAlert(tx, {
     kind: 'payout_impossible',
     accountId: null,

@@ -1,12 +1,13 @@
 /**
- * Chains with accounts: somebody else who has the keys used a nonce that a transaction of ours was signed with. The operator
- * sent something from the hot wallet by another program; or the database and the journal were restored, and something that
- * was sent before is mined. What we signed under that nonce can never enter the chain: it ends, so that nothing waits for it.
+ * Chains with accounts: another transaction used a nonce that one of ours was signed with. The operator sent something from
+ * the hot wallet by another program; the database and the journal were restored, and something that was sent before is mined;
+ * or a batch that came back after a reorganisation authorised its sweeps with it. What we signed under that nonce can never
+ * enter the chain: it ends, so that nothing waits for it.
  */
 import type { ChainPort, NonceUse, Output } from '../../chains/chain.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { lockPayments } from '../../payments/payments.sql.ts'
-import { listOverdue, type OverdueSet } from '../../treasury/impossible.sql.ts'
+import { isNonceAwaited, listOverdue, type OverdueSet } from '../../treasury/impossible.sql.ts'
 import { isOpen } from '../../treasury/signed-transaction.ts'
 import { end, lockReplacementSet } from '../../treasury/signed-transactions.sql.ts'
 import { wantDelegateAgain } from '../../treasury/sweep-delegates.sql.ts'
@@ -31,7 +32,10 @@ export async function giveUpDisplaced(gateway: Gateway, port: ChainPort): Promis
     // Nonces are used in their order: after one that is not, none is.
     if (waiting.has(set.sender)) continue
     const use = await port.findNonceUse(set.sender, set.nonce, height - FINAL_DEPTH + 1)
-    if (use.kind === 'unused') waiting.add(set.sender)
+    if (use.kind === 'unused') {
+      waiting.add(set.sender)
+      await requireNoGap(gateway, port, set)
+    }
     if (use.kind === 'unclear') await raiseUnclear(gateway, port, set)
     if (use.kind !== 'used') continue
     try {
@@ -67,9 +71,9 @@ async function giveUp(
       (member) => !isOpen(member.status) || member.blockHeight !== null || member.txid === txid,
     )
     if (isOurs) return false
-    const said = `nonce ${nonce} of ${sender} was used by ${txid}, which this database did not sign`
+    const said = `nonce ${nonce} of ${sender} was used by ${txid}, which is not ${replacementSet} nor a fee bump of it`
     if (withdrawals.some((withdrawal) => isPaidBy(withdrawal, outputs))) {
-      const message = `${said} and which pays the same as ${replacementSet}: the withdrawal is neither paid again nor given back; look into it`
+      const message = `${said}, and pays the same: the withdrawal is neither paid again nor given back; look into it`
       await raiseAlert(tx, {
         kind: 'payout_doubtful',
         accountId: null,
@@ -112,6 +116,20 @@ async function raiseUnclear(gateway: Gateway, { chain }: ChainPort, of: OverdueS
     kind: 'nonce_unclear',
     accountId: null,
     subject: `${chain}:${of.replacementSet}`,
-    message: `nonce ${of.nonce} of ${of.sender} was used, not by ${of.replacementSet}, and the node can not tell any more by what; ask an archive node or an explorer`,
+    message: `nonce ${of.nonce} of ${of.sender} was used, not by ${of.replacementSet}, and the node can not tell any more by what; let ETHEREUM_RPC_URL name an archive node until this is settled`,
+  })
+}
+
+/** Nonces are used in their order: where nothing uses the next one, all that is signed with later ones waits for ever. */
+async function requireNoGap(gateway: Gateway, port: ChainPort, of: OverdueSet): Promise<void> {
+  const { chain } = port
+  const next = await port.nextNonce?.(of.sender)
+  if (next === undefined || next >= of.nonce || (await isNonceAwaited(gateway.db, chain, of.sender, next)))
+    return
+  await raiseAlert(gateway.db, {
+    kind: 'nonce_missing',
+    accountId: null,
+    subject: `${chain}:${of.sender}`,
+    message: `${of.replacementSet} waits for nonce ${of.nonce} of ${of.sender}, whose next one is ${next}, and nothing that was signed uses that; nothing leaves this address until something does`,
   })
 }

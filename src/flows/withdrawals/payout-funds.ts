@@ -2,10 +2,10 @@
  * What payouts of one coin can be taken from: a merchant's balance, and what the wallet can spend. It is read and locked once, for one
  * payout or for many in a row; what each of them takes is not there for the next.
  */
-import { ASSET_FACTS, type Asset, type ChainName, hasAccounts } from '../../core/assets.ts'
+import { type Asset, type ChainName, hasAccounts } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
-import { formatDecimal } from '../../core/money.ts'
+import { formatCoins } from '../../core/money.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { isFrozen } from '../../ledger/freezes.sql.ts'
 import { lockBalance } from '../../ledger/post.sql.ts'
@@ -59,7 +59,7 @@ export async function requireSpendable(spendable: Spendable | null, netAtoms: bi
   if (worthAtoms >= promisedAtoms + netAtoms) return
   // What is not there at all is no matter of fees: it is on its way, or the books say so.
   if ((await spendable.sumAtoms()) < promisedAtoms + netAtoms) return
-  const left = shown(worthAtoms > promisedAtoms ? worthAtoms - promisedAtoms : 0n, asset)
+  const left = formatCoins(worthAtoms > promisedAtoms ? worthAtoms - promisedAtoms : 0n, asset)
   throw new Refusal(
     'unprocessable',
     'network_fee_too_high',
@@ -117,8 +117,8 @@ export async function takeFrom(
     throw new Refusal(
       'unprocessable',
       'insufficient_balance',
-      `${shown(amountAtoms, asset)} was asked for and ${shown(availableAtoms, asset)} is available; deposits count once they are confirmed`,
-      [{ field: 'amount', message: `exceeds the available ${shown(availableAtoms, asset)}` }],
+      `${formatCoins(amountAtoms, asset)} was asked for and ${formatCoins(availableAtoms, asset)} is available; deposits count once they are confirmed`,
+      [{ field: 'amount', message: `exceeds the available ${formatCoins(availableAtoms, asset)}` }],
     )
   await requireSpendable(spendable, netAtoms)
   return {
@@ -136,6 +136,3 @@ export async function requireThawed(db: Queryable, chain: ChainName, asset: Asse
       `withdrawals of ${asset} are frozen until the operator has looked at a difference in the books`,
     )
 }
-
-export const shown = (atoms: bigint, asset: Asset): string =>
-  `${formatDecimal(atoms, ASSET_FACTS[asset].decimals)} ${asset}`

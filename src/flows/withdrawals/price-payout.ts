@@ -3,7 +3,6 @@
  * they cannot pay is not promised (docs/decisions/0037).
  */
 import { type Asset, type ChainName, hasAccounts } from '../../core/assets.ts'
-import { divideUp } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
 import { readShared } from '../../db/together.ts'
 import { type NetworkRates, networkFeeAtoms, type TokenPrices } from '../../treasury/fees.ts'
@@ -48,7 +47,3 @@ export const utxosFor = (
       limit: UTXOS_PER_WITHDRAWAL_MAX,
     }),
   )
-
-/** The service's payout fee, rounded up: the gateway takes the fraction. */
-export const payoutFee = (amountAtoms: bigint, feeBps: bigint): bigint =>
-  divideUp(amountAtoms * feeBps, 10_000n)

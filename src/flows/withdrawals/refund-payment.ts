@@ -3,8 +3,9 @@ import type { Account } from '../../accounts/account.ts'
 import { ASSET_FACTS, type Asset, type ChainName } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { newId, type PaymentId } from '../../core/ids.ts'
-import { formatDecimal } from '../../core/money.ts'
+import { formatCoins, formatDecimal } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
+import { paymentNotFound, waitsForFunds } from '../../payments/payment.ts'
 import { lockPayment } from '../../payments/payments.sql.ts'
 import { requireAuthenticTerms } from '../../payments/terms.ts'
 import { lockUnresolved, takeUnresolved } from '../../payments/unresolved-funds.sql.ts'
@@ -13,7 +14,7 @@ import { findRefund } from '../../withdrawals/refunds.sql.ts'
 import type { Withdrawal, WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
 import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
-import { readSpendable, requireSpendable, requireThawed, shown } from './payout-funds.ts'
+import { readSpendable, requireSpendable, requireThawed } from './payout-funds.ts'
 import { hold, price, pricingOf } from './request-withdrawal.ts'
 
 /**
@@ -72,9 +73,9 @@ export async function priceRefund(
   order: RefundOrder,
 ): Promise<PricedRefund> {
   const payment = await lockPayment(tx, account.id, id)
-  if (!payment) throw new Refusal('not_found', 'payment_not_found', 'no such payment in this account')
+  if (!payment) throw paymentNotFound()
   requireAuthenticTerms(gateway.secrets, payment)
-  if (payment.status === 'pending' || payment.status === 'detected')
+  if (waitsForFunds(payment.status))
     throw new Refusal(
       'conflict',
       'payment_in_progress',
@@ -109,8 +110,8 @@ export async function priceRefund(
     throw new Refusal(
       'unprocessable',
       'insufficient_balance',
-      `${shown(amountAtoms, asset)} was asked for and ${shown(atoms, asset)} is held for this payment`,
-      [{ field: 'amount', message: `exceeds the held ${shown(atoms, asset)}` }],
+      `${formatCoins(amountAtoms, asset)} was asked for and ${formatCoins(atoms, asset)} is held for this payment`,
+      [{ field: 'amount', message: `exceeds the held ${formatCoins(atoms, asset)}` }],
     )
   await requireSpendable(await readSpendable(tx, payout, rates), cost.netAtoms)
   return { asset, cost, chain, destination: destination.address }

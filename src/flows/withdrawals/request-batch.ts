@@ -3,6 +3,7 @@ import type { Account } from '../../accounts/account.ts'
 import { ASSETS, type Asset, chainFor, networkOf } from '../../core/assets.ts'
 import { invalidField, Refusal } from '../../core/errors.ts'
 import { newId, type PayoutBatchId } from '../../core/ids.ts'
+import { formatCoins } from '../../core/money.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { together } from '../../db/together.ts'
 import { lockBalance } from '../../ledger/post.sql.ts'
@@ -13,7 +14,7 @@ import type { WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
 import { askForBatch } from '../approvals/ask-for-approval.ts'
 import { readBalanceNow } from '../balance/balance.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { openFunds, type PayoutFunds, shown, takeFrom } from './payout-funds.ts'
+import { openFunds, type PayoutFunds, takeFrom } from './payout-funds.ts'
 import { hold, type Priced, payoutRequest, price, pricingOf } from './request-withdrawal.ts'
 import { requireOnAllowlist } from './require-on-allowlist.ts'
 
@@ -55,7 +56,7 @@ export async function checkPayouts(
     if (amountAtoms > availableAtoms)
       problems.push({
         line: 0,
-        message: `the lines of ${asset} take ${shown(amountAtoms, asset)} and ${shown(availableAtoms, asset)} is available`,
+        message: `the lines of ${asset} take ${formatCoins(amountAtoms, asset)} and ${formatCoins(availableAtoms, asset)} is available`,
       })
   return { lines, totals, problems: problems.sort((a, b) => a.line - b.line) }
 }

@@ -11,8 +11,8 @@ import {
 import { signAll } from '../../../test/payouts.ts'
 import { mint } from '../../chains/simulated/ledger.ts'
 import type { SimulatedChainName } from '../../chains/simulated/network.ts'
-import { ASSET_FACTS, type Asset } from '../../core/assets.ts'
-import { formatDecimal } from '../../core/money.ts'
+import type { Asset } from '../../core/assets.ts'
+import { formatAmount } from '../../core/money.ts'
 import { walletAtoms } from '../../ledger/own-sums.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { storeFeeRates } from '../../treasury/fee-rates.sql.ts'
@@ -41,7 +41,7 @@ function taking(story: PayoutStory, chain: SimulatedChainName, asset: Asset) {
           kind,
           mode: 'test',
           asset,
-          amount: formatDecimal(atoms, ASSET_FACTS[asset].decimals),
+          amount: formatAmount(atoms, asset),
           destination,
         }),
       ),

@@ -8,6 +8,7 @@ import type { Asset, ChainName, Mode } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../core/gateway-account.ts'
 import { newId, type WithdrawalId } from '../../core/ids.ts'
+import { formatCoins } from '../../core/money.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { readOwnSums } from '../../ledger/own-sums.sql.ts'
 import { type OwnSums, ownAtoms } from '../../ledger/own-sums.ts'
@@ -17,7 +18,7 @@ import { countGasNeeded, sumOpenFees, type ToMove } from '../../treasury/needed-
 import type { OwnKind, Withdrawal } from '../../withdrawals/withdrawal.ts'
 import { findWithdrawal } from '../../withdrawals/withdrawals.sql.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
-import { readSpendable, requireSpendable, requireThawed, shown } from './payout-funds.ts'
+import { readSpendable, requireSpendable, requireThawed } from './payout-funds.ts'
 import { hold, type Pricing, price, type WithdrawalOrder } from './request-withdrawal.ts'
 
 /** Of what merchants have, ether or tokens, the hot wallet keeps the gas of so many payouts beside those that wait. */
@@ -103,8 +104,8 @@ export async function requestOwnPayout(
     throw new Refusal(
       'unprocessable',
       'insufficient_balance',
-      `${shown(cost.amountAtoms, asset)} of ${kind} was asked for and ${shown(payable, asset)} can be taken out: what merchants have, fees under way and gas stay`,
-      [{ field: 'amount', message: `exceeds the ${shown(payable, asset)} that can be taken out` }],
+      `${formatCoins(cost.amountAtoms, asset)} of ${kind} was asked for and ${formatCoins(payable, asset)} can be taken out: what merchants have, fees under way and gas stay`,
+      [{ field: 'amount', message: `exceeds the ${formatCoins(payable, asset)} that can be taken out` }],
     )
   await requireSpendable(await readSpendable(tx, payout, rates), cost.netAtoms)
   return hold(gateway, tx, {

@@ -15,6 +15,9 @@ const DESTINATION = {
   USDC: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
 }
 
+/** DESTINATION.BTC on the tests' private chain, which stands for a real one. */
+const REAL = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+
 async function fund(gateway: TestGateway, account: Account, asset: Asset, atoms: bigint): Promise<void> {
   const chain = chainFor(account.mode, networkOf(asset))
   await gateway.db.transaction((tx) =>
@@ -131,4 +134,20 @@ test('what cannot be paid is refused with its reason and leaves no trace', async
   )
   const { rows: left } = await gateway.db.query('select from withdrawals')
   assert.equal(left.length, 0)
+})
+
+test('simulated coins of an account that somebody calls live in the database pay for nothing real', async () => {
+  const gateway = await testGateway()
+  const account = await testAccount(gateway)
+  await fund(gateway, account, 'BTC', 1_000_000n)
+  await storeFeeRates(gateway.db, 'bitcoin', { rate: 10_000n, priorityRate: 0n })
+  const order = { asset: 'BTC', amount: '0.009', destination: DESTINATION.BTC } as const
+  const ask = (as: Account) =>
+    gateway.db.transaction((tx) =>
+      requestWithdrawal(gateway, tx, as, { ...order, destination: REAL, askedBy: 'unknown' }),
+    )
+  await gateway.db.query("update accounts set mode = 'live'")
+  await assert.rejects(ask({ ...account, mode: 'live' }), /of another chain/)
+  assert.deepEqual(await balances(gateway), { available: 1_000_000n })
+  assert.equal((await gateway.db.query('select from withdrawals')).rowCount, 0)
 })

@@ -12,7 +12,13 @@ import type { Queryable, Tx } from '../../db/database.ts'
 import { readShared } from '../../db/together.ts'
 import { post } from '../../ledger/post.sql.ts'
 import { findFeeRates } from '../../treasury/fee-rates.sql.ts'
-import { costOf, type NetworkRates, type TokenPrices, type WithdrawalCost } from '../../treasury/fees.ts'
+import {
+  costOf,
+  type NetworkRates,
+  payoutFeeAtoms,
+  type TokenPrices,
+  type WithdrawalCost,
+} from '../../treasury/fees.ts'
 import { isSweepDelegate } from '../../treasury/sweep-delegates.sql.ts'
 import { isOwnAddress } from '../../wallets/address-pool.sql.ts'
 import { currentWallets, type Wallet } from '../../wallets/wallets.sql.ts'
@@ -31,7 +37,7 @@ import { askForApproval } from '../approvals/ask-for-approval.ts'
 import type { Gateway } from '../gateway.ts'
 import { ratesOf } from '../payments/rates-of.ts'
 import { openFunds, readFunds, takeFrom } from './payout-funds.ts'
-import { type Payout, payoutFee, priceNetwork } from './price-payout.ts'
+import { type Payout, priceNetwork } from './price-payout.ts'
 import { requireOnAllowlist } from './require-on-allowlist.ts'
 
 /** So many withdrawals of an account may revert within a day before it waits. */
@@ -190,7 +196,7 @@ export async function price(
       'no_fee_estimate',
       `the network fee of ${asset} is not known now: no worker has reached its node for a while; try again later`,
     )
-  const atoms = amountAtoms - payoutFee(amountAtoms, feeBps)
+  const atoms = amountAtoms - payoutFeeAtoms(amountAtoms, feeBps)
   const payout = { chain, asset, wallet, atoms, scriptLength: destination.lookup.length }
   const { prices } = gateway
   const networkFee =
@@ -221,10 +227,10 @@ export async function requirePayable(
     throw invalidAddress(
       `${address} is a token's contract; what is sent there is lost. Give the wallet's own address`,
     )
-  if (await isSweepDelegate(db, chain, address))
-    throw invalidAddress(`${address} is the contract that sweeps run at; what is sent there is lost`)
   if (await isOwnAddress(db, chain, destination.lookup))
     throw invalidAddress(`${address} is an address of this gateway itself; give a wallet of your own`)
+  if (await isSweepDelegate(db, chain, address))
+    throw invalidAddress(`${address} is the contract that sweeps run at; what is sent there is lost`)
   return { wallet, destination }
 }
 

@@ -5,7 +5,8 @@ import { SESSION_STATUSES, sessionNotFound } from '../../checkout/session.ts'
 import { ASSETS, FIAT_CURRENCIES } from '../../core/assets.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
-import { checkoutUrl, createSession, readCheckout } from '../../flows/checkout/checkout.ts'
+import { createSession, readCheckout } from '../../flows/checkout/checkout.ts'
+import { checkoutUrl } from '../../flows/checkout/page-urls.ts'
 import { drawPayment } from '../../flows/payments/read-payment.ts'
 import { readPrice } from '../price.ts'
 import { type Route, read, write } from '../route.ts'
@@ -56,6 +57,7 @@ export const checkoutSessions: readonly Route[] = [
     }),
     refusals: {
       400: ['coins_not_offered', 'invalid_amount', 'invalid_url'],
+      403: ['account_closed'],
       422: ['amount_below_minimum', 'amount_above_maximum'],
     },
     example: {

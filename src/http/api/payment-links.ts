@@ -1,5 +1,6 @@
 /** Payment links: a fixed price that starts a hosted checkout on every visit. */
 import { Type } from 'typebox'
+import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import {
   insertPaymentLink,
   listPaymentLinks,
@@ -74,11 +75,16 @@ export const paymentLinks: readonly Route[] = [
     }),
     status: 201,
     data: PaymentLink,
-    refusals: { 400: ['invalid_amount'], 422: ['amount_below_minimum', 'amount_above_maximum'] },
+    refusals: {
+      400: ['invalid_amount'],
+      403: ['account_closed'],
+      422: ['amount_below_minimum', 'amount_above_maximum'],
+    },
     example: { body: { label: EXAMPLE.label, amount: EXAMPLE.amount, currency: 'EUR' }, data: EXAMPLE },
     async write({ gateway, tx, account, body, record }) {
       const price = { fiatMinor: readPrice('amount', body.amount), currency: body.currency ?? 'USD' }
       requireFiatAmount(gateway.settings, price, 'amount')
+      await requireOpenAccount(tx, account.id)
       const link = showLink(
         await insertPaymentLink(tx, {
           accountId: account.id,

@@ -1,7 +1,6 @@
 /** Payments: a price in fiat becomes an exact amount at a fresh address. */
 import { Type } from 'typebox'
 import { FIAT_CURRENCIES } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
 import { cancelPayment } from '../../flows/payments/cancel-payment.ts'
@@ -13,6 +12,7 @@ import {
   listPayments,
   PAYMENT_SORTS,
 } from '../../payments/list-payments.sql.ts'
+import { paymentNotFound } from '../../payments/payment.ts'
 import type { PaymentResource } from '../../payments/payment-resource.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
 import { readMetadata } from '../metadata.ts'
@@ -50,11 +50,8 @@ export const showPayment = (payment: PaymentResource) => ({ ...payment, deposits
 export function paymentId(text: string): PaymentId {
   const id = readId('pay', text)
   if (id) return id
-  throw noPayment()
+  throw paymentNotFound()
 }
-
-const noPayment = (): Refusal =>
-  new Refusal('not_found', 'payment_not_found', 'there is no such payment in this account')
 
 export const payments: readonly Route[] = [
   writeAtOnce({
@@ -82,6 +79,7 @@ export const payments: readonly Route[] = [
     data: CreatedPayment,
     refusals: {
       400: ['invalid_amount', 'metadata_too_large'],
+      403: ['account_closed'],
       422: ['amount_below_minimum', 'amount_above_maximum'],
       503: ['no_rate', 'no_address', 'chain_unavailable'],
     },
@@ -151,7 +149,7 @@ export const payments: readonly Route[] = [
     example: { data: RETRIEVED },
     async read({ gateway, db, account, params }) {
       const view = await readPayment(gateway, db, account.id, paymentId(params.id))
-      if (!view) throw noPayment()
+      if (!view) throw paymentNotFound()
       return showPayment(view)
     },
   }),

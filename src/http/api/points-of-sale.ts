@@ -5,6 +5,7 @@
  * @see docs/decisions/0042-point-of-sale.md
  */
 import { Type } from 'typebox'
+import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import {
   findPointOfSale,
   insertPointOfSale,
@@ -16,6 +17,7 @@ import {
 import { FIAT_CURRENCIES } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { type PointOfSaleId, readId, showId } from '../../core/ids.ts'
+import { pointOfSaleUrl } from '../../flows/checkout/page-urls.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { type Route, read, write } from '../route.ts'
 import { FiatName, Fields, Id, OneOf, PathId, Timestamp } from '../schemas.ts'
@@ -29,11 +31,11 @@ const PointOfSale = Fields({
   created_at: Timestamp(),
 })
 
-const showPoint = ({ settings }: Pick<Gateway, 'settings'>, row: PointOfSaleRow) => ({
+const showPoint = (gateway: Pick<Gateway, 'settings'>, row: PointOfSaleRow) => ({
   id: showId('pos', row.id),
   name: row.name,
   currency: row.currency,
-  url: `${settings.publicUrl}/pos/${showId('pos', row.id)}`,
+  url: pointOfSaleUrl(gateway, row.id),
   is_active: row.revokedAt === null,
   created_at: row.createdAt.toISOString(),
 })
@@ -73,9 +75,11 @@ export const pointsOfSale: readonly Route[] = [
     }),
     status: 201,
     data: PointOfSale,
+    refusals: { 403: ['account_closed'] },
     example: { body: { name: EXAMPLE.name, currency: 'EUR' }, data: EXAMPLE },
     async write({ gateway, tx, account, body, record }) {
       const draft = { accountId: account.id, name: body.name, currency: body.currency ?? 'USD' }
+      await requireOpenAccount(tx, account.id)
       const made = await insertPointOfSale(tx, draft)
       const { name, currency } = made
       record({ action: 'point_of_sale.create', subject: name, after: { name, currency } })

@@ -1,8 +1,8 @@
 /** What the contract leaves out about webhooks: one endpoint, its secret's rotation, what it was sent. All ours. */
 import { Type } from 'typebox'
-import { Refusal } from '../../core/errors.ts'
 import { readId, showId, type WebhookEndpointId } from '../../core/ids.ts'
 import { isoOrNull } from '../../core/time.ts'
+import { DISABLED_REASONS, FAILING_MAX } from '../../events/delivery.ts'
 import { EVENT_TYPES } from '../../events/event.ts'
 import {
   DELIVERY_SORTS,
@@ -17,6 +17,7 @@ import {
   findWebhookEndpoint,
   ROTATION_HOURS,
   rotateWebhookSecret,
+  webhookEndpointNotFound,
 } from '../../events/webhook-endpoints.sql.ts'
 import { showPage } from '../page.ts'
 import { type Route, read, write } from '../route.ts'
@@ -26,13 +27,12 @@ import { ENDPOINT_EXAMPLE, endpointFields, showEndpoint } from './webhooks.ts'
 const Endpoint = Fields({
   ...endpointFields,
   disabled_reason: Nullable(
-    OneOf(['gone', 'failing'], {
-      description:
-        'why Beck stopped sending: the receiver answered 410, or did not succeed once in five days',
+    OneOf(DISABLED_REASONS, {
+      description: `why Beck stopped sending: the receiver answered 410, or did not succeed once in ${FAILING_MAX.words}`,
     }),
   ),
   failing_since: Nullable(
-    Timestamp('since when no attempt has succeeded; after five days of it Beck stops sending'),
+    Timestamp(`since when no attempt has succeeded; after ${FAILING_MAX.words} of it Beck stops sending`),
   ),
 })
 
@@ -110,7 +110,7 @@ async function onEndpoint<Found>(
   const id = readId('whk', text)
   const found = id && (await act(id))
   if (found) return found
-  throw new Refusal('not_found', 'webhook_endpoint_not_found', 'there is no such webhook endpoint')
+  throw webhookEndpointNotFound()
 }
 
 export const webhookDeliveries: readonly Route[] = [

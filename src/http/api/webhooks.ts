@@ -1,6 +1,5 @@
 /** Webhook endpoints: where a merchant is told of events. */
 import { Type } from 'typebox'
-import { Refusal } from '../../core/errors.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { EVENT_TYPES } from '../../events/event.ts'
 import { listWebhookEndpoints, WEBHOOK_ENDPOINT_SORTS } from '../../events/list-webhook-endpoints.sql.ts'
@@ -8,6 +7,7 @@ import {
   createWebhookEndpoint,
   deleteWebhookEndpoint,
   type WebhookEndpoint as EndpointRow,
+  webhookEndpointNotFound,
 } from '../../events/webhook-endpoints.sql.ts'
 import { parseWebhookUrl } from '../../events/webhook-url.ts'
 import { showPage } from '../page.ts'
@@ -126,7 +126,7 @@ export const webhooks: readonly Route[] = [
       const id = readId('whk', params.id)
       const deleted = id && (await deleteWebhookEndpoint(tx, account.id, id))
       if (!deleted) {
-        throw new Refusal('not_found', 'webhook_endpoint_not_found', 'there is no such webhook endpoint')
+        throw webhookEndpointNotFound()
       }
       const { url, events } = deleted
       record({ action: 'webhook.delete', subject: params.id, before: { url, events } })

@@ -2,12 +2,12 @@
 import { type Static, Type } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
 import { APPROVAL_STATUSES } from '../../approvals/approval-request.ts'
-import { ASSET_FACTS } from '../../core/assets.ts'
 import { readId, type WithdrawalId } from '../../core/ids.ts'
-import { formatDecimal } from '../../core/money.ts'
+import { formatAmount } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
 import { approvalsOfWithdrawals } from '../../flows/approvals/approval-view.ts'
 import type { Gateway } from '../../flows/gateway.ts'
+import { failWhereAsked } from '../../flows/sandbox.ts'
 import { awaitBroadcast } from '../../flows/withdrawals/await-broadcast.ts'
 import { cancelWithdrawal, withdrawalNotFound } from '../../flows/withdrawals/cancel-withdrawal.ts'
 import { refundPayment } from '../../flows/withdrawals/refund-payment.ts'
@@ -187,14 +187,14 @@ export const withdrawals: readonly Route[] = [
     },
     example: { body: ORDER, data: CREATED },
     async write({ gateway, tx, account, askedBy, body, record }) {
-      const requested = showCreated(
-        await requestWithdrawal(gateway, tx, account, {
-          asset: body.asset,
-          amount: body.amount,
-          destination: body.destination_address,
-          askedBy,
-        }),
-      )
+      const withdrawal = await requestWithdrawal(gateway, tx, account, {
+        asset: body.asset,
+        amount: body.amount,
+        destination: body.destination_address,
+        askedBy,
+      })
+      await failWhereAsked(tx, account, withdrawal)
+      const requested = showCreated(withdrawal)
       record({ action: 'withdrawal.request', subject: requested.id, after: orderOf(requested) })
       return requested
     },
@@ -225,7 +225,7 @@ export const withdrawals: readonly Route[] = [
         amount: body.amount,
         destination: body.destination_address,
       })
-      const decimal = (atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[body.asset].decimals)
+      const decimal = (atoms: bigint) => formatAmount(atoms, body.asset)
       return {
         amount: decimal(cost.amountAtoms),
         payout_fee: decimal(cost.feeAtoms),
@@ -315,13 +315,13 @@ export const withdrawals: readonly Route[] = [
     },
     example: { body: { destination_address: ORDER.destination_address }, data: CREATED },
     async write({ gateway, tx, account, askedBy, params, body, record }) {
-      const requested = showCreated(
-        await refundPayment(gateway, tx, account, paymentId(params.id), {
-          destination: body.destination_address,
-          amount: body.amount ?? null,
-          askedBy,
-        }),
-      )
+      const refund = await refundPayment(gateway, tx, account, paymentId(params.id), {
+        destination: body.destination_address,
+        amount: body.amount ?? null,
+        askedBy,
+      })
+      await failWhereAsked(tx, account, refund)
+      const requested = showCreated(refund)
       record({
         action: 'payment.refund',
         subject: params.id,

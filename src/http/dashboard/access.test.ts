@@ -4,6 +4,7 @@ import test from 'node:test'
 import { testApp } from '../../../test/api.ts'
 import { homeOf, type Seen, type TestPerson, testPerson, visit } from '../../../test/dashboard.ts'
 import { EXPECTED_ACCESS } from '../../../test/dashboard-access.ts'
+import { GROUPS } from '../../../test/dashboard-actions/stories.ts'
 import { testAccount, testGateway } from '../../../test/gateway.ts'
 import { newId, newPublicId, showId } from '../../core/ids.ts'
 import { SCOPES } from '../../core/scopes.ts'
@@ -101,6 +102,12 @@ test('every row stands in the table of what it needs, and every route of the das
   const rows = dashboardRows.map(({ method, path }) => `${method} /dashboard${path}`)
   // The last is of every other path, printed without its slash: it tells that there is no such page.
   assert.deepEqual(routesOf(app).sort(), [...rows, 'GET /dashboard*'].sort())
+})
+
+test('every action has a story in which it is pressed in a browser', () => {
+  const stories = Object.values(GROUPS).flatMap((group) => Object.keys(group))
+  const actions = dashboardRows.filter(({ method }) => method === 'POST').map(({ path }) => `POST ${path}`)
+  assert.deepEqual(stories.sort(), actions.sort())
 })
 
 test('a person may what the contract lets a key, and every permission is somebody’s', () => {

@@ -4,12 +4,13 @@ import test from 'node:test'
 import { testApp } from '../../../test/api.ts'
 import { pinApprover, publishAddress, publishPolicy } from '../../../test/approvals.ts'
 import { homeOf, testPerson } from '../../../test/dashboard.ts'
-import { testPayment, testSession } from '../../../test/gateway.ts'
+import { testAccount, testPayment, testSession } from '../../../test/gateway.ts'
 import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import { createApiKey } from '../../accounts/api-keys.sql.ts'
 import { type CustomerId, showId } from '../../core/ids.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
 import { changeAccount } from '../../flows/accounts/change-account.ts'
+import { closeAccount } from '../../flows/accounts/close-account.ts'
 import { pickCoin } from '../../flows/checkout/checkout.ts'
 import { raiseAlert } from '../../ledger/alerts.sql.ts'
 import { freeze, thaw } from '../../ledger/freezes.sql.ts'
@@ -57,6 +58,8 @@ await createApiKey(gateway.db, {
   name: 'Shop',
   scopes: ['payments:read'],
 })
+const closed = await testAccount(gateway)
+await gateway.db.transaction((tx) => closeAccount(tx, closed.id, 'close'))
 await raiseAlert(gateway.db, { kind: 'frozen', accountId: null, subject: 'LTC', message: 'they differ' })
 await testPayment(gateway, account)
 await owner.post(`${home}/points-of-sale`, { name: 'Counter', currency: 'USD' })

@@ -23,7 +23,7 @@ export async function admit(row: DashboardRow, call: Call): Promise<FastifyReply
       return await answer(frame, row, call)
     }
     const session = await readSession(call)
-    if (!session) return await call.reply.code(303).header('Location', signInPath(call)).send()
+    if (!session) return sendToSignIn(call)
     const person = personCall(call, session)
     if (session.factor === 'half') {
       if (row.access === 'half') return await answer({ ...frame, person }, row, person)
@@ -109,7 +109,10 @@ export const personCall = (call: Call, session: Session): PersonCall => ({
 })
 
 /** Where he signs in, and comes back from to what he asked for. */
-export const signInPath = (call: Call): string => {
+const signInPath = (call: Call): string => {
   const wanted = call.request.method === 'GET' ? call.request.url.slice(rootOf(call.gateway).length) : ''
   return `${call.base}/sign-in${wanted && wanted !== '/dashboard' ? `?next=${encodeURIComponent(wanted)}` : ''}`
 }
+
+export const sendToSignIn = (call: Call): FastifyReply =>
+  call.reply.code(303).header('Location', signInPath(call)).send()

@@ -42,6 +42,7 @@ export async function redraw<C extends Call>(
     error.reason === 'missing_permission'
   )
     throw error
+  call.request.refusal = error.reason
   return sendSheet(frame, await row.redraw({ ...call, problem: error }), answerTo(error).status)
 }
 
@@ -63,6 +64,7 @@ const versionOf = ({ content }: Sheet): string =>
 export function sendTrouble(frame: Frame, error: unknown): FastifyReply {
   const { call } = frame
   const told = answerTo(error)
+  call.request.refusal = told.reason
   if (told.logged) {
     const line = {
       request_id: call.request.id,

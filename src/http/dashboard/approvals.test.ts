@@ -228,7 +228,10 @@ test('an address is asked for and shown with its name; without the permission no
     destination_address: 'tltc1qcold',
   })
   assert.match((await bob.get(pathIn(removed))).text, /Take Cold wallet off the allowlist/)
-  assert.doesNotMatch((await bob.get(`${home}/allowlist`)).html, /<form method="post" action="[^"]*allowlist/)
+  const form = /<form method="post" action="[^"]*allowlist/
+  assert.match((await bob.get(`${home}/allowlist`)).html, form, 'finance asks too')
+  assert.doesNotMatch((await vera.get(`${home}/allowlist`)).html, form)
+  assert.equal((await vera.post(`${home}/allowlist`, { name: 'Hers' })).status, 403)
 })
 
 test('a file of payouts is checked line by line, and asked for as one once every line is right', async () => {

@@ -80,7 +80,7 @@ test('a receiver is sent the newest event, and what it missed since a day, once'
   )
   const path = `${home}/webhooks/${showId('whk', endpoint.id)}`
   const early = await dev.post(`${path}/newest`)
-  assert.deepEqual([early.status, /make a payment first/.test(early.text)], [409, true])
+  assert.deepEqual([early.status, /send a test/.test(early.text)], [409, true])
   for (let i = 0; i < 3; i++) await testPayment(gateway, account)
   const states = async () => {
     const { rows } = await gateway.db.query<{ status: string; n: bigint }>(

@@ -20,6 +20,7 @@ const DONE = {
   'webhook-deleted': 'The endpoint is deleted.',
   'webhook-enabled': 'The endpoint receives events again.',
   resent: 'It is being sent again.',
+  'test-sent': 'The test is on its way. It is the newest delivery below.',
   'note-added': 'The note is added.',
   'note-deleted': 'The note is gone.',
   'customer-added': 'The customer is added.',
@@ -41,6 +42,8 @@ const DONE = {
   'password-changed': 'The password is changed, and your other sessions are ended.',
   live: 'This is your live account. Coins are real here.',
   acknowledged: 'Acknowledged.',
+  'account-closed': 'The account is closed. What is under way ends as ever.',
+  'account-reopened': 'The account is open again.',
   joined: 'Welcome to the team.',
   'customer-saved': 'The customer is saved.',
 } as const

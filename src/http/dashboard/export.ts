@@ -103,7 +103,7 @@ export function exportForm(
   const { path, query, columns } = given
   const own = { form: EMPTY_FORM, problem: null }
   const to = (format: string) => `${path}?format=${format}${query && `&${query}`}`
-  return html`<div class="exports"><span>Export: <a href="${to('csv')}" download>CSV</a>, <a href="${to('jsonl')}" download>JSON Lines</a></span><details><summary>Choose columns</summary><form method="get" action="${path}">${[...new URLSearchParams(query)].map(([name, value]) => hidden(name, value))}<fieldset class="checks"><legend>Columns</legend><div>${columns.map((name) => html`<label><input type="checkbox" name="column_${name}" checked> <span>${name.replaceAll('_', ' ')}</span></label>`)}</div></fieldset><div class="pair">${select(
+  return html`<div class="exports"><span>Export: <a href="${to('csv')}" download>CSV</a>, <a href="${to('jsonl')}" download>JSON Lines</a></span><details><summary>Choose the file’s columns</summary><form method="get" action="${path}">${[...new URLSearchParams(query)].map(([name, value]) => hidden(name, value))}<fieldset class="checks"><legend>Columns</legend><div>${columns.map((name) => html`<label><input type="checkbox" name="column_${name}" checked> <span>${name.replaceAll('_', ' ')}</span></label>`)}</div></fieldset><div class="pair">${select(
     own,
     {
       name: 'zone',

@@ -1,5 +1,6 @@
 /** What a form of the dashboard sent: fields by name, some of them several times. */
-import { Refusal } from '../../core/errors.ts'
+import { readMultipart, readUrlEncoded } from '../form-fields.ts'
+import { clean } from '../hosted/forms.ts'
 
 /** Far above what any form of ours has: every scope, every event type. */
 const FIELDS_MAX = 100
@@ -15,14 +16,8 @@ export interface Form {
 /** Passwords, what browsers answer for passkeys, and lines of payouts stay as they were sent. */
 const VERBATIM = ['password', 'code', 'assertion', 'passkey', 'payouts']
 
-export function readDashboardForm(bytes: Buffer): Form {
-  const entries = [...new URLSearchParams(bytes.toString('utf8'))].map(
-    ([name, value]) => [name, textOf(name, value)] as const,
-  )
-  if (entries.length > FIELDS_MAX)
-    throw new Refusal('invalid', 'malformed_form', 'the form has too many fields')
-  return formOf(entries)
-}
+export const readDashboardForm = (bytes: Buffer): Form =>
+  formOf(readUrlEncoded(bytes, FIELDS_MAX).map(([name, value]) => [name, textOf(name, value)]))
 
 /**
  * A form that brings a file: of it the bytes as base64, the way it is carried along when a confirmation is asked for; empty
@@ -31,15 +26,8 @@ export function readDashboardForm(bytes: Buffer): Form {
  * @param type - The header `Content-Type`, which says where a field ends.
  */
 export async function readFileForm(type: string, bytes: Buffer): Promise<Form> {
-  const fields = await new Response(new Uint8Array(bytes), { headers: { 'content-type': type } })
-    .formData()
-    .catch(() => {
-      throw new Refusal('invalid', 'malformed_form', 'the form cannot be read; load the page again')
-    })
   const entries: (readonly [string, string])[] = []
-  for (const [name, value] of fields) {
-    if (entries.length >= FIELDS_MAX)
-      throw new Refusal('invalid', 'malformed_form', 'the form has too many fields')
+  for (const [name, value] of await readMultipart(type, bytes, FIELDS_MAX)) {
     const text = typeof value === 'string' ? textOf(name, value) : await base64Of(value)
     entries.push([clean(name), text])
   }
@@ -60,9 +48,3 @@ export const EMPTY_FORM = formOf([])
 
 const textOf = (name: string, value: string): string =>
   VERBATIM.includes(name) ? value.toWellFormed() : clean(value)
-
-const clean = (text: string): string =>
-  text
-    .replace(/\p{Cc}/gu, ' ')
-    .toWellFormed()
-    .trim()

@@ -4,8 +4,10 @@ import type { Permission } from '../../users/permissions.ts'
 import { type Html, html, type Part } from '../hosted/html.ts'
 import { loadWebFiles } from '../hosted/web-files.ts'
 import { sentenceOf } from './done.ts'
+import { notice } from './parts.ts'
 import { rootOf } from './root.ts'
 import type { Call, PersonCall, PlaceCall, Sheet } from './row.ts'
+import { time } from './words.ts'
 
 interface Entry {
   readonly key: string
@@ -47,10 +49,23 @@ const SECTIONS: readonly (readonly [string | null, readonly Entry[]])[] = [
   ],
 ]
 
+/** Pages of a merchant whose names have these letters, among those that he may open. */
+export const findPages = (
+  place: PlaceCall,
+  text: string,
+): readonly { readonly label: string; readonly path: string }[] =>
+  SECTIONS.flatMap(([, entries]) => entries).filter(
+    ({ label, needs }) =>
+      text.length >= 3 &&
+      label.toLowerCase().includes(text.toLowerCase()) &&
+      (needs === null || place.may(needs)),
+  )
+
 const OPERATOR: readonly (readonly [string, string, string])[] = [
   ['op-merchants', 'Merchants', '/operator/merchants'],
   ['op-health', 'Chains & health', '/operator/health'],
   ['op-money', 'Wallets & fees', '/operator/money'],
+  ['op-deliveries', 'Webhook deliveries', '/operator/deliveries'],
   ['op-alerts', 'Alerts & freezes', '/operator/alerts'],
 ]
 
@@ -78,14 +93,15 @@ export function layout(frame: Frame, sheet: Sheet, version: string | null): Html
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${root}${files['dashboard.css']}" nonce="${call.nonce}">
 <script type="module" src="${root}${files['dashboard.js']}" nonce="${call.nonce}"></script>
-${sheet.isLive && html`<noscript><meta http-equiv="refresh" content="5"></noscript>`}
 </head>
 <body class="${isWhole ? 'app' : 'door'}"${version && html` data-live="${version}"`}>
 <a class="skip" href="#content">Skip to content</a>
 ${isWhole && person && menu(frame, person, sheet)}
 <main id="content" class="${sheet.width ?? 'wide'}" tabindex="-1">
 ${sheet.trail && html`<nav class="trail" aria-label="Breadcrumb">${sheet.trail.map(([label, path], place) => html`${place > 0 && html` <span aria-hidden="true">/</span> `}<a href="${path}">${label}</a>`)}</nav>`}
+${place && closedNotice(place)}
 ${done && html`<p class="notice good" role="status">${done}</p>`}
+${sheet.isLive && call.request.method === 'GET' && html`<noscript><p class="hint">Something is under way here. <a href="${call.request.url}">Look again</a></p></noscript>`}
 ${sheet.content}
 </main>
 <p class="hidden" id="announcement" role="status" aria-live="polite"></p>
@@ -93,6 +109,14 @@ ${sheet.content}
 </html>
 `
 }
+
+/** Above every page of a closed account, from the sign-in on. */
+const closedNotice = ({ place: { account } }: PlaceCall): Html | null =>
+  account.closedAt &&
+  notice(
+    'wait',
+    html`<p><strong>This account was closed on ${time(account.closedAt)}.</strong> It takes no new payments, and makes no keys, links or checkouts. Payments and withdrawals under way go on, and its balance can be withdrawn. Whoever runs this Beck can open it again.</p>`,
+  )
 
 function menu({ call, place }: Frame, person: PersonCall, sheet: Sheet): Html {
   const { session } = person

@@ -1,6 +1,6 @@
 /** What a list of the dashboard is asked, as it stands in the URL. */
 import { expected, type ListQuery } from '../../db/list-filters.ts'
-import type { PlaceCall } from './row.ts'
+import { type ListCall, zoneOf } from './row.ts'
 import { dayAfter, startOfDay } from './words.ts'
 
 export type Filter =
@@ -10,19 +10,23 @@ export type Filter =
       readonly label: string
       readonly kind: 'choice'
       readonly choices: readonly (readonly [string, string])[]
+      /** What none of them means; `Any` when left out. */
+      readonly any?: string
     }
 
 /** What of the URL does not describe the list: the page, and what a redirect left. */
 const NOT_FILTERS = ['page', 'done', 'format', 'name']
 export const PAGING = ['sort', 'order']
+/** Which columns show, by their names with commas between. */
+export const COLUMNS = 'columns'
 
 /**
  * The query of `db/list.ts` for what stands in the URL. Values of its filters are left to the list to refuse.
  *
  * @throws {Refusal} `invalid` for a bound that is no day: an export without it would have more than was asked for.
  */
-export function listQuery(call: PlaceCall, filters: readonly Filter[]): ListQuery {
-  const zone = call.place.membership.timeZone
+export function listQuery(call: ListCall, filters: readonly Filter[]): ListQuery {
+  const zone = zoneOf(call)
   const query: Record<string, string | number> = {}
   for (const { name, kind } of filters) {
     const given = call.query[name]
@@ -40,8 +44,14 @@ function boundOf(name: 'from' | 'to', given: string, instant: Date | null): stri
   throw expected(name, 'a day such as 2026-01-31', given)
 }
 
-/** The filters and order of a list as they are kept, sent to a colleague and exported. */
-export const filterQuery = (call: PlaceCall): string =>
+/**
+ * The filters, order and columns of a list as they are kept and sent to a colleague.
+ *
+ * @param without - What is left out.
+ */
+export const filterQuery = (call: ListCall, without: readonly string[] = []): string =>
   new URLSearchParams(
-    Object.entries(call.query).filter(([name, value]) => value && !NOT_FILTERS.includes(name)),
+    Object.entries(call.query).filter(
+      ([name, value]) => value && !NOT_FILTERS.includes(name) && !without.includes(name),
+    ),
   ).toString()

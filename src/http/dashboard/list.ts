@@ -1,6 +1,6 @@
 /**
- * Lists of the dashboard, all by one mechanism on `db/list.ts`: filters, sort, order and page stand in the URL, which can
- * be kept, sent to a colleague and exported. Dates are days of the merchant's zone.
+ * Lists of the dashboard, all by one mechanism on `db/list.ts`: filters, sort, order, columns and page stand in the URL, which can
+ * be kept, sent to a colleague and exported. Dates are days of the merchant's zone; on the operator's pages, of UTC.
  */
 import { Refusal } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
@@ -10,9 +10,10 @@ import { listSavedViews, type SavedView, type ViewedPage } from '../../users/sav
 import { type Html, html, type Part } from '../hosted/html.ts'
 import { exportForm } from './export.ts'
 import { EMPTY_FORM } from './form.ts'
-import { type Filter, filterQuery, listQuery, PAGING } from './list-query.ts'
+import { columnForm, shownColumns } from './list-columns.ts'
+import { COLUMNS, type Filter, filterQuery, listQuery, PAGING } from './list-query.ts'
 import { type Column, empty, field, hidden, notice, select, sentence, table } from './parts.ts'
-import type { PlaceCall } from './row.ts'
+import type { ListCall } from './row.ts'
 import { count } from './words.ts'
 
 export interface ListPage<Row> {
@@ -28,7 +29,7 @@ export interface ListPage<Row> {
  * @param viewed - The list's name among those that views are kept of.
  */
 export async function readList<Row>(
-  call: PlaceCall,
+  call: ListCall,
   filters: readonly Filter[],
   read: (query: ListQuery) => Promise<Page<Row>>,
   viewed: ViewedPage | null = null,
@@ -48,12 +49,12 @@ export async function readList<Row>(
         }
       },
     ),
-    viewed && listSavedViews(gateway.db, session.userId, place.account.id, viewed),
+    viewed && place ? listSavedViews(gateway.db, session.userId, place.account.id, viewed) : null,
   ])
   return { ...rows, views }
 }
 
-const urlWith = (call: PlaceCall, changes: Readonly<Record<string, string | null>>): string => {
+const urlWith = (call: ListCall, changes: Readonly<Record<string, string | null>>): string => {
   const next = new URLSearchParams(
     Object.entries(call.query).filter(([name]) => name !== 'done' && !(name in changes)),
   )
@@ -62,10 +63,14 @@ const urlWith = (call: PlaceCall, changes: Readonly<Record<string, string | null
   return pathOf(call) + (text ? `?${text}` : '')
 }
 
-const pathOf = (call: PlaceCall): string => call.request.url.split('?')[0] ?? ''
+const pathOf = (call: ListCall): string => call.request.url.split('?')[0] ?? ''
 
 export interface ListView<Row> {
   readonly title: string
+  /** What it is of, below the heading. */
+  readonly lead?: Part
+  /** Under the heading of a page that has more than the list. */
+  readonly isPart?: boolean
   readonly columns: readonly Column<Row>[]
   readonly filters: readonly Filter[]
   readonly list: ListPage<Row>
@@ -79,17 +84,18 @@ export interface ListView<Row> {
 }
 
 /** The whole of a list page: heading, views, filters, rows, pages. */
-export function drawList<Row>(call: PlaceCall, view: ListView<Row>): Html {
+export function drawList<Row>(call: ListCall, view: ListView<Row>): Html {
   const { list, filters } = view
-  const current = filterQuery(call)
-  const isFiltered = current !== ''
-  return html`<header class="head"><h1>${view.title}</h1><div class="actions">${view.actions}</div></header>
-${(view.tabs || list.views) && viewTabs(call, view, current)}
-${(filters.length > 0 || view.hasDates) && filterForm(call, view)}
+  const isFiltered = filterQuery(call, [...PAGING, COLUMNS]) !== ''
+  const hasFilters = filters.length > 0 || view.hasDates
+  const heading = view.isPart ? html`<h2>${view.title}</h2>` : html`<h1>${view.title}</h1>`
+  return html`<header class="head">${heading}<div class="actions">${view.actions}</div></header>${view.lead}
+${(view.tabs || list.views) && viewTabs(call, view)}
+<div class="tools">${hasFilters && filterForm(call, view)}${list.page.items.length > 0 && columnForm(call, view.columns)}</div>
 ${list.problem && notice('bad', html`<p>${sentence(list.problem)}</p>`)}
 ${
   list.page.items.length > 0
-    ? html`${table(view.title, view.columns, list.page.items, (column) => sortLink(call, column))}${pager(call, view)}`
+    ? html`${table(view.title, shownColumns(call, view.columns), list.page.items, (column) => sortLink(call, column))}${pager(call, view)}`
     : isFiltered || list.page.page > 1
       ? empty(
           'Nothing matches',
@@ -100,27 +106,30 @@ ${
 }`
 }
 
-function viewTabs<Row>(
-  call: PlaceCall,
-  { tabs = ALL_TAB, list: { views } }: ListView<Row>,
-  current: string,
-): Html | false {
+function viewTabs<Row>(call: ListCall, { tabs = ALL_TAB, list: { views } }: ListView<Row>): Html | false {
+  const current = filterQuery(call)
+  const columns = call.query[COLUMNS] && new URLSearchParams({ [COLUMNS]: call.query[COLUMNS] })
   if (tabs === ALL_TAB && views?.length === 0) return false
   const link = (label: string, query: string, isCurrent: boolean) =>
     html`<a href="${pathOf(call)}${query && `?${query}`}"${isCurrent && html` aria-current="true"`}>${label}</a>`
   const here = views?.find(({ query }) => query === current)
-  return html`<nav class="views" aria-label="Views">${tabs.map(([label, query]) => link(label, query, query === current))}${views?.map(({ name, query }) => link(name, query, query === current))}${here && html`<form method="post" action="${call.here}/views/${showId('view', here.id)}/delete" class="inline">${hidden('page', here.page)}<button type="submit" class="link">Remove this view</button></form>`}</nav>`
+  return html`<nav class="views" aria-label="Views">${tabs.map(([label, query]) => link(label, [query, columns].filter(Boolean).join('&'), !here && query === filterQuery(call, [COLUMNS])))}${views?.map(({ name, query }) => link(name, query, query === current))}${here && html`<form method="post" action="${viewsOf(call)}/${showId('view', here.id)}/delete" class="inline">${hidden('page', here.page)}<button type="submit" class="link">Remove this view</button></form>`}</nav>`
 }
+
+const viewsOf = (call: ListCall): string => (call.place ? `${call.here}/views` : '')
+
+/** A list by its path below the merchant's, as views are kept of it. */
+const nameOf = (call: ListCall): string => (call.place ? pathOf(call).slice(call.here.length + 1) : '')
 
 const ALL_TAB: NonNullable<ListView<never>['tabs']> = [['All', '']]
 
-function filterForm<Row>(call: PlaceCall, { filters, hasDates, list: { views } }: ListView<Row>): Html {
+function filterForm<Row>(call: ListCall, { filters, hasDates, list: { views } }: ListView<Row>): Html {
   const own = { form: EMPTY_FORM, problem: null }
   const one = (filter: Filter) =>
     filter.kind === 'choice'
       ? select(own, {
           ...filter,
-          choices: [['', 'Any'], ...filter.choices],
+          choices: [['', filter.any ?? 'Any'], ...filter.choices],
           value: call.query[filter.name] ?? '',
         })
       : field(own, {
@@ -130,16 +139,17 @@ function filterForm<Row>(call: PlaceCall, { filters, hasDates, list: { views } }
           ...(filter.kind === 'number' ? { inputmode: 'decimal' as const } : {}),
         })
   const isOpen = filterQuery(call) !== ''
+  const zone = call.place ? '' : ' (UTC)'
   const current = filterQuery(call)
-  return html`<details class="card"${isOpen && html` open`}><summary>Filter</summary><form method="get" action="${pathOf(call)}" class="filters">${filters.map(one)}${hasDates && html`${field(own, { name: 'from', label: 'From', type: 'date', value: call.query.from ?? '' })}${field(own, { name: 'to', label: 'To, that day included', type: 'date', value: call.query.to ?? '' })}`}${PAGING.map((name) => call.query[name] && hidden(name, call.query[name] ?? ''))}<div class="actions"><button type="submit" class="primary">Apply</button><a class="button" href="${pathOf(call)}">Clear</a></div></form>${
+  return html`<details class="card"${isOpen && html` open`}><summary>Filter</summary><form method="get" action="${pathOf(call)}" class="filters">${filters.map(one)}${hasDates && html`${field(own, { name: 'from', label: `From${zone}`, type: 'date', value: call.query.from ?? '' })}${field(own, { name: 'to', label: `To, that day included${zone}`, type: 'date', value: call.query.to ?? '' })}`}${[...PAGING, COLUMNS].map((name) => call.query[name] && hidden(name, call.query[name] ?? ''))}<div class="actions"><button type="submit" class="primary">Apply</button><a class="button" href="${pathOf(call)}">Clear</a></div></form>${
     views &&
     current !== '' &&
     !views.some(({ query }) => query === current) &&
-    html`<form method="post" action="${call.here}/views" class="row">${hidden('page', pathOf(call).slice(call.here.length + 1))}${hidden('query', current)}<div class="field"><label for="view-name">Keep these filters as</label><input id="view-name" name="name" required maxlength="60"></div><button type="submit">Save view</button></form>`
+    html`<form method="post" action="${viewsOf(call)}" class="row">${hidden('page', nameOf(call))}${hidden('query', current)}<div class="field"><label for="view-name">Keep this view as</label><input id="view-name" name="name" required maxlength="60"></div><button type="submit">Save view</button></form>`
   }</details>`
 }
 
-function sortLink<Row>(call: PlaceCall, column: Column<Row>): Part {
+function sortLink<Row>(call: ListCall, column: Column<Row>): Part {
   if (!column.sort) return column.label
   const isCurrent = (call.query.sort ?? 'created_at') === column.sort
   const isDown = (call.query.order ?? 'desc') === 'desc'
@@ -147,7 +157,7 @@ function sortLink<Row>(call: PlaceCall, column: Column<Row>): Part {
   return html`<a href="${urlWith(call, { sort: column.sort, order, page: null })}"${isCurrent && html` aria-current="true"`}>${column.label}${isCurrent && html` <span aria-hidden="true">${isDown ? '↓' : '↑'}</span><span class="hidden">, ${isDown ? 'largest or newest first' : 'smallest or oldest first'}</span>`}</a>`
 }
 
-function pager<Row>(call: PlaceCall, { list: { page }, exports }: ListView<Row>): Html {
+function pager<Row>(call: ListCall, { list: { page }, exports }: ListView<Row>): Html {
   const first = (page.page - 1) * page.limit + 1
-  return html`<div class="pager"><span>${count(first)}–${count(first + page.items.length - 1)} of ${count(page.total)}${page.isBounded && ' or more'}</span><nav aria-label="Pages">${page.page > 1 && html`<a class="button" rel="prev" href="${urlWith(call, { page: page.page > 2 ? String(page.page - 1) : null })}">Previous</a>`}${page.page < page.totalPages && html`<a class="button" rel="next" href="${urlWith(call, { page: String(page.page + 1) })}">Next</a>`}</nav></div>${exports && call.may('exports:read') && exportForm(call, { path: `${pathOf(call)}/export`, query: filterQuery(call), columns: exports })}`
+  return html`<div class="pager"><span>${count(first)}–${count(first + page.items.length - 1)} of ${count(page.total)}${page.isBounded && ' or more'}</span><nav aria-label="Pages">${page.page > 1 && html`<a class="button" rel="prev" href="${urlWith(call, { page: page.page > 2 ? String(page.page - 1) : null })}">Previous</a>`}${page.page < page.totalPages && html`<a class="button" rel="next" href="${urlWith(call, { page: String(page.page + 1) })}">Next</a>`}</nav></div>${exports && call.place && call.may('exports:read') && exportForm(call, { path: `${pathOf(call)}/export`, query: filterQuery(call, [COLUMNS]), columns: exports })}`
 }

@@ -1,9 +1,10 @@
 /** Pieces that the dashboard's pages are made of. */
-import { ASSETS } from '../../core/assets.ts'
+import { ASSETS, FIAT_CURRENCIES } from '../../core/assets.ts'
 import { type Html, html, type Part } from '../hosted/html.ts'
 import type { Call } from './row.ts'
 
 export const ASSET_CHOICES = ASSETS.map((asset) => [asset, asset] as const)
+export const FIAT_CHOICES = FIAT_CURRENCIES.map((currency) => [currency, currency] as const)
 
 /** An id, address or hash, whole, with a button that copies it. */
 export const copyable = (text: string, label = 'Copy'): Html =>
@@ -31,6 +32,10 @@ export const notice = (tone: 'good' | 'wait' | 'bad' | 'info', content: Part): H
 
 export interface Column<Row> {
   readonly label: string
+  /** In the URL of a list: a column that may be left out. Without one it always shows, such as the one that leads to the entry. */
+  readonly name?: string
+  /** Shows only where it is asked for. */
+  readonly isExtra?: boolean
   readonly cell: (row: Row) => Part
   /** Right-aligned figures. */
   readonly isFigure?: boolean

@@ -1,8 +1,10 @@
 /** The dashboard: every row of its table becomes a route behind one guard, with its own errors, headers and limits. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../../core/errors.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { newNonce } from '../hosted/headers.ts'
-import { admit, personCall, signInPath, unknownPage } from './admit.ts'
+import { openWorkLimit } from '../work-limit.ts'
+import { admit, personCall, sendToSignIn, unknownPage } from './admit.ts'
 import { sendTrouble } from './answer.ts'
 import { EMPTY_FORM, readDashboardForm, readFileForm } from './form.ts'
 import { protectDashboard, requireOwnForm } from './headers.ts'
@@ -12,6 +14,14 @@ import { dashboardRows } from './rows.ts'
 import { readSession } from './session.ts'
 
 const FORM_BYTES_MAX = 128 * 1024
+/** Far above what any page reads of its address: each costs, and 16 kB of address hold five thousand. */
+const PARAMETERS_MAX = 100
+/** Of those who did not sign in: a passkey's answer is the largest there is. */
+const STRANGER_FORM_BYTES_MAX = 16 * 1024
+/** A form of somebody who did not sign in costs some statements and a page: one of each row at a time. */
+const STRANGERS = { running: 1, reading: 1, waiting: 1_000 }
+const tooBusy = () =>
+  new Refusal('unavailable', 'too_busy', 'too many people ask for this now; try again in a moment')
 
 export function registerDashboard(app: FastifyInstance, gateway: Gateway, installation: Installation): void {
   const base = `${rootOf(gateway)}/dashboard`
@@ -25,12 +35,12 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
-      { parseAs: 'buffer', bodyLimit: FORM_BYTES_MAX },
+      { parseAs: 'buffer' },
       async (_request: FastifyRequest, bytes: Buffer) => readDashboardForm(bytes),
     )
     scope.addContentTypeParser(
       'multipart/form-data',
-      { parseAs: 'buffer', bodyLimit: FORM_BYTES_MAX },
+      { parseAs: 'buffer' },
       (request: FastifyRequest, bytes: Buffer) => readFileForm(request.headers['content-type'] ?? '', bytes),
     )
     scope.addHook('onRequest', async (request, reply) => {
@@ -44,19 +54,34 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
         error,
       ),
     )
+    const strangers = openWorkLimit(STRANGERS, tooBusy)
     for (const row of dashboardRows) {
+      const answer = (request: FastifyRequest, reply: FastifyReply) =>
+        admit(row, callOf(gateway, installation, base, request, reply))
       scope.route({
         method: row.method,
         url: `/dashboard${row.path}`,
-        ...(row.formBytesMax ? { bodyLimit: row.formBytesMax } : {}),
+        bodyLimit: row.access === 'public' ? STRANGER_FORM_BYTES_MAX : (row.formBytesMax ?? FORM_BYTES_MAX),
+        // Nobody's form is not even read: the answer is the same.
+        ...(row.method === 'POST' &&
+          row.access !== 'public' && {
+            onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
+              const call = callOf(gateway, installation, base, request, reply)
+              if (!(await readSession(call))) return sendToSignIn(call)
+            },
+          }),
         ...(row.isStream ? { exposeHeadRoute: false } : {}),
-        handler: (request, reply) => admit(row, callOf(gateway, installation, base, request, reply)),
+        // By the row: who guesses passwords does not stand before those who have a passkey.
+        handler:
+          row.method === 'POST' && row.access === 'public'
+            ? (request, reply) => strangers.run(row.path, 'write', () => answer(request, reply))
+            : answer,
       })
     }
     scope.get('/dashboard/*', async (request, reply) => {
       const call = callOf(gateway, installation, base, request, reply)
       const session = await readSession(call)
-      if (!session) return reply.code(303).header('Location', signInPath(call)).send()
+      if (!session) return sendToSignIn(call)
       return sendTrouble({ call, person: personCall(call, session), place: null }, unknownPage())
     })
   })
@@ -69,19 +94,18 @@ function callOf(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Call {
-  const query = Object.entries(request.query ?? {}).flatMap(([name, value]) =>
-    typeof value === 'string'
-      ? [
-          [
-            name,
-            value
-              .replace(/\p{Cc}/gu, ' ')
-              .toWellFormed()
-              .trim(),
-          ],
-        ]
-      : [],
-  )
+  // Boxes of one name that are ticked together are one value.
+  const query = Object.entries(request.query ?? {})
+    .slice(0, PARAMETERS_MAX)
+    .map(([name, value]): [string, string] => [
+      name,
+      [value]
+        .flat()
+        .join(',')
+        .replace(/\p{Cc}/gu, ' ')
+        .toWellFormed()
+        .trim(),
+    ])
   const form =
     request.body && typeof request.body === 'object' && 'entries' in request.body ? request.body : EMPTY_FORM
   return {

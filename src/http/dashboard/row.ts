@@ -99,6 +99,12 @@ export interface PlaceCall extends PersonCall {
   may(permission: Permission): boolean
 }
 
+/** Who reads a list: somebody at a merchant, or the operator, who belongs to none. */
+export type ListCall = PlaceCall | (PersonCall & { readonly place?: never })
+
+/** Whose days and times a list has: the merchant's; the operator's are those of UTC. */
+export const zoneOf = (call: ListCall): string => call.place?.membership.timeZone ?? 'UTC'
+
 export type Outcome = Sheet | Shown | Move | typeof SENT
 
 export interface Row<C extends Call> {

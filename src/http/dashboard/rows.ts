@@ -11,6 +11,8 @@ import { linkRows } from './pages/links.ts'
 import { logRows } from './pages/logs.ts'
 import { meRows } from './pages/me.ts'
 import { operatorRows } from './pages/operator.ts'
+import { operatorAlertRows } from './pages/operator-alerts.ts'
+import { operatorDeliveryRows } from './pages/operator-deliveries.ts'
 import { operatorHealthRows } from './pages/operator-health.ts'
 import { operatorMoneyRows } from './pages/operator-money.ts'
 import { overviewRows } from './pages/overview.ts'
@@ -62,4 +64,6 @@ export const dashboardRows: readonly DashboardRow[] = [
   operatorRows,
   operatorHealthRows,
   operatorMoneyRows,
+  operatorDeliveryRows,
+  operatorAlertRows,
 ].flat()

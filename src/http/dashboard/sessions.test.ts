@@ -94,3 +94,16 @@ test('a recovery code stands in for the phone, once; half a sign-in waits ten mi
   assert.match(String((await late.send(codes[1])).location), /sign-in/)
   assert.match(String((await late.visitor.get('/dashboard/me')).location), /sign-in/)
 })
+
+test('passwords are masked, named for managers, and may be pasted', async () => {
+  const owner = await testPerson(gateway, app, { account, role: 'owner' })
+  const pages = [await visit(app).get('/dashboard/sign-in'), await owner.get('/dashboard/me')]
+  for (const { html, status } of pages) {
+    assert.equal(status, 200)
+    const [input = '', ...others] = html.match(/<input[^>]*name="password"[^>]*>/g) ?? []
+    assert.match(input, /type="password"/)
+    assert.match(input, /autocomplete="(current|new)-password"/)
+    assert.deepEqual(others, [])
+    assert.doesNotMatch(html, /onpaste|maxlength="\d"/)
+  }
+})

@@ -27,7 +27,7 @@ const account = await testAccount(gateway)
 
 let people = 0
 /** Somebody who was invited, and has neither password nor factor here. */
-async function member(): Promise<{ userId: string; email: string; identity: TestIdentity }> {
+async function member(): Promise<{ userId: UserId; email: string; identity: TestIdentity }> {
   people += 1
   const email = `sso-${people}@example.com`
   const userId = await gateway.db.transaction(async (tx) => {
@@ -93,7 +93,7 @@ test('a member whom the provider vouches for comes in, and lands where he wanted
 test('a password there opens nothing live; a second factor there does', async () => {
   const ada = await member()
   const merchant = await gateway.db.transaction((tx) => merchantOfAccount(tx, account))
-  const person = { userId: ada.userId as never, email: ada.email, name: '', sessionId: null, address: '' }
+  const person = { userId: ada.userId, email: ada.email, name: '', sessionId: null, address: '' }
   const liveId =
     merchant.liveAccountId ?? (await gateway.db.transaction((tx) => goLive(tx, person, merchant.id)))
   const live = homeOf({ ...account, id: liveId })

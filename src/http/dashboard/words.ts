@@ -1,6 +1,6 @@
 /** Values as people read them: money, coins, times, statuses. */
-import { ASSET_FACTS, type Asset, type Fiat, NETWORKS, type Network, networkOf } from '../../core/assets.ts'
-import { fiatToNumber, formatDecimal } from '../../core/money.ts'
+import { type Asset, type Fiat, NETWORKS, type Network, networkOf } from '../../core/assets.ts'
+import { fiatToNumber, formatAmount, formatCoins } from '../../core/money.ts'
 import { DAY_MS, MINUTE_MS, utcDay } from '../../core/time.ts'
 import { type Html, html } from '../hosted/html.ts'
 import { isToken } from '../hosted/networks.ts'
@@ -16,11 +16,8 @@ const currencyFormat = (currency: Fiat): Intl.NumberFormat => {
 export const fiat = (amount: number | bigint, currency: Fiat): string =>
   currencyFormat(currency).format(typeof amount === 'bigint' ? fiatToNumber(amount) : amount)
 
-/** Whole coins, without their name. */
-export const decimal = (atoms: bigint, asset: Asset): string =>
-  formatDecimal(atoms, ASSET_FACTS[asset].decimals)
-
-export const coins = (atoms: bigint, asset: Asset): string => `${decimal(atoms, asset)} ${asset}`
+/** Whole coins, without their name and with it. */
+export { formatAmount as decimal, formatCoins as coins }
 
 export const count = (value: number | bigint): string => value.toLocaleString('en')
 
@@ -126,7 +123,9 @@ export const dayAfter = (text: string): string =>
   new Date(Date.parse(`${text}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10)
 
 /** Good news is green, trouble red, what waits for somebody amber. */
-const TONES: Readonly<Record<string, 'good' | 'bad' | 'wait' | 'busy' | 'quiet'>> = {
+export type Tone = 'good' | 'bad' | 'wait' | 'busy' | 'quiet'
+
+const TONES: Readonly<Record<string, Tone>> = {
   completed: 'good',
   delivered: 'good',
   sent: 'good',

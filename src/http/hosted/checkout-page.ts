@@ -1,9 +1,8 @@
 /** `/checkout/{cs_…}`: the pages of a session and the forms on them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ASSET_FACTS } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { readId, type SessionId } from '../../core/ids.ts'
-import { formatDecimal } from '../../core/money.ts'
+import { formatAmount } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
 import {
   cancelCheckout,
@@ -12,6 +11,7 @@ import {
   reopenCheckout,
 } from '../../flows/checkout/checkout.ts'
 import type { CheckoutState } from '../../flows/checkout/checkout-state.ts'
+import { takesOtherCoin } from '../../flows/checkout/checkout-state.ts'
 import {
   type BuyerTransaction,
   findBuyerTransaction,
@@ -22,7 +22,7 @@ import { mailReceipt } from '../../flows/checkout/mail-receipt.ts'
 import { readCheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { payInSandbox } from '../../flows/sandbox.ts'
-import type { PaymentStatus } from '../../payments/payment.ts'
+import { isPaid, type PaymentStatus } from '../../payments/payment.ts'
 import { RateLimited } from '../errors.ts'
 import {
   backToPage,
@@ -31,6 +31,7 @@ import {
   FIRST_CHOICE,
   NOT_SEARCHED,
   readTyped,
+  sendOver,
   type Visit,
 } from './checkout-visit.ts'
 import { type Form, queryValue, requireOwnPage } from './forms.ts'
@@ -41,7 +42,9 @@ import { amountView, cancellingView, stateView } from './make-view.ts'
 import { coinNetwork, type HostedOptions } from './networks.ts'
 import { meaningOf, takeCoin } from './pick-coin-form.ts'
 import { receiptLetter } from './receipt-letter.ts'
+import { readGiver, rememberGiver } from './refund-giver.ts'
 import {
+  CLOSED,
   checkoutPath,
   frameOf,
   isForeignFrame,
@@ -102,8 +105,7 @@ export function registerCheckoutPages(
     )
 }
 
-/** States in which the buyer may take another coin, and in which he may give up. */
-const CHANGEABLE: readonly CheckoutState[] = ['choose', 'waiting', 'expired', 'replaced']
+/** States in which the buyer may give up. */
 const CANCELLABLE: readonly CheckoutState[] = ['choose', 'waiting']
 
 /** States in which coins are held that the buyer may want back. */
@@ -119,11 +121,12 @@ const showCheckout = async (visit: Visit): Promise<FastifyReply> =>
 
 /** Other coins, while one is quoted already or its price is over. */
 const showCoins = async (visit: Visit): Promise<FastifyReply> =>
-  CHANGEABLE.includes(visit.making.page.state) ? drawChoice(visit, '/coins') : backToPage(visit)
+  takesOtherCoin(visit.making.page.state) ? drawChoice(visit, '/coins') : backToPage(visit)
 
 /** The coins, for the amount of the query where the session has none of its own. */
 async function drawChoice(visit: Visit, page = ''): Promise<FastifyReply> {
   const { gateway, request, making } = visit
+  if (making.page.checkout.account.closedAt) return sendOver(visit, CLOSED)
   const typed = queryValue(request, 'amount')
   if (making.page.checkout.session.amountMinor !== null || typed === '')
     return draw(visit, await choose(visit, FIRST_CHOICE), 200, { page })
@@ -142,7 +145,7 @@ async function drawChoice(visit: Visit, page = ''): Promise<FastifyReply> {
 async function showAmount(visit: Visit): Promise<FastifyReply> {
   const { gateway, request, making } = visit
   const { state, checkout } = making.page
-  if (!CHANGEABLE.includes(state) || checkout.session.amountMinor !== null) return backToPage(visit)
+  if (!takesOtherCoin(state) || checkout.session.amountMinor !== null) return backToPage(visit)
   const field = { value: queryValue(request, 'amount').slice(0, 40), problem: null }
   const here = { page: '/amount', carried: { amount: field.value } }
   return draw(visit, amountView(making, gateway.settings, field), 200, here)
@@ -182,7 +185,7 @@ export async function simulatePayment(gateway: Gateway, tx: Tx, id: SessionId, f
   // A part may be there already, and the rest of it on its way.
   const missing = payment.dueAtoms - (moment?.receivedAtoms ?? 0n)
   if (missing <= 0n) return
-  const amount = formatDecimal(missing, ASSET_FACTS[payment.asset].decimals)
+  const amount = formatAmount(missing, payment.asset)
   const confirmations = fields.get('confirmations') === '0' ? 0 : payment.requiredConfirmations
   await payInSandbox(tx, account, payment.id, { amount, confirmations })
 }
@@ -204,19 +207,27 @@ const CHANGES: Readonly<Record<string, Change>> = {
 
 /** Where what is held may go back to. An address that is none is asked for again, as it was typed. */
 async function takeRefundAddress(visit: Visit): Promise<FastifyReply> {
-  const { gateway, request, making, id } = visit
+  const { gateway, request, reply, making, id } = visit
   requireOwnPage(request, gateway.settings.publicUrl)
   const typed = ((request.body as Form).get('address') ?? '').slice(0, 128)
+  const given = { address: typed, proof: readGiver(request) }
   try {
-    await gateway.db.transaction((tx) => giveRefundAddress(gateway, tx, id, typed))
+    const proof = await gateway.db.transaction((tx) => giveRefundAddress(gateway, tx, id, given))
+    if (proof !== null) rememberGiver(gateway, reply, id, proof)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const { payment, account } = making.page.checkout
-    const isHeld = HELD.includes(making.page.state)
-    if (error.reason !== 'invalid_address' || !payment || !isHeld) return backToPage(visit)
+    const { words } = making.language
+    if (!payment || !HELD.includes(making.page.state)) return backToPage(visit)
+    const again = (problem: string, status: number) =>
+      draw(visit, stateView(making, NOT_SEARCHED, { value: typed, problem }), status)
+    if (error.reason === 'refund_address_given') {
+      const merchant = account.brandName ?? account.name
+      return again(fillText(words.refund_kept, { merchant }), 409)
+    }
+    if (error.reason !== 'invalid_address') return backToPage(visit)
     const network = coinNetwork(making.options, payment.asset, account.mode === 'live')
-    const problem = fillText(making.language.words.error_address, { asset: payment.asset, network })
-    return draw(visit, stateView(making, NOT_SEARCHED, { value: typed, problem }), 400)
+    return again(fillText(words.error_address, { asset: payment.asset, network }), 400)
   }
   return backToPage(visit)
 }
@@ -249,5 +260,5 @@ function answerTo(found: BuyerTransaction): keyof Words {
   if (found.status === 'replaced') return 'tx_replaced'
   if (found.status === 'dropped') return 'tx_unknown'
   if (found.status !== 'confirmed') return 'tx_seen'
-  return found.paymentStatus === 'completed' || found.paymentStatus === 'overpaid' ? 'tx_done' : 'tx_held'
+  return isPaid(found.paymentStatus) ? 'tx_done' : 'tx_held'
 }

@@ -1,6 +1,7 @@
 /** Forms that work without a script: what was typed, and whether it was typed on our page. */
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../../core/errors.ts'
+import { readUrlEncoded } from '../form-fields.ts'
 
 export type Form = ReadonlyMap<string, string>
 
@@ -10,14 +11,11 @@ export const EMPTY_FORM: Form = new Map()
 const FIELDS_MAX = 20
 
 /** Reads `application/x-www-form-urlencoded`. Control characters would not be kept by the database. */
-export function readForm(bytes: Buffer): Form {
-  const entries = [...new URLSearchParams(bytes.toString('utf8'))]
-  if (entries.length > FIELDS_MAX)
-    throw new Refusal('invalid', 'malformed_form', 'the form has too many fields')
-  return new Map(entries.map(([name, value]) => [name, clean(value)]))
-}
+export const readForm = (bytes: Buffer): Form =>
+  new Map(readUrlEncoded(bytes, FIELDS_MAX).map(([name, value]) => [name, clean(value)]))
 
-const clean = (text: string): string =>
+/** A value on one line, without what PostgreSQL refuses in a text. */
+export const clean = (text: string): string =>
   text
     .replace(/\p{Cc}/gu, ' ')
     .toWellFormed()

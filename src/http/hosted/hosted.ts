@@ -77,6 +77,7 @@ function sendTrouble(
   reply: FastifyReply,
 ): FastifyReply {
   const answer = answerTo(error)
+  request.refusal = answer.reason
   if (answer.logged) {
     const line = {
       request_id: request.id,

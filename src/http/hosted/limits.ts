@@ -4,7 +4,7 @@
  */
 
 import type { AccountId, PaymentLinkId, PointOfSaleId, SessionId } from '../../core/ids.ts'
-import { hostOf, isThisMachine, siteOf } from '../../core/networks.ts'
+import { isThisMachine, networksAround, sharesOf } from '../../core/networks.ts'
 import { RateLimited } from '../errors.ts'
 import { type BucketSize, openLocalBuckets, type RateLimiter } from '../rate-limit.ts'
 
@@ -20,7 +20,7 @@ export interface HostedLimits {
   readonly account: BucketSize
   /** Prices asked for at one point of sale, whoever asks. */
   readonly sales: BucketSize
-  /** Pages kept live at once. */
+  /** Pages of a host kept live at once; of the networks around it some times that. */
   readonly streams: number
 }
 
@@ -35,8 +35,6 @@ const DEFAULT_LIMITS: HostedLimits = {
   streams: 500,
 }
 
-/** Whoever rents one machine can have all hosts of a /48: together they get what so many do. */
-const HOSTS_OF_SITE = 4
 /** Coins that one session may be changed between: twenty at once, then one a minute. */
 const SESSION_PAYMENTS: BucketSize = { perSecond: 1 / 60, burst: 20 }
 
@@ -55,7 +53,7 @@ export interface Limits {
 
 export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
   const { pages, payments, visits, link: linkSize, account, sales, streams } = { ...DEFAULT_LIMITS, ...sizes }
-  const byPages = openLocalBuckets(pages)
+  const takePage = takeByAddress(pages)
   const takePayment = takeByAddress(payments)
   const takeVisit = takeByAddress(visits)
   const byLink = openLocalBuckets(linkSize)
@@ -63,9 +61,10 @@ export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
   const byPoint = openLocalBuckets(sales)
   const bySession = openLocalBuckets(SESSION_PAYMENTS)
   const openStreams = new Map<string, number>()
+  const streamsMax = sharesOf(streams)
   return {
     async countPage(address) {
-      if (!isThisMachine(address)) await take(byPages, hostOf(address))
+      if (!isThisMachine(address)) await takePage(address)
     },
     async countLinkVisit(address, link) {
       await takeVisit(address)
@@ -82,27 +81,32 @@ export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
     },
     enterStream(address) {
       if (isThisMachine(address)) return
-      const host = hostOf(address)
-      const open = openStreams.get(host) ?? 0
-      if (open >= streams) throw new RateLimited(`${streams} pages of this address are kept live already`, 30)
-      openStreams.set(host, open + 1)
+      const networks = networksAround(address)
+      if (networks.some((network, level) => (openStreams.get(network) ?? 0) >= (streamsMax[level] ?? 0)))
+        throw new RateLimited(`${streams} pages of this address are kept live already`, 30)
+      for (const network of networks) openStreams.set(network, (openStreams.get(network) ?? 0) + 1)
     },
     leaveStream(address) {
-      const host = hostOf(address)
-      const open = openStreams.get(host) ?? 0
-      if (open > 1) openStreams.set(host, open - 1)
-      else openStreams.delete(host)
+      for (const network of networksAround(address)) {
+        const open = openStreams.get(network) ?? 0
+        if (open > 1) openStreams.set(network, open - 1)
+        else openStreams.delete(network)
+      }
     },
   }
 }
 
-/** So much by host, and four times that by all hosts of a site. */
+/** So much by host, and some times that by each network around it: whoever rents one machine can have them all. */
 function takeByAddress({ perSecond, burst }: BucketSize): (address: string) => Promise<void> {
-  const byHost = openLocalBuckets({ perSecond, burst })
-  const bySite = openLocalBuckets({ perSecond: perSecond * HOSTS_OF_SITE, burst: burst * HOSTS_OF_SITE })
+  const rates = sharesOf(perSecond)
+  const levels = sharesOf(burst).map((each, level) =>
+    openLocalBuckets({ perSecond: rates[level] ?? perSecond, burst: each }),
+  )
   return async (address) => {
-    await take(byHost, hostOf(address))
-    await take(bySite, siteOf(address))
+    for (const [level, network] of networksAround(address).entries()) {
+      const buckets = levels[level]
+      if (buckets) await take(buckets, network)
+    }
   }
 }
 

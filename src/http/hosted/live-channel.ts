@@ -6,13 +6,14 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sessionNotFound } from '../../checkout/session.ts'
-import { readId } from '../../core/ids.ts'
+import { readId, type SessionId } from '../../core/ids.ts'
 import { changedMoments, readTips } from '../../flows/checkout/checkout-moments.sql.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { isAskedFurther } from '../connections.ts'
 import { queryValue } from './forms.ts'
 import { openHub } from './hub.ts'
 import type { Limits } from './limits.ts'
+import { gatherMoments } from './moments.ts'
 
 /** Below the minute after which proxies take a silent connection for dead. */
 const HEARTBEAT_MS = 25_000
@@ -23,6 +24,9 @@ const UNREAD_BYTES_MAX = 4_096
 /** Heartbeats written at once, before others get a turn. */
 const BEATS_AT_ONCE = 500
 
+/** A session of which no version is known. */
+const unknown = (id: SessionId) => ({ id, version: null })
+
 const VERSION = /^[0-9a-f]{16}-\d{1,4}$/
 
 export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, limits: Limits): void {
@@ -31,16 +35,10 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
     pulse: () => readTips(gateway.db),
     log: gateway.log,
   })
+  const readMoment = gatherMoments((ids) => changedMoments(gateway.db, ids.map(unknown)))
   const streams = new Set<Socket>()
 
-  const beat = async () => {
-    let written = 0
-    for (const stream of [...streams]) {
-      write(stream, BEAT)
-      if (++written % BEATS_AT_ONCE === 0) await new Promise(setImmediate)
-    }
-  }
-  const heartbeat = setInterval(beat, HEARTBEAT_MS)
+  const heartbeat = startHeartbeat(streams)
   let isClosing = false
   // Before the server waits for its connections to end.
   scope.addHook('preClose', async () => {
@@ -52,7 +50,7 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
 
   scope.get('/checkout/:id/version', async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
     const id = readId('cs', request.params.id)
-    const [moment] = id ? await changedMoments(gateway.db, [{ id, version: null }]) : []
+    const moment = id && (await readMoment(id))
     if (!moment) throw sessionNotFound()
     return reply.type('text/plain').send(moment.version)
   })
@@ -64,16 +62,21 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       const id = readId('cs', request.params.id)
       // It has no body; its end is read before its connection is taken.
       request.raw.resume()
-      const [moment] = id ? await changedMoments(gateway.db, [{ id, version: null }]) : []
-      if (!id || !moment) throw sessionNotFound()
-
-      if (isClosing || !canStream(request.raw, reply.raw)) {
+      if (!id) throw sessionNotFound()
+      const address = request.ip
+      // Who has enough of them asks the database nothing.
+      limits.enterStream(address)
+      const moment = await readMoment(id).catch((error: unknown) => {
+        limits.leaveStream(address)
+        throw error
+      })
+      if (!moment || isClosing || !canStream(request.raw, reply.raw)) {
+        limits.leaveStream(address)
+        if (!moment) throw sessionNotFound()
         reply.hijack()
         request.raw.socket.destroy()
         return reply
       }
-      const address = request.ip
-      limits.enterStream(address)
       const seen = versionOf(request)
       reply.hijack()
       const stream = openStream(request.raw, reply)
@@ -92,6 +95,16 @@ export function registerLiveChannel(scope: FastifyInstance, gateway: Gateway, li
       return reply
     },
   )
+}
+
+function startHeartbeat(streams: ReadonlySet<Socket>): NodeJS.Timeout {
+  return setInterval(async () => {
+    let written = 0
+    for (const stream of [...streams]) {
+      write(stream, BEAT)
+      if (++written % BEATS_AT_ONCE === 0) await new Promise(setImmediate)
+    }
+  }, HEARTBEAT_MS)
 }
 
 /**

@@ -1,8 +1,8 @@
 /** From what a checkout is to what its page shows. */
-import { ASSET_FACTS, type Asset, networkOf } from '../../core/assets.ts'
+import { type Asset, networkOf } from '../../core/assets.ts'
 import { invariant } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
-import { divideHalfUp, fiatToNumber, formatDecimal } from '../../core/money.ts'
+import { divideHalfUp, fiatToNumber, formatAmount } from '../../core/money.ts'
 import { isStanding } from '../../deposits/received.ts'
 import type { CoinOffer } from '../../flows/checkout/offer-coins.ts'
 import type { CheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
@@ -26,6 +26,7 @@ import type {
   CheckoutContent,
   CheckoutView,
   ChooseView,
+  EarlierPayment,
   Field,
   Order,
   Refund,
@@ -47,6 +48,13 @@ function orderOf({ language, page: { checkout } }: Making): Order {
   return { label: session.label, price: minor === null ? null : showFiat(language, minor, session.currency) }
 }
 
+export const earlierOf = ({ page }: Pick<Making, 'page'>): readonly EarlierPayment[] =>
+  page.earlier.map(({ paymentId, asset, atoms }) => ({
+    paymentNumber: showId('pay', paymentId),
+    asset,
+    received: formatAmount(atoms, asset),
+  }))
+
 /** What lies around the view. */
 export function contentOf(making: Making, view: CheckoutView): CheckoutContent {
   const { page, options } = making
@@ -56,11 +64,7 @@ export function contentOf(making: Making, view: CheckoutView): CheckoutContent {
     view,
     // A settled payment may still be reversed, but nobody waits for that on its page.
     version: isOver ? null : page.moment.version,
-    earlier: page.earlier.map(({ paymentId, asset, atoms }) => ({
-      paymentNumber: showId('pay', paymentId),
-      asset,
-      received: formatDecimal(atoms, ASSET_FACTS[asset].decimals),
-    })),
+    earlier: earlierOf(making),
     blindNetwork:
       payment && (!page.moment.isChainInSight || account.trouble === 'dead_node') && !isOver
         ? networkName(options, networkOf(payment.asset), account.mode === 'live')
@@ -158,7 +162,7 @@ export function stateView(
   }
   invariant(checkout.payment, `a checkout that is ${state} has a payment`)
   const payment = checkout.payment
-  const coins = (atoms: bigint) => formatDecimal(atoms, ASSET_FACTS[payment.asset].decimals)
+  const coins = (atoms: bigint) => formatAmount(atoms, payment.asset)
   const asset = payment.asset
   const facts = {
     order,
@@ -246,8 +250,10 @@ export function stateView(
 }
 
 /** What a whole coin was quoted at, half up to the cent. */
-const showRate = (language: Language, { asset, rate, fiatCurrency }: Payment): string =>
-  `1 ${asset} = ${showFiat(language, divideHalfUp(rate.numerator, rate.denominator), fiatCurrency)}`
+function showRate(language: Language, { asset, rate, fiatCurrency }: Payment): string {
+  const coin = language.direction === 'rtl' ? `\u20661 ${asset}\u2069` : `1 ${asset}`
+  return `${coin} = ${showFiat(language, divideHalfUp(rate.numerator, rate.denominator), fiatCurrency)}`
+}
 
 function refundOf(making: Making): Refund | null {
   const { refund } = making.page
@@ -255,7 +261,7 @@ function refundOf(making: Making): Refund | null {
   const { asset, netAtoms, destination, txHash } = refund
   return {
     asset,
-    amount: formatDecimal(netAtoms, ASSET_FACTS[asset].decimals),
+    amount: formatAmount(netAtoms, asset),
     address: destination,
     transaction: txHash === null ? null : transactionOf(making, txHash),
   }
@@ -265,7 +271,7 @@ function targetOf({ options, language, page }: Making, payment: Payment, atoms: 
   const { words } = language
   const { asset, address } = payment
   const isLive = page.checkout.account.mode === 'live'
-  const amount = formatDecimal(atoms, ASSET_FACTS[asset].decimals)
+  const amount = formatAmount(atoms, asset)
   const uri = paymentUri({ asset, address, atoms }, page.place)
   return {
     asset,

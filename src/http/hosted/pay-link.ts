@@ -10,11 +10,13 @@ import { Refusal } from '../../core/errors.ts'
 import { type PaymentLinkId, readId, type SessionId, showId } from '../../core/ids.ts'
 import { openPaymentLink } from '../../flows/checkout/checkout.ts'
 import type { Gateway } from '../../flows/gateway.ts'
+import { readCookie } from './cookies.ts'
 import { requireOwnPage } from './forms.ts'
 import { showFiat } from './language.ts'
 import type { Limits } from './limits.ts'
 import { drawPreview } from './pages/draw.ts'
 import {
+  CLOSED,
   checkoutPath,
   frameOf,
   goTo,
@@ -58,6 +60,7 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
       const frame = frameOf(gateway, request, { account, sessionId: null, page })
       if (!link) return sendNotice(reply, 404, frame, UNKNOWN)
       if (!link.isActive) return sendNotice(reply, 410, frame, LINK_DISABLED)
+      if (account?.closedAt) return sendNotice(reply, 410, frame, CLOSED)
       if (isForeignFrame(gateway, request, account)) return sendForeignFrame(gateway, request, reply, page)
       return answer(request, reply, link, frame)
     }
@@ -72,6 +75,8 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
     } catch (error) {
       if (error instanceof Refusal && error.reason === 'payment_link_disabled')
         return sendNotice(reply, 410, frame, LINK_DISABLED)
+      if (error instanceof Refusal && error.reason === 'account_closed')
+        return sendNotice(reply, 410, frame, CLOSED)
       throw error
     }
   }
@@ -104,10 +109,7 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
 const VISIT = 'beck_visit'
 
 /** The session that this browser began by this link; null for none, and for what is no session's id. */
-function readVisit({ headers: { cookie = '' } }: FastifyRequest): SessionId | null {
-  const found = cookie.split(/; */).find((each) => each.startsWith(`${VISIT}=`))
-  return found ? readId('cs', found.slice(VISIT.length + 1)) : null
-}
+const readVisit = (request: FastifyRequest): SessionId | null => readId('cs', readCookie(request, VISIT))
 
 /** Sent to this link alone. It lets nobody in who has not been there before. */
 function rememberVisit(

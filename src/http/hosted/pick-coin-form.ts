@@ -1,23 +1,21 @@
 /** The form in which the buyer picks a coin: read, refused field by field, or made a payment. */
 import type { FastifyReply } from 'fastify'
 import { isAsset } from '../../core/assets.ts'
+import { isEmail } from '../../core/email.ts'
 import { Refusal } from '../../core/errors.ts'
 import { pickCoin } from '../../flows/checkout/checkout.ts'
-import { backToPage, choose, draw, readTyped, type Visit } from './checkout-visit.ts'
+import { backToPage, choose, draw, readTyped, sendOver, type Visit } from './checkout-visit.ts'
 import { type Form, requireOwnPage } from './forms.ts'
 import type { Words } from './languages/en.ts'
 import { amountView } from './make-view.ts'
-import { frameOf, LINK_DISABLED, sendNotice } from './respond.ts'
-
-const EMAIL = /^[^\s@]+@[^\s@]+$/
-const EMAIL_LENGTH_MAX = 254
+import { CLOSED, LINK_DISABLED } from './respond.ts'
 
 export async function takeCoin(visit: Visit): Promise<FastifyReply> {
-  const { gateway, request, reply, making, id } = visit
+  const { gateway, request, making, id } = visit
   requireOwnPage(request, gateway.settings.publicUrl)
   const { words } = making.language
   const form = request.body as Form
-  const { session, account } = making.page.checkout
+  const { session } = making.page.checkout
   const asset = form.get('asset') ?? ''
   const typedAmount = session.amountMinor === null ? (form.get('amount') ?? '') : ''
   const typedEmail = session.customerEmail === null ? (form.get('email') ?? '') : ''
@@ -33,10 +31,10 @@ export async function takeCoin(visit: Visit): Promise<FastifyReply> {
     const email = { value: typedEmail, problem: emailProblem }
     return draw(visit, await choose(visit, { amountMinor, selected, problem, email }), status)
   }
-  const isEmail = typedEmail === '' || (EMAIL.test(typedEmail) && typedEmail.length <= EMAIL_LENGTH_MAX)
+  const isEmailGood = typedEmail === '' || isEmail(typedEmail)
   if (!isAsset(asset))
-    return again(400, words.error_coin_required, isEmail ? null : words.error_email_invalid)
-  if (!isEmail) return again(400, null, words.error_email_invalid)
+    return again(400, words.error_coin_required, isEmailGood ? null : words.error_email_invalid)
+  if (!isEmailGood) return again(400, null, words.error_email_invalid)
 
   await visit.limits.countPayment(request.ip, session)
   try {
@@ -46,8 +44,8 @@ export async function takeCoin(visit: Visit): Promise<FastifyReply> {
     const meaning = error instanceof Refusal ? meaningOf(error) : null
     if (meaning === null) throw error
     if (meaning === 'page') return backToPage(visit)
-    if (meaning === 'link_disabled')
-      return sendNotice(reply, 410, frameOf(gateway, request, { account, sessionId: null }), LINK_DISABLED)
+    if (meaning === 'link_disabled' || meaning === 'closed')
+      return sendOver(visit, meaning === 'closed' ? CLOSED : LINK_DISABLED)
     return again(meaning === 'error_coin_unavailable' ? 503 : 400, words[meaning])
   }
   gateway.wake('deliver')
@@ -55,7 +53,10 @@ export async function takeCoin(visit: Visit): Promise<FastifyReply> {
 }
 
 /** What a refusal means to the buyer: that the page shows another state by now, a sentence, or nothing of his. */
-export function meaningOf({ kind, reason }: Refusal): 'page' | 'link_disabled' | keyof Words | null {
+export function meaningOf({
+  kind,
+  reason,
+}: Refusal): 'page' | 'link_disabled' | 'closed' | keyof Words | null {
   if (kind === 'unavailable') return 'error_coin_unavailable'
   switch (reason) {
     case 'session_ended':
@@ -63,6 +64,8 @@ export function meaningOf({ kind, reason }: Refusal): 'page' | 'link_disabled' |
       return 'page'
     case 'payment_link_disabled':
       return 'link_disabled'
+    case 'account_closed':
+      return 'closed'
     case 'amount_required':
       return 'error_amount_required'
     default:

@@ -11,7 +11,9 @@ import { findPointOfSale, listSales, type PointOfSale } from '../../checkout/poi
 import { isAsset } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { type PointOfSaleId, readId, type SessionId, showId } from '../../core/ids.ts'
-import { checkoutUrl, pickCoin } from '../../flows/checkout/checkout.ts'
+import { pickCoin } from '../../flows/checkout/checkout.ts'
+import { takesOtherCoin } from '../../flows/checkout/checkout-state.ts'
+import { checkoutUrl } from '../../flows/checkout/page-urls.ts'
 import { readCheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import { sellAt } from '../../flows/checkout/sell.ts'
 import type { Gateway } from '../../flows/gateway.ts'
@@ -27,14 +29,22 @@ import type { HostedOptions } from './networks.ts'
 import { drawKeypad, drawSale, drawSales } from './pages/point-of-sale.ts'
 import { meaningOf } from './pick-coin-form.ts'
 import { drawQr } from './qr.ts'
-import { baseOf, frameOf, goTo, languageOf, queryOf, sendNotice, sendPage, UNKNOWN } from './respond.ts'
+import {
+  baseOf,
+  CLOSED,
+  frameOf,
+  goTo,
+  languageOf,
+  queryOf,
+  sendNotice,
+  sendPage,
+  UNKNOWN,
+} from './respond.ts'
 import type { Field, Frame, NoticeView } from './view.ts'
 
 /** So many of the last sales are shown. */
 const SALES_SHOWN = 20
 const NOTE_LENGTH_MAX = 100
-/** States in which another coin may be shown. */
-const CHANGEABLE = ['choose', 'waiting', 'expired', 'replaced']
 
 const REVOKED: NoticeView = {
   title: 'pos_revoked_title',
@@ -95,7 +105,9 @@ export function registerPointsOfSale(
 
   scope.get(
     '/pos/:id',
-    behind(async (at) => showKeypad(at, { value: '', problem: null }, '')),
+    behind(async (at) =>
+      at.account.closedAt ? sendClosed(at) : showKeypad(at, { value: '', problem: null }, ''),
+    ),
   )
   scope.post('/pos/:id', behind(sell))
   scope.get('/pos/:id/sales', behind(showSales))
@@ -132,6 +144,8 @@ const send = (at: Counter, frame: Frame, page: Html, status = 200): FastifyReply
 const goBack = (at: Counter, path: string): FastifyReply =>
   goTo(at.reply, at.path + path + queryOf(at.request, at.language))
 
+const sendClosed = (at: Counter): FastifyReply => sendNotice(at.reply, 410, frameAt(at, at.path), CLOSED)
+
 function showKeypad(at: Counter, amount: Field, note: string, status = 200): FastifyReply {
   const frame = frameAt(at, at.path)
   const { name, currency } = at.point
@@ -147,8 +161,13 @@ async function sell(at: Counter): Promise<FastifyReply> {
   const read = readTypedPrice(gateway.settings, language, point.currency, typed)
   if ('problem' in read) return showKeypad(at, { value: typed, problem: read.problem }, note, 400)
   const sale = { amountMinor: read.minor, label: note || null }
-  const session = await gateway.db.transaction((tx) => sellAt(gateway, tx, point.id, sale))
-  return goBack(at, salePath(session.id))
+  try {
+    const session = await gateway.db.transaction((tx) => sellAt(gateway, tx, point.id, sale))
+    return goBack(at, salePath(session.id))
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'account_closed') return sendClosed(at)
+    throw error
+  }
 }
 
 async function showSales(at: Counter): Promise<FastifyReply> {
@@ -166,7 +185,7 @@ async function showSale(
   const { gateway } = at
   const here = at.path + salePath(id)
   const { state } = making.page
-  const isChoice = state === 'choose' || (isChoosing && CHANGEABLE.includes(state))
+  const isChoice = state === 'choose' || (isChoosing && takesOtherCoin(state))
   const frame = frameAt(at, here + (isChoice && state !== 'choose' ? '/coins' : ''), id)
   const view = isChoice
     ? await choose({ gateway, making }, { ...FIRST_CHOICE, problem })
@@ -190,6 +209,7 @@ async function showCoin(at: Counter, id: SessionId, making: Making): Promise<Fas
   } catch (error) {
     const meaning = error instanceof Refusal ? meaningOf(error) : null
     if (meaning === null) throw error
+    if (meaning === 'closed') return sendClosed(at)
     if (meaning !== 'page' && meaning !== 'link_disabled')
       return showSale(at, id, making, { isChoosing: true, problem: words[meaning], status: 503 })
   }

@@ -1,5 +1,5 @@
 /** A receipt in words: what its page shows, in the buyer's language, without a picture or anything to load. */
-import { checkoutUrl } from '../../flows/checkout/checkout.ts'
+import { checkoutUrl } from '../../flows/checkout/page-urls.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { letter } from '../../mails/letters.ts'
 import type { Letter } from '../../mails/mail.ts'

@@ -154,6 +154,12 @@ export const LINK_DISABLED: NoticeView = {
   refreshes: false,
   link: null,
 }
+export const CLOSED: NoticeView = {
+  title: 'closed_title',
+  lead: 'closed_lead',
+  refreshes: false,
+  link: null,
+}
 export const UNAVAILABLE: NoticeView = {
   title: 'unavailable_title',
   lead: 'unavailable_lead',

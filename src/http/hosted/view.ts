@@ -327,6 +327,8 @@ export interface NoticeView {
   readonly lead: keyof Words
   /** Tries again by itself. */
   readonly refreshes: boolean
+  /** What came to a checkout that ends here. */
+  readonly earlier?: readonly EarlierPayment[]
   /** A way on; null for none. */
   readonly link: { readonly text: keyof Words; readonly path: string; readonly isNewWindow?: boolean } | null
 }

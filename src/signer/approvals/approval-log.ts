@@ -5,6 +5,7 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { type ApprovalPolicy, type PolicyJson, readPolicy } from '../../approvals/approval-policy.ts'
+import type { AllowlistAct } from '../../approvals/approval-request.ts'
 import type { Network } from '../../core/assets.ts'
 import { InvariantBroken, invariant } from '../../core/errors.ts'
 import { ifThere, syncPath } from '../../core/files.ts'
@@ -43,7 +44,7 @@ interface PolicyFact extends Fact {
 }
 
 interface AddressFact extends Fact {
-  readonly fact: 'allow' | 'disallow'
+  readonly fact: AllowlistAct
   readonly network: Network
   readonly address: string
   readonly name: string

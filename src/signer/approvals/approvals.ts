@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import { digestOfTerms, type PayoutTerms } from '../../approvals/statement.ts'
 import { type Mode, networkOf } from '../../core/assets.ts'
 import { showId } from '../../core/ids.ts'
-import type { ReleasedBy } from '../../treasury/signed-entry.ts'
+import { nameOf, type ReleasedBy } from '../../treasury/signed-entry.ts'
 import { isOwnKind, type WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
 import type { Requested } from '../requests.sql.ts'
 import { ApprovalLog, type KeptApproval, termsKey } from './approval-log.ts'
 import { countsFromMs, type Pin, readApprovers } from './approvers.ts'
 import type { Known } from './judge-release.ts'
 import { type Left, LeftFreely } from './left-freely.ts'
+import { PlannedFreely } from './planned-freely.ts'
 
 /** How a statement names a withdrawal's terms. */
 export const termsOf = (request: WithdrawalRequest): PayoutTerms => ({
@@ -99,23 +100,25 @@ export class Approvals {
   /**
    * What a release is judged by.
    *
-   * @param freely - What the same transaction has leave freely besides.
+   * @param freely - What the same transaction has leave freely.
    */
-  knownOf(request: WithdrawalRequest, freely: readonly WithdrawalRequest[], now: number): Known {
+  knownOf(request: WithdrawalRequest, freely: PlannedFreely, now: number): Known {
     const account = showId('acct', request.accountId)
     const policy = this.log.policyOf(account)?.policy ?? null
     // What the gateway takes out for itself is the operator's, whom no merchant's policy binds.
     if (isOwnKind(request.kind) && !policy) return NOTHING_KNOWN
     const { asset, destination } = request
-    // Counted by a signer that died before it signed, they are counted once.
-    const names = new Set([request, ...freely].map(leftName))
-    const left = this.left.sum(account, asset, names, now)
     return {
       policy,
-      leftFreelyAtoms: left === null ? null : left + sumPlanned(freely, request),
+      leftFreelyAtoms: freely.besides(request, now),
       approvedBy: new Set(this.approvalsOf(request, now).map(({ user }) => user)),
       allowedMs: this.log.addressOf(account, networkOf(asset), destination)?.addedMs ?? null,
     }
+  }
+
+  /** For a transaction that is to be put together: nothing leaves by it yet. */
+  planFreely(): PlannedFreely {
+    return new PlannedFreely(this.left)
   }
 
   /** What the journal keeps beside the bytes: each approval once, of all that a transaction pays. */
@@ -170,19 +173,9 @@ export class Approvals {
 
 const NOTHING_KNOWN: Known = { policy: null, leftFreelyAtoms: 0n, approvedBy: new Set(), allowedMs: null }
 
-const leftName = ({ accountId, id }: WithdrawalRequest): string => `${accountId}/${id}`
-
 const leftOf = (request: WithdrawalRequest): Left => ({
   account: showId('acct', request.accountId),
   asset: request.asset,
-  withdrawal: leftName(request),
+  withdrawal: nameOf(request),
   atoms: request.amountAtoms,
 })
-
-/** Gross atoms of its coin that a plan has leave its account freely already. */
-function sumPlanned(freely: readonly WithdrawalRequest[], of: WithdrawalRequest): bigint {
-  let sum = 0n
-  for (const { accountId, asset, amountAtoms } of freely)
-    if (accountId === of.accountId && asset === of.asset) sum += amountAtoms
-  return sum
-}

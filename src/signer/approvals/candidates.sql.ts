@@ -1,10 +1,11 @@
 /** Passkeys of people who are members where an account belongs: one of them has the fingerprint that was read to the operator. */
+import type { Mode } from '../../core/assets.ts'
 import type { AccountId, UserId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 
 export interface Candidate {
   readonly accountId: AccountId
-  readonly mode: 'live' | 'test'
+  readonly mode: Mode
   readonly merchant: string
   readonly userId: UserId
   readonly name: string

@@ -10,6 +10,8 @@ const NOW = Date.parse('2026-11-22T13:00:00Z')
 const PEOPLE = ['usr_a', 'usr_b', 'usr_c', 'usr_d'] as const
 /** Two, so that rules and requests meet often. */
 const COINS = ['BTC', 'ETH'] as const
+/** Of 100,000 stories, each verdict: the rarest, that small ones leave freely, is met some 520 times, give or take 25. */
+const MET_MIN = 300
 const small = fc.bigInt({ min: 0n, max: 12n })
 const exactly = { noNullPrototype: true }
 
@@ -92,7 +94,7 @@ test('100,000 stories: nothing is released that its policy does not allow, nor a
     { numRuns: 100_000 },
   )
   for (const what of ['release unbound', 'release freely', 'release approved', 'wait', 'refuse'])
-    assert.ok((met.get(what) ?? 0) > 500, `${what}: ${met.get(what)}`)
+    assert.ok((met.get(what) ?? 0) > MET_MIN, `${what}: ${met.get(what)}`)
 })
 
 test('whatever the database says of a request, it makes nothing laxer', () => {

@@ -1,9 +1,10 @@
 /** Whether what a merchant's policy says of a withdrawal is met. Pure: what the signer knows goes in, what it does comes out. */
 import { type ApprovalPolicy, approvalsNeeded, isPastGrace } from '../../approvals/approval-policy.ts'
+import type { ApprovalStatus } from '../../approvals/approval-request.ts'
 import { isAsker, isKey } from '../../approvals/asker.ts'
 import type { Asset } from '../../core/assets.ts'
 import { HOUR_MS } from '../../core/time.ts'
-import type { WaitingFor, WithdrawalKind } from '../../withdrawals/withdrawal.ts'
+import { DECLINED, NOT_APPROVED, type WaitingFor, type WithdrawalKind } from '../../withdrawals/withdrawal.ts'
 
 export interface ToRelease {
   readonly kind: WithdrawalKind
@@ -26,7 +27,7 @@ export interface Known {
 
 /** What the database says of its request for approvals: it can only make it stricter. */
 export interface OpenRequest {
-  readonly status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
+  readonly status: ApprovalStatus
   readonly needed: number
   readonly validUntil: Date
 }
@@ -41,11 +42,7 @@ export type Release =
 export type ReleaseVerdict =
   | { readonly kind: 'release'; readonly by: Release }
   | { readonly kind: 'wait'; readonly for: WaitingFor; readonly reason: string }
-  | { readonly kind: 'refuse'; readonly reason: 'declined' | 'not_approved' | 'not_on_allowlist' }
-
-/** Why one failed that other people said no to, or said nothing about in time. */
-export const DECLINED = 'declined'
-export const NOT_APPROVED = 'not_approved'
+  | { readonly kind: 'refuse'; readonly reason: typeof DECLINED | typeof NOT_APPROVED | 'not_on_allowlist' }
 
 export function judgeRelease(
   asked: ToRelease,

@@ -104,17 +104,22 @@ export class LeftFreely {
   }
 
   /**
-   * Gross atoms of a coin that left an account freely within the last day, and what is about to.
+   * Gross atoms of a coin that left an account freely within the last day.
    *
-   * @param except - Withdrawals that are counted otherwise.
    * @returns Null while it is not known.
    */
-  sum(account: string, asset: Asset, except: ReadonlySet<string>, now: number): bigint | null {
+  sum(account: string, asset: Asset, now: number): bigint | null {
     if (this.#isLost(now)) return null
     let sum = 0n
-    for (const [withdrawal, { at, atoms }] of this.#counted.get(`${account} ${asset}`) ?? [])
-      if (!except.has(withdrawal) && at > now - DAY_MS) sum += atoms
+    for (const { at, atoms } of this.#counted.get(`${account} ${asset}`)?.values() ?? [])
+      if (at > now - DAY_MS) sum += atoms
     return sum
+  }
+
+  /** How much of that one withdrawal is. */
+  countedOf(account: string, asset: Asset, withdrawal: string, now: number): bigint {
+    const counted = this.#counted.get(`${account} ${asset}`)?.get(withdrawal)
+    return counted && counted.at > now - DAY_MS ? counted.atoms : 0n
   }
 
   /** On disk when it resolves. One that was counted before counts from now on. */

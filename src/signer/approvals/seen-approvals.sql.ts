@@ -1,4 +1,5 @@
 /** What the signer reads of approvals and their requests, and what it says of them. Nothing of it is believed. */
+import type { ApprovalStatus } from '../../approvals/approval-request.ts'
 import type { Mode } from '../../core/assets.ts'
 import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
@@ -15,7 +16,7 @@ export interface RequestRow {
   readonly askedBy: string
   readonly needed: number
   readonly validUntil: Date
-  readonly status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
+  readonly status: ApprovalStatus
   /** How many policies the account had, as the database says. */
   readonly policiesShown: number
 }

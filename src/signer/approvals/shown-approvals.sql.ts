@@ -1,5 +1,5 @@
 /** What the signer shows of its folder: approvers, policies, allowlists. The server reads it; nobody believes it. */
-import type { Network } from '../../core/assets.ts'
+import type { Mode, Network } from '../../core/assets.ts'
 import type { AccountId, UserId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 
@@ -37,7 +37,7 @@ export interface Shown {
 }
 
 /** What is shown of one side's accounts; of approvers those that were not removed. */
-export async function readShown(db: Queryable, mode: 'live' | 'test'): Promise<Shown> {
+export async function readShown(db: Queryable, mode: Mode): Promise<Shown> {
   const of = (table: string) => `from ${table} t join accounts a on a.id = t.account_id and a.mode = $1`
   const { rows: pins } = await db.query<Omit<PinRow, 'credentialId'> & { credentialId: Buffer }>(
     `select t.account_id as "accountId", t.credential_id as "credentialId", t.user_id as "userId", t.name, t.fingerprint,

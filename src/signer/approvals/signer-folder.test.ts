@@ -5,10 +5,13 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import type { Asset } from '../../core/assets.ts'
+import { type AccountId, newRowId, showId, type WithdrawalId } from '../../core/ids.ts'
 import { DAY_MS, HOUR_MS } from '../../core/time.ts'
 import { ApprovalLog, type ApprovalRow } from './approval-log.ts'
 import { addApprover, countsFromMs, readApprovers, removeApprover } from './approvers.ts'
 import { type Left, LeftFreely } from './left-freely.ts'
+import { PlannedFreely } from './planned-freely.ts'
 
 let folder = ''
 before(async () => {
@@ -128,24 +131,54 @@ test('what left freely is known after a restart, counted once, and forgotten aft
   await first.close()
   await appendFile(path, '{"at":1,"acc')
   const second = await LeftFreely.open(path, true, HOUR_MS)
-  const sum = (except: string, now: number) => second.sum('acct_a', 'BTC', new Set([except]), now)
-  assert.equal(sum('', HOUR_MS), 12n)
-  assert.equal(sum('w2', HOUR_MS), 5n)
-  assert.equal(second.sum('acct_b', 'BTC', new Set(), HOUR_MS), 0n)
+  const sum = (now: number) => second.sum('acct_a', 'BTC', now)
+  assert.equal(sum(HOUR_MS), 12n)
+  assert.equal(second.countedOf('acct_a', 'BTC', 'w2', HOUR_MS), 7n)
+  assert.equal(second.sum('acct_b', 'BTC', HOUR_MS), 0n)
   // The one that was counted again counts from then on.
-  assert.equal(sum('', DAY_MS), 7n)
-  assert.equal(sum('', DAY_MS + HOUR_MS), 0n)
+  assert.equal(sum(DAY_MS), 7n)
+  assert.equal(second.countedOf('acct_a', 'BTC', 'w1', DAY_MS), 0n)
+  assert.equal(sum(DAY_MS + HOUR_MS), 0n)
   await second.close()
+})
+
+test('what a transaction has leave freely counts with what left before, each withdrawal once', async () => {
+  const accountId = newRowId() as AccountId
+  const account = showId('acct', accountId)
+  const request = (id: string, amountAtoms: bigint, asset: Asset = 'BTC') => ({
+    accountId,
+    id: id as WithdrawalId,
+    asset,
+    amountAtoms,
+  })
+  const leftNow = await LeftFreely.open(join(folder, 'planned', 'left-freely'), false, 0)
+  const counted = { account, asset: 'BTC', atoms: 5n } as const
+  await leftNow.count([{ ...counted, withdrawal: `${accountId}/w1` }], 0)
+  await leftNow.count([{ ...counted, withdrawal: `${accountId}/w2` }], 0)
+  const planned = new PlannedFreely(leftNow)
+  assert.equal(planned.besides(request('w3', 100n), 1), 10n)
+  assert.equal(planned.besides(request('w1', 5n), 1), 5n, 'its signer died after it counted it')
+  planned.add(request('w1', 5n), 1)
+  planned.add(request('w1', 5n), 1)
+  planned.add(request('w3', 100n), 1)
+  planned.add(request('w4', 1_000n, 'LTC'), 1)
+  assert.equal(planned.besides(request('w5', 1n), 1), 110n)
+  assert.equal(planned.besides(request('w1', 5n), 1), 105n)
+  assert.equal(planned.besides(request('w5', 1n, 'LTC'), 1), 1_000n)
+  await leftNow.close()
+  const lost = new PlannedFreely(await LeftFreely.open(join(folder, 'planned-lost', 'left-freely'), true, 0))
+  lost.add(request('w1', 5n), 1)
+  assert.equal(lost.besides(request('w2', 5n), 1), null)
 })
 
 test('where the file is lost although there are policies, nobody knows for a day what left', async () => {
   const path = join(folder, 'lost', 'left-freely')
   const first = await LeftFreely.open(path, true, 0)
-  assert.equal(first.sum('acct_a', 'BTC', new Set(), DAY_MS - 1), null)
+  assert.equal(first.sum('acct_a', 'BTC', DAY_MS - 1), null)
   await first.close()
   const second = await LeftFreely.open(path, true, HOUR_MS)
-  assert.equal(second.sum('acct_a', 'BTC', new Set(), DAY_MS - 1), null)
-  assert.equal(second.sum('acct_a', 'BTC', new Set(), DAY_MS), 0n)
+  assert.equal(second.sum('acct_a', 'BTC', DAY_MS - 1), null)
+  assert.equal(second.sum('acct_a', 'BTC', DAY_MS), 0n)
   await second.close()
 })
 

@@ -1,4 +1,9 @@
 import type * as real from '../../../src/treasury/gas-funding.sql.ts'
+import { run } from './tables.ts'
 
-/** Simulated payouts leave from chains with outputs: nobody needs gas. */
-export const recordGasFunding: typeof real.recordGasFunding = async () => {}
+export const recordGasFunding: typeof real.recordGasFunding = (tx, { txid, address, atoms, blockHeight }) =>
+  run(tx, (tables) => {
+    const before = tables.gasFunding.get(`${txid} ${address}`)
+    const row = before ?? { txid, address, atoms, sweep: null }
+    tables.gasFunding.set(`${txid} ${address}`, { ...row, blockHeight })
+  })

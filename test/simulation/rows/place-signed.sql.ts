@@ -96,12 +96,17 @@ export const reserveUtxos: typeof real.reserveUtxos = (tx, { txid, replacementSe
     }
   })
 
-export const advanceSweep: typeof real.advanceSweep = (tx, { sweep, replacementSet }) =>
-  run(tx, (tables) => advance(tables, sweep, replacementSet))
+export const advanceSweep: typeof real.advanceSweep = (tx, { sweep, kind, replacementSet }) =>
+  run(tx, (tables) => {
+    const row = tables.sweeps.get(sweep)
+    if (kind !== 'gas') return advance(tables, sweep, replacementSet)
+    if (row?.status !== 'planned') throw new Taken()
+    tables.sweeps.set(sweep, { ...row, status: 'funding', gasReplacementSet: replacementSet })
+  })
 
 function advance(tables: Tables, id: string, replacementSet: string): void {
   const sweep = tables.sweeps.get(id)
-  if (sweep?.status !== 'planned') throw new Taken()
+  if (sweep?.status !== 'planned' && sweep?.status !== 'funded') throw new Taken()
   tables.sweeps.set(id, { ...sweep, status: 'sweeping', replacementSet })
 }
 

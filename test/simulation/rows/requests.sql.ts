@@ -3,7 +3,7 @@ import { showCause } from '../../../src/ledger/chart-of-accounts.ts'
 import type * as real from '../../../src/signer/requests.sql.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { HELD_FROM, holdCause, releaseCause } from '../../../src/withdrawals/withdrawal.ts'
-import { type DelegateRow, isWaiting, run, type UtxoRow } from './tables.ts'
+import { type DelegateRow, isWaiting, run, type SweepRow, type UtxoRow } from './tables.ts'
 
 export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
   run(db, (tables) => {
@@ -11,8 +11,7 @@ export const listChainsWithWork: typeof real.listChainsWithWork = (db) =>
     for (const row of tables.withdrawals.values()) if (isWaiting(tables, row.id)) chains.add(row.chain)
     for (const row of tables.signed.values()) if (isOpen(row.status) && row.bumpWanted) chains.add(row.chain)
     const isSwept =
-      [...tables.sweeps.values()].some(({ status }) => status === 'planned') ||
-      [...tables.sweepDelegates.values()].some(isWanted)
+      [...tables.sweeps.values()].some(isToSign) || [...tables.sweepDelegates.values()].some(isWanted)
     if (isSwept) chains.add('sim-ethereum')
     return chains
   })
@@ -33,14 +32,16 @@ export const listRequested: typeof real.listRequested = (db, _chain, after, limi
       })),
   )
 
-export const heldFor: typeof real.heldFor = (db, { accountId, id, asset, kind }) =>
-  run(db, (tables) => {
-    if (tables.entries.has(`${accountId} ${showCause(releaseCause(id))}`)) return 0n
-    const from = HELD_FROM[kind]
-    return (tables.entries.get(`${accountId} ${showCause(holdCause(id))}`)?.transfers ?? [])
-      .filter((each) => each.asset === asset && each.debit === from && each.credit === 'held')
-      .reduce((sum, { atoms }) => sum + atoms, 0n)
-  })
+export const listHeld: typeof real.listHeld = (db, requests) =>
+  run(db, (tables) =>
+    requests.map(({ accountId, id, asset, kind }) => {
+      if (tables.entries.has(`${accountId} ${showCause(releaseCause(id))}`)) return 0n
+      const from = HELD_FROM[kind]
+      return (tables.entries.get(`${accountId} ${showCause(holdCause(id))}`)?.transfers ?? [])
+        .filter((each) => each.asset === asset && each.debit === from && each.credit === 'held')
+        .reduce((sum, { atoms }) => sum + atoms, 0n)
+    }),
+  )
 
 export const isIdle: typeof real.isIdle = (db) =>
   run(
@@ -111,14 +112,16 @@ export const spendableBalances: typeof real.spendableBalances = (db, _chain, sen
 export const listSweeps: typeof real.listSweeps = (db, { after, limit }) =>
   run(db, (tables) => {
     const planned = [...tables.sweeps.values()].filter(
-      ({ status, asset }) => status === 'planned' && !tables.freezes.has(asset),
+      (sweep) => isToSign(sweep) && !tables.freezes.has(sweep.asset),
     )
     const ids = [...tables.sweeps.keys()]
     return planned
       .filter(({ id }) => after === null || ids.indexOf(id) > ids.indexOf(after))
       .slice(0, limit)
-      .map((sweep) => ({ ...sweep, isFunded: false }))
+      .map((sweep) => ({ ...sweep, isFunded: sweep.status === 'funded' }))
   })
+
+const isToSign = ({ status }: SweepRow): boolean => status === 'planned' || status === 'funded'
 
 const isWanted = ({ replacementSet, wantedSince }: DelegateRow): boolean =>
   replacementSet === null && wantedSince !== null

@@ -44,15 +44,19 @@ export const searchFromTip: typeof real.searchFromTip = (tx, chain, txid) =>
 export const listNotKnownAsPaid: typeof real.listNotKnownAsPaid = (tx, { replacementSet }, paid) =>
   run(tx, (tables) => paid.filter(({ id }) => tables.payouts.get(id) !== replacementSet))
 
-/** Nobody gives gas in a story. */
 export const restoreSweep: typeof real.restoreSweep = (tx, opening) =>
   run(tx, (tables) => {
     const { sweep: id, sender, asset, valueAtoms, replacementSet } = opening
+    const before = tables.sweeps.get(id)
+    if (opening.purpose === 'gas') {
+      if (before?.status === 'planned')
+        tables.sweeps.set(id, { ...before, status: 'funding', gasReplacementSet: replacementSet })
+      return
+    }
     for (const row of [...tables.sweeps.values()])
       if (row.address === sender && row.id !== id && row.status === 'planned') forget(tables, row.id)
-    const before = tables.sweeps.get(id)
     if (before) {
-      if (before.status === 'planned')
+      if (['planned', 'funding', 'funded'].includes(before.status))
         tables.sweeps.set(id, { ...before, status: 'sweeping', replacementSet })
       return
     }
@@ -80,6 +84,8 @@ export const restoreDeployment: typeof real.restoreDeployment = (tx, { deploys, 
 function forget(tables: Tables, sweep: string): void {
   tables.sweeps.delete(sweep)
   for (const [key, by] of [...tables.sweptBy]) if (by === sweep) tables.sweptBy.delete(key)
+  for (const [key, row] of [...tables.gasFunding])
+    if (row.sweep === sweep) tables.gasFunding.set(key, { ...row, sweep: null })
 }
 
 /** A sweep that is known by what carried it out alone. */
@@ -90,5 +96,5 @@ export function insert(
   const { series, position } = existing(tables.addresses, of.address.slice(2).toLowerCase())
   const id = of.id ?? randomUUID()
   const rest = { series, position, etherAtoms: 0n, delegates: false, createdAt: tables.nowMs() }
-  tables.sweeps.set(id, { ...of, ...rest, id, status: 'sweeping' })
+  tables.sweeps.set(id, { ...of, ...rest, id, status: 'sweeping', gasReplacementSet: null })
 }

@@ -73,18 +73,25 @@ export const listUnderWay: typeof real.listUnderWay = (db, _chain, after) =>
       : [],
   )
 
+const unseenEnds = (tables: Tables): SignedRow[] => {
+  const kept = Math.min(...[...tables.blocks.keys()].map(Number))
+  return [...tables.signed.values()].filter(
+    ({ status, blockHeight, blockHash }) =>
+      (status === 'confirmed' || status === 'reverted') &&
+      blockHeight !== null &&
+      blockHeight >= kept &&
+      tables.blocks.get(String(blockHeight)) !== blockHash,
+  )
+}
+
 export const listTakenBack: typeof real.listTakenBack = (db, chain) =>
   run(db, (tables) => {
     const { tipHeight } = existing(tables.chains, chain)
-    return [...tables.signed.values()].filter(
-      ({ status, blockHeight, blockHash }) =>
-        (status === 'confirmed' || status === 'reverted') &&
-        blockHeight !== null &&
-        blockHeight >= tipHeight - 99 &&
-        blockHeight <= tipHeight &&
-        tables.blocks.get(String(blockHeight)) !== blockHash,
-    )
+    return unseenEnds(tables).filter(({ blockHeight }) => Number(blockHeight) <= tipHeight)
   })
+
+export const findUnseenEnd: typeof real.findUnseenEnd = (db) =>
+  run(db, (tables) => unseenEnds(tables)[0]?.txid ?? null)
 
 export const markMined: typeof real.markMined = (db, _chain, txid, block) =>
   run(db, (tables) => {

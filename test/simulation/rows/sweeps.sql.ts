@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { invariant } from '../../../src/core/errors.ts'
 import { DAY_MS } from '../../../src/core/time.ts'
+import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { sweepEnd } from '../../../src/treasury/sweep.ts'
 import type * as real from '../../../src/treasury/sweeps.sql.ts'
 import { insert as insertRestored } from './restore-signed.sql.ts'
-import { existing, hex, run, type SweepRow, type Tables } from './tables.ts'
+import { existing, type GasFundingRow, hex, run, type SweepRow, type Tables } from './tables.ts'
 
 const hasEnded = ({ status }: SweepRow): boolean => status === 'done' || status === 'failed'
 const sweepsOf = (tables: Tables, address: string): SweepRow[] =>
@@ -15,14 +16,18 @@ function mayBeSwept(tables: Tables, address: string, asset: string): boolean {
   const sweeps = sweepsOf(tables, address)
   const failed = sweeps.filter((sweep) => sweep.asset === asset && sweep.status === 'failed')
   const last = Math.max(0, ...failed.map(({ createdAt }) => createdAt))
-  return sweeps.every(hasEnded) && last + failed.length * DAY_MS <= tables.nowMs()
+  // A reorganisation took the block of one that had ended.
+  const sets = new Set(sweeps.map(({ replacementSet }) => replacementSet))
+  const isBack = [...tables.signed.values()].some((row) => sets.has(row.replacementSet) && isOpen(row.status))
+  return !isBack && sweeps.every(hasEnded) && last + failed.length * DAY_MS <= tables.nowMs()
 }
 
-/** Nobody gives gas in a story: what an address holds is what it was paid, less what it sent. */
+/** What an address holds: what it was paid and given, less what it sent. */
 function etherOf(tables: Tables, address: string): bigint {
   let atoms = 0n
   for (const deposit of tables.deposits.values())
     if (deposit.address === address && deposit.asset === 'ETH' && deposit.booked) atoms += deposit.amountAtoms
+  for (const given of tables.gasFunding.values()) if (given.address === address) atoms += given.atoms
   for (const { sender, asset, status, valueAtoms, paidFeeAtoms, blockHeight } of tables.signed.values()) {
     if (sender !== address || blockHeight === null) continue
     const hasMoved = asset === 'ETH' && (status === 'mined' || status === 'confirmed')
@@ -43,6 +48,18 @@ export const listSweepCandidates: typeof real.listSweepCandidates = (db, _chain,
           address,
           amountAtoms > (largest.get(address) ?? 0n) ? amountAtoms : (largest.get(address) ?? 0n),
         )
+    const isLeft = ({ sweep }: GasFundingRow) => of.asset === 'ETH' && sweep === null
+    for (const row of tables.gasFunding.values())
+      if (
+        isLeft(row) &&
+        row.atoms >= of.gasLeftMin &&
+        mayBeSwept(tables, row.address, 'ETH') &&
+        etherOf(tables, row.address) >= of.gasLeftMin
+      )
+        largest.set(
+          row.address,
+          row.atoms > (largest.get(row.address) ?? 0n) ? row.atoms : (largest.get(row.address) ?? 0n),
+        )
     return [...largest]
       .sort(([, a], [, b]) => (a < b ? 1 : a > b ? -1 : 0))
       .slice(0, of.limit)
@@ -61,7 +78,9 @@ export const listSweepCandidates: typeof real.listSweepCandidates = (db, _chain,
           bookedAtoms: mine.reduce((sum, [, { amountAtoms }]) => sum + amountAtoms, 0n),
           etherAtoms: etherOf(tables, address),
           deposits: mine.map(([key]) => key),
-          gas: [],
+          gas: [...tables.gasFunding.values()]
+            .filter((given) => given.address === address && isLeft(given))
+            .map(({ txid }) => txid),
           lastSweep: done.at(-1)?.id ?? null,
         }
       })
@@ -73,16 +92,24 @@ export const planSweep: typeof real.planSweep = (tx, _chain, plan) =>
     if (!sweepsOf(tables, address).every(hasEnded)) return false
     const id = randomUUID()
     const what = { address, series, position, asset, atoms, etherAtoms, way, delegates }
-    tables.sweeps.set(id, { id, ...what, status: 'planned', replacementSet: null, createdAt: tables.nowMs() })
-    take(tables, id, plan.deposits)
+    const nothing = { gasReplacementSet: null, replacementSet: null }
+    tables.sweeps.set(id, { id, ...what, status: 'planned', ...nothing, createdAt: tables.nowMs() })
+    take(tables, id, plan)
     return true
   })
 
-export const markSwept: typeof real.markSwept = (db, _chain, sweep, { deposits }) =>
-  run(db, (tables) => take(tables, sweep, deposits))
+export const markSwept: typeof real.markSwept = (db, _chain, sweep, taken) =>
+  run(db, (tables) => take(tables, sweep, taken))
 
-function take(tables: Tables, sweep: string, deposits: readonly string[]): void {
+function take(
+  tables: Tables,
+  sweep: string,
+  { address, deposits, gas }: Parameters<typeof real.markSwept>[3],
+): void {
   for (const key of deposits) if (!tables.sweptBy.has(key)) tables.sweptBy.set(key, sweep)
+  for (const [key, row] of [...tables.gasFunding])
+    if (row.address === address && gas.includes(row.txid) && row.sweep === null)
+      tables.gasFunding.set(key, { ...row, sweep })
 }
 
 export const recordSwept: typeof real.recordSwept = (tx, _chain, { txid, replacementSet }, moved) =>
@@ -105,17 +132,25 @@ export const recordSwept: typeof real.recordSwept = (tx, _chain, { txid, replace
     }
   })
 
-/** Nobody gives gas in a story. */
-export const markFunded: typeof real.markFunded = async () => {}
+export const markFunded: typeof real.markFunded = (db, _chain, replacementSet) =>
+  run(db, (tables) => {
+    for (const sweep of [...tables.sweeps.values()])
+      if (sweep.gasReplacementSet === replacementSet && sweep.status === 'funding')
+        tables.sweeps.set(sweep.id, { ...sweep, status: 'funded' })
+  })
 
 export const finishSweeps: typeof real.finishSweeps = (tx, _chain, { txid, replacementSet, reverted }) =>
   run(tx, (tables) => {
     for (const sweep of [...tables.sweeps.values()]) {
-      if (sweep.replacementSet !== replacementSet) continue
+      const isSwept = sweep.replacementSet === replacementSet
+      if (!isSwept && sweep.gasReplacementSet !== replacementSet) continue
       const hasMoved = tables.sweptTokens.has(`${txid} ${sweep.address} ${sweep.asset}`)
-      const status = sweepEnd({ ...sweep, isSwept: true, hasMoved }, reverted)
+      const status = sweepEnd({ ...sweep, isSwept, hasMoved }, reverted)
+      if (status === sweep.status) continue
       tables.sweeps.set(sweep.id, { ...sweep, status })
       if (status !== 'failed') continue
+      for (const [key, row] of [...tables.gasFunding])
+        if (row.sweep === sweep.id) tables.gasFunding.set(key, { ...row, sweep: null })
       for (const [key, by] of [...tables.sweptBy]) if (by === sweep.id) tables.sweptBy.delete(key)
     }
   })

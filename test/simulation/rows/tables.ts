@@ -101,8 +101,19 @@ export interface SweepRow {
   readonly way: 'alone' | 'batch'
   readonly delegates: boolean
   readonly status: SweepStatus
+  readonly gasReplacementSet: string | null
   readonly replacementSet: string | null
   readonly createdAt: number
+}
+
+/** Ether that we gave an address, by the block that holds it. */
+export interface GasFundingRow {
+  readonly txid: string
+  readonly address: string
+  readonly atoms: bigint
+  readonly blockHeight: number
+  /** The sweep that took what was left of it. */
+  readonly sweep: string | null
 }
 
 /** The contract that batches run at. */
@@ -261,6 +272,8 @@ export class Tables {
   /** The sweep that takes, or took, a deposit, by the deposit's key. */
   readonly sweptBy = this.#table<string>()
   readonly sweepDelegates = this.#table<DelegateRow>()
+  /** By `txid address`. */
+  readonly gasFunding = this.#table<GasFundingRow>()
   readonly timeArrow = this.#table<Arrow & { readonly rememberedEra: number }>()
   /** What accounts had when days ended, by `account currency day`. */
   readonly dailyBalances = this.#table<DailyBalance>()

@@ -35,6 +35,8 @@ export const undoBlocksAbove: typeof real.undoBlocksAbove = (tx, chain, forkHeig
       (unexpected) => isGone(unexpected.blockHeight),
       (unexpected) => ({ ...unexpected, blockHeight: null }),
     )
+    for (const [key, { blockHeight }] of [...tables.gasFunding])
+      if (isGone(blockHeight)) tables.gasFunding.delete(key)
     if (tables.mutation === 'reorganisation-ignored') return { blocks: blocks.length, payments: [] }
     changeAll(
       tables.deposits,

@@ -67,12 +67,14 @@ export const sumUnsigned: typeof real.sumUnsigned = (db, _chain, asset) =>
 /** No story cancels, and nothing that decides looks at why one waits. */
 export const listCancelWanted: typeof real.listCancelWanted = async () => []
 
-/** So the marks that keep a withdrawal from being cancelled decide nothing either. */
+/** So of the marks that keep a withdrawal from being cancelled only who is given one decides anything. */
 export const markSigning: typeof real.markSigning = (tx, wanted) =>
   run(tx, (tables) =>
-    wanted.every(({ id }) => {
+    wanted.filter(({ id }) => {
       const row = tables.withdrawals.get(id)
-      return row !== undefined && isPayable(row)
+      // Asks for what the key would refuse: without the key, without the question.
+      const isUnpaid = tables.mutation === 'payout-key-not-unique' || isWaiting(tables, id)
+      return row !== undefined && isPayable(row) && isUnpaid && !tables.freezes.has(row.asset)
     }),
   )
 export const clearSigning: typeof real.clearSigning = async () => {}

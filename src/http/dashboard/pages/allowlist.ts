@@ -1,4 +1,5 @@
 /** Where payouts may go: the signer's list as it published it, and asking for a change of it. */
+import type { AllowlistAct } from '../../../approvals/approval-request.ts'
 import { findPolicy, type ListedAddress, listAllowed } from '../../../approvals/published.sql.ts'
 import { NETWORKS } from '../../../core/assets.ts'
 import { invalidField } from '../../../core/errors.ts'
@@ -9,8 +10,8 @@ import { change } from '../change.ts'
 import { button, card, copyable, empty, field, formProblem, notice, select, submit } from '../parts.ts'
 import { type DashboardRow, type Move, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { NETWORK_CHOICES, networkName, plural, time } from '../words.ts'
+import { approvalTabs } from './approval-inbox.ts'
 import { listWords } from './approval-words.ts'
-import { approvalTabs } from './approvals.ts'
 
 async function allowlistPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
@@ -18,7 +19,7 @@ async function allowlistPage(call: PlaceCall): Promise<Sheet> {
     findPolicy(gateway.db, place.account.id),
     listAllowed(gateway.db, place.account.id),
   ])
-  const mayAsk = call.may('settings:write') && inForce !== null
+  const mayAsk = call.may('allowlist:write') && inForce !== null
   return {
     title: 'Allowlist',
     nav: 'approvals',
@@ -56,7 +57,7 @@ function addresses(call: PlaceCall, listed: readonly ListedAddress[], mayAsk: bo
 }
 
 const propose =
-  (act: 'allow' | 'disallow') =>
+  (act: AllowlistAct) =>
   async (call: PlaceCall): Promise<Move> => {
     const { gateway, place, form } = call
     const network = NETWORKS.find((each) => each === form.get('network'))
@@ -74,14 +75,14 @@ const propose =
 
 export const allowlistRows: readonly DashboardRow[] = [
   placeRow('withdrawals:read', { method: 'GET', path: '/:account/allowlist', handle: allowlistPage }),
-  placeRow('settings:write', {
+  placeRow('allowlist:write', {
     method: 'POST',
     path: '/:account/allowlist',
     confirm: 'recent',
     handle: propose('allow'),
     redraw: allowlistPage,
   }),
-  placeRow('settings:write', {
+  placeRow('allowlist:write', {
     method: 'POST',
     path: '/:account/allowlist/remove',
     confirm: 'recent',

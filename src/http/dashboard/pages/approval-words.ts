@@ -70,7 +70,7 @@ export function statementBody(statement: Statement, inForce: ApprovalPolicy | nu
       ])}${table(
         'Payouts',
         [
-          { label: 'To', cell: (line) => html`<code>${line.destination}</code>` },
+          { label: 'To', cell: (line) => copyable(line.destination, 'Copy the address') },
           { label: 'Arrives', isFigure: true, cell: (line) => coins(line.netAtoms, line.asset) },
           {
             label: 'Taken',

@@ -1,6 +1,6 @@
-/** What waits for other people: the inbox, and one request with what it says, who said yes, and the passkey's button. */
+/** One request for approvals: what it says, who said yes, and the passkey's button. */
 import type { ApprovalRequest } from '../../../approvals/approval-request.ts'
-import { findRequest, listRequests } from '../../../approvals/approval-requests.sql.ts'
+import { findRequest } from '../../../approvals/approval-requests.sql.ts'
 import { findPolicy } from '../../../approvals/published.sql.ts'
 import { challengeOf, type Statement } from '../../../approvals/statement.ts'
 import { type ApprovalRequestId, readId, showId } from '../../../core/ids.ts'
@@ -13,137 +13,20 @@ import {
   hindranceOf,
 } from '../../../flows/approvals/give-approval.ts'
 import { tryStatementOf } from '../../../flows/approvals/statement-of-request.ts'
-import { type Html, html, type Part } from '../../hosted/html.ts'
+import { html, type Part } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { button, card, empty, facts, formProblem, hidden, notice, sentence, table } from '../parts.ts'
+import { button, card, facts, formProblem, hidden, notice, sentence } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { badge, plural, time } from '../words.ts'
+import { badge, time } from '../words.ts'
+import { inboxPage, pathOf, UNREADABLE } from './approval-inbox.ts'
 import {
   askerWords,
   discountWords,
   exactText,
   headlineOf,
-  KIND_WORDS,
   progressWords,
   statementBody,
 } from './approval-words.ts'
-
-/** Pages that belong together, above each of them. */
-export const approvalTabs = (
-  call: PlaceCall,
-  current: 'approvals' | 'policy' | 'approvers' | 'allowlist',
-): Html => {
-  const tabs = [
-    ['approvals', 'Requests'],
-    ['policy', 'Policy'],
-    ['approvers', 'Approvers'],
-    ['allowlist', 'Allowlist'],
-  ] as const
-  return html`<nav class="views" aria-label="Approvals">${tabs.map(
-    ([key, label]) =>
-      html`<a href="${call.here}/${key}"${key === current && html` aria-current="page"`}>${label}</a>`,
-  )}</nav>`
-}
-
-const DECIDED_SHOWN = 25
-
-interface Shown extends ApprovalProgress {
-  /** Null where it cannot be made now: that one stays without words, and the others are shown. */
-  readonly statement: Statement | null
-}
-
-/** With what each says. */
-async function readShown(call: PlaceCall): Promise<Shown[]> {
-  const { gateway, place } = call
-  const requests = await listRequests(gateway.db, place.account.id, DECIDED_SHOWN)
-  const shown: Shown[] = []
-  for (const progress of await progressOf(gateway.db, place.account.id, requests))
-    shown.push({
-      ...progress,
-      ...(await tryStatementOf(gateway.db, gateway.secrets, progress.request)),
-    })
-  return shown
-}
-
-const pathOf = (call: PlaceCall, request: Pick<ApprovalRequest, 'id'>): string =>
-  `${call.here}/approvals/${showId('apr', request.id)}`
-
-const UNREADABLE = 'A request that cannot be shown now'
-
-const titleOf = ({ statement }: Shown): Part => (statement ? headlineOf(statement) : UNREADABLE)
-
-const waitsFor = (call: PlaceCall, { awaiting }: ApprovalProgress): boolean =>
-  awaiting.some(({ userId }) => userId === call.person.userId)
-
-async function inboxPage(call: PlaceCall): Promise<Sheet> {
-  const { gateway, place, here } = call
-  const zone = place.membership.timeZone
-  const [shown, inForce] = await Promise.all([readShown(call), findPolicy(gateway.db, place.account.id)])
-  const open = shown.filter(({ request }) => request.status === 'open')
-  const mine = open.filter((each) => waitsFor(call, each))
-  const others = open.filter((each) => !waitsFor(call, each))
-  const decided = shown.filter(({ request }) => request.status !== 'open')
-  return {
-    title: 'Approvals',
-    nav: 'approvals',
-    isLive: open.length > 0,
-    content: html`<header class="head"><h1>Approvals</h1></header>${approvalTabs(call, 'approvals')}
-${!inForce && open.length === 0 && firstSteps(here)}
-${mine.length > 0 && card(`${plural(mine.length, 'request')} for you`, requestRows(call, mine))}
-${others.length > 0 && card('Waiting for others', requestRows(call, others))}
-${inForce && open.length === 0 && empty('Nothing waits', 'What needs an approval shows here, and those who may give it get a mail.')}
-${
-  decided.length > 0 &&
-  card(
-    'Decided',
-    table(
-      'Decided requests',
-      [
-        {
-          label: 'Request',
-          cell: (row) => html`<a href="${pathOf(call, row.request)}">${titleOf(row)}</a>`,
-        },
-        { label: 'Status', cell: (row) => badge(row.request.status) },
-        { label: 'Kind', isMinor: true, cell: (row) => KIND_WORDS[row.request.asked.act] },
-        { label: 'Approved by', isMinor: true, cell: (row) => row.given.map(({ name }) => name).join(', ') },
-        { label: 'Decided', cell: (row) => time(row.request.decidedAt, zone) },
-      ],
-      decided,
-    ),
-  )
-}`,
-  }
-}
-
-function requestRows(call: PlaceCall, rows: readonly Shown[]): Part {
-  const zone = call.place.membership.timeZone
-  return html`<ul class="rows">${rows.map((row) => {
-    const { request, needed, given, requestedBy, statement } = row
-    const isMine = waitsFor(call, row)
-    return html`<li><div><strong><a href="${pathOf(call, request)}">${titleOf(row)}</a></strong>${statement && destinationOf(statement)}<span>${KIND_WORDS[request.asked.act]}, asked for by ${askerWords(request.askedBy, requestedBy)}; until ${time(request.validUntil, zone)}</span><span>${progressWords(given.length, needed)}${given.length >= needed ? ': the signer has it' : awaitedWords(call, row)}</span></div><a class="button ${isMine ? 'primary' : 'plain'}" href="${pathOf(call, request)}">${isMine ? 'Look and decide' : 'Look'}</a></li>`
-  })}</ul>`
-}
-
-const destinationOf = (statement: Statement): Part =>
-  statement.act === 'withdrawal'
-    ? html`<span>to <code>${statement.terms.destination}</code></span>`
-    : statement.act === 'allow' || statement.act === 'disallow'
-      ? html`<span><code>${statement.address}</code></span>`
-      : null
-
-const awaitedWords = (call: PlaceCall, { awaiting }: ApprovalProgress): string => {
-  const names = awaiting.map(({ userId, name }) => (userId === call.person.userId ? 'you' : name))
-  return names.length > 0 ? `, awaited from ${names.join(' or ')}` : ', and nobody is left who could'
-}
-
-/** Before there is a policy: what to do, in order. */
-const firstSteps = (here: string): Html =>
-  card(
-    'Nobody has to move the money alone',
-    html`<p class="lead">Today whoever may withdraw does so alone. With a policy, larger payouts wait for the passkeys of other people, and the signer checks them itself: not even somebody who takes over this server can pay out without them.</p><ol class="first-steps"><li><h3>Choose who approves</h3><p>Two people at least, each with a passkey of his own. The operator pins them at the signer’s machine.</p><a class="button plain" href="${here}/approvers">Approvers</a></li><li><h3>Ask for a policy</h3><p>From which amount of each coin, and how many approvals.</p><a class="button plain" href="${here}/policy">Policy</a></li></ol>`,
-  )
-
-// One request.
 
 /** @throws {Refusal} `not_found`. */
 async function requestOf(call: PlaceCall): Promise<ApprovalRequest> {

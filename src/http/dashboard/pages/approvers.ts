@@ -10,7 +10,7 @@ import { html, type Part } from '../../hosted/html.ts'
 import { card, copyable, empty, facts, notice } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { time } from '../words.ts'
-import { approvalTabs } from './approvals.ts'
+import { approvalTabs } from './approval-inbox.ts'
 
 interface Device {
   readonly passkey: Passkey

@@ -1,4 +1,5 @@
 /** Customers: made by the emails that payments name, or by people, who name them too. */
+import { isEmail } from '../../../core/email.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { fiatToNumber } from '../../../core/money.ts'
@@ -22,6 +23,7 @@ import { badge, count, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
   { name: 'filter_email', label: 'Email', kind: 'text' },
+  { name: 'filter_name', label: 'Name', kind: 'text' },
   { name: 'order_count_min', label: 'Orders, at least', kind: 'number' },
   { name: 'total_spent_min', label: 'Spent, at least', kind: 'number' },
 ]
@@ -62,19 +64,33 @@ async function customersPage(call: PlaceCall): Promise<Sheet> {
           sort: 'email',
           cell: (row) => html`<a href="${here}/customers/${showId('cus', row.id)}">${row.email}</a>`,
         },
-        { label: 'Name', cell: (row) => row.name },
-        { label: 'Orders', sort: 'order_count', isFigure: true, cell: (row) => count(row.orderCount) },
+        { label: 'Name', name: 'name', cell: (row) => row.name },
+        {
+          label: 'Orders',
+          name: 'orders',
+          sort: 'order_count',
+          isFigure: true,
+          cell: (row) => count(row.orderCount),
+        },
         {
           label: 'Spent, net',
+          name: 'spent',
           sort: 'total_spent',
           isFigure: true,
           cell: (row) => fiat(row.totalSpentMinor, place.account.currency),
         },
         {
           label: 'First seen',
+          name: 'created',
           sort: 'created_at',
           isMinor: true,
           cell: (row) => time(row.createdAt, place.membership.timeZone),
+        },
+        {
+          label: 'Id',
+          name: 'id',
+          isExtra: true,
+          cell: (row) => copyable(showId('cus', row.id), 'Copy the id'),
         },
       ],
       emptyPart: empty(
@@ -97,7 +113,7 @@ const newPage = async (call: PlaceCall): Promise<Sheet> => ({
 async function addCustomer(call: PlaceCall): Promise<Move> {
   const { gateway, place, form, here } = call
   const email = form.get('email')
-  if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254)
+  if (!isEmail(email))
     throw invalidField('email', 'invalid_email', 'expected an email address of at most 254 characters')
   const known = await findCustomerId(gateway.db, place.account.id, email)
   if (known) return { to: `${here}/customers/${showId('cus', known)}`, done: 'customer-known' }

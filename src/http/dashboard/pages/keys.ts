@@ -7,7 +7,9 @@ import {
   revokeApiKey,
   rollApiKey,
 } from '../../../accounts/api-keys.sql.ts'
+import { KEY_STATES, type KeyState, listKeysOf } from '../../../accounts/list-api-keys.sql.ts'
 import type { AskedBy } from '../../../approvals/asker.ts'
+import type { Asset } from '../../../core/assets.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { readNetworks } from '../../../core/networks.ts'
@@ -16,10 +18,12 @@ import { DAY_MS, HOUR_MS, isoOrNull } from '../../../core/time.ts'
 import { namesOfAskers } from '../../../flows/approvals/askers.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { button, checks, copyable, empty, field, formProblem, select, submit, table } from '../parts.ts'
+import { drawList, readList } from '../list.ts'
+import type { Filter } from '../list-query.ts'
+import { button, type Column, checks, copyable, empty, field, formProblem, select, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
-import { curlExample } from './quickstart.ts'
+import { keyExample, keyExampleAsset } from './quickstart.ts'
 
 const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   'payments:read': 'list and retrieve payments',
@@ -42,63 +46,92 @@ const USUAL: readonly Scope[] = SCOPES.filter(
 
 const makerOf = ({ madeBy }: ApiKey): AskedBy => (madeBy ? showId('usr', madeBy) : 'unknown')
 
+const FILTERS: readonly Filter[] = [
+  { name: 'filter_name', label: 'Name', kind: 'text' },
+  {
+    name: 'filter_status',
+    label: 'Status',
+    kind: 'choice',
+    choices: KEY_STATES.map((each) => [each, each]),
+  },
+]
+
 async function keysPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place } = call
-  const keys = await listApiKeys(gateway.db, place.account.id)
-  const makers = await namesOfAskers(gateway.db, place.account.id, keys.map(makerOf))
-  const zone = place.membership.timeZone
-  const newest = [...keys].reverse()
+  const list = await readList(call, FILTERS, (query) => listKeysOf(gateway.db, place.account.id, query))
+  const makers = await namesOfAskers(gateway.db, place.account.id, list.page.items.map(makerOf))
   const create =
     call.may('api_keys:write') &&
     html`<a class="button primary" href="${call.here}/keys/new">Create a key</a>`
   return {
     title: 'API keys',
     nav: 'keys',
-    content: html`<header class="head"><h1>API keys</h1><div class="actions">${create}</div></header>${formProblem(call)}<p class="lead">Your server sends one with every request, as <code>X-API-Key</code>. Keep keys out of browsers and apps.</p>${
-      newest.length > 0
-        ? table<ApiKey>(
-            'API keys',
-            [
-              { label: 'Name', cell: (key) => html`<strong>${key.name}</strong>` },
-              { label: 'Ends in', cell: (key) => html`<code>…${key.tail}</code>` },
-              {
-                label: 'Status',
-                cell: (key) =>
-                  html`${badge(stateOf(key))}${key.expiresAt && stateOf(key) === 'active' && html`<br><span class="hint">until ${time(key.expiresAt, zone)}</span>`}`,
-              },
-              {
-                label: 'Scopes',
-                isMinor: true,
-                cell: (key) => (key.scopes.length === SCOPES.length ? 'all' : key.scopes.join(', ')),
-              },
-              {
-                label: 'From',
-                isMinor: true,
-                cell: (key) => key.allowedNetworks.join(', ') || html`<span class="hint">anywhere</span>`,
-              },
-              {
-                label: 'Last used',
-                cell: (key) => time(key.lastUsedAt, zone) ?? html`<span class="hint">never</span>`,
-              },
-              {
-                label: 'Created',
-                isMinor: true,
-                cell: (key) =>
-                  html`${time(key.createdAt, zone)}<br><span class="hint">${makers.get(makerOf(key))?.name ?? 'at the command line'}</span>`,
-              },
-              {
-                label: '',
-                cell: (key) =>
-                  stateOf(key) === 'active' &&
-                  call.may('api_keys:write') &&
-                  html`<a class="button" href="${call.here}/keys/${showId('key', key.id)}/roll" aria-label="Roll ${key.name}">Roll</a> ${button(`${call.here}/keys/${showId('key', key.id)}/revoke`, 'Revoke', { tone: 'danger', name: `Revoke ${key.name}` })}`,
-              },
-            ],
-            newest,
-          )
-        : empty('No key yet', 'Your server needs one to make payments.', create)
-    }`,
+    content: drawList(call, {
+      title: 'API keys',
+      lead: html`${formProblem(call)}<p class="lead">Your server sends one with every request, as <code>X-API-Key</code>. Keep keys out of browsers and apps.</p>`,
+      list,
+      filters: FILTERS,
+      hasDates: true,
+      actions: create,
+      columns: columnsOf(call, makers),
+      emptyPart: empty('No key yet', 'Your server needs one to make payments.', create),
+    }),
   }
+}
+
+function columnsOf(
+  call: PlaceCall,
+  makers: Awaited<ReturnType<typeof namesOfAskers>>,
+): readonly Column<ApiKey>[] {
+  const zone = call.place.membership.timeZone
+  return [
+    { label: 'Name', sort: 'name', cell: (key) => html`<strong>${key.name}</strong>` },
+    { label: 'Ends in', name: 'tail', cell: (key) => html`<code>…${key.tail}</code>` },
+    {
+      label: 'Status',
+      name: 'status',
+      cell: (key) =>
+        html`${badge(stateOf(key))}${key.expiresAt && stateOf(key) === 'active' && html`<br><span class="hint">until ${time(key.expiresAt, zone)}</span>`}`,
+    },
+    {
+      label: 'Scopes',
+      name: 'scopes',
+      isMinor: true,
+      cell: (key) => (key.scopes.length === SCOPES.length ? 'all' : key.scopes.join(', ')),
+    },
+    {
+      label: 'From',
+      name: 'from',
+      isMinor: true,
+      cell: (key) => key.allowedNetworks.join(', ') || html`<span class="hint">anywhere</span>`,
+    },
+    {
+      label: 'Last used',
+      name: 'used',
+      cell: (key) => time(key.lastUsedAt, zone) ?? html`<span class="hint">never</span>`,
+    },
+    {
+      label: 'Created',
+      name: 'created',
+      sort: 'created_at',
+      isMinor: true,
+      cell: (key) =>
+        html`${time(key.createdAt, zone)}<br><span class="hint">${makers.get(makerOf(key))?.name ?? 'at the command line'}</span>`,
+    },
+    {
+      label: 'Id',
+      name: 'id',
+      isExtra: true,
+      cell: (key) => copyable(showId('key', key.id), 'Copy the id'),
+    },
+    {
+      label: '',
+      cell: (key) =>
+        stateOf(key) === 'active' &&
+        call.may('api_keys:write') &&
+        html`<a class="button" href="${call.here}/keys/${showId('key', key.id)}/roll" aria-label="Roll ${key.name}">Roll</a> ${button(`${call.here}/keys/${showId('key', key.id)}/revoke`, 'Revoke', { tone: 'danger', name: `Revoke ${key.name}` })}`,
+    },
+  ]
 }
 
 const newKeyPage = async (call: PlaceCall): Promise<Sheet> => ({
@@ -131,7 +164,7 @@ const OVERLAP = {
   value: '24',
 } as const
 
-const stateOf = ({ revokedAt, expiresAt }: ApiKey): 'active' | 'revoked' | 'expired' =>
+const stateOf = ({ revokedAt, expiresAt }: ApiKey): KeyState =>
   revokedAt ? 'revoked' : expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'active'
 
 /** @throws {Refusal} `invalid`. */
@@ -182,12 +215,17 @@ async function rollPage(call: PlaceCall): Promise<Sheet> {
   }
 }
 
-const shownKey = (call: PlaceCall, made: { readonly name: string; readonly key: string }): Sheet => ({
-  title: 'Your new key',
-  nav: 'keys',
-  width: 'narrow',
-  content: html`<h1>Your new key</h1><div class="secret"><p><strong>${made.name}</strong>, shown only now</p>${copyable(made.key, 'Copy the key')}</div><p class="lead">Only its hash is kept here. Put it where your server keeps its secrets.</p><h2>Try it</h2>${curlExample(call, made.key)}<div class="actions"><a class="button primary" href="${call.here}/keys">I have kept it</a><a class="button" href="${call.here}/quickstart">Quickstart</a></div>`,
-})
+/** Asks for nothing: whatever failed here would take the key with it. */
+function shownKey(call: PlaceCall, made: ApiKey & { readonly key: string }, asset: Asset | null): Sheet {
+  const example = keyExample(call, made, asset)
+  const isBound = made.allowedNetworks.length > 0
+  return {
+    title: 'Your new key',
+    nav: 'keys',
+    width: 'narrow',
+    content: html`<h1>Your new key</h1><div class="secret"><p><strong>${made.name}</strong>, shown only now</p>${copyable(made.key, 'Copy the key')}</div><p class="lead">Only its hash is kept here. Put it where your server keeps its secrets.</p>${example && html`<h2>Try it${isBound && ' from one of its addresses'}</h2>${example}`}<div class="actions"><a class="button primary" href="${call.here}/keys">I have kept it</a><a class="button" href="${call.here}/quickstart">Quickstart</a></div>`,
+  }
+}
 
 /** Nobody makes a key that may do what he may not. @throws {Refusal} `scope_above_own`. */
 function requireMayGive(call: PlaceCall, scopes: readonly Scope[]): void {
@@ -227,6 +265,7 @@ export const keyRows: readonly DashboardRow[] = [
     async handle(call) {
       const { place } = call
       const draft = readDraft(call)
+      const asset = await keyExampleAsset(call)
       const made = await change(call, async (tx, record) => {
         const key = await createApiKey(tx, {
           accountId: place.account.id,
@@ -246,7 +285,7 @@ export const keyRows: readonly DashboardRow[] = [
         })
         return key
       })
-      return shownKey(call, made)
+      return shownKey(call, made, asset)
     },
     redraw: newKeyPage,
   }),
@@ -264,6 +303,7 @@ export const keyRows: readonly DashboardRow[] = [
         throw invalidField('overlap', 'invalid_overlap', 'choose how long the old key works')
       const overlapUntil = new Date(Date.now() + Number(hours) * HOUR_MS)
       const expiresAt = readExpiry(call)
+      const asset = await keyExampleAsset(call)
       const made = await change(call, async (tx, record) => {
         const key = await rollApiKey(tx, {
           accountId: account.id,
@@ -278,7 +318,7 @@ export const keyRows: readonly DashboardRow[] = [
         record({ action: 'key.roll', subject: showId('key', old.id), after })
         return key
       })
-      return shownKey(call, made)
+      return shownKey(call, made, asset)
     },
     redraw: rollPage,
   }),

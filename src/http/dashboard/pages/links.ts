@@ -1,4 +1,5 @@
 /** Payment links and checkouts made by hand: to print, to embed, to send by mail. */
+import { requireOpenAccount } from '../../../accounts/closing.sql.ts'
 import {
   exportPaymentLinks,
   findPaymentLink,
@@ -7,11 +8,13 @@ import {
   type PaymentLink,
   setPaymentLinkActive,
 } from '../../../checkout/payment-links.sql.ts'
-import { FIAT_CURRENCIES, isFiat } from '../../../core/assets.ts'
+import { isFiat } from '../../../core/assets.ts'
+import { isEmail } from '../../../core/email.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { fiatToNumber } from '../../../core/money.ts'
 import { createSession } from '../../../flows/checkout/checkout.ts'
+import { checkoutUrl, paymentLinkUrl } from '../../../flows/checkout/page-urls.ts'
 import { requireFiatAmount } from '../../../flows/payments/fiat-amount.ts'
 import { html } from '../../hosted/html.ts'
 import { drawQr } from '../../hosted/qr.ts'
@@ -20,7 +23,18 @@ import { change } from '../change.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
 import { drawList, readList } from '../list.ts'
 import type { Filter } from '../list-query.ts'
-import { button, card, copyable, empty, facts, field, formProblem, select, submit } from '../parts.ts'
+import {
+  button,
+  card,
+  copyable,
+  empty,
+  FIAT_CHOICES,
+  facts,
+  field,
+  formProblem,
+  select,
+  submit,
+} from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, count, fiat, time } from '../words.ts'
 
@@ -36,10 +50,6 @@ const FILTERS: readonly Filter[] = [
     ],
   },
 ]
-const CURRENCIES = FIAT_CURRENCIES.map((each) => [each, each] as const)
-
-const urlOf = (call: PlaceCall, link: PaymentLink): string =>
-  `${call.gateway.settings.publicUrl}/pay/${showId('plink', link.id)}`
 
 const EXPORTED: ExportColumns<PaymentLink> = {
   id: (row) => showId('plink', row.id),
@@ -79,17 +89,30 @@ async function linksPage(call: PlaceCall): Promise<Sheet> {
         },
         {
           label: 'Price',
+          name: 'price',
           sort: 'amount',
           isFigure: true,
           cell: (row) => fiat(row.amountMinor, row.currency),
         },
-        { label: 'Status', sort: 'status', cell: (row) => badge(row.isActive ? 'active' : 'inactive') },
-        { label: 'Opened', sort: 'uses', isFigure: true, cell: (row) => count(row.uses) },
+        {
+          label: 'Status',
+          name: 'status',
+          sort: 'status',
+          cell: (row) => badge(row.isActive ? 'active' : 'inactive'),
+        },
+        { label: 'Opened', name: 'opened', sort: 'uses', isFigure: true, cell: (row) => count(row.uses) },
         {
           label: 'Created',
+          name: 'created',
           sort: 'created_at',
           isMinor: true,
           cell: (row) => time(row.createdAt, place.membership.timeZone),
+        },
+        {
+          label: 'Id',
+          name: 'id',
+          isExtra: true,
+          cell: (row) => copyable(showId('plink', row.id), 'Copy the id'),
         },
       ],
       emptyPart: empty(
@@ -106,7 +129,7 @@ const newLinkPage = async (call: PlaceCall): Promise<Sheet> => ({
   nav: 'links',
   width: 'narrow',
   trail: [['Payment links', `${call.here}/links`]],
-  content: html`<h1>New payment link</h1>${formProblem(call)}<form method="post" action="${call.here}/links">${field(call, { name: 'label', label: 'What is paid for', required: true, maxlength: 255, isFocused: true, hint: 'Buyers read it.' })}<div class="pair">${field(call, { name: 'amount', label: 'Price', required: true, inputmode: 'decimal' })}${select(call, { name: 'currency', label: 'Currency', choices: CURRENCIES, value: call.place.account.currency })}</div>${submit('Create the link', 'primary', `${call.here}/links`)}</form>`,
+  content: html`<h1>New payment link</h1>${formProblem(call)}<form method="post" action="${call.here}/links">${field(call, { name: 'label', label: 'What is paid for', required: true, maxlength: 255, isFocused: true, hint: 'Buyers read it.' })}<div class="pair">${field(call, { name: 'amount', label: 'Price', required: true, inputmode: 'decimal' })}${select(call, { name: 'currency', label: 'Currency', choices: FIAT_CHOICES, value: call.place.account.currency })}</div>${submit('Create the link', 'primary', `${call.here}/links`)}</form>`,
 })
 
 function readPriceOf(call: PlaceCall) {
@@ -128,7 +151,7 @@ async function linkOf(call: PlaceCall): Promise<PaymentLink> {
 
 async function linkPage(call: PlaceCall): Promise<Sheet> {
   const link = await linkOf(call)
-  const url = urlOf(call, link)
+  const url = paymentLinkUrl(call.gateway, link.id)
   const embed = `<a href="${url}">${link.label.replace(/[<&"]/g, (sign) => `&#${sign.charCodeAt(0)};`)}</a>`
   const path = `${call.here}/links/${showId('plink', link.id)}`
   return {
@@ -148,12 +171,16 @@ async function linkPage(call: PlaceCall): Promise<Sheet> {
   }
 }
 
+/** A mail in the merchant's own program, with the page's address in it. The `@` stands as it is (RFC 6068, 2). */
+const mailTo = (email: string, subject: string, url: string): string =>
+  `mailto:${email.split('@').map(encodeURIComponent).join('@')}?subject=${encodeURIComponent(subject)}&body=${encodeURIComponent(url)}`
+
 const newSessionPage = async (call: PlaceCall): Promise<Sheet> => ({
   title: 'Checkout for one buyer',
   nav: 'links',
   width: 'narrow',
   trail: [['Payment links', `${call.here}/links`]],
-  content: html`<h1>Checkout for one buyer</h1><p class="lead">A page for one order, to send by mail. The buyer picks the coin there.</p>${formProblem(call)}<form method="post" action="${call.here}/checkout">${field(call, { name: 'label', label: 'What is paid for', maxlength: 255, isFocused: true })}<div class="pair">${field(call, { name: 'amount', label: 'Price', inputmode: 'decimal', hint: 'Empty: the buyer is asked.' })}${select(call, { name: 'currency', label: 'Currency', choices: CURRENCIES, value: call.place.account.currency })}</div>${field(call, { name: 'reference', label: 'Reference', maxlength: 255 })}${field(call, { name: 'email', label: 'Buyer’s email', type: 'email', maxlength: 254 })}${submit('Create the page', 'primary', `${call.here}/links`)}</form>`,
+  content: html`<h1>Checkout for one buyer</h1><p class="lead">A page for one order, to send by mail. The buyer picks the coin there.</p>${formProblem(call)}<form method="post" action="${call.here}/checkout">${field(call, { name: 'label', label: 'What is paid for', maxlength: 255, isFocused: true })}<div class="pair">${field(call, { name: 'amount', label: 'Price', inputmode: 'decimal', hint: 'Empty: the buyer is asked.' })}${select(call, { name: 'currency', label: 'Currency', choices: FIAT_CHOICES, value: call.place.account.currency })}</div>${field(call, { name: 'reference', label: 'Reference', maxlength: 255 })}${field(call, { name: 'email', label: 'Buyer’s email', type: 'email', maxlength: 254 })}${submit('Create the page', 'primary', `${call.here}/links`)}</form>`,
 })
 
 export const linkRows: readonly DashboardRow[] = [
@@ -173,6 +200,7 @@ export const linkRows: readonly DashboardRow[] = [
         throw invalidField('label', 'invalid_label', 'a label has 1 to 255 characters')
       const price = readPriceOf(call)
       const link = await change(call, async (tx, record) => {
+        await requireOpenAccount(tx, call.place.account.id)
         const made = await insertPaymentLink(tx, {
           accountId: call.place.account.id,
           label,
@@ -216,8 +244,7 @@ export const linkRows: readonly DashboardRow[] = [
       const { form, gateway, place } = call
       const currency = form.get('currency')
       const email = form.get('email')
-      if (email && !/^[^\s@]+@[^\s@]+$/.test(email))
-        throw invalidField('email', 'invalid_email', 'expected an email address')
+      if (email && !isEmail(email)) throw invalidField('email', 'invalid_email', 'expected an email address')
       const session = await change(call, async (tx, record) => {
         const made = await createSession(gateway, tx, place.account, {
           amountMinor: form.get('amount') ? readPriceOf(call).fiatMinor : null,
@@ -232,12 +259,12 @@ export const linkRows: readonly DashboardRow[] = [
         record({ action: 'checkout_session.create', subject: showId('cs', made.id) })
         return made
       })
-      const url = `${gateway.settings.publicUrl}/checkout/${showId('cs', session.id)}`
+      const url = checkoutUrl(gateway, session.id)
       return {
         title: 'Checkout',
         nav: 'links',
         width: 'narrow',
-        content: html`<h1>Send this to the buyer</h1><div class="secret">${copyable(url, 'Copy the address')}</div><div class="qr-box">${drawQr(url, 'QR code of the checkout')}</div><p class="hint">It is open for 24 hours.</p><div class="actions"><a class="button primary" href="${url}">Open it</a><a class="button" href="${call.here}/links">Done</a></div>`,
+        content: html`<h1>Send this to the buyer</h1><div class="secret">${copyable(url, 'Copy the address')}</div><div class="qr-box">${drawQr(url, 'QR code of the checkout')}</div><p class="hint">It is open for 24 hours.</p><div class="actions">${email && html`<a class="button primary" href="${mailTo(email, form.get('label') || place.account.name, url)}">Write the mail</a>`}<a class="button" href="${url}">Open it</a><a class="button" href="${call.here}/links">Done</a></div>`,
       }
     },
     redraw: newSessionPage,

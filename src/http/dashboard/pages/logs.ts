@@ -1,16 +1,16 @@
 /** What was told and what was done: events, and the audit log. */
-import type { RecordedAct } from '../../../audit/act.ts'
-import { listActs } from '../../../audit/audit-log.sql.ts'
+import { ACTOR_KINDS, type RecordedAct } from '../../../audit/act.ts'
+import { exportActs, listActsOf } from '../../../audit/list-acts.sql.ts'
 import { showId } from '../../../core/ids.ts'
 import { EVENT_TYPES } from '../../../events/event.ts'
 import { exportEvents, type ListedEvent, listEvents } from '../../../events/list-events.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
-import { type ExportColumns, exportForm, exportRow } from '../export.ts'
+import { type ExportColumns, exportRow } from '../export.ts'
 import { drawList, readList } from '../list.ts'
 import type { Filter } from '../list-query.ts'
-import { empty, table } from '../parts.ts'
+import { copyable, empty } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { time } from '../words.ts'
+import { badge, time } from '../words.ts'
 
 const EVENT_FILTERS: readonly Filter[] = [
   { name: 'filter_type', label: 'Type', kind: 'choice', choices: EVENT_TYPES.map((each) => [each, each]) },
@@ -45,11 +45,17 @@ async function eventsPage(call: PlaceCall): Promise<Sheet> {
         {
           label: 'Event',
           cell: (row) =>
-            html`<details><summary><code>${row.type}</code></summary><pre tabindex="0"><code>${pretty(row.body)}</code></pre></details>`,
+            html`<details><summary><code>${row.type}</code>${row.isSample && html` ${badge('test')}`}</summary><pre tabindex="0"><code>${pretty(row.body)}</code></pre></details>`,
         },
-        { label: 'Id', isMinor: true, cell: (row) => html`<code>${showId('evt', row.id)}</code>` },
+        {
+          label: 'Id',
+          name: 'id',
+          isMinor: true,
+          cell: (row) => copyable(showId('evt', row.id), 'Copy the id'),
+        },
         {
           label: 'Announced',
+          name: 'created',
           sort: 'created_at',
           cell: (row) => time(row.createdAt, place.membership.timeZone),
         },
@@ -61,38 +67,52 @@ async function eventsPage(call: PlaceCall): Promise<Sheet> {
 
 const pretty = (body: string): string => JSON.stringify(JSON.parse(body), null, 2)
 
-const ACTS_PER_PAGE = 50
+const ACT_FILTERS: readonly Filter[] = [
+  { name: 'filter_kind', label: 'Who', kind: 'choice', choices: ACTOR_KINDS.map((each) => [each, each]) },
+  { name: 'filter_action', label: 'What, such as key.create', kind: 'text' },
+  { name: 'filter_subject', label: 'On, the whole id', kind: 'text' },
+]
 
 async function auditPage(call: PlaceCall): Promise<Sheet> {
-  const before = /^[0-9a-f-]{36}$/.test(call.query.before ?? '') ? call.query.before : undefined
-  const acts = await listActs(call.gateway.db, {
-    accountId: call.place.account.id,
-    limit: ACTS_PER_PAGE + 1,
-    ...(before ? { before } : {}),
-  })
-  const shown = acts.slice(0, ACTS_PER_PAGE)
-  const last = shown.at(-1)
+  const { gateway, place } = call
+  const list = await readList(
+    call,
+    ACT_FILTERS,
+    (query) => listActsOf(gateway.db, place.account.id, query),
+    'audit',
+  )
   return {
     title: 'Audit log',
     nav: 'audit',
-    content: html`<header class="head"><h1>Audit log</h1></header><p class="lead">Every change by a person, a key or the command line. Entries are only ever added, and chained, so that none can be changed unseen.</p>${
-      shown.length > 0
-        ? table<RecordedAct>(
-            'Audit log',
-            [
-              { label: 'When', cell: (act) => time(act.at, call.place.membership.timeZone) },
-              {
-                label: 'Who',
-                cell: (act) =>
-                  html`${act.actor.name ?? act.actor.id ?? act.actor.kind}<br><span class="hint">${act.actor.kind}${act.address && `, ${act.address}`}</span>`,
-              },
-              { label: 'What', cell: (act) => html`<code>${act.action}</code>${details(act)}` },
-              { label: 'On', isMinor: true, cell: (act) => act.subject && html`<code>${act.subject}</code>` },
-            ],
-            shown,
-          )
-        : empty('Nothing yet', 'The first change by anybody shows here.')
-    }<div class="pager"><span></span><nav aria-label="Pages">${acts.length > ACTS_PER_PAGE && last && html`<a class="button" rel="next" href="${call.here}/audit?before=${last.id}">Older</a>`}</nav></div>${call.may('exports:read') && exportForm(call, { path: `${call.here}/audit/export`, query: '', columns: Object.keys(EXPORTED_ACTS) })}`,
+    content: drawList<RecordedAct>(call, {
+      title: 'Audit log',
+      lead: html`<p class="lead">Every change by a person, a key or the command line. Entries are only ever added, and chained, so that none can be changed unseen.</p>`,
+      list,
+      filters: ACT_FILTERS,
+      hasDates: true,
+      exports: Object.keys(EXPORTED_ACTS),
+      columns: [
+        { label: 'When', sort: 'created_at', cell: (act) => time(act.at, place.membership.timeZone) },
+        {
+          label: 'Who',
+          name: 'who',
+          cell: (act) =>
+            html`${act.actor.name ?? act.actor.id ?? act.actor.kind}<br><span class="hint">${act.actor.kind}${act.address && `, ${act.address}`}</span>`,
+        },
+        {
+          label: 'What',
+          name: 'what',
+          cell: (act) => html`<code>${act.action}</code>${details(act)}`,
+        },
+        {
+          label: 'On',
+          name: 'on',
+          isMinor: true,
+          cell: (act) => act.subject && copyable(act.subject, 'Copy what it was done to'),
+        },
+      ],
+      emptyPart: empty('Nothing yet', 'The first change by anybody shows here.'),
+    }),
   }
 }
 
@@ -113,22 +133,6 @@ const EXPORTED_ACTS: ExportColumns<RecordedAct> = {
   after: (act) => act.after && JSON.stringify(act.after),
 }
 
-const ACTS_PER_BATCH = 1_000
-
-async function* exportedActs({ gateway, place }: PlaceCall): AsyncGenerator<readonly RecordedAct[]> {
-  let before: string | undefined
-  for (;;) {
-    const acts = await listActs(gateway.db, {
-      accountId: place.account.id,
-      limit: ACTS_PER_BATCH,
-      ...(before ? { before } : {}),
-    })
-    yield acts
-    before = acts.at(-1)?.id
-    if (acts.length < ACTS_PER_BATCH) return
-  }
-}
-
 export const logRows: readonly DashboardRow[] = [
   placeRow('webhooks:read', { method: 'GET', path: '/:account/events', handle: eventsPage }),
   exportRow('events', 'webhooks:read', {
@@ -137,5 +141,9 @@ export const logRows: readonly DashboardRow[] = [
     read: ({ gateway, place }, query) => exportEvents(gateway.db, place.account.id, query),
   }),
   placeRow('audit:read', { method: 'GET', path: '/:account/audit', handle: auditPage }),
-  exportRow('audit', 'audit:read', { columns: EXPORTED_ACTS, filters: [], read: exportedActs }),
+  exportRow('audit', 'audit:read', {
+    columns: EXPORTED_ACTS,
+    filters: ACT_FILTERS,
+    read: ({ gateway, place }, query) => exportActs(gateway.db, place.account.id, query),
+  }),
 ]

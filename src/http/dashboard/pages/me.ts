@@ -30,6 +30,7 @@ import {
   type Shown,
 } from '../row.ts'
 import { time } from '../words.ts'
+import { mailRows, paymentMailsCard } from './my-mails.ts'
 
 const FACTOR_NAMES: Readonly<Record<string, string>> = {
   password: 'Password alone',
@@ -90,7 +91,7 @@ ${card(
 ${card(
   'Name',
   html`<form method="post" action="${base}/me/name">${field(call, { name: 'name', label: 'Your name', value: session.name, required: true, autocomplete: 'name', maxlength: 120 })}${submit('Save')}</form>`,
-)}
+)}${await paymentMailsCard(call)}
 </div>
 ${card(
   'Where you are signed in',
@@ -155,6 +156,7 @@ const shownCodes = (call: PersonCall, added: FactorAdded): Shown | Move =>
     : { to: `${call.base}/me`, done: 'saved', token: added.token }
 
 export const meRows: readonly DashboardRow[] = [
+  ...mailRows,
   personRow('person', { method: 'GET', path: '/me', handle: mePage }),
   personRow('person', {
     method: 'POST',

@@ -2,6 +2,7 @@
 import { ASSETS, type Asset } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { VERSION } from '../../../core/version.ts'
+import type { FAILING_STATES } from '../../../flows/operation/failing-deliveries.sql.ts'
 import { type Health, readHealth } from '../../../flows/operation/health.ts'
 import type { SourceState } from '../../../rates/rates.ts'
 import type { LIMIT_SPANS, Limits } from '../../../withdrawals/limits.ts'
@@ -148,6 +149,8 @@ async function healthPage(call: PersonCall): Promise<Sheet> {
   })
   const backlog = health.backlog
   const sources = call.gateway.rates.live.sources()
+  const endpoints = (state: (typeof FAILING_STATES)[number], number: number): Part =>
+    html`<a href="${call.base}/operator/endpoints?filter_state=${state}">${count(number)}</a>`
   return {
     title: 'Chains & health',
     nav: 'op-health',
@@ -179,10 +182,11 @@ ${sources.length > 0 && card('Rates by exchange', sourcesTable(sources))}
         ['Payments with news', backlog && count(backlog.decisionsDue)],
         ['Deliveries', backlog && count(backlog.deliveriesPending)],
         ['Delivery due longest', backlog && ago(backlog.deliveryDueAgeMs)],
-        ['Endpoints failing', backlog && count(backlog.endpointsFailing)],
-        ['Endpoints disabled', backlog && count(backlog.endpointsDisabled)],
+        ['Endpoints failing', backlog && endpoints('failing', backlog.endpointsFailing)],
+        ['Endpoints disabled', backlog && endpoints('disabled', backlog.endpointsDisabled)],
         ['Database answers in', `${health.database.answerMs} ms`],
         ['Database', health.database.problem],
+        ['Rows of the books proven', backlog && ago(backlog.rowsProofAgeMs)],
         ['Newest backup', backlog && ago(backlog.backupAgeMs)],
         ['Open alerts', backlog && html`<a href="${call.base}/operator/alerts">${count(backlog.alerts)}</a>`],
         ['This Beck', `version ${VERSION}`],

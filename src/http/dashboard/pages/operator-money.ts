@@ -6,6 +6,7 @@ import { invalidField } from '../../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../../core/gateway-account.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { formatDecimal } from '../../../core/money.ts'
+import { expected } from '../../../db/list-filters.ts'
 import { changeAccount } from '../../../flows/accounts/change-account.ts'
 import { listHotWallets } from '../../../flows/operation/gateway-books.sql.ts'
 import { readBacklog } from '../../../flows/operation/health.sql.ts'
@@ -19,11 +20,27 @@ import {
   requestOwnPayout,
 } from '../../../flows/withdrawals/request-own-payout.ts'
 import { walletAtoms } from '../../../ledger/own-sums.ts'
-import { OWN_KINDS, type Withdrawal } from '../../../withdrawals/withdrawal.ts'
+import { listWithdrawals } from '../../../withdrawals/list-withdrawals.sql.ts'
+import { OWN_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../../withdrawals/withdrawal.ts'
 import { waitingOf } from '../../../withdrawals/withdrawal-resource.ts'
 import { listRecentWithdrawals } from '../../../withdrawals/withdrawals.sql.ts'
 import { html } from '../../hosted/html.ts'
-import { button, card, copyable, empty, facts, field, formProblem, select, submit, table } from '../parts.ts'
+import { drawList, readList } from '../list.ts'
+import type { Filter } from '../list-query.ts'
+import {
+  ASSET_CHOICES,
+  button,
+  type Column,
+  card,
+  copyable,
+  empty,
+  facts,
+  field,
+  formProblem,
+  select,
+  submit,
+  table,
+} from '../parts.ts'
 import { type DashboardRow, type Move, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { badge, coins, time } from '../words.ts'
 
@@ -43,8 +60,8 @@ async function moneyPage(call: PersonCall): Promise<Sheet> {
   return {
     title: 'Wallets & fees',
     nav: 'op-money',
-    isLive: payouts.some(({ status }) => status === 'requested' || status === 'broadcast'),
-    content: html`<header class="head"><h1>Wallets & fees</h1></header>${formProblem(call)}<p class="lead">The gateway’s own side of the books, per chain and coin. Payments cost ${percent(settings.feeBps)}, payouts ${percent(settings.payoutFeeBps)}; both are yours.</p>
+    isLive: payouts.some(isUnderWay),
+    content: html`<header class="head"><h1>Wallets & fees</h1><div class="actions"><a class="button plain" href="${call.base}/operator/money/pay-outs">All that was taken out</a></div></header>${formProblem(call)}<p class="lead">The gateway’s own side of the books, per chain and coin. Payments cost ${percent(settings.feeBps)}, payouts ${percent(settings.payoutFeeBps)}; both are yours.</p>
 ${balances.length > 0 ? books(balances) : empty('Nothing was booked yet', 'The first confirmed deposit shows here.')}
 ${payouts.length > 0 && taken(call, payouts)}
 ${balances.length > 0 && takeOut(call, balances)}
@@ -87,31 +104,70 @@ const books = (balances: readonly OwnBalance[]) =>
 
 const larger = ({ payable: { fees, capital } }: OwnBalance): bigint => (fees > capital ? fees : capital)
 
+const takenColumns = (call: PersonCall): readonly Column<Withdrawal>[] => [
+  { label: 'Asked for', sort: 'created_at', cell: (row) => time(row.createdAt) },
+  { label: 'Sent', isFigure: true, cell: (row) => coins(row.netAtoms, row.asset) },
+  { label: 'Of', cell: (row) => `${row.kind}, ${row.chain}` },
+  {
+    label: 'Status',
+    cell: (row) =>
+      html`${badge(row.status)}${waitingOf(row) && html`<br><span class="hint">waits for ${waitingOf(row)}</span>`}`,
+  },
+  { label: 'To', cell: (row) => copyable(row.destination, 'Copy the address') },
+  {
+    label: '',
+    cell: (row) =>
+      row.status === 'requested' &&
+      !row.cancelWanted &&
+      button(`${call.base}/operator/money/pay-outs/${showId('wd', row.id)}/cancel`, 'Cancel', {
+        name: `Cancel ${showId('wd', row.id)}`,
+      }),
+  },
+]
+
+const isUnderWay = ({ status }: Withdrawal): boolean => status === 'requested' || status === 'broadcast'
+
 const taken = (call: PersonCall, payouts: readonly Withdrawal[]) =>
-  table(
-    'Taken out',
-    [
-      { label: 'Asked for', cell: (row) => time(row.createdAt) },
-      { label: 'Sent', isFigure: true, cell: (row) => coins(row.netAtoms, row.asset) },
-      { label: 'Of', cell: (row) => `${row.kind}, ${row.chain}` },
-      {
-        label: 'Status',
-        cell: (row) =>
-          html`${badge(row.status)}${waitingOf(row) && html`<br><span class="hint">waits for ${waitingOf(row)}</span>`}`,
-      },
-      { label: 'To', cell: (row) => html`<code>${row.destination}</code>` },
-      {
-        label: '',
-        cell: (row) =>
-          row.status === 'requested' &&
-          !row.cancelWanted &&
-          button(`${call.base}/operator/money/pay-outs/${showId('wd', row.id)}/cancel`, 'Cancel', {
-            name: `Cancel ${showId('wd', row.id)}`,
-          }),
-      },
-    ],
-    payouts,
-  )
+  html`${table('Taken out', takenColumns(call), payouts)}<p class="hint">The latest ${LISTED_PAYOUTS} of live and of test.</p>`
+
+const PAYOUT_FILTERS: readonly Filter[] = [
+  { name: 'side', label: 'Side', kind: 'choice', any: 'live', choices: [['test', 'test']] },
+  {
+    name: 'filter_status',
+    label: 'Status',
+    kind: 'choice',
+    choices: WITHDRAWAL_STATUSES.map((each) => [each, each]),
+  },
+  { name: 'filter_asset', label: 'Coin', kind: 'choice', choices: ASSET_CHOICES },
+  { name: 'filter_kind', label: 'Of', kind: 'choice', choices: OWN_KINDS.map((each) => [each, each]) },
+]
+
+/** All that the gateway took out of its own, of one side at a time: each has its books. */
+async function payoutsPage(call: PersonCall): Promise<Sheet> {
+  const list = await readList(call, PAYOUT_FILTERS, ({ side = 'live', ...query }) => {
+    const mode = MODES.find((each) => each === side)
+    if (!mode) throw expected('side', `one of ${MODES.join(', ')}`, side)
+    return listWithdrawals(call.gateway.db, GATEWAY_ACCOUNTS[mode], query)
+  })
+  return {
+    title: 'Taken out',
+    nav: 'op-money',
+    trail: [['Wallets & fees', `${call.base}/operator/money`]],
+    isLive: list.page.items.some(isUnderWay),
+    content: drawList(call, {
+      title: 'Taken out',
+      list,
+      filters: PAYOUT_FILTERS,
+      hasDates: true,
+      tabs: [
+        ['Live', ''],
+        ['Test', 'side=test'],
+      ],
+      columns: takenColumns(call),
+      emptyPart: empty('Nothing was taken out', 'Fees and capital that you pay out to yourself show here.'),
+    }),
+  }
+}
 
 const takeOut = (call: PersonCall, balances: readonly OwnBalance[]) => {
   const choices = balances.flatMap((row) =>
@@ -210,6 +266,7 @@ async function setFee(call: PersonCall): Promise<Move> {
 
 export const operatorMoneyRows: readonly DashboardRow[] = [
   personRow('operator', { method: 'GET', path: '/operator/money', handle: moneyPage }),
+  personRow('operator', { method: 'GET', path: '/operator/money/pay-outs', handle: payoutsPage }),
   personRow('operator', {
     method: 'POST',
     path: '/operator/money/pay-outs',
@@ -218,7 +275,7 @@ export const operatorMoneyRows: readonly DashboardRow[] = [
       const order = orderOf(call)
       const cost = await quoteOwnPayout(call.gateway, call.gateway.db, order)
       const shown = (atoms: bigint) => coins(atoms, order.asset)
-      return html`<p class="lead">Send <strong>${shown(cost.netAtoms)}</strong> of ${order.kind} to <code>${order.destination}</code>. It cannot be taken back.</p>${facts(
+      return html`<p class="lead">Send <strong>${shown(cost.netAtoms)}</strong> of ${order.kind} to ${copyable(order.destination, 'Copy the address')}. It cannot be taken back.</p>${facts(
         [
           ['Taken out', shown(cost.amountAtoms)],
           ['Network fee', shown(cost.networkFeeAtoms)],

@@ -1,116 +1,133 @@
-/** Pages of who runs the whole Beck: merchants, alerts and freezes. */
-import { listAccounts } from '../../../accounts/accounts.sql.ts'
+/** Merchants of the whole Beck: made, closed and opened again. */
+import type { Account } from '../../../accounts/account.ts'
+import { findAccount, findAccounts } from '../../../accounts/accounts.sql.ts'
 import { recordAct } from '../../../audit/audit-log.sql.ts'
-import { FIAT_CURRENCIES } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
-import { showId } from '../../../core/ids.ts'
-import { listFrozenCoins } from '../../../flows/operation/gateway-books.sql.ts'
+import { type AccountId, readId, showId } from '../../../core/ids.ts'
+import { CLOSING_ACTS, closeAccount } from '../../../flows/accounts/close-account.ts'
+import { listAccountsAlone } from '../../../flows/people/accounts-alone.sql.ts'
 import { openMerchant } from '../../../flows/people/merchants.ts'
 import { actOf } from '../../../flows/people/person.ts'
-import { acknowledgeAlerts, listAlerts } from '../../../ledger/alerts.sql.ts'
-import { listMails } from '../../../mails/mails.sql.ts'
-import { listMerchants } from '../../../users/merchants.sql.ts'
-import { html } from '../../hosted/html.ts'
-import { button, card, empty, field, formProblem, notice, select, submit, table } from '../parts.ts'
+import { type ListedMerchant, listMerchants } from '../../../users/merchants.sql.ts'
+import { html, type Part } from '../../hosted/html.ts'
+import { drawList, readList } from '../list.ts'
+import type { Filter } from '../list-query.ts'
+import { button, card, copyable, empty, FIAT_CHOICES, field, formProblem, select, submit } from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { badge, count, time } from '../words.ts'
 
+const MERCHANT_FILTERS: readonly Filter[] = [
+  { name: 'filter_name', label: 'Name', kind: 'text' },
+  { name: 'filter_account', label: 'Account id', kind: 'text' },
+  { name: 'filter_id', label: 'Merchant id', kind: 'text' },
+]
+const ALONE_MAX = 50
+
 async function merchantsPage(call: PersonCall): Promise<Sheet> {
-  const { gateway } = call
-  const [merchants, accounts] = await Promise.all([listMerchants(gateway.db), listAccounts(gateway.db)])
-  const known = new Set(
-    merchants.flatMap(({ liveAccountId, testAccountId }) => [liveAccountId, testAccountId]),
-  )
-  const alone = accounts.filter(({ id }) => !known.has(id))
-  const code = (id: (typeof merchants)[number]['liveAccountId']) =>
-    id && html`<code>${showId('acct', id)}</code>`
+  const { db } = call.gateway
+  const [list, alone] = await Promise.all([
+    readList(call, MERCHANT_FILTERS, (query) => listMerchants(db, query)),
+    listAccountsAlone(db, ALONE_MAX),
+  ])
+  const listed = list.page.items.flatMap(({ liveAccountId, testAccountId }) => [liveAccountId, testAccountId])
+  const accounts = await findAccounts(db, [...listed.filter((id) => id !== null), ...alone])
+  const byId = new Map(accounts.map((account) => [account.id, account]))
+  const cell = (id: AccountId | null) => {
+    const account = id && byId.get(id)
+    return account && html`${copyable(showId('acct', id), 'Copy the account id')}${closing(call, account)}`
+  }
   return {
     title: 'Merchants',
     nav: 'op-merchants',
-    content: html`<header class="head"><h1>Merchants</h1></header>${formProblem(call)}
-${
-  merchants.length > 0
-    ? table(
-        'Merchants',
-        [
-          {
-            label: 'Name',
-            cell: (row) =>
-              html`<strong>${row.name}</strong><br><span class="hint">${showId('mer', row.id)}</span>`,
-          },
-          { label: 'Live account', cell: (row) => code(row.liveAccountId) },
-          { label: 'Test account', cell: (row) => code(row.testAccountId) },
-          { label: 'Team', isFigure: true, cell: (row) => count(row.members) },
-          { label: 'Since', isMinor: true, cell: (row) => time(row.createdAt) },
-        ],
-        merchants,
-      )
-    : empty('No merchant yet', 'Make one below.')
-}
-${alone.length > 0 && card('Accounts without people', html`<ul class="rows">${alone.map((account) => html`<li><div><strong>${account.name}</strong><span>${account.mode}, ${showId('acct', account.id)}</span></div><code>npx beck users invite EMAIL --account ${showId('acct', account.id)} --role owner</code></li>`)}</ul>`)}
-${card('New merchant', html`<form method="post" action="${call.base}/operator/merchants"><div class="pair">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 255 })}${field(call, { name: 'email', label: 'Email', type: 'email', required: true, maxlength: 254 })}${select(call, { name: 'currency', label: 'Settlement currency', choices: FIAT_CURRENCIES.map((each) => [each, each] as const) })}</div><p class="hint">You become its first owner; invite its people from its team page.</p>${submit('Make the merchant')}</form>`)}`,
-  }
-}
-
-const ALERTS_MAX = 100
-const MAILS_MAX = 20
-
-async function alertsPage(call: PersonCall): Promise<Sheet> {
-  const { gateway, base } = call
-  const isAll = call.query.all === '1'
-  const [alerts, frozen, mails] = await Promise.all([
-    listAlerts(gateway.db, { all: isAll, limit: ALERTS_MAX }),
-    listFrozenCoins(gateway.db),
-    listMails(gateway.db, MAILS_MAX),
-  ])
-  return {
-    title: 'Alerts & freezes',
-    nav: 'op-alerts',
-    content: html`<header class="head"><h1>Alerts & freezes</h1></header>${formProblem(call)}
-${frozen.map((row) => notice('bad', html`<p><strong>${row.asset} on ${row.chain} pays nothing out</strong> since ${time(row.frozenAt)}: ${row.reason}</p><p>When you know why, prove the books anew: <code>npx beck reconcile --unfreeze</code> lifts it where they agree again. Only the command line can: whoever took over this server could otherwise lift it too.</p>`))}
-<nav class="views" aria-label="Views"><a href="${base}/operator/alerts"${!isAll && html` aria-current="true"`}>Open</a><a href="${base}/operator/alerts?all=1"${isAll && html` aria-current="true"`}>All</a></nav>
-${
-  alerts.length > 0
-    ? table(
-        'Alerts',
-        [
-          { label: 'When', cell: (row) => time(row.createdAt) },
-          { label: 'What', cell: (row) => html`<code>${row.kind}</code><br>${row.message}` },
-          { label: 'About', isMinor: true, cell: (row) => html`<code>${row.subject}</code>` },
-          {
-            label: '',
-            cell: (row) =>
-              row.acknowledged
-                ? html`<span class="hint">${row.acknowledged.by}, ${time(row.acknowledged.at)}</span>`
-                : button(`${base}/operator/alerts/${row.id}/acknowledge`, 'Acknowledge', {
-                    name: `Acknowledge ${row.kind}`,
-                  }),
-          },
-        ],
-        alerts,
-      )
-    : empty('Nothing to look at', 'What the operator must see is listed here.')
-}${
-  mails.length > 0 &&
-  card(
-    'Latest mails',
-    table(
-      'Latest mails',
-      [
-        { label: 'When', cell: (row) => time(row.createdAt) },
-        { label: 'To', cell: (row) => row.recipient },
-        { label: 'About', isMinor: true, cell: (row) => row.kind },
+    content: html`${drawList<ListedMerchant>(call, {
+      title: 'Merchants',
+      lead: formProblem(call),
+      list,
+      filters: MERCHANT_FILTERS,
+      hasDates: true,
+      columns: [
         {
-          label: 'State',
+          label: 'Name',
+          sort: 'name',
           cell: (row) =>
-            html`${badge(row.status.replace('_', ' '))}${row.trouble && html`<br><span class="hint">${row.trouble}</span>`}`,
+            html`<strong>${row.name}</strong><br>${copyable(showId('mer', row.id), 'Copy the merchant’s id')}`,
+        },
+        { label: 'Live account', name: 'live', cell: (row) => cell(row.liveAccountId) },
+        { label: 'Test account', name: 'test', cell: (row) => cell(row.testAccountId) },
+        { label: 'Team', name: 'team', isFigure: true, cell: (row) => count(row.members) },
+        {
+          label: 'Since',
+          name: 'created',
+          sort: 'created_at',
+          isMinor: true,
+          cell: (row) => time(row.createdAt),
         },
       ],
-      mails,
-    ),
-  )
-}`,
+      emptyPart: empty('No merchant yet', 'Make one below.'),
+    })}
+${aloneCard(
+  call,
+  alone.flatMap((id) => byId.get(id) ?? []),
+)}
+${card('New merchant', html`<form method="post" action="${call.base}/operator/merchants"><div class="pair">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 255 })}${field(call, { name: 'email', label: 'Email', type: 'email', required: true, maxlength: 254 })}${select(call, { name: 'currency', label: 'Settlement currency', choices: FIAT_CHOICES })}</div><p class="hint">You become its first owner; invite its people from its team page.</p>${submit('Make the merchant')}</form>`)}`,
   }
+}
+
+const aloneCard = (call: PersonCall, alone: readonly Account[]): Part =>
+  alone.length > 0 &&
+  card(
+    'Accounts without people',
+    html`<ul class="rows">${alone.map((account) => html`<li><div><strong>${account.name}</strong><span>${account.mode}, ${copyable(showId('acct', account.id), 'Copy the account id')}</span></div>${closing(call, account)}<code>npx beck users invite EMAIL --account ${showId('acct', account.id)} --role owner</code></li>`)}</ul>${alone.length === ALONE_MAX && html`<p class="hint">The newest ${ALONE_MAX}; <code>npx beck accounts list</code> has all.</p>`}`,
+  )
+
+/** Whether an account is closed, and the way to the other of the two. */
+function closing(call: PersonCall, { id, name, mode, closedAt }: Account) {
+  const act = closedAt ? 'reopen' : 'close'
+  const label = closedAt ? 'Reopen' : 'Close'
+  const form = button(`${call.base}/operator/accounts/${showId('acct', id)}/${act}`, label, {
+    name: `${label} ${name} (${mode})`,
+  })
+  return html`<div>${closedAt && html`${badge('closed')} ${time(closedAt)} `}${form}</div>`
+}
+
+/** Closing and reopening, each confirmed for itself. */
+const closingRow = (act: keyof typeof CLOSING_ACTS): DashboardRow =>
+  personRow('operator', {
+    method: 'POST',
+    path: `/operator/accounts/:id/${act}`,
+    confirm: 'fresh',
+    async consequence(call) {
+      const account = await accountOf(call)
+      return act === 'close'
+        ? html`<p class="lead"><strong>${account.name}</strong> (${account.mode}) takes no new payments, checkouts, links or keys from now on. Payments and withdrawals under way go on, its balance can be withdrawn, nothing is deleted, and you can open it again.</p>`
+        : html`<p class="lead"><strong>${account.name}</strong> (${account.mode}) takes payments again.</p>`
+    },
+    async handle(call) {
+      await call.gateway.db.transaction(async (tx) => {
+        const account = await closeAccount(tx, readId('acct', call.params.id ?? ''), act)
+        await recordAct(
+          tx,
+          actOf(call.person, {
+            action: CLOSING_ACTS[act],
+            accountId: account.id,
+            subject: showId('acct', account.id),
+            after: { closed_at: account.closedAt?.toISOString() ?? null },
+          }),
+        )
+      })
+      return {
+        to: `${call.base}/operator/merchants`,
+        done: act === 'close' ? 'account-closed' : 'account-reopened',
+      }
+    },
+    redraw: merchantsPage,
+  })
+
+async function accountOf({ gateway, params }: PersonCall): Promise<Account> {
+  const id = readId('acct', params.id ?? '')
+  const account = id && (await findAccount(gateway.db, id))
+  if (!account) throw new Refusal('not_found', 'account_not_found', 'there is no such account')
+  return account
 }
 
 export const operatorRows: readonly DashboardRow[] = [
@@ -133,27 +150,6 @@ export const operatorRows: readonly DashboardRow[] = [
     },
     redraw: merchantsPage,
   }),
-  personRow('operator', { method: 'GET', path: '/operator/alerts', handle: alertsPage }),
-  personRow('operator', {
-    method: 'POST',
-    path: '/operator/alerts/:id/acknowledge',
-    async handle(call) {
-      const id = call.params.id ?? ''
-      if (!/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(id))
-        throw new Refusal('not_found', 'alert_not_found', 'there is no such alert')
-      await call.gateway.db.transaction(async (tx) => {
-        for (const { accountId, kind, subject } of await acknowledgeAlerts(tx, [id], call.person.email))
-          await recordAct(
-            tx,
-            actOf(call.person, {
-              action: 'alert.acknowledge',
-              accountId,
-              subject: id,
-              after: { kind, subject },
-            }),
-          )
-      })
-      return { to: `${call.base}/operator/alerts`, done: 'acknowledged' }
-    },
-  }),
+  closingRow('close'),
+  closingRow('reopen'),
 ]

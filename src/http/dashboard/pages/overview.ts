@@ -9,6 +9,7 @@ import { readBalance } from '../../../flows/balance/read-balance.ts'
 import { type Attention, readAttention } from '../../../flows/people/attention.sql.ts'
 import { readSales, type Sales } from '../../../flows/people/sales.sql.ts'
 import { type ListedPayment, listPayments } from '../../../payments/list-payments.sql.ts'
+import { waitsForFunds } from '../../../payments/payment.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { lineChart } from '../chart.ts'
 import { card, empty, notice, table } from '../parts.ts'
@@ -94,7 +95,8 @@ async function overviewPage(call: PlaceCall): Promise<Sheet> {
     title: 'Overview',
     nav: 'overview',
     // What is tried out is seen settling here. Of a live shop there is always something under way, and each look costs.
-    isLive: place.account.mode === 'test' && (latest?.items.some(isUnderWay) ?? false),
+    isLive:
+      place.account.mode === 'test' && (latest?.items.some(({ status }) => waitsForFunds(status)) ?? false),
     content: html`<header class="head"><h1>Overview</h1>${call.may('sandbox:write') && place.account.mode === 'test' && html`<a class="button primary" href="${here}/payments/new">New test payment</a>`}</header>
 ${awaited > 0 && notice('wait', html`<p><strong>${plural(awaited, 'request')} ${awaited === 1 ? 'waits' : 'wait'} for your approval.</strong> <a href="${here}/approvals">Look and decide</a></p>`)}
 ${needsSomebody(call, attention)}
@@ -105,8 +107,6 @@ ${reads.balance && (await balanceCard(call))}
 ${latest && !isNew && card('Latest payments', latestPayments(call, latest.items), html`<a href="${here}/payments">All payments</a>`)}`,
   }
 }
-
-const isUnderWay = ({ status }: ListedPayment): boolean => status === 'pending' || status === 'detected'
 
 function latestPayments(call: PlaceCall, items: readonly ListedPayment[]): Part {
   const zone = call.place.membership.timeZone

@@ -2,18 +2,18 @@
 import { ASSET_FACTS, type Asset } from '../../../core/assets.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../../core/ids.ts'
-import { divideHalfUp, formatDecimal, pow10 } from '../../../core/money.ts'
+import { divideHalfUp, formatAmount, pow10 } from '../../../core/money.ts'
 import { SECOND_MS } from '../../../core/time.ts'
-import { checkoutUrl } from '../../../flows/checkout/checkout.ts'
+import { checkoutUrl } from '../../../flows/checkout/page-urls.ts'
 import { cancelPayment } from '../../../flows/payments/cancel-payment.ts'
 import { drawPayment } from '../../../flows/payments/read-payment.ts'
 import { acceptPayment } from '../../../flows/payments/resolve-payment.ts'
 import { type PaymentHistory, readPaymentHistory } from '../../../flows/people/payment-history.sql.ts'
 import { priceRefund, refundPayment } from '../../../flows/withdrawals/refund-payment.ts'
-import type { Payment } from '../../../payments/payment.ts'
-import { paymentNotFound } from '../../../payments/payment.ts'
+import { type Payment, paymentNotFound, waitsForFunds } from '../../../payments/payment.ts'
 import type { PaymentResource } from '../../../payments/payment-resource.ts'
 import { findPayment } from '../../../payments/payments.sql.ts'
+import { type WhyHeld, whyHeld } from '../../../payments/why-held.ts'
 import { findMerchant } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { drawQr } from '../../hosted/qr.ts'
@@ -31,15 +31,14 @@ export function paymentIdOf(call: PlaceCall): PaymentId {
   return id
 }
 
-async function paymentOf(call: PlaceCall): Promise<Payment> {
+export async function paymentOf(call: PlaceCall): Promise<Payment> {
   const payment = await findPayment(call.gateway.db, call.place.account.id, paymentIdOf(call))
   if (!payment) throw paymentNotFound()
   return payment
 }
 
 const isUnderWay = ({ status }: Payment, history: PaymentHistory): boolean =>
-  status === 'pending' ||
-  status === 'detected' ||
+  waitsForFunds(status) ||
   history.refunds.some((refund) => refund.status === 'requested' || refund.status === 'broadcast') ||
   history.events.some((event) => event.deliveries.some((delivery) => delivery.status === 'pending'))
 
@@ -132,21 +131,29 @@ const deposit = (payment: Payment, view: PaymentResource): Part =>
 
 /** What is held waits for somebody: what accepting and refunding would do, in figures. */
 function held(call: PlaceCall, payment: Payment, history: PaymentHistory): Part {
-  if (history.unresolved.length === 0 || payment.status === 'pending' || payment.status === 'detected')
-    return null
+  if (history.unresolved.length === 0 || waitsForFunds(payment.status)) return null
   const path = `${call.here}/payments/${showId('pay', payment.id)}`
   const sums = history.unresolved.map(({ asset, atoms }) => coins(atoms, asset)).join(' and ')
   const isRefunded = history.refunds.some((refund) => refund.status !== 'failed')
   return notice(
     'wait',
-    html`<p><strong>${sums} held.</strong> ${WHY[payment.status] ?? 'It came when the payment did not wait for it any more.'} Credit it to your balance, or send it back to the buyer.</p><div class="actions">${call.may('payments:resolve') && button(`${path}/accept`, `Accept ${sums}`, { tone: 'primary' })}${call.may('payments:refund') && !isRefunded && html`<a class="button" href="${path}/refund">Refund…</a>`}</div>`,
+    html`<p><strong>${sums} held.</strong> ${wordsOfHeld(payment, history.unresolved)} Credit it to your balance, or send it back to the buyer.</p><div class="actions">${call.may('payments:resolve') && button(`${path}/accept`, `Accept ${sums}`, { tone: 'primary' })}${call.may('payments:refund') && !isRefunded && html`<a class="button" href="${path}/refund">Refund…</a>`}</div>`,
   )
 }
 
-const WHY: Readonly<Record<string, string>> = {
-  underpaid: 'Less came than was asked.',
-  overpaid: 'More came than was asked; the price itself is settled.',
-  completed: 'More came after it was settled.',
+const WHY: Readonly<Record<WhyHeld, string>> = {
+  beyond: 'It came beyond what was asked; the price itself is settled.',
+  other_coin: 'It is another coin than was asked.',
+  too_little: 'Less came than was asked.',
+  late: 'It came when the payment did not wait for it any more.',
+}
+
+function wordsOfHeld(payment: Payment, held: PaymentHistory['unresolved']): string {
+  const why = whyHeld(payment, held)
+  // Of the other coins beside it some may have come in time.
+  return why === 'late' && held.length > 1
+    ? `The ${payment.asset} came when the payment did not wait for it any more; the rest is another coin than was asked.`
+    : WHY[why]
 }
 
 // Refunds.
@@ -165,7 +172,7 @@ async function refundPage(call: PlaceCall): Promise<Sheet> {
       [showId('pay', payment.id), path],
     ],
     content: funds
-      ? html`<h1>Refund what is held</h1><p class="lead">${coins(funds.atoms, funds.asset)} can be sent back, once. It costs the network fee and nothing else.</p>${formProblem(call)}<form method="post" action="${path}/refund">${field(call, { name: 'destination_address', label: `The buyer’s ${coinNetwork(funds.asset)} address`, required: true, autocomplete: 'off', maxlength: 128, isFocused: true, hint: 'Ask the buyer: what was paid from may be an exchange’s.' })}${field(call, { name: 'amount', label: 'Amount', value: formatDecimal(funds.atoms, ASSET_FACTS[funds.asset].decimals), required: true, inputmode: 'decimal', unit: funds.asset })}${submit('Go on', 'primary', path)}</form>`
+      ? html`<h1>Refund what is held</h1><p class="lead">${coins(funds.atoms, funds.asset)} can be sent back, once. It costs the network fee and nothing else.</p>${formProblem(call)}<form method="post" action="${path}/refund">${field(call, { name: 'destination_address', label: `The buyer’s ${coinNetwork(funds.asset)} address`, required: true, autocomplete: 'off', maxlength: 128, isFocused: true, hint: 'Ask the buyer: what was paid from may be an exchange’s.' })}${field(call, { name: 'amount', label: 'Amount', value: formatAmount(funds.atoms, funds.asset), required: true, inputmode: 'decimal', unit: funds.asset })}${submit('Go on', 'primary', path)}</form>`
       : html`<h1>Refund</h1><p class="lead">Nothing is held for this payment.</p>`,
   }
 }
@@ -254,7 +261,7 @@ export const paymentRow: readonly DashboardRow[] = [
       const { asset, cost, destination } = await quotedRefund(call)
       return html`<p class="lead">This sends <strong>${coins(cost.netAtoms, asset)}</strong> to the address below. It cannot be taken back.</p>${facts(
         [
-          ['To', html`<code>${destination}</code>`],
+          ['To', copyable(destination, 'Copy the address')],
           ['Taken from what is held', coins(cost.amountAtoms, asset)],
           ['Network fee', coins(cost.networkFeeAtoms, asset)],
           ['The buyer receives', html`<strong>${coins(cost.netAtoms, asset)}</strong>`],

@@ -1,10 +1,15 @@
 /** Payments: found by whatever one has of them, and exported exactly as they are filtered. */
-import { FIAT_CURRENCIES, isAsset, isFiat, networkOf } from '../../../core/assets.ts'
+import { isAsset, isFiat, networkOf } from '../../../core/assets.ts'
+import { isEmail } from '../../../core/email.ts'
 import { invalidField } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
 import { fiatToNumber } from '../../../core/money.ts'
 import { createPayment } from '../../../flows/payments/create-payment.ts'
-import { type ExportedPayment, exportPayments, listPayments } from '../../../payments/list-payments.sql.ts'
+import {
+  type ExportedPayment,
+  exportPayments,
+  listPaymentsInFull,
+} from '../../../payments/list-payments.sql.ts'
 import { PAYMENT_STATUSES } from '../../../payments/payment.ts'
 import { html } from '../../hosted/html.ts'
 import { readPrice } from '../../price.ts'
@@ -12,9 +17,19 @@ import { change } from '../change.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
 import { drawList, readList } from '../list.ts'
 import type { Filter } from '../list-query.ts'
-import { ASSET_CHOICES, empty, field, formProblem, select, submit } from '../parts.ts'
+import {
+  ASSET_CHOICES,
+  type Column,
+  copyable,
+  empty,
+  FIAT_CHOICES,
+  field,
+  formProblem,
+  select,
+  submit,
+} from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { badge, decimal, fiat, time } from '../words.ts'
+import { badge, coins, decimal, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
   {
@@ -25,6 +40,7 @@ const FILTERS: readonly Filter[] = [
   },
   { name: 'filter_asset', label: 'Coin', kind: 'choice', choices: ASSET_CHOICES },
   { name: 'filter_email', label: 'Email', kind: 'text' },
+  { name: 'filter_reference', label: 'Reference, in full', kind: 'text' },
   { name: 'filter_id', label: 'Payment id', kind: 'text' },
   { name: 'total_min', label: 'Net, at least', kind: 'number' },
   { name: 'total_max', label: 'Net, at most', kind: 'number' },
@@ -37,7 +53,7 @@ async function paymentsPage(call: PlaceCall): Promise<Sheet> {
   const list = await readList(
     call,
     ALL_FILTERS,
-    (query) => listPayments(gateway.db, place.account.id, query),
+    (query) => listPaymentsInFull(gateway.db, place.account.id, query),
     'payments',
   )
   return {
@@ -69,11 +85,17 @@ async function paymentsPage(call: PlaceCall): Promise<Sheet> {
           cell: (row) =>
             html`<a href="${here}/payments/${showId('pay', row.id)}">${fiat(row.netMinor, row.fiatCurrency)}</a>`,
         },
-        { label: 'Status', sort: 'status', cell: (row) => badge(row.status) },
-        { label: 'Coin', sort: 'asset', cell: (row) => row.asset },
-        { label: 'Reference', cell: (row) => row.reference },
-        { label: 'Id', isMinor: true, cell: (row) => html`<code>${showId('pay', row.id)}</code>` },
-        { label: 'Created', sort: 'created_at', cell: (row) => time(row.createdAt, zone) },
+        { label: 'Status', name: 'status', sort: 'status', cell: (row) => badge(row.status) },
+        { label: 'Coin', name: 'coin', sort: 'asset', cell: (row) => row.asset },
+        { label: 'Reference', name: 'reference', cell: (row) => row.reference },
+        {
+          label: 'Id',
+          name: 'id',
+          isMinor: true,
+          cell: (row) => copyable(showId('pay', row.id), 'Copy the id'),
+        },
+        { label: 'Created', name: 'created', sort: 'created_at', cell: (row) => time(row.createdAt, zone) },
+        ...extraColumns(zone),
       ],
       emptyPart: empty(
         'No payment yet',
@@ -85,6 +107,40 @@ async function paymentsPage(call: PlaceCall): Promise<Sheet> {
     }),
   }
 }
+
+/** For who asks for them. */
+const extraColumns = (zone: string): readonly Column<ExportedPayment>[] =>
+  [
+    {
+      label: 'Price',
+      name: 'price',
+      isFigure: true,
+      cell: (row: ExportedPayment) => fiat(row.fiatMinor, row.fiatCurrency),
+    },
+    {
+      label: 'Fee',
+      name: 'fee',
+      isFigure: true,
+      cell: (row: ExportedPayment) => fiat(row.feeMinor, row.fiatCurrency),
+    },
+    {
+      label: 'Asked',
+      name: 'asked',
+      isFigure: true,
+      cell: (row: ExportedPayment) => coins(row.dueAtoms, row.asset),
+    },
+    { label: 'Email', name: 'email', cell: (row: ExportedPayment) => row.customerEmail },
+    {
+      label: 'Address',
+      name: 'address',
+      cell: (row: ExportedPayment) => copyable(row.address, 'Copy the address'),
+    },
+    {
+      label: 'Completed',
+      name: 'completed',
+      cell: (row: ExportedPayment) => time(row.completedAt, zone),
+    },
+  ].map((column) => ({ ...column, isExtra: true }))
 
 const EXPORTED: ExportColumns<ExportedPayment> = {
   id: (row) => showId('pay', row.id),
@@ -110,7 +166,7 @@ const newPage = async (call: PlaceCall): Promise<Sheet> => ({
   width: 'narrow',
   trail: [['Payments', `${call.here}/payments`]],
   content: html`<h1>New test payment</h1><p class="lead">Made as your server would make it. On the next page you pay it, on a simulated chain.</p>${formProblem(call)}
-<form method="post" action="${call.here}/payments/new"><div class="pair">${field(call, { name: 'amount', label: 'Amount', value: '49.99', required: true, inputmode: 'decimal', isFocused: true })}${select(call, { name: 'currency', label: 'Currency', choices: FIAT_CURRENCIES.map((each) => [each, each]), value: call.place.account.currency })}${select(call, { name: 'asset', label: 'Coin', choices: ASSET_CHOICES, value: 'LTC' })}</div>
+<form method="post" action="${call.here}/payments/new"><div class="pair">${field(call, { name: 'amount', label: 'Amount', value: '49.99', required: true, inputmode: 'decimal', isFocused: true })}${select(call, { name: 'currency', label: 'Currency', choices: FIAT_CHOICES, value: call.place.account.currency })}${select(call, { name: 'asset', label: 'Coin', choices: ASSET_CHOICES, value: 'LTC' })}</div>
 ${field(call, { name: 'reference', label: 'Reference', maxlength: 255, value: 'order-1001', hint: 'Your own, echoed back everywhere.' })}
 ${field(call, { name: 'email', label: 'Customer’s email', type: 'email', maxlength: 254, hint: 'May stay empty.' })}
 ${submit('Create the payment', 'primary', `${call.here}/payments`)}</form>`,
@@ -140,8 +196,7 @@ export const paymentRows: readonly DashboardRow[] = [
       if (!isAsset(asset) || !isFiat(currency))
         throw invalidField('asset', 'invalid_asset', 'choose a coin and a currency')
       const email = form.get('email')
-      if (email && !/^[^\s@]+@[^\s@]+$/.test(email))
-        throw invalidField('email', 'invalid_email', 'expected an email address')
+      if (email && !isEmail(email)) throw invalidField('email', 'invalid_email', 'expected an email address')
       const payment = await change(call, async (tx, record) => {
         const made = await createPayment(gateway, tx, place.account, {
           asset,

@@ -1,10 +1,9 @@
 /** Bulk payouts: a file that is checked line by line, looked at with its totals, and asked for as one. */
 
 import { requestsOfWithdrawals } from '../../../approvals/approval-requests.sql.ts'
-import { ASSET_FACTS } from '../../../core/assets.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
-import { formatDecimal } from '../../../core/money.ts'
+import { formatAmount } from '../../../core/money.ts'
 import { type CheckedPayouts, checkPayouts, requestBatch } from '../../../flows/withdrawals/request-batch.ts'
 import { readAmount } from '../../../withdrawals/amount.ts'
 import { findBatch, listBatch, listBatches } from '../../../withdrawals/payout-batches.sql.ts'
@@ -49,7 +48,7 @@ async function newBatchPage(call: PlaceCall): Promise<Sheet> {
       recent.length > 0 &&
       card(
         'Lately',
-        html`<ul class="rows">${recent.map((batch) => html`<li><div><strong><a href="${here}/withdrawals/batches/${showId('bat', batch.id)}">${batch.name}</a></strong><span>${plural(batch.size, 'payout')}, ${time(batch.createdAt, place.membership.timeZone)}</span></div></li>`)}</ul>`,
+        html`<ul class="rows">${recent.map((batch) => html`<li><div><strong><a href="${here}/withdrawals/batches/${showId('bat', batch.id)}">${batch.name}</a></strong><span>${plural(batch.size, 'payout')}, ${time(batch.createdAt, place.membership.timeZone)}</span></div></li>`)}</ul><p class="hint">The latest ${RECENT}. Each payout stands in the <a href="${here}/withdrawals">withdrawals</a>, and leads to its file.</p>`,
       )
     }`,
   }
@@ -141,7 +140,7 @@ const linesTable = ({ lines }: CheckedPayouts): Part =>
     'Payouts',
     [
       { label: 'Line', isFigure: true, isMinor: true, cell: (row) => row.line },
-      { label: 'To', cell: (row) => html`<code>${row.destination}</code>` },
+      { label: 'To', cell: (row) => copyable(row.destination, 'Copy the address') },
       { label: 'Arrives', isFigure: true, cell: (row) => coins(row.cost.netAtoms, row.asset) },
       {
         label: 'Taken',
@@ -204,7 +203,7 @@ async function batchPage(call: PlaceCall): Promise<Sheet> {
             html`<a href="${here}/withdrawals/${showId('wd', row.id)}">${coins(row.netAtoms, row.asset)}</a>`,
         },
         { label: 'Status', cell: (row) => badge(row.status) },
-        { label: 'To', cell: (row) => html`<code>${row.destination}</code>` },
+        { label: 'To', cell: (row) => copyable(row.destination, 'Copy the address') },
         { label: 'Note', isMinor: true, cell: (row) => row.note },
       ],
       lines,
@@ -276,7 +275,5 @@ function totalsOf(lines: PayoutFile['lines']): Record<string, string> {
   const atoms = new Map<PayoutFile['lines'][number]['asset'], bigint>()
   for (const { asset, amount } of lines)
     atoms.set(asset, (atoms.get(asset) ?? 0n) + readAmount(asset, amount))
-  return Object.fromEntries(
-    [...atoms].map(([asset, sum]) => [asset, formatDecimal(sum, ASSET_FACTS[asset].decimals)]),
-  )
+  return Object.fromEntries([...atoms].map(([asset, sum]) => [asset, formatAmount(sum, asset)]))
 }

@@ -1,63 +1,90 @@
 /** Points of sale: keypad pages for phones behind counters, made and switched off here. Who may see a link may sell by it. */
+import { requireOpenAccount } from '../../../accounts/closing.sql.ts'
 import {
   findPointOfSale,
   insertPointOfSale,
-  listPointsOfSale,
+  POINT_STATES,
   type PointOfSale,
+  readPointsOfSale,
   revokePointOfSale,
 } from '../../../checkout/points-of-sale.sql.ts'
-import { FIAT_CURRENCIES, isFiat } from '../../../core/assets.ts'
+import { isFiat } from '../../../core/assets.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
+import { pointOfSaleUrl } from '../../../flows/checkout/page-urls.ts'
 import { html } from '../../hosted/html.ts'
 import { drawQr } from '../../hosted/qr.ts'
 import { change } from '../change.ts'
+import { drawList, readList } from '../list.ts'
+import type { Filter } from '../list-query.ts'
 import {
   button,
   type Column,
   card,
   copyable,
   empty,
+  FIAT_CHOICES,
   facts,
   field,
   formProblem,
   select,
   submit,
-  table,
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
 
-const CURRENCIES = FIAT_CURRENCIES.map((each) => [each, each] as const)
 const LINKS = 'Payment links'
 
 const pathOf = (call: PlaceCall, { id }: PointOfSale): string =>
   `${call.here}/points-of-sale/${showId('pos', id)}`
 
 const columnsOf = (call: PlaceCall): readonly Column<PointOfSale>[] => [
-  { label: 'Name', cell: (row) => html`<a href="${pathOf(call, row)}">${row.name}</a>` },
-  { label: 'Currency', cell: (row) => row.currency },
-  { label: 'Status', cell: (row) => badge(row.revokedAt ? 'inactive' : 'active') },
-  { label: 'Created', cell: (row) => time(row.createdAt, call.place.membership.timeZone) },
+  { label: 'Name', sort: 'name', cell: (row) => html`<a href="${pathOf(call, row)}">${row.name}</a>` },
+  { label: 'Currency', name: 'currency', cell: (row) => row.currency },
+  { label: 'Status', name: 'status', cell: (row) => badge(row.revokedAt ? 'inactive' : 'active') },
+  {
+    label: 'Created',
+    name: 'created',
+    sort: 'created_at',
+    cell: (row) => time(row.createdAt, call.place.membership.timeZone),
+  },
+]
+
+const FILTERS: readonly Filter[] = [
+  { name: 'filter_name', label: 'Name', kind: 'text' },
+  {
+    name: 'filter_status',
+    label: 'Status',
+    kind: 'choice',
+    choices: POINT_STATES.map((each) => [each, each]),
+  },
 ]
 
 async function pointsPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const points = await listPointsOfSale(gateway.db, place.account.id)
+  const list = await readList(call, FILTERS, (query) => readPointsOfSale(gateway.db, place.account.id, query))
   return {
     title: 'Points of sale',
     nav: 'links',
     trail: [[LINKS, `${here}/links`]],
-    content: html`<h1>Points of sale</h1><p class="lead">A keypad for a phone behind a counter: type the amount, show the code, read “Paid” across the counter.</p>${formProblem(call)}${
-      points.length > 0
-        ? table('Points of sale', columnsOf(call), points)
-        : empty(
-            'No point of sale yet',
-            'Make one, and open its link on the phone that stands behind the counter.',
-          )
-    }${card(
+    content: html`${drawList(call, {
+      title: 'Points of sale',
+      lead: html`<p class="lead">A keypad for a phone behind a counter: type the amount, show the code, read “Paid” across the counter.</p>${formProblem(call)}`,
+      list,
+      filters: FILTERS,
+      hasDates: true,
+      tabs: [
+        ['All', ''],
+        ['Active', 'filter_status=active'],
+      ],
+      columns: columnsOf(call),
+      emptyPart: empty(
+        'No point of sale yet',
+        'Make one, and open its link on the phone that stands behind the counter.',
+      ),
+    })}${card(
       'A new one',
-      html`<form method="post" action="${here}/points-of-sale"><div class="pair">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 100, hint: 'Stands above the keypad.' })}${select(call, { name: 'currency', label: 'Currency', choices: CURRENCIES, value: place.account.currency })}</div>${submit('Make a point of sale', 'primary', `${here}/points-of-sale`)}</form>`,
+      html`<form method="post" action="${here}/points-of-sale"><div class="pair">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 100, hint: 'Stands above the keypad.' })}${select(call, { name: 'currency', label: 'Currency', choices: FIAT_CHOICES, value: place.account.currency })}</div>${submit('Make a point of sale', 'primary', `${here}/points-of-sale`)}</form>`,
     )}`,
   }
 }
@@ -77,7 +104,7 @@ async function pointOf(call: PlaceCall): Promise<PointOfSale> {
 
 async function pointPage(call: PlaceCall): Promise<Sheet> {
   const point = await pointOf(call)
-  const url = `${call.gateway.settings.publicUrl}/pos/${showId('pos', point.id)}`
+  const url = pointOfSaleUrl(call.gateway, point.id)
   const state = facts([
     ['Status', badge(point.revokedAt ? 'inactive' : 'active')],
     ['Currency', point.currency],
@@ -113,6 +140,7 @@ export const pointOfSaleRows: readonly DashboardRow[] = [
       const currency = call.form.get('currency')
       if (!isFiat(currency)) throw invalidField('currency', 'invalid_currency', 'choose a currency')
       const point = await change(call, async (tx, record) => {
+        await requireOpenAccount(tx, call.place.account.id)
         const made = await insertPointOfSale(tx, { accountId: call.place.account.id, name, currency })
         // Its id lets people in: the log names it otherwise.
         record({ action: 'point_of_sale.create', subject: name, after: { name, currency } })

@@ -10,7 +10,7 @@ import { countPeople, findPolicy, listApprovers } from '../../../approvals/publi
 import { ASSET_FACTS, ASSETS, type Asset } from '../../../core/assets.ts'
 import { invalidField } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
-import { formatDecimal, parseDecimal } from '../../../core/money.ts'
+import { formatAmount, parseDecimal } from '../../../core/money.ts'
 import { isHeard } from '../../../flows/approvals/approval-view.ts'
 import { proposePolicy } from '../../../flows/approvals/propose-change.ts'
 import { html, type Part } from '../../hosted/html.ts'
@@ -18,8 +18,8 @@ import { change } from '../change.ts'
 import { card, checks, empty, field, formProblem, notice, select, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { plural, time } from '../words.ts'
+import { approvalTabs } from './approval-inbox.ts'
 import { policyTable } from './approval-words.ts'
-import { approvalTabs } from './approvals.ts'
 
 /** What a policy begins with: two people, everything of value, keys as well. */
 const FIRST: ApprovalPolicy = { coins: {}, bindsKeys: true, allowlist: { isRequired: false, delayHours: 24 } }
@@ -54,7 +54,7 @@ function policyForm(call: PlaceCall, policy: ApprovalPolicy, people: number): Pa
   return html`<p class="lead">${plural(people, 'person', 'people')} ${people === 1 ? 'is' : 'are'} pinned at the signer and can approve. Nobody approves what he asked for himself: one approval needs two people, two need three. Small payouts of a day add up, so that no more than the bound leaves in 24 hours without approvals.</p><form method="post" action="${call.here}/policy"><div class="rules">${ASSETS.map(
     (asset) => {
       const rule = policy.coins[asset]
-      return html`<div class="pair">${field(call, { name: `from_${asset}`, label: `${asset} payouts from`, value: rule ? formatDecimal(rule.fromAtoms, ASSET_FACTS[asset].decimals) : '', inputmode: 'decimal', maxlength: 40, unit: asset, placeholder: 'no approvals' })}${select(
+      return html`<div class="pair">${field(call, { name: `from_${asset}`, label: `${asset} payouts from`, value: rule ? formatAmount(rule.fromAtoms, asset) : '', inputmode: 'decimal', maxlength: 40, unit: asset, placeholder: 'no approvals' })}${select(
         call,
         {
           name: `approvals_${asset}`,

@@ -1,5 +1,5 @@
 /** What this account's keys asked of the API in the last seven days. */
-import { listApiKeys } from '../../../accounts/api-keys.sql.ts'
+import { type ApiKey, listApiKeys } from '../../../accounts/api-keys.sql.ts'
 import {
   exportRequests,
   type LoggedRequest,
@@ -12,7 +12,7 @@ import { html } from '../../hosted/html.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
 import { drawList, readList } from '../list.ts'
 import type { Filter } from '../list-query.ts'
-import { copyable, empty } from '../parts.ts'
+import { type Column, copyable, empty } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { count, time } from '../words.ts'
 
@@ -52,10 +52,46 @@ const EXPORTED: ExportColumns<LoggedRequest> = {
   request_id: (row) => row.requestId,
 }
 
+function columnsOf({ place }: PlaceCall, keys: readonly ApiKey[]): readonly Column<LoggedRequest>[] {
+  const names = new Map(keys.map(({ id, name }) => [id, name]))
+  return [
+    { label: 'When', name: 'when', cell: (row) => time(row.at, place.membership.timeZone) },
+    {
+      label: 'Request',
+      cell: (row) => html`<code class="path">${row.method} ${row.path}</code>`,
+    },
+    {
+      label: 'Answer',
+      name: 'answer',
+      cell: (row) =>
+        html`<span class="badge ${tone(row.status)}">${row.status}</span>${row.reason && html` <span class="hint">${row.reason}</span>`}`,
+    },
+    {
+      label: 'Took',
+      name: 'took',
+      isFigure: true,
+      isMinor: true,
+      cell: (row) => `${count(row.durationMs)} ms`,
+    },
+    {
+      label: 'Key',
+      name: 'key',
+      isMinor: true,
+      cell: (row) =>
+        html`${names.get(row.keyId) ?? showId('key', row.keyId)}<br><span class="hint">${row.address}</span>`,
+    },
+    {
+      label: 'Request id',
+      name: 'request_id',
+      isMinor: true,
+      cell: (row) => copyable(row.requestId, 'Copy the request id'),
+    },
+  ]
+}
+
 async function requestsPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
   const keys = await listApiKeys(gateway.db, place.account.id)
-  const names = new Map(keys.map(({ id, name }) => [id, name]))
   const filters: readonly Filter[] = [
     ...FILTERS,
     {
@@ -85,26 +121,7 @@ async function requestsPage(call: PlaceCall): Promise<Sheet> {
         ['Refused', 'filter_outcome=refused'],
         ['Failed', 'filter_outcome=failed'],
       ],
-      columns: [
-        { label: 'When', cell: (row) => time(row.at, place.membership.timeZone) },
-        {
-          label: 'Request',
-          cell: (row) => html`<code class="path">${row.method} ${row.path}</code>`,
-        },
-        {
-          label: 'Answer',
-          cell: (row) =>
-            html`<span class="badge ${tone(row.status)}">${row.status}</span>${row.reason && html` <span class="hint">${row.reason}</span>`}`,
-        },
-        { label: 'Took', isFigure: true, isMinor: true, cell: (row) => `${count(row.durationMs)} ms` },
-        {
-          label: 'Key',
-          isMinor: true,
-          cell: (row) =>
-            html`${names.get(row.keyId) ?? showId('key', row.keyId)}<br><span class="hint">${row.address}</span>`,
-        },
-        { label: 'Request id', isMinor: true, cell: (row) => copyable(row.requestId, 'Copy the request id') },
-      ],
+      columns: columnsOf(call, keys),
       emptyPart: empty(
         'No request yet',
         `Each call of your keys shows here for ${REQUEST_LOG_DAYS} days: path, answer and time, never a body.`,

@@ -2,6 +2,7 @@
 import { SANDBOX_TROUBLES } from '../../../accounts/account.ts'
 import { networkOf } from '../../../core/assets.ts'
 import { showId } from '../../../core/ids.ts'
+import type { Tx } from '../../../db/database.ts'
 import {
   expireInSandbox,
   mineInSandbox,
@@ -11,31 +12,24 @@ import {
   troubleInSandbox,
   wakeSandboxWatchers,
 } from '../../../flows/sandbox.ts'
-import { type Payment, paymentNotFound } from '../../../payments/payment.ts'
-import { findPayment } from '../../../payments/payments.sql.ts'
+import type { Payment } from '../../../payments/payment.ts'
 import { change } from '../change.ts'
 import type { DoneName } from '../done.ts'
 import { type DashboardRow, type PlaceCall, placeRow } from '../row.ts'
-import { paymentIdOf, paymentPage } from './payment.ts'
-
-async function paymentIn(call: PlaceCall): Promise<Payment> {
-  const payment = await findPayment(call.gateway.db, call.place.account.id, paymentIdOf(call))
-  if (!payment) throw paymentNotFound()
-  return payment
-}
+import { paymentOf, paymentPage } from './payment.ts'
 
 /** @param done - Names the sentence that tells of it. */
 const sandboxRow = (
   name: string,
   done: DoneName,
-  act: (call: PlaceCall, payment: Payment, tx: Parameters<typeof payInSandbox>[0]) => Promise<unknown>,
+  act: (call: PlaceCall, payment: Payment, tx: Tx) => Promise<unknown>,
 ): DashboardRow =>
   placeRow('sandbox:write', {
     method: 'POST',
     path: `/:account/payments/:id/sandbox/${name}`,
     testOnly: true,
     async handle(call) {
-      const payment = await paymentIn(call)
+      const payment = await paymentOf(call)
       const subject = showId('pay', payment.id)
       await change(call, async (tx, record) => {
         await act(call, payment, tx)

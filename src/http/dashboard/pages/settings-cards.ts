@@ -9,12 +9,21 @@ import type { Merchant } from '../../../users/merchants.sql.ts'
 import { accentOf } from '../../hosted/colour.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
 import { logoPath } from '../../hosted/serve-web-files.ts'
-import { ASSET_CHOICES, button, card, checks, copyable, facts, field, select, submit } from '../parts.ts'
+import {
+  ASSET_CHOICES,
+  button,
+  card,
+  checks,
+  copyable,
+  FIAT_CHOICES,
+  facts,
+  field,
+  select,
+  submit,
+} from '../parts.ts'
 import { rootOf } from '../root.ts'
 import type { PlaceCall } from '../row.ts'
 import { fiat } from '../words.ts'
-
-const CURRENCIES = FIAT_CURRENCIES.map((each) => [each, each] as const)
 
 /** A form that saves at `settings/<path>`; to whoever may only read, the same without a button. */
 const form = (call: PlaceCall, path: string, content: Part): Html =>
@@ -45,7 +54,7 @@ export const currencyCard = (call: PlaceCall, isFixed: boolean): Html => {
           select(call, {
             name: 'currency',
             label: 'Currency',
-            choices: CURRENCIES,
+            choices: FIAT_CHOICES,
             value: currency,
             hint: 'What sales and customers’ totals are kept in, and balances estimated in. It stays once there is a payment.',
           }),
@@ -136,7 +145,7 @@ export const accountCard = ({ place: { account } }: PlaceCall): Html =>
   )
 
 /** Who is told of what by mail; nobody can switch off what gets at money. What of a test account: `tellPeople`. */
-export const mailsCard = ({ gateway, place }: PlaceCall): Html =>
+export const mailsCard = ({ gateway, place, base }: PlaceCall): Html =>
   card(
     'Mails',
     gateway.settings.sendsMail
@@ -144,6 +153,6 @@ export const mailsCard = ({ gateway, place }: PlaceCall): Html =>
           place.account.mode === 'live'
             ? 'Owners get a mail whenever a sign-in, a key, an endpoint, the policy, the approvers, the allowlist, these settings or the team change'
             : 'Of this test account owners get a mail when a sign-in, the business, the team, the approvers, or an approved policy or allowlist changes; of the live one of keys, endpoints and the other settings too'
-        }, and approvers when something waits for them. What happens to payments is told to your server by webhooks.</p>`
+        }, and approvers when something waits for them. What happens to payments is told to your server by webhooks, and of real ones to people as each wants it: <a href="${base}/me">your sign-in</a>.</p>`
       : html`<p class="hint">This Beck sends no mail: the operator sets <code>SMTP_URL</code>. Changes are in the audit log.</p>`,
   )

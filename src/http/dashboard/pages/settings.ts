@@ -2,7 +2,7 @@
 import type { Account } from '../../../accounts/account.ts'
 import { hasPayments, lockAccount } from '../../../accounts/accounts.sql.ts'
 import type { Facts } from '../../../audit/act.ts'
-import { ASSETS, FIAT_CURRENCIES } from '../../../core/assets.ts'
+import { ASSETS } from '../../../core/assets.ts'
 import { invalidField } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
 import { FIAT_DECIMALS, parseDecimal } from '../../../core/money.ts'
@@ -12,7 +12,7 @@ import { changeBusiness, goLive } from '../../../flows/people/merchants.ts'
 import { findMerchant } from '../../../users/merchants.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { formProblem, notice, select, submit } from '../parts.ts'
+import { FIAT_CHOICES, formProblem, notice, select, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { isTimeZone } from '../words.ts'
 import {
@@ -53,7 +53,7 @@ async function goLivePage(call: PlaceCall): Promise<Sheet> {
             'wait',
             html`<p>Nothing live opens without a second factor. <a href="${call.base}/me">Add a passkey or an authenticator app</a> first.</p>`,
           )
-        : html`<form method="post" action="${call.here}/go-live">${select(call, { name: 'currency', label: 'Settlement currency', choices: FIAT_CURRENCIES.map((each) => [each, each] as const), value: call.place.account.currency, hint: 'What sales and customers’ totals are kept in. It stays once there is a payment.' })}${submit('Make the live account')}</form>`
+        : html`<form method="post" action="${call.here}/go-live">${select(call, { name: 'currency', label: 'Settlement currency', choices: FIAT_CHOICES, value: call.place.account.currency, hint: 'What sales and customers’ totals are kept in. It stays once there is a payment.' })}${submit('Make the live account')}</form>`
     }`,
   }
 }

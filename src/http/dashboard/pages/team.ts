@@ -49,7 +49,7 @@ async function teamPage(call: PlaceCall): Promise<Sheet> {
   return {
     title: 'Team',
     nav: 'team',
-    content: html`<header class="head"><h1>Team</h1></header>${formProblem(call)}
+    content: html`<header class="head"><h1>Team</h1></header><p class="lead">Everybody who belongs to this merchant, on one page.</p>${formProblem(call)}
 ${table(
   'Team',
   [

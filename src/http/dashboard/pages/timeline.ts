@@ -4,13 +4,14 @@ import type { PaymentHistory } from '../../../flows/people/payment-history.sql.t
 import type { Payment } from '../../../payments/payment.ts'
 import type { PaymentResource } from '../../../payments/payment-resource.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
+import { copyable } from '../parts.ts'
 import type { PlaceCall } from '../row.ts'
 import { transaction } from '../transaction.ts'
-import { badge, coins, fiat, plural, time } from '../words.ts'
+import { badge, coins, fiat, plural, type Tone, time } from '../words.ts'
 
 interface Moment {
   readonly at: Date
-  readonly tone: 'good' | 'bad' | 'wait' | 'busy' | 'quiet'
+  readonly tone: Tone
   readonly title: Part
   readonly text?: Part
 }
@@ -97,7 +98,7 @@ const refunds = (call: PlaceCall, history: PaymentHistory): Moment[] =>
     at: refund.createdAt,
     tone: refund.status === 'completed' ? 'good' : refund.status === 'failed' ? 'bad' : 'busy',
     title: html`Refund of ${coins(refund.netAtoms, refund.asset)} ${badge(refund.status)}`,
-    text: html`<p class="hint">To <code>${refund.destination}</code>${call.may('withdrawals:read') && html` · <a href="${call.here}/withdrawals/${showId('wd', refund.id)}">Withdrawal</a>`}</p>`,
+    text: html`<p class="hint">To ${copyable(refund.destination, 'Copy the address')}${call.may('withdrawals:read') && html` · <a href="${call.here}/withdrawals/${showId('wd', refund.id)}">Withdrawal</a>`}</p>`,
   }))
 
 const ACT_WORDS: Readonly<Record<string, string>> = {

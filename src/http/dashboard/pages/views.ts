@@ -20,7 +20,7 @@ export const viewRows: readonly DashboardRow[] = [
     method: 'POST',
     path: '/:account/views',
     async handle(call) {
-      const query = new URLSearchParams(call.form.get('query')).toString().slice(0, 1_000)
+      const query = new URLSearchParams(call.form.get('query').slice(0, 1_000)).toString().slice(0, 1_000)
       const view = {
         page: pageOf(call),
         name: readName(call.form.get('name')).slice(0, 60),

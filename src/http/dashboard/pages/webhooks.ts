@@ -1,7 +1,7 @@
 /** Webhook endpoints, what each was sent with what it answered, and sending again. */
-import { invalidField, Refusal } from '../../../core/errors.ts'
+import { Refusal } from '../../../core/errors.ts'
 import { readId, showId, type WebhookEndpointId } from '../../../core/ids.ts'
-import { DAY_MS } from '../../../core/time.ts'
+import { FAILING_MAX } from '../../../events/delivery.ts'
 import { EVENT_TYPES } from '../../../events/event.ts'
 import {
   DELIVERY_STATUSES,
@@ -10,7 +10,6 @@ import {
   redeliver,
 } from '../../../events/list-deliveries.sql.ts'
 import { listWebhookEndpoints } from '../../../events/list-webhook-endpoints.sql.ts'
-import { RECOVERED_MAX, recoverDeliveries, sendNewest } from '../../../events/recover-deliveries.sql.ts'
 import {
   createWebhookEndpoint,
   deleteWebhookEndpoint,
@@ -19,15 +18,29 @@ import {
   ROTATION_HOURS,
   rotateWebhookSecret,
   type WebhookEndpoint,
+  webhookEndpointNotFound,
 } from '../../../events/webhook-endpoints.sql.ts'
 import { parseWebhookUrl } from '../../../events/webhook-url.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { drawList, readList } from '../list.ts'
 import type { Filter } from '../list-query.ts'
-import { button, card, checks, copyable, empty, facts, field, formProblem, notice, submit } from '../parts.ts'
+import {
+  button,
+  type Column,
+  card,
+  checks,
+  copyable,
+  empty,
+  facts,
+  field,
+  formProblem,
+  notice,
+  submit,
+} from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { badge, count, dayOf, plural, startOfDay, time } from '../words.ts'
+import { badge, plural, time } from '../words.ts'
+import { catchUpCards, catchUpRows } from './catch-up.ts'
 
 const statusOf = (endpoint: WebhookEndpoint): Part =>
   endpoint.isActive
@@ -56,16 +69,24 @@ async function webhooksPage(call: PlaceCall): Promise<Sheet> {
           sort: 'url',
           cell: (row) => html`<a href="${here}/webhooks/${showId('whk', row.id)}">${row.url}</a>`,
         },
-        { label: 'Status', cell: statusOf },
+        { label: 'Status', name: 'status', cell: statusOf },
         {
           label: 'Events',
+          name: 'events',
           isMinor: true,
           cell: (row) => (row.events.length === EVENT_TYPES.length ? 'all' : row.events.join(', ')),
         },
         {
           label: 'Created',
+          name: 'created',
           sort: 'created_at',
           cell: (row) => time(row.createdAt, place.membership.timeZone),
+        },
+        {
+          label: 'Id',
+          name: 'id',
+          isExtra: true,
+          cell: (row) => copyable(showId('whk', row.id), 'Copy the id'),
         },
       ],
       emptyPart: empty(
@@ -89,12 +110,9 @@ const newPage = async (call: PlaceCall): Promise<Sheet> => ({
 async function endpointOf(call: PlaceCall): Promise<WebhookEndpoint> {
   const id = readId('whk', call.params.id ?? '')
   const endpoint = id && (await findWebhookEndpoint(call.gateway.db, call.place.account.id, id))
-  if (!endpoint) throw noEndpoint()
+  if (!endpoint) throw webhookEndpointNotFound()
   return endpoint
 }
-
-const noEndpoint = () =>
-  new Refusal('not_found', 'webhook_endpoint_not_found', 'there is no such webhook endpoint')
 
 const DELIVERY_FILTERS: readonly Filter[] = [
   {
@@ -112,7 +130,7 @@ async function endpointPage(call: PlaceCall): Promise<Sheet> {
   const zone = place.membership.timeZone
   const list = await readList<Delivery>(call, DELIVERY_FILTERS, async (query) => {
     const page = await listDeliveries(gateway.db, place.account.id, endpoint.id, query)
-    if (!page) throw noEndpoint()
+    if (!page) throw webhookEndpointNotFound()
     return page
   })
   const mayWrite = call.may('webhooks:write')
@@ -122,7 +140,7 @@ async function endpointPage(call: PlaceCall): Promise<Sheet> {
     trail: [['Webhooks', `${here}/webhooks`]],
     isLive: list.page.items.some((delivery) => delivery.status === 'pending'),
     content: html`${formProblem(call)}
-${!endpoint.isActive && notice('bad', html`<p><strong>Nothing is sent here.</strong> ${endpoint.disabledReason === 'gone' ? 'It answered 410 Gone.' : 'It did not succeed once in five days.'}</p>${mayWrite && button(`${path}/enable`, 'Send again from now on', { tone: 'primary' })}`)}
+${!endpoint.isActive && notice('bad', html`<p><strong>Nothing is sent here.</strong> ${endpoint.disabledReason === 'gone' ? 'It answered 410 Gone.' : `It did not succeed once in ${FAILING_MAX.words}.`}</p>${mayWrite && button(`${path}/enable`, 'Send again from now on', { tone: 'primary' })}`)}
 ${card(
   'Endpoint',
   html`${facts([
@@ -134,33 +152,55 @@ ${card(
     ['Created', time(endpoint.createdAt, zone)],
   ])}${mayWrite && html`<div class="actions">${button(`${path}/rotate`, 'Rotate the secret')}${button(`${path}/delete`, 'Delete', { tone: 'danger' })}</div><p class="hint">After a rotation both secrets sign for ${ROTATION_HOURS} hours.</p>`}`,
 )}
-${mayWrite && endpoint.isActive && card('Try it, or catch up', html`<p>${button(`${path}/newest`, 'Send the newest event')}</p><form method="post" action="${path}/recover" class="row">${field(call, { name: 'since', label: 'Send what it missed since', type: 'date', required: true, value: dayOf(new Date(Date.now() - DAY_MS), zone) })}<button type="submit">Send</button></form><p class="hint">Events are kept for 30 days. Those that failed, and those from before it was added; ${count(RECOVERED_MAX)} at a time.</p>`)}
+${mayWrite && endpoint.isActive && catchUpCards(call, path, endpoint)}
 ${drawList(call, {
   title: 'Deliveries',
   list,
   filters: DELIVERY_FILTERS,
   hasDates: true,
-  columns: [
-    { label: 'Event', cell: (row) => html`<code>${row.eventType}</code>` },
-    { label: 'Status', sort: 'status', cell: (row) => badge(row.status) },
-    { label: 'Attempts', cell: attempts },
-    { label: 'Created', sort: 'created_at', cell: (row) => time(row.createdAt, zone) },
-    {
-      label: '',
-      cell: (row) =>
-        mayWrite &&
-        endpoint.isActive &&
-        button(`${path}/deliveries/${showId('dlv', row.id)}/send`, 'Send again', {
-          name: `Send ${showId('dlv', row.id)} again`,
-        }),
-    },
-  ],
+  columns: deliveryColumns(call, path, mayWrite && endpoint.isActive),
   emptyPart: empty(
     'Nothing was sent yet',
     'Each event of the next payment shows here, with what your server answered.',
   ),
 })}`,
   }
+}
+
+const deliveryColumns = (call: PlaceCall, path: string, mayResend: boolean): readonly Column<Delivery>[] => {
+  const { here, place } = call
+  const zone = place.membership.timeZone
+  return [
+    {
+      label: 'Event',
+      // What was sent: its body is on the page of events, what came back beside the attempts.
+      cell: (row) =>
+        html`<a href="${here}/events?filter_id=${showId('evt', row.eventId)}"><code>${row.eventType}</code></a>${row.isSample && html` ${badge('test')}`}`,
+    },
+    { label: 'Status', name: 'status', sort: 'status', cell: (row) => badge(row.status) },
+    { label: 'Attempts', name: 'attempts', cell: attempts },
+    { label: 'Created', name: 'created', sort: 'created_at', cell: (row) => time(row.createdAt, zone) },
+    {
+      label: 'Event id',
+      name: 'event_id',
+      isExtra: true,
+      cell: (row) => copyable(showId('evt', row.eventId), 'Copy the event’s id'),
+    },
+    {
+      label: 'Delivery id',
+      name: 'id',
+      isExtra: true,
+      cell: (row) => copyable(showId('dlv', row.id), 'Copy the delivery’s id'),
+    },
+    {
+      label: '',
+      cell: (row) =>
+        mayResend &&
+        button(`${path}/deliveries/${showId('dlv', row.id)}/send`, 'Send again', {
+          name: `Send again: ${showId('dlv', row.id)}`,
+        }),
+    },
+  ]
 }
 
 function attempts(row: Delivery): Part {
@@ -213,7 +253,7 @@ export const webhookRows: readonly DashboardRow[] = [
       const { id } = await endpointOf(call)
       const rotated = await change(call, async (tx, record) => {
         const made = await rotateWebhookSecret(tx, call.gateway.secrets, call.place.account.id, id)
-        if (!made) throw noEndpoint()
+        if (!made) throw webhookEndpointNotFound()
         record({ action: 'webhook.rotate', subject: showId('whk', id) })
         return made
       })
@@ -242,53 +282,14 @@ export const webhookRows: readonly DashboardRow[] = [
     async handle(call) {
       const { id, url, events } = await endpointOf(call)
       await change(call, async (tx, record) => {
-        if (!(await deleteWebhookEndpoint(tx, call.place.account.id, id))) throw noEndpoint()
+        if (!(await deleteWebhookEndpoint(tx, call.place.account.id, id))) throw webhookEndpointNotFound()
         record({ action: 'webhook.delete', subject: showId('whk', id), before: { url, events } })
       })
       return { to: `${call.here}/webhooks`, done: 'webhook-deleted' }
     },
     redraw: endpointPage,
   }),
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks/:id/newest',
-    confirm: 'recent',
-    async handle(call) {
-      const { id } = await endpointOf(call)
-      const subject = showId('whk', id)
-      await change(call, async (tx, record) => {
-        if (!(await sendNewest(tx, call.place.account.id, id)))
-          throw new Refusal(
-            'conflict',
-            'no_event_yet',
-            'there is no event of its types yet; make a payment first',
-          )
-        record({ action: 'webhook.try', subject })
-      })
-      call.gateway.wake('deliver')
-      return { to: `${call.here}/webhooks/${subject}`, done: 'resent' }
-    },
-    redraw: endpointPage,
-  }),
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks/:id/recover',
-    confirm: 'recent',
-    async handle(call) {
-      const { id } = await endpointOf(call)
-      const subject = showId('whk', id)
-      const since = startOfDay(call.form.get('since'), call.place.membership.timeZone)
-      if (!since) throw invalidField('since', 'invalid_date', 'expected a day such as 2026-01-31')
-      const sent = await change(call, async (tx, record) => {
-        const deliveries = await recoverDeliveries(tx, call.place.account.id, id, since)
-        record({ action: 'webhook.recover', subject, after: { since: since.toISOString(), deliveries } })
-        return deliveries
-      })
-      call.gateway.wake('deliver')
-      return { to: `${call.here}/webhooks/${subject}`, done: sent > 0 ? 'recovered' : 'nothing-missed' }
-    },
-    redraw: endpointPage,
-  }),
+  ...catchUpRows(endpointOf, endpointPage),
   placeRow('webhooks:write', {
     method: 'POST',
     path: '/:account/webhooks/:id/deliveries/:delivery/send',

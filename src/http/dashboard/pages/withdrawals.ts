@@ -49,10 +49,12 @@ const FILTERS: readonly Filter[] = [
     kind: 'choice',
     choices: WITHDRAWAL_KINDS.map((each) => [each, each]),
   },
+  { name: 'filter_to', label: 'Address or transaction, in full', kind: 'text' },
 ]
 
 async function withdrawalsPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
+  const zone = place.membership.timeZone
   const list = await readList(
     call,
     FILTERS,
@@ -80,14 +82,35 @@ async function withdrawalsPage(call: PlaceCall): Promise<Sheet> {
           cell: (row) =>
             html`<a href="${here}/withdrawals/${showId('wd', row.id)}">${coins(row.netAtoms, row.asset)}</a>`,
         },
-        { label: 'Status', cell: (row) => badge(row.status) },
-        { label: 'Kind', cell: (row) => row.kind, isMinor: true },
-        { label: 'To', cell: (row) => html`<code>${row.destination}</code>` },
+        { label: 'Status', name: 'status', cell: (row) => badge(row.status) },
+        { label: 'Kind', name: 'kind', cell: (row) => row.kind, isMinor: true },
+        { label: 'To', name: 'to', cell: (row) => copyable(row.destination, 'Copy the address') },
         {
           label: 'Asked for',
+          name: 'created',
           sort: 'created_at',
-          cell: (row) => time(row.createdAt, place.membership.timeZone),
+          cell: (row) => time(row.createdAt, zone),
         },
+        {
+          label: 'Taken',
+          name: 'taken',
+          isFigure: true,
+          isExtra: true,
+          cell: (row) => coins(row.amountAtoms, row.asset),
+        },
+        {
+          label: 'Id',
+          name: 'id',
+          isExtra: true,
+          cell: (row) => copyable(showId('wd', row.id), 'Copy the id'),
+        },
+        {
+          label: 'Transaction',
+          name: 'transaction',
+          isExtra: true,
+          cell: (row) => row.txHash && copyable(row.txHash, 'Copy the transaction'),
+        },
+        { label: 'Completed', name: 'completed', isExtra: true, cell: (row) => time(row.completedAt, zone) },
       ],
       emptyPart: empty(
         'No withdrawal yet',
@@ -225,7 +248,7 @@ export const withdrawalRows: readonly DashboardRow[] = [
       const order = orderOf(call)
       const { asset } = order
       const cost = await quotePayable(call.gateway, call.gateway.db, call.place.account, order)
-      return html`<p class="lead">Send <strong>${coins(cost.netAtoms, asset)}</strong> to <code>${order.destination}</code>. ${call.form.has('fails') ? 'It fails, as you asked the sandbox to: the amount comes back.' : 'It cannot be taken back.'}</p>${facts(
+      return html`<p class="lead">Send <strong>${coins(cost.netAtoms, asset)}</strong> to ${copyable(order.destination, 'Copy the address')}. ${call.form.has('fails') ? 'It fails, as you asked the sandbox to: the amount comes back.' : 'It cannot be taken back.'}</p>${facts(
         [
           ['Network', coinNetwork(asset)],
           ['Taken from the balance', coins(cost.amountAtoms, asset)],

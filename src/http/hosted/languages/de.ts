@@ -113,6 +113,8 @@ export const de: Words = {
   unknown_lead: 'Bitte prüfen Sie den Link, oder fragen Sie den Shop nach einem neuen.',
   link_disabled_title: 'Dieser Zahlungslink ist abgeschaltet',
   link_disabled_lead: 'Bitte fragen Sie {merchant} nach einem neuen.',
+  closed_title: 'Hier werden keine Zahlungen mehr angenommen',
+  closed_lead: 'Bitte fragen Sie {merchant}, wie Sie zahlen können.',
   too_many_title: 'Das war viel auf einmal',
   too_many_lead: 'Bitte warten Sie einen Moment, und versuchen Sie es dann erneut.',
   refused_title: 'Das hat nicht geklappt',
@@ -173,6 +175,8 @@ export const de: Words = {
   refund_hint: 'Eine eigene Adresse für {asset} auf {network}. Über eine Erstattung entscheidet {merchant}.',
   refund_save: 'Adresse speichern',
   refund_given: 'Eine Erstattung ginge an',
+  refund_kept:
+    'Die Adresse oben wurde schon angegeben, und nur der Browser, in dem das geschah, kann sie ändern. Sonst fragen Sie {merchant}.',
   error_address: 'Das ist keine Adresse für {asset} auf {network}.',
   pos_charge: 'Kassieren',
   pos_note: 'Wofür (freiwillig)',

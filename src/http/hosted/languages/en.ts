@@ -106,6 +106,8 @@ export const en = {
   unknown_lead: 'Please check the link, or ask the shop for a new one.',
   link_disabled_title: 'This payment link is switched off',
   link_disabled_lead: 'Please ask {merchant} for a new one.',
+  closed_title: 'This shop takes no payments here any more',
+  closed_lead: 'Please ask {merchant} how you can pay.',
   too_many_title: 'That was a lot at once',
   too_many_lead: 'Please wait a moment, then try again.',
   refused_title: 'That did not work',
@@ -160,6 +162,8 @@ export const en = {
   refund_hint: 'An address of your own for {asset} on {network}. {merchant} decides about a refund.',
   refund_save: 'Save the address',
   refund_given: 'A refund would go to',
+  refund_kept:
+    'The address above was given already, and only the browser it was given in can change it. Otherwise ask {merchant}.',
   error_address: 'That is not an address for {asset} on {network}.',
   pos_charge: 'Charge',
   pos_note: 'What for (optional)',

@@ -111,6 +111,8 @@ export const es: Words = {
   unknown_lead: 'Compruebe el enlace, o pida uno nuevo a la tienda.',
   link_disabled_title: 'Este enlace de pago está desactivado',
   link_disabled_lead: 'Pida uno nuevo a {merchant}.',
+  closed_title: 'Esta tienda ya no acepta pagos aquí',
+  closed_lead: 'Pregunte a {merchant} cómo puede pagar.',
   too_many_title: 'Demasiado a la vez',
   too_many_lead: 'Espere un momento e inténtelo de nuevo.',
   refused_title: 'No ha funcionado',
@@ -165,6 +167,8 @@ export const es: Words = {
   refund_hint: 'Una dirección tuya para {asset} en {network}. {merchant} decide sobre la devolución.',
   refund_save: 'Guardar la dirección',
   refund_given: 'Una devolución iría a',
+  refund_kept:
+    'La dirección de arriba ya se indicó y solo puede cambiarla el navegador en que se hizo. Si no, pregunte a {merchant}.',
   error_address: 'Eso no es una dirección para {asset} en {network}.',
   pos_charge: 'Cobrar',
   pos_note: 'Concepto (opcional)',

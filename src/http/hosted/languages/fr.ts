@@ -114,6 +114,8 @@ export const fr: Words = {
   unknown_lead: 'Vérifiez le lien, ou demandez-en un nouveau à la boutique.',
   link_disabled_title: 'Ce lien de paiement est désactivé',
   link_disabled_lead: 'Demandez-en un nouveau à {merchant}.',
+  closed_title: 'Cette boutique n’accepte plus de paiements ici',
+  closed_lead: 'Demandez à {merchant} comment payer.',
   too_many_title: 'Trop de demandes à la fois',
   too_many_lead: 'Patientez un instant, puis réessayez.',
   refused_title: 'Cela n’a pas fonctionné',
@@ -172,6 +174,8 @@ export const fr: Words = {
   refund_hint: 'Une adresse à vous pour {asset} sur {network}. {merchant} décide du remboursement.',
   refund_save: 'Enregistrer l’adresse',
   refund_given: 'Un remboursement irait à',
+  refund_kept:
+    'L’adresse ci-dessus a déjà été indiquée, et seul le navigateur où elle l’a été peut la changer. Sinon, adressez-vous à {merchant}.',
   error_address: 'Ce n’est pas une adresse pour {asset} sur {network}.',
   pos_charge: 'Encaisser',
   pos_note: 'Pour quoi (facultatif)',

@@ -112,6 +112,8 @@ export const ja: Words = {
   unknown_lead: 'リンクを確認するか、新しいリンクをお店にお問い合わせください。',
   link_disabled_title: 'この支払いリンクは無効です',
   link_disabled_lead: '新しいリンクを {merchant} にお問い合わせください。',
+  closed_title: 'このお店はここでの支払いを受け付けていません',
+  closed_lead: 'お支払い方法は {merchant} にお問い合わせください。',
   too_many_title: '操作が多すぎます',
   too_many_lead: '少し待ってから、もう一度お試しください。',
   refused_title: 'うまくいきませんでした',
@@ -169,6 +171,8 @@ export const ja: Words = {
   refund_hint: '{network} の {asset} を受け取れるご自身のアドレス。返金は {merchant} が判断します。',
   refund_save: 'アドレスを保存',
   refund_given: '返金先',
+  refund_kept:
+    '上のアドレスはすでに登録されており、変更できるのは登録したブラウザだけです。それ以外の場合は {merchant} にお問い合わせください。',
   error_address: '{network} の {asset} のアドレスではありません。',
   pos_charge: '会計する',
   pos_note: '内容（任意）',

@@ -109,6 +109,8 @@ export const pt: Words = {
   unknown_lead: 'Verifique o link, ou peça um novo à loja.',
   link_disabled_title: 'Este link de pagamento está desativado',
   link_disabled_lead: 'Peça um novo a {merchant}.',
+  closed_title: 'Esta loja não aceita mais pagamentos aqui',
+  closed_lead: 'Pergunte a {merchant} como pagar.',
   too_many_title: 'Foi muito de uma vez',
   too_many_lead: 'Aguarde um momento e tente novamente.',
   refused_title: 'Não funcionou',
@@ -162,6 +164,8 @@ export const pt: Words = {
   refund_hint: 'Um endereço seu para {asset} em {network}. {merchant} decide sobre o reembolso.',
   refund_save: 'Guardar o endereço',
   refund_given: 'Um reembolso iria para',
+  refund_kept:
+    'O endereço acima já foi indicado e só o navegador em que isso foi feito pode alterá-lo. Caso contrário, pergunte a {merchant}.',
   error_address: 'Isso não é um endereço para {asset} em {network}.',
   pos_charge: 'Cobrar',
   pos_note: 'Descrição (opcional)',

@@ -114,7 +114,7 @@ export const drawNotice = (frame: Frame, notice: NoticeView): Html => {
     state: notice.title.replace(/_title$/, ''),
     version: null,
     refreshSeconds: notice.refreshes ? REFRESH_SECONDS : null,
-    content: html`<h1>${words[notice.title]}</h1>
+    content: html`${notice.earlier?.map((payment) => drawEarlier(frame, payment))}<h1>${words[notice.title]}</h1>
 <p class="lead">${withMerchant(frame, words[notice.lead])}</p>
 ${notice.link && html`<p><a class="button" href="${notice.link.path}"${notice.link.isNewWindow && html` target="_blank"`}>${words[notice.link.text]}</a></p>`}`,
   })

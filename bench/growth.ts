@@ -1,0 +1,335 @@
+/**
+ * A Beck as it comes (`beck start`, all roles) whose database holds ten million payments, as many addresses and a journal of
+ * a hundred million rows (entries and transfers), beside one that holds a thousand payments, in turns on one PostgreSQL:
+ * POST /payments at 16 connections, and pages that both have.
+ *
+ *   node bench/growth.ts [payments] [--seconds=6] [--rounds=3]
+ *
+ * What was invented is counted, and compared with what the API answers, before anything is timed; what was created is checked
+ * behind it, and that Beck found nothing wrong with its books. Bars: at most 1.3 times slower; within 50 ms those pages too
+ * that only the large one has, of the whole lists by time and of events. A page deep inside of another order or of a filter is
+ * walked to (docs/decisions/0013-lists.md): it is measured, and has no bar. Ten million take some 25 minutes and 45 GB of disk.
+ */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AccountId, type EventId, showId } from '../src/core/ids.ts'
+import { type Database, openDatabase } from '../src/db/database.ts'
+import { startCluster } from '../src/db/embedded/embedded.ts'
+import { loadHttp } from './create-payment/load-http.ts'
+import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
+import { fillAddresses, fillJournal, JOURNAL_ROWS_PER_PAYMENT } from './many-transfers.ts'
+import { type StartedBeck, startBeck } from './started-beck.ts'
+
+const RATIO_MAX = 1.3
+const PAGE_MS_MAX = 50
+const FEW = 1_000
+const OTHER_EVERY = 10
+const YEAR_S = 365 * 24 * 3_600
+const CONNECTIONS = 16
+const BODY = JSON.stringify({ asset: 'LTC', fiat_amount: 49.99, reference: 'order-1001' })
+/** Each page is asked for so often of either, in turns; the median counts. */
+const TIMES = 101
+const PAGE_SIZE = 25
+
+const option = (name: string, usual: number) =>
+  Number(process.argv.find((given) => given.startsWith(`--${name}=`))?.slice(name.length + 3) ?? usual)
+const MANY = Number(process.argv.slice(2).find((given) => /^\d+$/.test(given)) ?? 10_000_000)
+const SECONDS = option('seconds', 6)
+const ROUNDS = option('rounds', 3)
+
+/** Of either size: how it is called, and where it is. */
+const PAGES = [
+  ['payments', '/payments'],
+  ['payments of one status', '/payments?filter_status=pending'],
+  ['payments of one coin', '/payments?filter_asset=ETH'],
+  ['payments by amount', '/payments?sort=total'],
+  ['customers', '/customers'],
+  ['customers by orders', '/customers?sort=order_count'],
+  ['events', '/events'],
+  ['balance', '/balance'],
+] as const
+
+/** Lists that are read far inside too, with how they are asked for. */
+const WHOLE_LISTS = [
+  ['payments', '/payments?'],
+  ['customers', '/customers?'],
+] as const
+const WALKED_LISTS = [
+  ['payments by amount', '/payments?sort=total&'],
+  ['payments of one coin', '/payments?filter_asset=ETH&'],
+  ['payments of one status', '/payments?filter_status=completed&'],
+  ['customers by orders', '/customers?sort=order_count&'],
+  ['customers by email', '/customers?filter_email=buyer&'],
+] as const
+
+/** One Beck, its database, and what it has. */
+interface Side {
+  readonly name: string
+  readonly db: Database
+  readonly payments: number
+  readonly accountId: AccountId
+  readonly key: string
+  readonly env: NodeJS.ProcessEnv
+}
+interface Running extends Side {
+  readonly beck: StartedBeck
+}
+
+const begun = performance.now()
+const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
+const settings = [...BULK_SETTINGS, 'max_wal_size=4GB', 'wal_level=minimal', 'max_wal_senders=0']
+const cluster = await startCluster({ dataDir: join(folder, 'pg'), settings })
+const closers: (() => Promise<void>)[] = []
+try {
+  const few = await open('few', FEW)
+  const many = await open('many', MANY)
+  for (const side of [few, many]) await fill(side)
+  const sides = [await start(few), await start(many)] as const
+  for (const side of sides) await checkFilled(side)
+  const ratios = [await measureRoad(sides), ...(await measurePages(sides))]
+  const slowest = Math.max(await measureDeepPages(sides[1], WHOLE_LISTS, 9), await measureEvents(sides[1]))
+  const walked = await measureDeepPages(sides[1], WALKED_LISTS, 3)
+  for (const side of sides) await checkBooks(side)
+  const worst = Math.max(...ratios)
+  const good = worst <= RATIO_MAX && slowest <= PAGE_MS_MAX
+  process.stdout.write(
+    `${MANY} payments: at most ${worst.toFixed(2)} times slower than ${FEW} (bar: ${RATIO_MAX}), any page of whole lists ` +
+      `by time and of events within ${ms(slowest)} (at most ${PAGE_MS_MAX}), deep ones of other orders and filters within ` +
+      `${ms(walked)} (no bar): ${good ? 'met' : 'MISSED'}\n`,
+  )
+  process.exitCode = good ? 0 : 1
+} finally {
+  for (const close of closers.reverse()) await close()
+  await cluster.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** A first start makes tables, account, key and wallets; nobody runs while it is filled. */
+async function open(name: string, payments: number): Promise<Side> {
+  const admin = openDatabase({ url: cluster.url('postgres'), connectionsMax: 1 })
+  await admin.query(`create database ${name}`)
+  await admin.close()
+  const env = {
+    DATABASE_URL: cluster.url(name),
+    BECK_DATA_DIR: join(folder, name),
+    BECK_METRICS_PORT: '0',
+  }
+  const beck = await startBeck(env)
+  await beck.stop()
+  const db = openDatabase({ url: cluster.url(name), connectionsMax: 2 })
+  closers.push(() => db.close())
+  const { rows } = await db.query<{ account_id: AccountId }>('select account_id from api_keys')
+  const accountId = rows[0]?.account_id
+  assert.ok(accountId, 'the first start made an account with a key')
+  return { name, db, payments, accountId, key: beck.key, env }
+}
+
+async function fill({ name, db, payments, accountId }: Side): Promise<void> {
+  const at = `now() - make_interval(secs => (${payments} - n) * ${YEAR_S / payments}::float8)`
+  await fillPayments(db, accountId, {
+    payments,
+    otherEvery: OTHER_EVERY,
+    at,
+    isSold: true,
+    customers: Math.max(PAGE_SIZE, Math.floor(payments / 30)),
+  })
+  await tell(db, `${name}: payments`)
+  await fillAddresses(db)
+  await tell(db, `${name}: addresses`)
+  const { rows } = await db.query<{ id: AccountId }>('select distinct account_id as id from payments')
+  const otherId = rows.find(({ id }) => id !== accountId)?.id
+  assert.ok(otherId)
+  await fillJournal(db, { payments, otherEvery: OTHER_EVERY, at, accountId, otherId }, (booked) =>
+    tell(db, `${name}: the journal of ${booked} payments`),
+  )
+  await fillLogs(db, accountId, Math.max(PAGE_SIZE, Math.floor(payments / 10)))
+  for (const table of ['events', 'api_requests']) await db.query(`vacuum (analyze) ${table}`)
+  await db.query('checkpoint')
+  await tell(db, `${name}: filled`)
+}
+
+async function tell(db: Database, what: string): Promise<void> {
+  const { rows } = await db.query<{ size: bigint }>('select pg_database_size(current_database()) as size')
+  process.stdout.write(
+    `${((performance.now() - begun) / 1_000).toFixed(0).padStart(6)} s ${(Number(rows[0]?.size) / 1e9).toFixed(1).padStart(6)} GB  ${what}\n`,
+  )
+}
+
+async function start(side: Side): Promise<Running> {
+  const beck = await startBeck(side.env)
+  closers.push(() => beck.stop())
+  return { ...side, beck }
+}
+
+/** There is what was asked for, its books come to nothing, and the API counts the same. */
+async function checkFilled(side: Running): Promise<void> {
+  const { db, payments, accountId } = side
+  const { rows } = await db.query<Record<string, bigint>>(
+    `select (select count(*) from payments) as payments,
+       (select count(*) from addresses where series = 'bench' and issued_at is not null) as addresses,
+       (select count(*) from journal_entries) + (select count(*) from transfers) as journal,
+       (select coalesce(sum(case when debit = 'wallet' then amount_atoms else -amount_atoms end), 0) from transfers
+        where debit = 'wallet' or credit = 'wallet') as wallet,
+       (select count(*) from payments where account_id = $1) as own`,
+    [accountId],
+  )
+  const { own, ...filled } = rows[0] ?? {}
+  const expected = { payments, addresses: payments, journal: JOURNAL_ROWS_PER_PAYMENT * payments, wallet: 0 }
+  assert.deepEqual(
+    Object.fromEntries(Object.entries(filled).map(([name, count]) => [name, Number(count)])),
+    expected,
+  )
+  const page = await get(side, '/payments')
+  assert.equal(page.data.total, Number(own))
+  assert.equal(page.data.items?.length, PAGE_SIZE)
+  await tell(db, `${side.name}: checked`)
+}
+
+interface Answer {
+  readonly ms: number
+  readonly data: { readonly total?: number; readonly items?: readonly { readonly id: string }[] }
+}
+
+async function get({ beck, key }: Running, path: string): Promise<Answer> {
+  const asked = performance.now()
+  const answer = await fetch(`${beck.url}${path}`, { headers: { 'x-api-key': key } })
+  const { data } = (await answer.json()) as Pick<Answer, 'data'>
+  assert.equal(answer.status, 200, path)
+  return { ms: performance.now() - asked, data }
+}
+
+/** @returns How many times slower the large one takes payments: the best round of each, for other work only ever adds. */
+async function measureRoad(sides: readonly [Running, Running]): Promise<number> {
+  const best = sides.map(() => 0)
+  const made = sides.map(() => 0)
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [index, { beck, key, name }] of sides.entries()) {
+      const url = `${beck.url}/payments`
+      const load = { url, key, body: BODY, connections: CONNECTIONS, seconds: SECONDS }
+      const { perSecond, p50Ms, answers } = await loadHttp(load)
+      made[index] = (made[index] ?? 0) + answers
+      // The first round warms both up.
+      if (round > 0) best[index] = Math.max(best[index] ?? 0, perSecond)
+      process.stdout.write(
+        `  ${name}: ${perSecond.toFixed(0)}/s, p50 ${p50Ms} ms${round === 0 ? ' (to warm up)' : ''}\n`,
+      )
+    }
+  }
+  for (const [index, side] of sides.entries()) await checkMade(side, made[index] ?? 0)
+  const [fewer = 0, more = 0] = best
+  process.stdout.write(
+    row('POST /payments, 16 at once', [`${fewer.toFixed(0)}/s`, `${more.toFixed(0)}/s`], fewer / more),
+  )
+  return fewer / more
+}
+
+/** Every answer is a payment with an address that was issued for it, an event, and its place in the count. */
+async function checkMade({ db, payments }: Side, answers: number): Promise<void> {
+  const { rows } = await db.query<Record<string, bigint>>(
+    `with made as (select account_id, id, address from payments where status = 'pending')
+     select count(*) as made, count(distinct made.address) as addresses, count(a.payment_id) as issued,
+       count(e.id) as events, (select sum(payments) from payment_counts) as counted
+     from made
+     left join addresses a on a.account_id = made.account_id and a.payment_id = made.id and a.address = made.address
+     left join events e on e.account_id = made.account_id and e.cause = 'payment:' || made.id || ':created'`,
+  )
+  const { made, addresses, issued, events, counted } = rows[0] ?? {}
+  assert.ok(Number(made) >= answers && answers > 0, 'every answer is a payment')
+  assert.deepEqual([addresses, issued, events], [made, made, made])
+  assert.equal(counted, BigInt(payments) + (made ?? 0n))
+}
+
+/** @returns How many times slower each page is. */
+async function measurePages(sides: readonly [Running, Running]): Promise<number[]> {
+  const ratios: number[] = []
+  const newest = async (side: Running) => `/payments/${(await get(side, '/payments')).data.items?.[0]?.id}`
+  const one = await Promise.all(sides.map(newest))
+  const pages = [
+    ...PAGES.map(([name, path]) => [name, path, path] as const),
+    ['one payment', ...one] as const,
+  ]
+  for (const [name, ...paths] of pages) {
+    const times: number[][] = sides.map(() => [])
+    for (let time = 0; time < TIMES; time++)
+      for (const [index, side] of sides.entries())
+        times[index]?.push((await get(side, paths[index] ?? '')).ms)
+    const [fewer = 0, more = 0] = times.map(median)
+    ratios.push(more / fewer)
+    process.stdout.write(row(`GET ${name}`, [ms(fewer), ms(more)], more / fewer))
+  }
+  return ratios
+}
+
+/** @returns The slowest of the pages deep inside of the lists, by its median. */
+async function measureDeepPages(
+  side: Running,
+  lists: readonly (readonly [name: string, path: string])[],
+  tries: number,
+): Promise<number> {
+  let slowest = 0
+  for (const [name, path] of lists) {
+    const { total = 0 } = (await get(side, path)).data
+    const last = Math.ceil(total / PAGE_SIZE)
+    assert.ok(last > 1, `${name} has pages`)
+    const pages = [1, Math.min(100, last), Math.ceil(last / 3), Math.ceil(last / 2), last - 1, last]
+    for (const page of new Set(pages)) {
+      const items = Math.min(PAGE_SIZE, total - (page - 1) * PAGE_SIZE)
+      const usual = await medianOf(side, `${path}page=${page}`, items, tries)
+      slowest = Math.max(slowest, usual)
+      process.stdout.write(row(`GET ${name}, page ${page} of ${last}`, ['', ms(usual)]))
+    }
+  }
+  return slowest
+}
+
+/** @returns The slowest of the pages of events behind the first, which go on from an event's id, by its median. */
+async function measureEvents(side: Running): Promise<number> {
+  const { rows } = await side.db.query<{ part: string; id: EventId }>(
+    `select part, (select id from events where account_id = $1 order by created_at, id
+       limit 1 offset (select count(*) from events where account_id = $1) * part / 100) as id
+     from unnest(array[1, 33, 50, 80]) part`,
+    [side.accountId],
+  )
+  let slowest = 0
+  for (const { part, id } of rows) {
+    const path = `/events?limit=${PAGE_SIZE}&after=${showId('evt', id)}`
+    const usual = await medianOf(side, path, PAGE_SIZE, 9)
+    slowest = Math.max(slowest, usual)
+    process.stdout.write(row(`GET events, behind ${part} % of them`, ['', ms(usual)]))
+  }
+  return slowest
+}
+
+/** @param items - So many are on the page. @returns Milliseconds. */
+async function medianOf(side: Running, path: string, items: number, tries: number): Promise<number> {
+  const times: number[] = []
+  for (let time = 0; time < tries; time++) {
+    const answer = await get(side, path)
+    assert.equal(answer.data.items?.length, items, path)
+    times.push(answer.ms)
+  }
+  return median(times)
+}
+
+/** It went on proving its books while it was measured, and nothing is frozen or to be looked at. */
+async function checkBooks({ db, name }: Side): Promise<void> {
+  const { rows } = await db.query<{ trouble: string }>(
+    `select coalesce(string_agg(message, '; '), '') as trouble
+     from (select message from alerts union all select reason from freezes) t`,
+  )
+  assert.equal(rows[0]?.trouble, '', `${name} has nothing to look at`)
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}
+
+function ms(duration: number): string {
+  return `${duration.toFixed(1)} ms`
+}
+
+function row(name: string, cells: readonly string[], ratio?: number): string {
+  return `${name.padEnd(40)}${cells.map((cell) => cell.padStart(12)).join('')}${ratio === undefined ? '' : ratio.toFixed(2).padStart(8)}\n`
+}
