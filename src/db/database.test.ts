@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import test from 'node:test'
 import { testDatabase } from '../../test/database.ts'
-import { type Queryable, Unreachable } from './database.ts'
+import { openDatabase, type Queryable, Unreachable } from './database.ts'
 
 test('where the outcome of a commit is unknown and the second look fails too, the database is what is away', async () => {
   const db = await testDatabase()
@@ -17,4 +19,40 @@ test('where the outcome of a commit is unknown and the second look fails too, th
   })
   await assert.rejects(broken, (error) => error instanceof Unreachable)
   assert.equal(looks, 1)
+})
+
+/** A message of PostgreSQL's protocol: its kind, its length with itself, its body. */
+const message = (kind: string, body: Buffer): Buffer => {
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(4 + body.length)
+  return Buffer.concat([Buffer.from(kind), length, body])
+}
+const LET_IN = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))])
+const SHUT_DOWN = message(
+  'E',
+  Buffer.from('SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'),
+)
+
+test('a connection that is let in and ended in one breath is tried again, and ends no process', async () => {
+  let connections = 0
+  const server = createServer((socket) => {
+    connections += 1
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end(Buffer.concat([LET_IN, SHUT_DOWN])))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const db = openDatabase({ url: `postgresql://beck@127.0.0.1:${port}/beck` })
+  try {
+    await assert.rejects(
+      db.transaction((tx) => tx.query('select 1')),
+      (error) => error instanceof Unreachable,
+    )
+    await assert.rejects(db.query('select 1'), (error) => error instanceof Unreachable)
+    assert.equal(connections, 6)
+  } finally {
+    await db.close()
+    server.close()
+  }
 })

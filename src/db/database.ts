@@ -117,6 +117,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   })
   // A client that breaks while idle is dropped by the pool; the next query opens another.
   pool.on('error', () => {})
+  // One that breaks on its way from the pool to its work is nobody's: without a listener of its own it would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const names = openStatementNames(pool)
   const gathered = openGathered({
     run: async ({ text, hot }, values) => (await run({ names }, pool, text, values, hot)).rows,
@@ -263,7 +265,6 @@ async function attemptOnce<Result>(
   } catch (cause) {
     return { kind: 'retry', cause }
   }
-  // Without a listener, a connection that breaks between two statements would end the process.
   let broken: Error | undefined
   const onError = (error: Error) => {
     broken = error
