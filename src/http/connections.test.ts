@@ -1,7 +1,12 @@
 /** What strangers do to a server: floods, answers nobody takes, heads that never end. 127.0.0.2 and on are strangers. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import test, { after } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -61,7 +66,9 @@ async function ask(port: number, from: string, path = '/livez', headers = ''): P
 }
 
 test('320 kB of requests sent at once and reset: next to nothing of it is done, and the next request is answered', async () => {
-  const { port, seen } = await serve()
+  const { app, port, seen } = await serve()
+  let requests = 0
+  app.server.on('request', () => (requests += 1))
   const flood = get('/openapi.json').repeat(Math.ceil(320_000 / get('/openapi.json').length))
   for (let time = 0; time < 5; time++) {
     const stranger = await open(port, '127.0.0.2')
@@ -70,6 +77,8 @@ test('320 kB of requests sent at once and reset: next to nothing of it is done, 
   }
   assert.equal(await ask(port, '127.0.0.1'), 200)
   assert.ok(seen.length <= 5 * 17 + 1, `${seen.length} requests of a flood were served`)
+  // The eighteenth is what its parser stops at.
+  assert.ok(requests <= 5 * 18 + 1, `${requests} requests of a flood were made out of its bytes`)
 })
 
 test('who floods one connection after the other is not let in for a while; his neighbour is', async () => {
@@ -83,6 +92,31 @@ test('who floods one connection after the other is not let in for a while; his n
   }
   assert.equal(await ask(port, '127.0.0.2'), null)
   assert.equal(await ask(port, '127.0.0.3'), 200)
+})
+
+/** Sends, resets, and only then makes the file that its last argument names. */
+const RESETTING = `
+  const [port, text, file] = process.argv.slice(1)
+  const socket = require('node:net').connect({ port, host: '127.0.0.1', localAddress: '127.0.0.8' })
+  socket.write(text, () => socket.resetAndDestroy())
+  socket.on('close', () => require('node:fs').writeFileSync(file, ''))`
+
+test('what was sent over a connection that was reset before it was taken is not read', async () => {
+  const { app, port } = await serve()
+  let connections = 0
+  let requests = 0
+  app.server.on('connection', () => (connections += 1)).on('request', () => (requests += 1))
+  const folder = await mkdtemp(join(tmpdir(), 'beck-reset-'))
+  after(() => rm(folder, { recursive: true }))
+  const isReset = join(folder, 'reset')
+  const child = spawn(process.execPath, ['-e', RESETTING, String(port), get('/livez').repeat(1_000), isReset])
+  await once(child, 'spawn')
+  // The server is busy meanwhile.
+  const clock = new Int32Array(new SharedArrayBuffer(4))
+  while (!existsSync(isReset)) Atomics.wait(clock, 0, 0, 10)
+  await once(child, 'close')
+  assert.equal(await ask(port, '127.0.0.9'), 200)
+  assert.deepEqual({ connections, requests }, { connections: 2, requests: 1 })
 })
 
 test('whatever somebody expects of a request, it stands in the queue and before the door as any other', async () => {

@@ -11,6 +11,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { Socket } from 'node:net'
+import { invariant } from '../core/errors.ts'
 import { plainAddress, sharesOf } from '../core/networks.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
 import { failure } from './envelope.ts'
@@ -131,9 +132,18 @@ function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits)
   Object.assign(server, {
     blockList: { check: (peer: string) => isRefused(door.networksOf(plainAddress(peer))) },
   })
-  server.prependListener('connection', (socket: Socket) => {
+  const [serve] = server.listeners('connection')
+  invariant(serve, 'a server of node:http listens to its connections')
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress } = socket
+    // Reset before it was taken: what was sent lies there to be read all the same, and nobody could be held to it.
+    if (remoteAddress === undefined) {
+      socket.destroy()
+      return
+    }
     // As everybody writes it, for limits, logs and records alike, and also once he has gone.
-    const address = plainAddress(socket.remoteAddress ?? '')
+    const address = plainAddress(remoteAddress)
     Object.defineProperty(socket, 'remoteAddress', { value: address })
     const networks = door.networksOf(address)
     const held = networks.map((network) => holders.get(network) ?? { open: 0, silent: 0 })
@@ -167,6 +177,7 @@ function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits)
         if (each.open === 0) holders.delete(network)
       }
     })
+    serve.call(server, socket)
   })
   return open
 }
@@ -205,11 +216,20 @@ function inTurn(
     if (connection.answering === null && connection.waiting.length === 0)
       begin(connection, [request, response])
     else if (connection.waiting.length >= limits.waiting) {
+      stopReading(request.socket)
       request.socket.destroy()
-      // The rest of what he sent is read all the same: whoever does so again and again is not let in for a while.
+      // What he sent at once was taken in all the same: whoever does so again and again is not let in for a while.
       door.cutOff(connection.networks)
     } else connection.waiting.push([request, response])
   }
+}
+
+/**
+ * Of the bytes that were read already Node would make requests to their end, and of each an error with its trace: thousands,
+ * for one connection. What its parser is told about the next one, an upgrade, ends that.
+ */
+function stopReading(socket: Socket & { parser?: { onIncoming?: () => number } | null }): void {
+  if (socket.parser) socket.parser.onIncoming = () => 2
 }
 
 /** In as few steps as can be. Whoever goes on has to make another connection. */
