@@ -115,9 +115,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     types,
     ...(options.verify ? { verify: verifier(options.verify) } : {}),
   })
-  // A client that breaks while idle is dropped by the pool; the next query opens another.
+  // One that breaks while idle is dropped by the pool. On its way to its work it is nobody's: it would end the process.
   pool.on('error', () => {})
-  // One that breaks on its way from the pool to its work is nobody's: without a listener of its own it would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   const names = openStatementNames(pool)
   const gathered = openGathered({

@@ -117,16 +117,9 @@ export function createLimitedServer(
 /** Counts them by host and by the networks around it, and refuses those of whom holds too many. */
 function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits): ReadonlySet<Connection> {
   const open = new Set<Connection>()
-  const holders = new Map<string, Held>()
-  const openMax = sharesOf(limits.perHost)
-  const silentMax = sharesOf(limits.silentPerHost)
-  const isFull = (network: string, level: number): boolean => {
-    const held = holders.get(network)
-    return (
-      held !== undefined && (held.open >= (openMax[level] ?? 0) || held.silent >= (silentMax[level] ?? 0))
-    )
-  }
-  const isRefused = (networks: readonly string[]): boolean => networks.some(isFull) || door.isShut(networks)
+  const holders = openHolders(limits)
+  const isRefused = (networks: readonly string[]): boolean =>
+    holders.isFull(networks) || door.isShut(networks)
   // What node:net asks before it makes a socket; its servers take a list, those of node:http pass none on. Who dials
   // thousands of times a second costs a fifth of what sockets and parsers for each would.
   Object.assign(server, {
@@ -146,11 +139,10 @@ function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits)
     const address = plainAddress(remoteAddress)
     Object.defineProperty(socket, 'remoteAddress', { value: address })
     const networks = door.networksOf(address)
-    const held = networks.map((network) => holders.get(network) ?? { open: 0, silent: 0 })
     const connection: Connection = {
       socket,
       networks,
-      held,
+      held: holders.enter(networks),
       begun: 0,
       answering: null,
       unreadSinceMs: null,
@@ -158,28 +150,45 @@ function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits)
     }
     open.add(connection)
     connections.set(socket, connection)
-    for (const [level, network] of networks.entries()) {
-      const each = held[level]
-      if (!each) continue
-      each.open += 1
-      each.silent += 1
-      holders.set(network, each)
-    }
     socket.once('close', () => {
       open.delete(connection)
       connections.delete(socket)
       connection.waiting.length = 0
-      for (const [level, network] of networks.entries()) {
-        const each = held[level]
-        if (!each) continue
-        each.open -= 1
-        if (connection.begun === 0) each.silent -= 1
-        if (each.open === 0) holders.delete(network)
-      }
+      holders.leave(connection)
     })
     serve.call(server, socket)
   })
   return open
+}
+
+/** What each network holds. */
+function openHolders(limits: ConnectionLimits) {
+  const holders = new Map<string, Held>()
+  const openMax = sharesOf(limits.perHost)
+  const silentMax = sharesOf(limits.silentPerHost)
+  return {
+    isFull: (networks: readonly string[]): boolean =>
+      networks.some((network, level) => {
+        const held = holders.get(network)
+        return held && (held.open >= (openMax[level] ?? 0) || held.silent >= (silentMax[level] ?? 0))
+      }),
+    /** @returns What each of them holds, with the new one, which is silent. */
+    enter: (networks: readonly string[]): readonly Held[] =>
+      networks.map((network) => {
+        const held = holders.get(network) ?? { open: 0, silent: 0 }
+        holders.set(network, held)
+        held.open += 1
+        held.silent += 1
+        return held
+      }),
+    leave({ networks, held, begun }: Connection): void {
+      for (const [level, each] of held.entries()) {
+        each.open -= 1
+        if (begun === 0) each.silent -= 1
+        if (each.open === 0) holders.delete(networks[level] ?? '')
+      }
+    },
+  }
 }
 
 function inTurn(
