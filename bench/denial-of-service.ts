@@ -1,12 +1,12 @@
 /**
  * A hundred tenants work at a modest rate while somebody wants to stop them: a stranger with 10 Mbit/s in several ways, one
  * merchant's key at its limit with the dearest requests, a farm of receivers that never answer. Each attack stands between
- * two quiet stretches of the same run, and is held against their mean.
+ * two quiet stretches of the same run, and is held against their mean. What another machine disturbed is measured again.
  *
  *   npm run bench -- denial-of-service, or node bench/denial-of-service.ts [seconds per attack, 60] [attack…]
  *
- * Checked first: every request of a tenant was answered as it should be, every payment that was answered is there once. Bars
- *: p99 of API and webhooks at most doubles, and no watcher misses a block.
+ * Checked first: every request of a tenant was answered as it should be, every payment that was answered is there once. Bars:
+ * p99 of API and webhooks at most doubles, and no watcher misses a block.
  * Attackers run at the lowest priority, for they stand for other machines. One that did not get to send what its line lets
  * through ends the benchmark: it would have proved nothing.
  */
@@ -26,6 +26,7 @@ import { freePort, startCluster } from '../src/db/embedded/embedded.ts'
 import { COMPILE_CACHE } from '../src/process/compile-cache.ts'
 import { TEST_SECRET_KEY } from '../test/wallet.ts'
 import type { Attack, Effort, Figures, Target, TenantsTarget } from './denial-of-service/protocol.ts'
+import { undisturbed } from './undisturbed.ts'
 
 const ATTACKS = [
   ...['connections', 'slow-bodies', 'big-bodies', 'pipelined', 'nonsense', 'wrong-keys', 'pages'],
@@ -65,15 +66,18 @@ try {
   await Promise.all([told(tenants, 'ready'), told(attackers, 'ready')])
   // Code is compiled, pools are filled.
   await measure(tenants, Math.max(10, seconds / 3))
-  let before = await measure(tenants, seconds)
+  let before = await undisturbed(() => measure(tenants, seconds))
   show('quiet', before, null)
   let isGood = true
   for (const attack of attacks) {
-    attackers.send({ begin: attack })
-    const during = await measure(tenants, seconds)
-    attackers.send({ end: true })
-    requireEffort(attack, (await told(attackers, 'done')) as Effort)
-    const after = await measure(tenants, seconds)
+    const during = await undisturbed(async () => {
+      attackers.send({ begin: attack })
+      const stretch = await measure(tenants, seconds)
+      attackers.send({ end: true })
+      requireEffort(attack, (await told(attackers, 'done')) as Effort)
+      return stretch
+    })
+    const after = await undisturbed(() => measure(tenants, seconds))
     isGood = show(attack, during, [before, after]) && isGood
     before = after
   }
