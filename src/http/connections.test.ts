@@ -154,6 +154,26 @@ test('requests behind one another are answered in order, one at a time', async (
   assert.deepEqual((await readToEnd(socket)).match(/slow-\d+/g), ids)
 })
 
+test('the rest of a body that was answered without it is not waited for byte by byte', async () => {
+  const { port } = await serve({ connectionLimits: { restMs: 300 } })
+  const post =
+    'POST /v1/payments HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n'
+  const slow = await open(port, '127.0.0.2')
+  slow.write(post)
+  const trickle = setInterval(() => slow.write(' '), 10)
+  const answer = await readToEnd(slow).catch(() => '')
+  clearInterval(trickle)
+  assert.match(answer, /^HTTP\/1\.1 401/)
+  // Who sends it all in time keeps his connection.
+  const quick = await open(port, '127.0.0.2')
+  quick.write(post)
+  await once(quick, 'data')
+  quick.write(' '.repeat(60_000))
+  await delay(600)
+  quick.write(get('/livez', 'Connection: close\r\n'))
+  assert.match(await readToEnd(quick), /^HTTP\/1\.1 200/)
+})
+
 test('what somebody asked for who has gone is not begun', async () => {
   const first = Promise.withResolvers<void>()
   const { app, port, seen } = await serve({}, (app) => {

@@ -54,6 +54,8 @@ export interface ConnectionLimits {
   readonly requestMs: number
   /** For a finished answer to be taken. */
   readonly unreadMs: number
+  /** For the rest of a body that was answered without it, so that who is still sending comes to read the answer. */
+  readonly restMs: number
 }
 
 export const CONNECTION_LIMITS: ConnectionLimits = {
@@ -65,6 +67,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   headMs: 15_000,
   requestMs: 30_000,
   unreadMs: 30_000,
+  restMs: 2_000,
 }
 
 /** Above the minute that load balancers keep connections for, so that they close first. */
@@ -206,6 +209,7 @@ function inTurn(
     response.once('close', () => {
       connection.answering = null
       connection.unreadSinceMs = null
+      if (!request.complete) endUnlessComplete(request, limits.restMs)
       if (connection.waiting.length > 0) setImmediate(next, connection)
     })
     const waitSeconds = door.admit(request)
@@ -231,6 +235,14 @@ function inTurn(
       door.cutOff(connection.networks)
     } else connection.waiting.push([request, response])
   }
+}
+
+/** Byte by byte the rest could come for as long as a request may take, and each costs a read. */
+function endUnlessComplete(request: IncomingMessage, restMs: number): void {
+  const end = () => {
+    if (!request.complete) request.socket.destroy()
+  }
+  setTimeout(end, restMs).unref()
 }
 
 /**
