@@ -1,7 +1,8 @@
 /**
  * A hundred tenants work at a modest rate while somebody wants to stop them: a stranger with 10 Mbit/s in several ways, one
  * merchant's key at its limit with the dearest requests, a farm of receivers that never answer. Each attack stands between
- * two quiet stretches of the same run, and is held against their mean. What another machine disturbed is measured again.
+ * two quiet stretches of the same run, and is held against their mean. A stretch in which the
+ * machine was not given its processors is shown, and measured again.
  *
  *   npm run bench -- denial-of-service, or node bench/denial-of-service.ts [seconds per attack, 60] [attack…]
  *
@@ -26,7 +27,7 @@ import { freePort, startCluster } from '../src/db/embedded/embedded.ts'
 import { COMPILE_CACHE } from '../src/process/compile-cache.ts'
 import { TEST_SECRET_KEY } from '../test/wallet.ts'
 import type { Attack, Effort, Figures, Target, TenantsTarget } from './denial-of-service/protocol.ts'
-import { undisturbed } from './undisturbed.ts'
+import { withStolen } from './stolen.ts'
 
 const ATTACKS = [
   ...['connections', 'slow-bodies', 'big-bodies', 'pipelined', 'nonsense', 'wrong-keys', 'pages'],
@@ -42,6 +43,9 @@ assert.ok(
 
 const TENANTS = 100
 const BLOCK_MS = 2_000
+/** Of the time in which the processors were wanted: what is taken by another virtual machine says nothing about Beck. */
+const STOLEN_SHARE_MAX = 0.08
+const TRIES_MAX = 6
 /** Of what an attack's line lets through, what it has to have sent to count as one. */
 const SENT_SHARE_MIN = 0.75
 const MADE_PER_SECOND_MIN = 1
@@ -66,20 +70,24 @@ try {
   await Promise.all([told(tenants, 'ready'), told(attackers, 'ready')])
   // Code is compiled, pools are filled.
   await measure(tenants, Math.max(10, seconds / 3))
-  let before = await undisturbed(() => measure(tenants, seconds))
+  let before = await quietStretch(tenants)
   show('quiet', before, null)
   let isGood = true
   for (const attack of attacks) {
-    const during = await undisturbed(async () => {
+    // Between two tries stands a quiet stretch: each begins as the first did, before anybody is refused.
+    for (let tries = 1; ; tries++) {
       attackers.send({ begin: attack })
-      const stretch = await measure(tenants, seconds)
+      const [during, stolen] = await withStolen(() => measure(tenants, seconds))
       attackers.send({ end: true })
-      requireEffort(attack, (await told(attackers, 'done')) as Effort)
-      return stretch
-    })
-    const after = await undisturbed(() => measure(tenants, seconds))
-    isGood = show(attack, during, [before, after]) && isGood
-    before = after
+      const effort = (await told(attackers, 'done')) as Effort
+      const after = await quietStretch(tenants)
+      const isMet = show(attack, during, [before, after])
+      before = after
+      if (isWorthless(stolen, tries) && during.behindMs <= BEHIND_MS_MAX) continue
+      requireEffort(attack, effort)
+      isGood &&= isMet
+      break
+    }
   }
   await checkPayments(tenants)
   process.stdout.write(
@@ -96,6 +104,24 @@ try {
   await db.close()
   await cluster.stop()
   await rm(folder, { recursive: true, force: true })
+}
+
+/** The first in which the machine had its processors. */
+async function quietStretch(tenants: ChildProcess): Promise<Stretch> {
+  for (let tries = 1; ; tries++) {
+    const [stretch, stolen] = await withStolen(() => measure(tenants, seconds))
+    if (!isWorthless(stolen, tries)) return stretch
+    show('  (quiet)', stretch, null)
+  }
+}
+
+function isWorthless(stolen: number, tries: number): boolean {
+  if (stolen <= STOLEN_SHARE_MAX) return false
+  process.stdout.write(
+    `  ${(stolen * 100).toFixed(0)} % of the processors were taken from this machine: once more\n`,
+  )
+  assert.ok(tries < TRIES_MAX, 'nothing can be measured on a machine that others use')
+  return true
 }
 
 /** Who is starved of processor by what he attacks, on the machine that both share, proves nothing. */

@@ -226,12 +226,18 @@ async function silentFarm(): Promise<void> {
   await new Promise<void>((resolve) => farm.listen(0, '127.0.0.1', resolve))
   const address = farm.address()
   const port = typeof address === 'object' && address ? address.port : 0
-  for (let each = 0; each < 50; each++)
-    await call('POST', '/webhooks', { url: `http://127.0.0.1:${port}/${each}`, events: ['payment.created'] })
+  const endpoints: string[] = []
+  for (let each = 0; each < 50; each++) {
+    const url = `http://127.0.0.1:${port}/${each}`
+    const { id } = await call('POST', '/webhooks', { url, events: ['payment.created'] })
+    if (!id) throw new Error('an endpoint of the farm was not made')
+    endpoints.push(id)
+  }
   while (isRunning) {
     await call('POST', '/payments', { asset: 'LTC', fiat_amount: 20 }).catch(() => note('none'))
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
+  for (const id of endpoints) await call('DELETE', `/webhooks/${id}`)
   for (const socket of held) socket.destroy()
   farm.close()
 }

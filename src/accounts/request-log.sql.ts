@@ -1,7 +1,7 @@
 /** What keys asked of the API: path, status, time, never a body. */
 import { type AccountId, type ApiKeyId, newRowId, readId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
+import { COUNTED_MAX, type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import {
   exactId,
   exactText,
@@ -87,7 +87,7 @@ const REQUESTS: ListDescription = {
     end_date: instantBound('r.at', '<'),
   },
   // Somebody busy has millions; nobody pages through them.
-  countedMax: 10_000n,
+  countedMax: COUNTED_MAX,
 }
 
 /** @throws {Refusal} `invalid` for a wrong query. */

@@ -1,7 +1,7 @@
 /** The audit log of one account, as its people read and export it. */
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
+import { COUNTED_MAX, type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import { exactText, type ListQuery } from '../db/list-filters.ts'
 import type { RecordedAct } from './act.ts'
 import { ACT_COLUMNS, type ActRow, actFromRow } from './audit-log.sql.ts'
@@ -19,7 +19,7 @@ const ACTS: ListDescription = {
     filter_subject: exactText('a.subject'),
   },
   // Nobody pages through more: days lead to the rest.
-  countedMax: 10_000n,
+  countedMax: COUNTED_MAX,
 }
 
 /** @throws {Refusal} `invalid` for a wrong query. */

@@ -41,9 +41,9 @@ interface Description {
   readonly hints?: Readonly<Record<string, Filter>>
   /** A condition that always holds, such as `deleted_at is null`. */
   readonly always?: string
-  /** The total is counted up to here and no further. */
+  /** Where no counters tell the total, it is counted up to here and no further. */
   readonly countedMax?: bigint
-  /** Counters kept beside the rows, under the same alias: their sum is the total when no other filter is given. */
+  /** Kept beside the rows, under the same alias: their sum is the total when no other filter is given. */
   readonly counters?: {
     readonly from: string
     readonly count: string
@@ -53,6 +53,8 @@ interface Description {
   readonly days?: { readonly from: string; readonly count: string }
 }
 
+/** How far lists are counted that people look at: they want to know whether it is many. */
+export const COUNTED_MAX = 10_000n
 const PAGING = ['page', 'limit', 'sort', 'order']
 const LIMIT_DEFAULT = 25
 const LIMIT_MAX = 100
@@ -106,20 +108,14 @@ async function readScope<Row>(
   const skipped = BigInt(page - 1) * BigInt(limit)
 
   const count = async (): Promise<bigint> => {
-    const counted = `${totalOf(description, query)} where ${matches}`
-    const { countedMax: most } = description
-    const { rows } = await db.query<{ total: bigint }>(
-      most === undefined
-        ? `select ${counted}`
-        : `select count(*) as total from (select from ${from} where ${matches} limit ${most}) few`,
-      values,
-    )
+    const { rows } = await db.query<{ total: bigint }>(totalOf(description, query, matches), values)
     return rows[0]?.total ?? 0n
   }
   const window = `limit $${rowValues.length + 1}::bigint offset $${rowValues.length + 2}::bigint`
   const read = async (text: string, take: bigint, skip: bigint): Promise<Row[]> =>
     (await db.query<Row>(text, [...rowValues, take, skip])).rows
-  const shown = (items: readonly Row[], total: bigint) => shownPage(description, items, total, page, limit)
+  const most = countedMaxOf(description, query)
+  const shown = (items: readonly Row[], total: bigint) => shownPage(items, total, most, page, limit)
 
   if (skipped < DEEP_FROM || accountId === null) {
     const rows = await read(
@@ -153,9 +149,9 @@ async function readScope<Row>(
 }
 
 function shownPage<Row>(
-  { countedMax }: Description,
   items: readonly Row[],
   total: bigint,
+  countedMax: bigint | undefined,
   page: number,
   limit: number,
 ): Page<Row> {
@@ -235,11 +231,21 @@ export async function* readBatches<Row>(
 const filtersOf = (query: ListQuery): string[] =>
   Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
 
-/** What to select for the total: kept counters where they can tell it, else every match. */
-function totalOf({ counters, from }: Description, query: ListQuery): string {
-  return counters && filtersOf(query).every((name) => counters.filters.includes(name))
-    ? `coalesce(sum(${counters.count}), 0) as total from ${counters.from}`
-    : `count(*) as total from ${from}`
+const haveCounters = ({ counters }: Description, query: ListQuery) =>
+  counters && filtersOf(query).every((name) => counters.filters.includes(name)) ? counters : undefined
+
+const countedMaxOf = (list: Description, query: ListQuery): bigint | undefined =>
+  haveCounters(list, query) ? undefined : list.countedMax
+
+/** Selects the total: from kept counters where they can tell it, else by every match, as far as the list counts. */
+function totalOf(list: Description, query: ListQuery, matches: string): string {
+  const counters = haveCounters(list, query)
+  if (counters)
+    return `select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`
+  const { from, countedMax } = list
+  return countedMax === undefined
+    ? `select count(*) as total from ${from} where ${matches}`
+    : `select count(*) as total from (select from ${from} where ${matches} limit ${countedMax}) few`
 }
 
 function conditions(

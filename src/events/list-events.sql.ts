@@ -1,7 +1,7 @@
 /** The events of an account as a list, the newest first. */
 import type { AccountId, EventId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
+import { COUNTED_MAX, type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
 import { exactId, isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import { EVENT_TYPES, type EventType } from './event.ts'
 import { isSampleCause } from './sample-event.sql.ts'
@@ -26,6 +26,7 @@ const EVENTS: ListDescription = {
     filter_id: exactId('evt', 'e.id'),
     filter_type: isOrIsNot('e.type', EVENT_TYPES, 'filter_type_op'),
   },
+  countedMax: COUNTED_MAX,
 }
 
 /** @throws {Refusal} `invalid` for a wrong query. */

@@ -54,8 +54,9 @@ export interface ConnectionLimits {
   readonly requestMs: number
   /** For a finished answer to be taken. */
   readonly unreadMs: number
-  /** For the rest of a body that was answered without it, so that who is still sending comes to read the answer. */
+  /** In which so many bytes have to come of a body whose request was answered before it was there. */
   readonly restMs: number
+  readonly restBytes: number
 }
 
 export const CONNECTION_LIMITS: ConnectionLimits = {
@@ -68,6 +69,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   requestMs: 30_000,
   unreadMs: 30_000,
   restMs: 2_000,
+  restBytes: 4_000,
 }
 
 /** Above the minute that load balancers keep connections for, so that they close first. */
@@ -128,12 +130,13 @@ function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits)
   Object.assign(server, {
     blockList: { check: (peer: string) => isRefused(door.networksOf(plainAddress(peer))) },
   })
-  const [serve] = server.listeners('connection')
-  invariant(serve, 'a server of node:http listens to its connections')
+  const [serve, ...others] = server.listeners('connection')
+  invariant(serve && others.length === 0, 'a server of node:http has one listener for its connections')
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     const { remoteAddress } = socket
-    // Reset before it was taken: what was sent lies there to be read all the same, and nobody could be held to it.
+    // Reset before it was taken: what was sent lies there to be read all the same, and nobody could be held to it. (Those
+    // of a Unix socket have no address either; Beck listens on none.)
     if (remoteAddress === undefined) {
       socket.destroy()
       return
@@ -209,7 +212,7 @@ function inTurn(
     response.once('close', () => {
       connection.answering = null
       connection.unreadSinceMs = null
-      if (!request.complete) endUnlessComplete(request, limits.restMs)
+      if (!request.complete) endIfSlow(request, limits)
       if (connection.waiting.length > 0) setImmediate(next, connection)
     })
     const waitSeconds = door.admit(request)
@@ -224,7 +227,7 @@ function inTurn(
   }
   return (request, response) => {
     const connection = connections.get(request.socket)
-    // Of one who was cut off, the rest of what he sent at once.
+    // Of one who is gone.
     if (!connection || request.socket.destroyed) return
     if (connection.answering === null && connection.waiting.length === 0)
       begin(connection, [request, response])
@@ -237,20 +240,37 @@ function inTurn(
   }
 }
 
-/** Byte by byte the rest could come for as long as a request may take, and each costs a read. */
-function endUnlessComplete(request: IncomingMessage, restMs: number): void {
-  const end = () => {
-    if (!request.complete) request.socket.destroy()
+/** Byte by byte the rest of a body could come for as long as a request may take, and each costs a read. */
+function endIfSlow(
+  request: IncomingMessage,
+  { restMs, restBytes }: Pick<ConnectionLimits, 'restMs' | 'restBytes'>,
+): void {
+  const { socket } = request
+  const { bytesRead } = socket
+  const look = () => {
+    if (request.complete || socket.destroyed) return
+    if (socket.bytesRead - bytesRead < restBytes) socket.destroy()
+    else endIfSlow(request, { restMs, restBytes })
   }
-  setTimeout(end, restMs).unref()
+  // After what lies there already, if the process had no time for it, was read.
+  if (!socket.destroyed) setTimeout(setImmediate, restMs, look).unref()
 }
 
 /**
  * Of the bytes that were read already Node would make requests to their end, and of each an error with its trace: thousands,
  * for one connection. What its parser is told about the next one, an upgrade, ends that.
  */
-function stopReading(socket: Socket & { parser?: { onIncoming?: () => number } | null }): void {
-  if (socket.parser) socket.parser.onIncoming = () => 2
+function stopReading(
+  socket: Socket & {
+    parser?: { onIncoming?: (next: IncomingMessage & { upgrade: boolean }) => number } | null
+  },
+): void {
+  if (!socket.parser) return
+  socket.parser.onIncoming = (next) => {
+    // Whatever it asked for: it gets no upgrade.
+    next.upgrade = false
+    return 2
+  }
 }
 
 /** In as few steps as can be. Whoever goes on has to make another connection. */

@@ -4,7 +4,7 @@
  */
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { type Page, readWholePage, type WholeList } from '../db/list.ts'
+import { COUNTED_MAX, type Page, readWholePage, type WholeList } from '../db/list.ts'
 import { exactId, exactText, expected, type ListQuery } from '../db/list-filters.ts'
 
 export interface Alert {
@@ -95,7 +95,7 @@ const ALERTS: WholeList = {
     filter_subject: exactText('subject'),
     filter_account: exactId('acct', 'account_id'),
   },
-  countedMax: 10_000n,
+  countedMax: COUNTED_MAX,
 }
 
 /** A page of alerts, the open ones unless `filter_state` says otherwise. @throws {Refusal} `invalid` for a wrong query. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
 import { countPaymentsOfDayBefore } from './daily-payments.sql.ts'
-import { listPayments, PAYMENT_SORTS } from './list-payments.sql.ts'
+import { listPayments, listPaymentsInFull, PAYMENT_SORTS } from './list-payments.sql.ts'
 
 const gateway = await testGateway()
 const { db } = gateway
@@ -84,4 +84,76 @@ test('deep pages of a filtered list are parts of it', async () => {
       assert.equal(shown.total, rows.length)
     }
   }
+})
+
+test('sorted by one word and filtered by the other, a list holds what it did', async () => {
+  for (const [query, where, column] of [
+    [{ sort: 'status', filter_asset: 'LTC' }, `asset = 'LTC'`, 'status'],
+    [
+      { sort: 'status', filter_asset: 'LTC,ETH', filter_status: 'pending,failed' },
+      `asset in ('LTC', 'ETH') and status <> 'expired'`,
+      'status',
+    ],
+    [{ sort: 'status', filter_asset: 'LTC', filter_asset_op: 'is_not' }, `asset <> 'LTC'`, 'status'],
+    [{ sort: 'asset', filter_status: 'failed' }, `status = 'failed'`, 'asset'],
+    [{ sort: 'asset', filter_status: 'completed' }, 'false', 'asset'],
+  ] as const) {
+    const { rows } = await db.query<{ id: string }>(
+      `select id from payments where account_id = $1 and ${where} order by ${column} desc, created_at desc, id desc`,
+      [account.id],
+    )
+    for (const page of [1, 3, 12, 20]) {
+      const shown = await listPayments(db, account.id, { ...query, page, limit: 100 })
+      assert.deepEqual(
+        shown.items.map((item) => item.id),
+        rows.slice((page - 1) * 100, page * 100).map((row) => row.id),
+      )
+      assert.equal(shown.total, rows.length)
+    }
+  }
+})
+
+test('sorted by status, no payments are walked through of statuses that a coin has none of', async () => {
+  const other = await testAccount(gateway)
+  await db.transaction(async (tx) => {
+    // Counted at once, not row by row.
+    await tx.query('set local session_replication_role = replica')
+    await tx.query(
+      `insert into payments
+       select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'account_id', $2::text, 'customer_id', null,
+         'customer_email', null, 'created_at', timestamptz '2026-01-01Z' + make_interval(secs => n),
+         'asset', case when n <= 100 then 'BTC' else 'LTC' end,
+         'status', case when n <= 100 then 'cancelled' else 'expired' end))).*
+       from payments p, generate_series(1, 12000) n where p.id = $1`,
+      [model.id, other.id],
+    )
+    await tx.query(
+      `insert into payment_counts (account_id, asset, status, slot, payments)
+       select account_id, asset, status, 0, count(*) from payments where account_id = $1 group by 1, 2, 3`,
+      [other.id],
+    )
+  })
+  await db.query('analyze payments')
+  const asked: [string, readonly unknown[]][] = []
+  const watched: typeof db = {
+    ...db,
+    query: ((text: string, values: readonly unknown[] = []) => {
+      asked.push([text, values])
+      return db.query(text, values)
+    }) as typeof db.query,
+  }
+  const page = await listPaymentsInFull(watched, other.id, { sort: 'status', filter_asset: 'BTC', limit: 25 })
+  assert.deepEqual([page.items.length, page.total, page.isBounded], [25, 100, undefined])
+  const [text, values] = asked.find(([each]) => each.includes('order by p.status')) ?? assert.fail()
+  const { rows } = await db.query<{ 'QUERY PLAN': string }>(`explain (analyze, timing off) ${text}`, values)
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+  const removed = /Rows Removed by Filter: (\d+)/.exec(plan)?.[1] ?? '0'
+  assert.ok(Number(removed) < 1_000, plan)
+  // Counters tell how many there are, whatever their number; other filters are counted as far as people want to know.
+  const all = await listPaymentsInFull(db, other.id, { filter_asset: 'LTC' })
+  assert.deepEqual([all.total, all.isBounded], [11_900, undefined])
+  const some = await listPaymentsInFull(db, other.id, { start_date: '2026-01-01' })
+  assert.deepEqual([some.total, some.isBounded], [10_000, true])
+  const exact = await listPayments(db, other.id, { start_date: '2026-01-01' })
+  assert.deepEqual([exact.total, exact.isBounded], [12_000, undefined])
 })

@@ -58,9 +58,21 @@ const readYesterdayByNow = (db: Queryable, accountId: AccountId, zone: string) =
     [accountId, zone],
   )
 
+/** By the counts of the UTC days that are over; of the first day and of what is newer than them, each payment. */
 const countCreated = (db: Queryable, accountId: AccountId) =>
   db.query<{ created: number }>(
-    `select count(*)::int as created from payments where account_id = $1 and created_at >= now() - interval '30 days'`,
+    `with bounds as (
+       select since, (since at time zone 'UTC')::date + 1 as first_day,
+         greatest((since at time zone 'UTC')::date + 1,
+           (select max(day) + 1 from daily_payments where account_id = $1)) as open_day
+       from (select now() - interval '30 days' as since) s
+     )
+     select ((select coalesce(sum(d.payments), 0) from daily_payments d where d.account_id = $1 and d.day >= first_day)
+       + (select count(*) from payments p where p.account_id = $1 and p.created_at >= since
+            and p.created_at < first_day::timestamp at time zone 'UTC')
+       + (select count(*) from payments p where p.account_id = $1
+            and p.created_at >= open_day::timestamp at time zone 'UTC'))::int as created
+     from bounds`,
     [accountId],
   )
 

@@ -140,7 +140,7 @@ export async function findCustomers(
     `select id, email, name from (
        select id, email, name, created_at from customers where account_id = $1
        order by created_at desc, id desc limit ${NEWEST}) newest
-     where email ilike $2 or name ilike $2 order by created_at desc limit ${ASKED}`,
+     where lower(email) like lower($2) or lower(name) like lower($2) order by created_at desc limit ${ASKED}`,
     [accountId, asPart(text)],
   )
   return firstOf(rows, await hasOlder(db, 'customers', accountId))
@@ -163,7 +163,7 @@ export async function findLinks(
     `select id, label, amount_minor as "amountMinor", currency from (
        select id, label, amount_minor, currency, created_at from payment_links where account_id = $1
        order by created_at desc, id desc limit ${NEWEST}) newest
-     where label ilike $2 order by created_at desc, id desc limit ${ASKED}`,
+     where lower(label) like lower($2) order by created_at desc, id desc limit ${ASKED}`,
     [accountId, asPart(text)],
   )
   return firstOf(rows, await hasOlder(db, 'payment_links', accountId))

@@ -8,7 +8,7 @@ import {
   type Customer,
   exportCustomers,
   findCustomer,
-  listCustomers,
+  listCustomersForPeople,
   listRecentPayments,
 } from '../../../payments/list-customers.sql.ts'
 import { html } from '../../hosted/html.ts'
@@ -43,7 +43,7 @@ async function customersPage(call: PlaceCall): Promise<Sheet> {
   const list = await readList(
     call,
     FILTERS,
-    (query) => listCustomers(gateway.db, place.account.id, query),
+    (query) => listCustomersForPeople(gateway.db, place.account.id, query),
     'customers',
   )
   return {
