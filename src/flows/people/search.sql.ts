@@ -81,7 +81,10 @@ export const findByTransaction = (db: Queryable, accountId: AccountId, mode: Mod
     ],
   )
 
-/** By the price, or by what of it was net. The net is never above the price, so its index bounds both. */
+/**
+ * By what of it was net, or else by the price. The net is never above the price nor much below it, so its index bounds both;
+ * but a range of it holds thousands of payments, one value few.
+ */
 export async function findByAmount(
   db: Queryable,
   accountId: AccountId,
@@ -89,15 +92,19 @@ export async function findByAmount(
 ): Promise<Found<FoundPayment>> {
   const minor = fiatFromNumber(amount)
   if (minor === null || minor === 0n) return NOTHING_FOUND
-  return payments(
-    db,
-    'amount',
-    `select ${PAYMENT} from payments p
-     where p.account_id = $1 and p.net_minor between $2::bigint - $2::bigint / 20 and $2::bigint
-       and (p.fiat_minor = $2 or p.net_minor = $2)
-     order by p.net_minor desc, p.created_at desc limit ${ASKED}`,
-    [accountId, minor],
-  )
+  const find = (condition: string) =>
+    payments(
+      db,
+      'amount',
+      `select ${PAYMENT} from payments p where p.account_id = $1 and ${condition}
+       order by p.net_minor desc, p.created_at desc limit ${ASKED}`,
+      [accountId, minor],
+    )
+  const byNet = await find('p.net_minor = $2')
+  return byNet.rest === 'more'
+    ? byNet
+    : find(`p.net_minor between $2::bigint - $2::bigint / 20 and $2::bigint
+        and (p.fiat_minor = $2 or p.net_minor = $2)`)
 }
 
 export interface FoundCustomer {
@@ -107,7 +114,7 @@ export interface FoundCustomer {
 }
 
 /** Parts of emails, names and labels are looked for among so many: all there are would take longer than somebody waits. */
-export const NEWEST = 20_000
+export const NEWEST = 10_000
 
 /** Whether an account has more of them than are looked through. */
 async function hasOlder(
