@@ -1,4 +1,5 @@
 /** Builds the HTTP application. `server.ts` listens; tests use `inject`. */
+import { parse } from 'node:querystring'
 import {
   type FastifyError,
   type FastifyInstance,
@@ -78,6 +79,8 @@ export interface AppOptions {
   readonly hosted?: HostedPagesOptions
 }
 
+/** More than any list has filters; each name beyond would cost as much as a whole request, and there is room for thousands. */
+const QUERY_KEYS_MAX = 100
 const PATH_LENGTH_MAX = 500
 const BODY_BYTES_MAX = 64 * 1024
 /** Far above what any list takes, and far below what its caller waits for. */
@@ -171,7 +174,10 @@ function openApp(
     genReqId: newRequestId,
     trustProxy: proxies ? (address) => proxies.has(address) : false,
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 1_000 },
+    routerOptions: {
+      maxParamLength: 1_000,
+      querystringParser: (text) => parse(text, '&', '=', { maxKeys: QUERY_KEYS_MAX }),
+    },
     ajv: {
       // `verbose` hands the refused value to the message. The number of errors is bounded by the size of a body.
       customOptions: {
