@@ -33,11 +33,17 @@ export const exactText =
   (given, bind) =>
     `${column} = ${bind(String(given), 'text')}`
 
-/** Case-insensitive; `%` and `_` stand for themselves. In half the time of `ilike`, which folds more slowly than `lower`. */
+/** A pattern for {@link hasPart}: the text as a part, `%` and `_` standing for themselves. */
+export const partOf = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`
+
+/** Case-insensitive, in half the time of `ilike`, which folds more slowly than `lower`. @param pattern - The parameter. */
+export const hasPart = (column: string, pattern: string): string => `lower(${column}) like lower(${pattern})`
+
+/** Rows whose column has this text as a part, in whatever case. */
 export const substring =
   (column: string): Filter =>
   (given, bind) =>
-    `lower(${column}) like lower(${bind(`%${String(given).replace(/[\\%_]/g, '\\$&')}%`, 'text')})`
+    hasPart(column, bind(partOf(String(given)), 'text'))
 
 /** A comma-separated list of known words, each standing for the value that the column holds. */
 const anyOf = (given: string | number, words: readonly string[], name: string): string[] => {

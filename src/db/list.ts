@@ -107,15 +107,15 @@ async function readScope<Row>(
   const matching = `from ${from} where ${[matches, ...hints(description, query, bindRow)].join(' and ')}`
   const skipped = BigInt(page - 1) * BigInt(limit)
 
+  const counting = totalOf(description, query, matches)
   const count = async (): Promise<bigint> => {
-    const { rows } = await db.query<{ total: bigint }>(totalOf(description, query, matches), values)
+    const { rows } = await db.query<{ total: bigint }>(counting.text, values)
     return rows[0]?.total ?? 0n
   }
   const window = `limit $${rowValues.length + 1}::bigint offset $${rowValues.length + 2}::bigint`
   const read = async (text: string, take: bigint, skip: bigint): Promise<Row[]> =>
     (await db.query<Row>(text, [...rowValues, take, skip])).rows
-  const most = countedMaxOf(description, query)
-  const shown = (items: readonly Row[], total: bigint) => shownPage(items, total, most, page, limit)
+  const shown = (items: readonly Row[], total: bigint) => shownPage(items, total, counting.most, page, limit)
 
   if (skipped < DEEP_FROM || accountId === null) {
     const rows = await read(
@@ -231,21 +231,19 @@ export async function* readBatches<Row>(
 const filtersOf = (query: ListQuery): string[] =>
   Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
 
-const haveCounters = ({ counters }: Description, query: ListQuery) =>
-  counters && filtersOf(query).every((name) => counters.filters.includes(name)) ? counters : undefined
-
-const countedMaxOf = (list: Description, query: ListQuery): bigint | undefined =>
-  haveCounters(list, query) ? undefined : list.countedMax
-
-/** Selects the total: from kept counters where they can tell it, else by every match, as far as the list counts. */
-function totalOf(list: Description, query: ListQuery, matches: string): string {
-  const counters = haveCounters(list, query)
-  if (counters)
-    return `select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`
-  const { from, countedMax } = list
-  return countedMax === undefined
-    ? `select count(*) as total from ${from} where ${matches}`
-    : `select count(*) as total from (select from ${from} where ${matches} limit ${countedMax}) few`
+/** What selects the total, from kept counters where they can tell it, else by every match; and how far it counts those. */
+function totalOf(
+  { counters, countedMax, from }: Description,
+  query: ListQuery,
+  matches: string,
+): { readonly text: string; readonly most?: bigint } {
+  if (counters && filtersOf(query).every((name) => counters.filters.includes(name)))
+    return {
+      text: `select coalesce(sum(${counters.count}), 0) as total from ${counters.from} where ${matches}`,
+    }
+  if (countedMax === undefined) return { text: `select count(*) as total from ${from} where ${matches}` }
+  const few = `select from ${from} where ${matches} limit ${countedMax}`
+  return { text: `select count(*) as total from (${few}) few`, most: countedMax }
 }
 
 function conditions(

@@ -241,19 +241,16 @@ function inTurn(
 }
 
 /** Byte by byte the rest of a body could come for as long as a request may take, and each costs a read. */
-function endIfSlow(
-  request: IncomingMessage,
-  { restMs, restBytes }: Pick<ConnectionLimits, 'restMs' | 'restBytes'>,
-): void {
+function endIfSlow(request: IncomingMessage, limits: ConnectionLimits): void {
   const { socket } = request
   const { bytesRead } = socket
   const look = () => {
     if (request.complete || socket.destroyed) return
-    if (socket.bytesRead - bytesRead < restBytes) socket.destroy()
-    else endIfSlow(request, { restMs, restBytes })
+    if (socket.bytesRead - bytesRead < limits.restBytes) socket.destroy()
+    else endIfSlow(request, limits)
   }
   // After what lies there already, if the process had no time for it, was read.
-  if (!socket.destroyed) setTimeout(setImmediate, restMs, look).unref()
+  if (!socket.destroyed) setTimeout(setImmediate, limits.restMs, look).unref()
 }
 
 /**

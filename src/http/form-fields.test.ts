@@ -89,21 +89,15 @@ test('a megabyte of fields of somebody who is signed in is counted before it is 
   }
 })
 
-test('an address with thousands of parameters costs a page of the dashboard little more than one as long', async () => {
-  const askOften = async (query: string): Promise<number> => {
-    const began = process.cpuUsage()
-    for (let time = 0; time < 100; time++) {
-      const { statusCode } = await app.inject({ url: `/dashboard/x/payments?${query}` })
-      assert.equal(statusCode, 303)
-    }
-    return msSince(began)
+test('an address with thousands of parameters costs a page of the dashboard next to nothing', async () => {
+  const query = Array.from({ length: 3_600 }, (_, n) => n.toString(36)).join('&')
+  const began = process.cpuUsage()
+  for (let time = 0; time < 100; time++) {
+    const { statusCode } = await app.inject({ url: `/dashboard/x/payments?${query}` })
+    assert.equal(statusCode, 303)
   }
-  const many = Array.from({ length: 3_600 }, (_, n) => n.toString(36)).join('&')
-  const one = `q=${'a'.repeat(many.length - 2)}`
-  // What runs for the first time is compiled.
-  await askOften(one)
-  const [plain, ms] = [await askOften(one), await askOften(many)]
-  assert.ok(ms < 2 * plain + 200, `${ms} ms, where one parameter takes ${plain} ms`)
+  const ms = msSince(began)
+  assert.ok(ms < MS_MAX, `${ms} ms`)
 })
 
 test('a form of a hosted page with too many fields costs next to nothing', () => {

@@ -54,15 +54,14 @@ export const listCustomers = (
 ): Promise<Page<Customer>> => readPage(db, CUSTOMERS, accountId, query)
 
 /** To look for a part of an email or a name in all customers costs a look at each: people are told of a thousand sooner. */
-const COUNTED_OF_CUSTOMERS_MAX = 1_000n
+const FOR_PEOPLE: ListDescription = { ...CUSTOMERS, countedMax: 1_000n }
 
 /** The same for people: how many a filter finds is counted as far as they want to know. @throws {Refusal} as {@link listCustomers}. */
 export const listCustomersForPeople = (
   db: Queryable,
   accountId: AccountId,
   query: ListQuery,
-): Promise<Page<Customer>> =>
-  readPage(db, { ...CUSTOMERS, countedMax: COUNTED_OF_CUSTOMERS_MAX }, accountId, query)
+): Promise<Page<Customer>> => readPage(db, FOR_PEOPLE, accountId, query)
 
 /** All customers that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
 export const exportCustomers = (db: Queryable, accountId: AccountId, query: ListQuery) =>

@@ -5,6 +5,7 @@ import { type ChainName, chainFor, type Mode, NETWORKS } from '../../core/assets
 import type { AccountId, CustomerId, PaymentId, PaymentLinkId, WithdrawalId } from '../../core/ids.ts'
 import { fiatFromNumber } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
+import { hasPart, partOf } from '../../db/list-filters.ts'
 
 /** So many are shown of each kind. */
 const FOUND_MAX = 10
@@ -129,9 +130,6 @@ async function hasOlder(
   return rows.length > 0
 }
 
-/** For LIKE: the text as a part, none of its characters a pattern. */
-const asPart = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`
-
 /** The email as it is; else whose email or name has it as a part, among the newest. The list of customers looks at all. */
 export async function findCustomers(
   db: Queryable,
@@ -147,8 +145,8 @@ export async function findCustomers(
     `select id, email, name from (
        select id, email, name, created_at from customers where account_id = $1
        order by created_at desc, id desc limit ${NEWEST}) newest
-     where lower(email) like lower($2) or lower(name) like lower($2) order by created_at desc limit ${ASKED}`,
-    [accountId, asPart(text)],
+     where ${hasPart('email', '$2')} or ${hasPart('name', '$2')} order by created_at desc limit ${ASKED}`,
+    [accountId, partOf(text)],
   )
   return firstOf(rows, await hasOlder(db, 'customers', accountId))
 }
@@ -170,8 +168,8 @@ export async function findLinks(
     `select id, label, amount_minor as "amountMinor", currency from (
        select id, label, amount_minor, currency, created_at from payment_links where account_id = $1
        order by created_at desc, id desc limit ${NEWEST}) newest
-     where lower(label) like lower($2) order by created_at desc, id desc limit ${ASKED}`,
-    [accountId, asPart(text)],
+     where ${hasPart('label', '$2')} order by created_at desc, id desc limit ${ASKED}`,
+    [accountId, partOf(text)],
   )
   return firstOf(rows, await hasOlder(db, 'payment_links', accountId))
 }
