@@ -12,6 +12,8 @@ const STRANGER = '127.0.0.2'
 const BYTES_PER_SECOND = 10_000_000 / 8
 /** What making a connection and ending it sends, at least. */
 const CONNECTION_BYTES = 240
+/** What carries a single byte: the headers of IP and TCP, and the byte. */
+const BYTE_BYTES = 41
 const STEP_MS = 20
 const CONNECTIONS_MAX = 1_500
 const KEY_PER_SECOND = 100
@@ -98,9 +100,9 @@ async function slowBodies(): Promise<void> {
       spent += begin.length + CONNECTION_BYTES
     }
     for (const socket of open) {
-      if (bytes - spent < 1) break
+      if (bytes - spent < BYTE_BYTES) break
       socket.write(' ')
-      spent += 1
+      spent += BYTE_BYTES
     }
     return spent
   }, 1_000)
