@@ -64,12 +64,13 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** As many payments as were asked for, half of them this merchant's; a tenth as many requests and events. */
+/** As many payments of this merchant as were asked for, between a ninth as many of another; a tenth as many requests and events. */
 async function fill(db: Database, account: Account): Promise<void> {
+  const payments = Math.ceil((PAYMENTS * 10) / 9)
   await fillPayments(db, account.id, {
-    payments: 2 * PAYMENTS,
-    otherEvery: 2,
-    at: `now() - make_interval(secs => ${2 * PAYMENTS} - n)`,
+    payments,
+    otherEvery: 10,
+    at: `now() - make_interval(secs => ${payments} - n)`,
     isSold: true,
     customers: Math.max(1, Math.floor(PAYMENTS / 30)),
   })

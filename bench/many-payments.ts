@@ -36,6 +36,11 @@ export async function fillPayments(db: Database, accountId: AccountId, bulk: Bul
     mode: 'test',
     currency: 'USD',
   })
+  const { rows: indexes } = await db.query<{ name: string; definition: string }>(
+    `select indexname as name, indexdef as definition from pg_indexes
+     where tablename in ('customers', 'payments') and indexname !~ '_pkey$'`,
+  )
+  for (const { name } of indexes) await db.query(`drop index ${name}`)
   // A count that is kept row by row takes the longer, the more rows one transaction adds.
   await db.query('alter table customers disable trigger all')
   for (const id of [accountId, other.id])
@@ -49,11 +54,6 @@ export async function fillPayments(db: Database, accountId: AccountId, bulk: Bul
     `insert into customer_counts (account_id, slot, customers)
      select account_id, 0, count(*) from customers group by account_id`,
   )
-  const { rows: indexes } = await db.query<{ name: string; definition: string }>(
-    `select indexname as name, indexdef as definition from pg_indexes
-     where tablename = 'payments' and indexname <> 'payments_pkey'`,
-  )
-  for (const { name } of indexes) await db.query(`drop index ${name}`)
   await db.query('alter table payments disable trigger all')
   for (let from = 0; from < bulk.payments; from += 1_000_000) {
     const count = Math.min(1_000_000, bulk.payments - from)

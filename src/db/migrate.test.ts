@@ -166,3 +166,24 @@ test('a user who may not make tables is told what he lacks, and one who is not l
   await owner.query(`drop role ${role}`)
   await owner.close()
 })
+
+test('a user who may make tables but no extension gets them all; only a part of an email has no index', async () => {
+  const url = await testDatabaseUrl({ template: null })
+  const owner = openDatabase({ url })
+  const role = `tables_${new URL(url).pathname.slice(1)}`
+  await owner.query(`create role ${role} login password 'secret'`)
+  await owner.query(`grant usage, create on schema public to ${role}`)
+  const userUrl = new URL(url)
+  userUrl.username = role
+  userUrl.password = 'secret'
+  const user = openDatabase({ url: userUrl.toString() })
+  await migrate(user)
+  const { rows } = await user.query(
+    `select to_regclass('customers') is not null as tables, to_regclass('customers_email_part') is not null as part`,
+  )
+  assert.deepEqual(rows, [{ tables: true, part: false }])
+  await user.close()
+  await owner.query(`drop owned by ${role}`)
+  await owner.query(`drop role ${role}`)
+  await owner.close()
+})

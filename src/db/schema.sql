@@ -383,6 +383,7 @@ create table customers (
 );
 CREATE INDEX customers_created ON public.customers USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX customers_email ON public.customers USING btree (account_id, lower(email));
+CREATE INDEX customers_email_part ON public.customers USING gin (lower(email) gin_trgm_ops) WITH (fastupdate=off);
 CREATE INDEX customers_orders ON public.customers USING btree (account_id, order_count, created_at, id);
 CREATE INDEX customers_spent ON public.customers USING btree (account_id, total_spent_minor, created_at, id);
 CREATE CONSTRAINT TRIGGER customers_counted AFTER INSERT OR DELETE ON public.customers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_customer();

@@ -4,6 +4,7 @@ import { testDatabase } from '../../test/database.ts'
 import { testAccount, testPayment } from '../../test/gateway.ts'
 import { tellStory } from '../../test/story.ts'
 import { invariant } from '../core/errors.ts'
+import { hasPart, partOf } from '../db/list-filters.ts'
 import { adjustCustomer, upsertCustomer } from './customers.sql.ts'
 import { findCustomer, listCustomers } from './list-customers.sql.ts'
 
@@ -95,4 +96,16 @@ test('order_count and total_spent follow a payment: up when it settles, back whe
   await story.mine(6)
   await story.look()
   assert.deepEqual(await read(), [1, 89_10n])
+})
+
+test('a part of an email is looked for in an index that knows its words', async () => {
+  const plan = await db.transaction(async (tx) => {
+    await tx.query('set local enable_seqscan = off; set local enable_indexscan = off')
+    const { rows } = await tx.query<{ 'QUERY PLAN': string }>(
+      `explain (costs off) select from customers where ${hasPart('email', '$1')}`,
+      [partOf('Ann@')],
+    )
+    return rows.map((row) => row['QUERY PLAN']).join('\n')
+  })
+  assert.match(plan, /Bitmap Index Scan on customers_email_part/)
 })
