@@ -187,6 +187,7 @@ export async function memoryWorld({
 
   return {
     chain,
+    givesGas,
     account: ACCOUNT,
     storage,
     processes: [one, two],

@@ -59,6 +59,7 @@ export async function postgresWorld(
   })
   return {
     chain,
+    givesGas,
     account,
     storage,
     processes: [start('one'), start('two')],

@@ -63,6 +63,8 @@ export interface Process {
 
 export interface World {
   readonly chain: SimulatedChainName
+  /** Its chain knows no EIP-7702: addresses are given gas, and tokens are swept alone. */
+  readonly givesGas: boolean
   readonly account: Account
   readonly storage: SimulatedStorage
   /** Two that do the same work and do not know of each other, and the API. */
