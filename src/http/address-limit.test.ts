@@ -14,13 +14,14 @@ test('who has all of a /56 asks for no more than two hosts, and of a /48 than fo
   const limit = openAddressLimit(SIZE, SILENT, () => 0)
   const admitted = (addresses: readonly string[]) =>
     addresses.filter((address) => limit.take(address) === 0).length
-  assert.equal(admitted(hosts), 20)
+  assert.equal(admitted(hosts.slice(0, 30)), 20)
+  // A good key's token goes back to its host and to both networks, and lets in one more.
+  limit.giveBack(hosts[0] ?? '')
+  assert.equal(admitted(hosts.slice(30, 39)), 1)
+  assert.equal(admitted(hosts.slice(39)), 0)
   assert.equal(admitted(spread), 20)
   assert.equal(admitted(['2001:db8:8::1', '203.0.113.1']), 2)
   assert.equal(admitted(Array.from({ length: 20 }, () => '203.0.113.2')), 10)
-  // A good key's token goes back to its host and to both networks, and lets in one more.
-  limit.giveBack(hosts[0] ?? '')
-  assert.equal(admitted(hosts.slice(20)), 1)
 })
 
 test('a flood from all of a /48 shuts it out as one, and writes one line of log', () => {
@@ -104,4 +105,21 @@ test('who floods on over the border of a minute stays shut out', () => {
   wait(1)
   cut('203.0.113.1', 1)
   assert.ok(isShut('203.0.113.1'))
+})
+
+test('who floods on is served no more than what flows in, however often the door opens', () => {
+  let now = 0
+  const limit = openAddressLimit({ perSecond: 100, burst: 400 }, SILENT, () => now)
+  const networks = networksAround('203.0.113.1')
+  const answers = { served: 0, refused: 0 }
+  for (; now < 5 * MINUTE_MS; now += 1)
+    for (let each = 0; each < 4; each++)
+      if (!limit.isShut(networks)) answers[limit.take('203.0.113.1') === 0 ? 'served' : 'refused'] += 1
+  // The first burst is anybody's, and the same again is what it takes to be known.
+  assert.ok(answers.served < 440 && answers.refused < 440, JSON.stringify(answers))
+  now += 10_001
+  assert.ok(!limit.isShut(networks))
+  let served = 0
+  for (const until = now + 4_000; now < until; now += 10) served += limit.take('203.0.113.1') === 0 ? 1 : 0
+  assert.ok(served > 350, `${served} requests at the pace that anybody may keep`)
 })

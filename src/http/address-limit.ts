@@ -1,7 +1,7 @@
 /**
  * What one address may ask for before anything of its requests is read. A request with a good key gives its token back,
  * for keys have buckets of their own: any number of merchants may share an address. Who goes on when his bucket is
- * empty is not listened to any more for a while.
+ * empty is not listened to any more for a while, in which nothing flows into it, and goes on after that where he was.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Log } from '../core/log.ts'
@@ -43,9 +43,12 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
     const minute = Math.floor(at / MINUTE_MS)
     let added = weight
     for (const [level, network] of networks.entries()) {
+      const shutAfter = (bursts[level] ?? size.burst) * SHUT_AFTER_BURSTS
       let entry = refused.get(network)
       if (entry?.minute !== minute) {
         if (refused.size >= NETWORKS_MAX) refused.clear()
+        // He has not stopped: hundreds of answers again, in every minute, would be what he is after.
+        if (entry && at - entry.shutUntil < MINUTE_MS) added = Math.max(added, shutAfter)
         // Of the widest alone: a network of countless hosts does not write a line for each.
         if (level === networks.length - 1)
           log.warn(
@@ -55,11 +58,13 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
         entry = { minute, count: 0, shutUntil: entry?.shutUntil ?? 0 }
         refused.set(network, entry)
       }
-      const shutAfter = (bursts[level] ?? size.burst) * SHUT_AFTER_BURSTS
       // No more than what shuts the network itself counts against those around it: one host does not shut out its neighbours.
       const handedOn = Math.min(added, shutAfter - entry.count)
       entry.count += added
-      if (entry.count >= shutAfter) entry.shutUntil = at + SHUT_MS
+      if (entry.count >= shutAfter) {
+        entry.shutUntil = at + SHUT_MS
+        levels[level]?.emptyUntil(network, entry.shutUntil)
+      }
       if (handedOn <= 0) return
       added = handedOn
     }

@@ -35,6 +35,8 @@ export interface LocalBuckets extends RateLimiter {
   take(name: string): Take
   /** Puts a token back that was taken. */
   giveBack(name: string): void
+  /** Takes all tokens; the next one flows in after that instant. */
+  emptyUntil(name: string, at: number): void
 }
 
 /** Buckets of this process alone. */
@@ -58,6 +60,9 @@ export function openLocalBuckets(size: BucketSize, now: () => number = Date.now)
     giveBack(name) {
       const full = fullAt.get(name)
       if (full !== undefined) fullAt.set(name, full - refillMs)
+    },
+    emptyUntil(name, at) {
+      fullAt.set(name, at + size.burst * refillMs)
     },
     close: async () => {},
   }
