@@ -64,7 +64,7 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** As many payments of this merchant as were asked for, between a ninth as many of another; a tenth as many requests and events. */
+/** As many payments of this merchant as were asked for, and a ninth as many of another; a tenth as many requests and events. */
 async function fill(db: Database, account: Account): Promise<void> {
   const payments = Math.ceil((PAYMENTS * 10) / 9)
   await fillPayments(db, account.id, {

@@ -99,10 +99,15 @@ async function slowBodies(): Promise<void> {
       dial().write(begin)
       spent += begin.length + CONNECTION_BYTES
     }
+    const last = [...open].at(-1)
     for (const socket of open) {
       if (bytes - spent < BYTE_BYTES) break
       socket.write(' ')
       spent += BYTE_BYTES
+      // The last in line now: each gets its turn.
+      open.delete(socket)
+      open.add(socket)
+      if (socket === last) break
     }
     return spent
   }, 1_000)

@@ -52,11 +52,13 @@ export async function insertRequests(db: Queryable, requests: readonly LoggedReq
 
 export const REQUEST_OUTCOMES = ['answered', 'refused', 'failed'] as const
 
-/** `answered` is 2xx and 3xx, `refused` 4xx, `failed` 5xx. */
-const outcome: Filter = (given, bind) => {
-  const [from, to] = given === 'answered' ? [200, 399] : given === 'refused' ? [400, 499] : [500, 599]
-  return `r.status between ${bind(from, 'smallint')} and ${bind(to, 'smallint')}`
-}
+/** `answered` is 2xx and 3xx, `refused` 4xx, `failed` 5xx. In figures, by which an index of what was not answered is chosen. */
+const outcome: Filter = (given) =>
+  given === 'answered'
+    ? 'r.status between 200 and 399'
+    : given === 'refused'
+      ? 'r.status between 400 and 499'
+      : 'r.status between 500 and 599'
 
 /**
  * A whole id of a payment is looked up by the first that a path names, on an index of the few rows that name one; `POST /payments`

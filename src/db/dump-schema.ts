@@ -61,7 +61,8 @@ async function describe(database: Database): Promise<string> {
   const { rows: functions } = await database.query<{ text: string }>(`
     select pg_get_functiondef(p.oid) as text from pg_proc p
     join pg_namespace n on n.oid = p.pronamespace and n.nspname = 'public'
-    where not exists (select from pg_depend e where e.objid = p.oid and e.deptype = 'e')
+    where not exists (select from pg_depend e where e.classid = 'pg_proc'::regclass and e.objid = p.oid
+      and e.deptype = 'e')
     order by p.proname`)
   const tables = [...new Set(columns.map((column) => column.table))]
   const of = (rows: { table: string; line: string }[], table: string) =>

@@ -171,6 +171,8 @@ create table api_requests (
 );
 CREATE INDEX api_requests_age ON public.api_requests USING brin (at);
 CREATE INDEX api_requests_by_payment ON public.api_requests USING btree (account_id, "substring"(path, 'pay_[0-9a-z]{26}'::text), id) WHERE ("substring"(path, 'pay_[0-9a-z]{26}'::text) IS NOT NULL);
+CREATE INDEX api_requests_failed ON public.api_requests USING btree (account_id, id) WHERE ((status >= 500) AND (status <= 599));
+CREATE INDEX api_requests_refused ON public.api_requests USING btree (account_id, id) WHERE ((status >= 400) AND (status <= 499));
 
 create table approval_policies (
   account_id uuid not null,
@@ -383,7 +385,7 @@ create table customers (
 );
 CREATE INDEX customers_created ON public.customers USING btree (account_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX customers_email ON public.customers USING btree (account_id, lower(email));
-CREATE INDEX customers_email_part ON public.customers USING gin (lower(email) gin_trgm_ops) WITH (fastupdate=off);
+CREATE INDEX customers_email_part ON public.customers USING gin (lower(email) gin_trgm_ops) WITH (gin_pending_list_limit='1024');
 CREATE INDEX customers_orders ON public.customers USING btree (account_id, order_count, created_at, id);
 CREATE INDEX customers_spent ON public.customers USING btree (account_id, total_spent_minor, created_at, id);
 CREATE CONSTRAINT TRIGGER customers_counted AFTER INSERT OR DELETE ON public.customers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_customer();

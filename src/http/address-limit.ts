@@ -1,7 +1,7 @@
 /**
  * What one address may ask for before anything of its requests is read. A request with a good key gives its token back,
  * for keys have buckets of their own: any number of merchants may share an address. Who goes on when his bucket is
- * empty is not listened to any more for a while, in which nothing flows into it, and goes on after that where he was.
+ * empty is not listened to any more for a while; and who knocks all the same finds little in his bucket after it.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Log } from '../core/log.ts'
@@ -16,8 +16,8 @@ export interface AddressLimit {
   giveBack(address: string): void
   /** A connection of the host was cut off for a flood. @param networks - The host and those around it. */
   cutOff(networks: readonly string[]): void
-  /** Whether connections of the host, or of a network around it, are refused. */
-  isShut(networks: readonly string[]): boolean
+  /** Whether a connection of the host is refused: he, or a network around him, is not listened to. Each costs him a token. */
+  turnAway(networks: readonly string[]): boolean
 }
 
 export const ADDRESS_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 400 }
@@ -27,6 +27,11 @@ const SHUT_AFTER_BURSTS = 1
 /** Connections cut off for a flood, after which the same holds: each costs what hundreds of refusals do. */
 const SHUT_AFTER_CUTS = 4
 const SHUT_MS = 10_000
+/**
+ * Of a burst, what is left to who knocks until he is heard again, and what may be refused of him then: a browser's files at
+ * once, but not the hundreds of answers that a flood would be worth going on for.
+ */
+const AGAIN_SHARE = 8
 const NETWORKS_MAX = 100_000
 
 export function openAddressLimit(size: BucketSize, log: Log, now: () => number = Date.now): AddressLimit {
@@ -35,7 +40,7 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
   const levels = bursts.map((burst, level) =>
     openLocalBuckets({ perSecond: rates[level] ?? size.perSecond, burst }, now),
   )
-  const refused = new Map<string, { minute: number; count: number; shutUntil: number }>()
+  const refused = new Map<string, { minute: number; count: number; left: number; shutUntil: number }>()
 
   const refuse = (networks: readonly string[], weight = 1) => {
     const at = now()
@@ -47,23 +52,23 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
       let entry = refused.get(network)
       if (entry?.minute !== minute) {
         if (refused.size >= NETWORKS_MAX) refused.clear()
-        // He has not stopped: hundreds of answers again, in every minute, would be what he is after.
-        if (entry && at - entry.shutUntil < MINUTE_MS) added = Math.max(added, shutAfter)
         // Of the widest alone: a network of countless hosts does not write a line for each.
         if (level === networks.length - 1)
           log.warn(
             { address: networks[0] },
             'an address sends more requests than one may; it is refused for now',
           )
-        entry = { minute, count: 0, shutUntil: entry?.shutUntil ?? 0 }
+        entry = { minute, count: 0, left: shutAfter, shutUntil: entry?.shutUntil ?? 0 }
         refused.set(network, entry)
       }
       // No more than what shuts the network itself counts against those around it: one host does not shut out its neighbours.
       const handedOn = Math.min(added, shutAfter - entry.count)
       entry.count += added
-      if (entry.count >= shutAfter) {
+      // What is refused meanwhile, on connections that were open, does not make it longer.
+      if (entry.shutUntil <= at) entry.left -= added
+      if (entry.left <= 0) {
         entry.shutUntil = at + SHUT_MS
-        levels[level]?.emptyUntil(network, entry.shutUntil)
+        entry.left = shutAfter / AGAIN_SHARE
       }
       if (handedOn <= 0) return
       added = handedOn
@@ -91,7 +96,11 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
       if (!isThisMachine(address)) giveBack(networksAround(address))
     },
     cutOff: (networks) => refuse(networks, Math.ceil(size.burst / SHUT_AFTER_CUTS)),
-    isShut: (networks) => networks.some((network) => (refused.get(network)?.shutUntil ?? 0) > now()),
+    turnAway(networks) {
+      const isShut = networks.some((network) => (refused.get(network)?.shutUntil ?? 0) > now())
+      if (isShut) levels[0]?.takeBeyond(networks[0] ?? '', size.burst / AGAIN_SHARE)
+      return isShut
+    },
   }
 }
 

@@ -162,7 +162,7 @@ function openApp(
   const proxies = options.trustProxy === undefined ? null : readNetworks(options.trustProxy.split(','))
   const door: Door = {
     networksOf: (address) => (isThisMachine(address) || proxies?.has(address) ? [] : networksAround(address)),
-    isShut: addresses.isShut,
+    turnAway: addresses.turnAway,
     cutOff: addresses.cutOff,
     admit: (request) => addresses.take(clientAddress(request, proxies)),
   }

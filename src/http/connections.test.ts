@@ -334,7 +334,7 @@ for (const [limit, silentPerHost, perHost, asked] of [
   ['connections that ask nothing', 2, 100, ''],
 ] as const)
   test(`hosts of one /56 hold together as many ${limit} as two, and of one /48 as four`, async () => {
-    const door: Door = { networksOf: asIPv6, isShut: () => false, cutOff: () => {}, admit: () => 0 }
+    const door: Door = { networksOf: asIPv6, turnAway: () => false, cutOff: () => {}, admit: () => 0 }
     const limits = { ...CONNECTION_LIMITS, perHost, silentPerHost }
     const server = createLimitedServer((_request, response) => response.end(), door, {}, limits)
     server.listen(0, '127.0.0.1')

@@ -83,8 +83,8 @@ export const isAskedFurther = (socket: Socket): boolean => (connections.get(sock
 export interface Door {
   /** The host and the networks around it, from the smallest; none for whom no number of connections is too many. */
   networksOf(address: string): readonly string[]
-  /** Whether nothing of them is to be heard for now. */
-  isShut(networks: readonly string[]): boolean
+  /** Whether nothing of them is to be heard for now. Asked once for each of their connections. */
+  turnAway(networks: readonly string[]): boolean
   /** One of their connections was cut off for a flood. */
   cutOff(networks: readonly string[]): void
   /** Seconds to wait; 0 for a request that may come in. */
@@ -124,7 +124,7 @@ function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits)
   const open = new Set<Connection>()
   const holders = openHolders(limits)
   const isRefused = (networks: readonly string[]): boolean =>
-    holders.isFull(networks) || door.isShut(networks)
+    holders.isFull(networks) || door.turnAway(networks)
   // What node:net asks before it makes a socket; its servers take a list, those of node:http pass none on. Who dials
   // thousands of times a second costs a fifth of what sockets and parsers for each would.
   Object.assign(server, {

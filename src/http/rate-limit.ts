@@ -35,8 +35,8 @@ export interface LocalBuckets extends RateLimiter {
   take(name: string): Take
   /** Puts a token back that was taken. */
   giveBack(name: string): void
-  /** Takes all tokens; the next one flows in after that instant. */
-  emptyUntil(name: string, at: number): void
+  /** Takes one of those that are there beyond so many. */
+  takeBeyond(name: string, kept: number): void
 }
 
 /** Buckets of this process alone. */
@@ -61,8 +61,10 @@ export function openLocalBuckets(size: BucketSize, now: () => number = Date.now)
       const full = fullAt.get(name)
       if (full !== undefined) fullAt.set(name, full - refillMs)
     },
-    emptyUntil(name, at) {
-      fullAt.set(name, at + size.burst * refillMs)
+    takeBeyond(name, kept) {
+      const at = now()
+      const full = Math.max(at, fullAt.get(name) ?? at) + refillMs
+      if (full - at <= (size.burst - kept) * refillMs) fullAt.set(name, full)
     },
     close: async () => {},
   }

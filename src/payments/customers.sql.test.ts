@@ -98,7 +98,7 @@ test('order_count and total_spent follow a payment: up when it settles, back whe
   assert.deepEqual(await read(), [1, 89_10n])
 })
 
-test('a part of an email is looked for in an index that knows its words', async () => {
+test('a part of an email is looked for by its trigrams', async () => {
   const plan = await db.transaction(async (tx) => {
     await tx.query('set local enable_seqscan = off; set local enable_indexscan = off')
     const { rows } = await tx.query<{ 'QUERY PLAN': string }>(

@@ -53,7 +53,7 @@ export const listCustomers = (
   query: ListQuery,
 ): Promise<Page<Customer>> => readPage(db, CUSTOMERS, accountId, query)
 
-/** To look for a part of an email or a name in all customers costs a look at each: people are told of a thousand sooner. */
+/** A part of a name, or two letters of an email, are looked for in all customers: people are told of a thousand sooner. */
 const FOR_PEOPLE: ListDescription = { ...CUSTOMERS, countedMax: 1_000n }
 
 /** The same for people: how many a filter finds is counted as far as they want to know. @throws {Refusal} as {@link listCustomers}. */

@@ -63,7 +63,7 @@ export interface Process {
 
 export interface World {
   readonly chain: SimulatedChainName
-  /** Its chain knows no EIP-7702: addresses are given gas, and tokens are swept alone. */
+  /** Of sim-ethereum: it knows no EIP-7702, addresses are given gas, and tokens are swept alone. */
   readonly givesGas: boolean
   readonly account: Account
   readonly storage: SimulatedStorage

@@ -17,6 +17,9 @@ create table api_requests (
 );
 -- Rows come in the order of their time: a summary for each stretch of the table is enough to find the old ones.
 create index api_requests_age on api_requests using brin (at);
+-- What was not answered is looked for most, and is rare.
+create index api_requests_refused on api_requests (account_id, id) where status between 400 and 499;
+create index api_requests_failed on api_requests (account_id, id) where status between 500 and 599;
 -- The page of a payment leads to the calls that named it. Most paths name none, and have no entry here.
 create index api_requests_by_payment on api_requests (account_id, (substring(path from 'pay_[0-9a-z]{26}')), id)
   where substring(path from 'pay_[0-9a-z]{26}') is not null;

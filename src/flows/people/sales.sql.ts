@@ -34,20 +34,23 @@ const SOLD = `select coalesce(sum(p.spent_minor), 0)::bigint as minor, count(*):
   from payments p where p.account_id = $1 and p.spent_minor is not null`
 
 /**
- * A range of the index for each of 60 days: a day's bounds are worked out once, where grouping by the day would work out the zone
+ * A range of the index for each of 30 days: a day's bounds are worked out once, where grouping by the day would work out the zone
  * of every payment.
+ *
+ * @param youngest - Its age in days; today is 0.
  */
-const readDays = (db: Queryable, accountId: AccountId, zone: string) =>
+const readDays = (db: Queryable, accountId: AccountId, zone: string, youngest: number) =>
   db.query<DayRow>(
     `with days as (
-       select (now() at time zone $2)::date - age as day, age from generate_series(0, 59) as age
+       select (now() at time zone $2)::date - age as day, age
+       from generate_series($3::integer, $3::integer + 29) as age
      )
      select to_char(day, 'YYYY-MM-DD') as day, age, sold.minor, sold.payments
      from days cross join lateral (
        ${SOLD} and p.completed_at >= day::timestamp at time zone $2
          and p.completed_at < (day + 1)::timestamp at time zone $2) sold
      order by age desc`,
-    [accountId, zone],
+    [accountId, zone, youngest],
   )
 
 /** Yesterday, up to this time of day. */
@@ -77,11 +80,14 @@ const countCreated = (db: Queryable, accountId: AccountId) =>
   )
 
 export async function readSales(db: Queryable, accountId: AccountId, zone: string): Promise<Sales> {
-  const [{ rows }, { rows: byNow }, { rows: created }] = await Promise.all([
-    readDays(db, accountId, zone),
+  // A busy merchant sold half a million times in 60 days: two connections add that up in half the time.
+  const [{ rows: month }, { rows: before }, { rows: byNow }, { rows: created }] = await Promise.all([
+    readDays(db, accountId, zone, 0),
+    readDays(db, accountId, zone, 30),
     readYesterdayByNow(db, accountId, zone),
     countCreated(db, accountId),
   ])
+  const rows = [...before, ...month]
   const sum = (from: number, to: number): Sold =>
     rows
       .filter(({ age }) => age >= from && age < to)
@@ -96,7 +102,7 @@ export async function readSales(db: Queryable, accountId: AccountId, zone: strin
     weekBefore: sum(7, 14),
     month: sum(0, 30),
     monthBefore: sum(30, 60),
-    days: rows.filter(({ age }) => age < 30).map(({ day, minor }) => ({ day, minor })),
+    days: month.map(({ day, minor }) => ({ day, minor })),
     created: created[0]?.created ?? 0,
   }
 }
