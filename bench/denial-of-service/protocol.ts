@@ -37,6 +37,9 @@ export interface TenantsTarget extends Target {
 }
 
 export interface Figures {
+  /** Of the seconds that it took, those in which the machine had its processors: what began or ended in others is not counted. */
+  readonly givenSeconds: number
+  readonly allSeconds: number
   readonly requests: number
   readonly apiP50Ms: number
   readonly apiP99Ms: number

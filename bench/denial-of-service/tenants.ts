@@ -3,6 +3,7 @@
  * answer has come, so that a server that stands still is seen to.
  */
 import { createServer } from 'node:http'
+import { type Given, untilGiven } from '../stolen.ts'
 import type { Figures, TenantsTarget } from './protocol.ts'
 
 const target: TenantsTarget = JSON.parse(process.argv[2] ?? '')
@@ -13,8 +14,13 @@ const GIVE_UP_MS = 20_000
 const GRACE_MS = 3_000
 
 const base = `http://127.0.0.1:${target.port}/v1`
-let api: number[] = []
-let webhooks: number[] = []
+/** From what was asked to what came of it. */
+interface Wait {
+  readonly from: number
+  readonly to: number
+}
+let api: Wait[] = []
+let webhooks: Wait[] = []
 let problems: string[] = []
 let made = 0
 const sentAt = new Map<string, number>()
@@ -29,7 +35,7 @@ const receiver = createServer((request, response) => {
     const { id } = JSON.parse(body).data
     const at = sentAt.get(id)
     if (at === undefined) early.set(id, performance.now())
-    else webhooks.push(performance.now() - at)
+    else webhooks.push({ from: at, to: performance.now() })
     sentAt.delete(id)
   })
 })
@@ -66,13 +72,13 @@ async function step(key: string, turn: number, last: { id: string | null }): Pro
       made += 1
       const arrived = early.get(id)
       if (arrived === undefined) sentAt.set(id, began)
-      else webhooks.push(arrived - began)
+      else webhooks.push({ from: began, to: arrived })
       early.delete(id)
     }
   } catch (error) {
     if (problems.length < 5) problems.push(`${kind}: ${String(error)}`)
   }
-  api.push(performance.now() - began)
+  api.push({ from: began, to: performance.now() })
 }
 
 const lasts = target.tenants.map(() => ({ id: null as string | null }))
@@ -96,26 +102,36 @@ async function work(seconds: number): Promise<Figures> {
       }, offset),
     )
   }
-  await new Promise((resolve) => setTimeout(resolve, seconds * 1_000))
+  const given = await untilGiven(seconds * 1_000)
   for (const timer of timers) clearInterval(timer)
   await Promise.all(running)
   const deadline = performance.now() + GRACE_MS
   while (sentAt.size > 0 && performance.now() < deadline)
     await new Promise((resolve) => setTimeout(resolve, 10))
   // What did not come by now took at least so long.
-  for (const at of sentAt.values()) webhooks.push(performance.now() - at)
+  for (const from of sentAt.values()) webhooks.push({ from, to: performance.now() })
   sentAt.clear()
+  const [answered, told] = [tookOf(api, given), tookOf(webhooks, given)]
   return {
-    requests: api.length,
-    apiP50Ms: share(api, 0.5),
-    apiP99Ms: share(api, 0.99),
-    webhookP99Ms: share(webhooks, 0.99),
+    givenSeconds: given.givenMs / 1_000,
+    allSeconds: given.allMs / 1_000,
+    requests: answered.length,
+    apiP50Ms: share(answered, 0.5),
+    apiP99Ms: share(answered, 0.99),
+    webhookP99Ms: share(told, 0.99),
     problems,
   }
 }
 
-const share = (values: number[], part: number): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? Number.POSITIVE_INFINITY
+/** Milliseconds, ascending, of those that the machine had its processors for. */
+const tookOf = (waits: readonly Wait[], given: Given): number[] =>
+  waits
+    .filter(({ from, to }) => given.wasGiven(from, to))
+    .map(({ from, to }) => to - from)
+    .sort((a, b) => a - b)
+
+const share = (ascending: readonly number[], part: number): number =>
+  ascending[Math.floor(ascending.length * part)] ?? Number.POSITIVE_INFINITY
 
 receiver.listen(target.receiver, '127.0.0.1', async () => {
   for (const key of target.tenants)

@@ -289,7 +289,7 @@ test('a counter sells on a phone with one thumb, and reads "Paid" across the roo
   assert.equal(await page.inputValue('#amount'), '100')
   await isSound('keypad')
   await charge.click()
-  await page.getByText('Scan to pay on your own phone').waitFor()
+  await page.locator('main').getByText('Scan to pay on your own phone').waitFor()
   await isSound('code')
   await page.getByRole('button', { name: 'Litecoin' }).click()
   await page.waitForSelector('#content[data-state=waiting]')

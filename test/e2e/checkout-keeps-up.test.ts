@@ -186,7 +186,7 @@ test('an answer to a form that news overtook is followed by the news', async () 
     },
     { times: 1 },
   )
-  await page.getByText('I already paid').click()
+  await page.locator('main').getByText('I already paid').click()
   await page.fill('#transaction', 'a'.repeat(64))
   await page.getByRole('button', { name: 'Look it up' }).click()
   await isHeld.promise

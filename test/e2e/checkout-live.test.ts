@@ -100,7 +100,7 @@ test('the open page follows the payment by itself, while the server is stopped a
   await page.evaluate('window.stillHere = true')
   for (const count of ['2 of 6', '3 of 6']) {
     await mine(1)
-    await page.getByText(`${count} confirmations`).waitFor()
+    await page.locator('main').getByText(`${count} confirmations`).waitFor()
   }
   await mine(3)
   await shows(page, 'paid')

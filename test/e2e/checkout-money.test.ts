@@ -89,7 +89,7 @@ test('a session whose left payment the merchant accepted shows a receipt, and no
   const page = await openPage(id)
   // Not exact: it waits for the merchant.
   await story.payAndConfirm(left, COIN / 2n)
-  await page.getByText('0.5 LTC arrived for an earlier price').waitFor()
+  await page.locator('main').getByText('0.5 LTC arrived for an earlier price').waitFor()
   await story.gateway.db.transaction((tx) => acceptPayment(story.gateway, tx, story.account, left.id))
   await shows(page, 'paid')
   assert.equal(await page.locator('.qr').count(), 0)
@@ -183,7 +183,7 @@ test('the hash of a transaction sent while the gateway was away is told when it 
   const { page } = await openLive()
   await page.route('**/sent', (route) => route.abort())
   await payButton(page).click()
-  await page.getByText('Sent from your wallet').first().waitFor()
+  await page.locator('main').getByText('Sent from your wallet').first().waitFor()
   await page.unroute('**/sent')
   await page.reload()
   await shows(page, 'sent')

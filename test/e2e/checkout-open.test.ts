@@ -73,7 +73,7 @@ test('a coin that can be taken no more is given up, and comes back; what was typ
 test('where no coin could be taken, coins appear as soon as they can', async () => {
   loseRates(['BTC', 'LTC', 'ETH', 'USDC', 'USDT'])
   const page = await open(pathOf(await hosted.open({ customerEmail: 'ann@shop.example' })))
-  await page.getByText('No coin can be taken at the moment').waitFor()
+  await page.locator('main').getByText('No coin can be taken at the moment').waitFor()
   mock.restoreAll()
   await wake(page)
   await page.locator('#coin-BTC').waitFor({ state: 'attached' })
@@ -144,7 +144,7 @@ test('the way back to the shop is announced, and can be stayed', async () => {
   await isSaid(page, 'Payment complete Thank you. Shop has your payment. You return to Shop in')
   await page.getByRole('button', { name: 'Stay here' }).click()
   assert.equal(await page.locator('.returning').count(), 0)
-  await page.getByText('Receipt', { exact: true }).waitFor()
+  await page.locator('main').getByText('Receipt', { exact: true }).waitFor()
   await page.close()
 })
 
