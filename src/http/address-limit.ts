@@ -16,7 +16,7 @@ export interface AddressLimit {
   giveBack(address: string): void
   /** A connection of the host was cut off for a flood. @param networks - The host and those around it. */
   cutOff(networks: readonly string[]): void
-  /** Whether a connection of the host is refused: he, or a network around him, is not listened to. Each costs him a token. */
+  /** Whether a connection of the host is refused: it, or a network around it, is not listened to. Each costs that one a token. */
   turnAway(networks: readonly string[]): boolean
 }
 
@@ -97,8 +97,12 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
     },
     cutOff: (networks) => refuse(networks, Math.ceil(size.burst / SHUT_AFTER_CUTS)),
     turnAway(networks) {
-      const isShut = networks.some((network) => (refused.get(network)?.shutUntil ?? 0) > now())
-      if (isShut) levels[0]?.takeBeyond(networks[0] ?? '', size.burst / AGAIN_SHARE)
+      let isShut = false
+      for (const [level, network] of networks.entries()) {
+        if ((refused.get(network)?.shutUntil ?? 0) <= now()) continue
+        isShut = true
+        levels[level]?.takeBeyond(network, (bursts[level] ?? size.burst) / AGAIN_SHARE)
+      }
       return isShut
     },
   }
