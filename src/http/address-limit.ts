@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Log } from '../core/log.ts'
 import { isThisMachine, type Networks, networksAround, sharesOf } from '../core/networks.ts'
 import { MINUTE_MS } from '../core/time.ts'
-import { type BucketSize, openLocalBuckets } from './rate-limit.ts'
+import { type BucketSize, type LocalBuckets, openLocalBuckets } from './rate-limit.ts'
 
 export interface AddressLimit {
   /** Seconds to wait; 0 when the request may be served. */
@@ -34,12 +34,16 @@ const SHUT_MS = 10_000
 const AGAIN_SHARE = 8
 const NETWORKS_MAX = 100_000
 
-export function openAddressLimit(size: BucketSize, log: Log, now: () => number = Date.now): AddressLimit {
-  const bursts = sharesOf(size.burst)
+/** Buckets of hosts, and of the networks around them, in their order. */
+function openLevels(size: BucketSize, now: () => number): readonly LocalBuckets[] {
   const rates = sharesOf(size.perSecond)
-  const levels = bursts.map((burst, level) =>
+  return sharesOf(size.burst).map((burst, level) =>
     openLocalBuckets({ perSecond: rates[level] ?? size.perSecond, burst }, now),
   )
+}
+
+export function openAddressLimit(size: BucketSize, log: Log, now: () => number = Date.now): AddressLimit {
+  const levels = openLevels(size, now)
   const refused = new Map<string, { minute: number; count: number; left: number; shutUntil: number }>()
 
   const refuse = (networks: readonly string[], weight = 1) => {
@@ -48,7 +52,7 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
     const minute = Math.floor(at / MINUTE_MS)
     let added = weight
     for (const [level, network] of networks.entries()) {
-      const shutAfter = (bursts[level] ?? size.burst) * SHUT_AFTER_BURSTS
+      const shutAfter = (levels[level]?.size.burst ?? size.burst) * SHUT_AFTER_BURSTS
       let entry = refused.get(network)
       if (entry?.minute !== minute) {
         if (refused.size >= NETWORKS_MAX) refused.clear()
@@ -101,7 +105,7 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
       for (const [level, network] of networks.entries()) {
         if ((refused.get(network)?.shutUntil ?? 0) <= now()) continue
         isShut = true
-        levels[level]?.takeBeyond(network, (bursts[level] ?? size.burst) / AGAIN_SHARE)
+        levels[level]?.takeBeyond(network, (levels[level]?.size.burst ?? size.burst) / AGAIN_SHARE)
       }
       return isShut
     },
