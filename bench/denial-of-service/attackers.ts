@@ -1,12 +1,10 @@
 /** Those who want to stop Beck, one way at a time. Strangers come from 127.0.0.2 and have 10 Mbit/s together. */
 import { randomBytes } from 'node:crypto'
 import { connect, createServer, type Socket } from 'node:net'
-import { constants, setPriority } from 'node:os'
 import { newApiKey } from '../../src/accounts/api-key.ts'
 import type { Attack, Effort, Target } from './protocol.ts'
 
 const target: Target & { readonly key: string } = JSON.parse(process.argv[2] ?? '')
-setPriority(constants.priority.PRIORITY_LOW)
 
 const STRANGER = '127.0.0.2'
 const BYTES_PER_SECOND = 10_000_000 / 8
@@ -14,7 +12,9 @@ const BYTES_PER_SECOND = 10_000_000 / 8
 const CONNECTION_BYTES = 240
 /** What carries a single byte: the headers of IP and TCP, and the byte. */
 const BYTE_BYTES = 41
-const STEP_MS = 20
+const STEP_MS = 10
+/** Somebody else's turn on the processors of this machine. */
+const SAVED_MS = 100
 const CONNECTIONS_MAX = 1_500
 const KEY_PER_SECOND = 100
 
@@ -47,17 +47,24 @@ function dial(onData?: (socket: Socket, text: string) => void): Socket {
 }
 
 /**
- * Calls back again and again with what may be sent since the last time, as long as the attack runs. What is left over
- * because as many connections are open as it wants is not held against it.
+ * Calls back again and again with what may be sent since the last time, as long as the attack runs. A line saves nothing up:
+ * what was not sent in its time is lost, but for what the pauses of this process need; something longer than that goes when
+ * there was time for all of it. What is left over because as many connections are open as it wants is not held against it.
+ *
+ * @param longest - Of what it sends at once, bytes.
  */
-async function sendAtRate(spend: (bytes: number) => number, openMax = CONNECTIONS_MAX): Promise<void> {
+async function sendAtRate(
+  spend: (bytes: number) => number,
+  { openMax = CONNECTIONS_MAX, longest = 0 }: { openMax?: number; longest?: number } = {},
+): Promise<void> {
+  const saved = Math.max(longest, (SAVED_MS / 1_000) * BYTES_PER_SECOND)
   let budget = 0
   let last = performance.now()
   while (isRunning) {
     const now = performance.now()
     const earned = ((now - last) / 1_000) * BYTES_PER_SECOND
     count.allowed += earned
-    budget = Math.min(BYTES_PER_SECOND, budget + earned)
+    budget = Math.min(saved, budget + earned)
     last = now
     const spent = spend(Math.floor(budget))
     budget -= spent
@@ -75,17 +82,21 @@ const flood = (texts: Buffer | readonly Buffer[], end: (socket: Socket) => void)
   const all = [texts].flat()
   let turn = 0
   const next = () => all[turn % all.length] ?? Buffer.alloc(0)
-  await sendAtRate((bytes) => {
-    let spent = 0
-    while (bytes - spent >= next().length + CONNECTION_BYTES && open.size < CONNECTIONS_MAX) {
-      const socket = dial(noteAnswer)
-      const text = next()
-      turn += 1
-      socket.write(text, () => end(socket))
-      spent += text.length + CONNECTION_BYTES
-    }
-    return spent
-  })
+  const longest = Math.max(...all.map(({ length }) => length + CONNECTION_BYTES))
+  await sendAtRate(
+    (bytes) => {
+      let spent = 0
+      while (bytes - spent >= next().length + CONNECTION_BYTES && open.size < CONNECTIONS_MAX) {
+        const socket = dial(noteAnswer)
+        const text = next()
+        turn += 1
+        socket.write(text, () => end(socket))
+        spent += text.length + CONNECTION_BYTES
+      }
+      return spent
+    },
+    { longest },
+  )
 }
 
 const head = (method: string, path: string, headers = '') =>
@@ -93,36 +104,46 @@ const head = (method: string, path: string, headers = '') =>
 
 async function slowBodies(): Promise<void> {
   const begin = head('POST', '/v1/payments', 'content-type: application/json\r\ncontent-length: 60000\r\n')
-  await sendAtRate((bytes) => {
-    let spent = 0
-    while (open.size < 1_000 && bytes - spent > begin.length + CONNECTION_BYTES) {
-      dial().write(begin)
-      spent += begin.length + CONNECTION_BYTES
-    }
-    const last = [...open].at(-1)
-    for (const socket of open) {
-      if (bytes - spent < BYTE_BYTES) break
-      socket.write(' ')
-      spent += BYTE_BYTES
-      // The last in line now: each gets its turn.
-      open.delete(socket)
-      open.add(socket)
-      if (socket === last) break
-    }
-    return spent
-  }, 1_000)
+  await sendAtRate(
+    (bytes) => {
+      let spent = 0
+      while (open.size < 1_000 && bytes - spent > begin.length + CONNECTION_BYTES) {
+        dial().write(begin)
+        spent += begin.length + CONNECTION_BYTES
+      }
+      const last = [...open].at(-1)
+      for (const socket of open) {
+        if (bytes - spent < BYTE_BYTES) break
+        socket.write(' ')
+        spent += BYTE_BYTES
+        // The last in line now: each gets its turn.
+        open.delete(socket)
+        open.add(socket)
+        if (socket === last) break
+      }
+      return spent
+    },
+    { openMax: 1_000 },
+  )
 }
 
 /** Requests on a connection each, five hundred at once. */
 const ask = (one: () => string) => () =>
-  sendAtRate((bytes) => {
-    let spent = 0
-    for (let text = one(); bytes - spent > text.length + CONNECTION_BYTES && open.size < 500; text = one()) {
-      dial(noteAnswer).write(text)
-      spent += text.length + CONNECTION_BYTES
-    }
-    return spent
-  }, 500)
+  sendAtRate(
+    (bytes) => {
+      let spent = 0
+      for (
+        let text = one();
+        bytes - spent > text.length + CONNECTION_BYTES && open.size < 500;
+        text = one()
+      ) {
+        dial(noteAnswer).write(text)
+        spent += text.length + CONNECTION_BYTES
+      }
+      return spent
+    },
+    { openMax: 500 },
+  )
 
 const OWN_FORM = 'sec-fetch-site: same-origin\r\ncontent-type: application/x-www-form-urlencoded\r\n'
 const form = (path: string, body: string, headers = '') =>

@@ -101,7 +101,7 @@ export const SERVER_RIGHTS: Readonly<Record<string, Rights>> = {
   sim_claims: TURN,
   sim_transactions: ALL,
   sweep_delegates: [...ADD, 'update (replacement_set, wanted_since)'],
-  sweeps: [...ADD, 'update (status)'],
+  sweeps: [...ADD, 'update (status, atoms)'],
   swept_tokens: TURN,
   time_arrow: WRITE,
   told_acts: CHANGE,

@@ -517,6 +517,7 @@ create table deposits (
   constraint deposits_check CHECK (((block_height IS NULL) = (block_hash IS NULL))),
   constraint deposits_check1 CHECK ((NOT (booked AND dust))),
   constraint deposits_check2 CHECK (((status <> 'confirmed'::text) OR (block_height IS NOT NULL))),
+  constraint deposits_check3 CHECK ((booked OR (sweep IS NULL))),
   constraint deposits_mac_check CHECK ((length(mac) = 32)),
   constraint deposits_required_confirmations_check CHECK ((required_confirmations >= 0)),
   constraint deposits_sighted_minor_check CHECK ((sighted_minor >= 0)),

@@ -242,7 +242,10 @@ const MARK_CONFIRMED = overRows(
     `update deposits d set status = 'confirmed' from ${rows} where d.account_id = r.account_id and d.id = r.id`,
 )
 
-/** The ledger took it in (with the number of this booking), or gave it back. */
+/**
+ * The ledger took it in (with the number of this booking), or gave it back: then no sweep takes it any more, for it may come to
+ * its address again after the sweep.
+ */
 export async function markBooked(
   tx: Tx,
   of: Pick<Deposit, 'accountId' | 'id'>,
@@ -255,6 +258,7 @@ const MARK_BOOKED = overRows(
   { account_id: 'uuid', id: 'uuid', booked: 'boolean' },
   (
     rows,
-  ) => `update deposits d set booked = r.booked, bookings = bookings + case when r.booked then 1 else 0 end
+  ) => `update deposits d set booked = r.booked, bookings = bookings + case when r.booked then 1 else 0 end,
+      sweep = case when r.booked then d.sweep end
     from ${rows} where d.account_id = r.account_id and d.id = r.id`,
 )

@@ -302,6 +302,15 @@ export async function listSweeps(
   }))
 }
 
+/** What a sweep is to take from its address, with its fee; null when the database forgot it. */
+export async function sweptAtoms(db: Queryable, chain: ChainName, id: string): Promise<bigint | null> {
+  const { rows } = await db.query<{ atoms: bigint }>(
+    'select atoms from sweeps where chain = $1 and id = $2',
+    [chain, id],
+  )
+  return rows[0]?.atoms ?? null
+}
+
 /** Whether the worker asks for a sweep delegate at an address and nothing was signed for it yet. */
 export async function isDeploymentWanted(db: Queryable, chain: ChainName, address: string): Promise<boolean> {
   const { rowCount } = await db.query(

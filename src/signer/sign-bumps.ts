@@ -22,7 +22,13 @@ import { DEPOSIT_BRANCH, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer } from './context.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import { listBumpsWanted, nextChangePosition, readRates, spendableBalances } from './requests.sql.ts'
+import {
+  listBumpsWanted,
+  nextChangePosition,
+  readRates,
+  spendableBalances,
+  sweptAtoms,
+} from './requests.sql.ts'
 import { inputsOf } from './sign-inputs.ts'
 import { chainIdOf, contractOf, transferEntry } from './sign-transfers.ts'
 import { listSpendable, listUtxos, type OwnedUtxo } from './spendable-utxos.sql.ts'
@@ -215,6 +221,13 @@ async function unconfirmedSet(signer: Signer, newest: OutputsEntry): Promise<Out
   return entry?.purpose === 'outputs' ? [newest, ...(await unconfirmedSet(signer, entry))] : [newest]
 }
 
+/** What a sweep of ether may still send at a fee; never more than what was signed for it, whatever its row says. */
+async function restOf(signer: Signer, before: AccountEntry, feeAtoms: bigint): Promise<bigint> {
+  const taken = BigInt(before.transfer.atoms) + BigInt(before.feeAtoms)
+  const planned = before.purpose === 'sweep' ? await sweptAtoms(signer.db, before.chain, before.sweep) : null
+  return (planned !== null && planned < taken ? planned : taken) - feeAtoms
+}
+
 async function replaceTransfer(
   signer: Signer,
   keys: ChainKeys,
@@ -259,7 +272,7 @@ async function replaceTransfer(
       leaves: [{ asset: 'ETH', atoms: String(added) }],
     }
   }
-  const atoms = BigInt(transfer.atoms) - (sendsAll ? added : 0n)
+  const atoms = sendsAll ? await restOf(signer, before, gasLimit * maxFeeWei) : BigInt(transfer.atoms)
   if (atoms <= 0n) return 'what it sweeps does not suffice for a higher fee'
   const entry = await transferEntry(keys, {
     kind: 'replacement',

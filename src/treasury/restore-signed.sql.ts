@@ -99,7 +99,7 @@ export async function listNotKnownAsPaid<Paid extends { accountId: string; id: s
  * a batch or of gas nothing more is needed than that they are ours: what they moved is read from their blocks.
  */
 export async function restoreSweep(tx: Tx, opening: SweepEntry): Promise<void> {
-  const { chain, replacementSet, sweep, sender, asset, valueAtoms } = opening
+  const { chain, replacementSet, sweep, sender, asset, valueAtoms, feeAtoms } = opening
   if (opening.purpose === 'gas') {
     await tx.query(
       `update sweeps set status = 'funding', gas_replacement_set = $3 where chain = $1 and id = $2 and status = 'planned'`,
@@ -119,7 +119,14 @@ export async function restoreSweep(tx: Tx, opening: SweepEntry): Promise<void> {
      from addresses a where a.chain = $1 and a.lookup = decode(substr($2, 3), 'hex')
      on conflict (chain, id) do update set status = 'sweeping', replacement_set = excluded.replacement_set
        where sweeps.status in ('planned', 'funding', 'funded')`,
-    [chain, sender, sweep, asset, valueAtoms, replacementSet],
+    [
+      chain,
+      sender,
+      sweep,
+      asset,
+      BigInt(valueAtoms) + (asset === 'ETH' ? BigInt(feeAtoms) : 0n),
+      replacementSet,
+    ],
   )
 }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { openSql } from './signed-transaction.ts'
+import { wishBump } from './signed-transactions.sql.ts'
 import { type EndingSweep, type SweepStatus, type SweepWay, sweepEnd } from './sweep.ts'
 
 export interface SweepCandidate {
@@ -246,6 +247,45 @@ async function leaveDeposits(tx: Tx, chain: ChainName, sweeps: readonly string[]
      update deposits set sweep = null where chain = $1 and sweep = any($2::uuid[])`,
     [chain, sweeps],
   )
+}
+
+export interface RefusedSweep {
+  readonly id: string
+  readonly address: string
+  readonly replacementSet: string
+  /** What it takes from its address, with its fee. */
+  readonly atoms: bigint
+  /** As of a {@link SweepCandidate}. */
+  readonly etherAtoms: bigint
+}
+
+/** Sweeps of ether that no block holds, and of which the node refuses what was signed last. */
+export async function listRefusedSweeps(db: Queryable, chain: ChainName): Promise<RefusedSweep[]> {
+  const { rows } = await db.query<RefusedSweep>(
+    `select x.id, x.address, x.replacement_set as "replacementSet", x.atoms, ${ETHER_OF_ADDRESS} as "etherAtoms"
+     from sweeps x where x.chain = $1 and x.asset = 'ETH' and x.way = 'alone' and x.status = 'sweeping'
+       and (select t.status = 'refused' from signed_transactions t
+         where t.chain = x.chain and t.replacement_set = x.replacement_set order by t.created_at desc limit 1)
+       and not exists (select from signed_transactions t
+         where t.chain = x.chain and t.replacement_set = x.replacement_set and t.block_height is not null)
+     order by x.created_at, x.id`,
+    [chain],
+  )
+  return rows
+}
+
+/** Its next bump takes only so much: a reorganisation took a part of what it was signed for. */
+export async function lowerSweep(
+  tx: Tx,
+  chain: ChainName,
+  { id, replacementSet }: Pick<RefusedSweep, 'id' | 'replacementSet'>,
+  atoms: bigint,
+): Promise<void> {
+  const { rowCount } = await tx.query(
+    `update sweeps set atoms = $3 where chain = $1 and id = $2 and status = 'sweeping' and atoms > $3`,
+    [chain, id, atoms],
+  )
+  if (rowCount > 0) await wishBump(tx, chain, replacementSet)
 }
 
 /** Addresses whose nonces and balances the signer needs: those under a sweep. */

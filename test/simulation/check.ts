@@ -1,10 +1,11 @@
 /** What is never so, after whatever step. Written from the design alone: it shares no sum with the house's own proof. */
-import type { SimulatedStorage } from '../../src/chains/simulated/chain-store.ts'
+import type { Balances, SimulatedStorage } from '../../src/chains/simulated/chain-store.ts'
 import { ASSETS_OF_ACCOUNTS, lookupOf, type SimulatedChainName } from '../../src/chains/simulated/network.ts'
 import type { Asset } from '../../src/core/assets.ts'
 import { GATEWAY, showCause } from '../../src/ledger/chart-of-accounts.ts'
 import type { PaymentStatus } from '../../src/payments/payment.ts'
 import { isOpen } from '../../src/treasury/signed-transaction.ts'
+import { DEPOSIT_BRANCH } from '../../src/wallets/derivation.ts'
 import { isOwnKind, type WithdrawalStatus } from '../../src/withdrawals/withdrawal.ts'
 import { TimeChecker } from './check-time.ts'
 import { hex, type Tables } from './rows/tables.ts'
@@ -362,16 +363,41 @@ export class Checker {
     this.#accounts(new Map(), blocks)
     const lookups = [...this.#tables.addresses.values()].map(({ lookup }) => lookup)
     const held = new Map<string, bigint>()
-    for (const [key, atoms] of await this.#storage.reads.balances(lookups)) {
+    const balances = await this.#storage.reads.balances(lookups)
+    for (const [key, atoms] of balances) {
       const asset = key.slice(key.indexOf(':') + 1)
       held.set(asset, (held.get(asset) ?? 0n) + atoms)
     }
+    wrong.push(...this.#stranded(balances))
     for (const asset of ASSETS_OF_ACCOUNTS)
       if ((held.get(asset) ?? 0n) !== (blocks.get(asset) ?? 0n))
         wrong.push(
           `the chain holds ${held.get(asset) ?? 0n} of ${asset}, by our rows ${blocks.get(asset) ?? 0n}`,
         )
     return wrong
+  }
+
+  /** What lies at addresses of deposits for a sweep to come is what no sweep has taken; of gas something may be left. */
+  #stranded(balances: Balances): string[] {
+    const { addresses, deposits, sweptBy, gasFunding } = this.#tables
+    const expected = new Map<string, bigint>()
+    const expect = (address: string, asset: Asset, atoms: bigint) => {
+      const key = `${address.slice(2).toLowerCase()}:${asset}`
+      expected.set(key, (expected.get(key) ?? 0n) + atoms)
+    }
+    for (const [key, { address, asset, amountAtoms, blockHeight }] of deposits)
+      if (blockHeight !== null && !sweptBy.has(key)) expect(address, asset, amountAtoms)
+    for (const { address, atoms } of gasFunding.values()) expect(address, 'ETH', atoms)
+    const ours = new Set(
+      [...addresses.values()]
+        .filter(({ branch }) => branch === DEPOSIT_BRANCH)
+        .map(({ lookup }) => hex(lookup)),
+    )
+    return [...balances].flatMap(([key, atoms]) =>
+      ours.has(key.slice(0, key.indexOf(':'))) && atoms > (expected.get(key) ?? 0n)
+        ? [`${atoms} lie at ${key}, of which sweeps will take ${expected.get(key) ?? 0n}`]
+        : [],
+    )
   }
 
   /** When everything under way has ended: nothing is left open, and the chain holds what the books say. */

@@ -187,7 +187,6 @@ export async function memoryWorld({
 
   return {
     chain,
-    givesGas,
     account: ACCOUNT,
     storage,
     processes: [one, two],

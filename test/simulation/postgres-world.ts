@@ -59,7 +59,6 @@ export async function postgresWorld(
   })
   return {
     chain,
-    givesGas,
     account,
     storage,
     processes: [start('one'), start('two')],

@@ -63,8 +63,6 @@ export interface Process {
 
 export interface World {
   readonly chain: SimulatedChainName
-  /** Of sim-ethereum: it knows no EIP-7702, addresses are given gas, and tokens are swept alone. */
-  readonly givesGas: boolean
   readonly account: Account
   readonly storage: SimulatedStorage
   /** Two that do the same work and do not know of each other, and the API. */

@@ -219,7 +219,7 @@ create table sweeps (
   series text not null,
   position bigint not null check (position >= 0),
   asset text not null check (asset in ('ETH', 'USDC', 'USDT')),
-  -- What the address held when the sweep was planned.
+  -- What the address held when the sweep was planned, or when a reorganisation had taken a part of it.
   atoms numeric(78, 0) not null check (atoms > 0),
   status text not null check (status in ('planned', 'funding', 'funded', 'sweeping', 'done', 'failed')),
   -- By a transaction of its own, or with others in one of the hot wallet (EIP-7702, docs/decisions/0021).
@@ -260,6 +260,7 @@ create table sweep_delegates (
 -- The sweep that takes, or took, a deposit: one of those that made up its sum.
 alter table deposits add column sweep uuid;
 alter table deposits add foreign key (chain, sweep) references sweeps (chain, id) on delete set null (sweep);
+alter table deposits add check (booked or sweep is null);
 create index deposits_unswept on deposits (chain, asset, amount_atoms desc)
   where booked and sweep is null and asset in ('ETH', 'USDC', 'USDT');
 create index deposits_by_sweep on deposits (chain, sweep) where sweep is not null;

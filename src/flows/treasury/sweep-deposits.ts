@@ -13,7 +13,9 @@ import { type NetworkRates, quotedGasPrice, TOKEN_SWEEP_GAS_MAX } from '../../tr
 import { setNonce } from '../../treasury/senders.sql.ts'
 import { findUnseenEnd } from '../../treasury/signed-transactions.sql.ts'
 import {
+  listRefusedSweeps,
   listSweepCandidates,
+  lowerSweep,
   markSwept,
   planSweep,
   refuseSweep,
@@ -60,6 +62,7 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
     return 0
   }
 
+  await lowerRefused(gateway, port)
   if (batching) await tendDelegate(gateway, chain, batching, tokens.length > 0)
   for (const { sweep, candidate } of emptied) await markSwept(gateway.db, chain, sweep, candidate)
   if (found.length === 0) return 0
@@ -132,6 +135,25 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
     }
   }
   return { found, emptied }
+}
+
+/**
+ * A sweep of ether that was signed for more than a reorganisation left at its address is refused for ever: it is replaced, under
+ * its nonce, by one that takes what is there.
+ */
+async function lowerRefused(gateway: Gateway, port: ChainPort): Promise<void> {
+  const { chain } = port
+  const refused = await listRefusedSweeps(gateway.db, chain)
+  if (refused.length === 0) return
+  const { hash: at } = await port.tip()
+  for (const sweep of refused) {
+    const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [sweep.address], at })
+    const atoms = least(balance, sweep.etherAtoms)
+    if (atoms === 0n || atoms >= sweep.atoms) continue
+    await gateway.db.transaction((tx) => lowerSweep(tx, chain, sweep, atoms))
+    const { address } = sweep
+    gateway.log.warn({ chain, address, atoms }, 'a sweep is lowered to what a reorganisation left')
+  }
 }
 
 /** Never below zero. */

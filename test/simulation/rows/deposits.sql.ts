@@ -153,6 +153,7 @@ export const markBooked: typeof real.markBooked = (tx, of, booked) =>
       (row) => row.id === of.id,
       (row) => ({ booked, bookings: row.bookings + (booked ? 1 : 0) }),
     )
+    if (!booked) for (const [key, row] of tables.deposits) if (row.id === of.id) tables.sweptBy.delete(key)
   })
 
 /** Nobody gives gas in a story: nothing of ours is taken for a deposit. */

@@ -57,6 +57,9 @@ export const readRates: typeof real.readRates = (db, chain) =>
 export const nextChangePosition: typeof real.nextChangePosition = (db, _chain, series) =>
   run(db, (tables) => tables.nextChange.get(series) ?? 1n)
 
+export const sweptAtoms: typeof real.sweptAtoms = (db, _chain, id) =>
+  run(db, (tables) => tables.sweeps.get(id)?.atoms ?? null)
+
 export const listBumpsWanted: typeof real.listBumpsWanted = (db) =>
   run(db, (tables) => {
     const sets = new Map<

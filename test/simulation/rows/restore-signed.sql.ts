@@ -46,7 +46,7 @@ export const listNotKnownAsPaid: typeof real.listNotKnownAsPaid = (tx, { replace
 
 export const restoreSweep: typeof real.restoreSweep = (tx, opening) =>
   run(tx, (tables) => {
-    const { sweep: id, sender, asset, valueAtoms, replacementSet } = opening
+    const { sweep: id, sender, asset, valueAtoms, feeAtoms, replacementSet } = opening
     const before = tables.sweeps.get(id)
     if (opening.purpose === 'gas') {
       if (before?.status === 'planned')
@@ -60,7 +60,8 @@ export const restoreSweep: typeof real.restoreSweep = (tx, opening) =>
         tables.sweeps.set(id, { ...before, status: 'sweeping', replacementSet })
       return
     }
-    insert(tables, { id, address: sender, asset, atoms: BigInt(valueAtoms), way: 'alone', replacementSet })
+    const atoms = BigInt(valueAtoms) + (asset === 'ETH' ? BigInt(feeAtoms) : 0n)
+    insert(tables, { id, address: sender, asset, atoms, way: 'alone', replacementSet })
   })
 
 export const restoreBatch: typeof real.restoreBatch = (tx, { replacementSet, batch }) =>

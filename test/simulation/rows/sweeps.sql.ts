@@ -5,6 +5,7 @@ import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { sweepEnd } from '../../../src/treasury/sweep.ts'
 import type * as real from '../../../src/treasury/sweeps.sql.ts'
 import { insert as insertRestored } from './restore-signed.sql.ts'
+import { wishBump } from './signed-transactions.sql.ts'
 import { existing, type GasFundingRow, hex, run, type SweepRow, type Tables } from './tables.ts'
 
 const hasEnded = ({ status }: SweepRow): boolean => status === 'done' || status === 'failed'
@@ -154,6 +155,30 @@ export const finishSweeps: typeof real.finishSweeps = (tx, _chain, { txid, repla
       for (const [key, by] of [...tables.sweptBy]) if (by === sweep.id) tables.sweptBy.delete(key)
     }
   })
+
+export const listRefusedSweeps: typeof real.listRefusedSweeps = (db) =>
+  run(db, (tables) =>
+    [...tables.sweeps.values()]
+      .filter(({ asset, way, status }) => asset === 'ETH' && way === 'alone' && status === 'sweeping')
+      .flatMap(({ id, address, atoms, replacementSet }) => {
+        const set = [...tables.signed.values()].filter((row) => row.replacementSet === replacementSet)
+        const newest = set.toSorted((a, b) => a.createdAt - b.createdAt).at(-1)
+        const isRefused = newest?.status === 'refused' && set.every((row) => row.blockHeight === null)
+        return isRefused && replacementSet !== null
+          ? [{ id, address, replacementSet, atoms, etherAtoms: etherOf(tables, address) }]
+          : []
+      }),
+  )
+
+export const lowerSweep: typeof real.lowerSweep = async (tx, chain, { id, replacementSet }, atoms) => {
+  const isLowered = await run(tx, (tables) => {
+    const sweep = tables.sweeps.get(id)
+    if (sweep?.status !== 'sweeping' || sweep.atoms <= atoms) return false
+    tables.sweeps.set(id, { ...sweep, atoms })
+    return true
+  })
+  if (isLowered) await wishBump(tx, chain, replacementSet)
+}
 
 export const listSweptAddresses: typeof real.listSweptAddresses = (db) =>
   run(db, (tables) => [

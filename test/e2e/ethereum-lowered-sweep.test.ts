@@ -1,0 +1,59 @@
+/** A sweep of ether that was signed for two deposits, of which a reorganisation then takes one, on a real Anvil. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { listFreezes } from '../../src/ledger/freezes.sql.ts'
+import { ethereumPayouts } from './ethereum-payouts.ts'
+
+test('a sweep that was signed for more than a reorganisation left takes what is there, and the rest when it comes back', async () => {
+  const payouts = await ethereumPayouts({ confirmations: 2 })
+  const { anvil, gateway } = payouts
+  const payment = await payouts.create('ETH', 100n)
+  const [first, second] = [payment.dueAtoms / 4n, payment.dueAtoms - payment.dueAtoms / 4n]
+  await anvil.send({ to: payment.address, value: first })
+  await anvil.mine(3)
+  await anvil.send({ to: payment.address, value: second })
+  await payouts.confirm()
+  assert.equal((await payouts.show(payment)).status, 'completed')
+  const depth = (await anvil.height()) - (await heightOfSecond())
+  await payouts.turn()
+  await payouts.sign()
+  assert.deepEqual(await sweeps(), [{ status: 'sweeping', atoms: payment.dueAtoms }])
+
+  const sendAgain = await anvil.reorganise(depth + 1)
+  await payouts.follow()
+  await payouts.pass(1)
+  await payouts.turn()
+  await payouts.finish()
+  assert.deepEqual(await sweeps(), [{ status: 'done', atoms: first }])
+  assert.equal(await anvil.balance(payment.address), 0n)
+  await payouts.prove()
+
+  await sendAgain()
+  await payouts.confirm()
+  assert.equal((await payouts.show(payment)).status, 'completed')
+  assert.equal(await anvil.balance(payment.address), second)
+  await payouts.turn()
+  await payouts.finish()
+  assert.deepEqual(await sweeps(), [
+    { status: 'done', atoms: first },
+    { status: 'done', atoms: second },
+  ])
+  assert.equal(await anvil.balance(payment.address), 0n, 'no coin is stuck')
+  assert.deepEqual(await listFreezes(gateway.db), [])
+
+  async function heightOfSecond(): Promise<number> {
+    const { rows } = await gateway.db.query<{ height: bigint }>(
+      'select block_height as height from deposits where payment_id = $1 and amount_atoms = $2',
+      [payment.id, second],
+    )
+    return Number(rows[0]?.height)
+  }
+
+  async function sweeps() {
+    const { rows } = await gateway.db.query<{ status: string; atoms: bigint }>(
+      'select status, atoms from sweeps where address = $1 order by created_at',
+      [payment.address],
+    )
+    return rows
+  }
+})
