@@ -2,7 +2,7 @@
  * A hundred tenants work at a modest rate while somebody wants to stop them: a stranger with 10 Mbit/s in several ways, one
  * merchant's key at its limit with the dearest requests, a farm of receivers that never answer. Each attack stands between
  * two quiet stretches of the same run, each half as long, and is held against their mean. A stretch goes on until the
- * machine was given its processors for so long; seconds in which it was not are not counted.
+ * machine had its processors for so long; what happened while one was gone is not counted (steady-machine.ts).
  *
  *   npm run bench -- denial-of-service, or node bench/denial-of-service.ts [seconds per attack, 60] [attack…]
  *

@@ -3,7 +3,7 @@
  * answer has come, so that a server that stands still is seen to.
  */
 import { createServer } from 'node:http'
-import { type Given, untilGiven } from '../stolen.ts'
+import { type Given, steadyMachine } from '../steady-machine.ts'
 import type { Figures, TenantsTarget } from './protocol.ts'
 
 const target: TenantsTarget = JSON.parse(process.argv[2] ?? '')
@@ -81,6 +81,7 @@ async function step(key: string, turn: number, last: { id: string | null }): Pro
   api.push({ from: began, to: performance.now() })
 }
 
+const machine = steadyMachine()
 const lasts = target.tenants.map(() => ({ id: null as string | null }))
 const running = new Set<Promise<void>>()
 
@@ -102,7 +103,7 @@ async function work(seconds: number): Promise<Figures> {
       }, offset),
     )
   }
-  const given = await untilGiven(seconds * 1_000)
+  const given = await machine.untilGiven(seconds * 1_000)
   for (const timer of timers) clearInterval(timer)
   await Promise.all(running)
   const deadline = performance.now() + GRACE_MS
@@ -145,4 +146,7 @@ process.on('message', async (asked: { seconds?: number; count?: true }) => {
   if (asked.seconds !== undefined) process.send?.({ figures: await work(asked.seconds) })
   if (asked.count) process.send?.({ count: made })
 })
-process.on('SIGTERM', () => process.exit(0))
+process.on('SIGTERM', () => {
+  machine.stop()
+  process.exit(0)
+})

@@ -16,14 +16,16 @@ export interface AddressLimit {
   giveBack(address: string): void
   /** A connection of the host was cut off for a flood. @param networks - The host and those around it. */
   cutOff(networks: readonly string[]): void
+  /** Of the host and those around it, the smallest that is not listened to; null when all are. */
+  shutAmong(networks: readonly string[]): string | null
   /** Whether a connection of the host is refused: it, or a network around it, is not listened to. Each costs that one a token. */
   turnAway(networks: readonly string[]): boolean
 }
 
 export const ADDRESS_RATE_LIMIT: BucketSize = { perSecond: 100, burst: 400 }
 
-/** Refused requests, in bursts of its own, after which a host, or a network, is not listened to. */
-const SHUT_AFTER_BURSTS = 1
+/** Refused requests, of a burst of its own, after which a host, or a network, is not listened to: one in so many. */
+const SHUT_AFTER_SHARE = 2
 /** Connections cut off for a flood, after which the same holds: each costs what hundreds of refusals do. */
 const SHUT_AFTER_CUTS = 4
 const SHUT_MS = 10_000
@@ -42,42 +44,51 @@ function openLevels(size: BucketSize, now: () => number): readonly LocalBuckets[
   )
 }
 
+/** What was refused of hosts and networks, and who of them is not listened to. */
+function openRefusals(levels: readonly LocalBuckets[], log: Log, now: () => number) {
+  const refused = new Map<string, { minute: number; count: number; left: number; shutUntil: number }>()
+  return {
+    isShut: (network: string): boolean => (refused.get(network)?.shutUntil ?? 0) > now(),
+    /** @param weight - How many refused requests it counts as. */
+    refuse(networks: readonly string[], weight: number): void {
+      const at = now()
+      // The same for all of them, so that what one adds to the next is bounded by the minute too.
+      const minute = Math.floor(at / MINUTE_MS)
+      let added = weight
+      for (const [level, network] of networks.entries()) {
+        const { burst } = levels[level]?.size ?? ADDRESS_RATE_LIMIT
+        const shutAfter = burst / SHUT_AFTER_SHARE
+        let entry = refused.get(network)
+        if (entry?.minute !== minute) {
+          if (refused.size >= NETWORKS_MAX) refused.clear()
+          // Of the widest alone: a network of countless hosts does not write a line for each.
+          if (level === networks.length - 1)
+            log.warn(
+              { address: networks[0] },
+              'an address sends more requests than one may; it is refused for now',
+            )
+          entry = { minute, count: 0, left: shutAfter, shutUntil: entry?.shutUntil ?? 0 }
+          refused.set(network, entry)
+        }
+        // No more than what shuts the network itself counts against those around it: one host does not shut out its neighbours.
+        const handedOn = Math.min(added, shutAfter - entry.count)
+        entry.count += added
+        // What is refused meanwhile, on connections that were open, does not make it longer.
+        if (entry.shutUntil <= at) entry.left -= added
+        if (entry.left <= 0) {
+          entry.shutUntil = at + SHUT_MS
+          entry.left = burst / AGAIN_SHARE
+        }
+        if (handedOn <= 0) return
+        added = handedOn
+      }
+    },
+  }
+}
+
 export function openAddressLimit(size: BucketSize, log: Log, now: () => number = Date.now): AddressLimit {
   const levels = openLevels(size, now)
-  const refused = new Map<string, { minute: number; count: number; left: number; shutUntil: number }>()
-
-  const refuse = (networks: readonly string[], weight = 1) => {
-    const at = now()
-    // The same for all of them, so that what one adds to the next is bounded by the minute too.
-    const minute = Math.floor(at / MINUTE_MS)
-    let added = weight
-    for (const [level, network] of networks.entries()) {
-      const shutAfter = (levels[level]?.size.burst ?? size.burst) * SHUT_AFTER_BURSTS
-      let entry = refused.get(network)
-      if (entry?.minute !== minute) {
-        if (refused.size >= NETWORKS_MAX) refused.clear()
-        // Of the widest alone: a network of countless hosts does not write a line for each.
-        if (level === networks.length - 1)
-          log.warn(
-            { address: networks[0] },
-            'an address sends more requests than one may; it is refused for now',
-          )
-        entry = { minute, count: 0, left: shutAfter, shutUntil: entry?.shutUntil ?? 0 }
-        refused.set(network, entry)
-      }
-      // No more than what shuts the network itself counts against those around it: one host does not shut out its neighbours.
-      const handedOn = Math.min(added, shutAfter - entry.count)
-      entry.count += added
-      // What is refused meanwhile, on connections that were open, does not make it longer.
-      if (entry.shutUntil <= at) entry.left -= added
-      if (entry.left <= 0) {
-        entry.shutUntil = at + SHUT_MS
-        entry.left = shutAfter / AGAIN_SHARE
-      }
-      if (handedOn <= 0) return
-      added = handedOn
-    }
-  }
+  const { isShut, refuse } = openRefusals(levels, log, now)
   const giveBack = (networks: readonly string[], from = 0) => {
     for (let level = from; level < networks.length; level++) levels[level]?.giveBack(networks[level] ?? '')
   }
@@ -91,7 +102,7 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
         const taken = levels[level]?.take(networks[level] ?? '')
         if (!taken || taken.allowed) continue
         giveBack(networks, level + 1)
-        refuse(networks)
+        refuse(networks, 1)
         return taken.retryAfterSeconds
       }
       return 0
@@ -99,15 +110,16 @@ export function openAddressLimit(size: BucketSize, log: Log, now: () => number =
     giveBack(address) {
       if (!isThisMachine(address)) giveBack(networksAround(address))
     },
-    cutOff: (networks) => refuse(networks, Math.ceil(size.burst / SHUT_AFTER_CUTS)),
+    cutOff: (networks) => refuse(networks, Math.ceil(size.burst / SHUT_AFTER_SHARE / SHUT_AFTER_CUTS)),
+    shutAmong: (networks) => networks.find(isShut) ?? null,
     turnAway(networks) {
-      let isShut = false
+      let isAnyShut = false
       for (const [level, network] of networks.entries()) {
-        if ((refused.get(network)?.shutUntil ?? 0) <= now()) continue
-        isShut = true
+        if (!isShut(network)) continue
+        isAnyShut = true
         levels[level]?.takeBeyond(network, (levels[level]?.size.burst ?? size.burst) / AGAIN_SHARE)
       }
-      return isShut
+      return isAnyShut
     },
   }
 }

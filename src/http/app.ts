@@ -163,6 +163,7 @@ function openApp(
   const door: Door = {
     networksOf: (address) => (isThisMachine(address) || proxies?.has(address) ? [] : networksAround(address)),
     turnAway: addresses.turnAway,
+    shutAmong: addresses.shutAmong,
     cutOff: addresses.cutOff,
     admit: (request) => addresses.take(clientAddress(request, proxies)),
   }

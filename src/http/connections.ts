@@ -85,6 +85,8 @@ export interface Door {
   networksOf(address: string): readonly string[]
   /** Whether nothing of them is to be heard for now. Asked once for each of their connections. */
   turnAway(networks: readonly string[]): boolean
+  /** The smallest of them that is not heard for now; null when each is. */
+  shutAmong(networks: readonly string[]): string | null
   /** One of their connections was cut off for a flood. */
   cutOff(networks: readonly string[]): void
   /** Seconds to wait; 0 for a request that may come in. */
@@ -97,7 +99,8 @@ export function createLimitedServer(
   headers: AnswerHeaders,
   limits: ConnectionLimits = CONNECTION_LIMITS,
 ): Server {
-  const listener = inTurn(handle, door, headers, limits)
+  const open = new Set<Connection>()
+  const listener = inTurn(handle, door, headers, limits, open)
   const server = createServer(
     {
       headersTimeout: limits.headMs,
@@ -112,7 +115,7 @@ export function createLimitedServer(
   // What else than 100-continue somebody expects, Node would refuse by itself, past the door and without the headers.
   server.on('checkExpectation', listener)
   server.maxConnections = limits.connections
-  const open = openConnectionsOf(server, door, limits)
+  countConnections(server, door, limits, open)
   const sweep = setInterval(() => cutUnread(open, limits.unreadMs), Math.min(limits.unreadMs, 5_000))
   sweep.unref()
   server.once('close', () => clearInterval(sweep))
@@ -120,8 +123,7 @@ export function createLimitedServer(
 }
 
 /** Counts them by host and by the networks around it, and refuses those of whom holds too many. */
-function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits): ReadonlySet<Connection> {
-  const open = new Set<Connection>()
+function countConnections(server: Server, door: Door, limits: ConnectionLimits, open: Set<Connection>): void {
   const holders = openHolders(limits)
   const isRefused = (networks: readonly string[]): boolean =>
     holders.isFull(networks) || door.turnAway(networks)
@@ -164,7 +166,6 @@ function openConnectionsOf(server: Server, door: Door, limits: ConnectionLimits)
     })
     serve.call(server, socket)
   })
-  return open
 }
 
 /** What each network holds. */
@@ -202,6 +203,7 @@ function inTurn(
   door: Door,
   headers: AnswerHeaders,
   limits: ConnectionLimits,
+  open: ReadonlySet<Connection>,
 ): RequestListener {
   const begin = (connection: Connection, [request, response]: Exchange) => {
     connection.answering = response
@@ -216,8 +218,10 @@ function inTurn(
       if (connection.waiting.length > 0) setImmediate(next, connection)
     })
     const waitSeconds = door.admit(request)
-    if (waitSeconds > 0) refuse(response, headers, waitSeconds)
-    else if (request.headers.host === undefined && request.httpVersion === '1.1')
+    if (waitSeconds > 0) {
+      refuse(response, headers, waitSeconds)
+      endSilent(connection, door, open)
+    } else if (request.headers.host === undefined && request.httpVersion === '1.1')
       connection.socket.end(answerToUnreadable('NO_HOST', headers))
     else handle(request, response)
   }
@@ -238,6 +242,21 @@ function inTurn(
       door.cutOff(connection.networks)
     } else connection.waiting.push([request, response])
   }
+}
+
+/**
+ * Connections that asked nothing yet, of a network that is not heard any more: the next one would be refused, so these are. What was
+ * sent over them is not read.
+ */
+function endSilent(
+  { networks, held }: Connection,
+  door: Pick<Door, 'shutAmong'>,
+  open: ReadonlySet<Connection>,
+): void {
+  if (held.every(({ silent }) => silent === 0)) return
+  const shut = door.shutAmong(networks)
+  if (shut === null) return
+  for (const each of open) if (each.begun === 0 && each.networks.includes(shut)) each.socket.destroy()
 }
 
 /** Byte by byte the rest of a body could come for as long as a request may take, and each costs a read. */

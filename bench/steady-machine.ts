@@ -1,0 +1,111 @@
+/**
+ * What a virtual machine does to a measurement of milliseconds: its processors are taken away for tens of them, most often right
+ * after they slept. So they are kept awake by whoever wants nothing else, and what happened while one was gone is not counted.
+ * Needs Linux with `taskset` and `chrt` (util-linux).
+ */
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+/** A processor that was gone for less is not told from one that was busy in its kernel. */
+const LATE_MS = 8
+/** What had piled up while a processor was gone is worked off in about as long as it was gone. */
+const AFTER = 2
+const STEP_MS = 200
+/** So many times as long as was asked for, until enough of it is known. */
+const PATIENCE = 8
+
+interface Gap {
+  /** `performance.now()` of this process. */
+  readonly from: number
+  readonly to: number
+}
+
+export interface Given {
+  /** Milliseconds in which the machine had its processors. */
+  readonly givenMs: number
+  readonly allMs: number
+  /** Whether it had them from one instant to another (`performance.now()`). */
+  wasGiven(fromMs: number, toMs: number): boolean
+}
+
+export interface SteadyMachine {
+  /**
+   * Lets something run until the machine had its processors for so long.
+   *
+   * @throws {Error} on a machine that others use all the time.
+   */
+  untilGiven(forMs: number): Promise<Given>
+  stop(): void
+}
+
+export function steadyMachine(): SteadyMachine {
+  const children: ChildProcess[] = []
+  let gaps: Gap[] = []
+  const offset = performance.now() - Number(process.hrtime.bigint()) / 1e6
+  for (const processor of processors()) {
+    const pinned = ['taskset', '--cpu-list', String(processor)]
+    children.push(
+      spawn('chrt', ['--idle', '0', ...pinned, process.execPath, '-e', 'for (;;);'], { stdio: 'ignore' }),
+    )
+    const canary = fork(fileURLToPath(new URL('./canary.ts', import.meta.url)), [String(LATE_MS)], {
+      // It takes next to nothing, and is to wake at once.
+      execPath: 'chrt',
+      execArgv: ['--rr', '1', ...pinned, process.execPath],
+    })
+    canary.on('message', ({ from, to }: Gap) => gaps.push({ from: from + offset, to: to + offset }))
+    canary.once('exit', (code) => {
+      if (code) throw new Error('no canary can be put on a processor: this needs taskset and chrt, as root')
+    })
+    children.push(canary)
+  }
+  return {
+    async untilGiven(forMs) {
+      const begun = performance.now()
+      gaps = []
+      let now = begun
+      let taken: readonly Gap[] = []
+      while (now - begun - total(taken) < forMs) {
+        await new Promise((resolve) => setTimeout(resolve, STEP_MS))
+        now = performance.now()
+        taken = merged(gaps.map(({ from, to }) => ({ from, to: to + (to - from) * AFTER })))
+        if (now - begun > forMs * PATIENCE)
+          throw new Error('nothing can be measured on a machine that others use')
+      }
+      const seen = taken
+      return {
+        givenMs: now - begun - total(seen),
+        allMs: now - begun,
+        wasGiven: (fromMs, toMs) => seen.every(({ from, to }) => toMs < from || fromMs > to),
+      }
+    },
+    stop() {
+      for (const child of children) child.removeAllListeners('exit').kill('SIGKILL')
+    },
+  }
+}
+
+/** Those that this process may run on. */
+function processors(): readonly number[] {
+  const list = /^Cpus_allowed_list:\s*(.*)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? ''
+  const allowed = list.split(',').flatMap((range) => {
+    const [first = 0, last = first] = range.split('-').map(Number)
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index)
+  })
+  return allowed.length > 0 ? allowed : Array.from({ length: availableParallelism() }, (_, index) => index)
+}
+
+/** In order, and none within another. */
+function merged(gaps: readonly Gap[]): readonly Gap[] {
+  const result: Gap[] = []
+  for (const gap of gaps.toSorted((a, b) => a.from - b.from)) {
+    const last = result.at(-1)
+    if (last && gap.from <= last.to)
+      result[result.length - 1] = { from: last.from, to: Math.max(last.to, gap.to) }
+    else result.push(gap)
+  }
+  return result
+}
+
+const total = (gaps: readonly Gap[]): number => gaps.reduce((sum, { from, to }) => sum + to - from, 0)
