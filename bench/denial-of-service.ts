@@ -8,7 +8,7 @@
  *
  * Checked first: every request of a tenant was answered as it should be, every payment that was answered is there once. Bars:
  * p99 of API and webhooks at most doubles, and no watcher misses a block.
- * Attackers run when nobody else wants a processor (`chrt --idle` of util-linux), for they stand for other machines. One that
+ * Attackers run at the lowest priority (`nice`), for they stand for other machines. One that
  * did not get to send what its line lets through ends the benchmark: it would have proved nothing.
  */
 import assert from 'node:assert/strict'
@@ -158,7 +158,7 @@ function start(
   const child = fork(
     fileURLToPath(new URL(`./denial-of-service/${program}.ts`, import.meta.url)),
     [JSON.stringify(target)],
-    program === 'attackers' ? { execPath: 'chrt', execArgv: ['--idle', '0', process.execPath] } : {},
+    program === 'attackers' ? { execPath: 'nice', execArgv: ['-n', '19', process.execPath] } : {},
   )
   children.push(child)
   return child

@@ -10,8 +10,12 @@ import { fileURLToPath } from 'node:url'
 
 /** A processor that was gone for less is not told from one that was busy in its kernel. */
 const LATE_MS = 8
-/** What had piled up while a processor was gone is worked off in about as long as it was gone. */
+/** What had piled up while a processor was gone is worked off in about twice as long. */
 const AFTER = 2
+/** Until whoever started it is gone. */
+const KEEP_AWAKE = `
+  const parent = process.ppid
+  while (process.ppid === parent) for (let turn = 0; turn < 1e7; turn++);`
 const STEP_MS = 200
 /** So many times as long as was asked for, until enough of it is known. */
 const PATIENCE = 8
@@ -47,7 +51,7 @@ export function steadyMachine(): SteadyMachine {
   for (const processor of processors()) {
     const pinned = ['taskset', '--cpu-list', String(processor)]
     children.push(
-      spawn('chrt', ['--idle', '0', ...pinned, process.execPath, '-e', 'for (;;);'], { stdio: 'ignore' }),
+      spawn('chrt', ['--idle', '0', ...pinned, process.execPath, '-e', KEEP_AWAKE], { stdio: 'ignore' }),
     )
     const canary = fork(fileURLToPath(new URL('./canary.ts', import.meta.url)), [String(LATE_MS)], {
       // It takes next to nothing, and is to wake at once.

@@ -146,7 +146,5 @@ process.on('message', async (asked: { seconds?: number; count?: true }) => {
   if (asked.seconds !== undefined) process.send?.({ figures: await work(asked.seconds) })
   if (asked.count) process.send?.({ count: made })
 })
-process.on('SIGTERM', () => {
-  machine.stop()
-  process.exit(0)
-})
+process.on('exit', () => machine.stop())
+process.on('SIGTERM', () => process.exit(0))

@@ -12,11 +12,13 @@ import { type BucketSize, type LocalBuckets, openLocalBuckets } from './rate-lim
 export interface AddressLimit {
   /** Seconds to wait; 0 when the request may be served. */
   take(address: string): number
+  /** The same for what the connection's other end sent, and is no request; of none, as many as come. */
+  takeOf(networks: readonly string[]): number
   /** For a request that turned out to be a key's. */
   giveBack(address: string): void
   /** A connection of the host was cut off for a flood. @param networks - The host and those around it. */
   cutOff(networks: readonly string[]): void
-  /** Of the host and those around it, the smallest that is not listened to; null when all are. */
+  /** Of the host and those around it, the widest that is not listened to; null when all are. */
   shutAmong(networks: readonly string[]): string | null
   /** Whether a connection of the host is refused: it, or a network around it, is not listened to. Each costs that one a token. */
   turnAway(networks: readonly string[]): boolean
@@ -45,7 +47,7 @@ function openLevels(size: BucketSize, now: () => number): readonly LocalBuckets[
 }
 
 /** What was refused of hosts and networks, and who of them is not listened to. */
-function openRefusals(levels: readonly LocalBuckets[], log: Log, now: () => number) {
+function openRefusals(levels: readonly LocalBuckets[], size: BucketSize, log: Log, now: () => number) {
   const refused = new Map<string, { minute: number; count: number; left: number; shutUntil: number }>()
   return {
     isShut: (network: string): boolean => (refused.get(network)?.shutUntil ?? 0) > now(),
@@ -56,7 +58,7 @@ function openRefusals(levels: readonly LocalBuckets[], log: Log, now: () => numb
       const minute = Math.floor(at / MINUTE_MS)
       let added = weight
       for (const [level, network] of networks.entries()) {
-        const { burst } = levels[level]?.size ?? ADDRESS_RATE_LIMIT
+        const { burst } = levels[level]?.size ?? size
         const shutAfter = burst / SHUT_AFTER_SHARE
         let entry = refused.get(network)
         if (entry?.minute !== minute) {
@@ -88,30 +90,31 @@ function openRefusals(levels: readonly LocalBuckets[], log: Log, now: () => numb
 
 export function openAddressLimit(size: BucketSize, log: Log, now: () => number = Date.now): AddressLimit {
   const levels = openLevels(size, now)
-  const { isShut, refuse } = openRefusals(levels, log, now)
+  const { isShut, refuse } = openRefusals(levels, size, log, now)
   const giveBack = (networks: readonly string[], from = 0) => {
     for (let level = from; level < networks.length; level++) levels[level]?.giveBack(networks[level] ?? '')
   }
 
+  const takeOf = (networks: readonly string[]): number => {
+    // The widest first: a network of countless hosts does not make an entry for each.
+    for (let level = networks.length - 1; level >= 0; level--) {
+      const taken = levels[level]?.take(networks[level] ?? '')
+      if (!taken || taken.allowed) continue
+      giveBack(networks, level + 1)
+      refuse(networks, 1)
+      return taken.retryAfterSeconds
+    }
+    return 0
+  }
+
   return {
-    take(address) {
-      if (isThisMachine(address)) return 0
-      const networks = networksAround(address)
-      // The widest first: a network of countless hosts does not make an entry for each.
-      for (let level = networks.length - 1; level >= 0; level--) {
-        const taken = levels[level]?.take(networks[level] ?? '')
-        if (!taken || taken.allowed) continue
-        giveBack(networks, level + 1)
-        refuse(networks, 1)
-        return taken.retryAfterSeconds
-      }
-      return 0
-    },
+    take: (address) => (isThisMachine(address) ? 0 : takeOf(networksAround(address))),
+    takeOf,
     giveBack(address) {
       if (!isThisMachine(address)) giveBack(networksAround(address))
     },
     cutOff: (networks) => refuse(networks, Math.ceil(size.burst / SHUT_AFTER_SHARE / SHUT_AFTER_CUTS)),
-    shutAmong: (networks) => networks.find(isShut) ?? null,
+    shutAmong: (networks) => networks.findLast(isShut) ?? null,
     turnAway(networks) {
       let isAnyShut = false
       for (const [level, network] of networks.entries()) {

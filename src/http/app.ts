@@ -18,7 +18,13 @@ import { ADDRESS_RATE_LIMIT, type AddressLimit, clientAddress, openAddressLimit 
 import { type AnswerHeaders, answerHeaders } from './answer-headers.ts'
 import { routes } from './api/routes.ts'
 import { type Caller, openAuthenticator } from './authenticate.ts'
-import { CONNECTION_LIMITS, type ConnectionLimits, createLimitedServer, type Door } from './connections.ts'
+import {
+  CONNECTION_LIMITS,
+  type ConnectionLimits,
+  createLimitedServer,
+  type Door,
+  networksOfSocket,
+} from './connections.ts'
 import { registerDashboard } from './dashboard/register.ts'
 import { failure } from './envelope.ts'
 import { answerTo } from './errors.ts'
@@ -192,7 +198,11 @@ function openApp(
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       sendError(error, request, reply)
     },
-    clientErrorHandler: ({ code }, socket) => refuseUnreadable(code, socket, everyAnswer),
+    // What cannot be read costs as much as a request, and is counted as one.
+    clientErrorHandler: ({ code }, socket) => {
+      if (code !== 'ECONNRESET' && addresses.takeOf(networksOfSocket(socket)) > 0) socket.destroy()
+      else refuseUnreadable(code, socket, everyAnswer)
+    },
   })
 }
 

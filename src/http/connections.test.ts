@@ -277,6 +277,26 @@ test('what a stranger who floods has opened and not used is ended with it; what 
   assert.equal(seen.length, 10)
 })
 
+test('what cannot be read counts as a request: a stranger who floods with it is not listened to; a trusted proxy is', async () => {
+  const { port } = await serve({
+    addressRateLimit: { perSecond: 1 / 3_600, burst: 10 },
+    trustProxy: '127.0.0.13',
+  })
+  const blurt = async (from: string): Promise<number | null> => {
+    const socket = await open(port, from)
+    socket.write('\x16\x03\x01\x02 nothing of HTTP\r\n\r\n')
+    const answer = await readToEnd(socket).catch(() => '')
+    return answer === '' ? null : Number(answer.slice(9, 12))
+  }
+  const statuses: (number | null)[] = []
+  for (let i = 0; i < 10; i++) statuses.push(await blurt('127.0.0.12'))
+  assert.deepEqual(statuses, Array(10).fill(400))
+  assert.equal(await ask(port, '127.0.0.12'), 429)
+  for (let i = 0; i < 4; i++) assert.equal(await blurt('127.0.0.12'), null)
+  assert.equal(await ask(port, '127.0.0.12'), null, 'it is shut out')
+  for (let i = 0; i < 30; i++) assert.equal(await blurt('127.0.0.13'), 400)
+})
+
 test('merchants who share an address are limited by their keys alone', async () => {
   const { port } = await serve({ addressRateLimit: { perSecond: 1 / 3_600, burst: 5 } })
   const key = `X-API-Key: ${merchant.key}\r\n`

@@ -11,6 +11,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { invariant } from '../core/errors.ts'
 import { plainAddress, sharesOf } from '../core/networks.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
@@ -75,7 +76,10 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 /** Above the minute that load balancers keep connections for, so that they close first. */
 const KEEP_ALIVE_MS = 72_000
 
-const connections = new WeakMap<Socket, Connection>()
+const connections = new WeakMap<Duplex, Connection>()
+
+/** Of its other end, as the door names them. */
+export const networksOfSocket = (socket: Duplex): readonly string[] => connections.get(socket)?.networks ?? []
 
 /** Whether something was asked for behind the request that runs. */
 export const isAskedFurther = (socket: Socket): boolean => (connections.get(socket)?.waiting.length ?? 0) > 0
@@ -85,7 +89,7 @@ export interface Door {
   networksOf(address: string): readonly string[]
   /** Whether nothing of them is to be heard for now. Asked once for each of their connections. */
   turnAway(networks: readonly string[]): boolean
-  /** The smallest of them that is not heard for now; null when each is. */
+  /** The widest of them that is not heard for now; null when each is. */
   shutAmong(networks: readonly string[]): string | null
   /** One of their connections was cut off for a flood. */
   cutOff(networks: readonly string[]): void
@@ -240,6 +244,7 @@ function inTurn(
       request.socket.destroy()
       // What he sent at once was taken in all the same: whoever does so again and again is not let in for a while.
       door.cutOff(connection.networks)
+      endSilent(connection, door, open)
     } else connection.waiting.push([request, response])
   }
 }
@@ -255,7 +260,7 @@ function endSilent(
 ): void {
   if (held.every(({ silent }) => silent === 0)) return
   const shut = door.shutAmong(networks)
-  if (shut === null) return
+  if (shut === null || held[networks.indexOf(shut)]?.silent === 0) return
   for (const each of open) if (each.begun === 0 && each.networks.includes(shut)) each.socket.destroy()
 }
 

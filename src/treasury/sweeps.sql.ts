@@ -148,7 +148,7 @@ export async function markSwept(
 ): Promise<void> {
   await db.query(
     `with gas as (update gas_funding set sweep = $3 where chain = $1 and address = $2 and txid = any($5) and sweep is null)
-     update deposits set sweep = $3 where chain = $1 and address = $2 and id = any($4::uuid[]) and sweep is null`,
+     update deposits set sweep = $3 where chain = $1 and address = $2 and id = any($4::uuid[]) and booked and sweep is null`,
     [chain, address, sweep, deposits, gas],
   )
 }
@@ -249,43 +249,58 @@ async function leaveDeposits(tx: Tx, chain: ChainName, sweeps: readonly string[]
   )
 }
 
-export interface RefusedSweep {
+/** A sweep of ether that may have been signed for more than is left at its address. */
+export interface UnminedSweep {
   readonly id: string
   readonly address: string
   readonly replacementSet: string
-  /** What it takes from its address, with its fee. */
-  readonly atoms: bigint
+  /** What was signed for it last, and the fee of that; both leave its address. */
+  readonly signedAtoms: bigint
+  readonly feeAtoms: bigint
   /** As of a {@link SweepCandidate}. */
   readonly etherAtoms: bigint
+  readonly isBumpWanted: boolean
 }
 
-/** Sweeps of ether that no block holds, and of which the node refuses what was signed last. */
-export async function listRefusedSweeps(db: Queryable, chain: ChainName): Promise<RefusedSweep[]> {
-  const { rows } = await db.query<RefusedSweep>(
-    `select x.id, x.address, x.replacement_set as "replacementSet", x.atoms, ${ETHER_OF_ADDRESS} as "etherAtoms"
-     from sweeps x where x.chain = $1 and x.asset = 'ETH' and x.way = 'alone' and x.status = 'sweeping'
-       and (select t.status = 'refused' from signed_transactions t
-         where t.chain = x.chain and t.replacement_set = x.replacement_set order by t.created_at desc limit 1)
+/**
+ * Sweeps of ether that no block holds, those whose block a reorganisation took after they were done among them: of which the
+ * node refuses what was signed last, or has kept it for an hour. Not while a deposit that is to be swept is in no block: whether it
+ * is given back is not decided yet.
+ */
+export async function listUnminedSweeps(
+  db: Queryable,
+  chain: ChainName,
+  limit: number,
+): Promise<UnminedSweep[]> {
+  const { rows } = await db.query<UnminedSweep>(
+    `select x.id, x.address, x.replacement_set as "replacementSet", n.value_atoms + n.fee_atoms as "signedAtoms",
+       n.fee_atoms as "feeAtoms", ${ETHER_OF_ADDRESS} as "etherAtoms",
+       exists (select from signed_transactions t
+         where t.chain = $1 and t.replacement_set = x.replacement_set and t.bump_wanted) as "isBumpWanted"
+     from signed_transactions o
+     join sweeps x on x.chain = o.chain and x.replacement_set = o.txid
+     cross join lateral (select t.value_atoms, t.fee_atoms, t.status, t.created_at from signed_transactions t
+       where t.chain = $1 and t.replacement_set = o.txid order by t.created_at desc limit 1) n
+     where o.chain = $1 and ${openSql('o')} and o.kind = 'sweep' and o.asset = 'ETH'
+       and (n.status = 'refused' or n.status <> 'placed' and n.created_at < now() - interval '1 hour')
        and not exists (select from signed_transactions t
-         where t.chain = x.chain and t.replacement_set = x.replacement_set and t.block_height is not null)
-     order by x.created_at, x.id`,
-    [chain],
+         where t.chain = $1 and t.replacement_set = o.txid and t.block_height is not null)
+       and not exists (select from deposits d where d.chain = $1 and d.sweep = x.id and d.block_height is null)
+     order by o.created_at, o.txid limit $2`,
+    [chain, limit],
   )
   return rows
 }
 
-/** Its next bump takes only so much: a reorganisation took a part of what it was signed for. */
+/** Its next bump takes just so much, and never more than was signed for it: a reorganisation took a part of that. */
 export async function lowerSweep(
   tx: Tx,
   chain: ChainName,
-  { id, replacementSet }: Pick<RefusedSweep, 'id' | 'replacementSet'>,
+  { id, replacementSet }: Pick<UnminedSweep, 'id' | 'replacementSet'>,
   atoms: bigint,
 ): Promise<void> {
-  const { rowCount } = await tx.query(
-    `update sweeps set atoms = $3 where chain = $1 and id = $2 and status = 'sweeping' and atoms > $3`,
-    [chain, id, atoms],
-  )
-  if (rowCount > 0) await wishBump(tx, chain, replacementSet)
+  await tx.query('update sweeps set atoms = $3 where chain = $1 and id = $2', [chain, id, atoms])
+  await wishBump(tx, chain, replacementSet)
 }
 
 /** Addresses whose nonces and balances the signer needs: those under a sweep. */

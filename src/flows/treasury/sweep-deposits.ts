@@ -13,8 +13,8 @@ import { type NetworkRates, quotedGasPrice, TOKEN_SWEEP_GAS_MAX } from '../../tr
 import { setNonce } from '../../treasury/senders.sql.ts'
 import { findUnseenEnd } from '../../treasury/signed-transactions.sql.ts'
 import {
-  listRefusedSweeps,
   listSweepCandidates,
+  listUnminedSweeps,
   lowerSweep,
   markSwept,
   planSweep,
@@ -36,6 +36,8 @@ const SWEEP_GAS = { ETH: 21_000n, token: 100_000n } as const
 const WORTH_GAS_TIMES = 20n
 /** The same while a withdrawal waits for the coin: what a merchant owns has to be payable. */
 const WORTH_GAS_TIMES_ASKED = 2n
+/** What is left for a sweep that is lowered is worth more than this many times what was offered for it: a bump offers more. */
+const LOWERED_TIMES_FEE = 2n
 
 /**
  * Nothing is planned while the node is on another branch than our rows, or while a transaction of ours that ended is not in
@@ -62,7 +64,7 @@ export async function planSweeps(gateway: Gateway, port: ChainPort, rates: Netwo
     return 0
   }
 
-  await lowerRefused(gateway, port)
+  await lowerUnmined(gateway, port, followed.tipHash)
   if (batching) await tendDelegate(gateway, chain, batching, tokens.length > 0)
   for (const { sweep, candidate } of emptied) await markSwept(gateway.db, chain, sweep, candidate)
   if (found.length === 0) return 0
@@ -126,9 +128,10 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
         addresses: [address],
         at,
       })
-      if (balance === 0n && lastSweep) emptied.push({ sweep: lastSweep, candidate })
       // What is not confirmed yet stays: a sweep that counts on it could not be sent after a reorganisation.
       const atoms = least(balance, asset === 'ETH' ? etherAtoms : bookedAtoms)
+      // By our books too, whatever somebody else sent there since.
+      if (atoms === 0n && lastSweep) emptied.push({ sweep: lastSweep, candidate })
       if (atoms < (bookedAtoms > 0n ? atomsMin : gasLeftMin)) continue
       const taken = { address, series, position, asset, deposits, gas }
       found.push({ ...taken, atoms, etherAtoms: least(ether, etherAtoms) })
@@ -138,21 +141,23 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
 }
 
 /**
- * A sweep of ether that was signed for more than a reorganisation left at its address is refused for ever: it is replaced, under
- * its nonce, by one that takes what is there.
+ * A sweep of ether that was signed for more than a reorganisation left at its address can not enter the chain: it is replaced, under
+ * its nonce, by one that takes what is there. Where that does not pay for a higher fee, it waits for more.
+ *
+ * @param at - The block that our rows are at.
  */
-async function lowerRefused(gateway: Gateway, port: ChainPort): Promise<void> {
+async function lowerUnmined(gateway: Gateway, port: ChainPort, at: string): Promise<void> {
   const { chain } = port
-  const refused = await listRefusedSweeps(gateway.db, chain)
-  if (refused.length === 0) return
-  const { hash: at } = await port.tip()
-  for (const sweep of refused) {
-    const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [sweep.address], at })
-    const atoms = least(balance, sweep.etherAtoms)
-    if (atoms === 0n || atoms >= sweep.atoms) continue
+  for (const sweep of await listUnminedSweeps(gateway.db, chain, PLANNED_PER_TURN)) {
+    const { address, signedAtoms, feeAtoms, etherAtoms, isBumpWanted } = sweep
+    const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [address], at })
+    const atoms = least(balance, etherAtoms)
+    if (balance >= signedAtoms || atoms <= LOWERED_TIMES_FEE * feeAtoms || isBumpWanted) continue
     await gateway.db.transaction((tx) => lowerSweep(tx, chain, sweep, atoms))
-    const { address } = sweep
-    gateway.log.warn({ chain, address, atoms }, 'a sweep is lowered to what a reorganisation left')
+    gateway.log.warn(
+      { chain, address, atoms: String(atoms) },
+      'a sweep is lowered to what a reorganisation left',
+    )
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { invariant } from '../../../src/core/errors.ts'
-import { DAY_MS } from '../../../src/core/time.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/time.ts'
 import { isOpen } from '../../../src/treasury/signed-transaction.ts'
 import { sweepEnd } from '../../../src/treasury/sweep.ts'
 import type * as real from '../../../src/treasury/sweeps.sql.ts'
@@ -107,7 +107,8 @@ function take(
   sweep: string,
   { address, deposits, gas }: Parameters<typeof real.markSwept>[3],
 ): void {
-  for (const key of deposits) if (!tables.sweptBy.has(key)) tables.sweptBy.set(key, sweep)
+  for (const key of deposits)
+    if (tables.deposits.get(key)?.booked && !tables.sweptBy.has(key)) tables.sweptBy.set(key, sweep)
   for (const [key, row] of [...tables.gasFunding])
     if (row.address === address && gas.includes(row.txid) && row.sweep === null)
       tables.gasFunding.set(key, { ...row, sweep })
@@ -156,28 +157,42 @@ export const finishSweeps: typeof real.finishSweeps = (tx, _chain, { txid, repla
     }
   })
 
-export const listRefusedSweeps: typeof real.listRefusedSweeps = (db) =>
+export const listUnminedSweeps: typeof real.listUnminedSweeps = (db, _chain, limit) =>
   run(db, (tables) =>
-    [...tables.sweeps.values()]
-      .filter(({ asset, way, status }) => asset === 'ETH' && way === 'alone' && status === 'sweeping')
-      .flatMap(({ id, address, atoms, replacementSet }) => {
-        const set = [...tables.signed.values()].filter((row) => row.replacementSet === replacementSet)
+    [...tables.signed.values()]
+      .filter(({ kind, asset, status }) => kind === 'sweep' && asset === 'ETH' && isOpen(status))
+      .flatMap(({ txid }) => {
+        const set = [...tables.signed.values()].filter((row) => row.replacementSet === txid)
         const newest = set.toSorted((a, b) => a.createdAt - b.createdAt).at(-1)
-        const isRefused = newest?.status === 'refused' && set.every((row) => row.blockHeight === null)
-        return isRefused && replacementSet !== null
-          ? [{ id, address, replacementSet, atoms, etherAtoms: etherOf(tables, address) }]
-          : []
-      }),
+        const sweep = [...tables.sweeps.values()].find((row) => row.replacementSet === txid)
+        if (!newest || !sweep || set.some((row) => row.blockHeight !== null)) return []
+        const isOld = newest.status !== 'placed' && newest.createdAt < tables.nowMs() - HOUR_MS
+        const isUndecided = [...tables.deposits].some(
+          ([key, row]) => tables.sweptBy.get(key) === sweep.id && row.blockHeight === null,
+        )
+        if (isUndecided || (newest.status !== 'refused' && !isOld)) return []
+        const { id, address } = sweep
+        const signedAtoms = newest.valueAtoms + newest.feeAtoms
+        const isBumpWanted = set.some((row) => row.bumpWanted)
+        const etherAtoms = etherOf(tables, address)
+        return [
+          {
+            id,
+            address,
+            replacementSet: txid,
+            signedAtoms,
+            feeAtoms: newest.feeAtoms,
+            etherAtoms,
+            isBumpWanted,
+          },
+        ]
+      })
+      .slice(0, limit),
   )
 
 export const lowerSweep: typeof real.lowerSweep = async (tx, chain, { id, replacementSet }, atoms) => {
-  const isLowered = await run(tx, (tables) => {
-    const sweep = tables.sweeps.get(id)
-    if (sweep?.status !== 'sweeping' || sweep.atoms <= atoms) return false
-    tables.sweeps.set(id, { ...sweep, atoms })
-    return true
-  })
-  if (isLowered) await wishBump(tx, chain, replacementSet)
+  await run(tx, (tables) => tables.sweeps.set(id, { ...existing(tables.sweeps, id), atoms }))
+  await wishBump(tx, chain, replacementSet)
 }
 
 export const listSweptAddresses: typeof real.listSweptAddresses = (db) =>
