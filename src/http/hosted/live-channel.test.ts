@@ -200,7 +200,8 @@ test('what a browser says on the connection of a stream is thrown away', async (
   const answered: string[] = []
   stream.on('data', (chunk: string) => answered.push(chunk))
   await pick(id)
-  await heard(stream)
+  // It may have come before the pick was answered.
+  await waitFor('the news', async () => (answered.join('').includes('event: news') ? true : null))
   assert.doesNotMatch(answered.join(''), /HTTP/)
   stream.destroy()
 })
