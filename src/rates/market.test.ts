@@ -28,10 +28,13 @@ interface Setting {
   readonly market: Rates & { stop(): Promise<void> }
 }
 
-async function open(names: readonly ExchangeName[], isNeeded = async () => true): Promise<Setting> {
+async function open(
+  names: readonly ExchangeName[],
+  { isNeeded = async () => true, timeoutMs = 30_000 } = {},
+): Promise<Setting> {
   const exchanges: Record<string, Exchange> = {}
   for (const name of names) exchanges[name] = await startExchange(name, PRICES)
-  const sources = names.map((name) => OPEN[name]({ baseUrl: exchanges[name]?.url ?? '', timeoutMs: 200 }))
+  const sources = names.map((name) => OPEN[name]({ baseUrl: exchanges[name]?.url ?? '', timeoutMs }))
   const market = startMarket({ sources, isNeeded, log: SILENT, intervalMs: 20 })
   after(() => market.stop())
   return { exchanges, market }
@@ -59,7 +62,7 @@ const has = (market: Rates) => {
   }
 }
 
-test('every coin has a live rate in every currency, with source and time', { timeout: 10_000 }, async () => {
+test('every coin has a live rate in every currency, with source and time', { timeout: 60_000 }, async () => {
   const { market } = await open(['coinbase', 'kraken', 'bitstamp', 'gemini', 'binance'])
   await until(() => market.ageMs() !== null)
   await until(() => has(market) === 'median:bitstamp,coinbase,gemini,kraken')
@@ -71,13 +74,16 @@ test('every coin has a live rate in every currency, with source and time', { tim
 })
 
 const LIES: readonly Behaviour[] = ['zero', 'negative', 'inverted', 'tenfold', 'stale', 'numbers', 'crossed']
-const SILENCES: readonly Behaviour[] = ['stall', 'drip', 'empty', 'garbage', 'huge', 'redirect', 'error']
+const NEVER_ANSWERS: readonly Behaviour[] = ['stall', 'drip']
+const NO_PRICES: readonly Behaviour[] = ['empty', 'garbage', 'huge', 'redirect', 'error']
 
-for (const behaviour of [...LIES, ...SILENCES]) {
+for (const behaviour of [...LIES, ...NEVER_ANSWERS, ...NO_PRICES]) {
+  // Who never answers is asked again soon; whoever answers has time for it on a busy machine.
+  const waiting = NEVER_ANSWERS.includes(behaviour) ? { timeoutMs: 200 } : {}
   test(`one exchange that gives ${behaviour} from the start changes no price`, {
-    timeout: 10_000,
+    timeout: 60_000,
   }, async () => {
-    const { exchanges, market } = await open(['coinbase', 'kraken', 'bitstamp'])
+    const { exchanges, market } = await open(['coinbase', 'kraken', 'bitstamp'], waiting)
     exchanges.bitstamp?.behave(behaviour)
     await until(() => has(market) === 'median:coinbase,kraken' && (exchanges.bitstamp?.requests() ?? 0) > 1)
     assert.ok(Math.abs(priced(market) - 65_000_00) < 1)
@@ -85,9 +91,9 @@ for (const behaviour of [...LIES, ...SILENCES]) {
   })
 
   test(`of two exchanges one that gives ${behaviour} leaves no rate, never a guess`, {
-    timeout: 10_000,
+    timeout: 60_000,
   }, async () => {
-    const { exchanges, market } = await open(['kraken', 'bitstamp'])
+    const { exchanges, market } = await open(['kraken', 'bitstamp'], waiting)
     exchanges.bitstamp?.behave(behaviour)
     await until(() => (exchanges.bitstamp?.requests() ?? 0) > 1 && (exchanges.kraken?.requests() ?? 0) > 1)
     assert.throws(() => market.rate('BTC', 'USD'), isNoRate)
@@ -97,7 +103,7 @@ for (const behaviour of [...LIES, ...SILENCES]) {
 }
 
 test('prices follow the exchanges, and an exchange that comes back counts again', {
-  timeout: 10_000,
+  timeout: 60_000,
 }, async () => {
   const { exchanges, market } = await open(['coinbase', 'kraken', 'bitstamp'])
   exchanges.bitstamp?.behave('error')
@@ -108,12 +114,14 @@ test('prices follow the exchanges, and an exchange that comes back counts again'
   await until(() => has(market) !== null && Math.abs(priced(market) - 70_000_00) < 1)
 })
 
-test('no exchange is asked while nobody needs a price', { timeout: 10_000 }, async () => {
+test('no exchange is asked while nobody needs a price', { timeout: 60_000 }, async () => {
   let needed = false
   let asked = 0
-  const { exchanges, market } = await open(['kraken', 'bitstamp'], async () => {
-    asked += 1
-    return needed
+  const { exchanges, market } = await open(['kraken', 'bitstamp'], {
+    isNeeded: async () => {
+      asked += 1
+      return needed
+    },
   })
   await until(() => asked > 4)
   assert.equal(exchanges.kraken?.requests(), 0)
