@@ -34,6 +34,7 @@ interface Operation {
 }
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
 function declarations(operation: Operation): string[] {
@@ -58,7 +59,8 @@ function declarations(operation: Operation): string[] {
   if (body) made.push(declare(`${name}Body`, body))
   const success = Object.entries(operation.responses).find(([status]) => status.startsWith('2'))?.[1]
   const data = success?.content?.['application/json']?.schema.properties?.data
-  if (data) made.push(declare(`${name}Data`, data))
+  // What several operations answer with has a name of its own.
+  if (data && !data.$ref) made.push(declare(`${name}Data`, data))
   return made
 }
 
@@ -68,6 +70,7 @@ const declare = (name: string, schema: Schema): string =>
     : `export type ${name} = ${typeOf(schema)}\n`
 
 function typeOf(schema: Schema, indent = ''): string {
+  if (schema.$ref) return schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.enum) return schema.enum.map((value) => literal(value)).join(' | ')
   const choices = schema.anyOf ?? schema.oneOf
@@ -135,8 +138,8 @@ interface EventOf<Type extends string, Data> {
 }
 
 export type WebhookEvent =
-  | EventOf<PaymentEventType, RetrievePaymentData>
-  | EventOf<'payout.completed' | 'payout.failed', RetrieveWithdrawalData>
+  | EventOf<PaymentEventType, Payment>
+  | EventOf<'payout.completed' | 'payout.failed', Withdrawal>
 `
 }
 
@@ -145,11 +148,13 @@ const document: Document = JSON.parse(
   await readFile(new URL('../docs/openapi.json', import.meta.url), 'utf8'),
 )
 
-const text = `// Written by \`node sdk/generate-types.ts\` from docs/openapi.json. Do not edit.\n\n${Object.values(
-  document.paths,
-)
-  .flatMap((methods) => Object.values(methods).flatMap(declarations))
-  .join('\n')}${events()}`
+// A failure is thrown, not read.
+const { Failure: _, ...resources } = document.components.schemas
+const all = [
+  ...Object.entries(resources).map(([name, schema]) => declare(name, schema)),
+  ...Object.values(document.paths).flatMap((methods) => Object.values(methods).flatMap(declarations)),
+]
+const text = `// Written by \`node sdk/generate-types.ts\` from docs/openapi.json. Do not edit.\n\n${all.join('\n')}${events()}`
 
 if (!process.argv.includes('--check')) await writeFile(FILE, text)
 else if ((await readFile(FILE, 'utf8').catch(() => '')) !== text) {

@@ -30,19 +30,19 @@ export class Beck {
 
   readonly payments = {
     create: (body: api.CreatePaymentBody, options?: CallOptions) =>
-      this.#post<api.CreatePaymentData>('/payments', body, options),
+      this.#post<api.CreatedPayment>('/payments', body, options),
     retrieve: (id: string, options?: CallOptions) =>
-      this.#get<api.RetrievePaymentData>(`/payments/${segment(id)}`, options),
+      this.#get<api.Payment>(`/payments/${segment(id)}`, options),
     list: (query?: api.ListPaymentsQuery) => this.#list<api.ListPaymentsData>('/payments', query),
     /** Only while nothing was seen. */
     cancel: (id: string, options?: CallOptions) =>
-      this.#post<api.CancelPaymentData>(`/payments/${segment(id)}/cancel`, undefined, options),
+      this.#post<api.Payment>(`/payments/${segment(id)}/cancel`, undefined, options),
     /** Credits the funds held for an underpaid, overpaid or late payment. */
     accept: (id: string, options?: CallOptions) =>
-      this.#post<api.AcceptPaymentData>(`/payments/${segment(id)}/accept`, undefined, options),
+      this.#post<api.Payment>(`/payments/${segment(id)}/accept`, undefined, options),
     /** Sends held funds back to an address the buyer gives. */
     refund: (id: string, body: api.RefundPaymentBody, options?: CallOptions) =>
-      this.#post<api.RefundPaymentData>(`/payments/${segment(id)}/refund`, body, options),
+      this.#post<api.CreatedWithdrawal>(`/payments/${segment(id)}/refund`, body, options),
   }
 
   readonly checkoutSessions = {
@@ -55,11 +55,11 @@ export class Beck {
 
   readonly paymentLinks = {
     create: (body: api.CreatePaymentLinkBody, options?: CallOptions) =>
-      this.#post<api.CreatePaymentLinkData>('/payment-links', body, options),
+      this.#post<api.PaymentLink>('/payment-links', body, options),
     list: (query?: api.ListPaymentLinksQuery) =>
       this.#list<api.ListPaymentLinksData>('/payment-links', query),
     update: (id: string, body: api.UpdatePaymentLinkBody, options?: CallOptions) =>
-      this.#send<api.UpdatePaymentLinkData>({
+      this.#send<api.PaymentLink>({
         method: 'PATCH',
         path: `/payment-links/${segment(id)}`,
         body,
@@ -70,14 +70,14 @@ export class Beck {
   readonly pointsOfSale = {
     /** Its `url` is opened on the phone behind the counter. */
     create: (body: api.CreatePointOfSaleBody, options?: CallOptions) =>
-      this.#post<api.CreatePointOfSaleData>('/points-of-sale', body, options),
+      this.#post<api.PointOfSale>('/points-of-sale', body, options),
     /** The newest first, 200 at most. */
     list: (options?: CallOptions) => this.#get<api.ListPointsOfSaleData>('/points-of-sale', options),
     retrieve: (id: string, options?: CallOptions) =>
-      this.#get<api.RetrievePointOfSaleData>(`/points-of-sale/${segment(id)}`, options),
+      this.#get<api.PointOfSale>(`/points-of-sale/${segment(id)}`, options),
     /** For good, as when its phone was lost. */
     disable: (id: string, options?: CallOptions) =>
-      this.#post<api.DisablePointOfSaleData>(`/points-of-sale/${segment(id)}/disable`, undefined, options),
+      this.#post<api.PointOfSale>(`/points-of-sale/${segment(id)}/disable`, undefined, options),
   }
 
   readonly customers = {
@@ -92,17 +92,17 @@ export class Beck {
 
   readonly withdrawals = {
     create: (body: api.CreateWithdrawalBody, options?: CallOptions) =>
-      this.#post<api.CreateWithdrawalData>('/withdrawals', body, options),
+      this.#post<api.CreatedWithdrawal>('/withdrawals', body, options),
     /** What a withdrawal would cost now; moves nothing. */
     quote: (body: api.QuoteWithdrawalBody, options?: CallOptions) =>
       this.#post<api.QuoteWithdrawalData>('/withdrawals/quote', body, options),
     /** The 100 newest. */
     list: (options?: CallOptions) => this.#get<api.ListWithdrawalsData>('/withdrawals', options),
     retrieve: (id: string, options?: CallOptions) =>
-      this.#get<api.RetrieveWithdrawalData>(`/withdrawals/${segment(id)}`, options),
+      this.#get<api.Withdrawal>(`/withdrawals/${segment(id)}`, options),
     /** Until it is signed. */
     cancel: (id: string, options?: CallOptions) =>
-      this.#post<api.CancelWithdrawalData>(`/withdrawals/${segment(id)}/cancel`, undefined, options),
+      this.#post<api.Withdrawal>(`/withdrawals/${segment(id)}/cancel`, undefined, options),
   }
 
   readonly webhooks = {
@@ -112,10 +112,10 @@ export class Beck {
     delete: (id: string, options?: CallOptions) =>
       this.#send<api.DeleteWebhookData>({ method: 'DELETE', path: `/webhooks/${segment(id)}`, ...options }),
     retrieve: (id: string, options?: CallOptions) =>
-      this.#get<api.RetrieveWebhookData>(`/webhooks/${segment(id)}`, options),
+      this.#get<api.WebhookEndpoint>(`/webhooks/${segment(id)}`, options),
     /** Sends to an endpoint again that Beck stopped sending to. */
     enable: (id: string, options?: CallOptions) =>
-      this.#post<api.EnableWebhookData>(`/webhooks/${segment(id)}/enable`, undefined, options),
+      this.#post<api.WebhookEndpoint>(`/webhooks/${segment(id)}/enable`, undefined, options),
     /** A new secret; for 24 hours events are signed with the old one too. */
     rotate: (id: string, options?: CallOptions) =>
       this.#post<api.RotateWebhookData>(`/webhooks/${segment(id)}/rotate`, undefined, options),
@@ -123,7 +123,7 @@ export class Beck {
     deliveries: (id: string, query?: api.ListWebhookDeliveriesQuery) =>
       this.#list<api.ListWebhookDeliveriesData>(`/webhooks/${segment(id)}/deliveries`, query),
     redeliver: (id: string, deliveryId: string, options?: CallOptions) =>
-      this.#post<api.RedeliverWebhookDeliveryData>(
+      this.#post<api.WebhookDelivery>(
         `/webhooks/${segment(id)}/deliveries/${segment(deliveryId)}/redeliver`,
         undefined,
         options,
@@ -143,19 +143,15 @@ export class Beck {
   /** Only for test accounts: makes things happen on the simulated chain. */
   readonly sandbox = {
     pay: (id: string, body: api.PaySandboxPaymentBody = {}, options?: CallOptions) =>
-      this.#post<api.PaySandboxPaymentData>(`/sandbox/payments/${segment(id)}/pay`, body, options),
+      this.#post<api.Payment>(`/sandbox/payments/${segment(id)}/pay`, body, options),
     expire: (id: string, options?: CallOptions) =>
-      this.#post<api.ExpireSandboxPaymentData>(`/sandbox/payments/${segment(id)}/expire`, undefined, options),
+      this.#post<api.Payment>(`/sandbox/payments/${segment(id)}/expire`, undefined, options),
     replace: (id: string, options?: CallOptions) =>
-      this.#post<api.ReplaceSandboxPaymentData>(
-        `/sandbox/payments/${segment(id)}/replace`,
-        undefined,
-        options,
-      ),
+      this.#post<api.Payment>(`/sandbox/payments/${segment(id)}/replace`, undefined, options),
     mine: (body: api.CreateSandboxBlockBody, options?: CallOptions) =>
-      this.#post<api.CreateSandboxBlockData>('/sandbox/blocks', body, options),
+      this.#post<api.ChainTip>('/sandbox/blocks', body, options),
     reorganise: (body: api.ReorgSandboxBody, options?: CallOptions) =>
-      this.#post<api.ReorgSandboxData>('/sandbox/reorg', body, options),
+      this.#post<api.ChainTip>('/sandbox/reorg', body, options),
   }
 
   #get<Data>(path: string, options?: CallOptions): Promise<Data> {

@@ -1,20 +1,26 @@
 // Written by `node sdk/generate-types.ts` from docs/openapi.json. Do not edit.
 
-export interface CreatePaymentBody {
+export interface Deposit {
+  /** where to send the coins */
+  address: string
   asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** more than 0, at most two decimals */
-  fiat_amount: number
-  /** default 'USD' */
-  fiat_currency?: 'USD' | 'EUR' | 'GBP' | undefined
-  /** your own reference, echoed back */
-  reference?: string | undefined
-  /** an email address */
-  customer_email?: string | undefined
-  /** at most 50 keys of 40 characters, texts of at most 500, 16 kB in all */
-  metadata?: Record<string, unknown> | undefined
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** decimal in the coin, rounded up to its payable precision */
+  expected_amount: string
+  /** the same amount in the smallest unit */
+  expected_amount_atoms: string
+  /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
+  qr_data: string
+  /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
+  payment_uri: string | null
+  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+  confirmations: number
+  /** needed before completion */
+  required_confirmations: number
+  expires_at: string
 }
 
-export interface CreatePaymentData {
+export interface CreatedPayment {
   /** `pay_` and 26 characters */
   id: string
   status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
@@ -36,25 +42,240 @@ export interface CreatePaymentData {
   metadata: Record<string, unknown>
   /** when the locked rate ends: 30 minutes after creation */
   expires_at: string
-  deposit: {
-    /** where to send the coins */
-    address: string
+  deposit: Deposit
+}
+
+export interface ListedPayment {
+  /** `pay_` and 26 characters */
+  id: string
+  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  /** what is credited to the balance: `fiat_amount - fee_fiat` */
+  net_fiat: number
+  fiat_currency: 'USD' | 'EUR' | 'GBP'
+  /** your own reference, echoed back */
+  reference: string | null
+  created_at: string
+}
+
+export interface Payment {
+  /** `pay_` and 26 characters */
+  id: string
+  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  /** what is credited to the balance: `fiat_amount - fee_fiat` */
+  net_fiat: number
+  fiat_currency: 'USD' | 'EUR' | 'GBP'
+  /** your own reference, echoed back */
+  reference: string | null
+  created_at: string
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount charged */
+  fiat_amount: number
+  /** service fee */
+  fee_fiat: number
+  /** seen so far; 0 on creation */
+  confirmations: number
+  /** your key/value pairs, exactly as given */
+  metadata: Record<string, unknown>
+  /** when the locked rate ends: 30 minutes after creation */
+  expires_at: string
+  deposit: Deposit
+  /** the customer of the email that the payment names */
+  customers: {
+    /** `cus_` and 26 characters */
+    id: string
+    email: string
+  } | null
+  /** when funds were first seen */
+  detected_at: string | null
+  /** when the payment was confirmed */
+  completed_at: string | null
+  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
+  refund_address: string | null
+  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
+  missing: string | null
+  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
+  deposits: {
+    tx_hash: string | null
     asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    network: 'bitcoin' | 'litecoin' | 'ethereum'
-    /** decimal in the coin, rounded up to its payable precision */
-    expected_amount: string
-    /** the same amount in the smallest unit */
-    expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
-    qr_data: string
-    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
-    payment_uri: string | null
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+    /** decimal in the coin */
+    amount: string
+    amount_atoms: string
     confirmations: number
-    /** needed before completion */
-    required_confirmations: number
-    expires_at: string
-  }
+    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
+    /** seen after the window */
+    late: boolean
+    seen_at: string
+  }[]
+}
+
+export interface PaymentLink {
+  /** `plink_` and 26 characters */
+  id: string
+  /** shown at checkout */
+  label: string
+  /** fixed price */
+  amount: number
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** number of times the link was opened */
+  uses: number
+  /** whether it accepts payments */
+  is_active: boolean
+  created_at: string
+}
+
+export interface PointOfSale {
+  /** `pos_` and 26 characters */
+  id: string
+  /** stands above the keypad */
+  name: string
+  currency: 'USD' | 'EUR' | 'GBP'
+  /** to be opened on the phone behind the counter */
+  url: string
+  /** whether it sells */
+  is_active: boolean
+  created_at: string
+}
+
+export interface ListedWebhookEndpoint {
+  /** `whk_` and 26 characters */
+  id: string
+  url: string
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
+  /** whether it receives events */
+  is_active: boolean
+  created_at: string
+}
+
+export interface WebhookEndpoint {
+  /** `whk_` and 26 characters */
+  id: string
+  url: string
+  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
+  /** whether it receives events */
+  is_active: boolean
+  created_at: string
+  /** why Beck stopped sending: the receiver answered 410, or did not succeed once in five days */
+  disabled_reason: 'gone' | 'failing' | null
+  /** since when no attempt has succeeded; after five days of it Beck stops sending */
+  failing_since: string | null
+}
+
+export interface WebhookDelivery {
+  /** `dlv_` and 26 characters */
+  id: string
+  /** `evt_` and 26 characters */
+  event_id: string
+  event_type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed'
+  status: 'pending' | 'delivered' | 'failed' | 'cancelled'
+  attempts: {
+    number: number
+    started_at: string
+    duration_ms: number
+    response_status: number | null
+    /** the first bytes of the answer */
+    response_start: string | null
+    /** why no complete answer came */
+    error: string | null
+  }[]
+  next_attempt_at: string | null
+  created_at: string
+  finished_at: string | null
+}
+
+export interface BalanceFigure {
+  /** now */
+  value: number
+  /** 30 days ago */
+  previous: number
+  /** 30 days, oldest first, today last */
+  series: {
+    date: string
+    /** at the end of the day, of today now */
+    value: number
+  }[]
+}
+
+export interface CreatedWithdrawal {
+  /** `wd_` and 26 characters */
+  id: string
+  status: 'requested' | 'broadcast' | 'completed' | 'failed'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount debited, in the smallest unit */
+  amount_atoms: string
+  /** service payout fee, in the smallest unit */
+  fee_atoms: string
+  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
+  net_atoms: string
+  destination_address: string
+  /** once broadcast; a fee bump changes it */
+  tx_hash: string | null
+  /** request time */
+  created_at: string
+}
+
+export interface Withdrawal {
+  /** `wd_` and 26 characters */
+  id: string
+  status: 'requested' | 'broadcast' | 'completed' | 'failed'
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** gross amount debited, in the smallest unit */
+  amount_atoms: string
+  /** service payout fee, in the smallest unit */
+  fee_atoms: string
+  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
+  net_atoms: string
+  destination_address: string
+  /** once broadcast; a fee bump changes it */
+  tx_hash: string | null
+  /** request time */
+  created_at: string
+  /** on-chain confirmation time */
+  completed_at: string | null
+  /** ours: a refund returns held funds of a payment */
+  kind: 'payout' | 'refund'
+  /** ours: the payment that a refund belongs to */
+  payment_id: string | null
+  /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
+  failure_reason: string | null
+  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
+  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
+  approval: {
+    /** `open` waits for people; `approved`: the signer has taken it; the rest is over */
+    status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
+    /** approvals that it was asked for, 1 or 2 */
+    needed: number
+    given: number
+    /** until then it can be approved; then it fails */
+    valid_until: string
+    /** the name of the person or the key */
+    requested_by: string | null
+    /** names of those whose approval counts */
+    awaiting: string[]
+  } | null
+}
+
+export interface ChainTip {
+  network: 'bitcoin' | 'litecoin' | 'ethereum'
+  /** the chain's newest block */
+  height: number
+}
+
+export interface CreatePaymentBody {
+  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+  /** more than 0, at most two decimals */
+  fiat_amount: number
+  /** default 'USD' */
+  fiat_currency?: 'USD' | 'EUR' | 'GBP' | undefined
+  /** your own reference, echoed back */
+  reference?: string | undefined
+  /** an email address */
+  customer_email?: string | undefined
+  /** at most 50 keys of 40 characters, texts of at most 500, 16 kB in all */
+  metadata?: Record<string, unknown> | undefined
 }
 
 export interface ListPaymentsQuery {
@@ -91,233 +312,12 @@ export interface ListPaymentsQuery {
 }
 
 export interface ListPaymentsData {
-  items: {
-    /** `pay_` and 26 characters */
-    id: string
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    /** what is credited to the balance: `fiat_amount - fee_fiat` */
-    net_fiat: number
-    fiat_currency: 'USD' | 'EUR' | 'GBP'
-    /** your own reference, echoed back */
-    reference: string | null
-    created_at: string
-  }[]
+  items: ListedPayment[]
   /** count of all matches, exact */
   total: number
   page: number
   limit: number
   total_pages: number
-}
-
-export interface RetrievePaymentData {
-  /** `pay_` and 26 characters */
-  id: string
-  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** what is credited to the balance: `fiat_amount - fee_fiat` */
-  net_fiat: number
-  fiat_currency: 'USD' | 'EUR' | 'GBP'
-  /** your own reference, echoed back */
-  reference: string | null
-  created_at: string
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount charged */
-  fiat_amount: number
-  /** service fee */
-  fee_fiat: number
-  /** seen so far; 0 on creation */
-  confirmations: number
-  /** your key/value pairs, exactly as given */
-  metadata: Record<string, unknown>
-  /** when the locked rate ends: 30 minutes after creation */
-  expires_at: string
-  deposit: {
-    /** where to send the coins */
-    address: string
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    network: 'bitcoin' | 'litecoin' | 'ethereum'
-    /** decimal in the coin, rounded up to its payable precision */
-    expected_amount: string
-    /** the same amount in the smallest unit */
-    expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
-    qr_data: string
-    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
-    payment_uri: string | null
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-    confirmations: number
-    /** needed before completion */
-    required_confirmations: number
-    expires_at: string
-  }
-  /** the customer of the email that the payment names */
-  customers: {
-    /** `cus_` and 26 characters */
-    id: string
-    email: string
-  } | null
-  /** when funds were first seen */
-  detected_at: string | null
-  /** when the payment was confirmed */
-  completed_at: string | null
-  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
-  refund_address: string | null
-  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
-  missing: string | null
-  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
-  deposits: {
-    tx_hash: string | null
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    /** decimal in the coin */
-    amount: string
-    amount_atoms: string
-    confirmations: number
-    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
-    /** seen after the window */
-    late: boolean
-    seen_at: string
-  }[]
-}
-
-export interface CancelPaymentData {
-  /** `pay_` and 26 characters */
-  id: string
-  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** what is credited to the balance: `fiat_amount - fee_fiat` */
-  net_fiat: number
-  fiat_currency: 'USD' | 'EUR' | 'GBP'
-  /** your own reference, echoed back */
-  reference: string | null
-  created_at: string
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount charged */
-  fiat_amount: number
-  /** service fee */
-  fee_fiat: number
-  /** seen so far; 0 on creation */
-  confirmations: number
-  /** your key/value pairs, exactly as given */
-  metadata: Record<string, unknown>
-  /** when the locked rate ends: 30 minutes after creation */
-  expires_at: string
-  deposit: {
-    /** where to send the coins */
-    address: string
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    network: 'bitcoin' | 'litecoin' | 'ethereum'
-    /** decimal in the coin, rounded up to its payable precision */
-    expected_amount: string
-    /** the same amount in the smallest unit */
-    expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
-    qr_data: string
-    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
-    payment_uri: string | null
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-    confirmations: number
-    /** needed before completion */
-    required_confirmations: number
-    expires_at: string
-  }
-  /** the customer of the email that the payment names */
-  customers: {
-    /** `cus_` and 26 characters */
-    id: string
-    email: string
-  } | null
-  /** when funds were first seen */
-  detected_at: string | null
-  /** when the payment was confirmed */
-  completed_at: string | null
-  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
-  refund_address: string | null
-  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
-  missing: string | null
-  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
-  deposits: {
-    tx_hash: string | null
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    /** decimal in the coin */
-    amount: string
-    amount_atoms: string
-    confirmations: number
-    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
-    /** seen after the window */
-    late: boolean
-    seen_at: string
-  }[]
-}
-
-export interface AcceptPaymentData {
-  /** `pay_` and 26 characters */
-  id: string
-  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** what is credited to the balance: `fiat_amount - fee_fiat` */
-  net_fiat: number
-  fiat_currency: 'USD' | 'EUR' | 'GBP'
-  /** your own reference, echoed back */
-  reference: string | null
-  created_at: string
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount charged */
-  fiat_amount: number
-  /** service fee */
-  fee_fiat: number
-  /** seen so far; 0 on creation */
-  confirmations: number
-  /** your key/value pairs, exactly as given */
-  metadata: Record<string, unknown>
-  /** when the locked rate ends: 30 minutes after creation */
-  expires_at: string
-  deposit: {
-    /** where to send the coins */
-    address: string
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    network: 'bitcoin' | 'litecoin' | 'ethereum'
-    /** decimal in the coin, rounded up to its payable precision */
-    expected_amount: string
-    /** the same amount in the smallest unit */
-    expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
-    qr_data: string
-    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
-    payment_uri: string | null
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-    confirmations: number
-    /** needed before completion */
-    required_confirmations: number
-    expires_at: string
-  }
-  /** the customer of the email that the payment names */
-  customers: {
-    /** `cus_` and 26 characters */
-    id: string
-    email: string
-  } | null
-  /** when funds were first seen */
-  detected_at: string | null
-  /** when the payment was confirmed */
-  completed_at: string | null
-  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
-  refund_address: string | null
-  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
-  missing: string | null
-  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
-  deposits: {
-    tx_hash: string | null
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    /** decimal in the coin */
-    amount: string
-    amount_atoms: string
-    confirmations: number
-    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
-    /** seen after the window */
-    late: boolean
-    seen_at: string
-  }[]
 }
 
 export interface CreateCheckoutSessionBody {
@@ -359,75 +359,7 @@ export interface RetrieveCheckoutSessionData {
   label: string | null
   /** your own reference, echoed back */
   reference: string | null
-  payment: {
-    /** `pay_` and 26 characters */
-    id: string
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    /** what is credited to the balance: `fiat_amount - fee_fiat` */
-    net_fiat: number
-    fiat_currency: 'USD' | 'EUR' | 'GBP'
-    /** your own reference, echoed back */
-    reference: string | null
-    created_at: string
-    network: 'bitcoin' | 'litecoin' | 'ethereum'
-    /** gross amount charged */
-    fiat_amount: number
-    /** service fee */
-    fee_fiat: number
-    /** seen so far; 0 on creation */
-    confirmations: number
-    /** your key/value pairs, exactly as given */
-    metadata: Record<string, unknown>
-    /** when the locked rate ends: 30 minutes after creation */
-    expires_at: string
-    deposit: {
-      /** where to send the coins */
-      address: string
-      asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-      network: 'bitcoin' | 'litecoin' | 'ethereum'
-      /** decimal in the coin, rounded up to its payable precision */
-      expected_amount: string
-      /** the same amount in the smallest unit */
-      expected_amount_atoms: string
-      /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
-      qr_data: string
-      /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
-      payment_uri: string | null
-      status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-      confirmations: number
-      /** needed before completion */
-      required_confirmations: number
-      expires_at: string
-    }
-    /** the customer of the email that the payment names */
-    customers: {
-      /** `cus_` and 26 characters */
-      id: string
-      email: string
-    } | null
-    /** when funds were first seen */
-    detected_at: string | null
-    /** when the payment was confirmed */
-    completed_at: string | null
-    /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
-    refund_address: string | null
-    /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
-    missing: string | null
-    /** what the chain showed at the address, late and further ones included (an addition of Beck) */
-    deposits: {
-      tx_hash: string | null
-      asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-      /** decimal in the coin */
-      amount: string
-      amount_atoms: string
-      confirmations: number
-      status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
-      /** seen after the window */
-      late: boolean
-      seen_at: string
-    }[]
-  } | null
+  payment: Payment | null
   created_at: string
   /** when it ends unless a coin is picked */
   expires_at: string
@@ -440,21 +372,6 @@ export interface CreatePaymentLinkBody {
   amount: number
   /** default 'USD' */
   currency?: 'USD' | 'EUR' | 'GBP' | undefined
-}
-
-export interface CreatePaymentLinkData {
-  /** `plink_` and 26 characters */
-  id: string
-  /** shown at checkout */
-  label: string
-  /** fixed price */
-  amount: number
-  currency: 'USD' | 'EUR' | 'GBP'
-  /** number of times the link was opened */
-  uses: number
-  /** whether it accepts payments */
-  is_active: boolean
-  created_at: string
 }
 
 export interface ListPaymentLinksQuery {
@@ -481,20 +398,7 @@ export interface ListPaymentLinksQuery {
 }
 
 export interface ListPaymentLinksData {
-  items: {
-    /** `plink_` and 26 characters */
-    id: string
-    /** shown at checkout */
-    label: string
-    /** fixed price */
-    amount: number
-    currency: 'USD' | 'EUR' | 'GBP'
-    /** number of times the link was opened */
-    uses: number
-    /** whether it accepts payments */
-    is_active: boolean
-    created_at: string
-  }[]
+  items: PaymentLink[]
   /** count of all matches, exact */
   total: number
   page: number
@@ -506,21 +410,6 @@ export interface UpdatePaymentLinkBody {
   is_active: boolean
 }
 
-export interface UpdatePaymentLinkData {
-  /** `plink_` and 26 characters */
-  id: string
-  /** shown at checkout */
-  label: string
-  /** fixed price */
-  amount: number
-  currency: 'USD' | 'EUR' | 'GBP'
-  /** number of times the link was opened */
-  uses: number
-  /** whether it accepts payments */
-  is_active: boolean
-  created_at: string
-}
-
 export interface CreatePointOfSaleBody {
   /** stands above the keypad */
   name: string
@@ -528,57 +417,7 @@ export interface CreatePointOfSaleBody {
   currency?: 'USD' | 'EUR' | 'GBP' | undefined
 }
 
-export interface CreatePointOfSaleData {
-  /** `pos_` and 26 characters */
-  id: string
-  /** stands above the keypad */
-  name: string
-  currency: 'USD' | 'EUR' | 'GBP'
-  /** to be opened on the phone behind the counter */
-  url: string
-  /** whether it sells */
-  is_active: boolean
-  created_at: string
-}
-
-export type ListPointsOfSaleData = {
-  /** `pos_` and 26 characters */
-  id: string
-  /** stands above the keypad */
-  name: string
-  currency: 'USD' | 'EUR' | 'GBP'
-  /** to be opened on the phone behind the counter */
-  url: string
-  /** whether it sells */
-  is_active: boolean
-  created_at: string
-}[]
-
-export interface RetrievePointOfSaleData {
-  /** `pos_` and 26 characters */
-  id: string
-  /** stands above the keypad */
-  name: string
-  currency: 'USD' | 'EUR' | 'GBP'
-  /** to be opened on the phone behind the counter */
-  url: string
-  /** whether it sells */
-  is_active: boolean
-  created_at: string
-}
-
-export interface DisablePointOfSaleData {
-  /** `pos_` and 26 characters */
-  id: string
-  /** stands above the keypad */
-  name: string
-  currency: 'USD' | 'EUR' | 'GBP'
-  /** to be opened on the phone behind the counter */
-  url: string
-  /** whether it sells */
-  is_active: boolean
-  created_at: string
-}
+export type ListPointsOfSaleData = PointOfSale[]
 
 export interface CreateWebhookBody {
   /** an https URL on the public internet */
@@ -621,15 +460,7 @@ export interface ListWebhooksQuery {
 }
 
 export interface ListWebhooksData {
-  items: {
-    /** `whk_` and 26 characters */
-    id: string
-    url: string
-    events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
-    /** whether it receives events */
-    is_active: boolean
-    created_at: string
-  }[]
+  items: ListedWebhookEndpoint[]
   /** count of all matches, exact */
   total: number
   page: number
@@ -641,34 +472,6 @@ export interface DeleteWebhookData {
   /** `whk_` and 26 characters */
   id: string
   deleted: true
-}
-
-export interface RetrieveWebhookData {
-  /** `whk_` and 26 characters */
-  id: string
-  url: string
-  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
-  /** whether it receives events */
-  is_active: boolean
-  created_at: string
-  /** why Beck stopped sending: the receiver answered 410, or did not succeed once in five days */
-  disabled_reason: 'gone' | 'failing' | null
-  /** since when no attempt has succeeded; after five days of it Beck stops sending */
-  failing_since: string | null
-}
-
-export interface EnableWebhookData {
-  /** `whk_` and 26 characters */
-  id: string
-  url: string
-  events: ('payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed')[]
-  /** whether it receives events */
-  is_active: boolean
-  created_at: string
-  /** why Beck stopped sending: the receiver answered 410, or did not succeed once in five days */
-  disabled_reason: 'gone' | 'failing' | null
-  /** since when no attempt has succeeded; after five days of it Beck stops sending */
-  failing_since: string | null
 }
 
 export interface RotateWebhookData {
@@ -703,54 +506,12 @@ export interface ListWebhookDeliveriesQuery {
 }
 
 export interface ListWebhookDeliveriesData {
-  items: {
-    /** `dlv_` and 26 characters */
-    id: string
-    /** `evt_` and 26 characters */
-    event_id: string
-    event_type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed'
-    status: 'pending' | 'delivered' | 'failed' | 'cancelled'
-    attempts: {
-      number: number
-      started_at: string
-      duration_ms: number
-      response_status: number | null
-      /** the first bytes of the answer */
-      response_start: string | null
-      /** why no complete answer came */
-      error: string | null
-    }[]
-    next_attempt_at: string | null
-    created_at: string
-    finished_at: string | null
-  }[]
+  items: WebhookDelivery[]
   /** count of all matches, exact */
   total: number
   page: number
   limit: number
   total_pages: number
-}
-
-export interface RedeliverWebhookDeliveryData {
-  /** `dlv_` and 26 characters */
-  id: string
-  /** `evt_` and 26 characters */
-  event_id: string
-  event_type: 'payment.created' | 'payment.confirming' | 'payment.completed' | 'payment.expired' | 'payment.refunded' | 'payout.completed' | 'payout.failed'
-  status: 'pending' | 'delivered' | 'failed' | 'cancelled'
-  attempts: {
-    number: number
-    started_at: string
-    duration_ms: number
-    response_status: number | null
-    /** the first bytes of the answer */
-    response_start: string | null
-    /** why no complete answer came */
-    error: string | null
-  }[]
-  next_attempt_at: string | null
-  created_at: string
-  finished_at: string | null
 }
 
 export interface ListEventsQuery {
@@ -845,44 +606,11 @@ export interface RetrieveCustomerData {
 export interface RetrieveBalanceData {
   currency: 'USD' | 'EUR' | 'GBP'
   /** available and pending */
-  total: {
-    /** now */
-    value: number
-    /** 30 days ago */
-    previous: number
-    /** 30 days, oldest first, today last */
-    series: {
-      date: string
-      /** at the end of the day, of today now */
-      value: number
-    }[]
-  }
+  total: BalanceFigure
   /** withdrawable */
-  available: {
-    /** now */
-    value: number
-    /** 30 days ago */
-    previous: number
-    /** 30 days, oldest first, today last */
-    series: {
-      date: string
-      /** at the end of the day, of today now */
-      value: number
-    }[]
-  }
+  available: BalanceFigure
   /** deposits seen but not confirmed, before fees */
-  pending: {
-    /** now */
-    value: number
-    /** 30 days ago */
-    previous: number
-    /** 30 days, oldest first, today last */
-    series: {
-      date: string
-      /** at the end of the day, of today now */
-      value: number
-    }[]
-  }
+  pending: BalanceFigure
   /** deposits awaiting confirmation */
   pending_count: number
   assets: {
@@ -914,66 +642,7 @@ export interface CreateWithdrawalBody {
   destination_address: string
 }
 
-export interface CreateWithdrawalData {
-  /** `wd_` and 26 characters */
-  id: string
-  status: 'requested' | 'broadcast' | 'completed' | 'failed'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount debited, in the smallest unit */
-  amount_atoms: string
-  /** service payout fee, in the smallest unit */
-  fee_atoms: string
-  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
-  net_atoms: string
-  destination_address: string
-  /** once broadcast; a fee bump changes it */
-  tx_hash: string | null
-  /** request time */
-  created_at: string
-}
-
-export type ListWithdrawalsData = {
-  /** `wd_` and 26 characters */
-  id: string
-  status: 'requested' | 'broadcast' | 'completed' | 'failed'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount debited, in the smallest unit */
-  amount_atoms: string
-  /** service payout fee, in the smallest unit */
-  fee_atoms: string
-  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
-  net_atoms: string
-  destination_address: string
-  /** once broadcast; a fee bump changes it */
-  tx_hash: string | null
-  /** request time */
-  created_at: string
-  /** on-chain confirmation time */
-  completed_at: string | null
-  /** ours: a refund returns held funds of a payment */
-  kind: 'payout' | 'refund'
-  /** ours: the payment that a refund belongs to */
-  payment_id: string | null
-  /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
-  failure_reason: string | null
-  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
-  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
-  approval: {
-    /** `open` waits for people; `approved`: the signer has taken it; the rest is over */
-    status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
-    /** approvals that it was asked for, 1 or 2 */
-    needed: number
-    given: number
-    /** until then it can be approved; then it fails */
-    valid_until: string
-    /** the name of the person or the key */
-    requested_by: string | null
-    /** names of those whose approval counts */
-    awaiting: string[]
-  } | null
-}[]
+export type ListWithdrawalsData = Withdrawal[]
 
 export interface QuoteWithdrawalBody {
   asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
@@ -990,114 +659,11 @@ export interface QuoteWithdrawalData {
   net: string
 }
 
-export interface RetrieveWithdrawalData {
-  /** `wd_` and 26 characters */
-  id: string
-  status: 'requested' | 'broadcast' | 'completed' | 'failed'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount debited, in the smallest unit */
-  amount_atoms: string
-  /** service payout fee, in the smallest unit */
-  fee_atoms: string
-  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
-  net_atoms: string
-  destination_address: string
-  /** once broadcast; a fee bump changes it */
-  tx_hash: string | null
-  /** request time */
-  created_at: string
-  /** on-chain confirmation time */
-  completed_at: string | null
-  /** ours: a refund returns held funds of a payment */
-  kind: 'payout' | 'refund'
-  /** ours: the payment that a refund belongs to */
-  payment_id: string | null
-  /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
-  failure_reason: string | null
-  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
-  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
-  approval: {
-    /** `open` waits for people; `approved`: the signer has taken it; the rest is over */
-    status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
-    /** approvals that it was asked for, 1 or 2 */
-    needed: number
-    given: number
-    /** until then it can be approved; then it fails */
-    valid_until: string
-    /** the name of the person or the key */
-    requested_by: string | null
-    /** names of those whose approval counts */
-    awaiting: string[]
-  } | null
-}
-
-export interface CancelWithdrawalData {
-  /** `wd_` and 26 characters */
-  id: string
-  status: 'requested' | 'broadcast' | 'completed' | 'failed'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount debited, in the smallest unit */
-  amount_atoms: string
-  /** service payout fee, in the smallest unit */
-  fee_atoms: string
-  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
-  net_atoms: string
-  destination_address: string
-  /** once broadcast; a fee bump changes it */
-  tx_hash: string | null
-  /** request time */
-  created_at: string
-  /** on-chain confirmation time */
-  completed_at: string | null
-  /** ours: a refund returns held funds of a payment */
-  kind: 'payout' | 'refund'
-  /** ours: the payment that a refund belongs to */
-  payment_id: string | null
-  /** ours: why a failed one could not be paid; `cancelled` when you cancelled it */
-  failure_reason: string | null
-  /** ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end */
-  waiting_for: 'signature' | 'coins' | 'confirmations' | 'network_fee' | 'limit' | 'allowlist' | 'frozen' | 'approval' | 'cancellation' | 'block' | null
-  approval: {
-    /** `open` waits for people; `approved`: the signer has taken it; the rest is over */
-    status: 'open' | 'approved' | 'declined' | 'expired' | 'refused'
-    /** approvals that it was asked for, 1 or 2 */
-    needed: number
-    given: number
-    /** until then it can be approved; then it fails */
-    valid_until: string
-    /** the name of the person or the key */
-    requested_by: string | null
-    /** names of those whose approval counts */
-    awaiting: string[]
-  } | null
-}
-
 export interface RefundPaymentBody {
   /** a wallet on the coin's network that is not this gateway's own */
   destination_address: string
   /** decimal of the coin, such as `"0.015"` */
   amount?: string | undefined
-}
-
-export interface RefundPaymentData {
-  /** `wd_` and 26 characters */
-  id: string
-  status: 'requested' | 'broadcast' | 'completed' | 'failed'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount debited, in the smallest unit */
-  amount_atoms: string
-  /** service payout fee, in the smallest unit */
-  fee_atoms: string
-  /** amount sent on-chain: the amount minus payout fee and network fee, in the smallest unit */
-  net_atoms: string
-  destination_address: string
-  /** once broadcast; a fee bump changes it */
-  tx_hash: string | null
-  /** request time */
-  created_at: string
 }
 
 export interface PaySandboxPaymentBody {
@@ -1107,238 +673,16 @@ export interface PaySandboxPaymentBody {
   confirmations?: number | undefined
 }
 
-export interface PaySandboxPaymentData {
-  /** `pay_` and 26 characters */
-  id: string
-  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** what is credited to the balance: `fiat_amount - fee_fiat` */
-  net_fiat: number
-  fiat_currency: 'USD' | 'EUR' | 'GBP'
-  /** your own reference, echoed back */
-  reference: string | null
-  created_at: string
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount charged */
-  fiat_amount: number
-  /** service fee */
-  fee_fiat: number
-  /** seen so far; 0 on creation */
-  confirmations: number
-  /** your key/value pairs, exactly as given */
-  metadata: Record<string, unknown>
-  /** when the locked rate ends: 30 minutes after creation */
-  expires_at: string
-  deposit: {
-    /** where to send the coins */
-    address: string
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    network: 'bitcoin' | 'litecoin' | 'ethereum'
-    /** decimal in the coin, rounded up to its payable precision */
-    expected_amount: string
-    /** the same amount in the smallest unit */
-    expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
-    qr_data: string
-    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
-    payment_uri: string | null
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-    confirmations: number
-    /** needed before completion */
-    required_confirmations: number
-    expires_at: string
-  }
-  /** the customer of the email that the payment names */
-  customers: {
-    /** `cus_` and 26 characters */
-    id: string
-    email: string
-  } | null
-  /** when funds were first seen */
-  detected_at: string | null
-  /** when the payment was confirmed */
-  completed_at: string | null
-  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
-  refund_address: string | null
-  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
-  missing: string | null
-  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
-  deposits: {
-    tx_hash: string | null
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    /** decimal in the coin */
-    amount: string
-    amount_atoms: string
-    confirmations: number
-    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
-    /** seen after the window */
-    late: boolean
-    seen_at: string
-  }[]
-}
-
-export interface ExpireSandboxPaymentData {
-  /** `pay_` and 26 characters */
-  id: string
-  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** what is credited to the balance: `fiat_amount - fee_fiat` */
-  net_fiat: number
-  fiat_currency: 'USD' | 'EUR' | 'GBP'
-  /** your own reference, echoed back */
-  reference: string | null
-  created_at: string
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount charged */
-  fiat_amount: number
-  /** service fee */
-  fee_fiat: number
-  /** seen so far; 0 on creation */
-  confirmations: number
-  /** your key/value pairs, exactly as given */
-  metadata: Record<string, unknown>
-  /** when the locked rate ends: 30 minutes after creation */
-  expires_at: string
-  deposit: {
-    /** where to send the coins */
-    address: string
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    network: 'bitcoin' | 'litecoin' | 'ethereum'
-    /** decimal in the coin, rounded up to its payable precision */
-    expected_amount: string
-    /** the same amount in the smallest unit */
-    expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
-    qr_data: string
-    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
-    payment_uri: string | null
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-    confirmations: number
-    /** needed before completion */
-    required_confirmations: number
-    expires_at: string
-  }
-  /** the customer of the email that the payment names */
-  customers: {
-    /** `cus_` and 26 characters */
-    id: string
-    email: string
-  } | null
-  /** when funds were first seen */
-  detected_at: string | null
-  /** when the payment was confirmed */
-  completed_at: string | null
-  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
-  refund_address: string | null
-  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
-  missing: string | null
-  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
-  deposits: {
-    tx_hash: string | null
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    /** decimal in the coin */
-    amount: string
-    amount_atoms: string
-    confirmations: number
-    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
-    /** seen after the window */
-    late: boolean
-    seen_at: string
-  }[]
-}
-
-export interface ReplaceSandboxPaymentData {
-  /** `pay_` and 26 characters */
-  id: string
-  status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-  asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-  /** what is credited to the balance: `fiat_amount - fee_fiat` */
-  net_fiat: number
-  fiat_currency: 'USD' | 'EUR' | 'GBP'
-  /** your own reference, echoed back */
-  reference: string | null
-  created_at: string
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** gross amount charged */
-  fiat_amount: number
-  /** service fee */
-  fee_fiat: number
-  /** seen so far; 0 on creation */
-  confirmations: number
-  /** your key/value pairs, exactly as given */
-  metadata: Record<string, unknown>
-  /** when the locked rate ends: 30 minutes after creation */
-  expires_at: string
-  deposit: {
-    /** where to send the coins */
-    address: string
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    network: 'bitcoin' | 'litecoin' | 'ethereum'
-    /** decimal in the coin, rounded up to its payable precision */
-    expected_amount: string
-    /** the same amount in the smallest unit */
-    expected_amount_atoms: string
-    /** wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one */
-    qr_data: string
-    /** what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck) */
-    payment_uri: string | null
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-    confirmations: number
-    /** needed before completion */
-    required_confirmations: number
-    expires_at: string
-  }
-  /** the customer of the email that the payment names */
-  customers: {
-    /** `cus_` and 26 characters */
-    id: string
-    email: string
-  } | null
-  /** when funds were first seen */
-  detected_at: string | null
-  /** when the payment was confirmed */
-  completed_at: string | null
-  /** where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck) */
-  refund_address: string | null
-  /** decimal in the coin: what an underpaid payment still lacks (an addition of Beck) */
-  missing: string | null
-  /** what the chain showed at the address, late and further ones included (an addition of Beck) */
-  deposits: {
-    tx_hash: string | null
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    /** decimal in the coin */
-    amount: string
-    amount_atoms: string
-    confirmations: number
-    status: 'seen' | 'confirmed' | 'replaced' | 'reorganised' | 'dropped'
-    /** seen after the window */
-    late: boolean
-    seen_at: string
-  }[]
-}
-
 export interface CreateSandboxBlockBody {
   network: 'bitcoin' | 'litecoin' | 'ethereum'
   /** 1 when left out */
   count?: number | undefined
 }
 
-export interface CreateSandboxBlockData {
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** the chain's newest block */
-  height: number
-}
-
 export interface ReorgSandboxBody {
   network: 'bitcoin' | 'litecoin' | 'ethereum'
   /** 1 when left out */
   depth?: number | undefined
-}
-
-export interface ReorgSandboxData {
-  network: 'bitcoin' | 'litecoin' | 'ethereum'
-  /** the chain's newest block */
-  height: number
 }
 
 export type PaymentEventType =
@@ -1359,5 +703,5 @@ interface EventOf<Type extends string, Data> {
 }
 
 export type WebhookEvent =
-  | EventOf<PaymentEventType, RetrievePaymentData>
-  | EventOf<'payout.completed' | 'payout.failed', RetrieveWithdrawalData>
+  | EventOf<PaymentEventType, Payment>
+  | EventOf<'payout.completed' | 'payout.failed', Withdrawal>

@@ -1,4 +1,5 @@
 /** What a client of the old document could trip over in the new one. */
+import { withResources } from './openapi-resources.ts'
 
 type Json = { readonly [name: string]: unknown }
 
@@ -14,8 +15,8 @@ const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? val
  */
 export function breakingChanges(before: unknown, after: unknown): string[] {
   const found: string[] = []
-  const newPaths = object(object(after).paths)
-  for (const [path, methods] of Object.entries(object(object(before).paths))) {
+  const newPaths = object(withResources(object(after)).paths)
+  for (const [path, methods] of Object.entries(object(withResources(object(before)).paths))) {
     for (const [method, old] of Object.entries(object(methods))) {
       const name = `${method.toUpperCase()} ${path}`
       const now = object(newPaths[path])[method]

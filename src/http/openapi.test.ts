@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { testApp } from '../../test/api.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { routes } from './api/routes.ts'
 import { breakingChanges } from './breaking-changes.ts'
 import { openApiDocument, operationId } from './openapi.ts'
+import { referTo, withResources } from './openapi-resources.ts'
+import { Envelope, Fields } from './schemas.ts'
 
 const document = openApiDocument(routes)
 const clone = () => JSON.parse(JSON.stringify(document))
@@ -108,8 +111,10 @@ const BREAKING: [string, (changed: ReturnType<typeof clone>) => void, RegExp][] 
 ]
 const body = (d: ReturnType<typeof clone>) =>
   d.paths['/payments'].post.requestBody.content['application/json'].schema
-const answer = (d: ReturnType<typeof clone>) =>
-  d.paths['/payments'].post.responses['201'].content['application/json'].schema.properties.data
+const answer = (d: ReturnType<typeof clone>) => {
+  const { data } = d.paths['/payments'].post.responses['201'].content['application/json'].schema.properties
+  return d.components.schemas[data.$ref.replace('#/components/schemas/', '')]
+}
 for (const [what, change, expected] of BREAKING) {
   test(`${what} is a breaking change`, () => {
     const changed = clone()
@@ -120,6 +125,29 @@ for (const [what, change, expected] of BREAKING) {
       found.join('\n'),
     )
   })
+}
+
+test('a resource that several answers show stands in the document once, with nothing lost', () => {
+  const inPlace = withResources(clone())
+  for (const route of routes) {
+    const { responses } = inPlace.paths[route.path.replace(/:(\w+)/g, '{$1}')][route.method.toLowerCase()]
+    const { schema } = responses[route.status ?? 200].content['application/json']
+    assert.deepEqual(schema, untitled(JSON.parse(JSON.stringify(Envelope(route.data)))))
+  }
+  const shown = JSON.stringify(document)
+  for (const name of ['Payment', 'Deposit', 'Withdrawal', 'PaymentLink', 'PointOfSale'])
+    assert.ok(shown.split(`"#/components/schemas/${name}"`).length > 2, name)
+  const [one, other] = [Type.String(), Type.Number()].map((type) => Fields({ type }, { title: 'Same' }))
+  assert.throws(() => referTo({}, [one, other]), /two schemas are called Same/)
+})
+
+/** Without the titles of resources, which stand in the document as names. */
+function untitled(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(untitled)
+  if (typeof value !== 'object' || value === null) return value
+  const { title, ...others } = value as Record<string, unknown>
+  const all = typeof title === 'string' ? others : value
+  return Object.fromEntries(Object.entries(all).map(([name, member]) => [name, untitled(member)]))
 }
 
 test('additions break nobody', () => {

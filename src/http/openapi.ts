@@ -9,6 +9,7 @@ import {
   SHARED,
   TAGS,
 } from './openapi-common.ts'
+import { referTo } from './openapi-resources.ts'
 import { type Method, type Route, scopesOf } from './route.ts'
 import { Envelope } from './schemas.ts'
 
@@ -41,9 +42,13 @@ export interface OpenApiDocument {
 /** @param routes - All of the API's. */
 export function openApiDocument(routes: readonly Route[]): OpenApiDocument {
   const paths: Record<string, Record<string, Operation>> = {}
+  const resources: Record<string, Json> = {}
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+    paths[path] = {
+      ...paths[path],
+      [route.method.toLowerCase()]: referTo(resources, operation(route)) as Operation,
+    }
   }
   return {
     openapi: '3.1.0',
@@ -72,7 +77,7 @@ export function openApiDocument(routes: readonly Route[]): OpenApiDocument {
       },
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
       headers: HEADERS,
-      schemas: { Failure: FAILURE },
+      schemas: { ...resources, Failure: FAILURE },
       responses: Object.fromEntries(
         SHARED.map((status) => [`Refused${status}`, refusal(status, COMMON_REFUSALS[status]?.reasons ?? [])]),
       ),

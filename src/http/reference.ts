@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { escapeText } from './hosted/html.ts'
 import { type OpenApiDocument, type Operation, openApiDocument } from './openapi.ts'
+import { withResources } from './openapi-resources.ts'
 import type { Route } from './route.ts'
 
 export function registerReference(app: FastifyInstance, routes: readonly Route[]): void {
   const styleHash = createHash('sha256').update(STYLE).digest('base64')
   const answers = onFirstUse(() => {
     const document = openApiDocument(routes)
-    return { json: JSON.stringify(document), page: drawReference(document) }
+    return { json: JSON.stringify(document), page: drawReference(withResources(document)) }
   })
   app.get('/openapi.json', (_request, reply) =>
     reply

@@ -3,9 +3,15 @@ import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import { ASSETS, FIAT_CURRENCIES, NETWORKS } from '../core/assets.ts'
 import type { IdPrefix } from '../core/ids.ts'
 
-/** An object that holds these fields and no others. */
-export const Fields = <P extends TProperties>(properties: P, options: { description?: string } = {}) =>
-  Type.Object(properties, { additionalProperties: false, ...options })
+/**
+ * An object that holds these fields and no others.
+ *
+ * @param options.title - What the OpenAPI document and the clients call a resource that several answers show.
+ */
+export const Fields = <P extends TProperties>(
+  properties: P,
+  options: { title?: string; description?: string } = {},
+) => Type.Object(properties, { additionalProperties: false, ...options })
 
 /** Null, or what the schema says. One `type` list instead of `anyOf`, which the serialiser takes faster. */
 export const Nullable = <S extends TSchema & { type: string }>(schema: S) =>

@@ -17,7 +17,7 @@ const Figure = (description: string) =>
         { minItems: 30, maxItems: 30, description: '30 days, oldest first, today last' },
       ),
     },
-    { description },
+    { title: 'BalanceFigure', description },
   )
 
 const Atoms = Type.String({ description: 'in the smallest unit' })

@@ -31,15 +31,18 @@ import {
   Timestamp,
 } from '../schemas.ts'
 
-const PaymentLink = Fields({
-  id: Id('plink'),
-  label: Type.String({ description: 'shown at checkout' }),
-  amount: FiatAmount('fixed price'),
-  currency: FiatName,
-  uses: Type.Integer({ description: 'number of times the link was opened' }),
-  is_active: Type.Boolean({ description: 'whether it accepts payments' }),
-  created_at: Timestamp(),
-})
+const PaymentLink = Fields(
+  {
+    id: Id('plink'),
+    label: Type.String({ description: 'shown at checkout' }),
+    amount: FiatAmount('fixed price'),
+    currency: FiatName,
+    uses: Type.Integer({ description: 'number of times the link was opened' }),
+    is_active: Type.Boolean({ description: 'whether it accepts payments' }),
+    created_at: Timestamp(),
+  },
+  { title: 'PaymentLink' },
+)
 
 const showLink = (row: PaymentLinkRow) => ({
   id: showId('plink', row.id),

@@ -38,70 +38,78 @@ const createdFields = {
     description: 'your key/value pairs, exactly as given',
   }),
   expires_at: Timestamp('when the locked rate ends: 30 minutes after creation'),
-  deposit: Fields({
-    address: Type.String({ description: 'where to send the coins' }),
-    asset: AssetName,
-    network: NetworkName,
-    expected_amount: Type.String({ description: 'decimal in the coin, rounded up to its payable precision' }),
-    expected_amount_atoms: Type.String({ description: 'the same amount in the smallest unit' }),
-    qr_data: Type.String({
-      description:
-        'wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one',
-    }),
-    payment_uri: Nullable(
-      Type.String({
-        description:
-          'what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck)',
+  deposit: Fields(
+    {
+      address: Type.String({ description: 'where to send the coins' }),
+      asset: AssetName,
+      network: NetworkName,
+      expected_amount: Type.String({
+        description: 'decimal in the coin, rounded up to its payable precision',
       }),
-    ),
-    status: Status,
-    confirmations: Type.Integer(),
-    required_confirmations: Type.Integer({ description: 'needed before completion' }),
-    expires_at: Timestamp(),
-  }),
+      expected_amount_atoms: Type.String({ description: 'the same amount in the smallest unit' }),
+      qr_data: Type.String({
+        description:
+          'wallet URI, `<scheme>:<address>?amount=<decimal>`; for a token few wallets read it, and none takes it for ether: draw `payment_uri` where there is one',
+      }),
+      payment_uri: Nullable(
+        Type.String({
+          description:
+            'what wallets read, with coin, network and amount: BIP-21 or EIP-681; null on the simulated Ethereum (an addition of Beck)',
+        }),
+      ),
+      status: Status,
+      confirmations: Type.Integer(),
+      required_confirmations: Type.Integer({ description: 'needed before completion' }),
+      expires_at: Timestamp(),
+    },
+    { title: 'Deposit' },
+  ),
 }
 
-export const ListedPayment = Fields(listedFields)
+export const ListedPayment = Fields(listedFields, { title: 'ListedPayment' })
 
-export const CreatedPayment = Fields(createdFields)
+export const CreatedPayment = Fields(createdFields, { title: 'CreatedPayment' })
 
-export const Payment = Fields({
-  ...createdFields,
-  customers: Type.Unsafe<{ id: string; email: string } | null>({
-    ...Fields({ id: Id('cus'), email: Type.String() }),
-    type: ['object', 'null'],
-    description: 'the customer of the email that the payment names',
-  }),
-  detected_at: Nullable(Timestamp('when funds were first seen')),
-  completed_at: Nullable(Timestamp('when the payment was confirmed')),
-  refund_address: Nullable(
-    Type.String({
-      description:
-        'where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck)',
+export const Payment = Fields(
+  {
+    ...createdFields,
+    customers: Type.Unsafe<{ id: string; email: string } | null>({
+      ...Fields({ id: Id('cus'), email: Type.String() }),
+      type: ['object', 'null'],
+      description: 'the customer of the email that the payment names',
     }),
-  ),
-  missing: Nullable(
-    Type.String({
-      description: 'decimal in the coin: what an underpaid payment still lacks (an addition of Beck)',
-    }),
-  ),
-  deposits: Type.Array(
-    Fields({
-      tx_hash: Nullable(Type.String()),
-      asset: AssetName,
-      amount: Type.String({ description: 'decimal in the coin' }),
-      amount_atoms: Type.String(),
-      confirmations: Type.Integer(),
-      status: OneOf(DEPOSIT_STATUSES),
-      late: Type.Boolean({ description: 'seen after the window' }),
-      seen_at: Timestamp(),
-    }),
-    {
-      description:
-        'what the chain showed at the address, late and further ones included (an addition of Beck)',
-    },
-  ),
-})
+    detected_at: Nullable(Timestamp('when funds were first seen')),
+    completed_at: Nullable(Timestamp('when the payment was confirmed')),
+    refund_address: Nullable(
+      Type.String({
+        description:
+          'where the buyer of a checkout wants back what is held, as he said on its page (an addition of Beck)',
+      }),
+    ),
+    missing: Nullable(
+      Type.String({
+        description: 'decimal in the coin: what an underpaid payment still lacks (an addition of Beck)',
+      }),
+    ),
+    deposits: Type.Array(
+      Fields({
+        tx_hash: Nullable(Type.String()),
+        asset: AssetName,
+        amount: Type.String({ description: 'decimal in the coin' }),
+        amount_atoms: Type.String(),
+        confirmations: Type.Integer(),
+        status: OneOf(DEPOSIT_STATUSES),
+        late: Type.Boolean({ description: 'seen after the window' }),
+        seen_at: Timestamp(),
+      }),
+      {
+        description:
+          'what the chain showed at the address, late and further ones included (an addition of Beck)',
+      },
+    ),
+  },
+  { title: 'Payment' },
+)
 
 export const LISTED = {
   id: 'pay_01k6v3d6yqf5bbt9xgk2v7p8rm',

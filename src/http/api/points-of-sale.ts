@@ -22,14 +22,17 @@ import type { Gateway } from '../../flows/gateway.ts'
 import { type Route, read, write } from '../route.ts'
 import { FiatName, Fields, Id, OneOf, PathId, Timestamp } from '../schemas.ts'
 
-const PointOfSale = Fields({
-  id: Id('pos'),
-  name: Type.String({ description: 'stands above the keypad' }),
-  currency: FiatName,
-  url: Type.String({ description: 'to be opened on the phone behind the counter' }),
-  is_active: Type.Boolean({ description: 'whether it sells' }),
-  created_at: Timestamp(),
-})
+const PointOfSale = Fields(
+  {
+    id: Id('pos'),
+    name: Type.String({ description: 'stands above the keypad' }),
+    currency: FiatName,
+    url: Type.String({ description: 'to be opened on the phone behind the counter' }),
+    is_active: Type.Boolean({ description: 'whether it sells' }),
+    created_at: Timestamp(),
+  },
+  { title: 'PointOfSale' },
+)
 
 const showPoint = (gateway: Pick<Gateway, 'settings'>, row: PointOfSaleRow) => ({
   id: showId('pos', row.id),

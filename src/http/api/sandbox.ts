@@ -18,7 +18,10 @@ import { CREATED, Payment, RETRIEVED } from './payment-schemas.ts'
 import { paymentId, showPayment } from './payments.ts'
 
 const Network = OneOf(NETWORKS)
-const Tip = Fields({ network: Network, height: Type.Integer({ description: "the chain's newest block" }) })
+const Tip = Fields(
+  { network: Network, height: Type.Integer({ description: "the chain's newest block" }) },
+  { title: 'ChainTip' },
+)
 
 const WAITING = {
   ...RETRIEVED,

@@ -24,37 +24,43 @@ import { type Route, read, write } from '../route.ts'
 import { Fields, FilterList, Id, Nullable, OneOf, PageOf, PathId, paging, Timestamp } from '../schemas.ts'
 import { ENDPOINT_EXAMPLE, endpointFields, showEndpoint } from './webhooks.ts'
 
-const Endpoint = Fields({
-  ...endpointFields,
-  disabled_reason: Nullable(
-    OneOf(DISABLED_REASONS, {
-      description: `why Beck stopped sending: the receiver answered 410, or did not succeed once in ${FAILING_MAX.words}`,
-    }),
-  ),
-  failing_since: Nullable(
-    Timestamp(`since when no attempt has succeeded; after ${FAILING_MAX.words} of it Beck stops sending`),
-  ),
-})
+const Endpoint = Fields(
+  {
+    ...endpointFields,
+    disabled_reason: Nullable(
+      OneOf(DISABLED_REASONS, {
+        description: `why Beck stopped sending: the receiver answered 410, or did not succeed once in ${FAILING_MAX.words}`,
+      }),
+    ),
+    failing_since: Nullable(
+      Timestamp(`since when no attempt has succeeded; after ${FAILING_MAX.words} of it Beck stops sending`),
+    ),
+  },
+  { title: 'WebhookEndpoint' },
+)
 
-const Delivery = Fields({
-  id: Id('dlv'),
-  event_id: Id('evt'),
-  event_type: OneOf(EVENT_TYPES),
-  status: OneOf(DELIVERY_STATUSES),
-  attempts: Type.Array(
-    Fields({
-      number: Type.Integer(),
-      started_at: Timestamp(),
-      duration_ms: Type.Integer(),
-      response_status: Nullable(Type.Integer()),
-      response_start: Nullable(Type.String({ description: 'the first bytes of the answer' })),
-      error: Nullable(Type.String({ description: 'why no complete answer came' })),
-    }),
-  ),
-  next_attempt_at: Nullable(Timestamp()),
-  created_at: Timestamp(),
-  finished_at: Nullable(Timestamp()),
-})
+const Delivery = Fields(
+  {
+    id: Id('dlv'),
+    event_id: Id('evt'),
+    event_type: OneOf(EVENT_TYPES),
+    status: OneOf(DELIVERY_STATUSES),
+    attempts: Type.Array(
+      Fields({
+        number: Type.Integer(),
+        started_at: Timestamp(),
+        duration_ms: Type.Integer(),
+        response_status: Nullable(Type.Integer()),
+        response_start: Nullable(Type.String({ description: 'the first bytes of the answer' })),
+        error: Nullable(Type.String({ description: 'why no complete answer came' })),
+      }),
+    ),
+    next_attempt_at: Nullable(Timestamp()),
+    created_at: Timestamp(),
+    finished_at: Nullable(Timestamp()),
+  },
+  { title: 'WebhookDelivery' },
+)
 
 const showOne = (row: EndpointRow) => ({
   ...showEndpoint(row),

@@ -33,7 +33,7 @@ export const endpointFields = {
   created_at: Timestamp(),
 }
 
-const WebhookEndpoint = Fields(endpointFields)
+const WebhookEndpoint = Fields(endpointFields, { title: 'ListedWebhookEndpoint' })
 
 export const showEndpoint = (row: EndpointRow) => ({
   id: showId('whk', row.id),

@@ -36,37 +36,40 @@ const createdFields = {
   created_at: Timestamp('request time'),
 }
 
-const CreatedWithdrawal = Fields(createdFields)
+const CreatedWithdrawal = Fields(createdFields, { title: 'CreatedWithdrawal' })
 
-const ListedWithdrawal = Fields({
-  ...createdFields,
-  completed_at: Nullable(Type.String({ format: 'date-time', description: 'on-chain confirmation time' })),
-  kind: OneOf(WITHDRAWAL_KINDS, { description: 'ours: a refund returns held funds of a payment' }),
-  payment_id: Nullable(Type.String({ description: 'ours: the payment that a refund belongs to' })),
-  failure_reason: Nullable(
-    Type.String({
-      description: 'ours: why a failed one could not be paid; `cancelled` when you cancelled it',
-    }),
-  ),
-  waiting_for: Nullable(
-    OneOf(WAITING_REASONS, {
-      description:
-        'ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end',
-    }),
-  ),
-  approval: Nullable(
-    Fields({
-      status: OneOf(APPROVAL_STATUSES, {
-        description: '`open` waits for people; `approved`: the signer has taken it; the rest is over',
+const ListedWithdrawal = Fields(
+  {
+    ...createdFields,
+    completed_at: Nullable(Type.String({ format: 'date-time', description: 'on-chain confirmation time' })),
+    kind: OneOf(WITHDRAWAL_KINDS, { description: 'ours: a refund returns held funds of a payment' }),
+    payment_id: Nullable(Type.String({ description: 'ours: the payment that a refund belongs to' })),
+    failure_reason: Nullable(
+      Type.String({
+        description: 'ours: why a failed one could not be paid; `cancelled` when you cancelled it',
       }),
-      needed: Type.Integer({ description: 'approvals that it was asked for, 1 or 2' }),
-      given: Type.Integer(),
-      valid_until: Timestamp('until then it can be approved; then it fails'),
-      requested_by: Nullable(Type.String({ description: 'the name of the person or the key' })),
-      awaiting: Type.Array(Type.String(), { description: 'names of those whose approval counts' }),
-    }),
-  ),
-})
+    ),
+    waiting_for: Nullable(
+      OneOf(WAITING_REASONS, {
+        description:
+          'ours: what a withdrawal waits for: `signature` (the signer comes to it within a second), `approval` (other people of the merchant), `coins` or `confirmations` (of what will pay it), `network_fee` (until the network asks for less), `limit`, `allowlist` or `frozen` (the operator), `cancellation`, `block`; null at its end',
+      }),
+    ),
+    approval: Nullable(
+      Fields({
+        status: OneOf(APPROVAL_STATUSES, {
+          description: '`open` waits for people; `approved`: the signer has taken it; the rest is over',
+        }),
+        needed: Type.Integer({ description: 'approvals that it was asked for, 1 or 2' }),
+        given: Type.Integer(),
+        valid_until: Timestamp('until then it can be approved; then it fails'),
+        requested_by: Nullable(Type.String({ description: 'the name of the person or the key' })),
+        awaiting: Type.Array(Type.String(), { description: 'names of those whose approval counts' }),
+      }),
+    ),
+  },
+  { title: 'Withdrawal' },
+)
 
 const Amount = Type.String({ description: 'decimal of the coin, such as `"0.015"`', maxLength: 80 })
 const DestinationAddress = Type.String({
