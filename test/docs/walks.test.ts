@@ -1,0 +1,30 @@
+/** The three walks of ARCHITECTURE.md lead from file to file as the code does. */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+
+/** Where a process of a walk begins: the next one meets what the one before wrote in PostgreSQL, and imports nothing of it. */
+const BEGINNINGS = /^(?:http\/(?:guard|route|api\/\w+)|workers\/[\w-]+|signer\/signer)\.ts$/
+
+const guide = await readFile('ARCHITECTURE.md', 'utf8')
+const [head = '', , ...lines] = (guide.split('## Three walks')[1]?.split('\n## ')[0] ?? '')
+  .split('\n')
+  .filter((line) => line.startsWith('|'))
+const cellsOf = (line: string) => line.split('|').slice(1, -1)
+
+for (const [column, name] of cellsOf(head).entries()) {
+  const files = lines.flatMap((line) =>
+    [...(cellsOf(line)[column] ?? '').matchAll(/`([^`]+)`/g)].map(([, file = '']) => file),
+  )
+
+  test(`${name.trim()}: each file is reached from one before it`, async () => {
+    assert.ok(files.length > 8, 'the walk is in the guide')
+    const reached = new Set<string>()
+    for (const file of files) {
+      const text = await readFile(`src/${file}`, 'utf8')
+      assert.ok(BEGINNINGS.test(file) || reached.has(file), `nothing before it imports ${file}`)
+      for (const [, path = ''] of text.matchAll(/from '(\.[^']+)'/g))
+        reached.add(new URL(path, `file:///${file}`).pathname.slice(1))
+    }
+  })
+}
