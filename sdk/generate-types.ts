@@ -59,8 +59,8 @@ function declarations(operation: Operation): string[] {
   if (body) made.push(declare(`${name}Body`, body))
   const success = Object.entries(operation.responses).find(([status]) => status.startsWith('2'))?.[1]
   const data = success?.content?.['application/json']?.schema.properties?.data
-  // What several operations answer with has a name of its own.
-  if (data && !data.$ref) made.push(declare(`${name}Data`, data))
+  // What several operations answer with has a name of its own, and pages are all alike: `Page` of `list.ts`.
+  if (data && !data.$ref && !data.properties?.total_pages) made.push(declare(`${name}Data`, data))
   return made
 }
 

@@ -19,8 +19,6 @@ export { type VerifyOptions, WebhookSecretError, WebhookVerificationError } from
 /** Checks webhooks; needs no key: `webhooks.verify(rawBody, headers, 'whsec_…')`. */
 export const webhooks = { verify }
 
-type Paged<Item> = { items: Item[]; total: number; page: number; limit: number; total_pages: number }
-
 export class Beck {
   readonly #send: Send
 
@@ -33,7 +31,7 @@ export class Beck {
       this.#post<api.CreatedPayment>('/payments', body, options),
     retrieve: (id: string, options?: CallOptions) =>
       this.#get<api.Payment>(`/payments/${segment(id)}`, options),
-    list: (query?: api.ListPaymentsQuery) => this.#list<api.ListPaymentsData>('/payments', query),
+    list: (query?: api.ListPaymentsQuery) => this.#list<api.ListedPayment>('/payments', query),
     /** Only while nothing was seen. */
     cancel: (id: string, options?: CallOptions) =>
       this.#post<api.Payment>(`/payments/${segment(id)}/cancel`, undefined, options),
@@ -56,8 +54,7 @@ export class Beck {
   readonly paymentLinks = {
     create: (body: api.CreatePaymentLinkBody, options?: CallOptions) =>
       this.#post<api.PaymentLink>('/payment-links', body, options),
-    list: (query?: api.ListPaymentLinksQuery) =>
-      this.#list<api.ListPaymentLinksData>('/payment-links', query),
+    list: (query?: api.ListPaymentLinksQuery) => this.#list<api.PaymentLink>('/payment-links', query),
     update: (id: string, body: api.UpdatePaymentLinkBody, options?: CallOptions) =>
       this.#send<api.PaymentLink>({
         method: 'PATCH',
@@ -82,8 +79,8 @@ export class Beck {
 
   readonly customers = {
     retrieve: (id: string, options?: CallOptions) =>
-      this.#get<api.RetrieveCustomerData>(`/customers/${segment(id)}`, options),
-    list: (query?: api.ListCustomersQuery) => this.#list<api.ListCustomersData>('/customers', query),
+      this.#get<api.Customer>(`/customers/${segment(id)}`, options),
+    list: (query?: api.ListCustomersQuery) => this.#list<api.ListedCustomer>('/customers', query),
   }
 
   readonly balance = {
@@ -108,7 +105,7 @@ export class Beck {
   readonly webhooks = {
     create: (body: api.CreateWebhookBody, options?: CallOptions) =>
       this.#post<api.CreateWebhookData>('/webhooks', body, options),
-    list: (query?: api.ListWebhooksQuery) => this.#list<api.ListWebhooksData>('/webhooks', query),
+    list: (query?: api.ListWebhooksQuery) => this.#list<api.ListedWebhookEndpoint>('/webhooks', query),
     delete: (id: string, options?: CallOptions) =>
       this.#send<api.DeleteWebhookData>({ method: 'DELETE', path: `/webhooks/${segment(id)}`, ...options }),
     retrieve: (id: string, options?: CallOptions) =>
@@ -121,7 +118,7 @@ export class Beck {
       this.#post<api.RotateWebhookData>(`/webhooks/${segment(id)}/rotate`, undefined, options),
     /** What the endpoint was sent in the last 30 days, with each attempt. */
     deliveries: (id: string, query?: api.ListWebhookDeliveriesQuery) =>
-      this.#list<api.ListWebhookDeliveriesData>(`/webhooks/${segment(id)}/deliveries`, query),
+      this.#list<api.WebhookDelivery>(`/webhooks/${segment(id)}/deliveries`, query),
     redeliver: (id: string, deliveryId: string, options?: CallOptions) =>
       this.#post<api.WebhookDelivery>(
         `/webhooks/${segment(id)}/deliveries/${segment(deliveryId)}/redeliver`,
@@ -162,12 +159,9 @@ export class Beck {
     return this.#send<Data>({ method: 'POST', path, ...(body && { body }), ...options })
   }
 
-  #list<Data extends Paged<unknown>>(
-    path: string,
-    query?: { page?: number | undefined },
-  ): List<Data['items'][number]> {
+  #list<Item>(path: string, query?: { page?: number | undefined }): List<Item> {
     return openList(query?.page ?? 1, (page) =>
-      this.#send<Page<Data['items'][number]>>({ method: 'GET', path, query: { ...query, page } }),
+      this.#send<Page<Item>>({ method: 'GET', path, query: { ...query, page } }),
     )
   }
 }

@@ -184,6 +184,43 @@ export interface WebhookDelivery {
   finished_at: string | null
 }
 
+export interface ListedCustomer {
+  /** `cus_` and 26 characters */
+  id: string
+  email: string
+  name: string | null
+  /** number of settled payments */
+  order_count: number
+  /** lifetime net received, in the account’s settlement currency */
+  total_spent: number
+  /** when first seen */
+  created_at: string
+}
+
+export interface Customer {
+  /** `cus_` and 26 characters */
+  id: string
+  email: string
+  name: string | null
+  /** number of settled payments */
+  order_count: number
+  /** lifetime net received, in the account’s settlement currency */
+  total_spent: number
+  /** when first seen */
+  created_at: string
+  /** newest first */
+  recent_payments: {
+    /** `pay_` and 26 characters */
+    id: string
+    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
+    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
+    /** credited to the balance */
+    net_fiat: number
+    fiat_currency: 'USD' | 'EUR' | 'GBP'
+    created_at: string
+  }[]
+}
+
 export interface BalanceFigure {
   /** now */
   value: number
@@ -311,15 +348,6 @@ export interface ListPaymentsQuery {
   total_max?: number | undefined
 }
 
-export interface ListPaymentsData {
-  items: ListedPayment[]
-  /** count of all matches, exact */
-  total: number
-  page: number
-  limit: number
-  total_pages: number
-}
-
 export interface CreateCheckoutSessionBody {
   /** more than 0, at most two decimals; when left out, the page asks the buyer */
   amount?: number | undefined
@@ -397,15 +425,6 @@ export interface ListPaymentLinksQuery {
   amount_max?: number | undefined
 }
 
-export interface ListPaymentLinksData {
-  items: PaymentLink[]
-  /** count of all matches, exact */
-  total: number
-  page: number
-  limit: number
-  total_pages: number
-}
-
 export interface UpdatePaymentLinkBody {
   is_active: boolean
 }
@@ -459,15 +478,6 @@ export interface ListWebhooksQuery {
   filter_status?: string | undefined
 }
 
-export interface ListWebhooksData {
-  items: ListedWebhookEndpoint[]
-  /** count of all matches, exact */
-  total: number
-  page: number
-  limit: number
-  total_pages: number
-}
-
 export interface DeleteWebhookData {
   /** `whk_` and 26 characters */
   id: string
@@ -503,15 +513,6 @@ export interface ListWebhookDeliveriesQuery {
   end_date?: string | undefined
   /** comma-separated `pending`, `delivered`, `failed`, `cancelled` */
   filter_status?: string | undefined
-}
-
-export interface ListWebhookDeliveriesData {
-  items: WebhookDelivery[]
-  /** count of all matches, exact */
-  total: number
-  page: number
-  limit: number
-  total_pages: number
 }
 
 export interface ListEventsQuery {
@@ -557,50 +558,6 @@ export interface ListCustomersQuery {
   order_count_max?: number | undefined
   total_spent_min?: number | undefined
   total_spent_max?: number | undefined
-}
-
-export interface ListCustomersData {
-  items: {
-    /** `cus_` and 26 characters */
-    id: string
-    email: string
-    name: string | null
-    /** number of settled payments */
-    order_count: number
-    /** lifetime net received, in the account’s settlement currency */
-    total_spent: number
-    /** when first seen */
-    created_at: string
-  }[]
-  /** count of all matches, exact */
-  total: number
-  page: number
-  limit: number
-  total_pages: number
-}
-
-export interface RetrieveCustomerData {
-  /** `cus_` and 26 characters */
-  id: string
-  email: string
-  name: string | null
-  /** number of settled payments */
-  order_count: number
-  /** lifetime net received, in the account’s settlement currency */
-  total_spent: number
-  /** when first seen */
-  created_at: string
-  /** newest first */
-  recent_payments: {
-    /** `pay_` and 26 characters */
-    id: string
-    status: 'pending' | 'detected' | 'completed' | 'overpaid' | 'underpaid' | 'expired' | 'failed' | 'cancelled'
-    asset: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'USDT'
-    /** credited to the balance */
-    net_fiat: number
-    fiat_currency: 'USD' | 'EUR' | 'GBP'
-    created_at: string
-  }[]
 }
 
 export interface RetrieveBalanceData {

@@ -39,6 +39,8 @@ const customerFields = {
   created_at: Timestamp('when first seen'),
 }
 
+const ListedCustomer = Fields(customerFields, { title: 'ListedCustomer' })
+
 const RecentPayment = Fields({
   id: Id('pay'),
   status: OneOf(PAYMENT_STATUSES),
@@ -90,7 +92,7 @@ export const customers: readonly Route[] = [
       total_spent_min: Type.Optional(Type.Number({ minimum: 0 })),
       total_spent_max: Type.Optional(Type.Number({ minimum: 0 })),
     }),
-    data: PageOf(Fields(customerFields)),
+    data: PageOf(ListedCustomer),
     refusals: { 400: ['invalid_parameter'] },
     example: { data: { items: [EXAMPLE], total: 1, page: 1, limit: 25, total_pages: 1 } },
     async read({ db, account, query }) {
@@ -103,10 +105,13 @@ export const customers: readonly Route[] = [
     scope: 'customers:read',
     summary: 'Retrieve a customer and his recent payments',
     params: PathId('cus'),
-    data: Fields({
-      ...customerFields,
-      recent_payments: Type.Array(RecentPayment, { maxItems: 20, description: 'newest first' }),
-    }),
+    data: Fields(
+      {
+        ...customerFields,
+        recent_payments: Type.Array(RecentPayment, { maxItems: 20, description: 'newest first' }),
+      },
+      { title: 'Customer' },
+    ),
     refusals: { 404: ['customer_not_found'] },
     example: {
       data: {
