@@ -1,15 +1,8 @@
 /** What keys asked of the API: path, status, time, never a body. */
 import { type AccountId, type ApiKeyId, newRowId, readId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { COUNTED_MAX, type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
-import {
-  exactId,
-  exactText,
-  type Filter,
-  instantBound,
-  type ListQuery,
-  substring,
-} from '../db/list-filters.ts'
+import { COUNTED_MAX, listOf } from '../db/list.ts'
+import { exactId, exactText, type Filter, instantBound, substring } from '../db/list-filters.ts'
 
 export const REQUEST_LOG_DAYS = 7
 
@@ -71,7 +64,7 @@ const path: Filter = (given, bind, query, name) =>
     ? substring('r.path')(given, bind, query, name)
     : `substring(r.path from 'pay_[0-9a-z]{26}') = ${bind(given, 'text')}`
 
-const REQUESTS: ListDescription = {
+export const { page: listRequests, batches: exportRequests } = listOf<LoggedRequest>({
   from: 'api_requests r',
   columns: `r.account_id as "accountId", r.key_id as "keyId", r.at, r.request_id as "requestId", r.method, r.path, r.status,
     r.duration_ms as "durationMs", r.reason, r.address`,
@@ -90,18 +83,7 @@ const REQUESTS: ListDescription = {
   },
   // Somebody busy has millions; nobody pages through them.
   countedMax: COUNTED_MAX,
-}
-
-/** @throws {Refusal} `invalid` for a wrong query. */
-export const listRequests = (
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): Promise<Page<LoggedRequest>> => readPage(db, REQUESTS, accountId, query)
-
-/** All requests that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
-export const exportRequests = (db: Queryable, accountId: AccountId, query: ListQuery) =>
-  readBatches<LoggedRequest>(db, REQUESTS, accountId, query)
+})
 
 /** Forgets what is older than seven days. @returns How many, at most `limit`. */
 export async function pruneRequests(db: Queryable, limit: number): Promise<number> {

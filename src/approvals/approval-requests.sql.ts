@@ -2,7 +2,7 @@
 import type { Asset } from '../core/assets.ts'
 import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { listOf, type Page } from '../db/list.ts'
 import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import { APPROVAL_HOURS, type ApprovalCount, GRACE_MINUTES } from './approval-policy.ts'
 import {
@@ -95,7 +95,7 @@ export const OPEN_MAX = 100
 const ACTS: readonly Asked['act'][] = ['withdrawal', 'batch', 'policy', 'allow', 'disallow']
 export const DECIDED_STATUSES = APPROVAL_STATUSES.filter((status) => status !== 'open')
 
-const DECIDED: ListDescription = {
+const { page: readDecided } = listOf<RequestRow>({
   from: 'approval_requests r',
   columns: COLUMNS,
   account: 'r.account_id',
@@ -106,7 +106,7 @@ const DECIDED: ListDescription = {
     filter_status: isOrIsNot('r.status', DECIDED_STATUSES, 'filter_status_op'),
     filter_kind: isOrIsNot('r.act', ACTS, 'filter_kind_op'),
   },
-}
+})
 
 /** A page of what was decided. @throws {Refusal} `invalid` for a wrong query. */
 export async function listDecided(
@@ -114,7 +114,7 @@ export async function listDecided(
   accountId: AccountId,
   query: ListQuery,
 ): Promise<Page<ApprovalRequest>> {
-  const page = await readPage<RequestRow>(db, DECIDED, accountId, query)
+  const page = await readDecided(db, accountId, query)
   return { ...page, items: fromRows(page.items) }
 }
 

@@ -3,8 +3,8 @@ import type { Fiat } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newPublicId, type PaymentLinkId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
-import { activity, exactId, fiatBound, type ListQuery, substring } from '../db/list-filters.ts'
+import { listOf } from '../db/list.ts'
+import { activity, exactId, fiatBound, substring } from '../db/list-filters.ts'
 
 export interface PaymentLink {
   readonly accountId: AccountId
@@ -23,7 +23,7 @@ const COLUMNS = `l.account_id as "accountId", l.id, l.label, l.amount_minor as "
 
 export const PAYMENT_LINK_SORTS = ['id', 'label', 'amount', 'uses', 'status', 'created_at'] as const
 
-const LINKS: ListDescription = {
+export const { page: listPaymentLinks, batches: exportPaymentLinks } = listOf<PaymentLink>({
   from: 'payment_links l',
   columns: COLUMNS,
   account: 'l.account_id',
@@ -43,18 +43,7 @@ const LINKS: ListDescription = {
     amount_min: fiatBound('l.amount_minor', '>='),
     amount_max: fiatBound('l.amount_minor', '<='),
   },
-}
-
-/** A page of the account's payment links. @throws {Refusal} `invalid` for a wrong query. */
-export const listPaymentLinks = (
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): Promise<Page<PaymentLink>> => readPage(db, LINKS, accountId, query)
-
-/** All links that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
-export const exportPaymentLinks = (db: Queryable, accountId: AccountId, query: ListQuery) =>
-  readBatches<PaymentLink>(db, LINKS, accountId, query)
+})
 
 export async function insertPaymentLink(
   tx: Tx,

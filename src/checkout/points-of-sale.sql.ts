@@ -3,8 +3,8 @@ import type { Asset, Fiat } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, newPublicId, type PointOfSaleId, type SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { type ListDescription, type Page, readPage } from '../db/list.ts'
-import { expected, type ListQuery, substring } from '../db/list-filters.ts'
+import { listOf } from '../db/list.ts'
+import { expected, substring } from '../db/list-filters.ts'
 import type { StatusOfPayment } from './session.ts'
 
 export interface PointOfSale {
@@ -44,7 +44,8 @@ export async function listPointsOfSale(db: Queryable, accountId: AccountId): Pro
 
 export const POINT_STATES = ['active', 'inactive'] as const
 
-const POINTS: ListDescription = {
+/** The account's, those that are switched off included. */
+export const { page: readPointsOfSale } = listOf<PointOfSale>({
   from: 'points_of_sale s',
   columns: COLUMNS,
   account: 's.account_id',
@@ -58,14 +59,7 @@ const POINTS: ListDescription = {
       throw expected(name, `one of ${POINT_STATES.join(', ')}`, given)
     },
   },
-}
-
-/** A page of the account's, those that are switched off included. @throws {Refusal} `invalid` for a wrong query. */
-export const readPointsOfSale = (
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): Promise<Page<PointOfSale>> => readPage(db, POINTS, accountId, query)
+})
 
 /** For whoever stands behind the counter, and brings the id alone. */
 export async function findPointOfSale(db: Queryable, id: PointOfSaleId): Promise<PointOfSale | null> {

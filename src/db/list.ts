@@ -4,6 +4,7 @@
  * only travel as parameters, and whatever the description does not know is refused.
  */
 import { invalidField } from '../core/errors.ts'
+import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from './database.ts'
 import { type Bind, expected, type Filter, instantBound, type ListQuery } from './list-filters.ts'
 
@@ -65,46 +66,60 @@ const LIMIT_MAX = 100
  */
 const DEEP_FROM = 1_000n
 
-/**
- * Reads one page of an account's list. Newest first unless the query says otherwise.
- *
- * @throws {Refusal} `invalid`, with a detail for the field: unknown sort, order, filter or value, page or limit out of
- *   range.
- */
-export const readPage = <Row>(
-  db: Queryable,
-  description: ListDescription,
-  accountId: string,
-  query: ListQuery,
-): Promise<Page<Row>> => readScope(db, { description, accountId }, query)
+/** A list of an account, as its room offers it. */
+export interface AccountList<Item> {
+  /**
+   * One page, the newest first unless the query says otherwise.
+   *
+   * @throws {Refusal} `invalid`, with a detail for the field: unknown sort, order, filter or value, page or limit out of
+   *   range.
+   */
+  page(db: Queryable, accountId: AccountId, query: ListQuery): Promise<Page<Item>>
+  /**
+   * All that a query matches, the newest first, a thousand rows at a time. Each batch goes on behind the last row of the one
+   * before, so that ten million take as much memory as a thousand, and no transaction is held open.
+   *
+   * @throws {Refusal} as for a page.
+   */
+  batches(db: Queryable, accountId: AccountId, query: ListQuery): AsyncGenerator<readonly Item[]>
+}
 
-/** The same of all merchants. @throws {Refusal} as {@link readPage}. */
-export const readWholePage = <Row>(
-  db: Queryable,
-  description: WholeList,
-  query: ListQuery,
-): Promise<Page<Row>> => readScope(db, { description, accountId: null }, query)
+/** @param itemOf - What a row is shown as; without it, the columns are named as the item has them. */
+export const listOf = <Item, Row = Item>(
+  description: ListDescription,
+  itemOf: (row: Row) => Item = asItIs,
+): AccountList<Item> => ({
+  page: (db, accountId, query) => readPage(db, { description, accountId }, query, itemOf),
+  batches: (db, accountId, query) => readBatches(db, description, accountId, query, itemOf),
+})
+
+/** Reads a page of all merchants' rows, as {@link listOf} those of one. */
+export const wholeListOf =
+  <Item, Row = Item>(description: WholeList, itemOf: (row: Row) => Item = asItIs) =>
+  (db: Queryable, query: ListQuery): Promise<Page<Item>> =>
+    readPage(db, { description, accountId: null }, query, itemOf)
+
+const asItIs = (row: unknown): never => row as never
 
 type Scope =
-  | { readonly description: ListDescription; readonly accountId: string }
+  | { readonly description: ListDescription; readonly accountId: AccountId }
   | { readonly description: WholeList; readonly accountId: null }
 
-async function readScope<Row>(
+async function readPage<Row, Item>(
   db: Queryable,
   { description, accountId }: Scope,
   query: ListQuery,
-): Promise<Page<Row>> {
+  itemOf: (row: Row) => Item,
+): Promise<Page<Item>> {
   const page = wholeNumber(query, 'page', 1, Number.MAX_SAFE_INTEGER)
   const limit = wholeNumber(query, 'limit', LIMIT_DEFAULT, LIMIT_MAX)
   const columns = orderBy(description, query)
   const order = written(columns)
   const values: unknown[] = []
-  const bind: Bind = (value, type) => `$${values.push(value)}::${type}`
-  const matches = conditions(description, accountId, query, bind)
+  const matches = conditions(description, accountId, query, binding(values))
   const { from, id } = description
   const rowValues = [...values]
-  const bindRow: Bind = (value, type) => `$${rowValues.push(value)}::${type}`
-  const matching = `from ${from} where ${[matches, ...hints(description, query, bindRow)].join(' and ')}`
+  const matching = `from ${from} where ${[matches, ...hints(description, query, binding(rowValues))].join(' and ')}`
   const skipped = BigInt(page - 1) * BigInt(limit)
 
   const counting = totalOf(description, query, matches)
@@ -115,7 +130,14 @@ async function readScope<Row>(
   const window = `limit $${rowValues.length + 1}::bigint offset $${rowValues.length + 2}::bigint`
   const read = async (text: string, take: bigint, skip: bigint): Promise<Row[]> =>
     (await db.query<Row>(text, [...rowValues, take, skip])).rows
-  const shown = (items: readonly Row[], total: bigint) => shownPage(items, total, counting.most, page, limit)
+  const shown = (rows: readonly Row[], total: bigint): Page<Item> => ({
+    items: rows.map(itemOf),
+    total: Number(total),
+    ...(counting.most !== undefined && total >= counting.most ? { isBounded: true } : {}),
+    page,
+    limit,
+    totalPages: Number((total + BigInt(limit) - 1n) / BigInt(limit)),
+  })
 
   if (skipped < DEEP_FROM || accountId === null) {
     const rows = await read(
@@ -148,18 +170,6 @@ async function readScope<Row>(
   return shown(rows, total)
 }
 
-function shownPage<Row>(
-  items: readonly Row[],
-  total: bigint,
-  countedMax: bigint | undefined,
-  page: number,
-  limit: number,
-): Page<Row> {
-  const totalPages = Number((total + BigInt(limit) - 1n) / BigInt(limit))
-  const isBounded = countedMax !== undefined && total >= countedMax
-  return { items, total: Number(total), ...(isBounded ? { isBounded } : {}), page, limit, totalPages }
-}
-
 /**
  * The day in which a page begins, by the counts of days that are over; null where they do not tell.
  *
@@ -169,7 +179,7 @@ function shownPage<Row>(
 async function findDay(
   db: Queryable,
   { days }: ListDescription,
-  accountId: string,
+  accountId: AccountId,
   query: ListQuery,
   total: bigint,
   place: bigint,
@@ -191,25 +201,20 @@ async function findDay(
 
 const BATCH = 1_000
 
-/**
- * All of an account's list that a query matches, the newest first, a thousand rows at a time. Each batch goes on behind the
- * last row of the one before, so that ten million take as much memory as a thousand, and no transaction is held open.
- *
- * @throws {Refusal} as {@link readPage}.
- */
-export async function* readBatches<Row>(
+async function* readBatches<Row, Item>(
   db: Queryable,
   description: ListDescription,
-  accountId: string,
+  accountId: AccountId,
   query: ListQuery,
-): AsyncGenerator<readonly Row[]> {
+  itemOf: (row: Row) => Item,
+): AsyncGenerator<readonly Item[]> {
   const { from, columns, id, sorts } = description
   // Where ids grow with time, they give the order alone.
   const isById = sorts.created_at === id
   let after: { cursor_at: string; cursor_id: string } | undefined
   for (;;) {
     const values: unknown[] = []
-    const bind: Bind = (value, type) => `$${values.push(value)}::${type}`
+    const bind = binding(values)
     const matches = [conditions(description, accountId, query, bind), ...hints(description, query, bind)]
     if (after)
       matches.push(
@@ -222,11 +227,16 @@ export async function* readBatches<Row>(
        where ${matches.join(' and ')} order by ${isById ? '' : `${sorts.created_at} desc, `}${id} desc limit ${BATCH}`,
       values,
     )
-    if (rows.length > 0 || !after) yield rows
+    if (rows.length > 0 || !after) yield rows.map(itemOf)
     after = rows.at(-1)
     if (rows.length < BATCH) return
   }
 }
+
+const binding =
+  (values: unknown[]): Bind =>
+  (value, type) =>
+    `$${values.push(value)}::${type}`
 
 const filtersOf = (query: ListQuery): string[] =>
   Object.keys(query).filter((name) => query[name] !== undefined && !PAGING.includes(name))
@@ -248,7 +258,7 @@ function totalOf(
 
 function conditions(
   list: ListDescription | WholeList,
-  accountId: string | null,
+  accountId: AccountId | null,
   query: ListQuery,
   bind: Bind,
 ): string {

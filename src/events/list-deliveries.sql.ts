@@ -2,7 +2,7 @@
 import { invariant, Refusal } from '../core/errors.ts'
 import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { type ListDescription, type Page, readPage } from '../db/list.ts'
+import { listOf, type Page } from '../db/list.ts'
 import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import type { EventType } from './event.ts'
 import { isSampleCause } from './sample-event.sql.ts'
@@ -36,7 +36,7 @@ export interface DeliveryAttempt {
   readonly error: string | null
 }
 
-const DELIVERIES: ListDescription = {
+const { page: readDeliveries } = listOf<Delivery>({
   from: 'deliveries d join events e on e.account_id = d.account_id and e.id = d.event_id',
   columns: `d.id, d.event_id as "eventId", e.type as "eventType", ${isSampleCause('e.cause')} as "isSample", d.status, d.due_at as "nextAttemptAt",
     d.created_at as "createdAt", d.finished_at as "finishedAt",
@@ -57,7 +57,7 @@ const DELIVERIES: ListDescription = {
     delivery: (given, bind) => `d.id = ${bind(given, 'uuid')}`,
     filter_status: isOrIsNot('d.status', DELIVERY_STATUSES, 'filter_status_op'),
   },
-}
+})
 
 /**
  * A page of what an endpoint was or will be sent; null when the account has no such endpoint.
@@ -71,7 +71,7 @@ export async function listDeliveries(
   query: ListQuery,
 ): Promise<Page<Delivery> | null> {
   if (!(await findWebhookEndpoint(db, accountId, endpointId))) return null
-  return readPage(db, DELIVERIES, accountId, { ...query, endpoint: endpointId })
+  return readDeliveries(db, accountId, { ...query, endpoint: endpointId })
 }
 
 /**
@@ -109,7 +109,7 @@ export async function redeliver(
       'the webhook endpoint is disabled; enable it before sending to it again',
     )
   }
-  const page = await readPage<Delivery>(tx, DELIVERIES, accountId, {
+  const page = await readDeliveries(tx, accountId, {
     endpoint: endpointId,
     delivery: id ?? '',
   })

@@ -1,12 +1,11 @@
-import type { AccountId } from '../core/ids.ts'
-import type { Queryable } from '../db/database.ts'
-import { type ListDescription, type Page, readPage } from '../db/list.ts'
-import { activity, exactId, type ListQuery, substring } from '../db/list-filters.ts'
+import { listOf } from '../db/list.ts'
+import { activity, exactId, substring } from '../db/list-filters.ts'
 import type { WebhookEndpoint } from './webhook-endpoints.sql.ts'
 
 export const WEBHOOK_ENDPOINT_SORTS = ['id', 'url', 'events', 'status', 'created_at'] as const
 
-const ENDPOINTS: ListDescription = {
+/** The account's webhook endpoints, without their secrets. */
+export const { page: listWebhookEndpoints } = listOf<WebhookEndpoint>({
   from: 'webhook_endpoints w',
   columns: `w.id, w.url, w.events, w.is_active as "isActive", w.disabled_reason as "disabledReason",
     w.failing_since as "failingSince", w.created_at as "createdAt"`,
@@ -25,11 +24,4 @@ const ENDPOINTS: ListDescription = {
     filter_url: substring('w.url'),
     filter_status: activity('w.is_active'),
   },
-}
-
-/** A page of the account's webhook endpoints, without their secrets. @throws {Refusal} `invalid` for a wrong query. */
-export const listWebhookEndpoints = (
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): Promise<Page<WebhookEndpoint>> => readPage(db, ENDPOINTS, accountId, query)
+})

@@ -4,7 +4,7 @@
  */
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { COUNTED_MAX, type Page, readWholePage, type WholeList } from '../db/list.ts'
+import { COUNTED_MAX, type Page, wholeListOf } from '../db/list.ts'
 import { exactId, exactText, expected, type ListQuery } from '../db/list-filters.ts'
 
 export interface Alert {
@@ -79,31 +79,31 @@ const STATES: Readonly<Record<string, string>> = {
   all: 'true',
 }
 
-const ALERTS: WholeList = {
-  from: 'alerts',
-  columns: COLUMNS,
-  account: null,
-  id: 'id',
-  sorts: { created_at: 'created_at' },
-  filters: {
-    filter_state(given, _bind, _query, name) {
-      const condition = Object.hasOwn(STATES, given) ? STATES[given] : undefined
-      if (condition === undefined) throw expected(name, `one of ${Object.keys(STATES).join(', ')}`, given)
-      return condition
+const readPage = wholeListOf(
+  {
+    from: 'alerts',
+    columns: COLUMNS,
+    account: null,
+    id: 'id',
+    sorts: { created_at: 'created_at' },
+    filters: {
+      filter_state(given, _bind, _query, name) {
+        const condition = Object.hasOwn(STATES, given) ? STATES[given] : undefined
+        if (condition === undefined) throw expected(name, `one of ${Object.keys(STATES).join(', ')}`, given)
+        return condition
+      },
+      filter_kind: exactText('kind'),
+      filter_subject: exactText('subject'),
+      filter_account: exactId('acct', 'account_id'),
     },
-    filter_kind: exactText('kind'),
-    filter_subject: exactText('subject'),
-    filter_account: exactId('acct', 'account_id'),
+    countedMax: COUNTED_MAX,
   },
-  countedMax: COUNTED_MAX,
-}
+  fromRow,
+)
 
 /** A page of alerts, the open ones unless `filter_state` says otherwise. @throws {Refusal} `invalid` for a wrong query. */
-export async function readAlerts(db: Queryable, query: ListQuery): Promise<Page<RaisedAlert>> {
-  const asked = { ...query, filter_state: query.filter_state ?? 'open' }
-  const page = await readWholePage<AlertRow>(db, ALERTS, asked)
-  return { ...page, items: page.items.map(fromRow) }
-}
+export const readAlerts = (db: Queryable, query: ListQuery): Promise<Page<RaisedAlert>> =>
+  readPage(db, { ...query, filter_state: query.filter_state ?? 'open' })
 
 /**
  * Notes that somebody has seen alerts; who did so first stays.

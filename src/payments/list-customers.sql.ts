@@ -1,8 +1,8 @@
 import type { Asset, Fiat } from '../core/assets.ts'
 import type { AccountId, CustomerId, PaymentId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
-import { countBound, exactId, fiatBound, type ListQuery, substring } from '../db/list-filters.ts'
+import { type ListDescription, listOf } from '../db/list.ts'
+import { countBound, exactId, fiatBound, substring } from '../db/list-filters.ts'
 import type { PaymentStatus } from './payment.ts'
 
 export interface Customer {
@@ -46,26 +46,13 @@ const CUSTOMERS: ListDescription = {
   counters: { from: 'customer_counts c', count: 'c.customers', filters: [] },
 }
 
-/** A page of the account's customers. @throws {Refusal} `invalid` for a wrong query. */
-export const listCustomers = (
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): Promise<Page<Customer>> => readPage(db, CUSTOMERS, accountId, query)
+export const { page: listCustomers, batches: exportCustomers } = listOf<Customer>(CUSTOMERS)
 
-/** A part of a name, or two letters of an email, are looked for in all customers: people are told of a thousand sooner. */
-const FOR_PEOPLE: ListDescription = { ...CUSTOMERS, countedMax: 1_000n }
-
-/** The same for people: how many a filter finds is counted as far as they want to know. @throws {Refusal} as {@link listCustomers}. */
-export const listCustomersForPeople = (
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): Promise<Page<Customer>> => readPage(db, FOR_PEOPLE, accountId, query)
-
-/** All customers that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
-export const exportCustomers = (db: Queryable, accountId: AccountId, query: ListQuery) =>
-  readBatches<Customer>(db, CUSTOMERS, accountId, query)
+/**
+ * The same for people: how many a filter finds is counted as far as they want to know. A part of a name, or two letters of
+ * an email, are looked for in all customers: people are told of a thousand sooner.
+ */
+export const { page: listCustomersForPeople } = listOf<Customer>({ ...CUSTOMERS, countedMax: 1_000n })
 
 export async function findCustomer(
   db: Queryable,

@@ -1,7 +1,7 @@
 import { ASSETS, type Asset, type Fiat } from '../core/assets.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { COUNTED_MAX, type ListDescription, type Page, readBatches, readPage } from '../db/list.ts'
+import { type AccountList, COUNTED_MAX, type ListDescription, listOf } from '../db/list.ts'
 import {
   exactId,
   exactText,
@@ -75,13 +75,11 @@ const PAYMENTS: ListDescription = {
   days: { from: 'daily_payments', count: 'payments' },
 }
 
-/** A page of the account's payments. @throws {Refusal} `invalid` for a wrong query. */
-export const listPayments = async (
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): Promise<Page<ListedPayment>> =>
-  readPage(db, PAYMENTS, accountId, await withoutEmptyGroups(db, accountId, query))
+export const listPayments = pagesOf(listOf<ListedPayment>(PAYMENTS))
+
+function pagesOf<Item>({ page }: AccountList<Item>): typeof page {
+  return async (db, accountId, query) => page(db, accountId, await withoutEmptyGroups(db, accountId, query))
+}
 
 /**
  * Sorted by what one word tells, the rows of a word stand together, and an index walks through all of them where another
@@ -119,24 +117,17 @@ export interface ExportedPayment extends ListedPayment {
   readonly completedAt: Date | null
 }
 
-const IN_FULL: ListDescription = {
+const IN_FULL = listOf<ExportedPayment>({
   ...PAYMENTS,
   columns: `${PAYMENTS.columns}, p.fiat_minor as "fiatMinor", p.fee_minor as "feeMinor", p.due_atoms as "dueAtoms",
     p.credited_atoms as "creditedAtoms", p.address, p.customer_email as "customerEmail", p.completed_at as "completedAt"`,
   countedMax: COUNTED_MAX,
-}
+})
 
 /**
- * A page with all that an export tells, for people who choose their columns; how many a filter finds is counted as far as
- * they want to know. @throws {Refusal} `invalid` for a wrong query.
+ * Pages with all that an export tells, for people who choose their columns; how many a filter finds is counted as far as
+ * they want to know.
  */
-export const listPaymentsInFull = async (
-  db: Queryable,
-  accountId: AccountId,
-  query: ListQuery,
-): Promise<Page<ExportedPayment>> =>
-  readPage(db, IN_FULL, accountId, await withoutEmptyGroups(db, accountId, query))
+export const listPaymentsInFull = pagesOf(IN_FULL)
 
-/** All payments that a query matches, the newest first, in batches. @throws {Refusal} `invalid` for a wrong query. */
-export const exportPayments = (db: Queryable, accountId: AccountId, query: ListQuery) =>
-  readBatches<ExportedPayment>(db, IN_FULL, accountId, query)
+export const exportPayments = IN_FULL.batches

@@ -3,8 +3,8 @@ import type { Mode } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { type AccountId, type MerchantId, newId, readId, type UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { type Page, readWholePage, type WholeList } from '../db/list.ts'
-import { exactId, type ListQuery, substring } from '../db/list-filters.ts'
+import { wholeListOf } from '../db/list.ts'
+import { exactId, substring } from '../db/list-filters.ts'
 import type { Role } from './permissions.ts'
 
 export interface Merchant {
@@ -50,7 +50,8 @@ export interface ListedMerchant extends Merchant {
   readonly members: number
 }
 
-const MERCHANTS: WholeList = {
+/** All merchants; for the operator only. */
+export const listMerchants = wholeListOf<ListedMerchant>({
   from: 'merchants m',
   columns: `${COLUMNS}, (select count(*)::int from members x where x.merchant_id = m.id) as members`,
   account: null,
@@ -64,11 +65,7 @@ const MERCHANTS: WholeList = {
       return id === null ? 'false' : `${bind(id, 'uuid')} in (m.live_account_id, m.test_account_id)`
     },
   },
-}
-
-/** A page of all merchants; for the operator only. @throws {Refusal} `invalid` for a wrong query. */
-export const listMerchants = (db: Queryable, query: ListQuery): Promise<Page<ListedMerchant>> =>
-  readWholePage(db, MERCHANTS, query)
+})
 
 /** Locks the merchant's row, so that changes of its team and accounts take turns. */
 export async function lockMerchant(tx: Tx, id: MerchantId): Promise<Merchant | null> {

@@ -5,7 +5,7 @@
 import type { Mode } from '../../core/assets.ts'
 import { type AccountId, type DeliveryId, readId, type WebhookEndpointId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
-import { type Page, readWholePage, type WholeList } from '../../db/list.ts'
+import { type Page, type WholeList, wholeListOf } from '../../db/list.ts'
 import {
   exactId,
   exactText,
@@ -69,8 +69,11 @@ const state =
 export const FAILING_STATES = ['failing', 'disabled'] as const
 export const UNDELIVERED_STATES = ['retrying', 'failed'] as const
 
-/** On `webhook_endpoints_ill`, which has those in trouble and no other. */
-const ENDPOINTS: WholeList = {
+/**
+ * Endpoints of all merchants whose last attempts failed, and those that Beck switched off. On `webhook_endpoints_ill`, which
+ * has those in trouble and no other.
+ */
+export const listFailingEndpoints = wholeListOf<FailingEndpoint>({
   from: 'webhook_endpoints w join accounts a on a.id = w.account_id',
   columns: `w.id, ${OF_MERCHANT}, w.is_active as "isActive", w.disabled_reason as "disabledReason", w.failing_since as "failingSince",
     (select count(*)::int from (select from deliveries d where d.account_id = w.account_id and d.endpoint_id = w.id
@@ -89,7 +92,7 @@ const ENDPOINTS: WholeList = {
       disabled: 'w.disabled_reason is not null',
     } satisfies Record<(typeof FAILING_STATES)[number], string>),
   },
-}
+})
 
 /**
  * On `deliveries_ill` and `deliveries_ill_by_account`: what was delivered, which is nearly all, is in neither. They hold what is
@@ -117,10 +120,6 @@ const DELIVERIES: WholeList = {
   countedMax: COUNTED_MAX,
 }
 
-/** Endpoints of all merchants whose last attempts failed, and those that Beck switched off. @throws {Refusal} `invalid`. */
-export const listFailingEndpoints = (db: Queryable, query: ListQuery): Promise<Page<FailingEndpoint>> =>
-  readWholePage(db, ENDPOINTS, query)
-
 /**
  * Deliveries of all merchants that met no good answer, the newest first.
  *
@@ -132,9 +131,10 @@ export const listFailingEndpoints = (db: Queryable, query: ListQuery): Promise<P
  */
 export async function listFailingDeliveries(db: Queryable, query: ListQuery): Promise<Page<FailingDelivery>> {
   const endpoint = readId('whk', String(query.filter_endpoint ?? ''))
-  if (!endpoint) return readWholePage(db, DELIVERIES, query)
-  const filter_endpoint = ofEndpoint(endpoint, await findOwner(db, endpoint))
-  return readWholePage(db, { ...DELIVERIES, filters: { ...DELIVERIES.filters, filter_endpoint } }, query)
+  const filters = endpoint
+    ? { ...DELIVERIES.filters, filter_endpoint: ofEndpoint(endpoint, await findOwner(db, endpoint)) }
+    : DELIVERIES.filters
+  return wholeListOf<FailingDelivery>({ ...DELIVERIES, filters })(db, query)
 }
 
 const ofEndpoint =
