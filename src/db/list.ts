@@ -162,8 +162,8 @@ async function readPage<Row, Item>(
       : [columns, skipped]
   const older = begin ? `and ${description.sorts.created_at} < '${begin.until}'::timestamptz` : ''
   const rows = await read(
-    `select ${description.columns} from (select ${id} as id ${matching} ${older} order by ${written(nearer)} ${window}) page
-     join ${from} on ${description.account} = $1::uuid and ${id} = page.id order by ${order}`,
+    `select ${description.columns} from (select ${id} as found ${matching} ${older} order by ${written(nearer)} ${window}) page
+     join ${from} on ${description.account} = $1::uuid and ${id} = page.found order by ${order}`,
     take,
     skip,
   )
