@@ -1,6 +1,6 @@
 /** An account's API keys as its people look through them. */
 import { listOf } from '../db/list.ts'
-import { expected, type Filter, substring } from '../db/list-filters.ts'
+import { oneOf, substring } from '../db/list-filters.ts'
 import { KEY_COLUMNS, keyFromRow } from './api-keys.sql.ts'
 
 export const KEY_STATES = ['active', 'expired', 'revoked'] as const
@@ -12,12 +12,6 @@ const CONDITIONS: Readonly<Record<KeyState, string>> = {
   revoked: 'k.revoked_at is not null',
 }
 
-const state: Filter = (given, _bind, _query, name) => {
-  const known = KEY_STATES.find((each) => each === given)
-  if (!known) throw expected(name, `one of ${KEY_STATES.join(', ')}`, given)
-  return CONDITIONS[known]
-}
-
 /** An account's keys, revoked ones included. */
 export const { page: listKeysOf } = listOf(
   {
@@ -26,7 +20,7 @@ export const { page: listKeysOf } = listOf(
     account: 'k.account_id',
     id: 'k.id',
     sorts: { created_at: 'k.created_at', name: 'k.name' },
-    filters: { filter_status: state, filter_name: substring('k.name') },
+    filters: { filter_status: oneOf(CONDITIONS), filter_name: substring('k.name') },
   },
   keyFromRow,
 )

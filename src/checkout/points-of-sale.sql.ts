@@ -4,7 +4,7 @@ import { invariant } from '../core/errors.ts'
 import { type AccountId, newPublicId, type PointOfSaleId, type SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { listOf } from '../db/list.ts'
-import { expected, substring } from '../db/list-filters.ts'
+import { oneOf, substring } from '../db/list-filters.ts'
 import type { StatusOfPayment } from './session.ts'
 
 export interface PointOfSale {
@@ -53,11 +53,10 @@ export const { page: readPointsOfSale } = listOf<PointOfSale>({
   sorts: { created_at: 's.created_at', name: 's.name' },
   filters: {
     filter_name: substring('s.name'),
-    filter_status(given, _bind, _query, name) {
-      if (given === 'active') return 's.revoked_at is null'
-      if (given === 'inactive') return 's.revoked_at is not null'
-      throw expected(name, `one of ${POINT_STATES.join(', ')}`, given)
-    },
+    filter_status: oneOf({
+      active: 's.revoked_at is null',
+      inactive: 's.revoked_at is not null',
+    } satisfies Record<(typeof POINT_STATES)[number], string>),
   },
 })
 

@@ -78,6 +78,15 @@ export const operator: Filter = (given, _bind, _query, name) => {
   return 'true'
 }
 
+/** One of the words, each of which stands for a condition. */
+export const oneOf =
+  (conditions: Readonly<Record<string, string>>): Filter =>
+  (given, _bind, _query, name) => {
+    const found = Object.hasOwn(conditions, given) ? conditions[given] : undefined
+    if (found === undefined) throw expected(name, `one of ${Object.keys(conditions).join(', ')}`, given)
+    return found
+  }
+
 /** `active`, `inactive` or both. */
 export const activity =
   (column: string): Filter =>

@@ -5,7 +5,7 @@
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { COUNTED_MAX, type Page, wholeListOf } from '../db/list.ts'
-import { exactId, exactText, expected, type ListQuery } from '../db/list-filters.ts'
+import { exactId, exactText, type ListQuery, oneOf } from '../db/list-filters.ts'
 
 export interface Alert {
   /** snake_case, stable: monitoring may switch on it. */
@@ -73,7 +73,7 @@ export async function listAlerts(
 }
 
 /** What the list shows: those that nobody acknowledged, unless it is asked for others. */
-const STATES: Readonly<Record<string, string>> = {
+const STATES = {
   open: 'acknowledged_at is null',
   acknowledged: 'acknowledged_at is not null',
   all: 'true',
@@ -87,11 +87,7 @@ const readPage = wholeListOf(
     id: 'id',
     sorts: { created_at: 'created_at' },
     filters: {
-      filter_state(given, _bind, _query, name) {
-        const condition = Object.hasOwn(STATES, given) ? STATES[given] : undefined
-        if (condition === undefined) throw expected(name, `one of ${Object.keys(STATES).join(', ')}`, given)
-        return condition
-      },
+      filter_state: oneOf(STATES),
       filter_kind: exactText('kind'),
       filter_subject: exactText('subject'),
       filter_account: exactId('acct', 'account_id'),

@@ -6,14 +6,7 @@ import type { Mode } from '../../core/assets.ts'
 import { type AccountId, type DeliveryId, readId, type WebhookEndpointId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { type Page, type WholeList, wholeListOf } from '../../db/list.ts'
-import {
-  exactId,
-  exactText,
-  expected,
-  type Filter,
-  type ListQuery,
-  substring,
-} from '../../db/list-filters.ts'
+import { exactId, exactText, type Filter, type ListQuery, oneOf, substring } from '../../db/list-filters.ts'
 import type { DisabledReason } from '../../events/delivery.ts'
 import type { EventType } from '../../events/event.ts'
 
@@ -57,15 +50,6 @@ const COUNTED_MAX = 1_000n
 const HOST = `substring(w.url from '^[^/]*//[^/?#]*')`
 const OF_MERCHANT = `w.account_id as "accountId", a.name as "accountName", a.mode, ${HOST} as host`
 
-/** One of the words, each of which stands for a condition. */
-const state =
-  (conditions: Readonly<Record<string, string>>): Filter =>
-  (given, _bind, _query, name) => {
-    const found = Object.hasOwn(conditions, given) ? conditions[given] : undefined
-    if (found === undefined) throw expected(name, `one of ${Object.keys(conditions).join(', ')}`, given)
-    return found
-  }
-
 export const FAILING_STATES = ['failing', 'disabled'] as const
 export const UNDELIVERED_STATES = ['retrying', 'failed'] as const
 
@@ -87,7 +71,7 @@ export const listFailingEndpoints = wholeListOf<FailingEndpoint>({
     filter_name: substring('a.name'),
     filter_mode: exactText('a.mode'),
     filter_host: substring(HOST),
-    filter_state: state({
+    filter_state: oneOf({
       failing: 'w.disabled_reason is null',
       disabled: 'w.disabled_reason is not null',
     } satisfies Record<(typeof FAILING_STATES)[number], string>),
@@ -112,7 +96,7 @@ const DELIVERIES: WholeList = {
   filters: {
     filter_account: exactId('acct', 'd.account_id'),
     filter_endpoint: exactId('whk', 'd.endpoint_id'),
-    filter_state: state({
+    filter_state: oneOf({
       retrying: `d.status = 'pending'`,
       failed: `d.status = 'failed'`,
     } satisfies Record<(typeof UNDELIVERED_STATES)[number], string>),
