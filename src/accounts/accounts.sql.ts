@@ -1,99 +1,58 @@
-import type { Fiat, Mode } from '../core/assets.ts'
+import type { Mode } from '../core/assets.ts'
 import { GATEWAY_ACCOUNTS } from '../core/gateway-account.ts'
 import { type AccountId, newId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Account, AccountDraft, ConfirmationRule } from './account.ts'
 import type { Logo } from './brand.ts'
 
-interface AccountRow {
-  id: AccountId
-  name: string
-  email: string
-  mode: Mode
-  currency: Fiat
-  accepts_late_funds: boolean
-  tolerance_bps: number
-  fee_bps: number | null
-  confirmation_rules: { asset: ConfirmationRule['asset']; from_minor: number; confirmations: number }[]
-  success_url: string | null
-  cancel_url: string | null
-  brand_name: string | null
-  brand_logo: string | null
-  brand_color: string | null
-  offered_assets: Account['offeredAssets']
-  contact: string | null
-  terms_url: string | null
-  privacy_url: string | null
-  frame_origins: string[]
-  trouble: Account['trouble']
-  created_at: Date
-  closed_at: Date | null
+interface AccountRow extends Omit<Account, 'confirmationRules'> {
+  readonly rules: readonly { asset: ConfirmationRule['asset']; from_minor: number; confirmations: number }[]
 }
 
-const COLUMNS = `id, name, email, mode, currency, accepts_late_funds, tolerance_bps, fee_bps, confirmation_rules, success_url, cancel_url,
-  brand_name, brand_logo, brand_color, offered_assets, contact, terms_url, privacy_url, frame_origins,
-  case when sandbox_trouble_until > now() then sandbox_trouble end as trouble, created_at, closed_at`
+const COLUMNS = `id, name, email, mode, currency, accepts_late_funds as "acceptsLateFunds", tolerance_bps as "toleranceBps",
+  fee_bps as "feeBps", confirmation_rules as rules, success_url as "successUrl", cancel_url as "cancelUrl",
+  brand_name as "brandName", brand_logo as "brandLogo", brand_color as "brandColor", offered_assets as "offeredAssets",
+  contact, terms_url as "termsUrl", privacy_url as "privacyUrl", frame_origins as "frameOrigins",
+  case when sandbox_trouble_until > now() then sandbox_trouble end as trouble, created_at as "createdAt", closed_at as "closedAt"`
 
-function fromRow(row: AccountRow): Account {
-  return {
-    id: row.id,
-    name: row.name,
-    email: row.email,
-    mode: row.mode,
-    currency: row.currency,
-    acceptsLateFunds: row.accepts_late_funds,
-    toleranceBps: row.tolerance_bps,
-    feeBps: row.fee_bps,
-    confirmationRules: row.confirmation_rules.map((rule) => ({
-      asset: rule.asset,
-      fromMinor: BigInt(rule.from_minor),
-      confirmations: rule.confirmations,
-    })),
-    successUrl: row.success_url,
-    cancelUrl: row.cancel_url,
-    brandName: row.brand_name,
-    brandLogo: row.brand_logo,
-    brandColor: row.brand_color,
-    offeredAssets: row.offered_assets,
-    contact: row.contact,
-    termsUrl: row.terms_url,
-    privacyUrl: row.privacy_url,
-    frameOrigins: row.frame_origins,
-    trouble: row.trouble,
-    createdAt: row.created_at,
-    closedAt: row.closed_at,
-  }
-}
+const fromRow = ({ rules, ...account }: AccountRow): Account => ({
+  ...account,
+  confirmationRules: rules.map(({ asset, from_minor, confirmations }) => ({
+    asset,
+    fromMinor: BigInt(from_minor),
+    confirmations,
+  })),
+})
 
-export async function insertAccount(db: Queryable, draft: AccountDraft): Promise<Account> {
-  const { rows } = await db.query<AccountRow>(
-    `insert into accounts (id, name, email, mode, currency) values ($1::uuid, $2, $3, $4, $5) returning ${COLUMNS}`,
-    [newId('acct'), draft.name, draft.email, draft.mode, draft.currency],
-  )
-  return rows.map(fromRow)[0] as Account
-}
-
-export async function findAccount(db: Queryable, accountId: AccountId): Promise<Account | null> {
-  const { rows } = await db.query<AccountRow>(`select ${COLUMNS} from accounts where id = $1::uuid`, [
-    accountId,
-  ])
-  return rows.map(fromRow)[0] ?? null
-}
-
-export async function findAccounts(db: Queryable, ids: readonly AccountId[]): Promise<Account[]> {
-  const { rows } = await db.query<AccountRow>(`select ${COLUMNS} from accounts where id = any($1::uuid[])`, [
-    ids,
-  ])
+/** @param text - Answers with {@link COLUMNS}. */
+async function read(db: Queryable, text: string, values: readonly unknown[]): Promise<Account[]> {
+  const { rows } = await db.query<AccountRow>(text, values)
   return rows.map(fromRow)
 }
 
+export async function insertAccount(db: Queryable, draft: AccountDraft): Promise<Account> {
+  const [account] = await read(
+    db,
+    `insert into accounts (id, name, email, mode, currency) values ($1::uuid, $2, $3, $4, $5) returning ${COLUMNS}`,
+    [newId('acct'), draft.name, draft.email, draft.mode, draft.currency],
+  )
+  return account as Account
+}
+
+export async function findAccount(db: Queryable, accountId: AccountId): Promise<Account | null> {
+  const [account] = await read(db, `select ${COLUMNS} from accounts where id = $1::uuid`, [accountId])
+  return account ?? null
+}
+
+export const findAccounts = (db: Queryable, ids: readonly AccountId[]): Promise<Account[]> =>
+  read(db, `select ${COLUMNS} from accounts where id = any($1::uuid[])`, [ids])
+
 /** The account, locked until the transaction ends: of two changes at once the second starts from the first. */
 export async function lockAccount(tx: Tx, accountId: AccountId): Promise<Account | null> {
-  const { rows } = await tx.query<AccountRow>(
-    `select ${COLUMNS} from accounts where id = $1::uuid for no key update`,
-    [accountId],
-  )
-  return rows.map(fromRow)[0] ?? null
+  const [account] = await read(tx, `select ${COLUMNS} from accounts where id = $1::uuid for no key update`, [
+    accountId,
+  ])
+  return account ?? null
 }
 
 /** What the account has set, all of it. The logo is kept or taken away here, see {@link keepLogo}. */
@@ -226,20 +185,15 @@ export async function lockGatewayAccount(tx: Tx, mode: Mode): Promise<Account> {
      on conflict (id) do nothing`,
     [id, mode],
   )
-  const { rows } = await tx.query<AccountRow>(`select ${COLUMNS} from accounts where id = $1 for update`, [
-    id,
-  ])
-  return rows.map(fromRow)[0] as Account
+  const [account] = await read(tx, `select ${COLUMNS} from accounts where id = $1 for update`, [id])
+  return account as Account
 }
 
 /** Every merchant's account, oldest first; for the operator only. */
-export async function listAccounts(db: Queryable): Promise<Account[]> {
-  const { rows } = await db.query<AccountRow>(
-    `select ${COLUMNS} from accounts where id <> all($1::uuid[]) order by created_at, id`,
-    [Object.values(GATEWAY_ACCOUNTS)],
-  )
-  return rows.map(fromRow)
-}
+export const listAccounts = (db: Queryable): Promise<Account[]> =>
+  read(db, `select ${COLUMNS} from accounts where id <> all($1::uuid[]) order by created_at, id`, [
+    Object.values(GATEWAY_ACCOUNTS),
+  ])
 
 /** Whether any account is live: only then are live rates needed. */
 export async function hasLiveAccount(db: Queryable): Promise<boolean> {

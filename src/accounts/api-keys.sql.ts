@@ -41,36 +41,9 @@ export interface ApiKeyDraft {
   readonly madeBy?: UserId | null
 }
 
-export interface ApiKeyRow {
-  id: ApiKeyId
-  account_id: AccountId
-  name: string
-  scopes: Scope[]
-  key_tail: string
-  made_by: UserId | null
-  created_at: Date
-  revoked_at: Date | null
-  expires_at: Date | null
-  allowed_networks: string[]
-  last_used_at: Date | null
-}
-
-export const KEY_COLUMNS =
-  'id, account_id, name, scopes, key_tail, made_by, created_at, revoked_at, expires_at, allowed_networks, last_used_at'
-
-export const keyFromRow = (row: ApiKeyRow): ApiKey => ({
-  id: row.id,
-  accountId: row.account_id,
-  name: row.name,
-  scopes: row.scopes,
-  tail: row.key_tail,
-  madeBy: row.made_by,
-  createdAt: row.created_at,
-  revokedAt: row.revoked_at,
-  expiresAt: row.expires_at,
-  allowedNetworks: row.allowed_networks,
-  lastUsedAt: row.last_used_at,
-})
+export const KEY_COLUMNS = `id, account_id as "accountId", name, scopes, key_tail as tail, made_by as "madeBy",
+  created_at as "createdAt", revoked_at as "revokedAt", expires_at as "expiresAt", allowed_networks as "allowedNetworks",
+  last_used_at as "lastUsedAt"`
 
 /**
  * Makes a key and stores its hash. The returned `key` is the only time anybody sees it.
@@ -80,7 +53,7 @@ export const keyFromRow = (row: ApiKeyRow): ApiKey => ({
 export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<ApiKey & { key: string }> {
   invariant(!isGatewayAccount(draft.accountId), 'nobody has a key to the gateway itself')
   const key = newApiKey(draft.mode)
-  const { rows } = await db.query<ApiKeyRow>(
+  const { rows } = await db.query<ApiKey>(
     `insert into api_keys (account_id, id, name, scopes, key_hash, key_tail, expires_at, allowed_networks, made_by)
     select a.id, $2::uuid, $3, $4::text[], $5::bytea, $6, $7::timestamptz, $8::text[], $9::uuid
     from accounts a where a.id = $1::uuid and a.closed_at is null for key share
@@ -97,21 +70,18 @@ export async function createApiKey(db: Queryable, draft: ApiKeyDraft): Promise<A
       draft.madeBy ?? null,
     ],
   )
-  const [made] = rows.map(keyFromRow)
+  const [made] = rows
   if (!made) throw accountClosed()
   return { ...made, key }
 }
 
-export interface FoundApiKey {
-  readonly accountId: AccountId
+export interface FoundApiKey
+  extends Pick<
+    ApiKey,
+    'accountId' | 'name' | 'scopes' | 'madeBy' | 'revokedAt' | 'expiresAt' | 'allowedNetworks'
+  > {
   readonly keyId: ApiKeyId
-  readonly name: string
   readonly mode: Mode
-  readonly scopes: readonly Scope[]
-  readonly madeBy: UserId | null
-  readonly revokedAt: Date | null
-  readonly expiresAt: Date | null
-  readonly allowedNetworks: readonly string[]
 }
 
 /**
@@ -119,25 +89,16 @@ export interface FoundApiKey {
  * row found is compared once more in constant time.
  */
 export async function findApiKey(db: Queryable, hash: Uint8Array): Promise<FoundApiKey | null> {
-  const { rows } = await db.query<ApiKeyRow & { key_hash: Buffer; mode: Mode }>(
-    `select k.account_id, k.id, k.name, k.scopes, k.made_by, k.revoked_at, k.expires_at, k.allowed_networks, k.key_hash, a.mode
+  const { rows } = await db.query<FoundApiKey & { keyHash: Buffer }>(
+    `select k.account_id as "accountId", k.id as "keyId", k.name, a.mode, k.scopes, k.made_by as "madeBy",
+       k.revoked_at as "revokedAt", k.expires_at as "expiresAt", k.allowed_networks as "allowedNetworks", k.key_hash as "keyHash"
     from api_keys k join accounts a on a.id = k.account_id
     where k.key_hash = $1::bytea`,
     [Buffer.from(hash)],
   )
-  const row = rows[0]
-  if (!row || hash.length !== row.key_hash.length || !timingSafeEqual(hash, row.key_hash)) return null
-  return {
-    accountId: row.account_id,
-    keyId: row.id,
-    name: row.name,
-    mode: row.mode,
-    scopes: row.scopes,
-    madeBy: row.made_by,
-    revokedAt: row.revoked_at,
-    expiresAt: row.expires_at,
-    allowedNetworks: row.allowed_networks,
-  }
+  if (!rows[0]) return null
+  const { keyHash, ...found } = rows[0]
+  return hash.length === keyHash.length && timingSafeEqual(hash, keyHash) ? found : null
 }
 
 export interface KeyUse {
@@ -180,13 +141,13 @@ export async function rollApiKey(
     readonly madeBy?: UserId | null
   },
 ): Promise<(ApiKey & { key: string }) | null> {
-  const { rows } = await tx.query<ApiKeyRow>(
+  const { rows } = await tx.query<ApiKey>(
     `update api_keys set expires_at = least(expires_at, $3::timestamptz)
     where account_id = $1::uuid and id = $2::uuid and revoked_at is null and coalesce(expires_at > now(), true)
     returning ${KEY_COLUMNS}`,
     [roll.accountId, roll.keyId, roll.overlapUntil],
   )
-  const [old] = rows.map(keyFromRow)
+  const [old] = rows
   if (!old) return null
   const { accountId, mode, expiresAt, madeBy = null } = roll
   const { name, scopes, allowedNetworks } = old
@@ -203,11 +164,11 @@ export async function listKeyHashes(db: Queryable): Promise<Set<string>> {
 
 /** An account's keys, oldest first, revoked ones included. */
 export async function listApiKeys(db: Queryable, accountId: AccountId): Promise<ApiKey[]> {
-  const { rows } = await db.query<ApiKeyRow>(
+  const { rows } = await db.query<ApiKey>(
     `select ${KEY_COLUMNS} from api_keys where account_id = $1::uuid order by created_at, id`,
     [accountId],
   )
-  return rows.map(keyFromRow)
+  return rows
 }
 
 /** Revokes a key for good. The first revocation's time stands. Null when the account has no such key. */
@@ -216,12 +177,12 @@ export async function revokeApiKey(
   accountId: AccountId,
   keyId: ApiKeyId,
 ): Promise<ApiKey | null> {
-  const { rows } = await db.query<ApiKeyRow>(
+  const { rows } = await db.query<ApiKey>(
     `update api_keys set revoked_at = coalesce(revoked_at, now())
     where account_id = $1::uuid and id = $2::uuid returning ${KEY_COLUMNS}`,
     [accountId, keyId],
   )
-  return rows.map(keyFromRow)[0] ?? null
+  return rows[0] ?? null
 }
 
 /** Whose key it is: the operator's CLI revokes by the key's id alone. Reads the whole table, which is small. */

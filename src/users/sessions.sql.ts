@@ -1,7 +1,6 @@
 /** Who is signed in. A session is found by the hash of its token, and lives as long as its ages and its person let it. */
-import { type AccountId, type MerchantId, newId, type UserId, type UserSessionId } from '../core/ids.ts'
+import { newId, type UserId, type UserSessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import type { Role } from './permissions.ts'
 import { newToken } from './token.ts'
 import type { Membership } from './user.ts'
 
@@ -29,49 +28,26 @@ export interface Session {
   readonly memberships: readonly Membership[]
 }
 
-interface SessionRow extends Omit<Session, 'memberships'> {
-  readonly memberships: {
-    id: MerchantId
-    name: string
-    role: Role
-    zone: string
-    live: AccountId | null
-    test: AccountId | null
-  }[]
-}
-
 const ALIVE = `s.created_at > now() - ${SESSION_HOURS} * interval '1 hour'
   and s.seen_at > now() - ${SESSION_IDLE_HOURS} * interval '1 hour'
   and (s.factor <> 'half' or s.created_at > now() - ${HALF_MINUTES} * interval '1 minute')`
 
 export async function findSession(db: Queryable, tokenHash: Uint8Array): Promise<Session | null> {
-  const { rows } = await db.query<SessionRow>(
+  const { rows } = await db.query<Session>(
     `select s.id, s.user_id as "userId", u.email, u.name, u.is_operator as "isOperator", s.factor,
        coalesce(s.stepped_up_at > now() - ${STEP_UP_MINUTES} * interval '1 minute', false) as "isSteppedUp",
        u.password_hash is not null as "hasPassword",
        exists (select from totp t where t.user_id = u.id and t.confirmed_at is not null) as "hasTotp",
        exists (select from passkeys p where p.user_id = u.id) as "hasPasskey",
-       coalesce((select json_agg(json_build_object('id', m.id, 'name', m.name, 'role', x.role, 'zone', m.time_zone,
-           'live', m.live_account_id, 'test', m.test_account_id) order by m.name, m.id)
+       coalesce((select json_agg(json_build_object('merchantId', m.id, 'merchantName', m.name, 'role', x.role,
+           'timeZone', m.time_zone, 'liveAccountId', m.live_account_id, 'testAccountId', m.test_account_id)
+           order by m.name, m.id)
          from members x join merchants m on m.id = x.merchant_id where x.user_id = u.id), '[]') as memberships
      from sessions s join users u on u.id = s.user_id
      where s.token_hash = $1 and u.disabled_at is null and ${ALIVE}`,
     [tokenHash],
   )
-  const row = rows[0]
-  return row
-    ? {
-        ...row,
-        memberships: row.memberships.map((each) => ({
-          merchantId: each.id,
-          merchantName: each.name,
-          role: each.role,
-          timeZone: each.zone,
-          liveAccountId: each.live,
-          testAccountId: each.test,
-        })),
-      }
-    : null
+  return rows[0] ?? null
 }
 
 /** Once a minute is often enough to tell idle from busy. */

@@ -61,13 +61,7 @@ export async function listBalancesAt(
   day: string,
   accountIds: readonly AccountId[],
 ): Promise<BalanceAt[]> {
-  const { rows } = await db.query<{
-    account_id: AccountId
-    mode: Mode
-    asset: Asset
-    available: bigint
-    pending: bigint
-  }>(
+  const { rows } = await db.query<BalanceAt>(
     `with moment as (select ($1::date + 1)::timestamp at time zone 'utc' as ended),
      asked as (
        select a.id as account_id, a.mode, c.asset from accounts a
@@ -99,19 +93,14 @@ export async function listBalancesAt(
            and d.id = case when e.kind in ('deposit', 'deposit_reversal') then e.subject_id::uuid end
          where 'wallet' in (l.debit, l.credit) and d.seen_at < moment.ended and ${presentSql('d')}
      )
-     select asked.account_id, asked.mode, asked.asset, sum(available)::numeric as available, sum(pending)::numeric as pending
+     select asked.account_id as "accountId", asked.mode, asked.asset, sum(available)::numeric as "availableAtoms",
+       sum(pending)::numeric as "pendingAtoms"
      from asked join parts using (account_id, asset)
      group by asked.account_id, asked.mode, asked.asset
      having sum(available) <> 0 or sum(pending) <> 0`,
     [day, accountIds],
   )
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    mode: row.mode,
-    asset: row.asset,
-    availableAtoms: row.available,
-    pendingAtoms: row.pending,
-  }))
+  return rows
 }
 
 /** Accounts in the order of their ids, a page at a time. */

@@ -20,25 +20,16 @@ export async function findSpentUtxos(
   chain: ChainName,
   txid: string,
 ): Promise<SpentUtxos | null> {
-  const { rows } = await db.query<{
-    count: bigint
-    atoms: bigint
-    height: bigint
-    depth: bigint
-    sets: string[]
-  }>(
-    `select count(*) as count, sum(c.atoms) as atoms, min(c.spent_height) as height,
-       min(v.tip_height - c.spent_height + 1) as depth,
+  const { rows } = await db.query<SpentUtxos>(
+    `select count(*)::int as count, sum(c.atoms) as atoms, min(c.spent_height)::int as height,
+       min(v.tip_height - c.spent_height + 1)::int as depth,
        coalesce(array_agg(distinct t.txid) filter (where t.txid is not null), '{}') as sets
      from utxos c join chains v on v.chain = c.chain
      left join signed_transactions t on t.chain = c.chain and t.txid = c.reserved_by and ${openSql('t')}
      where c.chain = $1 and c.spent_by = $2 having count(*) > 0`,
     [chain, txid],
   )
-  const [row] = rows
-  return row
-    ? { ...row, count: Number(row.count), height: Number(row.height), depth: Number(row.depth) }
-    : null
+  return rows[0] ?? null
 }
 
 export interface OpenWithdrawal {
@@ -129,38 +120,18 @@ export async function findKnownPayout(
   chain: ChainName,
   txid: string,
 ): Promise<KnownPayout | null> {
-  const { rows } = await db.query<{
-    replacement_set: string
-    asset: Asset
-    value_atoms: bigint
-    fee_atoms: bigint
-    is_final: boolean
-    depth: bigint
-    paid_atoms: bigint
-  }>(
-    `select t.replacement_set, t.asset, t.value_atoms, t.fee_atoms,
-       t.status = 'confirmed' as is_final,
-       case when t.status not in ('mined', 'confirmed') then 0 else v.tip_height - t.block_height + 1 end as depth,
+  const { rows } = await db.query<KnownPayout>(
+    `select t.txid, t.replacement_set as "replacementSet", t.asset, t.value_atoms as "valueAtoms", t.fee_atoms as "feeAtoms",
+       t.status = 'confirmed' as "isFinal",
+       case when t.status not in ('mined', 'confirmed') then 0 else v.tip_height - t.block_height + 1 end::int as depth,
        (select coalesce(sum(w.net_atoms), 0) from signed_payouts p
         join withdrawals w on w.account_id = p.account_id and w.id = p.withdrawal_id
-        where p.chain = t.chain and p.replacement_set = t.replacement_set) as paid_atoms
+        where p.chain = t.chain and p.replacement_set = t.replacement_set) as "paidAtoms"
      from signed_transactions t
      join signed_transactions o on o.chain = t.chain and o.txid = t.replacement_set and o.kind = 'payout'
      join chains v on v.chain = t.chain
      where t.chain = $1 and t.txid = $2 and t.kind <> 'child'`,
     [chain, txid],
   )
-  const [row] = rows
-  return row
-    ? {
-        txid,
-        replacementSet: row.replacement_set,
-        asset: row.asset,
-        valueAtoms: row.value_atoms,
-        feeAtoms: row.fee_atoms,
-        isFinal: row.is_final,
-        depth: Number(row.depth),
-        paidAtoms: row.paid_atoms,
-      }
-    : null
+  return rows[0] ?? null
 }
