@@ -10,20 +10,22 @@ const COLUMNS = `account_id as "accountId", id, amount_minor as "amountMinor", c
   expires_at as "expiresAt", cancelled_at as "cancelledAt", sent_tx as "sentTx", refund_address as "refundAddress",
   refund_address_mac as "refundAddressMac"`
 
-export type SessionDraft = Pick<
-  CheckoutSession,
-  | 'accountId'
-  | 'amountMinor'
-  | 'currency'
-  | 'label'
-  | 'reference'
-  | 'customerEmail'
-  | 'successUrl'
-  | 'cancelUrl'
-  | 'offeredAssets'
-  | 'paymentLinkId'
-> &
-  Partial<Pick<CheckoutSession, 'pointOfSaleId'>>
+/** What is left out it does not have. */
+interface SessionDraft
+  extends Pick<CheckoutSession, 'accountId' | 'amountMinor' | 'currency'>,
+    Partial<
+      Pick<
+        CheckoutSession,
+        | 'label'
+        | 'reference'
+        | 'customerEmail'
+        | 'successUrl'
+        | 'cancelUrl'
+        | 'offeredAssets'
+        | 'paymentLinkId'
+        | 'pointOfSaleId'
+      >
+    > {}
 
 export async function insertSession(tx: Tx, draft: SessionDraft): Promise<CheckoutSession> {
   const { rows } = await tx.query<CheckoutSession>(
@@ -36,14 +38,14 @@ export async function insertSession(tx: Tx, draft: SessionDraft): Promise<Checko
       newPublicId('cs'),
       draft.amountMinor,
       draft.currency,
-      draft.label,
-      draft.reference,
-      draft.customerEmail,
-      draft.successUrl,
-      draft.cancelUrl,
-      draft.paymentLinkId,
+      draft.label ?? null,
+      draft.reference ?? null,
+      draft.customerEmail ?? null,
+      draft.successUrl ?? null,
+      draft.cancelUrl ?? null,
+      draft.paymentLinkId ?? null,
       SESSION_WINDOW_MS,
-      draft.offeredAssets,
+      draft.offeredAssets ?? null,
       draft.pointOfSaleId ?? null,
     ],
   )

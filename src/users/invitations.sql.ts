@@ -20,25 +20,17 @@ export interface Invitation {
   readonly expiresAt: Date
 }
 
-export type InvitationDraft = Pick<
-  Invitation,
-  'kind' | 'email' | 'merchantId' | 'role' | 'makesOperator' | 'userId'
-> & {
-  readonly invitedBy: UserId | null
+/** What is left out it does not have, and does not give. */
+export interface InvitationDraft
+  extends Pick<Invitation, 'kind'>,
+    Partial<Pick<Invitation, 'email' | 'merchantId' | 'role' | 'makesOperator' | 'userId'>> {
+  readonly invitedBy?: UserId | null
   /** How long it is good; {@link INVITATION_HOURS} when left out. */
   readonly hours?: number
 }
 
 /** A link that gives a person a new password, and nothing else. */
-export const resetDraft = (userId: UserId): InvitationDraft => ({
-  kind: 'reset',
-  email: null,
-  merchantId: null,
-  role: null,
-  makesOperator: false,
-  userId,
-  invitedBy: null,
-})
+export const resetDraft = (userId: UserId): InvitationDraft => ({ kind: 'reset', userId })
 
 /** One that was asked for on the page of the sign-in, where strangers ask too. */
 export const askedResetDraft = (userId: UserId): InvitationDraft => ({
@@ -64,12 +56,12 @@ export async function insertInvitation(
       id,
       token.hash,
       draft.kind,
-      draft.email,
-      draft.merchantId,
-      draft.role,
-      draft.makesOperator,
-      draft.userId,
-      draft.invitedBy,
+      draft.email ?? null,
+      draft.merchantId ?? null,
+      draft.role ?? null,
+      draft.makesOperator ?? false,
+      draft.userId ?? null,
+      draft.invitedBy ?? null,
       draft.hours ?? INVITATION_HOURS,
     ],
   )

@@ -45,18 +45,13 @@ import { cancelPayment } from '../payments/cancel-payment.ts'
 import { createPayment } from '../payments/create-payment.ts'
 import { requireFiatAmount } from '../payments/fiat-amount.ts'
 
-export interface SessionRequest {
-  /** Null: the buyer is asked for an amount. */
-  readonly amountMinor: bigint | null
+export interface SessionRequest
+  extends Pick<
+    CheckoutSession,
+    'amountMinor' | 'label' | 'reference' | 'customerEmail' | 'successUrl' | 'cancelUrl' | 'offeredAssets'
+  > {
   /** Null: the account's settlement currency. */
   readonly currency: Fiat | null
-  readonly label: string | null
-  readonly reference: string | null
-  readonly customerEmail: string | null
-  readonly successUrl: string | null
-  readonly cancelUrl: string | null
-  /** Coins the buyer may pick of those that the account offers; null for all of them. */
-  readonly offeredAssets: readonly Asset[] | null
 }
 
 /**
@@ -88,7 +83,6 @@ export async function createSession(
     currency,
     successUrl: redirect('success_url', request.successUrl),
     cancelUrl: redirect('cancel_url', request.cancelUrl),
-    paymentLinkId: null,
   }
   await requireOpenAccount(tx, account.id)
   if (request.customerEmail !== null) await upsertCustomer(tx, account.id, request.customerEmail)
@@ -113,18 +107,8 @@ export async function openPaymentLink(
   if (!(await countPaymentLinkUse(tx, link))) throw linkDisabled()
   const begun = earlier && (await readCheckout(tx, earlier))
   if (begun?.session.paymentLinkId === link.id && begun.status === 'open') return begun.session
-  return insertSession(tx, {
-    accountId: link.accountId,
-    amountMinor: link.amountMinor,
-    currency: link.currency,
-    label: link.label,
-    reference: null,
-    customerEmail: null,
-    successUrl: null,
-    cancelUrl: null,
-    offeredAssets: null,
-    paymentLinkId: link.id,
-  })
+  const { accountId, amountMinor, currency, label } = link
+  return insertSession(tx, { accountId, amountMinor, currency, label, paymentLinkId: link.id })
 }
 
 export interface Checkout {

@@ -26,17 +26,5 @@ export async function sellAt(
   const { accountId, currency } = point
   await requireOpenAccount(tx, accountId)
   requireFiatAmount(settings, { fiatMinor: amountMinor, currency }, 'amount')
-  return insertSession(tx, {
-    accountId,
-    amountMinor,
-    currency,
-    label,
-    reference: null,
-    customerEmail: null,
-    successUrl: null,
-    cancelUrl: null,
-    offeredAssets: null,
-    paymentLinkId: null,
-    pointOfSaleId: id,
-  })
+  return insertSession(tx, { accountId, amountMinor, currency, label, pointOfSaleId: id })
 }

@@ -32,7 +32,7 @@ export async function handOver(
   const isReset = draft.kind === 'reset'
   const letter = isReset
     ? resetLetter(link, hours)
-    : invitationLetter({ link, hours, merchant: to.merchant, role: draft.role, by: to.by })
+    : invitationLetter({ link, hours, merchant: to.merchant, role: draft.role ?? null, by: to.by })
   const kind = isReset ? 'reset' : 'invitation'
   await queueMails(tx, gateway.secrets, [{ cause: invitationCause(id), kind, to: [to.email], letter, hours }])
   return { link, isMailed: true }

@@ -50,15 +50,7 @@ export const inviteFirstPerson = (gateway: Pick<Gateway, 'db' | 'settings'>): Pr
 export async function makeFirstLink(gateway: Pick<Gateway, 'settings'>, tx: Tx): Promise<string | null> {
   if (await hasUser(tx)) return null
   await voidInvitationsOf(tx, 'first', null)
-  const { token } = await insertInvitation(tx, {
-    kind: 'first',
-    email: null,
-    merchantId: null,
-    role: null,
-    makesOperator: true,
-    userId: null,
-    invitedBy: null,
-  })
+  const { token } = await insertInvitation(tx, { kind: 'first', makesOperator: true })
   return joinLink(gateway, token)
 }
 

@@ -60,8 +60,6 @@ export async function inviteMember(
     email,
     merchantId: change.merchantId,
     role,
-    makesOperator: false,
-    userId: null,
     invitedBy: change.person.userId,
   } as const
   return handOver(gateway, tx, draft, { email, merchant: merchant?.name ?? null, by: change.person.email })
