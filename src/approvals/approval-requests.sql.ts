@@ -33,6 +33,16 @@ function fromRow({ act, withdrawalId, batchId, terms, ...row }: RequestRow): App
 const fromRows = (rows: readonly RequestRow[]): ApprovalRequest[] =>
   rows.map(fromRow).filter((request) => request !== null)
 
+/** @param text - Answers with {@link COLUMNS}. */
+async function findOne(
+  db: Queryable,
+  text: string,
+  values: readonly unknown[],
+): Promise<ApprovalRequest | null> {
+  const { rows } = await db.query<RequestRow>(text, values)
+  return rows[0] ? fromRow(rows[0]) : null
+}
+
 export interface RequestDraft {
   readonly accountId: AccountId
   readonly id: ApprovalRequestId
@@ -65,29 +75,17 @@ export async function openRequest(tx: Tx, { asked, ...draft }: RequestDraft): Pr
   return rowCount === 1
 }
 
-export async function findRequest(
-  db: Queryable,
-  accountId: AccountId,
-  id: ApprovalRequestId,
-): Promise<ApprovalRequest | null> {
-  const { rows } = await db.query<RequestRow>(
-    `select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.id = $2`,
-    [accountId, id],
-  )
-  return rows[0] ? fromRow(rows[0]) : null
-}
+export const findRequest = (db: Queryable, accountId: AccountId, id: ApprovalRequestId) =>
+  findOne(db, `select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.id = $2`, [
+    accountId,
+    id,
+  ])
 
-export async function lockRequest(
-  tx: Tx,
-  accountId: AccountId,
-  id: ApprovalRequestId,
-): Promise<ApprovalRequest | null> {
-  const { rows } = await tx.query<RequestRow>(
-    `select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.id = $2 for update`,
-    [accountId, id],
-  )
-  return rows[0] ? fromRow(rows[0]) : null
-}
+export const lockRequest = (tx: Tx, accountId: AccountId, id: ApprovalRequestId) =>
+  findOne(tx, `select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.id = $2 for update`, [
+    accountId,
+    id,
+  ])
 
 /** As many as a page shows: who asks for more than people can read must not hide the rest of the dashboard. */
 export const OPEN_MAX = 100
@@ -136,13 +134,12 @@ export async function listRequests(
 }
 
 /** The change of the policy that waits, if one does. */
-export async function findPolicyChange(db: Queryable, accountId: AccountId): Promise<ApprovalRequest | null> {
-  const { rows } = await db.query<RequestRow>(
+export const findPolicyChange = (db: Queryable, accountId: AccountId) =>
+  findOne(
+    db,
     `select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.act = 'policy' and r.status = 'open'`,
     [accountId],
   )
-  return rows[0] ? fromRow(rows[0]) : null
-}
 
 /** The requests that withdrawals wait for, or waited for, alone or as part of their batch; by the withdrawal's id. */
 export async function requestsOfWithdrawals(

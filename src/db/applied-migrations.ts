@@ -14,6 +14,11 @@ export interface Applied extends Pick<Migration, 'name' | 'checksum'> {
   readonly needsVersion: string | null
 }
 
+export async function hasTable(db: Queryable, name: string): Promise<boolean> {
+  const { rows } = await db.query<{ there: boolean }>('select to_regclass($1) is not null as there', [name])
+  return rows[0]?.there === true
+}
+
 /** Reads a table from before it had `needs_version`, too: its migrations differ, and its owner is told so. */
 export async function listApplied(db: Queryable): Promise<Applied[]> {
   const { rows } = await db.query<Applied>(

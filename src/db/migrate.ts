@@ -10,6 +10,7 @@ import { pause } from '../core/pause.ts'
 import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import { isOlder, VERSION } from '../core/version.ts'
 import {
+  hasTable,
   listApplied,
   type Migration,
   refuseEdited,
@@ -88,12 +89,9 @@ async function compileNothing(db: Database): Promise<void> {
 
 /** When the backup was made whose restore is not finished; null for none. The table is there for so long only. */
 export async function findUnfinishedRestore(db: Database): Promise<string | null> {
-  const { rows } = await db.query<{ there: boolean }>(
-    `select to_regclass('unfinished_restore') is not null as there`,
-  )
-  if (!rows[0]?.there) return null
-  const { rows: restores } = await db.query<{ made_at: string }>('select made_at from unfinished_restore')
-  return restores[0]?.made_at ?? null
+  if (!(await hasTable(db, 'unfinished_restore'))) return null
+  const { rows } = await db.query<{ made_at: string }>('select made_at from unfinished_restore')
+  return rows[0]?.made_at ?? null
 }
 
 /** The same, whether a restore is under way or not. */
@@ -118,10 +116,7 @@ export async function runMigrations(db: Database, wanted: readonly Migration[]):
 
 /** Asked first, for a server's own user may make no tables. */
 async function isUpToDate(db: Database, wanted: readonly Migration[]): Promise<boolean> {
-  const { rows } = await db.query<{ there: boolean }>(
-    `select to_regclass('schema_migrations') is not null as there`,
-  )
-  if (!rows[0]?.there) return false
+  if (!(await hasTable(db, 'schema_migrations'))) return false
   const applied = await listApplied(db)
   const checksums = new Map(applied.map(({ name, checksum }) => [name, checksum]))
   if (wanted.some(({ name, checksum }) => checksums.get(name) !== checksum)) return false

@@ -9,6 +9,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Log } from '../core/log.ts'
 import { SECOND_MS } from '../core/time.ts'
 import { VERSION } from '../core/version.ts'
+import { hasTable } from './applied-migrations.ts'
 import type { Queryable } from './database.ts'
 import { sqlState } from './database.ts'
 
@@ -107,10 +108,7 @@ export async function listRoles(db: Queryable): Promise<RoleState[]> {
 export async function listRunning(
   db: Queryable,
 ): Promise<{ role: RunningRole; version: string; host: string }[]> {
-  const { rows: tables } = await db.query<{ there: boolean }>(
-    `select to_regclass('running_roles') is not null as there`,
-  )
-  if (!tables[0]?.there) return []
+  if (!(await hasTable(db, 'running_roles'))) return []
   const { rows } = await db.query<{ role: RunningRole; version: string; host: string }>(
     `select distinct role, version, host from running_roles
      where ended_at is null and seen_at > clock_timestamp() - $1::float8 * interval '1 millisecond'

@@ -67,12 +67,13 @@ export const listMerchants = wholeListOf<ListedMerchant>({
   },
 })
 
-/** Locks the merchant's row, so that changes of its team and accounts take turns. */
-export async function lockMerchant(tx: Tx, id: MerchantId): Promise<Merchant | null> {
+/** Locks the row of a person's merchant, so that changes of its team and accounts take turns. */
+export async function lockMerchant(tx: Tx, id: MerchantId): Promise<Merchant> {
   const { rows } = await tx.query<Merchant>(`select ${COLUMNS} from merchants m where m.id = $1 for update`, [
     id,
   ])
-  return rows[0] ?? null
+  invariant(rows[0], 'a person belongs to a merchant that is there')
+  return rows[0]
 }
 
 export async function setMerchantAccount(

@@ -41,9 +41,9 @@ import { hasFunds } from '../../payments/decide.ts'
 import type { Payment } from '../../payments/payment.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { cancelPayment } from '../payments/cancel-payment.ts'
 import { createPayment } from '../payments/create-payment.ts'
 import { requireFiatAmount } from '../payments/fiat-amount.ts'
+import { giveUpPending } from './return-to-payment.ts'
 
 export interface SessionRequest
   extends Pick<
@@ -293,12 +293,7 @@ async function leavePayment(tx: Tx, session: CheckoutSession, payment: Payment |
     default:
       throw paymentInProgress()
   }
-  try {
-    await cancelPayment(tx, payment.accountId, payment.id)
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.reason !== 'payment_not_cancellable') throw error
-    throw paymentInProgress()
-  }
+  if (!(await giveUpPending(tx, payment))) throw paymentInProgress()
 }
 
 /** Whether the buyer's wallet sent something that was not replaced. */

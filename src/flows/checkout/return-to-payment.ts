@@ -58,12 +58,17 @@ async function isGivenUp(tx: Tx, present: Payment): Promise<boolean> {
     case 'cancelled':
       return !hasFunds(present, await listDeposits(tx, present.accountId, present.id))
     case 'pending':
-      try {
-        await cancelPayment(tx, present.accountId, present.id)
-        return true
-      } catch (error) {
-        if (error instanceof Refusal && error.reason === 'payment_not_cancellable') return false
-        throw error
-      }
+      return giveUpPending(tx, present)
+  }
+}
+
+/** @returns Whether it is cancelled now: not so when funds came meanwhile. */
+export async function giveUpPending(tx: Tx, { accountId, id }: Payment): Promise<boolean> {
+  try {
+    await cancelPayment(tx, accountId, id)
+    return true
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'payment_not_cancellable') return false
+    throw error
   }
 }

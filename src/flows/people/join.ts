@@ -36,7 +36,7 @@ import { invitationCause, joinLink } from './hand-over.ts'
 import { merchantOfAccount } from './merchants.ts'
 import { challengeOf, keepPasskey } from './passkeys.ts'
 import { actOf, type Place } from './person.ts'
-import { openSession, type SignedIn } from './sign-in.ts'
+import { hasSecondFactor, openSession, type SignedIn } from './sign-in.ts'
 
 /** {@link makeFirstLink} in a transaction of its own: each start of the API that somebody watches. */
 export const inviteFirstPerson = (gateway: Pick<Gateway, 'db' | 'settings'>): Promise<string | null> =>
@@ -141,7 +141,7 @@ export async function join(gateway: Gateway, token: string, given: Joining, plac
       }),
     )
     if (!given.passkey) {
-      const needsFactor = invitation.kind === 'reset' && (await hasFactor(tx, user))
+      const needsFactor = invitation.kind === 'reset' && (await hasSecondFactor(tx, user.id))
       return {
         ...(await openSession(tx, user, needsFactor ? 'half' : 'password', place)),
         user,
@@ -176,15 +176,6 @@ async function resetPassword(
 async function wasMailed(tx: Tx, { id }: Invitation): Promise<boolean> {
   const cause = invitationCause(id)
   return (await mailsOfCauses(tx, [cause])).has(cause)
-}
-
-async function hasFactor(tx: Tx, user: User): Promise<boolean> {
-  const { rows } = await tx.query<{ found: boolean }>(
-    `select exists (select from passkeys where user_id = $1)
-       or exists (select from totp where user_id = $1 and confirmed_at is not null) as found`,
-    [user.id],
-  )
-  return rows[0]?.found === true
 }
 
 /** The first person owns the first merchant. @returns The account whose audit log tells of him; null for none. */

@@ -1,5 +1,5 @@
 /** Merchants: what people belong to. Each has an account to try things out, and one for real coins once it goes live. */
-import { type Account, readAccountDraft, readCurrency } from '../../accounts/account.ts'
+import { type Account, readAccountDraft, readAccountName, readCurrency } from '../../accounts/account.ts'
 import { findAccount, insertAccount } from '../../accounts/accounts.sql.ts'
 import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import { recordAct } from '../../audit/audit-log.sql.ts'
@@ -57,7 +57,6 @@ export async function openMerchant(
  */
 export async function goLive(tx: Tx, person: Person, id: MerchantId, currency?: string): Promise<AccountId> {
   const merchant = await lockMerchant(tx, id)
-  invariant(merchant, 'a person belongs to a merchant that is there')
   if (merchant.liveAccountId)
     throw new Refusal('conflict', 'already_live', 'this merchant has a live account already')
   const test = merchant.testAccountId && (await findAccount(tx, merchant.testAccountId))
@@ -91,10 +90,7 @@ export async function changeBusiness(
   },
 ): Promise<void> {
   const merchant = await lockMerchant(tx, id)
-  invariant(merchant, 'a person belongs to a merchant that is there')
-  const name = given.name.trim()
-  if (name.length < 1 || name.length > 255)
-    throw invalidField('name', 'invalid_name', `a name has 1 to 255 characters, got ${name.length}`)
+  const name = readAccountName(given.name)
   if (given.refundBoundMinor === null)
     throw invalidField('refund_bound', 'invalid_amount', 'expected an amount of 0 or more such as 100.00')
   if (given.timeZone === null)

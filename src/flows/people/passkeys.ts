@@ -86,6 +86,14 @@ export function challengeOf(response: string): Buffer | null {
   return bytes && CHALLENGE_BYTES.includes(bytes.length) ? bytes : null
 }
 
+/** What every answer of a browser is held against. */
+const expected = (gateway: Settings, challenge: Uint8Array) => ({
+  expectedChallenge: Buffer.from(challenge).toString('base64url'),
+  expectedOrigin: originOf(gateway).origin,
+  expectedRPID: originOf(gateway).hostname,
+  requireUserVerification: true,
+})
+
 /**
  * Keeps a new passkey. The caller has used the challenge up.
  *
@@ -101,11 +109,8 @@ export async function keepPasskey(
   const response = parse(given.response) as RegistrationResponseJSON | null
   const verified = response
     ? await verifyRegistrationResponse({
+        ...expected(gateway, given.challenge),
         response,
-        expectedChallenge: Buffer.from(given.challenge).toString('base64url'),
-        expectedOrigin: originOf(gateway).origin,
-        expectedRPID: originOf(gateway).hostname,
-        requireUserVerification: true,
         supportedAlgorithmIDs: ALGORITHMS,
       }).catch(() => null)
     : null
@@ -139,11 +144,8 @@ export async function verifyPasskey(
   if (!response || !passkey) throw refused('this passkey is not known here; sign in another way and add it')
   const { verifyAuthenticationResponse } = await load()
   const verified = await verifyAuthenticationResponse({
+    ...expected(gateway, given.challenge),
     response,
-    expectedChallenge: Buffer.from(given.challenge).toString('base64url'),
-    expectedOrigin: originOf(gateway).origin,
-    expectedRPID: originOf(gateway).hostname,
-    requireUserVerification: true,
     credential: {
       id: passkey.credentialId.toString('base64url'),
       publicKey: new Uint8Array(passkey.publicKey),

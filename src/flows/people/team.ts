@@ -1,6 +1,6 @@
 /** Who belongs to a merchant, and with what role. A merchant never loses its last owner. */
 import { recordAct } from '../../audit/audit-log.sql.ts'
-import { invalidField, invariant, Refusal } from '../../core/errors.ts'
+import { invalidField, Refusal } from '../../core/errors.ts'
 import { type AccountId, type InvitationId, type MerchantId, showId, type UserId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import { resetDraft, voidInvitation, voidInvitationsOf, voidInvitesTo } from '../../users/invitations.sql.ts'
@@ -136,7 +136,6 @@ export async function resetMember(
 /** Changes of one team take turns, so that two owners cannot remove each other. */
 async function lockMember(tx: Tx, change: TeamChange, userId: UserId): Promise<Member> {
   const merchant = await lockMerchant(tx, change.merchantId)
-  invariant(merchant, 'a person belongs to a merchant that is there')
   const member = (await listMembers(tx, merchant.id)).find((each) => each.userId === userId)
   if (!member) throw new Refusal('not_found', 'member_not_found', 'nobody like that belongs to this team')
   if (!mayGrant(change.role, member.role))

@@ -52,17 +52,6 @@ export async function takeUntoldActs(
   return rows
 }
 
-/** The owners of an account's merchant. */
-export async function emailsOfOwners(tx: Tx, accountId: AccountId): Promise<string[]> {
-  const { rows } = await tx.query<{ email: string }>(
-    `select u.email from merchants m join members x on x.merchant_id = m.id and x.role = 'owner'
-       join users u on u.id = x.user_id and u.disabled_at is null
-     where $1 in (m.live_account_id, m.test_account_id) order by u.email`,
-    [accountId],
-  )
-  return rows.map(({ email }) => email)
-}
-
 /** A person, and the owners of every team that he belongs to. */
 export async function emailsAround(tx: Tx, userId: UserId): Promise<string[]> {
   const { rows } = await tx.query<{ email: string }>(

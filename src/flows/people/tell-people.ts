@@ -17,11 +17,11 @@ import {
 } from '../../mails/letters.ts'
 import type { Letter } from '../../mails/mail.ts'
 import { type MailDraft, queueMails } from '../../mails/mails.sql.ts'
+import { membersWithRoles } from '../approvals/tell-approvers.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import {
   emailsAround,
   emailsOfOperators,
-  emailsOfOwners,
   takeUntoldActs,
   takeUntoldAlerts,
   type UntoldAct,
@@ -57,7 +57,7 @@ async function noticesOf(gateway: Teller, tx: Tx, act: UntoldAct): Promise<MailD
   const to = userId
     ? await emailsAround(tx, userId)
     : act.accountId && matters
-      ? await emailsOfOwners(tx, act.accountId)
+      ? (await membersWithRoles(tx, act.accountId, ['owner'])).map(({ email }) => email)
       : []
   const home = `${gateway.settings.dashboardUrl}/dashboard`
   const own = to.length > 0 ? await ownLetterOf(tx, act, home) : null
