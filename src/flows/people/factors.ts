@@ -1,5 +1,4 @@
 /** How a person proves himself, changed: whatever changes, all his other sessions end. */
-import { recordAct } from '../../audit/audit-log.sql.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { PasskeyId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
@@ -21,10 +20,10 @@ import { setPassword, setUserName } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { takeAppCode } from './app-code.ts'
 import { challengeOf, keepPasskey } from './passkeys.ts'
-import { actOf, type Person } from './person.ts'
+import { type Person, recordActOf } from './person.ts'
 
 const recordFactor = (tx: Tx, person: Person, action: string, after: Record<string, unknown> = {}) =>
-  recordAct(tx, actOf(person, { action, after }))
+  recordActOf(tx, person, { action, after })
 
 async function endOthers(tx: Tx, session: Session): Promise<void> {
   await deleteSessions(tx, session.userId, session.id)
@@ -172,9 +171,6 @@ export async function rename(
 ): Promise<void> {
   await gateway.db.transaction(async (tx) => {
     await setUserName(tx, session.userId, name)
-    await recordAct(
-      tx,
-      actOf(person, { action: 'user.rename', before: { name: session.name }, after: { name } }),
-    )
+    await recordActOf(tx, person, { action: 'user.rename', before: { name: session.name }, after: { name } })
   })
 }

@@ -1,6 +1,5 @@
 /** Coming in by a link: the very first person, one who was invited, one who gets a new password. */
 import { findAccount, listAccounts } from '../../accounts/accounts.sql.ts'
-import { recordAct } from '../../audit/audit-log.sql.ts'
 import { Refusal } from '../../core/errors.ts'
 import { type AccountId, showId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
@@ -35,7 +34,7 @@ import type { Gateway } from '../gateway.ts'
 import { invitationCause, joinLink } from './hand-over.ts'
 import { merchantOfAccount } from './merchants.ts'
 import { challengeOf, keepPasskey } from './passkeys.ts'
-import { actOf, type Place } from './person.ts'
+import { type Place, recordActOf } from './person.ts'
 import { hasSecondFactor, openSession, type SignedIn } from './sign-in.ts'
 
 /** {@link makeFirstLink} in a transaction of its own: each start of the API that somebody watches. */
@@ -131,15 +130,12 @@ export async function join(gateway: Gateway, token: string, given: Joining, plac
     const person = { userId: user.id, email: user.email, address: place.address }
     const accountId = await putIntoMerchant(tx, invitation, user)
     if (invitation.kind !== 'first' && !(await wasMailed(tx, invitation))) await markHandedOver(tx, user.id)
-    await recordAct(
-      tx,
-      actOf(person, {
-        action: invitation.kind === 'reset' ? 'password.reset' : 'user.join',
-        accountId,
-        subject: showId('usr', user.id),
-        after: { role: invitation.role, operator: invitation.makesOperator },
-      }),
-    )
+    await recordActOf(tx, person, {
+      action: invitation.kind === 'reset' ? 'password.reset' : 'user.join',
+      accountId,
+      subject: showId('usr', user.id),
+      after: { role: invitation.role, operator: invitation.makesOperator },
+    })
     if (!given.passkey) {
       const needsFactor = invitation.kind === 'reset' && (await hasSecondFactor(tx, user.id))
       return {
@@ -218,17 +214,15 @@ export async function acceptKnown(
     // Whoever made such a link could give what it opened then, not what he may from now on.
     await voidInvitationsOf(tx, 'reset', user.id)
     if (invitation.merchantId) await voidInvitesTo(tx, invitation.merchantId, user.email)
-    await recordAct(
+    await recordActOf(
       tx,
-      actOf(
-        { userId: user.id, email: user.email, address },
-        {
-          action: 'user.join',
-          accountId,
-          subject: showId('usr', user.id),
-          after: { role: invitation.role, operator: invitation.makesOperator },
-        },
-      ),
+      { userId: user.id, email: user.email, address },
+      {
+        action: 'user.join',
+        accountId,
+        subject: showId('usr', user.id),
+        after: { role: invitation.role, operator: invitation.makesOperator },
+      },
     )
   })
 }

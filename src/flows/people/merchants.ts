@@ -2,7 +2,6 @@
 import { type Account, readAccountDraft, readAccountName, readCurrency } from '../../accounts/account.ts'
 import { findAccount, insertAccount } from '../../accounts/accounts.sql.ts'
 import { requireOpenAccount } from '../../accounts/closing.sql.ts'
-import { recordAct } from '../../audit/audit-log.sql.ts'
 import { invalidField, invariant, Refusal } from '../../core/errors.ts'
 import { type AccountId, type MerchantId, showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
@@ -15,7 +14,7 @@ import {
   setMerchantAccount,
   setMerchantBusiness,
 } from '../../users/merchants.sql.ts'
-import { actOf, type Person } from './person.ts'
+import { type Person, recordActOf } from './person.ts'
 
 /** The merchant that an account belongs to; made when it belongs to none yet. */
 export async function merchantOfAccount(tx: Tx, account: Account): Promise<Merchant> {
@@ -37,15 +36,12 @@ export async function openMerchant(
   const account = await insertAccount(tx, readAccountDraft({ ...given, mode: 'test' }))
   const merchant = await insertMerchant(tx, { name: account.name, mode: 'test', accountId: account.id })
   if (given.isMember) await putMember(tx, merchant.id, person.userId, 'owner')
-  await recordAct(
-    tx,
-    actOf(person, {
-      action: 'merchant.create',
-      accountId: account.id,
-      subject: showId('mer', merchant.id),
-      after: { name: merchant.name },
-    }),
-  )
+  await recordActOf(tx, person, {
+    action: 'merchant.create',
+    accountId: account.id,
+    subject: showId('mer', merchant.id),
+    after: { name: merchant.name },
+  })
   return { merchant, account }
 }
 
@@ -70,10 +66,11 @@ export async function goLive(tx: Tx, person: Person, id: MerchantId, currency?: 
     currency: currency === undefined ? test.currency : readCurrency(currency),
   })
   await setMerchantAccount(tx, id, 'live', live.id)
-  await recordAct(
-    tx,
-    actOf(person, { action: 'merchant.go_live', accountId: live.id, subject: showId('mer', id) }),
-  )
+  await recordActOf(tx, person, {
+    action: 'merchant.go_live',
+    accountId: live.id,
+    subject: showId('mer', id),
+  })
   return live.id
 }
 
@@ -102,14 +99,11 @@ export async function changeBusiness(
     time_zone: of.timeZone,
     refund_bound_minor: of.refundBoundMinor.toString(),
   })
-  await recordAct(
-    tx,
-    actOf(person, {
-      action: 'merchant.change',
-      accountId,
-      subject: showId('mer', id),
-      before: facts(merchant),
-      after: facts(next),
-    }),
-  )
+  await recordActOf(tx, person, {
+    action: 'merchant.change',
+    accountId,
+    subject: showId('mer', id),
+    before: facts(merchant),
+    after: facts(next),
+  })
 }

@@ -1,7 +1,8 @@
 /** Who acts on a page, for the audit log. */
-import type { Act, Facts } from '../../audit/act.ts'
-import type { AccountId, UserId, UserSessionId } from '../../core/ids.ts'
-import { showId } from '../../core/ids.ts'
+import type { Act } from '../../audit/act.ts'
+import { recordAct } from '../../audit/audit-log.sql.ts'
+import { showId, type UserId, type UserSessionId } from '../../core/ids.ts'
+import type { Tx } from '../../db/database.ts'
 
 export interface Person {
   readonly userId: UserId
@@ -21,13 +22,7 @@ export interface Place {
 /** What a person did, as the audit log keeps it. */
 export const actOf = (
   person: Pick<Person, 'userId' | 'email' | 'address'>,
-  act: {
-    readonly action: string
-    readonly accountId?: AccountId | null
-    readonly subject?: string | null
-    readonly before?: Facts | null
-    readonly after?: Facts | null
-  },
+  act: Pick<Act, 'action'> & Partial<Pick<Act, 'accountId' | 'subject' | 'before' | 'after'>>,
 ): Act => ({
   accountId: act.accountId ?? null,
   actor: { kind: 'user', id: showId('usr', person.userId), name: person.email },
@@ -37,3 +32,7 @@ export const actOf = (
   before: act.before ?? null,
   after: act.after ?? null,
 })
+
+/** Within the transaction that does it. */
+export const recordActOf = (tx: Tx, ...done: Parameters<typeof actOf>): Promise<void> =>
+  recordAct(tx, actOf(...done))

@@ -1,5 +1,4 @@
 /** Mails about a sign-in, to people who may not be there: who asks learns nothing of that. */
-import { recordAct } from '../../audit/audit-log.sql.ts'
 import { Refusal } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import { MINUTE_MS } from '../../core/time.ts'
@@ -11,7 +10,7 @@ import { readEmail } from '../../users/user.ts'
 import { findUserByEmail } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { handOver } from './hand-over.ts'
-import { actOf, type Place } from './person.ts'
+import { type Place, recordActOf } from './person.ts'
 
 /** One mail for each such quarter of an hour. */
 const LOCKOUT_MS = 15 * MINUTE_MS
@@ -64,12 +63,10 @@ async function mailReset(gateway: Gateway, email: string, place: Place): Promise
     // Whoever asks may be a stranger: a link that is under way stays good, and the next ones wait until some are over.
     if ((await countResets(tx, user.id)) >= OPEN_RESETS_MAX) return
     await handOver(gateway, tx, askedResetDraft(user.id), { email: user.email, merchant: null, by: null })
-    await recordAct(
+    await recordActOf(
       tx,
-      actOf(
-        { userId: user.id, email: user.email, address: place.address },
-        { action: 'password.ask', subject: showId('usr', user.id) },
-      ),
+      { userId: user.id, email: user.email, address: place.address },
+      { action: 'password.ask', subject: showId('usr', user.id) },
     )
   })
 }

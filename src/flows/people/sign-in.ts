@@ -2,7 +2,6 @@
  * Signing in: a passkey, or a password and then a second factor. What is wrong is told alike for people who are known and
  * who are not, after the same work, and counted before it is looked at.
  */
-import { recordAct } from '../../audit/audit-log.sql.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
 import { countAttempt, forgetAttempts } from '../../users/attempts.sql.ts'
@@ -23,7 +22,7 @@ import { findUser, findUserByEmail } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { takeAppCode } from './app-code.ts'
 import { challengeOf, verifyPasskey } from './passkeys.ts'
-import { actOf, type Place } from './person.ts'
+import { type Place, recordActOf } from './person.ts'
 import { mailLockout } from './sign-in-mails.ts'
 
 export interface SignedIn {
@@ -107,12 +106,10 @@ export async function openSession(
 }
 
 const recordSignIn = (tx: Tx, userId: User['id'], email: string, factor: Factor, place: Place) =>
-  recordAct(
+  recordActOf(
     tx,
-    actOf(
-      { userId, email, address: place.address },
-      { action: 'session.open', after: { factor, agent: place.agent } },
-    ),
+    { userId, email, address: place.address },
+    { action: 'session.open', after: { factor, agent: place.agent } },
   )
 
 /** What somebody shows to prove that it is he: one of these. */
@@ -221,6 +218,6 @@ async function proveCode(
 export async function signOut(gateway: Gateway, session: Session, address: string): Promise<void> {
   await gateway.db.transaction(async (tx) => {
     await deleteSession(tx, session.userId, session.id)
-    await recordAct(tx, actOf({ ...session, address }, { action: 'session.close' }))
+    await recordActOf(tx, { ...session, address }, { action: 'session.close' })
   })
 }

@@ -5,7 +5,6 @@
  * Whoever handed him the link that let him in could have used it himself: then what was set up with it goes the first time
  * that the provider vouches for him. What he set up by a link that came to him alone stays, and is asked for.
  */
-import { recordAct } from '../../audit/audit-log.sql.ts'
 import { Refusal } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
@@ -16,7 +15,7 @@ import type { SignOnIdentity } from '../../users/single-sign-on.ts'
 import type { User } from '../../users/user.ts'
 import { findUser, findUserByEmail } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
-import { actOf, type Place } from './person.ts'
+import { type Place, recordActOf } from './person.ts'
 import { hasSecondFactor, openSession, type SignedIn } from './sign-in.ts'
 
 /**
@@ -100,12 +99,10 @@ async function personOf(tx: Tx, identity: SignOnIdentity, place: Place): Promise
     )
   const isFresh = await dropHandedOver(tx, user.id)
   const { issuer, subject } = identity
-  await recordAct(
+  await recordActOf(
     tx,
-    actOf(
-      { userId: user.id, email: user.email, address: place.address },
-      { action: 'sign_on.tie', subject: showId('usr', user.id), after: { issuer, subject, anew: isFresh } },
-    ),
+    { userId: user.id, email: user.email, address: place.address },
+    { action: 'sign_on.tie', subject: showId('usr', user.id), after: { issuer, subject, anew: isFresh } },
   )
   return { user, isFresh }
 }

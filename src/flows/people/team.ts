@@ -1,5 +1,4 @@
 /** Who belongs to a merchant, and with what role. A merchant never loses its last owner. */
-import { recordAct } from '../../audit/audit-log.sql.ts'
 import { invalidField, Refusal } from '../../core/errors.ts'
 import { type AccountId, type InvitationId, type MerchantId, showId, type UserId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
@@ -19,7 +18,7 @@ import { readEmail } from '../../users/user.ts'
 import { findUser } from '../../users/users.sql.ts'
 import type { Gateway } from '../gateway.ts'
 import { type HandedOver, handOver } from './hand-over.ts'
-import { actOf, type Person } from './person.ts'
+import { type Person, recordActOf } from './person.ts'
 
 /** Who changes the team, and as what. */
 export interface TeamChange {
@@ -159,4 +158,4 @@ const record = (
   subject: string | null,
   before: Record<string, unknown> | null,
   after: Record<string, unknown> | null,
-) => recordAct(tx, actOf(person, { action, accountId, subject, before, after }))
+) => recordActOf(tx, person, { action, accountId, subject, before, after })

@@ -1,9 +1,8 @@
 /** A change by a person: one transaction, with what he did in the audit log beside it. */
 import type { Facts } from '../../audit/act.ts'
-import { recordAct } from '../../audit/audit-log.sql.ts'
 import { invariant } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
-import { actOf } from '../../flows/people/person.ts'
+import { recordActOf } from '../../flows/people/person.ts'
 import type { PlaceCall } from './row.ts'
 
 export interface Done {
@@ -22,8 +21,7 @@ export function change<Result>(
     const acts: Done[] = []
     const result = await work(tx, (done) => void acts.push(done))
     invariant(acts.length > 0, `${call.request.routeOptions.url} left no record`)
-    for (const done of acts)
-      await recordAct(tx, actOf(call.person, { ...done, accountId: call.place.account.id }))
+    for (const done of acts) await recordActOf(tx, call.person, { ...done, accountId: call.place.account.id })
     return result
   })
 }

@@ -1,8 +1,7 @@
 /** Which mails about payments somebody wants, for each of his merchants. */
-import { recordAct } from '../../../audit/audit-log.sql.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
-import { actOf } from '../../../flows/people/person.ts'
+import { recordActOf } from '../../../flows/people/person.ts'
 import { listPaymentMails, lockPaymentMailsOf, setPaymentMails } from '../../../users/payment-mails.sql.ts'
 import { PAYMENT_MAIL_NEEDS, PAYMENT_MAILS, type PaymentMail } from '../../../users/payment-mails.ts'
 import { may } from '../../../users/permissions.ts'
@@ -58,15 +57,12 @@ async function setMails({ gateway, session, person, form, base }: PersonCall): P
     // What he was not asked about, since his role hears none of it, stays for the day that it does.
     const after = PAYMENT_MAILS.filter((mail) => (isFor(team, mail) ? chosen : before).includes(mail))
     await setPaymentMails(tx, team.merchantId, session.userId, after)
-    await recordAct(
-      tx,
-      actOf(person, {
-        action: 'user.mails',
-        subject: showId('mer', team.merchantId),
-        before: { mails: before },
-        after: { mails: after },
-      }),
-    )
+    await recordActOf(tx, person, {
+      action: 'user.mails',
+      subject: showId('mer', team.merchantId),
+      before: { mails: before },
+      after: { mails: after },
+    })
   })
   return { to: `${base}/me`, done: 'saved' }
 }

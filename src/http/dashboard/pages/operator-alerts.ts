@@ -1,8 +1,7 @@
 /** What the operator must look at: alerts, coins that pay nothing out, and what became of the latest mails. */
-import { recordAct } from '../../../audit/audit-log.sql.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { listFrozenCoins } from '../../../flows/operation/gateway-books.sql.ts'
-import { actOf } from '../../../flows/people/person.ts'
+import { recordActOf } from '../../../flows/people/person.ts'
 import { acknowledgeAlerts, type RaisedAlert, readAlerts } from '../../../ledger/alerts.sql.ts'
 import { listMails, type SentMail } from '../../../mails/mails.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
@@ -105,15 +104,12 @@ export const operatorAlertRows: readonly DashboardRow[] = [
         throw new Refusal('not_found', 'alert_not_found', 'there is no such alert')
       await call.gateway.db.transaction(async (tx) => {
         for (const { accountId, kind, subject } of await acknowledgeAlerts(tx, [id], call.person.email))
-          await recordAct(
-            tx,
-            actOf(call.person, {
-              action: 'alert.acknowledge',
-              accountId,
-              subject: id,
-              after: { kind, subject },
-            }),
-          )
+          await recordActOf(tx, call.person, {
+            action: 'alert.acknowledge',
+            accountId,
+            subject: id,
+            after: { kind, subject },
+          })
       })
       return { to: `${call.base}/operator/alerts`, done: 'acknowledged' }
     },

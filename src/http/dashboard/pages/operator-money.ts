@@ -1,6 +1,5 @@
 /** The gateway's own money: its wallets, what it earned, was given and lost, how that is taken out, and what each account pays. */
 import { listAccounts } from '../../../accounts/accounts.sql.ts'
-import { recordAct } from '../../../audit/audit-log.sql.ts'
 import { isAsset, MODES, type Mode, modeOfChain } from '../../../core/assets.ts'
 import { invalidField } from '../../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../../core/gateway-account.ts'
@@ -10,7 +9,7 @@ import { expected } from '../../../db/list-filters.ts'
 import { changeAccount } from '../../../flows/accounts/change-account.ts'
 import { listHotWallets } from '../../../flows/operation/gateway-books.sql.ts'
 import { readBacklog } from '../../../flows/operation/health.sql.ts'
-import { actOf } from '../../../flows/people/person.ts'
+import { recordActOf } from '../../../flows/people/person.ts'
 import {
   cancelOwnPayout,
   type OwnBalance,
@@ -218,20 +217,17 @@ async function requestPayout(call: PersonCall): Promise<Move> {
   const order = orderOf(call)
   await gateway.db.transaction(async (tx) => {
     const withdrawal = await requestOwnPayout(gateway, tx, order)
-    await recordAct(
-      tx,
-      actOf(person, {
-        action: 'fees.pay_out',
-        accountId: withdrawal.accountId,
-        subject: showId('wd', withdrawal.id),
-        after: {
-          kind: withdrawal.kind,
-          asset: withdrawal.asset,
-          amount_atoms: String(withdrawal.amountAtoms),
-          destination_address: withdrawal.destination,
-        },
-      }),
-    )
+    await recordActOf(tx, person, {
+      action: 'fees.pay_out',
+      accountId: withdrawal.accountId,
+      subject: showId('wd', withdrawal.id),
+      after: {
+        kind: withdrawal.kind,
+        asset: withdrawal.asset,
+        amount_atoms: String(withdrawal.amountAtoms),
+        destination_address: withdrawal.destination,
+      },
+    })
   })
   gateway.wake('pay-out')
   return { to: `${base}/operator/money`, done: 'withdrawn' }
@@ -241,7 +237,7 @@ async function cancelPayout(call: PersonCall): Promise<Move> {
   const { gateway, person, base, params } = call
   await gateway.db.transaction(async (tx) => {
     const { accountId, id } = await cancelOwnPayout(tx, readId('wd', params.id ?? ''))
-    await recordAct(tx, actOf(person, { action: 'fees.cancel', accountId, subject: showId('wd', id) }))
+    await recordActOf(tx, person, { action: 'fees.cancel', accountId, subject: showId('wd', id) })
   })
   return { to: `${base}/operator/money`, done: 'withdrawal-cancelled' }
 }
@@ -251,15 +247,12 @@ async function setFee(call: PersonCall): Promise<Move> {
   const id = readId('acct', form.get('account'))
   await gateway.db.transaction(async (tx) => {
     const account = await changeAccount(tx, id, { fee: form.get('fee') || null })
-    await recordAct(
-      tx,
-      actOf(person, {
-        action: 'account.change',
-        accountId: account.id,
-        subject: showId('acct', account.id),
-        after: { fee_bps: account.feeBps },
-      }),
-    )
+    await recordActOf(tx, person, {
+      action: 'account.change',
+      accountId: account.id,
+      subject: showId('acct', account.id),
+      after: { fee_bps: account.feeBps },
+    })
   })
   return { to: `${base}/operator/money`, done: 'saved' }
 }

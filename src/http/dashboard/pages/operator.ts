@@ -1,13 +1,12 @@
 /** Merchants of the whole Beck: made, closed and opened again. */
 import type { Account } from '../../../accounts/account.ts'
 import { findAccount, findAccounts } from '../../../accounts/accounts.sql.ts'
-import { recordAct } from '../../../audit/audit-log.sql.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { type AccountId, readId, showId } from '../../../core/ids.ts'
 import { CLOSING_ACTS, closeAccount } from '../../../flows/accounts/close-account.ts'
 import { listAccountsAlone } from '../../../flows/people/accounts-alone.sql.ts'
 import { openMerchant } from '../../../flows/people/merchants.ts'
-import { actOf } from '../../../flows/people/person.ts'
+import { recordActOf } from '../../../flows/people/person.ts'
 import { type ListedMerchant, listMerchants } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { drawList, readList } from '../list.ts'
@@ -105,15 +104,12 @@ const closingRow = (act: keyof typeof CLOSING_ACTS): DashboardRow =>
     async handle(call) {
       await call.gateway.db.transaction(async (tx) => {
         const account = await closeAccount(tx, readId('acct', call.params.id ?? ''), act)
-        await recordAct(
-          tx,
-          actOf(call.person, {
-            action: CLOSING_ACTS[act],
-            accountId: account.id,
-            subject: showId('acct', account.id),
-            after: { closed_at: account.closedAt?.toISOString() ?? null },
-          }),
-        )
+        await recordActOf(tx, call.person, {
+          action: CLOSING_ACTS[act],
+          accountId: account.id,
+          subject: showId('acct', account.id),
+          after: { closed_at: account.closedAt?.toISOString() ?? null },
+        })
       })
       return {
         to: `${call.base}/operator/merchants`,
