@@ -1,15 +1,12 @@
 /** The operator's settings, read from the environment once and checked as a whole. README.md lists them. */
-import type { EthereumNetwork } from '../chains/ethereum/network.ts'
 import { SIMULATED_TOKENS } from '../chains/simulated/network.ts'
 import { FIAT_DECIMALS, parseDecimal } from '../core/money.ts'
 import { readNetworks } from '../core/networks.ts'
 import type { GatewaySettings } from '../flows/gateway.ts'
 import { KEPT_DAYS, type KeptDays } from '../flows/operation/ages.ts'
 import { readSecurityContact } from '../http/security-contact.ts'
-import type { TraceSettings } from '../process/trace-export.ts'
 import { fixedRates } from '../rates/fixed.ts'
-import type { SingleSignOnSettings } from '../users/single-sign-on.ts'
-import { type MailSettings, readMailSettings, readSingleSignOn } from './people.ts'
+import { readMailSettings, readSingleSignOn } from './people.ts'
 import { POSTGRES_URL_FORM, postgresUrlOf, readShared, type SharedSettings } from './shared.ts'
 import { readTraces } from './traces.ts'
 import {
@@ -25,58 +22,6 @@ import {
   yesOrNo,
 } from './variables.ts'
 
-export interface NodeConfig<Network extends string = string> {
-  readonly rpcUrl: string
-  readonly network: Network
-}
-
-export interface EthereumConfig extends NodeConfig<EthereumNetwork> {
-  readonly wsUrl: string | null
-}
-
-export interface Config extends SharedSettings {
-  readonly port: number
-  /** The address to listen on; null for all. */
-  readonly host: string | null
-  /** Where metrics are served; null for nowhere. */
-  readonly monitor: { readonly host: string; readonly port: number; readonly isChosen: boolean } | null
-  /** The signer's own user of that database; null where it has the server's, or the embedded one's. */
-  readonly signerDatabaseUrl: string | null
-  readonly redisUrl: string | null
-  /** The operator's OpenID provider; null for none. */
-  readonly singleSignOn: SingleSignOnSettings | null
-  /** Where traces go; null for nowhere. */
-  readonly traces: TraceSettings | null
-  /** Where mails go out; null for nowhere. */
-  readonly mail: MailSettings | null
-  /** Null where the operator connected no node. */
-  readonly nodes: {
-    readonly bitcoin: NodeConfig | null
-    readonly litecoin: NodeConfig | null
-    readonly ethereum: EthereumConfig | null
-  }
-  /** The text after `fixed:`; null for the market. */
-  readonly fixedRates: string | null
-  readonly settings: GatewaySettings
-  /** Of a key. */
-  readonly rateLimit: RateLimit
-  /** Of an address, for requests without a good key. */
-  readonly addressRateLimit: RateLimit
-  /** Addresses and networks whose forwarded headers are believed, comma-separated. */
-  readonly trustProxy: string | null
-  /** Whom to tell of a weakness, as a URI. */
-  readonly securityContact: string | null
-  /** Milliseconds from one simulated block to the next; 0 mines by hand only. */
-  readonly sandboxBlockMs: number
-  /** Variables that begin with BECK_ and mean nothing to Beck: slips of the pen. */
-  readonly unknownVariables: readonly string[]
-}
-
-interface RateLimit {
-  readonly perSecond: number
-  readonly burst: number
-}
-
 /** Read elsewhere: by the signer, and by `beck listen` and `beck trigger`. */
 const OTHER_VARIABLES = [
   'BECK_API_KEY',
@@ -91,8 +36,14 @@ const BROADCAST_WAIT_MS = 3_000
 const METRICS_PORT = 9_464
 const BPS_MAX = 9_999n
 
-/** @throws {Refusal} `invalid`, reason `invalid_settings`, listing every variable that is wrong, without secrets. */
-export function readConfig(env: Environment): Config {
+export type Config = Readonly<ReturnType<typeof readConfig>>
+
+/**
+ * In one piece: the list of the settings.
+ *
+ * @throws {Refusal} `invalid`, reason `invalid_settings`, listing every variable that is wrong, without secrets.
+ */
+export function readConfig(env: Environment) {
   const variables = openVariables(env, OTHER_VARIABLES)
   const { read } = variables
   const shared = readShared(read)
@@ -100,14 +51,17 @@ export function readConfig(env: Environment): Config {
   const settings = gatewaySettingsOf(variables, shared, port)
   const mail = readMailSettings(read, settings.dashboardUrl)
   const redis = 'redis://user:password@host:port'
-  const config: Config = {
+  const config = {
     ...shared,
     port,
+    /** The address to listen on; null for all. */
     host: read('BECK_HOST', null, addressOf, 'an address of this machine such as 127.0.0.1'),
     monitor: monitorOf(read),
+    /** The signer's own user of that database; null where it has the server's, or the embedded one's. */
     signerDatabaseUrl: read('BECK_SIGNER_DATABASE_URL', null, postgresUrlOf, POSTGRES_URL_FORM, hidden),
     redisUrl: read('REDIS_URL', null, urlOf(['redis:', 'rediss:']), redis, hidden),
     nodes: nodesOf(read, shared.networks),
+    /** The text after `fixed:`; null for the market. */
     fixedRates: read(
       'BECK_RATES',
       { fixed: null },
@@ -122,28 +76,33 @@ export function readConfig(env: Environment): Config {
       perSecond: rateOf(read, 'BECK_RATE_LIMIT', 100, 'a second per key'),
       burst: rateOf(read, 'BECK_RATE_BURST', 200, 'at once per key'),
     },
+    /** For requests without a good key. */
     addressRateLimit: {
       perSecond: rateOf(read, 'BECK_ADDRESS_RATE_LIMIT', 100, 'a second per address without a good key'),
       burst: rateOf(read, 'BECK_ADDRESS_RATE_BURST', 400, 'at once per address without a good key'),
     },
+    /** Whose forwarded headers are believed, comma-separated. */
     trustProxy: read(
       'BECK_TRUST_PROXY',
       null,
       proxiesOf,
       'addresses or networks such as 10.0.0.0/8, comma-separated',
     ),
+    /** Whom to tell of a weakness, as a URI. */
     securityContact: read(
       'BECK_SECURITY_CONTACT',
       null,
       readSecurityContact,
       'an email address, or a URI that begins with mailto:, https: or tel:',
     ),
+    /** From one simulated block to the next. */
     sandboxBlockMs: read(
       'BECK_SANDBOX_BLOCK_MS',
       5_000,
       wholeNumber(0, 86_400_000),
       'milliseconds, 0 to mine by hand only',
     ),
+    /** Slips of the pen. */
     unknownVariables: variables.unknown(),
   }
   reportContradictions(config, variables)
@@ -199,14 +158,16 @@ function gatewaySettingsOf(
   }
 }
 
-function monitorOf(read: Read): Config['monitor'] {
+/** Where metrics are served; null for nowhere. */
+function monitorOf(read: Read) {
   const ports = 'a port number from 1 to 65535, or 0 for no metrics'
   const port = read('BECK_METRICS_PORT', null, wholeNumber(0, 65_535), ports)
   const host = read('BECK_METRICS_HOST', '127.0.0.1', addressOf, 'an address of this machine')
   return port === 0 ? null : { host, port: port ?? METRICS_PORT, isChosen: port !== null }
 }
 
-function nodesOf(read: Read, networks: SharedSettings['networks']): Config['nodes'] {
+/** Null where the operator connected no node. */
+function nodesOf(read: Read, networks: SharedSettings['networks']) {
   const bitcoin = nodeUrlOf(read, 'BITCOIN_RPC_URL', ['http:', 'https:'])
   const litecoin = nodeUrlOf(read, 'LITECOIN_RPC_URL', ['http:', 'https:'])
   const ethereum = nodeUrlOf(read, 'ETHEREUM_RPC_URL', ['http:', 'https:', 'ws:', 'wss:'])

@@ -1,15 +1,10 @@
 /** Settings for the people of the dashboard: the mail server that writes to them, the provider that vouches for them. */
-import { readMailFrom, readSmtpUrl, type SmtpServer } from '../mails/smtp-url.ts'
+import { readMailFrom, readSmtpUrl } from '../mails/smtp-url.ts'
 import { readIssuer, type SingleSignOnSettings } from '../users/single-sign-on.ts'
 import { hidden, type Read, type Variables } from './variables.ts'
 
-export interface MailSettings {
-  readonly server: SmtpServer
-  readonly from: { readonly name: string; readonly address: string }
-}
-
 /** @returns Null when SMTP_URL is not set: then nothing is mailed. */
-export function readMailSettings(read: Read, dashboardUrl: string): MailSettings | null {
+export function readMailSettings(read: Read, dashboardUrl: string) {
   const server = read(
     'SMTP_URL',
     null,
