@@ -3,8 +3,6 @@ import { type Command, CommanderError } from 'commander'
 import { type Terminal, tellFailure } from '../../src/cli/terminal.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import type { ApiOptions } from './api-client.ts'
-import type { EventOptions } from './events.ts'
-import type { PaymentDraft, PaymentFilter } from './payments.ts'
 
 /** Where the API of a server on this machine answers. */
 const localApi = () => process.env.BECK_API_URL || `http://127.0.0.1:${process.env.PORT || '8080'}`
@@ -24,7 +22,15 @@ export async function runProgram(program: Command, terminal: Terminal, usage: ()
   }
 }
 
+/** Does a command by a function that is read when it is called: it is given the terminal, then what the command line says. */
+export const doneBy =
+  (terminal: Terminal) =>
+  <Given extends unknown[]>(read: () => Promise<(terminal: Terminal, ...given: Given) => Promise<void>>) =>
+  async (...given: Given): Promise<void> =>
+    (await read())(terminal, ...given)
+
 export function describeMerchantCommands(program: Command, terminal: Terminal): void {
+  const by = doneBy(terminal)
   const describe = (to: Command, name: string, description: string, scopes: string): Command =>
     to
       .command(name)
@@ -54,9 +60,7 @@ export function describeMerchantCommands(program: Command, terminal: Terminal): 
     'trigger <event>',
     'make an event happen on a test account: payment.completed, payout.completed, …',
     'all scopes, of a test account',
-  ).action(async (event: string, options: ApiOptions) =>
-    (await import('./trigger.ts')).trigger(terminal, event, options),
-  )
+  ).action(by(async () => (await import('./trigger.ts')).trigger))
 
   describe(
     program,
@@ -67,17 +71,16 @@ export function describeMerchantCommands(program: Command, terminal: Terminal): 
     .option('--after <event>', 'those after this event')
     .option('--type <type>', 'only of this type, such as payment.completed')
     .option('--limit <count>', 'how many at most', '100')
-    .action(async (options: EventOptions) => (await import('./events.ts')).listEvents(terminal, options))
+    .action(by(async () => (await import('./events.ts')).listEvents))
 
   const payments = program.command('payments').description("an account's payments")
   describe(payments, 'list', 'the newest payments', 'payments:read')
     .option('--status <statuses>', 'only with one of these, separated by commas')
     .option('--reference <reference>', 'only of this reference of yours')
     .option('--limit <count>', 'how many, 1 to 100', '25')
-    .action(async (options: PaymentFilter) => (await import('./payments.ts')).listPayments(terminal, options))
+    .action(by(async () => (await import('./payments.ts')).listPayments))
   describe(payments, 'show <payment>', 'one payment, as the API shows it', 'payments:read').action(
-    async (id: string, options: ApiOptions) =>
-      (await import('./payments.ts')).showPayment(terminal, id, options),
+    by(async () => (await import('./payments.ts')).showPayment),
   )
   describe(payments, 'create', 'ask for a payment', 'payments:write')
     .requiredOption('--asset <coin>', 'BTC, LTC, ETH, USDC or USDT')
@@ -85,5 +88,5 @@ export function describeMerchantCommands(program: Command, terminal: Terminal): 
     .option('--currency <currency>', 'USD, EUR or GBP', 'USD')
     .option('--reference <reference>', 'how you call it')
     .option('--email <email>', "the buyer's")
-    .action(async (options: PaymentDraft) => (await import('./payments.ts')).createPayment(terminal, options))
+    .action(by(async () => (await import('./payments.ts')).createPayment))
 }

@@ -2,7 +2,7 @@
 import { type Terminal, table } from '../../src/cli/terminal.ts'
 import { type ApiOptions, openApi, readCount } from './api-client.ts'
 
-export interface EventOptions extends ApiOptions {
+interface EventOptions extends ApiOptions {
   readonly after?: string
   readonly type?: string
   readonly limit: string

@@ -3,13 +3,13 @@ import { type Terminal, table } from '../../src/cli/terminal.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { type ApiOptions, openApi, readCount } from './api-client.ts'
 
-export interface PaymentFilter extends ApiOptions {
+interface PaymentFilter extends ApiOptions {
   readonly status?: string
   readonly reference?: string
   readonly limit: string
 }
 
-export interface PaymentDraft extends ApiOptions {
+interface PaymentDraft extends ApiOptions {
   readonly asset: string
   readonly amount: string
   readonly currency: string

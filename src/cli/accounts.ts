@@ -36,7 +36,7 @@ export async function createAccount(
   ])
 }
 
-export interface AccountOptions {
+interface AccountOptions {
   readonly account: string
   readonly name?: string
   readonly currency?: string

@@ -4,22 +4,19 @@
  * once, and a start begins at once.
  */
 import { Command } from 'commander'
-import { describeMerchantCommands, runProgram } from '../../cli/src/commands.ts'
+import { describeMerchantCommands, doneBy, runProgram } from '../../cli/src/commands.ts'
 import { mindNoReader } from '../core/no-reader.ts'
 import { VERSION } from '../core/version.ts'
 import { keepCompiled } from '../process/compile-cache.ts'
 import { compileInForeground } from '../process/orderly-exit.ts'
-import type { AccountOptions } from './accounts.ts'
-import type { PayOutOptions } from './fees.ts'
-import type { KeyOptions } from './keys.ts'
 import { openTerminal } from './terminal.ts'
-import type { InviteOptions } from './users.ts'
 
 keepCompiled()
 mindNoReader()
 // The other commands are over in a moment.
 if (!process.argv.includes('start')) compileInForeground()
 const terminal = openTerminal(process.argv.includes('--json'))
+const by = doneBy(terminal)
 
 const program = new Command('beck')
   .description('A self-hosted crypto payment gateway')
@@ -32,12 +29,12 @@ program
   .command('start')
   .description('run Beck until SIGTERM or SIGINT')
   .option('--role <role>', 'all, api, worker, watcher or signer', 'all')
-  .action(async (options: { role: string }) => (await import('./start.ts')).start(terminal, options))
+  .action(by(async () => (await import('./start.ts')).start))
 
 program
   .command('migrate')
   .description("bring the database's schema up to date")
-  .action(async () => (await import('./migrate.ts')).migrateDatabase(terminal))
+  .action(by(async () => (await import('./migrate.ts')).migrateDatabase))
 
 const accounts = program.command('accounts').description('merchant accounts')
 accounts
@@ -46,9 +43,7 @@ accounts
   .requiredOption('--email <email>')
   .option('--mode <mode>', 'live or test', 'test')
   .option('--currency <currency>', 'settlement currency: USD, EUR or GBP', 'USD')
-  .action(async (options: { name: string; email: string; mode: string; currency: string }) =>
-    (await import('./accounts.ts')).createAccount(terminal, options),
-  )
+  .action(by(async () => (await import('./accounts.ts')).createAccount))
 accounts
   .command('set')
   .description(
@@ -70,7 +65,7 @@ accounts
   .option('--privacy-url <url>', 'your privacy notice, linked on the hosted pages')
   .option('--tolerance <percent>', 'what may be missing of a payment that still counts as paid, 0 to 5')
   .option('--fee <percent>', 'what you keep of payments made from now on, 0 to 10; default for BECK_FEE_BPS')
-  .action(async (options: AccountOptions) => (await import('./accounts.ts')).setAccount(terminal, options))
+  .action(by(async () => (await import('./accounts.ts')).setAccount))
 accounts
   .command('close <account>')
   .description(
@@ -81,12 +76,12 @@ accounts
   .command('reopen <account>')
   .description('take payments for it again')
   .action(async (id: string) => (await import('./accounts.ts')).setAccountClosed(terminal, id, 'reopen'))
-accounts.command('list').action(async () => (await import('./accounts.ts')).showAccounts(terminal))
+accounts.command('list').action(by(async () => (await import('./accounts.ts')).showAccounts))
 
 const fees = program
   .command('fees')
   .description('what you earned and gave as capital, by coin, and how you take it out')
-  .action(async () => (await import('./fees.ts')).showFees(terminal))
+  .action(by(async () => (await import('./fees.ts')).showFees))
 fees
   .command('pay-out')
   .description('send fees, or capital, to a wallet of yours, as every withdrawal is sent')
@@ -95,11 +90,11 @@ fees
   .requiredOption('--destination <address>')
   .option('--capital', 'what you gave, in place of what was earned')
   .option('--test', 'of the simulated chains')
-  .action(async (options: PayOutOptions) => (await import('./fees.ts')).payOutFees(terminal, options))
+  .action(by(async () => (await import('./fees.ts')).payOutFees))
 fees
   .command('cancel <withdrawal>')
   .description('until it is signed')
-  .action(async (id: string) => (await import('./fees.ts')).cancelPayOut(terminal, id))
+  .action(by(async () => (await import('./fees.ts')).cancelPayOut))
 
 const keys = program.command('keys').description('API keys of an account')
 keys
@@ -109,23 +104,21 @@ keys
   .option('--scopes <scopes>', 'scopes separated by commas, or all; a test account gets all when left out')
   .option('--expires <time>', 'when it stops opening anything, such as 90d; never when left out')
   .option('--allow <networks>', 'where it may be used from, such as 203.0.113.0/24; anywhere when left out')
-  .action(async (options: KeyOptions) => (await import('./keys.ts')).createKey(terminal, options))
+  .action(by(async () => (await import('./keys.ts')).createKey))
 keys
   .command('list')
   .option('--account <id>', 'may be left out where there is one account')
-  .action(async (options: { account?: string }) => (await import('./keys.ts')).showKeys(terminal, options))
+  .action(by(async () => (await import('./keys.ts')).showKeys))
 keys
   .command('roll <key-id>')
   .description('put a new key in place of one, with the same scopes and networks')
   .option('--overlap <time>', 'how long the old one goes on', '24h')
   .option('--expires <time>', 'when the new one stops opening anything; never when left out')
-  .action(async (id: string, options: { overlap: string; expires?: string }) =>
-    (await import('./keys.ts')).rollKey(terminal, id, options),
-  )
+  .action(by(async () => (await import('./keys.ts')).rollKey))
 keys
   .command('revoke <key-id>')
   .description('revoke a key for good')
-  .action(async (id: string) => (await import('./keys.ts')).revokeKey(terminal, id))
+  .action(by(async () => (await import('./keys.ts')).revokeKey))
 
 const askSigner = async (args: readonly string[]) => (await import('./wallet.ts')).runWallet(terminal, args)
 const wallet = program.command('wallet').description('the keystore, which only the signer opens')
@@ -148,7 +141,7 @@ wallet
   .command('find')
   .description("find all that the keystore's words own, on the chains of the connected nodes")
   .option('--gap <count>', 'addresses in a row without funds that end the search', '10000')
-  .action(async (options: { gap: string }) => (await import('./find.ts')).findWalletFunds(terminal, options))
+  .action(by(async () => (await import('./find.ts')).findWalletFunds))
 wallet
   .command('allow <network> <address>')
   .description('put an address on the allowlist of payouts')
@@ -197,14 +190,12 @@ audit
   .description('the newest acts')
   .option('--account <id>', 'of one account')
   .option('--limit <count>', 'how many', '50')
-  .action(async (options: { account?: string; limit: string }) =>
-    (await import('./audit.ts')).listAudit(terminal, options),
-  )
+  .action(by(async () => (await import('./audit.ts')).listAudit))
 audit
   .command('verify')
   .description('prove that no act was changed or removed; ends with 1 when one was')
   .option('--head <place:mac>', 'where the log ended when it was noted: proves its end too')
-  .action(async (options: { head?: string }) => (await import('./audit.ts')).verifyAudit(terminal, options))
+  .action(by(async () => (await import('./audit.ts')).verifyAudit))
 
 program
   .command('backup <target>')
@@ -213,16 +204,12 @@ program
     '--recipient <key...>',
     'encrypt to a key of age: age1… or ssh-…; the target is a new file then, or - for standard output',
   )
-  .action(async (target: string, options: { recipient?: string[] }) =>
-    (await import('./backup.ts')).backUp(terminal, target, options),
-  )
+  .action(by(async () => (await import('./backup.ts')).backUp))
 program
   .command('restore <source>')
   .description('fill an empty database from a backup; nothing is paid out until you have looked')
   .option('--identity <file>', "the file of age's key that opens an encrypted one")
-  .action(async (source: string, options: { identity?: string }) =>
-    (await import('./restore.ts')).restore(terminal, source, options),
-  )
+  .action(by(async () => (await import('./restore.ts')).restore))
 program
   .command('drill <source>')
   .description(
@@ -230,13 +217,11 @@ program
   )
   .option('--identity <file>', "the file of age's key that opens an encrypted one")
   .option('--max-age <hours>', 'how old its newest entry may be', '25')
-  .action(async (source: string, options: { identity?: string; maxAge: string }) =>
-    (await import('./drill.ts')).drill(terminal, source, options),
-  )
+  .action(by(async () => (await import('./drill.ts')).drill))
 program
   .command('restored')
   .description('after any restore but beck restore: pay nothing out until you have looked; before the start')
-  .action(async () => (await import('./restore.ts')).declareRestored(terminal))
+  .action(by(async () => (await import('./restore.ts')).declareRestored))
 
 program
   .command('forget')
@@ -244,32 +229,30 @@ program
   .command('customer <email-or-id>')
   .description('take a name and an email out of customers, payments, sessions, events and the audit log')
   .option('--account <id>', 'of one account; of all when left out')
-  .action(async (person: string, options: { account?: string }) =>
-    (await import('./forget.ts')).forgetCustomer(terminal, person, options),
-  )
+  .action(by(async () => (await import('./forget.ts')).forgetCustomer))
 
 program
   .command('rekey')
   .description('make everything anew that the old BECK_SECRET_KEY sealed and authenticated, while Beck runs')
-  .action(async () => (await import('./rekey.ts')).rekeyDatabase(terminal))
+  .action(by(async () => (await import('./rekey.ts')).rekeyDatabase))
 
 program
   .command('resume')
   .description(
     'let the money move again after the database lost commits, once you have looked at what is gone',
   )
-  .action(async () => (await import('./restore.ts')).resume(terminal))
+  .action(by(async () => (await import('./restore.ts')).resume))
 
 program
   .command('doctor')
   .description('look for what is wrong and say what to do')
-  .action(async () => (await import('./doctor.ts')).diagnose(terminal))
+  .action(by(async () => (await import('./doctor.ts')).diagnose))
 
 program
   .command('alive')
   .description('whether what this machine plays runs, or any machine plays a role; ends with 1 when not')
   .option('--role <role>', 'api, worker, watcher or signer')
-  .action(async (options: { role?: string }) => (await import('./alive.ts')).tellAlive(terminal, options))
+  .action(by(async () => (await import('./alive.ts')).tellAlive))
 
 const users = program.command('users').description('people who sign in to the dashboard')
 users
@@ -278,18 +261,16 @@ users
   .option('--account <id>', "an account of the merchant's")
   .option('--role <role>', 'owner, admin, developer, support, finance or viewer', 'owner')
   .option('--operator', 'to run the whole Beck instead')
-  .action(async (email: string, options: InviteOptions) =>
-    (await import('./users.ts')).inviteUser(terminal, email, options),
-  )
+  .action(by(async () => (await import('./users.ts')).inviteUser))
 users
   .command('reset <email>')
   .description('print a link with which somebody sets a new password')
-  .action(async (email: string) => (await import('./users.ts')).resetUser(terminal, email))
+  .action(by(async () => (await import('./users.ts')).resetUser))
 users
   .command('first')
   .description('the link that makes the first person, while there is nobody')
-  .action(async () => (await import('./users.ts')).inviteFirst(terminal))
-users.command('list').action(async () => (await import('./users.ts')).showUsers(terminal))
+  .action(by(async () => (await import('./users.ts')).inviteFirst))
+users.command('list').action(by(async () => (await import('./users.ts')).showUsers))
 users
   .command('disable <email>')
   .description('sign somebody out everywhere and let him in no more')
@@ -302,30 +283,24 @@ const alerts = program.command('alerts').description('what Beck wants you to loo
 alerts
   .command('list')
   .option('--all', 'those too that were acknowledged')
-  .action(async (options: { all?: true }) => (await import('./alerts.ts')).showAlerts(terminal, options))
+  .action(by(async () => (await import('./alerts.ts')).showAlerts))
 alerts
   .command('ack [id...]')
   .description('note that you have looked at alerts')
   .option('--all', 'at all that are open')
-  .action(async (ids: string[], options: { all?: true }) =>
-    (await import('./alerts.ts')).acknowledge(terminal, ids, options),
-  )
+  .action(by(async () => (await import('./alerts.ts')).acknowledge))
 
 program
   .command('reconcile')
   .description('prove the books and name what disagrees; ends with 1 when they do not balance')
   .option('--unfreeze', 'let coins whose books agree pay out again')
-  .action(async (options: { unfreeze?: true }) =>
-    (await import('./reconcile.ts')).proveBooks(terminal, options),
-  )
+  .action(by(async () => (await import('./reconcile.ts')).proveBooks))
 
 program
   .command('book-spend <network> <txid>')
   .description('book a payout in the chain that a restored database has forgotten; reconcile names it')
   .option('--loss', "take what no open withdrawal asked for as the gateway's loss")
-  .action(async (network: string, txid: string, options: { loss?: true }) =>
-    (await import('./book-spend.ts')).bookForgottenSpend(terminal, network, txid, options),
-  )
+  .action(by(async () => (await import('./book-spend.ts')).bookForgottenSpend))
 
 describeMerchantCommands(program, terminal)
 

@@ -92,7 +92,7 @@ const shownPayout = (row: Withdrawal) => ({
   created_at: row.createdAt.toISOString(),
 })
 
-export interface PayOutOptions {
+interface PayOutOptions {
   readonly asset: string
   readonly amount: string
   readonly destination: string

@@ -19,7 +19,7 @@ import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
-export interface KeyOptions {
+interface KeyOptions {
   /** Of a database with one account may be left out. */
   readonly account?: string
   readonly name: string

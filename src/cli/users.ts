@@ -15,7 +15,7 @@ import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
 
-export interface InviteOptions {
+interface InviteOptions {
   readonly account?: string
   readonly role?: string
   readonly operator?: true
