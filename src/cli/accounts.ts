@@ -9,24 +9,22 @@ import { type AccountChanges, changeAccount } from '../flows/accounts/change-acc
 import { CLOSING_ACTS, closeAccount } from '../flows/accounts/close-account.ts'
 import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
-import { withStore } from './tool.ts'
+import { inTransaction, withStore } from './tool.ts'
 
 export async function createAccount(
   terminal: Terminal,
   given: { name: string; email: string; mode: string; currency: string },
 ): Promise<void> {
   const draft = readAccountDraft(given)
-  const { account, others } = await withStore(({ db }) =>
-    db.transaction(async (tx) => {
-      const others = (await listAccounts(tx))
-        .filter(({ email, mode }) => email === draft.email && mode === draft.mode)
-        .map(({ id }) => showId('acct', id))
-      const made = await insertAccount(tx, draft)
-      const { id: subject, created_at: _at, closed_at: _open, ...after } = shown(made)
-      await recordCommand(tx, { accountId: made.id, action: 'account.create', subject, after })
-      return { account: shown(made), others }
-    }),
-  )
+  const { account, others } = await inTransaction(async (tx) => {
+    const others = (await listAccounts(tx))
+      .filter(({ email, mode }) => email === draft.email && mode === draft.mode)
+      .map(({ id }) => showId('acct', id))
+    const made = await insertAccount(tx, draft)
+    const { id: subject, created_at: _at, closed_at: _open, ...after } = shown(made)
+    await recordCommand(tx, { accountId: made.id, action: 'account.create', subject, after })
+    return { account: shown(made), others }
+  })
   terminal.answer({ ...account, same_email: others }, [
     `${account.id}  ${account.name} (${account.mode}, ${account.currency})`,
     `A key for it: npx beck keys create --account ${account.id} --name server --scopes payments:write,payments:read`,
@@ -77,14 +75,12 @@ export async function setAccount(terminal: Terminal, given: AccountOptions): Pro
     acceptsLateFunds: given.lateFunds === undefined ? undefined : acceptsLateFunds(given.lateFunds),
   }
   const id = readId('acct', given.account)
-  const account = await withStore(({ db }) =>
-    db.transaction(async (tx) => {
-      const was = id && (await lockAccount(tx, id))
-      const changed = await changeAccount(tx, id, changes)
-      if (was) await recordChange(tx, was, changed)
-      return changed
-    }),
-  )
+  const account = await inTransaction(async (tx) => {
+    const was = id && (await lockAccount(tx, id))
+    const changed = await changeAccount(tx, id, changes)
+    if (was) await recordChange(tx, was, changed)
+    return changed
+  })
   const shown = settings(account)
   terminal.answer(
     shown,
@@ -148,20 +144,18 @@ export async function setAccountClosed(
   text: string,
   act: keyof typeof CLOSING_ACTS,
 ): Promise<void> {
-  const account = await withStore(({ db }) =>
-    db.transaction(async (tx) => {
-      const changed = await closeAccount(tx, readId('acct', text), act)
-      const { closed_at } = shown(changed)
-      const subject = showId('acct', changed.id)
-      await recordCommand(tx, {
-        accountId: changed.id,
-        action: CLOSING_ACTS[act],
-        subject,
-        after: { closed_at },
-      })
-      return changed
-    }),
-  )
+  const account = await inTransaction(async (tx) => {
+    const changed = await closeAccount(tx, readId('acct', text), act)
+    const { closed_at } = shown(changed)
+    const subject = showId('acct', changed.id)
+    await recordCommand(tx, {
+      accountId: changed.id,
+      action: CLOSING_ACTS[act],
+      subject,
+      after: { closed_at },
+    })
+    return changed
+  })
   terminal.answer(shown(account), [
     act === 'close'
       ? `${account.name} is closed: no new payments, checkouts, links or keys. What is under way goes on, and its balance can be withdrawn.`

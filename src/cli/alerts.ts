@@ -5,7 +5,7 @@ import { isoOrNull } from '../core/time.ts'
 import { acknowledgeAlerts, listAlerts, type RaisedAlert } from '../ledger/alerts.sql.ts'
 import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
-import { withStore } from './tool.ts'
+import { inTransaction, withStore } from './tool.ts'
 
 /** Beyond it the oldest are not listed; acknowledge what was dealt with. */
 const LISTED_MAX = 200
@@ -40,19 +40,17 @@ export async function acknowledge(
   const strange = ids.find((id) => !ALERT_ID.test(id))
   if (strange !== undefined)
     throw new Refusal('invalid', 'invalid_alert', `"${strange}" is no alert; npx beck alerts list names them`)
-  const alerts = await withStore(({ db }) =>
-    db.transaction(async (tx) => {
-      const acknowledged = await acknowledgeAlerts(tx, options.all ? null : ids, 'command line')
-      for (const { id, accountId, kind, subject } of acknowledged)
-        await recordCommand(tx, {
-          accountId,
-          action: 'alert.acknowledge',
-          subject: id,
-          after: { kind, subject },
-        })
-      return acknowledged
-    }),
-  )
+  const alerts = await inTransaction(async (tx) => {
+    const acknowledged = await acknowledgeAlerts(tx, options.all ? null : ids, 'command line')
+    for (const { id, accountId, kind, subject } of acknowledged)
+      await recordCommand(tx, {
+        accountId,
+        action: 'alert.acknowledge',
+        subject: id,
+        after: { kind, subject },
+      })
+    return acknowledged
+  })
   terminal.answer({ acknowledged: alerts.map(shown) }, [
     `${alerts.length === 1 ? 'One alert is' : `${alerts.length} alerts are`} acknowledged.`,
   ])

@@ -16,7 +16,7 @@ import { waitingOf } from '../withdrawals/withdrawal-resource.ts'
 import { listRecentWithdrawals } from '../withdrawals/withdrawals.sql.ts'
 import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
-import { withStore } from './tool.ts'
+import { inTransaction, withStore } from './tool.ts'
 
 const LISTED_PAYOUTS = 20
 
@@ -106,20 +106,18 @@ export async function payOutFees(terminal: Terminal, given: PayOutOptions): Prom
   const mode: Mode = given.test ? 'test' : 'live'
   const kind = given.capital ? 'capital' : 'fees'
   const { amount, destination } = given
-  const requested = await withStore(({ db, secrets }, { settings }) =>
-    db.transaction(async (tx) => {
-      const withdrawal = await requestOwnPayout({ secrets, settings }, tx, {
-        kind,
-        mode,
-        asset,
-        amount,
-        destination,
-      })
-      const { id: subject, created_at: _at, ...after } = shownPayout(withdrawal)
-      await recordCommand(tx, { accountId: withdrawal.accountId, action: 'fees.pay_out', subject, after })
-      return withdrawal
-    }),
-  )
+  const requested = await inTransaction(async (tx, { secrets }, { settings }) => {
+    const withdrawal = await requestOwnPayout({ secrets, settings }, tx, {
+      kind,
+      mode,
+      asset,
+      amount,
+      destination,
+    })
+    const { id: subject, created_at: _at, ...after } = shownPayout(withdrawal)
+    await recordCommand(tx, { accountId: withdrawal.accountId, action: 'fees.pay_out', subject, after })
+    return withdrawal
+  })
   const id = showId('wd', requested.id)
   terminal.answer(shownPayout(requested), [
     `${id}: ${formatCoins(requested.netAtoms, asset)} of ${kind} go to ${requested.destination}, after ${formatAmount(requested.networkFeeAtoms, asset)} for the network.`,
@@ -128,14 +126,12 @@ export async function payOutFees(terminal: Terminal, given: PayOutOptions): Prom
 }
 
 export async function cancelPayOut(terminal: Terminal, name: string): Promise<void> {
-  const cancelled = await withStore(({ db }) =>
-    db.transaction(async (tx) => {
-      const withdrawal = await cancelOwnPayout(tx, readId('wd', name))
-      const { accountId, id } = withdrawal
-      await recordCommand(tx, { accountId, action: 'fees.cancel', subject: showId('wd', id) })
-      return withdrawal
-    }),
-  )
+  const cancelled = await inTransaction(async (tx) => {
+    const withdrawal = await cancelOwnPayout(tx, readId('wd', name))
+    const { accountId, id } = withdrawal
+    await recordCommand(tx, { accountId, action: 'fees.cancel', subject: showId('wd', id) })
+    return withdrawal
+  })
   terminal.answer(shownPayout(cancelled), [
     'Nothing is signed for it any more; the signer gives its amount back.',
   ])

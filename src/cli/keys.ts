@@ -17,7 +17,7 @@ import { DAY_MS, HOUR_MS, isoOrNull, MINUTE_MS } from '../core/time.ts'
 import type { Queryable } from '../db/database.ts'
 import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
-import { withStore } from './tool.ts'
+import { inTransaction, withStore } from './tool.ts'
 
 interface KeyOptions {
   /** Of a database with one account may be left out. */
@@ -37,27 +37,25 @@ export async function createKey(terminal: Terminal, given: KeyOptions): Promise<
     throw new Refusal('invalid', 'invalid_name', `a key's name has 1 to 255 characters, got ${name.length}`)
   const expiresAt = given.expires === undefined ? null : fromNow('--expires', given.expires)
   const allowedNetworks = given.allow === undefined ? [] : networksOf(given.allow)
-  const made = await withStore(async ({ db }) => {
-    const account = await chosenAccount(db, given)
+  const made = await inTransaction(async (tx) => {
+    const account = await chosenAccount(tx, given)
     const scopes = readScopes(given.scopes ?? defaultScopes(account))
-    return db.transaction(async (tx) => {
-      const key = await createApiKey(tx, {
-        accountId: account.id,
-        mode: account.mode,
-        name,
-        scopes,
-        expiresAt,
-        allowedNetworks,
-      })
-      const subject = showId('key', key.id)
-      await recordCommand(tx, {
-        accountId: account.id,
-        action: 'key.create',
-        subject,
-        after: { name, scopes, expiresAt: isoOrNull(expiresAt), allowedNetworks },
-      })
-      return key
+    const key = await createApiKey(tx, {
+      accountId: account.id,
+      mode: account.mode,
+      name,
+      scopes,
+      expiresAt,
+      allowedNetworks,
     })
+    const subject = showId('key', key.id)
+    await recordCommand(tx, {
+      accountId: account.id,
+      action: 'key.create',
+      subject,
+      after: { name, scopes, expiresAt: isoOrNull(expiresAt), allowedNetworks },
+    })
+    return key
   })
   terminal.answer({ ...shown(made), key: made.key }, [
     made.key,
@@ -88,13 +86,11 @@ export async function showKeys(terminal: Terminal, given: Pick<KeyOptions, 'acco
 
 export async function revokeKey(terminal: Terminal, id: string): Promise<void> {
   const keyId = readId('key', id)
-  const revoked = await withStore(async ({ db }) => {
-    const owner = keyId && (await findApiKeyOwner(db, keyId))
+  const revoked = await inTransaction(async (tx) => {
+    const owner = keyId && (await findApiKeyOwner(tx, keyId))
     if (!keyId || !owner) return null
-    return db.transaction(async (tx) => {
-      await recordCommand(tx, { accountId: owner, action: 'key.revoke', subject: id })
-      return revokeApiKey(tx, owner, keyId)
-    })
+    await recordCommand(tx, { accountId: owner, action: 'key.revoke', subject: id })
+    return revokeApiKey(tx, owner, keyId)
   })
   if (!revoked)
     throw new Refusal(
@@ -114,23 +110,21 @@ export async function rollKey(
   const keyId = readId('key', id)
   const overlapUntil = fromNow('--overlap', given.overlap)
   const expiresAt = given.expires === undefined ? null : fromNow('--expires', given.expires)
-  const made = await withStore(async ({ db }) => {
-    const owner = keyId && (await findApiKeyOwner(db, keyId))
-    const account = owner && (await findAccount(db, owner))
+  const made = await inTransaction(async (tx) => {
+    const owner = keyId && (await findApiKeyOwner(tx, keyId))
+    const account = owner && (await findAccount(tx, owner))
     if (!keyId || !account) return null
-    return db.transaction(async (tx) => {
-      const key = await rollApiKey(tx, {
-        accountId: account.id,
-        mode: account.mode,
-        keyId,
-        overlapUntil,
-        expiresAt,
-      })
-      if (!key) return null
-      const after = { replacedBy: showId('key', key.id), overlapUntil: overlapUntil.toISOString() }
-      await recordCommand(tx, { accountId: account.id, action: 'key.roll', subject: id, after })
-      return key
+    const key = await rollApiKey(tx, {
+      accountId: account.id,
+      mode: account.mode,
+      keyId,
+      overlapUntil,
+      expiresAt,
     })
+    if (!key) return null
+    const after = { replacedBy: showId('key', key.id), overlapUntil: overlapUntil.toISOString() }
+    await recordCommand(tx, { accountId: account.id, action: 'key.roll', subject: id, after })
+    return key
   })
   if (!made)
     throw new Refusal(

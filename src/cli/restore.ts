@@ -18,7 +18,7 @@ import { recordCommand } from './record-command.ts'
 import { withBackupFolder } from './sealed-backup.ts'
 import { putBackSignerFiles } from './signer-files.ts'
 import type { Terminal } from './terminal.ts'
-import { migrateRecorded, withStore } from './tool.ts'
+import { inTransaction, migrateRecorded, withStore } from './tool.ts'
 
 /** Into an empty database, on a machine that has the secret key and may have the keystore already. */
 export async function restore(
@@ -67,24 +67,22 @@ export async function declareRestored(terminal: Terminal): Promise<void> {
  * @throws {Refusal} `nothing_stopped`; `not_safe_yet` while no server has frozen coins and withheld addresses.
  */
 export async function resume(terminal: Terminal): Promise<void> {
-  const stopped = await withStore(async ({ db }) => {
-    const arrow = await readArrow(db)
+  const stopped = await inTransaction(async (tx) => {
+    const arrow = await readArrow(tx)
     if (!arrow?.stopped)
       throw new Refusal(
         'conflict',
         'nothing_stopped',
         'the database lost nothing that anybody remembers; all goes on',
       )
-    return db.transaction(async (tx) => {
-      if (!(await beginEra(tx)))
-        throw new Refusal(
-          'conflict',
-          'not_safe_yet',
-          'coins are not frozen and addresses not withheld yet; start Beck, and try again in a moment',
-        )
-      await recordCommand(tx, { action: 'database.resume', subject: arrow.stopped })
-      return arrow.stopped
-    })
+    if (!(await beginEra(tx)))
+      throw new Refusal(
+        'conflict',
+        'not_safe_yet',
+        'coins are not frozen and addresses not withheld yet; start Beck, and try again in a moment',
+      )
+    await recordCommand(tx, { action: 'database.resume', subject: arrow.stopped })
+    return arrow.stopped
   })
   terminal.answer({ stopped }, [
     `Goes on, although ${stopped}.`,

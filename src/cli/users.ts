@@ -13,7 +13,7 @@ import { readEmail, type User } from '../users/user.ts'
 import { disableUser, enableUser, findUserByEmail, listUsers } from '../users/users.sql.ts'
 import { recordCommand } from './record-command.ts'
 import { type Terminal, table } from './terminal.ts'
-import { withStore } from './tool.ts'
+import { inTransaction, withStore } from './tool.ts'
 
 interface InviteOptions {
   readonly account?: string
@@ -29,46 +29,42 @@ export async function inviteUser(terminal: Terminal, address: string, options: I
   const role = options.account === undefined ? null : (options.role ?? 'owner')
   if (role !== null && !isRole(role))
     throw new Refusal('invalid', 'invalid_role', `a role is one of ${ROLES.join(', ')}, got "${role}"`)
-  const handed = await withStore(({ db, secrets }, { settings }) =>
-    db.transaction(async (tx) => {
-      const id = options.account === undefined ? null : readId('acct', options.account)
-      const account = id && (await findAccount(tx, id))
-      if (options.account !== undefined && !account)
-        throw new Refusal(
-          'not_found',
-          'account_not_found',
-          `there is no account ${options.account}; npx beck accounts list names them`,
-        )
-      const merchant = account ? await merchantOfAccount(tx, account) : null
-      const draft = {
-        kind: 'invite',
-        email,
-        merchantId: merchant?.id ?? null,
-        role,
-        makesOperator: options.operator === true,
-        userId: null,
-        invitedBy: null,
-      } as const
-      await recordCommand(tx, {
-        action: 'user.invite',
-        accountId: id,
-        after: { email, role, operator: options.operator === true },
-      })
-      return handOver({ settings, secrets }, tx, draft, { email, merchant: merchant?.name ?? null, by: null })
-    }),
-  )
+  const handed = await inTransaction(async (tx, { secrets }, { settings }) => {
+    const id = options.account === undefined ? null : readId('acct', options.account)
+    const account = id && (await findAccount(tx, id))
+    if (options.account !== undefined && !account)
+      throw new Refusal(
+        'not_found',
+        'account_not_found',
+        `there is no account ${options.account}; npx beck accounts list names them`,
+      )
+    const merchant = account ? await merchantOfAccount(tx, account) : null
+    const draft = {
+      kind: 'invite',
+      email,
+      merchantId: merchant?.id ?? null,
+      role,
+      makesOperator: options.operator === true,
+      userId: null,
+      invitedBy: null,
+    } as const
+    await recordCommand(tx, {
+      action: 'user.invite',
+      accountId: id,
+      after: { email, role, operator: options.operator === true },
+    })
+    return handOver({ settings, secrets }, tx, draft, { email, merchant: merchant?.name ?? null, by: null })
+  })
   tellLink(terminal, handed, email)
 }
 
 /** The link that makes the first person, while there is nobody. It voids the one before. */
 export async function inviteFirst(terminal: Terminal): Promise<void> {
-  const link = await withStore(({ db }, { settings }) =>
-    db.transaction(async (tx) => {
-      const made = await makeFirstLink({ settings }, tx)
-      if (made) await recordCommand(tx, { action: 'user.first' })
-      return made
-    }),
-  )
+  const link = await inTransaction(async (tx, _store, { settings }) => {
+    const made = await makeFirstLink({ settings }, tx)
+    if (made) await recordCommand(tx, { action: 'user.first' })
+    return made
+  })
   if (!link)
     throw new Refusal(
       'conflict',
@@ -83,22 +79,20 @@ export async function inviteFirst(terminal: Terminal): Promise<void> {
 
 /** A link with which somebody sets a new password. His sessions end when he uses it; second factors stay. */
 export async function resetUser(terminal: Terminal, address: string): Promise<void> {
-  const handed = await withStore(({ db, secrets }, { settings }) =>
-    db.transaction(async (tx) => {
-      const user = await userOf(tx, address)
-      await voidInvitationsOf(tx, 'reset', user.id)
-      await recordCommand(tx, {
-        action: 'user.reset',
-        subject: showId('usr', user.id),
-        after: { email: user.email },
-      })
-      return handOver({ settings, secrets }, tx, resetDraft(user.id), {
-        email: user.email,
-        merchant: null,
-        by: null,
-      })
-    }),
-  )
+  const handed = await inTransaction(async (tx, { secrets }, { settings }) => {
+    const user = await userOf(tx, address)
+    await voidInvitationsOf(tx, 'reset', user.id)
+    await recordCommand(tx, {
+      action: 'user.reset',
+      subject: showId('usr', user.id),
+      after: { email: user.email },
+    })
+    return handOver({ settings, secrets }, tx, resetDraft(user.id), {
+      email: user.email,
+      merchant: null,
+      by: null,
+    })
+  })
   tellLink(terminal, handed, address)
 }
 
@@ -134,21 +128,19 @@ export async function setUserDisabled(
   address: string,
   isDisabled: boolean,
 ): Promise<void> {
-  const user = await withStore(({ db }) =>
-    db.transaction(async (tx) => {
-      const found = await userOf(tx, address)
-      if (isDisabled) {
-        await disableUser(tx, found.id)
-        await deleteSessions(tx, found.id, null)
-      } else await enableUser(tx, found.id)
-      await recordCommand(tx, {
-        action: isDisabled ? 'user.disable' : 'user.enable',
-        subject: showId('usr', found.id),
-        after: { email: found.email },
-      })
-      return userOf(tx, address)
-    }),
-  )
+  const user = await inTransaction(async (tx) => {
+    const found = await userOf(tx, address)
+    if (isDisabled) {
+      await disableUser(tx, found.id)
+      await deleteSessions(tx, found.id, null)
+    } else await enableUser(tx, found.id)
+    await recordCommand(tx, {
+      action: isDisabled ? 'user.disable' : 'user.enable',
+      subject: showId('usr', found.id),
+      after: { email: found.email },
+    })
+    return userOf(tx, address)
+  })
   terminal.answer(shown(user), [
     isDisabled
       ? `${user.email} is signed out everywhere and cannot come in.`
