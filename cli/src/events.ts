@@ -1,6 +1,6 @@
 /** `beck events`: what happened to an account, as `GET /v1/events` tells it. */
 import { type Terminal, table } from '../../src/cli/terminal.ts'
-import { type ApiOptions, openApi, readCount } from './api-client.ts'
+import { type ApiClient, type ApiOptions, openApi, readCount } from './api-client.ts'
 
 interface EventOptions extends ApiOptions {
   readonly after?: string
@@ -8,20 +8,24 @@ interface EventOptions extends ApiOptions {
   readonly limit: string
 }
 
-interface Event {
+export interface Event {
   readonly id: string
   readonly type: string
   readonly created: string
   readonly data: { readonly id: string; readonly status: string }
 }
 
-interface Page {
+export interface EventPage {
   readonly items: readonly Event[]
   readonly has_more: boolean
   readonly cursor: string | null
 }
 
 const EVENTS_MAX = 100_000
+
+/** @param after - An event's id; `latest` for what happens from now on; null for the oldest kept. */
+export const eventsAfter = (api: ApiClient, after: string | null): Promise<EventPage> =>
+  api.call('GET', `/events?limit=100${after === null ? '' : `&after=${encodeURIComponent(after)}`}`)
 
 /** @throws {Refusal} when `after` names no event, or the key may not read them. */
 export async function listEvents(terminal: Terminal, options: EventOptions): Promise<void> {
@@ -30,8 +34,7 @@ export async function listEvents(terminal: Terminal, options: EventOptions): Pro
   const events: Event[] = []
   let after = options.after ?? null
   for (let hasMore = true; hasMore && events.length < limit; ) {
-    const query = new URLSearchParams({ limit: '100', ...(after === null ? {} : { after }) })
-    const page = await api.call<Page>('GET', `/events?${query}`)
+    const page = await eventsAfter(api, after)
     events.push(...page.items.filter(({ type }) => !options.type || type === options.type))
     after = page.cursor
     hasMore = page.has_more

@@ -8,23 +8,13 @@ import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
 import { backoffMs, pause } from '../../src/core/pause.ts'
 import { openSender, type Sender } from '../../src/events/send.ts'
 import { signatureHeaders } from '../../src/events/signature.ts'
-import { type ApiClient, type ApiOptions, openApi } from './api-client.ts'
+import { type ApiOptions, openApi } from './api-client.ts'
+import { type Event, type EventPage, eventsAfter } from './events.ts'
 
 export interface ListenOptions extends ApiOptions {
   readonly forwardTo: string
   /** The event to go on after; only what happens from now on when left out. */
   readonly after?: string
-}
-
-interface Event {
-  readonly id: string
-  readonly type: string
-}
-
-interface Page {
-  readonly items: readonly Event[]
-  readonly has_more: boolean
-  readonly cursor: string | null
 }
 
 const POLL_MS = 1_000
@@ -52,7 +42,7 @@ export async function listen(terminal: Terminal, options: ListenOptions, signal:
   const patiently = <Done>(act: () => Promise<Done>) => untilAnswered(act, signal)
   try {
     const start = options.after ?? 'latest'
-    let page = await patiently(() => pageAfter(api, start))
+    let page = await patiently(() => eventsAfter(api, start))
     if (page === null) return
     const shown = `whsec_${secret.toString('base64')}`
     terminal.say(
@@ -69,17 +59,14 @@ export async function listen(terminal: Terminal, options: ListenOptions, signal:
           `${new Date().toISOString()}  ${event.type.padEnd(18)}  ${event.id}  ${status}  ${durationMs} ms`,
         )
       }
-      const { cursor }: Page = page
+      const { cursor }: EventPage = page
       if (!page.has_more) await pause(POLL_MS, signal)
-      page = await patiently(() => pageAfter(api, cursor))
+      page = await patiently(() => eventsAfter(api, cursor))
     }
   } finally {
     sender.close()
   }
 }
-
-const pageAfter = (api: ApiClient, after: string | null): Promise<Page> =>
-  api.call('GET', `/events?limit=100${after === null ? '' : `&after=${encodeURIComponent(after)}`}`)
 
 /** @throws {OutsideFailure} when no answer came, and so perhaps no request arrived. */
 async function forward(sender: Sender, target: URL, secret: Buffer, event: Event, signal: AbortSignal) {

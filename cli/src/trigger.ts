@@ -6,6 +6,7 @@ import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
 import { pause } from '../../src/core/pause.ts'
 import { EVENT_TYPES, type EventType } from '../../src/events/event.ts'
 import { type ApiClient, type ApiOptions, openApi } from './api-client.ts'
+import { type Event, eventsAfter } from './events.ts'
 
 interface Payment {
   readonly id: string
@@ -91,16 +92,10 @@ export async function trigger(terminal: Terminal, type: string, options: ApiOpti
       'events are made to happen on test accounts only; give a key that starts with bk_test_',
     )
   }
-  const { cursor } = await api.call<{ cursor: string | null }>('GET', '/events?after=latest')
+  const { cursor } = await eventsAfter(api, 'latest')
   const subject = await STORIES[known](api)
   const event = await happened(api, known, subject, cursor)
   terminal.answer({ event: event.id, type: known, id: subject }, [`${known}  ${event.id}  ${subject}`])
-}
-
-interface Event {
-  readonly id: string
-  readonly type: string
-  readonly data: { readonly id: string }
 }
 
 /** Waits for the event; what a payout still needs is blocks. */
@@ -114,10 +109,7 @@ async function happened(
   let after = cursor
   return until(`${type} of ${subject}`, async () => {
     if (needsBlocks) await mine(api)
-    const page = await api.call<{ items: Event[]; cursor: string | null }>(
-      'GET',
-      `/events?limit=100${after ? `&after=${after}` : ''}`,
-    )
+    const page = await eventsAfter(api, after)
     after = page.cursor
     return page.items.find((event) => event.type === type && event.data.id === subject)
   })
