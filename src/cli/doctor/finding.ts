@@ -9,18 +9,12 @@ export interface Finding {
 
 export const fine = (about: string, message: string): Finding => ({ about, state: 'fine', message })
 
+const bad =
+  (state: 'warning' | 'wrong') =>
+  (about: string, message: string, advice: string): Finding => ({ about, state, message, advice })
+
 /** Beck runs, but somebody should look. */
-export const warning = (about: string, message: string, advice: string): Finding => ({
-  about,
-  state: 'warning',
-  message,
-  advice,
-})
+export const warning = bad('warning')
 
 /** Something does not work. */
-export const wrong = (about: string, message: string, advice: string): Finding => ({
-  about,
-  state: 'wrong',
-  message,
-  advice,
-})
+export const wrong = bad('wrong')

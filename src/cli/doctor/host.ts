@@ -24,26 +24,20 @@ export function nodeVersion(): Finding {
       )
 }
 
-export function settings(config: Config): Finding[] {
+export function* settings(config: Config): Generator<Finding> {
   const { publicUrl } = config.settings
   const isLocal = /^http:\/\/(localhost|127\.)/.test(publicUrl)
   const hasNodes = Object.values(config.nodes).some((node) => node !== null)
-  return [
-    fine('settings', `data in ${config.dataDir}, pages at ${publicUrl}`),
-    ...(isLocal && hasNodes
-      ? [
-          warning(
-            'settings',
-            `BECK_PUBLIC_URL is ${publicUrl}, which no buyer can open`,
-            'set it to the address that your proxy serves over HTTPS',
-          ),
-        ]
-      : []),
-    ...riskySettings(config).map(({ message, advice }) => warning('settings', message, advice)),
-    ...config.unknownVariables.map((name) =>
-      warning('settings', `${name} means nothing to Beck`, 'is it a slip? README.md lists the variables'),
-    ),
-  ]
+  yield fine('settings', `data in ${config.dataDir}, pages at ${publicUrl}`)
+  if (isLocal && hasNodes)
+    yield warning(
+      'settings',
+      `BECK_PUBLIC_URL is ${publicUrl}, which no buyer can open`,
+      'set it to the address that your proxy serves over HTTPS',
+    )
+  for (const { message, advice } of riskySettings(config)) yield warning('settings', message, advice)
+  for (const name of config.unknownVariables)
+    yield warning('settings', `${name} means nothing to Beck`, 'is it a slip? README.md lists the variables')
 }
 
 export async function disk(config: Config): Promise<Finding> {
@@ -64,16 +58,24 @@ export async function disk(config: Config): Promise<Finding> {
 }
 
 /** Who reads these can read the database, forge its rows, or learn who was paid what. */
-export async function privateFiles({ dataDir }: Config): Promise<Finding[]> {
-  const files = ['secret.key', 'database.json', 'signer/journal'].map((name) => join(dataDir, name))
-  const modes = await Promise.all(files.map((file) => stat(file).catch(() => null)))
-  return files
-    .filter((_, index) => ((modes[index]?.mode ?? 0) & 0o077) !== 0)
-    .map((file) => openToOthers('files', file))
+export async function* privateFiles({ dataDir }: Config): AsyncGenerator<Finding> {
+  for (const name of ['secret.key', 'database.json', 'signer/journal']) {
+    const file = join(dataDir, name)
+    const found = await stat(file).catch(() => null)
+    if (isOpen(found?.mode)) yield openToOthers('files', file)
+  }
 }
+
+const isOpen = (mode = 0): boolean => (mode & 0o077) !== 0
 
 const openToOthers = (about: string, file: string): Finding =>
   warning(about, `${file} can be read by other users`, `run: chmod 600 ${file}`)
+
+const mayRead = (path: string): Promise<boolean> =>
+  access(path, constants.R_OK).then(
+    () => true,
+    () => false,
+  )
 
 /** Who needs a keystore, and may have it elsewhere. */
 interface KeystoreNeed {
@@ -86,21 +88,19 @@ interface KeystoreNeed {
 }
 
 /** @param check - What the signer finds wrong when it opens the keystore; null for nothing. */
-export async function keystore(
+export async function* keystore(
   config: Config,
   environment: NodeJS.ProcessEnv,
   need: KeystoreNeed,
   check: () => Promise<string | null>,
-): Promise<Finding[]> {
+): AsyncGenerator<Finding> {
   const file = join(config.dataDir, 'keystore.json')
   const found = await stat(file).catch(() => null)
-  if (!found) return [withoutKeystore(need)]
-  return [
-    await readableOnlyHere(file, found.mode),
-    ...(await passphrase(environment, check)),
-    limits(config),
-    ...(need.isNeeded ? await sharedWithServer(config, file, environment) : []),
-  ]
+  if (!found) return yield withoutKeystore(need)
+  yield await readableOnlyHere(file, found.mode)
+  yield* passphrase(environment, check)
+  yield limits(config)
+  if (need.isNeeded) yield* sharedWithServer(config, file, environment)
 }
 
 function withoutKeystore({ isNeeded, hasWallet, signerRuns }: KeystoreNeed): Finding {
@@ -122,68 +122,51 @@ function withoutKeystore({ isNeeded, hasWallet, signerRuns }: KeystoreNeed): Fin
 }
 
 /** With keystore and passphrase a thief of the server has the words; what limits the signer does not limit him. */
-async function sharedWithServer(
+async function* sharedWithServer(
   config: Config,
   file: string,
   environment: NodeJS.ProcessEnv,
-): Promise<Finding[]> {
-  const mayRead = (path: string) =>
-    access(path, constants.R_OK).then(
-      () => true,
-      () => false,
-    )
+): AsyncGenerator<Finding> {
   const passphraseFile = environment.BECK_KEYSTORE_PASSPHRASE_FILE
   const knows = environment.BECK_KEYSTORE_PASSPHRASE
     ? true
     : passphraseFile !== undefined && (await mayRead(passphraseFile))
   const serves = Object.values(config.nodes).some((node) => node !== null)
-  return serves && knows && (await mayRead(file))
-    ? [
-        warning(
-          'signer',
-          'this user has the nodes of a server, the keystore and its passphrase: whoever takes over the server takes the words',
-          'run the signer as a user of its own, better on a machine of its own: docs/operators.md, "The signer elsewhere"',
-        ),
-      ]
-    : []
+  if (serves && knows && (await mayRead(file)))
+    yield warning(
+      'signer',
+      'this user has the nodes of a server, the keystore and its passphrase: whoever takes over the server takes the words',
+      'run the signer as a user of its own, better on a machine of its own: docs/operators.md, "The signer elsewhere"',
+    )
 }
 
 async function readableOnlyHere(file: string, mode: number): Promise<Finding> {
-  const isReadable = await access(file, constants.R_OK).then(
-    () => true,
-    () => false,
-  )
-  if (!isReadable)
+  if (!(await mayRead(file)))
     return wrong('keystore', `${file} cannot be read by this user`, `run Beck as its owner, or chown ${file}`)
-  if ((mode & 0o077) !== 0) return openToOthers('keystore', file)
+  if (isOpen(mode)) return openToOthers('keystore', file)
   return fine('keystore', `${file}; the 24 words, on paper and elsewhere, are its only backup`)
 }
 
-async function passphrase(
+async function* passphrase(
   environment: NodeJS.ProcessEnv,
   check: () => Promise<string | null>,
-): Promise<Finding[]> {
+): AsyncGenerator<Finding> {
   const file = environment.BECK_KEYSTORE_PASSPHRASE_FILE
   if (!environment.BECK_KEYSTORE_PASSPHRASE && !file)
-    return [
-      warning(
-        'passphrase',
-        'neither BECK_KEYSTORE_PASSPHRASE nor BECK_KEYSTORE_PASSPHRASE_FILE is set here',
-        'set one where the signer runs: withdrawals of live accounts wait without it',
-      ),
-    ]
+    return yield warning(
+      'passphrase',
+      'neither BECK_KEYSTORE_PASSPHRASE nor BECK_KEYSTORE_PASSPHRASE_FILE is set here',
+      'set one where the signer runs: withdrawals of live accounts wait without it',
+    )
   const isFile = !environment.BECK_KEYSTORE_PASSPHRASE && file !== undefined
   const problem = isFile ? await access(file, constants.R_OK).then(() => null, messageOf) : null
-  if (problem !== null) return [wrong('passphrase', problem, 'correct BECK_KEYSTORE_PASSPHRASE_FILE')]
+  if (problem !== null) return yield wrong('passphrase', problem, 'correct BECK_KEYSTORE_PASSPHRASE_FILE')
   const from = isFile ? file : 'BECK_KEYSTORE_PASSPHRASE'
   const refused = await check()
-  const mode = isFile ? await stat(file).then((found) => found.mode) : 0
-  return [
-    refused === null
-      ? fine('passphrase', `from ${from}; it opens the keystore`)
-      : wrong('passphrase', `from ${from}: ${refused}`, 'correct it, or put the right keystore.json there'),
-    ...((mode & 0o077) === 0 || !file ? [] : [openToOthers('passphrase', file)]),
-  ]
+  yield refused === null
+    ? fine('passphrase', `from ${from}; it opens the keystore`)
+    : wrong('passphrase', `from ${from}: ${refused}`, 'correct it, or put the right keystore.json there')
+  if (isFile && isOpen((await stat(file)).mode)) yield openToOthers('passphrase', file)
 }
 
 function limits(config: Config): Finding {

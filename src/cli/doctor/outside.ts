@@ -79,16 +79,10 @@ async function gas(port: ChainPort, store: Pick<Store, 'db' | 'secrets'>): Promi
     if (rates.kind !== 'gas') return []
     const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [address] })
     const payouts = balance / (PAYOUT_GAS_MAX.token * (2n * rates.baseFeeWei + rates.priorityFeeWei) || 1n)
+    const about = `${port.chain} hot wallet`
     const message = `${address} holds ${formatCoins(balance, 'ETH')}, gas for ${payouts} token payouts at once`
-    return payouts >= PAYOUTS_MIN
-      ? [fine(`${port.chain} hot wallet`, message)]
-      : [
-          warning(
-            `${port.chain} hot wallet`,
-            message,
-            'send it ether: it pays the gas of payouts and of tokens that are swept',
-          ),
-        ]
+    if (payouts >= PAYOUTS_MIN) return [fine(about, message)]
+    return [warning(about, message, 'send it ether: it pays the gas of payouts and of tokens that are swept')]
   } catch (error) {
     // What is wrong with the node is said already.
     if (error instanceof OutsideFailure) return []
@@ -130,15 +124,13 @@ async function tokens(config: Config): Promise<Finding[]> {
 }
 
 /** Whether the mail server lets Beck in. */
-export async function mails(config: Config): Promise<Finding[]> {
-  if (!config.mail) return []
+export async function* mails(config: Config): AsyncGenerator<Finding> {
+  if (!config.mail) return
   const { host, port } = config.mail.server
   const trouble = await openMailSender({ ...config.mail, deadlineMs: MAIL_LIMIT_MS }).trouble()
-  return [
-    trouble === null
-      ? fine('mail', `${host}:${port} lets Beck in`)
-      : wrong('mail', `${host}:${port}: ${trouble}`, 'correct SMTP_URL, or start the mail server'),
-  ]
+  yield trouble === null
+    ? fine('mail', `${host}:${port} lets Beck in`)
+    : wrong('mail', `${host}:${port}: ${trouble}`, 'correct SMTP_URL, or start the mail server')
 }
 
 export async function rates(config: Config, isNeeded: boolean): Promise<Finding> {

@@ -5,8 +5,8 @@ import { type Finding, fine, wrong } from './finding.ts'
 
 const LIMIT_MS = 2_000
 
-export async function redis(config: Pick<Config, 'redisUrl'>): Promise<Finding[]> {
-  if (config.redisUrl === null) return []
+export async function* redis(config: Pick<Config, 'redisUrl'>): AsyncGenerator<Finding> {
+  if (config.redisUrl === null) return
   const where = withoutCredentials(config.redisUrl)
   const { Redis } = await import('ioredis')
   const client = new Redis(config.redisUrl, {
@@ -24,16 +24,14 @@ export async function redis(config: Pick<Config, 'redisUrl'>): Promise<Finding[]
   try {
     await client.connect()
     await client.ping()
-    return [fine('redis', `${where} answers`)]
+    yield fine('redis', `${where} answers`)
   } catch (error) {
     const reason = messageOf(why ?? error) || 'the connection was refused'
-    return [
-      wrong(
-        'redis',
-        `${where}: ${reason}; each process counts rates for itself`,
-        'start it, or correct REDIS_URL',
-      ),
-    ]
+    yield wrong(
+      'redis',
+      `${where}: ${reason}; each process counts rates for itself`,
+      'start it, or correct REDIS_URL',
+    )
   } finally {
     client.disconnect()
   }

@@ -77,19 +77,17 @@ export async function secretKey(config: Config, { db, secrets }: Store): Promise
 }
 
 /** Signers on several machines show by their connections, unless a pooler stands between. */
-export async function signers({ db }: Store): Promise<Finding[]> {
+export async function* signers({ db }: Store): AsyncGenerator<Finding> {
   const { rows } = await db.query<{ host: string }>(
     `select distinct coalesce(host(client_addr), 'the database machine') as host from pg_stat_activity
      where application_name = 'beck-signer' and datname = current_database() order by 1`,
   )
-  if (rows.length < 2) return []
-  return [
-    wrong(
+  if (rows.length > 1)
+    yield wrong(
       'signer',
       `signers run on ${rows.map(({ host }) => host).join(' and ')}, and one alone may: each has a journal and an allowlist of its own`,
       'end all but one; docs/operators.md says which',
-    ),
-  ]
+    )
 }
 
 /** Whether there is a live wallet, so that a keystore is, or was, somewhere. */
@@ -105,34 +103,28 @@ export async function signerRuns({ db }: Store): Promise<boolean> {
 }
 
 /** Who plays each role, and what he wants seen to. Nobody plays any before the first start: that is no finding. */
-export async function roles({ db }: Store): Promise<Finding[]> {
+export async function* roles({ db }: Store): AsyncGenerator<Finding> {
   const states = await listRoles(db)
   const versions = [...new Set(states.flatMap((state) => state.versions))]
   if (states.every(({ running }) => running === 0))
-    return [warning('roles', 'no part of Beck runs now', 'run: npm start')]
-  return [
-    ...states.flatMap(({ role, running, concerns }) => [
-      running > 0
-        ? fine(role, running === 1 ? 'one runs' : `${running} run`)
-        : warning(role, 'none runs', `start one: npm start -- --role ${role}, or --role all`),
-      ...concerns.map((concern) =>
-        warning(
-          `${role} of ${concern.split(': ')[0]}`,
-          concern.slice(concern.indexOf(': ') + 2),
-          'it says so itself; docs/incidents.md',
-        ),
-      ),
-    ]),
-    ...(versions.length > 1
-      ? [
-          warning(
-            'versions',
-            `${versions.join(' and ')} run side by side`,
-            'finish the upgrade: restart what is older',
-          ),
-        ]
-      : []),
-  ]
+    return yield warning('roles', 'no part of Beck runs now', 'run: npm start')
+  for (const { role, running, concerns } of states) {
+    yield running > 0
+      ? fine(role, running === 1 ? 'one runs' : `${running} run`)
+      : warning(role, 'none runs', `start one: npm start -- --role ${role}, or --role all`)
+    for (const concern of concerns)
+      yield warning(
+        `${role} of ${concern.split(': ')[0]}`,
+        concern.slice(concern.indexOf(': ') + 2),
+        'it says so itself; docs/incidents.md',
+      )
+  }
+  if (versions.length > 1)
+    yield warning(
+      'versions',
+      `${versions.join(' and ')} run side by side`,
+      'finish the upgrade: restart what is older',
+    )
 }
 
 /** Whether it lost commits, as somebody noticed who remembered more. */
