@@ -14,7 +14,7 @@ import { type ChainName, isSimulated, NETWORKS, type Network } from './core/asse
 import type { Log } from './core/log.ts'
 import { pause } from './core/pause.ts'
 import { keyIdOf } from './core/secrets.ts'
-import { type Database, openDatabase } from './db/database.ts'
+import { openDatabase } from './db/database.ts'
 import { requireSight } from './db/grants.ts'
 import { startBeating } from './db/running-roles.ts'
 import { openTimeMemory, TIME_FILE } from './db/time-arrow.ts'
@@ -32,7 +32,6 @@ import { hasSigner, superviseSigner } from './process/signer-process.ts'
 import { openTraceExport } from './process/trace-export.ts'
 import { fixedRates } from './rates/fixed.ts'
 import { startMarket } from './rates/market.ts'
-import type { Rates } from './rates/rates.ts'
 import { sandboxRates } from './rates/sandbox.ts'
 import { allSources } from './rates/sources/all.ts'
 import { openAddressPool } from './wallets/address-pool.sql.ts'
@@ -43,7 +42,7 @@ import { startAddressFiller } from './workers/derive-addresses.ts'
 import { startExpirer } from './workers/expire.ts'
 import { startForgetter } from './workers/forget.ts'
 import { startTimeKeeper } from './workers/keep-time.ts'
-import { gatherWakes, type Loop } from './workers/loop.ts'
+import { gatherWakes, joined, type Loop } from './workers/loop.ts'
 import { startMiner } from './workers/mine.ts'
 import { startPayer } from './workers/pay-out.ts'
 import { startProver, startRowProver } from './workers/prove.ts'
@@ -69,6 +68,15 @@ interface Begun {
   readonly showsSecrets: boolean
 }
 
+/** What the parts of a start are given. What they open is closed by closers, the last one first. */
+interface Start {
+  readonly config: Config
+  readonly share: Share
+  readonly store: Store
+  readonly log: Log
+  readonly closers: (() => Promise<void>)[]
+}
+
 /** Goes on with a start when the database is there. @throws as `startBeck`. */
 export async function runBeck(
   config: Config,
@@ -77,7 +85,7 @@ export async function runBeck(
   { opening, showsSecrets }: Begun,
 ): Promise<Beck> {
   const runs = (part: Role) => RUNS[share].includes(part)
-  const closers: (() => Promise<void>)[] = []
+  const closers: Start['closers'] = []
   const stop = async () => {
     for (let close = closers.pop(); close; close = closers.pop()) {
       await close().catch((error) => log.error({ err: error }, 'a part of Beck did not close in order'))
@@ -87,17 +95,16 @@ export async function runBeck(
     readAhead(runs)
     const store = await opening
     closers.push(() => store.close())
+    const start: Start = { config, share, store, log, closers }
     // The background's parent did, as the owner of the tables.
     if (share !== 'background') await bringUpToDate(store, log)
     if (share !== 'signer') await requireSight(store.db)
     await requireMatchingSecret(store, share === 'signer', log)
-    const keeper = share === 'signer' ? null : await keepTime(config, share, store, log, closers)
+    const keeper = share === 'signer' ? null : await keepTime(start)
 
-    const children: { stop(): Promise<void> }[] = []
+    const children: Stoppable[] = []
     // Together, for each may take its time and a stop has little.
-    closers.push(async () => {
-      await Promise.all(children.map((child) => child.stop()))
-    })
+    closeTogether(start, children)
     if (runs('signer') && hasSigner()) children.push(superviseSigner(config, store, log))
     if (share === 'signer') return { first: NO_FIRST_STEPS, wake() {}, stop }
     const background = share === 'all' ? superviseBackground(config, store, log) : null
@@ -107,7 +114,7 @@ export async function runBeck(
     const wake = gatherWakes((queue: Queue) =>
       background ? background.wake(queue) : loops.get(queue)?.wake(),
     )
-    const rates = openRates(config, store.db, log, closers)
+    const rates = openRates(start)
     const gateway: Gateway = {
       db: store.db,
       settings: config.settings,
@@ -117,16 +124,16 @@ export async function runBeck(
       secrets: store.secrets,
       log,
       stopped: () => keeper?.stopped() ?? null,
-      ...trace(config, share, log, closers),
-      ...(await beat(config, share, store, log, closers)),
+      ...trace(start),
+      ...(await beat(start)),
       wake,
     }
     if (runs('watcher') || runs('worker')) {
       const { openPorts } = await import('./config/ports.ts')
       const ports = openPorts(config, store.db, log)
       closers.push(() => Promise.all(ports.map((port) => port.close())).then(() => {}))
-      if (runs('watcher')) startWatchers(config, gateway, ports, closers)
-      if (runs('worker')) startWorkers(config, gateway, ports, loops, closers)
+      if (runs('watcher')) startWatchers(start, gateway, ports)
+      if (runs('worker')) startWorkers(start, gateway, ports, loops)
     }
     if (runs('api')) closers.push(await listen(config, gateway))
     if (share === 'all') await untilReady(gateway, config)
@@ -156,13 +163,8 @@ function readAhead(runs: (part: Role) => boolean): void {
 }
 
 /** Before anything is handed out or sent: the database may have lost commits since this machine saw it. */
-async function keepTime(
-  config: Config,
-  share: Share,
-  store: Store,
-  log: Log,
-  closers: Closers,
-): Promise<TimeKeeper> {
+async function keepTime(start: Start): Promise<TimeKeeper> {
+  const { config, share, store, log, closers } = start
   // Of its own, so that it can look at a database that nobody else may use.
   const db = openDatabase({ url: store.url, connectionsMax: 2, applicationName: 'beck' })
   closers.push(() => db.close())
@@ -180,25 +182,20 @@ async function keepTime(
   })
   await keeper.turn()
   store.verifyWith(keeper.verify)
-  closeTogether(closers, [startTimeKeeper(keeper, log)])
+  closeTogether(start, [startTimeKeeper(keeper, log)])
   return keeper
 }
 
 /** Says from now on that this process runs; the signer says so itself. */
-async function beat(
-  { dataDir }: Config,
-  share: Share,
-  { db, secretKey }: Store,
-  log: Log,
-  closers: Closers,
-): Promise<Pick<Gateway, 'writeProblem' | 'concerns'>> {
+async function beat(start: Start): Promise<Pick<Gateway, 'writeProblem' | 'concerns'>> {
+  const { config, share, store, log, closers } = start
   const concerns = new Map<string, string>()
   const roles = RUNS[share].filter((role) => role === 'api' || role === 'worker' || role === 'watcher')
   const heart = await startBeating({
-    db,
+    db: store.db,
     roles,
-    dataDir,
-    keyId: keyIdOf(secretKey),
+    dataDir: config.dataDir,
+    keyId: keyIdOf(store.secretKey),
     log,
     concerns: () => [...concerns.values()],
   })
@@ -207,14 +204,9 @@ async function beat(
 }
 
 /** Before whatever is traced, so that it closes behind it. */
-function trace(
-  { traces: settings }: Config,
-  share: Share,
-  log: Log,
-  closers: Closers,
-): Pick<Gateway, 'traces'> {
-  if (settings === null) return {}
-  const traces = openTraceExport(settings, share, log)
+function trace({ config, share, log, closers }: Start): Pick<Gateway, 'traces'> {
+  if (config.traces === null) return {}
+  const traces = openTraceExport(config.traces, share, log)
   closers.push(() => traces.close())
   return { traces }
 }
@@ -229,49 +221,34 @@ export const connectedChains = (config: Config): ChainName[] => [
   ...SIMULATED_CHAINS,
 ]
 
-type Closers = (() => Promise<void>)[]
-
-function openRates(config: Config, db: Database, log: Log, closers: Closers): Gateway['rates'] {
+function openRates({ config, store, log, closers }: Start): Gateway['rates'] {
   const test = sandboxRates()
   if (config.fixedRates !== null) return { live: fixedRates(config.fixedRates), test }
-  const market = startMarket({ sources: allSources(), isNeeded: () => hasLiveAccount(db), log })
-  closers.push(() => market.stop())
-  const live: Rates = market
+  const live = startMarket({ sources: allSources(), isNeeded: () => hasLiveAccount(store.db), log })
+  closers.push(() => live.stop())
   return { live, test }
 }
 
-function startWatchers(
-  config: Config,
-  gateway: Gateway,
-  ports: readonly ChainPort[],
-  closers: Closers,
-): void {
-  closeTogether(closers, [
+function startWatchers(start: Start, gateway: Gateway, ports: readonly ChainPort[]): void {
+  closeTogether(start, [
     ...ports.flatMap((port) => [startWatcher(gateway, port), startProver(gateway, port)]),
     startRowProver(gateway),
   ])
-  if (config.sandboxBlockMs > 0) closeTogether(closers, [startMiner(gateway, config.sandboxBlockMs)])
+  const { sandboxBlockMs } = start.config
+  if (sandboxBlockMs > 0) closeTogether(start, [startMiner(gateway, sandboxBlockMs)])
 }
 
 function startWorkers(
-  config: Config,
+  start: Start,
   gateway: Gateway,
   ports: readonly ChainPort[],
   loops: Map<Queue, Loop>,
-  closers: Closers,
 ): void {
-  const payers = ports.map((port) => startPayer(gateway, port))
+  const { mail } = start.config
   loops.set('settle', startSettler(gateway))
   loops.set('deliver', startDeliverer(gateway))
-  loops.set('pay-out', {
-    wake: () => {
-      for (const payer of payers) payer.wake()
-    },
-    async stop() {
-      await Promise.all(payers.map((payer) => payer.stop()))
-    },
-  })
-  closeTogether(closers, [
+  loops.set('pay-out', joined(ports.map((port) => startPayer(gateway, port))))
+  closeTogether(start, [
     ...loops.values(),
     startAddressFiller(gateway),
     startExpirer(gateway),
@@ -279,13 +256,17 @@ function startWorkers(
     startForgetter(gateway),
     startActChainer(gateway),
     startApprovalTender(gateway),
-    ...(config.mail ? [startMailer(gateway, openMailSender(config.mail))] : []),
+    ...(mail ? [startMailer(gateway, openMailSender(mail))] : []),
   ])
 }
 
-function closeTogether(closers: Closers, loops: readonly Loop[]): void {
+interface Stoppable {
+  stop(): Promise<void>
+}
+
+function closeTogether({ closers }: Start, parts: readonly Stoppable[]): void {
   closers.push(async () => {
-    await Promise.all(loops.map((loop) => loop.stop()))
+    await Promise.all(parts.map((part) => part.stop()))
   })
 }
 

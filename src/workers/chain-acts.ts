@@ -7,13 +7,10 @@ import { type Loop, startLoop } from './loop.ts'
 /** Far fewer than a turn could take in a second. */
 const ACTS_PER_TURN = 500
 
-export function startActChainer(
-  { db, secrets, log }: Pick<Gateway, 'db' | 'secrets' | 'log'>,
-  options: { idleMs?: number } = {},
-): Loop {
-  return startLoop({
+export const startActChainer = ({ db, secrets, log }: Pick<Gateway, 'db' | 'secrets' | 'log'>): Loop =>
+  startLoop({
     name: 'audit',
-    idleMs: options.idleMs ?? SECOND_MS,
+    idleMs: SECOND_MS,
     log,
     async turn() {
       const { head, added } = await chainActs(db, secrets, ACTS_PER_TURN)
@@ -23,4 +20,3 @@ export function startActChainer(
       return added === ACTS_PER_TURN
     },
   })
-}

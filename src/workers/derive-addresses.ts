@@ -1,9 +1,7 @@
 /** Keeps fresh addresses ahead of what payments take; notices a new wallet within seconds. */
 import type { ChainName } from '../core/assets.ts'
-import type { Log } from '../core/log.ts'
-import type { Secrets } from '../core/secrets.ts'
 import { openThread } from '../core/threads.ts'
-import type { Database } from '../db/database.ts'
+import type { Gateway } from '../flows/gateway.ts'
 import {
   type DeriveRange,
   deriveHere,
@@ -25,11 +23,7 @@ const FRESH_MAX = 4_000
 const IDLE_MS = 500
 const THREAD = new URL('../wallets/derive.thread.ts', import.meta.url)
 
-export function startAddressFiller(gateway: {
-  readonly db: Database
-  readonly secrets: Secrets
-  readonly log: Log
-}): Loop {
+export function startAddressFiller({ db, secrets, log }: Pick<Gateway, 'db' | 'secrets' | 'log'>): Loop {
   const thread = openThread<DeriveRange, DerivedAddress[]>(THREAD)
   const targets = new Map<ChainName, PoolTarget>()
   /** How many fresh ones each chain had after the last turn. */
@@ -38,19 +32,14 @@ export function startAddressFiller(gateway: {
   const loop = startLoop({
     name: 'addresses',
     idleMs: IDLE_MS,
-    log: gateway.log,
+    log,
     turn: async () => {
       const wasFirst = isFirst
       isFirst = false
       const target = (chain: ChainName) => (wasFirst ? FIRST : (targets.get(chain) ?? TARGET))
-      const added = await fillAddressPool(
-        gateway.db,
-        gateway.secrets,
-        target,
-        wasFirst ? deriveHere : thread.run,
-      )
+      const added = await fillAddressPool(db, secrets, target, wasFirst ? deriveHere : thread.run)
       for (const [chain, count] of added) {
-        if (count > 0) gateway.log.debug({ chain, added: count }, 'derived fresh addresses')
+        if (count > 0) log.debug({ chain, added: count }, 'derived fresh addresses')
         const { fresh, change } = target(chain)
         const before = had.get(chain)
         const used = before === undefined ? 0 : count - (fresh - before)

@@ -19,6 +19,16 @@ export interface Loop {
   stop(): Promise<void>
 }
 
+/** Several loops as one. */
+export const joined = (loops: readonly Loop[]): Loop => ({
+  wake() {
+    for (const loop of loops) loop.wake()
+  },
+  async stop() {
+    await Promise.all(loops.map((loop) => loop.stop()))
+  },
+})
+
 /** Requests wake loops; a thousand of them a second are to cost no more turns than twenty. */
 const GATHER_MS = 50
 

@@ -16,7 +16,7 @@ import { failRefused } from '../flows/withdrawals/fail-withdrawal.ts'
 import { rehearsePayouts } from '../flows/withdrawals/rehearse-payouts.ts'
 import type { NetworkRates } from '../treasury/fees.ts'
 import { wishBumps } from '../treasury/signed-transactions.sql.ts'
-import { type Loop, startLoop } from './loop.ts'
+import { joined, type Loop, startLoop } from './loop.ts'
 
 /** How long a transaction may wait for a block before it offers what the network asks for. */
 const BUMP_AFTER_MS = { bitcoin: 30 * MINUTE_MS, litecoin: 10 * MINUTE_MS, ethereum: 3 * MINUTE_MS } as const
@@ -45,15 +45,7 @@ export function startPayer(gateway: Gateway, port: ChainPort, options: { idleMs?
       return false
     },
   })
-  return {
-    wake() {
-      sends.wake()
-      follows.wake()
-    },
-    async stop() {
-      await Promise.all([sends.stop(), follows.stop()])
-    },
-  }
+  return joined([sends, follows])
 }
 
 interface ChainMemory {

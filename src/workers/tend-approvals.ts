@@ -4,14 +4,13 @@ import { tendRequests } from '../flows/approvals/tend-requests.ts'
 import type { Gateway } from '../flows/gateway.ts'
 import { type Loop, startLoop } from './loop.ts'
 
-export function startApprovalTender(gateway: Gateway, options: { idleMs?: number } = {}): Loop {
-  return startLoop({
+export const startApprovalTender = (gateway: Gateway): Loop =>
+  startLoop({
     name: 'tend approvals',
-    idleMs: options.idleMs ?? 2 * SECOND_MS,
+    idleMs: 2 * SECOND_MS,
     log: gateway.log,
     async turn() {
       await tendRequests(gateway)
       return false
     },
   })
-}
