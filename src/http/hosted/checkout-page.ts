@@ -43,16 +43,7 @@ import { coinNetwork, type HostedOptions } from './networks.ts'
 import { meaningOf, takeCoin } from './pick-coin-form.ts'
 import { receiptLetter } from './receipt-letter.ts'
 import { readGiver, rememberGiver } from './refund-giver.ts'
-import {
-  CLOSED,
-  checkoutPath,
-  frameOf,
-  isForeignFrame,
-  languageOf,
-  sendForeignFrame,
-  sendNotice,
-  UNKNOWN,
-} from './respond.ts'
+import { checkoutPath, frameOf, isForeignFrame, languageOf, sendForeignFrame, sendNotice } from './respond.ts'
 import type { TransactionSearch } from './view.ts'
 
 export function registerCheckoutPages(
@@ -70,9 +61,7 @@ export function registerCheckoutPages(
     ): Promise<FastifyReply> => {
       const id = readId('cs', request.params.id)
       const page = id && (await readCheckoutPage(gateway, gateway.db, id))
-      if (!id || !page) {
-        return sendNotice(reply, 404, frameOf(gateway, request, { account: null, sessionId: null }), UNKNOWN)
-      }
+      if (!id || !page) return sendNotice(reply, 404, frameOf(gateway, request), 'unknown')
       if (isForeignFrame(gateway, request, page.checkout.account))
         return sendForeignFrame(gateway, request, reply, checkoutPath(gateway, id))
       const making = { options, language: languageOf(request), page }
@@ -126,7 +115,7 @@ const showCoins = async (visit: Visit): Promise<FastifyReply> =>
 /** The coins, for the amount of the query where the session has none of its own. */
 async function drawChoice(visit: Visit, page = ''): Promise<FastifyReply> {
   const { gateway, request, making } = visit
-  if (making.page.checkout.account.closedAt) return sendOver(visit, CLOSED)
+  if (making.page.checkout.account.closedAt) return sendOver(visit, 'closed')
   const typed = queryValue(request, 'amount')
   if (making.page.checkout.session.amountMinor !== null || typed === '')
     return draw(visit, await choose(visit, FIRST_CHOICE), 200, { page })

@@ -13,7 +13,7 @@ import type { Limits } from './limits.ts'
 import { amountView, type Choice, chooseView, contentOf, earlierOf, type Making } from './make-view.ts'
 import { drawCheckout } from './pages/draw.ts'
 import { checkoutPath, frameOf, goTo, languageOf, queryOf, sendNotice, sendPage } from './respond.ts'
-import type { CheckoutView, Field, NoticeView, TransactionSearch } from './view.ts'
+import type { CheckoutView, Field, TransactionSearch } from './view.ts'
 
 export interface Visit {
   readonly gateway: Gateway
@@ -47,13 +47,13 @@ export const backToPage = ({ gateway, request, reply, id }: Visit): FastifyReply
  * That no other coin can be taken here any more, and by what. What came for coins taken before is told first, and the way leads
  * back to the page of the coin taken last.
  */
-export function sendOver(visit: Visit, notice: NoticeView): FastifyReply {
+export function sendOver(visit: Visit, about: 'closed' | 'link_disabled'): FastifyReply {
   const { gateway, request, reply, making, id } = visit
   const { state, checkout } = making.page
-  const frame = frameOf(gateway, request, { account: checkout.account, sessionId: null })
+  const frame = frameOf(gateway, request, { account: checkout.account })
   const path = checkoutPath(gateway, id) + frame.query
   const link = state === 'choose' ? null : ({ text: 'back_to_checkout', path } as const)
-  return sendNotice(reply, 410, frame, { ...notice, earlier: earlierOf(making), link })
+  return sendNotice(reply, 410, frame, about, { earlier: earlierOf(making), link })
 }
 
 /** The coins for the session's price, for what was typed, or for what was paid before. */

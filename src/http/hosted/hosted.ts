@@ -11,20 +11,8 @@ import { registerLiveChannel } from './live-channel.ts'
 import type { HostedOptions } from './networks.ts'
 import { registerPayLinks } from './pay-link.ts'
 import { pointPath, registerPointsOfSale } from './point-of-sale.ts'
-import {
-  checkoutPath,
-  frameOf,
-  languageOf,
-  payLinkPath,
-  queryOf,
-  REFUSED,
-  sendNotice,
-  TOO_MANY,
-  UNAVAILABLE,
-  UNKNOWN,
-} from './respond.ts'
+import { checkoutPath, frameOf, languageOf, payLinkPath, queryOf, sendNotice } from './respond.ts'
 import { registerLogos, registerWebFiles } from './serve-web-files.ts'
-import type { Frame } from './view.ts'
 
 export interface HostedPagesOptions extends HostedOptions {
   readonly limits?: Partial<HostedLimits>
@@ -64,7 +52,7 @@ export function registerHostedPages(
     registerLogos(scope, gateway)
     // Links that were cut or grew on the way: people see a page, not what programs get.
     for (const path of ['/checkout/*', '/pay/*', '/pos/*']) {
-      scope.get(path, (request, reply) => sendNotice(reply, 404, noFrame(gateway, request), UNKNOWN))
+      scope.get(path, (request, reply) => sendNotice(reply, 404, frameOf(gateway, request), 'unknown'))
     }
   })
 }
@@ -90,15 +78,13 @@ function sendTrouble(
   }
   if (answer.retryAfterSeconds !== undefined) reply.header('Retry-After', answer.retryAfterSeconds)
   const { status } = answer
-  const notice = status === 404 ? UNKNOWN : status === 429 ? TOO_MANY : status >= 500 ? UNAVAILABLE : REFUSED
-  const text = notice === REFUSED ? ('back_to_checkout' as const) : ('try_again' as const)
+  const about =
+    status === 404 ? 'unknown' : status === 429 ? 'too_many' : status >= 500 ? 'unavailable' : 'refused'
+  const text = about === 'refused' ? ('back_to_checkout' as const) : ('try_again' as const)
   const path = wayBack(gateway, request)
   const link = path === null ? null : { text, path }
-  return sendNotice(reply, status, noFrame(gateway, request), { ...notice, link })
+  return sendNotice(reply, status, frameOf(gateway, request), about, { link })
 }
-
-const noFrame = (gateway: Gateway, request: FastifyRequest): Frame =>
-  frameOf(gateway, request, { account: null, sessionId: null })
 
 /** To where the buyer was: the checkout, or the link that leads to one. */
 function wayBack(gateway: Gateway, request: FastifyRequest): string | null {

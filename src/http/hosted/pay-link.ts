@@ -16,19 +16,16 @@ import { showFiat } from './language.ts'
 import type { Limits } from './limits.ts'
 import { drawPreview } from './pages/draw.ts'
 import {
-  CLOSED,
   checkoutPath,
   frameOf,
   goTo,
   isForeignFrame,
-  LINK_DISABLED,
   languageOf,
   payLinkPath,
   queryOf,
   sendForeignFrame,
   sendNotice,
   sendPage,
-  UNKNOWN,
 } from './respond.ts'
 import type { Frame } from './view.ts'
 
@@ -57,10 +54,10 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
       const link = id && (await findPaymentLink(gateway.db, id))
       const account = link && (await findAccount(gateway.db, link.accountId))
       const page = id ? payLinkPath(gateway, id) : ''
-      const frame = frameOf(gateway, request, { account, sessionId: null, page })
-      if (!link) return sendNotice(reply, 404, frame, UNKNOWN)
-      if (!link.isActive) return sendNotice(reply, 410, frame, LINK_DISABLED)
-      if (account?.closedAt) return sendNotice(reply, 410, frame, CLOSED)
+      const frame = frameOf(gateway, request, { account, page })
+      if (!link) return sendNotice(reply, 404, frame, 'unknown')
+      if (!link.isActive) return sendNotice(reply, 410, frame, 'link_disabled')
+      if (account?.closedAt) return sendNotice(reply, 410, frame, 'closed')
       if (isForeignFrame(gateway, request, account)) return sendForeignFrame(gateway, request, reply, page)
       return answer(request, reply, link, frame)
     }
@@ -74,9 +71,9 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
       return goTo(reply, checkoutPath(gateway, session.id) + queryOf(request, languageOf(request)))
     } catch (error) {
       if (error instanceof Refusal && error.reason === 'payment_link_disabled')
-        return sendNotice(reply, 410, frame, LINK_DISABLED)
+        return sendNotice(reply, 410, frame, 'link_disabled')
       if (error instanceof Refusal && error.reason === 'account_closed')
-        return sendNotice(reply, 410, frame, CLOSED)
+        return sendNotice(reply, 410, frame, 'closed')
       throw error
     }
   }

@@ -8,7 +8,6 @@ import { backToPage, choose, draw, readTyped, sendOver, type Visit } from './che
 import { type Form, requireOwnPage } from './forms.ts'
 import type { Words } from './languages/en.ts'
 import { amountView } from './make-view.ts'
-import { CLOSED, LINK_DISABLED } from './respond.ts'
 
 export async function takeCoin(visit: Visit): Promise<FastifyReply> {
   const { gateway, request, making, id } = visit
@@ -44,8 +43,7 @@ export async function takeCoin(visit: Visit): Promise<FastifyReply> {
     const meaning = error instanceof Refusal ? meaningOf(error) : null
     if (meaning === null) throw error
     if (meaning === 'page') return backToPage(visit)
-    if (meaning === 'link_disabled' || meaning === 'closed')
-      return sendOver(visit, meaning === 'closed' ? CLOSED : LINK_DISABLED)
+    if (meaning === 'link_disabled' || meaning === 'closed') return sendOver(visit, meaning)
     return again(meaning === 'error_coin_unavailable' ? 503 : 400, words[meaning])
   }
   gateway.wake('deliver')

@@ -29,29 +29,12 @@ import type { HostedOptions } from './networks.ts'
 import { drawKeypad, drawSale, drawSales } from './pages/point-of-sale.ts'
 import { meaningOf } from './pick-coin-form.ts'
 import { drawQr } from './qr.ts'
-import {
-  baseOf,
-  CLOSED,
-  frameOf,
-  goTo,
-  languageOf,
-  queryOf,
-  sendNotice,
-  sendPage,
-  UNKNOWN,
-} from './respond.ts'
-import type { Field, Frame, NoticeView } from './view.ts'
+import { baseOf, frameOf, goTo, languageOf, queryOf, sendNotice, sendPage } from './respond.ts'
+import type { Field, Frame } from './view.ts'
 
 /** So many of the last sales are shown. */
 const SALES_SHOWN = 20
 const NOTE_LENGTH_MAX = 100
-
-const REVOKED: NoticeView = {
-  title: 'pos_revoked_title',
-  lead: 'pos_revoked_lead',
-  refreshes: false,
-  link: null,
-}
 
 export const pointPath = (gateway: Pick<Gateway, 'settings'>, id: PointOfSaleId): string =>
   `${baseOf(gateway)}/pos/${showId('pos', id)}`
@@ -83,10 +66,9 @@ export function registerPointsOfSale(
       const id = readId('pos', request.params.id)
       const point = id && (await findPointOfSale(gateway.db, id))
       const account = point && (await findAccount(gateway.db, point.accountId))
-      if (!point || !account)
-        return sendNotice(reply, 404, frameOf(gateway, request, { account: null, sessionId: null }), UNKNOWN)
+      if (!point || !account) return sendNotice(reply, 404, frameOf(gateway, request), 'unknown')
       if (point.revokedAt)
-        return sendNotice(reply, 410, frameOf(gateway, request, { account, sessionId: null }), REVOKED)
+        return sendNotice(reply, 410, frameOf(gateway, request, { account }), 'pos_revoked')
       if (request.method === 'POST') requireOwnPage(request, gateway.settings.publicUrl)
       const language = languageOf(request)
       const path = pointPath(gateway, point.id)
@@ -99,7 +81,7 @@ export function registerPointsOfSale(
       const id = readId('cs', at.request.params.session)
       const page = id && (await readCheckoutPage(gateway, gateway.db, id))
       if (!id || page?.checkout.session.pointOfSaleId !== at.point.id)
-        return sendNotice(at.reply, 404, frameAt(at, at.path), UNKNOWN)
+        return sendNotice(at.reply, 404, frameAt(at, at.path), 'unknown')
       return answer(at, id, { options, language: at.language, page })
     })
 
@@ -144,7 +126,7 @@ const send = (at: Counter, frame: Frame, page: Html, status = 200): FastifyReply
 const goBack = (at: Counter, path: string): FastifyReply =>
   goTo(at.reply, at.path + path + queryOf(at.request, at.language))
 
-const sendClosed = (at: Counter): FastifyReply => sendNotice(at.reply, 410, frameAt(at, at.path), CLOSED)
+const sendClosed = (at: Counter): FastifyReply => sendNotice(at.reply, 410, frameAt(at, at.path), 'closed')
 
 function showKeypad(at: Counter, amount: Field, note: string, status = 200): FastifyReply {
   const frame = frameAt(at, at.path)

@@ -33,34 +33,39 @@ export const payLinkPath = (gateway: Pick<Gateway, 'settings'>, id: PaymentLinkI
 export function frameOf(
   gateway: Pick<Gateway, 'settings'>,
   request: FastifyRequest,
-  given: {
-    readonly account: Account | null
-    readonly sessionId: SessionId | null
+  {
+    account = null,
+    sessionId = null,
+    page = '',
+    carried = {},
+  }: {
+    readonly account?: Account | null
+    readonly sessionId?: SessionId | null
     readonly page?: string
     readonly carried?: Readonly<Record<string, string>>
-  },
+  } = {},
 ): Frame {
   const language = languageOf(request)
   const base = baseOf(gateway)
-  const path = given.sessionId && checkoutPath(gateway, given.sessionId)
+  const path = sessionId && checkoutPath(gateway, sessionId)
   return {
     language,
-    merchant: given.account && {
-      name: given.account.brandName ?? given.account.name,
-      logo: given.account.brandLogo && base + logoPath(given.account.brandLogo),
-      accent: accentOf(given.account.brandColor),
-      links: linksOf(given.account),
+    merchant: account && {
+      name: account.brandName ?? account.name,
+      logo: account.brandLogo && base + logoPath(account.brandLogo),
+      accent: accentOf(account.brandColor),
+      links: linksOf(account),
       // Whatever is no origin could be another directive of the policy.
-      frameOrigins: given.account.frameOrigins.filter(isOrigin),
+      frameOrigins: account.frameOrigins.filter(isOrigin),
     },
-    isTest: given.account?.mode === 'test',
+    isTest: account?.mode === 'test',
     isPart: request.headers['sec-fetch-dest'] === 'empty',
     origin: new URL(gateway.settings.publicUrl).origin,
     base,
     path,
     query: queryOf(request, language),
-    here: `${path ?? ''}${given.page ?? ''}`,
-    carried: Object.entries(given.carried ?? {})
+    here: (path ?? '') + page,
+    carried: Object.entries(carried)
       .map(([name, value]) => `${name}=${encodeURIComponent(value)}&`)
       .join(''),
     nonce: newNonce(),
@@ -103,8 +108,9 @@ export const sendNotice = (
   reply: FastifyReply,
   status: number,
   frame: Frame,
-  notice: NoticeView,
-): FastifyReply => sendPage(reply, status, frame, drawNotice(frame, notice))
+  about: NoticeView['about'],
+  more: Pick<NoticeView, 'earlier' | 'link'> = {},
+): FastifyReply => sendPage(reply, status, frame, drawNotice(frame, { about, ...more }))
 
 /** After a form: the browser asks for the page anew, so that going back or reloading sends nothing twice. */
 export const goTo = (reply: FastifyReply, path: string): FastifyReply =>
@@ -136,45 +142,8 @@ export function sendForeignFrame(
   reply: FastifyReply,
   path: string,
 ): FastifyReply {
-  const frame = frameOf(gateway, request, { account: null, sessionId: null })
+  const frame = frameOf(gateway, request)
   const link = { text: 'new_window' as const, path: path + frame.query, isNewWindow: true }
-  const page = drawNotice(frame, { title: 'framed_title', lead: 'framed_lead', refreshes: false, link })
+  const page = drawNotice(frame, { about: 'framed', link })
   return sendPage(reply, 403, frame, page, ['*'])
-}
-
-export const UNKNOWN: NoticeView = {
-  title: 'unknown_title',
-  lead: 'unknown_lead',
-  refreshes: false,
-  link: null,
-}
-export const LINK_DISABLED: NoticeView = {
-  title: 'link_disabled_title',
-  lead: 'link_disabled_lead',
-  refreshes: false,
-  link: null,
-}
-export const CLOSED: NoticeView = {
-  title: 'closed_title',
-  lead: 'closed_lead',
-  refreshes: false,
-  link: null,
-}
-export const UNAVAILABLE: NoticeView = {
-  title: 'unavailable_title',
-  lead: 'unavailable_lead',
-  refreshes: true,
-  link: null,
-}
-export const TOO_MANY: NoticeView = {
-  title: 'too_many_title',
-  lead: 'too_many_lead',
-  refreshes: true,
-  link: null,
-}
-export const REFUSED: NoticeView = {
-  title: 'refused_title',
-  lead: 'refused_lead',
-  refreshes: false,
-  link: null,
 }

@@ -323,12 +323,18 @@ export interface CheckoutContent {
 
 /** A page that only says something. */
 export interface NoticeView {
-  readonly title: keyof Words
-  readonly lead: keyof Words
-  /** Tries again by itself. */
-  readonly refreshes: boolean
+  /** Begins the names of its words. */
+  readonly about:
+    | 'unknown'
+    | 'link_disabled'
+    | 'pos_revoked'
+    | 'closed'
+    | 'unavailable'
+    | 'too_many'
+    | 'refused'
+    | 'framed'
   /** What came to a checkout that ends here. */
   readonly earlier?: readonly EarlierPayment[]
-  /** A way on; null for none. */
-  readonly link: { readonly text: keyof Words; readonly path: string; readonly isNewWindow?: boolean } | null
+  /** A way on. */
+  readonly link?: { readonly text: keyof Words; readonly path: string; readonly isNewWindow?: boolean } | null
 }

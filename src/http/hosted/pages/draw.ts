@@ -107,16 +107,19 @@ function titleOf(frame: Frame, view: CheckoutView): string {
   return view.state === 'amount' || view.state === 'choose' ? own : `${own} – ${merchantName(frame)}`
 }
 
-export const drawNotice = (frame: Frame, notice: NoticeView): Html => {
+/** What is over by itself, so that the page tries again. */
+const PASSING: readonly NoticeView['about'][] = ['unavailable', 'too_many']
+
+export const drawNotice = (frame: Frame, { about, earlier, link }: NoticeView): Html => {
   const { words } = frame.language
   return layout(frame, {
-    title: words[notice.title],
-    state: notice.title.replace(/_title$/, ''),
+    title: words[`${about}_title`],
+    state: about,
     version: null,
-    refreshSeconds: notice.refreshes ? REFRESH_SECONDS : null,
-    content: html`${notice.earlier?.map((payment) => drawEarlier(frame, payment))}<h1>${words[notice.title]}</h1>
-<p class="lead">${withMerchant(frame, words[notice.lead])}</p>
-${notice.link && html`<p><a class="button" href="${notice.link.path}"${notice.link.isNewWindow && html` target="_blank"`}>${words[notice.link.text]}</a></p>`}`,
+    refreshSeconds: PASSING.includes(about) ? REFRESH_SECONDS : null,
+    content: html`${earlier?.map((payment) => drawEarlier(frame, payment))}<h1>${words[`${about}_title`]}</h1>
+<p class="lead">${withMerchant(frame, words[`${about}_lead`])}</p>
+${link && html`<p><a class="button" href="${link.path}"${link.isNewWindow && html` target="_blank"`}>${words[link.text]}</a></p>`}`,
   })
 }
 
