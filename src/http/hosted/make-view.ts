@@ -4,6 +4,7 @@ import { invariant } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import { divideHalfUp, fiatToNumber, formatAmount } from '../../core/money.ts'
 import { isStanding } from '../../deposits/received.ts'
+import type { CheckoutState } from '../../flows/checkout/checkout-state.ts'
 import type { CoinOffer } from '../../flows/checkout/offer-coins.ts'
 import type { CheckoutPage } from '../../flows/checkout/read-checkout-page.ts'
 import type { Payment } from '../../payments/payment.ts'
@@ -55,6 +56,9 @@ export const earlierOf = ({ page }: Pick<Making, 'page'>): readonly EarlierPayme
     received: formatAmount(atoms, asset),
   }))
 
+/** States in which the buyer may give up. */
+const CANCELLABLE: readonly CheckoutState[] = ['choose', 'waiting']
+
 /** What lies around the view. */
 export function contentOf(making: Making, view: CheckoutView): CheckoutContent {
   const { page, options } = making
@@ -69,7 +73,7 @@ export function contentOf(making: Making, view: CheckoutView): CheckoutContent {
       payment && (!page.moment.isChainInSight || account.trouble === 'dead_node') && !isOver
         ? networkName(options, networkOf(payment.asset), account.mode === 'live')
         : null,
-    canCancel: view.state !== 'cancelling' && ['choose', 'waiting'].includes(page.state),
+    canCancel: view.state !== 'cancelling' && CANCELLABLE.includes(page.state),
   }
 }
 
@@ -174,6 +178,7 @@ export function stateView(
   }
   const countdown = { nowMs: checkout.now.getTime(), endsMs: payment.expiresAt.getTime() }
   const paymentNumber = making.page.view?.id ?? ''
+  const refundAddress = { given: making.page.view?.refund_address ?? null, field: refundField }
   const minutesOf = (confirmations: number) =>
     usualMinutes(networkOf(asset), checkout.account.mode === 'live', confirmations)
   switch (state) {
@@ -188,10 +193,8 @@ export function stateView(
         target: targetOf(making, payment, payment.dueAtoms),
       }
     case 'sent': {
-      const { networkName } = facts
       const sent = checkout.session.sentTx
-      const transactions = sent === null ? [] : [transactionOf(making, sent)]
-      return { state, order, search, asset, networkName, amount: facts.needed, transactions }
+      return { ...facts, state, search, transactions: sent === null ? [] : [transactionOf(making, sent)] }
     }
     case 'lower':
       return {
@@ -218,8 +221,7 @@ export function stateView(
         paymentNumber,
         excess: excess > 0n ? coins(excess) : null,
         lacking: excess < 0n && payment.status === 'completed' ? coins(-excess) : null,
-        refundAddress:
-          state === 'higher' ? { given: making.page.view?.refund_address ?? null, field: refundField } : null,
+        refundAddress: state === 'higher' ? refundAddress : null,
         completedAt: payment.completedAt ?? checkout.now,
         mail: receipt && { to: hideEmail(receipt.address), isQueued: receipt.isQueued },
         returnUrl: onward(checkout.successUrl),
@@ -233,10 +235,7 @@ export function stateView(
         state,
         paymentNumber,
         isConfirmed: moment.confirmations >= moment.requiredConfirmations,
-        refundAddress:
-          state === 'refunded'
-            ? null
-            : { given: making.page.view?.refund_address ?? null, field: refundField },
+        refundAddress: state === 'refunded' ? null : refundAddress,
         refund: refundOf(making),
         received: coins(moment.receivedAtoms + moment.lateAtoms),
         returnUrl: onward(checkout.cancelUrl),

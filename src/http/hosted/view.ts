@@ -58,10 +58,14 @@ export interface Field {
   readonly problem: string | null
 }
 
-/** The session has no price of its own: the buyer is asked. */
-export interface AmountView {
-  readonly state: 'amount'
+/** What every page of a checkout has. */
+interface Ordered<State extends string> {
+  readonly state: State
   readonly order: Order
+}
+
+/** The session has no price of its own: the buyer is asked. */
+export interface AmountView extends Ordered<'amount'> {
   readonly currency: string
   readonly amount: Field
   /** Fiat, as the language writes it. */
@@ -79,9 +83,7 @@ export interface CoinOption {
   readonly amount: string | null
 }
 
-export interface ChooseView {
-  readonly state: 'choose'
-  readonly order: Order
+export interface ChooseView extends Ordered<'choose'> {
   readonly coins: readonly CoinOption[]
   /** What stands in the way of the coin that was chosen. */
   readonly problem: string | null
@@ -132,14 +134,12 @@ export interface Countdown {
   readonly endsMs: number
 }
 
-export interface WaitingView {
-  readonly state: 'waiting'
+export interface WaitingView extends Ordered<'waiting'> {
   readonly search: TransactionSearch
   /** Of all confirmations; null where nobody can say. */
   readonly usualMinutes: number | null
   /** What was seen before was replaced by another transaction. */
   readonly isWithdrawn: boolean
-  readonly order: Order
   readonly target: Target
   readonly countdown: Countdown
 }
@@ -150,42 +150,34 @@ export interface Transaction {
   readonly url: string | null
 }
 
-/** The buyer's wallet sent it; the network has not shown it yet. */
-export interface SentView {
-  readonly state: 'sent'
-  readonly search: TransactionSearch
-  readonly order: Order
+/** Of a payment that is on its way or has arrived, in part or whole. */
+interface Facts<State extends string> extends Ordered<State> {
   readonly asset: Asset
   readonly networkName: string
-  readonly amount: string
-  readonly transactions: readonly Transaction[]
-}
-
-/** Too little came, and the rest may still come. */
-export interface LowerView {
-  readonly state: 'lower'
-  readonly search: TransactionSearch
-  readonly order: Order
-  /** Of what is still missing. */
-  readonly target: Target
-  readonly countdown: Countdown
   /** Decimals. */
   readonly needed: string
   readonly received: string
   readonly transactions: readonly Transaction[]
 }
 
-export interface ProgressView {
-  readonly state: 'seen' | 'confirming'
-  readonly order: Order
-  readonly asset: Asset
-  readonly networkName: string
-  readonly received: string
+/** The buyer's wallet sent it; the network has not shown it yet. */
+export interface SentView extends Facts<'sent'> {
+  readonly search: TransactionSearch
+}
+
+/** Too little came, and the rest may still come. */
+export interface LowerView extends Facts<'lower'> {
+  readonly search: TransactionSearch
+  /** Of what is still missing. */
+  readonly target: Target
+  readonly countdown: Countdown
+}
+
+export interface ProgressView extends Facts<'seen' | 'confirming'> {
   readonly confirmations: number
   readonly requiredConfirmations: number
   /** Of those still missing; null where nobody can say. */
   readonly usualMinutes: number | null
-  readonly transactions: readonly Transaction[]
 }
 
 /** Where the buyer wants back what is held: what he gave, or what he typed. */
@@ -194,13 +186,7 @@ export interface RefundAddress {
   readonly field: Field
 }
 
-export interface ReceiptView {
-  readonly state: 'paid' | 'higher'
-  readonly order: Order
-  readonly asset: Asset
-  readonly networkName: string
-  readonly needed: string
-  readonly received: string
+export interface ReceiptView extends Facts<'paid' | 'higher'> {
   /** Above what was needed; null when it is nothing. */
   readonly excess: string | null
   /** Below it, where that counts as paid; null when it is nothing. */
@@ -211,7 +197,6 @@ export interface ReceiptView {
   readonly mail: { readonly to: string; readonly isQueued: boolean } | null
   /** Null when nothing is held. */
   readonly refundAddress: RefundAddress | null
-  readonly transactions: readonly Transaction[]
   /** Where the buyer goes on to; http(s) only. */
   readonly returnUrl: string | null
 }
@@ -226,43 +211,30 @@ export interface Refund {
 }
 
 /** Something came that did not pay: people settle what becomes of it, or have sent it back. */
-export interface HeldView {
-  readonly state: 'lower_over' | 'late' | 'refunded'
-  readonly order: Order
+export interface HeldView extends Facts<'lower_over' | 'late' | 'refunded'> {
   /** Whether all that came has its confirmations: before that nothing of it is safe. */
   readonly isConfirmed: boolean
   /** Null once a refund is on its way. */
   readonly refundAddress: RefundAddress | null
   readonly refund: Refund | null
-  readonly asset: Asset
-  readonly networkName: string
-  readonly needed: string
-  readonly received: string
   readonly paymentNumber: string
-  readonly transactions: readonly Transaction[]
   readonly returnUrl: string | null
 }
 
 /** The window is over; the chain is looked at once more. */
-export interface EndingView {
-  readonly state: 'ending'
+export interface EndingView extends Ordered<'ending'> {
   readonly search: TransactionSearch
-  readonly order: Order
 }
 
 /** Nothing came in time, or what came was withdrawn: a new price is one click away. */
-export interface ExpiredView {
-  readonly state: 'expired' | 'replaced'
-  readonly order: Order
+export interface ExpiredView extends Ordered<'expired' | 'replaced'> {
   readonly asset: Asset
   readonly search: TransactionSearch
   readonly returnUrl: string | null
 }
 
 /** Nothing can be paid here any more. */
-export interface EndedView {
-  readonly state: 'cancelled' | 'ended'
-  readonly order: Order
+export interface EndedView extends Ordered<'cancelled' | 'ended'> {
   /** Given up, and not over: the buyer may think again. */
   readonly canReopen: boolean
   /** Null when no address was ever shown. */
@@ -271,10 +243,7 @@ export interface EndedView {
 }
 
 /** Whether the buyer really gives up. */
-export interface CancellingView {
-  readonly state: 'cancelling'
-  readonly order: Order
-}
+export type CancellingView = Ordered<'cancelling'>
 
 /** "I already paid": what was typed, and what became of it. */
 export interface TransactionSearch {

@@ -1,10 +1,10 @@
 /** From a view to a document. */
-import { fill, type Html, html } from '../html.ts'
+import { fill, fillText, type Html, html } from '../html.ts'
 import type { CheckoutContent, CheckoutView, EarlierPayment, Frame, NoticeView, Order } from '../view.ts'
 import { drawAmount, drawChoose } from './choose.ts'
 import { layout } from './layout.ts'
 import { drawCancelling, drawEnded, drawExpired, drawHeld, drawReceipt } from './outcome.ts'
-import { coinAmount, drawOrder, merchantName, withMerchant } from './parts.ts'
+import { coinAmount, drawHead, drawOrder, merchantName, withMerchant } from './parts.ts'
 import { drawEnding, drawLower, drawProgress, drawSent, drawWaiting } from './pay.ts'
 
 const describeOrder = ({ label, price }: Order): string =>
@@ -100,11 +100,10 @@ function drawView(frame: Frame, view: CheckoutView): Html {
 
 function titleOf(frame: Frame, view: CheckoutView): string {
   const { words } = frame.language
-  const own =
-    view.state === 'amount' || view.state === 'choose'
-      ? words.pay_merchant.replace('{merchant}', () => merchantName(frame))
-      : words[`${view.state}_title`]
-  return view.state === 'amount' || view.state === 'choose' ? own : `${own} – ${merchantName(frame)}`
+  const merchant = merchantName(frame)
+  return view.state === 'amount' || view.state === 'choose'
+    ? fillText(words.pay_merchant, { merchant })
+    : `${words[`${view.state}_title`]} – ${merchant}`
 }
 
 /** What is over by itself, so that the page tries again. */
@@ -117,8 +116,7 @@ export const drawNotice = (frame: Frame, { about, earlier, link }: NoticeView): 
     state: about,
     version: null,
     refreshSeconds: PASSING.includes(about) ? REFRESH_SECONDS : null,
-    content: html`${earlier?.map((payment) => drawEarlier(frame, payment))}<h1>${words[`${about}_title`]}</h1>
-<p class="lead">${withMerchant(frame, words[`${about}_lead`])}</p>
+    content: html`${earlier?.map((payment) => drawEarlier(frame, payment))}${drawHead(frame, about)}
 ${link && html`<p><a class="button" href="${link.path}"${link.isNewWindow && html` target="_blank"`}>${words[link.text]}</a></p>`}`,
   })
 }

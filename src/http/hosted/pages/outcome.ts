@@ -3,6 +3,7 @@ import { fill, fillText, type Html, html } from '../html.ts'
 import type { CancellingView, EndedView, ExpiredView, Frame, HeldView, ReceiptView, Refund } from '../view.ts'
 import {
   coinAmount,
+  drawHead,
   drawOrder,
   drawProblem,
   drawReferences,
@@ -11,14 +12,12 @@ import {
   drawSearch,
   drawTime,
   merchantName,
-  withMerchant,
 } from './parts.ts'
 
 export function drawReceipt(frame: Frame, view: ReceiptView): Html {
   const { words } = frame.language
   const isHigher = view.state === 'higher'
-  return html`<h1>${isHigher ? words.higher_title : words.paid_title}</h1>
-<p class="lead">${withMerchant(frame, isHigher ? words.higher_lead : words.paid_lead)}</p>
+  return html`${drawHead(frame, view.state)}
 ${view.lacking && html`<p class="hint">${fill(words.tolerated, { amount: coinAmount(frame, view.lacking, view.asset) })}</p>`}
 ${drawReturn(frame, view.returnUrl, !isHigher)}
 <section class="receipt" aria-labelledby="receipt"><h2 id="receipt">${words.receipt}</h2>
@@ -49,8 +48,7 @@ function drawMail(frame: Frame, mail: ReceiptView['mail']): Html | null {
 
 export function drawHeld(frame: Frame, view: HeldView): Html {
   const { words } = frame.language
-  return html`<h1>${words[`${view.state}_title`]}</h1>
-<p class="lead">${withMerchant(frame, view.state === 'late' && !view.isConfirmed ? words.late_seen_lead : words[`${view.state}_lead`])}</p>
+  return html`${drawHead(frame, view.state, view.state === 'late' && !view.isConfirmed ? 'late_seen_lead' : undefined)}
 ${drawOrder(frame, view.order)}
 ${drawRows([
   [words.needed, coinAmount(frame, view.needed, view.asset)],
@@ -89,8 +87,7 @@ ${transaction && drawReferences(frame, [transaction])}`
 
 export function drawCancelling(frame: Frame, view: CancellingView): Html {
   const { words } = frame.language
-  return html`<h1>${words.cancelling_title}</h1>
-<p class="lead">${words.cancelling_lead}</p>
+  return html`${drawHead(frame, view.state)}
 ${drawOrder(frame, view.order)}
 <p><a class="button primary" href="${frame.path}${frame.query}">${words.cancel_no}</a></p>
 <form method="post" action="${frame.path}/cancel${frame.query}"><button type="submit" class="quiet">${words.cancel_yes}</button></form>`
@@ -98,9 +95,7 @@ ${drawOrder(frame, view.order)}
 
 export function drawExpired(frame: Frame, view: ExpiredView): Html {
   const { words } = frame.language
-  const isReplaced = view.state === 'replaced'
-  return html`<h1>${isReplaced ? words.replaced_title : words.expired_title}</h1>
-<p class="lead">${isReplaced ? words.replaced_lead : words.expired_lead}</p>
+  return html`${drawHead(frame, view.state)}
 ${drawOrder(frame, view.order)}
 <form method="post" action="${frame.path}/coin${frame.query}"><input type="hidden" name="asset" value="${view.asset}"><button type="submit" class="primary">${words.new_quote}</button></form>
 <p class="other"><a href="${frame.path}/coins${frame.query}">${words.change_coin}</a></p>
@@ -110,9 +105,7 @@ ${drawReturn(frame, view.returnUrl)}`
 
 export function drawEnded(frame: Frame, view: EndedView): Html {
   const { words } = frame.language
-  const isCancelled = view.state === 'cancelled'
-  return html`<h1>${isCancelled ? words.cancelled_title : words.ended_title}</h1>
-<p class="lead">${withMerchant(frame, isCancelled ? words.cancelled_lead : words.ended_lead)}</p>
+  return html`${drawHead(frame, view.state)}
 ${drawOrder(frame, view.order)}
 ${view.canReopen && html`<form method="post" action="${frame.path}/reopen${frame.query}"><button type="submit" class="primary">${words.reopen}</button></form>`}
 ${drawReturn(frame, view.returnUrl)}

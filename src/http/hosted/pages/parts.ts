@@ -1,7 +1,21 @@
 /** Pieces that several pages are made of. */
 import { fill, fillText, type Html, html } from '../html.ts'
-import { showCoin, showMinutes, showTime } from '../language.ts'
-import type { Countdown, Frame, Order, Target, Transaction, TransactionSearch } from '../view.ts'
+import { confirmationsOf, showCoin, showCount, showMinutes, showTime } from '../language.ts'
+import type { Words } from '../languages/en.ts'
+import type {
+  CheckoutView,
+  Countdown,
+  Frame,
+  NoticeView,
+  Order,
+  ProgressView,
+  Target,
+  Transaction,
+  TransactionSearch,
+} from '../view.ts'
+
+/** Whose title and sentence are among the words. */
+type Headed = Exclude<CheckoutView['state'], 'amount' | 'choose'> | NoticeView['about']
 
 export const merchantName = (frame: Frame): string => frame.merchant?.name ?? ''
 
@@ -48,6 +62,19 @@ export const drawSearchLink = (frame: Frame, search: TransactionSearch): Html =>
 
 const copyButton = (frame: Frame, text: string, label: string): Html =>
   html`<button type="button" class="copy" data-copy="${text}" data-copied="${frame.language.words.copied}" aria-label="${label}" hidden>${frame.language.words.copy}</button>`
+
+/** What the page is about, and the sentence under it, with the merchant's name in it. */
+export function drawHead(frame: Frame, about: Headed, lead: keyof Words = `${about}_lead`): Html {
+  const { words } = frame.language
+  return html`<h1>${words[`${about}_title`]}</h1>
+<p class="lead">${withMerchant(frame, words[lead])}</p>`
+}
+
+/** How many of the confirmations are there, as a bar and in words; the script counts on. */
+export function drawConfirmations({ language }: Frame, view: ProgressView): Html {
+  const count = confirmationsOf(language, view.requiredConfirmations)
+  return html`<p class="confirmations"><progress max="${view.requiredConfirmations}" value="${view.confirmations}" aria-labelledby="confirmations"></progress> <span id="confirmations" data-count="${count}">${fillText(count, { n: showCount(language, view.confirmations) })}</span></p>`
+}
 
 /** Where to send how much, in the order of a phone, which cannot scan itself: amount, ways into a wallet, address, code. */
 export function drawTarget(frame: Frame, target: Target, amountLabel: string): Html {

@@ -1,10 +1,11 @@
 /** While coins are awaited, on their way, or confirming. */
-import { fill, fillText, type Html, html } from '../html.ts'
-import { confirmationsOf, showCount } from '../language.ts'
+import { fill, type Html, html } from '../html.ts'
 import type { EndingView, Frame, LowerView, ProgressView, SentView, WaitingView } from '../view.ts'
 import {
   coinAmount,
+  drawConfirmations,
   drawCountdown,
+  drawHead,
   drawOrder,
   drawReferences,
   drawRows,
@@ -29,11 +30,10 @@ ${drawSearchLink(frame, view.search)}
 
 export function drawSent(frame: Frame, view: SentView): Html {
   const { words } = frame.language
-  return html`<h1>${words.sent_title}</h1>
-<p class="lead">${words.sent_lead}</p>
+  return html`${drawHead(frame, view.state)}
 ${drawOrder(frame, view.order)}
 ${drawRows([
-  [words.amount, coinAmount(frame, view.amount, view.asset)],
+  [words.amount, coinAmount(frame, view.needed, view.asset)],
   [words.network, view.networkName],
 ])}
 ${drawReferences(frame, view.transactions)}
@@ -45,9 +45,8 @@ ${drawSearchLink(frame, view.search)}
 
 export function drawLower(frame: Frame, view: LowerView): Html {
   const { words } = frame.language
-  const { asset } = view.target
-  return html`<h1>${words.lower_title}</h1>
-<p class="lead">${words.lower_lead}</p>
+  const { asset } = view
+  return html`${drawHead(frame, view.state)}
 <p data-told>${fill(words.received_so_far, { received: coinAmount(frame, view.received, asset), needed: coinAmount(frame, view.needed, asset) })}</p>
 ${drawOrder(frame, view.order)}
 ${drawCountdown(frame, view.countdown)}
@@ -58,12 +57,9 @@ ${drawSearchLink(frame, view.search)}`
 
 export function drawProgress(frame: Frame, view: ProgressView): Html {
   const { words } = frame.language
-  const isSeen = view.state === 'seen'
-  const count = confirmationsOf(frame.language, view.requiredConfirmations)
-  return html`<h1>${isSeen ? words.seen_title : words.confirming_title}</h1>
-<p class="lead">${isSeen ? words.seen_lead : words.confirming_lead}</p>
+  return html`${drawHead(frame, view.state)}
 ${drawOrder(frame, view.order)}
-<p class="confirmations"><progress max="${view.requiredConfirmations}" value="${view.confirmations}" aria-labelledby="confirmations"></progress> <span id="confirmations" data-count="${count}">${fillText(count, { n: showCount(frame.language, view.confirmations) })}</span></p>
+${drawConfirmations(frame, view)}
 ${drawUsualTime(frame, view.usualMinutes)}
 ${drawRows([
   [words.received, coinAmount(frame, view.received, view.asset)],
@@ -72,10 +68,7 @@ ${drawRows([
 ${drawReferences(frame, view.transactions)}`
 }
 
-export function drawEnding(frame: Frame, view: EndingView): Html {
-  const { words } = frame.language
-  return html`<h1>${words.ending_title}</h1>
-<p class="lead">${words.ending_lead}</p>
+export const drawEnding = (frame: Frame, view: EndingView): Html =>
+  html`${drawHead(frame, view.state)}
 ${drawOrder(frame, view.order)}
 ${drawSearchLink(frame, view.search)}`
-}

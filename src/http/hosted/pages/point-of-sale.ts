@@ -3,7 +3,7 @@ import type { Sale } from '../../../checkout/points-of-sale.sql.ts'
 import type { Fiat } from '../../../core/assets.ts'
 import { showId } from '../../../core/ids.ts'
 import { fillText, type Html, html } from '../html.ts'
-import { confirmationsOf, decimalMark, showCount, showFiat } from '../language.ts'
+import { decimalMark, showFiat } from '../language.ts'
 import type { Words } from '../languages/en.ts'
 import type {
   CheckoutContent,
@@ -17,7 +17,7 @@ import type {
 import { drawNotices } from './draw.ts'
 import { layout } from './layout.ts'
 import { drawMark } from './marks.ts'
-import { coinAmount, drawCountdown, drawProblem, drawTime } from './parts.ts'
+import { coinAmount, drawConfirmations, drawCountdown, drawProblem, drawTime } from './parts.ts'
 
 interface Keypad {
   readonly path: string
@@ -93,11 +93,9 @@ function drawState(frame: Frame, view: CheckoutView, at: At): Html {
     case 'lower':
       return drawCoinCode(frame, view, at)
     case 'seen':
-    case 'confirming': {
-      const count = confirmationsOf(frame.language, view.requiredConfirmations)
+    case 'confirming':
       return html`<h1 class="big">${words[`${view.state}_title`]}</h1><p class="big price">${view.order.price}</p>
-<p class="confirmations"><progress max="${view.requiredConfirmations}" value="${view.confirmations}" aria-labelledby="confirmations"></progress> <span id="confirmations" data-count="${count}">${fillText(count, { n: showCount(frame.language, view.confirmations) })}</span></p>`
-    }
+${drawConfirmations(frame, view)}`
     case 'paid':
     case 'higher':
       return html`<h1 class="big done">${words.paid}</h1><p class="big price">${view.order.price}</p>
