@@ -38,7 +38,7 @@ import { type Form, queryValue, requireOwnPage } from './forms.ts'
 import { fillText } from './html.ts'
 import type { Words } from './languages/en.ts'
 import type { Limits } from './limits.ts'
-import { amountView, cancellingView, stateView } from './make-view.ts'
+import { amountView, CANCELLABLE, cancellingView, stateView } from './make-view.ts'
 import { coinNetwork, type HostedOptions } from './networks.ts'
 import { meaningOf, takeCoin } from './pick-coin-form.ts'
 import { receiptLetter } from './receipt-letter.ts'
@@ -64,6 +64,7 @@ export function registerCheckoutPages(
       if (!id || !page) return sendNotice(reply, 404, frameOf(gateway, request), 'unknown')
       if (isForeignFrame(gateway, request, page.checkout.account))
         return sendForeignFrame(gateway, request, reply, checkoutPath(gateway, id))
+      if (request.method === 'POST') requireOwnPage(request, gateway.settings.publicUrl)
       const making = { options, language: languageOf(request), page }
       return answer({ gateway, limits, request, reply, making, id })
     }
@@ -73,29 +74,13 @@ export function registerCheckoutPages(
   scope.get('/checkout/:id/amount', visited(showAmount))
   scope.get('/checkout/:id/cancel', visited(showCancelling))
   scope.get('/checkout/:id/transaction', visited(showTransaction))
-  scope.post('/checkout/:id/coin', visited(takeCoin))
-  scope.post('/checkout/:id/refund-address', visited(takeRefundAddress))
-  scope.post('/checkout/:id/receipt', visited(takeReceipt))
-  for (const [form, act] of Object.entries(CHANGES))
-    scope.post(
-      `/checkout/:id/${form}`,
-      visited((visit) => takeChange(visit, act)),
-    )
-  // Whoever reloads the answer to a form that was refused, or could not be taken.
-  for (const form of [
-    'coin',
-    'refund-address',
-    'receipt',
-    ...Object.keys(CHANGES).filter((form) => form !== 'cancel'),
-  ])
-    scope.get(
-      `/checkout/:id/${form}`,
-      visited(async (visit) => backToPage(visit)),
-    )
+  const back = visited(async (visit) => backToPage(visit))
+  for (const [form, take] of Object.entries(FORMS)) {
+    scope.post(`/checkout/:id/${form}`, visited(take))
+    // Whoever reloads the answer to a form that was refused, or could not be taken; cancelling has a page of its own.
+    if (form !== 'cancel') scope.get(`/checkout/:id/${form}`, back)
+  }
 }
-
-/** States in which the buyer may give up. */
-const CANCELLABLE: readonly CheckoutState[] = ['choose', 'waiting']
 
 /** States in which coins are held that the buyer may want back. */
 const HELD: readonly CheckoutState[] = ['late', 'lower_over', 'higher']
@@ -179,25 +164,38 @@ export async function simulatePayment(gateway: Gateway, tx: Tx, id: SessionId, f
   await payInSandbox(tx, account, payment.id, { amount, confirmations })
 }
 
-type Change = (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>
-
-/** Forms that change where the checkout stands, and lead back to its page whatever that shows by now. */
-const CHANGES: Readonly<Record<string, Change>> = {
-  simulate: simulatePayment,
-  cancel: (_gateway, tx, id) => cancelCheckout(tx, id),
-  reopen: (_gateway, tx, id) => reopenCheckout(tx, id),
-  unsent: (_gateway, tx, id) => dropSentTransaction(tx, id),
-  async sent(_gateway, tx, id, fields) {
+/** By the ends of their paths. */
+const FORMS: Readonly<Record<string, (visit: Visit) => Promise<FastifyReply>>> = {
+  coin: takeCoin,
+  'refund-address': takeRefundAddress,
+  receipt: takeReceipt,
+  simulate: changing(simulatePayment),
+  cancel: changing((_gateway, tx, id) => cancelCheckout(tx, id)),
+  reopen: changing((_gateway, tx, id) => reopenCheckout(tx, id)),
+  unsent: changing((_gateway, tx, id) => dropSentTransaction(tx, id)),
+  sent: changing(async (_gateway, tx, id, fields) => {
     const payment = readId('pay', fields.get('payment') ?? '')
     const hash = readTransactionId(fields.get('hash') ?? '')
     if (payment && hash) await keepSentTransaction(tx, id, payment, hash)
-  },
+  }),
+}
+
+/** A form that changes where the checkout stands, and leads back to its page whatever that shows by now. */
+function changing(act: (gateway: Gateway, tx: Tx, id: SessionId, fields: Form) => Promise<void>) {
+  return async (visit: Visit): Promise<FastifyReply> => {
+    const { gateway, request, id } = visit
+    try {
+      await gateway.db.transaction((tx) => act(gateway, tx, id, request.body as Form))
+    } catch (error) {
+      if (meaningOf(error) !== 'page') throw error
+    }
+    return backToPage(visit)
+  }
 }
 
 /** Where what is held may go back to. An address that is none is asked for again, as it was typed. */
 async function takeRefundAddress(visit: Visit): Promise<FastifyReply> {
   const { gateway, request, reply, making, id } = visit
-  requireOwnPage(request, gateway.settings.publicUrl)
   const typed = ((request.body as Form).get('address') ?? '').slice(0, 128)
   const given = { address: typed, proof: readGiver(request) }
   try {
@@ -223,24 +221,12 @@ async function takeRefundAddress(visit: Visit): Promise<FastifyReply> {
 
 /** By mail, in the language of the page. */
 async function takeReceipt(visit: Visit): Promise<FastifyReply> {
-  const { gateway, request, making } = visit
-  requireOwnPage(request, gateway.settings.publicUrl)
+  const { gateway, making } = visit
   const view = stateView(making, NOT_SEARCHED)
   if (view.state !== 'paid' && view.state !== 'higher') return backToPage(visit)
   const letter = receiptLetter(gateway, making, view)
   const isSent = await gateway.db.transaction((tx) => mailReceipt(gateway, tx, making.page.checkout, letter))
   if (!isSent) throw new RateLimited('this address was sent enough receipts for one day', 3_600)
-  return backToPage(visit)
-}
-
-async function takeChange(visit: Visit, act: Change): Promise<FastifyReply> {
-  const { gateway, request, id } = visit
-  requireOwnPage(request, gateway.settings.publicUrl)
-  try {
-    await gateway.db.transaction((tx) => act(gateway, tx, id, request.body as Form))
-  } catch (error) {
-    if (!(error instanceof Refusal) || meaningOf(error) !== 'page') throw error
-  }
   return backToPage(visit)
 }
 

@@ -57,7 +57,7 @@ export const earlierOf = ({ page }: Pick<Making, 'page'>): readonly EarlierPayme
   }))
 
 /** States in which the buyer may give up. */
-const CANCELLABLE: readonly CheckoutState[] = ['choose', 'waiting']
+export const CANCELLABLE: readonly CheckoutState[] = ['choose', 'waiting']
 
 /** What lies around the view. */
 export function contentOf(making: Making, view: CheckoutView): CheckoutContent {

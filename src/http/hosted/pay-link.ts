@@ -6,7 +6,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { findPaymentLink, type PaymentLink } from '../../checkout/payment-links.sql.ts'
 import { SESSION_WINDOW_MS } from '../../checkout/session.ts'
-import { Refusal } from '../../core/errors.ts'
 import { type PaymentLinkId, readId, type SessionId, showId } from '../../core/ids.ts'
 import { openPaymentLink } from '../../flows/checkout/checkout.ts'
 import type { Gateway } from '../../flows/gateway.ts'
@@ -15,6 +14,7 @@ import { requireOwnPage } from './forms.ts'
 import { showFiat } from './language.ts'
 import type { Limits } from './limits.ts'
 import { drawPreview } from './pages/draw.ts'
+import { meaningOf } from './pick-coin-form.ts'
 import {
   checkoutPath,
   frameOf,
@@ -70,11 +70,9 @@ export function registerPayLinks(scope: FastifyInstance, gateway: Gateway, limit
       rememberVisit(gateway, reply, link.id, session.id)
       return goTo(reply, checkoutPath(gateway, session.id) + queryOf(request, languageOf(request)))
     } catch (error) {
-      if (error instanceof Refusal && error.reason === 'payment_link_disabled')
-        return sendNotice(reply, 410, frame, 'link_disabled')
-      if (error instanceof Refusal && error.reason === 'account_closed')
-        return sendNotice(reply, 410, frame, 'closed')
-      throw error
+      const meaning = meaningOf(error)
+      if (meaning !== 'link_disabled' && meaning !== 'closed') throw error
+      return sendNotice(reply, 410, frame, meaning)
     }
   }
 

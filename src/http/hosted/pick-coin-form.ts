@@ -5,13 +5,12 @@ import { isEmail } from '../../core/email.ts'
 import { Refusal } from '../../core/errors.ts'
 import { pickCoin } from '../../flows/checkout/checkout.ts'
 import { backToPage, choose, draw, readTyped, sendOver, type Visit } from './checkout-visit.ts'
-import { type Form, requireOwnPage } from './forms.ts'
+import type { Form } from './forms.ts'
 import type { Words } from './languages/en.ts'
 import { amountView } from './make-view.ts'
 
 export async function takeCoin(visit: Visit): Promise<FastifyReply> {
   const { gateway, request, making, id } = visit
-  requireOwnPage(request, gateway.settings.publicUrl)
   const { words } = making.language
   const form = request.body as Form
   const { session } = making.page.checkout
@@ -40,7 +39,7 @@ export async function takeCoin(visit: Visit): Promise<FastifyReply> {
     const choice = { asset, amountMinor, email: typedEmail === '' ? null : typedEmail }
     await gateway.db.transaction((tx) => pickCoin(gateway, tx, id, choice))
   } catch (error) {
-    const meaning = error instanceof Refusal ? meaningOf(error) : null
+    const meaning = meaningOf(error)
     if (meaning === null) throw error
     if (meaning === 'page') return backToPage(visit)
     if (meaning === 'link_disabled' || meaning === 'closed') return sendOver(visit, meaning)
@@ -51,12 +50,10 @@ export async function takeCoin(visit: Visit): Promise<FastifyReply> {
 }
 
 /** What a refusal means to the buyer: that the page shows another state by now, a sentence, or nothing of his. */
-export function meaningOf({
-  kind,
-  reason,
-}: Refusal): 'page' | 'link_disabled' | 'closed' | keyof Words | null {
-  if (kind === 'unavailable') return 'error_coin_unavailable'
-  switch (reason) {
+export function meaningOf(error: unknown): 'page' | 'link_disabled' | 'closed' | keyof Words | null {
+  if (!(error instanceof Refusal)) return null
+  if (error.kind === 'unavailable') return 'error_coin_unavailable'
+  switch (error.reason) {
     case 'session_ended':
     case 'payment_in_progress':
       return 'page'

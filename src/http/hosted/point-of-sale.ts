@@ -9,7 +9,6 @@ import type { Account } from '../../accounts/account.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { findPointOfSale, listSales, type PointOfSale } from '../../checkout/points-of-sale.sql.ts'
 import { isAsset } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
 import { type PointOfSaleId, readId, type SessionId, showId } from '../../core/ids.ts'
 import { pickCoin } from '../../flows/checkout/checkout.ts'
 import { takesOtherCoin } from '../../flows/checkout/checkout-state.ts'
@@ -147,7 +146,7 @@ async function sell(at: Counter): Promise<FastifyReply> {
     const session = await gateway.db.transaction((tx) => sellAt(gateway, tx, point.id, sale))
     return goBack(at, salePath(session.id))
   } catch (error) {
-    if (error instanceof Refusal && error.reason === 'account_closed') return sendClosed(at)
+    if (meaningOf(error) === 'closed') return sendClosed(at)
     throw error
   }
 }
@@ -189,7 +188,7 @@ async function showCoin(at: Counter, id: SessionId, making: Making): Promise<Fas
     await gateway.db.transaction((tx) => pickCoin(gateway, tx, id, { asset, amountMinor: null, email: null }))
     gateway.wake('deliver')
   } catch (error) {
-    const meaning = error instanceof Refusal ? meaningOf(error) : null
+    const meaning = meaningOf(error)
     if (meaning === null) throw error
     if (meaning === 'closed') return sendClosed(at)
     if (meaning !== 'page' && meaning !== 'link_disabled')
