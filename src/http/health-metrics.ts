@@ -4,177 +4,146 @@ import type { Asset } from '../core/assets.ts'
 import { formatAmount } from '../core/money.ts'
 import type { Connections } from '../db/database.ts'
 import type { DeliveryTotal } from '../events/delivery-totals.sql.ts'
-import type { Health } from '../flows/operation/health.ts'
+import type { Backlog } from '../flows/operation/health.sql.ts'
+import type { ChainHealth, Health, RoleHealth } from '../flows/operation/health.ts'
 import type { Volume } from '../flows/operation/volume.sql.ts'
 import type { OwnBalance } from '../flows/withdrawals/request-own-payout.ts'
 import { walletAtoms } from '../ledger/own-sums.ts'
 
-type Fill = (gauge: Gauge, health: Health) => void
+type Labels = Readonly<Record<string, string>>
 
-const gauge = (name: string, help: string, labelNames: string[], fill: Fill) => ({
-  name: `beck_${name}`,
-  help,
-  labelNames,
-  fill,
-})
+/** With their labels; what nobody knows has no value. */
+type Samples = readonly (readonly [labels: Labels, value: number | null])[]
+
+const gauge = (name: string, help: string, labelNames: string[], samples: (health: Health) => Samples) =>
+  [name, help, labelNames, samples] as const
+
+const ofAll = (name: string, help: string, value: (health: Health) => number | null) =>
+  gauge(name, help, [], (health) => [[{}, value(health)]])
+const ofChain = (name: string, help: string, value: (chain: ChainHealth) => number | null) =>
+  gauge(name, help, ['chain'], ({ chains }) => chains.map((each) => [{ chain: each.chain }, value(each)]))
+const ofRole = (name: string, help: string, value: (role: RoleHealth) => number | null) =>
+  gauge(name, help, ['role'], ({ roles }) => roles.map((each) => [{ role: each.role }, value(each)]))
+const ofBacklog = (name: string, help: string, value: (backlog: Backlog) => number | null) =>
+  gauge(name, help, [], ({ backlog }) => (backlog ? [[{}, value(backlog)]] : []))
+
+const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000)
+const byChain = (values: Partial<Readonly<Record<string, number>>> | undefined): Samples =>
+  Object.entries(values ?? {}).map(([chain, value = null]) => [{ chain }, value])
+const agesByChain = (agesMs: Partial<Readonly<Record<string, number>>> | undefined): Samples =>
+  byChain(agesMs).map(([labels, ageMs]) => [labels, seconds(ageMs)])
 
 const GAUGES = [
-  gauge('ready', '1 when the API can answer', [], (to, health) => to.set(Number(health.ready))),
-  gauge('database_ok', '1 when the database answers and lost no commits', [], (to, { database }) =>
-    to.set(Number(database.ok)),
+  ofAll('ready', '1 when the API can answer', ({ ready }) => Number(ready)),
+  ofAll('database_ok', '1 when the database answers and lost no commits', ({ database }) =>
+    Number(database.ok),
   ),
-  gauge('chain_ok', '1 when payments on the chain are taken', ['chain'], (to, { chains }) => {
-    for (const { chain, ok } of chains) to.set({ chain }, Number(ok))
-  }),
-  gauge('chain_tip_height', 'newest block known', ['chain'], (to, { chains }) => {
-    for (const { chain, tipHeight } of chains) if (tipHeight !== null) to.set({ chain }, tipHeight)
-  }),
-  gauge('chain_tip_age_seconds', 'age of the newest block known', ['chain'], (to, { chains }) => {
-    for (const { chain, tipAgeMs } of chains) if (tipAgeMs !== null) to.set({ chain }, tipAgeMs / 1_000)
-  }),
-  gauge('chain_poll_age_seconds', 'time since the last complete look', ['chain'], (to, { chains }) => {
-    for (const { chain, pollAgeMs } of chains) if (pollAgeMs !== null) to.set({ chain }, pollAgeMs / 1_000)
-  }),
-  gauge('rate_age_seconds', 'age of the oldest live rate in use', [], (to, { rates }) => {
-    if (rates.ageMs !== null) to.set(rates.ageMs / 1_000)
-  }),
-  gauge('rates_ok', '1 when no live rate in use is missing', [], (to, { rates }) => to.set(Number(rates.ok))),
-  gauge(
+  ofChain('chain_ok', '1 when payments on the chain are taken', ({ ok }) => Number(ok)),
+  ofChain('chain_tip_height', 'newest block known', ({ tipHeight }) => tipHeight),
+  ofChain('chain_tip_age_seconds', 'age of the newest block known', ({ tipAgeMs }) => seconds(tipAgeMs)),
+  ofChain('chain_poll_age_seconds', 'time since the last complete look', ({ pollAgeMs }) =>
+    seconds(pollAgeMs),
+  ),
+  ofAll('rate_age_seconds', 'age of the oldest live rate in use', ({ rates }) => seconds(rates.ageMs)),
+  ofAll('rates_ok', '1 when no live rate in use is missing', ({ rates }) => Number(rates.ok)),
+  ofRole(
     'role_running',
     'processes that play a role and said so within 30 seconds',
-    ['role'],
-    (to, { roles }) => {
-      for (const { role, running } of roles) to.set({ role }, running)
-    },
+    ({ running }) => running,
   ),
-  gauge(
+  ofRole(
     'role_concerns',
     'things that processes of a role want the operator to see to',
-    ['role'],
-    (to, { roles }) => {
-      for (const { role, concerns } of roles) to.set({ role }, concerns.length)
-    },
+    ({ concerns }) => concerns.length,
   ),
-  gauge(
+  ofRole(
     'role_loop_lag_seconds',
     'the longest wait for a turn in the last seconds, the worst process of a role',
-    ['role'],
-    (to, { roles }) => {
-      for (const { role, running, loopLagMs } of roles) if (running > 0) to.set({ role }, loopLagMs / 1_000)
-    },
+    ({ running, loopLagMs }) => (running > 0 ? seconds(loopLagMs) : null),
   ),
-  gauge(
+  ofRole(
     'disk_free_bytes',
     'of the disk with the data directory, the least of a role',
-    ['role'],
-    (to, { roles }) => {
-      for (const { role, diskFreeBytes } of roles)
-        if (diskFreeBytes !== null) to.set({ role }, Number(diskFreeBytes))
-    },
+    ({ diskFreeBytes }) => (diskFreeBytes === null ? null : Number(diskFreeBytes)),
   ),
-  gauge('decisions_due', 'payments with news nobody has looked at', [], (to, { backlog }) => {
-    if (backlog) to.set(backlog.decisionsDue)
-  }),
-  gauge('delivery_due_age_seconds', 'wait of the webhook due the longest', [], (to, { backlog }) => {
-    if (backlog) to.set(backlog.deliveryDueAgeMs / 1_000)
-  }),
-  gauge('deliveries_pending', 'webhooks waiting for an attempt', [], (to, { backlog }) => {
-    if (backlog) to.set(backlog.deliveriesPending)
-  }),
+  ofBacklog('decisions_due', 'payments with news nobody has looked at', ({ decisionsDue }) => decisionsDue),
+  ofBacklog('delivery_due_age_seconds', 'wait of the webhook due the longest', ({ deliveryDueAgeMs }) =>
+    seconds(deliveryDueAgeMs),
+  ),
+  ofBacklog('deliveries_pending', 'webhooks waiting for an attempt', (backlog) => backlog.deliveriesPending),
   gauge(
     'webhook_endpoints_ill',
     'endpoints that fail now, or were disabled for it',
     ['state'],
-    (to, { backlog }) => {
-      if (!backlog) return
-      to.set({ state: 'failing' }, backlog.endpointsFailing)
-      to.set({ state: 'disabled' }, backlog.endpointsDisabled)
-    },
+    ({ backlog }) => [
+      [{ state: 'failing' }, backlog?.endpointsFailing ?? null],
+      [{ state: 'disabled' }, backlog?.endpointsDisabled ?? null],
+    ],
   ),
-  gauge('fresh_addresses', 'addresses derived ahead', ['chain'], (to, { backlog }) => {
-    for (const [chain, count] of Object.entries(backlog?.freshAddresses ?? {})) to.set({ chain }, count)
-  }),
+  gauge('fresh_addresses', 'addresses derived ahead', ['chain'], ({ backlog }) =>
+    byChain(backlog?.freshAddresses),
+  ),
   gauge(
     'withdrawal_waiting_age_seconds',
     'wait of the oldest withdrawal that was not sent yet',
     ['chain'],
-    (to, { backlog }) => {
-      for (const [chain, ageMs] of Object.entries(backlog?.withdrawalAgesMs ?? {}))
-        to.set({ chain }, ageMs / 1_000)
-    },
+    ({ backlog }) => agesByChain(backlog?.withdrawalAgesMs),
   ),
   gauge(
     'unswept_coins',
     'confirmed deposits that lie at their own addresses, in whole coins',
     ['chain', 'asset'],
-    (to, { backlog }) => {
-      for (const { chain, asset, atoms } of backlog?.unswept ?? [])
-        to.set({ chain, asset }, coins(atoms, asset))
-    },
+    ({ backlog }) =>
+      (backlog?.unswept ?? []).map(({ chain, asset, atoms }) => [{ chain, asset }, coins(atoms, asset)]),
   ),
-  gauge('frozen', '1 for a coin that pays nothing out', ['chain', 'asset'], (to, { backlog }) => {
-    for (const { chain, asset } of backlog?.frozen ?? []) to.set({ chain, asset }, 1)
-  }),
+  gauge('frozen', '1 for a coin that pays nothing out', ['chain', 'asset'], ({ backlog }) =>
+    (backlog?.frozen ?? []).map(({ chain, asset }) => [{ chain, asset }, 1]),
+  ),
   gauge(
     'proof_age_seconds',
     'time since books and chain were last found to agree',
     ['chain'],
-    (to, { backlog }) => {
-      for (const [chain, ageMs] of Object.entries(backlog?.proofAgesMs ?? {}))
-        to.set({ chain }, ageMs / 1_000)
-    },
+    ({ backlog }) => agesByChain(backlog?.proofAgesMs),
   ),
-  gauge(
+  ofBacklog(
     'rows_proof_age_seconds',
     'time since the rows of the books were last found to agree with each other',
-    [],
-    (to, { backlog }) => {
-      if (backlog && backlog.rowsProofAgeMs !== null) to.set(backlog.rowsProofAgeMs / 1_000)
-    },
+    ({ rowsProofAgeMs }) => seconds(rowsProofAgeMs),
   ),
-  gauge('backup_age_seconds', 'time since a whole backup was last made', [], (to, { backlog }) => {
-    if (backlog && backlog.backupAgeMs !== null) to.set(backlog.backupAgeMs / 1_000)
-  }),
-  gauge('alerts', 'alerts that the operator has not acknowledged', [], (to, { backlog }) => {
-    if (backlog) to.set(backlog.alerts)
-  }),
+  ofBacklog('backup_age_seconds', 'time since a whole backup was last made', ({ backupAgeMs }) =>
+    seconds(backupAgeMs),
+  ),
+  ofBacklog('alerts', 'alerts that the operator has not acknowledged', ({ alerts }) => alerts),
 ]
 
 export function describeHealth(registry: Registry, read: () => Promise<Health>): void {
-  for (const { fill, ...described } of GAUGES)
-    new Gauge({
-      ...described,
-      registers: [registry],
-      async collect() {
-        this.reset()
-        fill(this, await read())
-      },
-    })
+  for (const [name, help, labelNames, samples] of GAUGES)
+    describe(registry, name, help, labelNames, async () => samples(await read()))
   describeAttempts(registry, read)
 }
 
 /** What is the gateway's own, in whole coins. */
 export function describeOwnMoney(registry: Registry, read: () => Promise<OwnBalance[]>): void {
-  described(
+  describe(
     registry,
     'own_coins',
     "the gateway's own: fees earned, capital, network fees paid, loss, what can be taken out, what merchants have, what the wallets hold by the books",
     ['chain', 'asset', 'account'],
-    async (to) => {
-      for (const { chain, asset, payable, ...sums } of await read())
-        for (const [account, atoms] of [
-          ['fees', sums.fees],
-          ['capital', sums.capital],
-          ['network_fees', sums.networkFees],
-          ['loss', sums.loss],
-          ['leaving', sums.leaving],
-          ['owed', sums.owed],
-          ['fees_payable', payable.fees],
-          ['capital_payable', payable.capital],
-          ['wallet', walletAtoms({ chain, asset, ...sums })],
-        ] as const)
-          to.set({ chain, asset, account }, coins(atoms, asset))
-    },
+    unlessAway(async () =>
+      (await read()).flatMap(({ chain, asset, payable, ...sums }) =>
+        Object.entries({
+          fees: sums.fees,
+          capital: sums.capital,
+          network_fees: sums.networkFees,
+          loss: sums.loss,
+          leaving: sums.leaving,
+          owed: sums.owed,
+          fees_payable: payable.fees,
+          capital_payable: payable.capital,
+          wallet: walletAtoms({ chain, asset, ...sums }),
+        }).map(([account, atoms]) => [{ chain, asset, account }, coins(atoms, asset)] as const),
+      ),
+    ),
   )
 }
 
@@ -188,51 +157,57 @@ export function describeVolume(
     readonly connections: () => Connections
   },
 ): void {
-  described(registry, 'payments', 'payments there are, by state', ['mode', 'status'], async (to) => {
-    for (const { mode, status, count } of (await read.volume()).payments)
-      to.set({ mode, status }, Number(count))
-  })
-  described(
+  describe(
+    registry,
+    'payments',
+    'payments there are, by state',
+    ['mode', 'status'],
+    unlessAway(async () =>
+      (await read.volume()).payments.map(({ mode, status, count }) => [{ mode, status }, Number(count)]),
+    ),
+  )
+  describe(
     registry,
     'moved_coins',
     'booked within 24 hours, in whole coins: in from buyers and capital, out to merchants and networks',
     ['chain', 'asset', 'direction'],
-    async (to) => {
-      for (const { chain, asset, inAtoms, outAtoms } of (await read.volume()).moved) {
-        to.set({ chain, asset, direction: 'in' }, coins(inAtoms, asset))
-        to.set({ chain, asset, direction: 'out' }, coins(outAtoms, asset))
-      }
-    },
+    unlessAway(async () =>
+      (await read.volume()).moved.flatMap(({ chain, asset, inAtoms, outAtoms }) => [
+        [{ chain, asset, direction: 'in' }, coins(inAtoms, asset)],
+        [{ chain, asset, direction: 'out' }, coins(outAtoms, asset)],
+      ]),
+    ),
   )
-  described(
+  describe(
     registry,
     'gas_coins',
     'ether of the hot wallet, which pays for payouts and sweeps',
     ['chain'],
-    async (to) => {
+    unlessAway(async () => {
       const [own, { backlog }] = await Promise.all([read.own(), read.health()])
-      for (const sums of own) {
-        if (sums.asset !== 'ETH') continue
-        const lying = backlog?.unswept.find(({ chain, asset }) => chain === sums.chain && asset === 'ETH')
-        to.set({ chain: sums.chain }, coins(walletAtoms(sums) - (lying?.atoms ?? 0n), 'ETH'))
-      }
-    },
+      return own
+        .filter(({ asset }) => asset === 'ETH')
+        .map((sums) => {
+          const lying = backlog?.unswept.find(({ chain, asset }) => chain === sums.chain && asset === 'ETH')
+          return [{ chain: sums.chain }, coins(walletAtoms(sums) - (lying?.atoms ?? 0n), 'ETH')]
+        })
+    }),
   )
-  described(registry, 'database_connections', 'of this process, by what they do', ['state'], async (to) => {
-    const { busy, idle, waiting } = read.connections()
-    to.set({ state: 'busy' }, busy)
-    to.set({ state: 'idle' }, idle)
-    to.set({ state: 'waiting' }, waiting)
-  })
+  describe(registry, 'database_connections', 'of this process, by what they do', ['state'], async () =>
+    Object.entries(read.connections()).map(([state, count]) => [{ state }, count]),
+  )
 }
 
-/** A gauge that reads what it needs by itself. */
-function described(
+/** Metrics of a database that does not answer are those that need none. */
+const unlessAway = (read: () => Promise<Samples>) => () => read().catch(() => [])
+
+/** A gauge that is read when it is asked for. */
+function describe(
   registry: Registry,
   name: string,
   help: string,
   labelNames: string[],
-  fill: (to: Gauge) => Promise<void>,
+  read: () => Promise<Samples>,
 ): void {
   new Gauge({
     name: `beck_${name}`,
@@ -241,8 +216,7 @@ function described(
     registers: [registry],
     async collect() {
       this.reset()
-      // Metrics of a database that does not answer are those that need none.
-      await fill(this).catch(() => {})
+      for (const [labels, value] of await read()) if (value !== null) this.set(labels, value)
     },
   })
 }
