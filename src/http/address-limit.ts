@@ -5,9 +5,9 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Log } from '../core/log.ts'
-import { isThisMachine, type Networks, networksAround, sharesOf } from '../core/networks.ts'
+import { isThisMachine, type Networks, networksAround } from '../core/networks.ts'
 import { MINUTE_MS } from '../core/time.ts'
-import { type BucketSize, type LocalBuckets, openLocalBuckets } from './rate-limit.ts'
+import { type BucketSize, type LocalBuckets, openLevels } from './rate-limit.ts'
 
 export interface AddressLimit {
   /** Seconds to wait; 0 when the request may be served. */
@@ -37,14 +37,6 @@ const SHUT_MS = 10_000
  */
 const AGAIN_SHARE = 8
 const NETWORKS_MAX = 100_000
-
-/** Buckets of hosts, and of the networks around them, in their order. */
-function openLevels(size: BucketSize, now: () => number): readonly LocalBuckets[] {
-  const rates = sharesOf(size.perSecond)
-  return sharesOf(size.burst).map((burst, level) =>
-    openLocalBuckets({ perSecond: rates[level] ?? size.perSecond, burst }, now),
-  )
-}
 
 /** What was refused of hosts and networks, and who of them is not listened to. */
 function openRefusals(levels: readonly LocalBuckets[], size: BucketSize, log: Log, now: () => number) {

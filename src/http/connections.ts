@@ -14,6 +14,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { invariant } from '../core/errors.ts'
 import { plainAddress, sharesOf } from '../core/networks.ts'
+import type { AddressLimit } from './address-limit.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
 import { failure } from './envelope.ts'
 import { newRequestId } from './request-id.ts'
@@ -84,15 +85,10 @@ export const networksOfSocket = (socket: Duplex): readonly string[] => connectio
 /** Whether something was asked for behind the request that runs. */
 export const isAskedFurther = (socket: Socket): boolean => (connections.get(socket)?.waiting.length ?? 0) > 0
 
-export interface Door {
+/** Who is let in. Whether to turn a host away is asked once for each of its connections. */
+export interface Door extends Pick<AddressLimit, 'turnAway' | 'shutAmong' | 'cutOff'> {
   /** The host and the networks around it, from the smallest; none for whom no number of connections is too many. */
   networksOf(address: string): readonly string[]
-  /** Whether nothing of them is to be heard for now. Asked once for each of their connections. */
-  turnAway(networks: readonly string[]): boolean
-  /** The widest of them that is not heard for now; null when each is. */
-  shutAmong(networks: readonly string[]): string | null
-  /** One of their connections was cut off for a flood. */
-  cutOff(networks: readonly string[]): void
   /** Seconds to wait; 0 for a request that may come in. */
   admit(request: IncomingMessage): number
 }

@@ -1,4 +1,5 @@
 /** The port that Beck listens on: whether it can be had, asked before anything is made that a failed start would waste. */
+import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { Refusal } from '../core/errors.ts'
@@ -17,9 +18,7 @@ export function allAddresses(): string {
 export async function requirePort(port: number, host: string = allAddresses()): Promise<void> {
   const server = createServer()
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen({ port, host }, resolve)
-    })
+    await once(server.listen({ port, host }), 'listening')
   } catch (error) {
     throw portRefusal(error, port) ?? error
   } finally {

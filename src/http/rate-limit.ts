@@ -3,6 +3,7 @@
  * it on by the time one token takes to refill; a request that would move it further ahead than the whole bucket
  * takes is refused.
  */
+import { sharesOf } from '../core/networks.ts'
 
 export interface BucketSize {
   /** Tokens that flow in each second. */
@@ -68,6 +69,14 @@ export function openLocalBuckets(size: BucketSize, now: () => number = Date.now)
     },
     close: async () => {},
   }
+}
+
+/** Buckets of hosts, and of the networks around them, in their order: whoever rents one machine can have them all. */
+export function openLevels(size: BucketSize, now?: () => number): readonly LocalBuckets[] {
+  const rates = sharesOf(size.perSecond)
+  return sharesOf(size.burst).map((burst, level) =>
+    openLocalBuckets({ perSecond: rates[level] ?? size.perSecond, burst }, now),
+  )
 }
 
 /** @param untilFullMs - From now until the bucket is full. */

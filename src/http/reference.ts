@@ -1,6 +1,7 @@
 /** The reference at `/docs`: the OpenAPI document as one page, drawn here, without a script and without a third party. */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import { onFirstUse } from '../core/on-first-use.ts'
 import { escapeText } from './hosted/html.ts'
 import { type OpenApiDocument, type Operation, openApiDocument } from './openapi.ts'
 import { withResources } from './openapi-resources.ts'
@@ -8,6 +9,7 @@ import type { Route } from './route.ts'
 
 export function registerReference(app: FastifyInstance, routes: readonly Route[]): void {
   const styleHash = createHash('sha256').update(STYLE).digest('base64')
+  // Most processes are never asked for what this makes: megabytes of objects on the way to two texts.
   const answers = onFirstUse(() => {
     const document = openApiDocument(routes)
     return { json: JSON.stringify(document), page: drawReference(withResources(document)) }
@@ -28,15 +30,6 @@ export function registerReference(app: FastifyInstance, routes: readonly Route[]
       .header('X-Content-Type-Options', 'nosniff')
       .send(answers().page),
   )
-}
-
-/** Most processes are never asked for what this makes: megabytes of objects on the way to two texts. */
-function onFirstUse<T>(make: () => T): () => T {
-  let made: T | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }
 
 interface Schema {

@@ -1,5 +1,6 @@
 /** The picture of a page that was put on a phone's home screen: a tick, white on the accent, up to its edges. */
 import { crc32, deflateSync } from 'node:zlib'
+import { onFirstUse } from '../../core/on-first-use.ts'
 
 const SIZE = 192
 const GROUND = [0x2c, 0x52, 0xd0] as const
@@ -14,15 +15,8 @@ const STROKE = 21
 export const HOME_ICON_PATH = '/checkout-assets/home-icon.png'
 export const HOME_ICON_SIZES = `${SIZE}x${SIZE}`
 
-let drawn: Buffer | undefined
-
 /** PNG, for not every phone takes a drawing. */
-export function homeIcon(): Buffer {
-  drawn ??= drawPng()
-  return drawn
-}
-
-function drawPng(): Buffer {
+export const homeIcon = onFirstUse(() => {
   const rowBytes = 1 + SIZE * 3
   const pixels = Buffer.alloc(SIZE * rowBytes)
   for (let y = 0; y < SIZE; y++) {
@@ -46,7 +40,7 @@ function drawPng(): Buffer {
     chunk('IDAT', data),
     chunk('IEND', Buffer.alloc(0)),
   ])
-}
+})
 
 /** @see https://www.w3.org/TR/png-3/#5Chunk-layout */
 function chunk(type: string, data: Buffer): Buffer {

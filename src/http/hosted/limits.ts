@@ -6,7 +6,7 @@
 import type { AccountId, PaymentLinkId, PointOfSaleId, SessionId } from '../../core/ids.ts'
 import { isThisMachine, networksAround, sharesOf } from '../../core/networks.ts'
 import { RateLimited } from '../errors.ts'
-import { type BucketSize, openLocalBuckets, type RateLimiter } from '../rate-limit.ts'
+import { type BucketSize, openLevels, openLocalBuckets, type RateLimiter } from '../rate-limit.ts'
 
 export interface HostedLimits {
   /** Pages and forms. */
@@ -96,12 +96,9 @@ export function openLimits(sizes: Partial<HostedLimits> = {}): Limits {
   }
 }
 
-/** So much by host, and some times that by each network around it: whoever rents one machine can have them all. */
-function takeByAddress({ perSecond, burst }: BucketSize): (address: string) => Promise<void> {
-  const rates = sharesOf(perSecond)
-  const levels = sharesOf(burst).map((each, level) =>
-    openLocalBuckets({ perSecond: rates[level] ?? perSecond, burst: each }),
-  )
+/** So much by host, and some times that by each network around it. */
+function takeByAddress(size: BucketSize): (address: string) => Promise<void> {
+  const levels = openLevels(size)
   return async (address) => {
     for (const [level, network] of networksAround(address).entries()) {
       const buckets = levels[level]

@@ -5,14 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-
-export interface WebFile {
-  readonly path: string
-  readonly type: string
-  readonly text: string
-  readonly gzip: Buffer
-  readonly etag: string
-}
+import { onFirstUse } from '../../core/on-first-use.ts'
 
 /** Files that are kept for ever, under their names in web/built. */
 const KEPT = ['checkout.js', 'pos.js', 'retry.js', 'dashboard.js', 'dashboard.css'] as const
@@ -20,43 +13,32 @@ const KEPT = ['checkout.js', 'pos.js', 'retry.js', 'dashboard.js', 'dashboard.cs
 const INLINED = ['checkout.css', 'pos.css'] as const
 export type WebFileName = (typeof KEPT)[number]
 
-export interface WebFiles {
-  /** All that are kept for ever, by path. */
-  readonly kept: ReadonlyMap<string, WebFile>
-  readonly paths: Readonly<Record<WebFileName, string>>
-  readonly inlined: Readonly<Record<(typeof INLINED)[number], string>>
-  /** Merchants' pages load it by a name that stays, so it is asked for again. */
-  readonly embed: WebFile
-}
-
 const BUILT = new URL('../../../web/built/', import.meta.url)
 
-function webFile(path: string, text: string): WebFile {
-  return {
-    path,
-    type: path.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8',
-    text,
-    gzip: gzipSync(text, { level: 9 }),
-    etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
-  }
-}
+export type WebFile = Readonly<ReturnType<typeof webFile>>
 
-let loaded: WebFiles | undefined
+const webFile = (path: string, text: string) => ({
+  path,
+  type: path.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8',
+  text,
+  gzip: gzipSync(text, { level: 9 }),
+  etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
+})
 
-export function loadWebFiles(): WebFiles {
-  loaded ??= readAll()
-  return loaded
-}
+const byName = <Name extends string>(names: readonly Name[], of: (name: Name) => string) =>
+  Object.fromEntries(names.map((name) => [name, of(name)])) as Readonly<Record<Name, string>>
 
-function readAll(): WebFiles {
+export const loadWebFiles = onFirstUse(() => {
   const read = (name: string) => readFileSync(new URL(name, BUILT), 'utf8')
   const texts = KEPT.map((name) => [name, read(name)] as const)
   const hash = createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, 16)
   const pathOf = (name: string) => `/checkout-assets/${hash}/${name}`
   return {
+    /** All that are kept for ever, by path. */
     kept: new Map(texts.map(([name, text]) => [pathOf(name), webFile(pathOf(name), text)])),
-    paths: Object.fromEntries(KEPT.map((name) => [name, pathOf(name)])) as Record<WebFileName, string>,
-    inlined: Object.fromEntries(INLINED.map((name) => [name, read(name)])) as WebFiles['inlined'],
+    paths: byName(KEPT, pathOf),
+    inlined: byName(INLINED, read),
+    /** Merchants' pages load it by a name that stays, so it is asked for again. */
     embed: webFile('/checkout.js', read('embed.js')),
   }
-}
+})
