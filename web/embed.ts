@@ -9,6 +9,7 @@
  * it was. What the dialog says is believed only when it comes from the gateway's own origin and this very frame.
  */
 import { drawDialog } from './dialog.ts'
+import { recall, remember } from './keep.ts'
 
 interface Options {
   /** Of a checkout session or a payment link on this gateway. */
@@ -40,22 +41,8 @@ function open(options: Options): { close(): void } {
 }
 
 /** A payment link starts a session on each visit: after the shop's page was loaded anew, the one begun goes on. */
-function remember(href: string, session: string | null): void {
-  try {
-    if (session === null) sessionStorage.removeItem(`beck:${href}`)
-    else sessionStorage.setItem(`beck:${href}`, session)
-  } catch {
-    // A browser that keeps nothing.
-  }
-}
-
 function begun(url: URL): string {
-  let session: string | null = null
-  try {
-    session = sessionStorage.getItem(`beck:${url.href}`)
-  } catch {
-    // The same.
-  }
+  const session = recall('sessionStorage', `beck:${url.href}`)
   if (!session || !/^cs_[0-9a-z]+$/.test(session)) return url.href
   return url.href.replace(/\/pay\/[^/?#]+/, `/checkout/${session}`)
 }
@@ -75,7 +62,7 @@ function make(url: URL, options: Options): Kept {
     if (typeof told.language === 'string') speak(told.language)
     state.session = session
     state.isOver = OVER.includes(told.state)
-    remember(url.href, state.isOver ? null : session)
+    remember('sessionStorage', `beck:${url.href}`, state.isOver ? null : session)
     state.options.onState?.(told.state, session)
     if ((told.state !== 'paid' && told.state !== 'higher') || completed.has(session)) return
     completed.add(session)

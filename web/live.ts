@@ -133,10 +133,8 @@ function connect(known: string): void {
 
 /** It was opened and says nothing: somebody on the way keeps it to himself, or no connection was left for it. */
 function mute(): void {
-  disconnect()
   streamFrom = Date.now() + STREAM_AGAIN_MS
-  refresh()
-  turn()
+  silent()
 }
 
 /** It said something once: its connection is gone, and nobody told. */

@@ -4,6 +4,7 @@
  * no reload, no second tab and no cancelling asks for it again.
  */
 import { announce } from './announce.ts'
+import { recall, remember } from './keep.ts'
 import { refresh } from './live.ts'
 import { shownContent } from './replace.ts'
 
@@ -64,7 +65,7 @@ export function offerWallets(): void {
     place.append(button)
   }
   // Opened before the page was loaded anew, or in another tab: perhaps it is still open, perhaps it has sent.
-  const step = asked.get(transfer) ?? (recall(OPENED) === transfer ? 'silent' : null)
+  const step = asked.get(transfer) ?? (recall('localStorage', opened()) === transfer ? 'silent' : null)
   if (step) say(transfer, step)
 }
 
@@ -104,7 +105,7 @@ async function isOn(provider: Provider, chainId: string | undefined): Promise<bo
 /** Beside the buttons of that transfer, if they are still there. */
 function say(transfer: string, step: Step): void {
   asked.set(transfer, step)
-  remember(OPENED, step === 'opened' || step === 'silent' ? transfer : null)
+  remember('localStorage', opened(), step === 'opened' || step === 'silent' ? transfer : null)
   const place = document.querySelector<HTMLElement>('.wallets')
   if (place?.dataset.transfer !== transfer) return
   for (const button of place.querySelectorAll('button'))
@@ -123,41 +124,26 @@ interface Sent {
 }
 
 const path = (): string => shownContent()?.dataset.path ?? ''
-const OPENED = 'beck:opened'
-const SENT = 'beck:sent'
-
-/** Outlives the page, and is there for other tabs; without storage there is this page alone. */
-function remember(name: string, value: string | null): void {
-  try {
-    if (value === null) localStorage.removeItem(`${name}:${path()}`)
-    else localStorage.setItem(`${name}:${path()}`, value)
-  } catch {
-    // A browser that keeps nothing.
-  }
-}
-
-function recall(name: string): string | null {
-  try {
-    return localStorage.getItem(`${name}:${path()}`)
-  } catch {
-    return null
-  }
-}
+/** Outlive the page, and are there for other tabs; without storage there is this page alone. */
+const opened = () => `beck:opened:${path()}`
+const toTell = () => `beck:sent:${path()}`
 
 function keepSent(sent: Sent): void {
-  remember(SENT, JSON.stringify(sent))
+  remember('localStorage', toTell(), JSON.stringify(sent))
   tellSent(sent)
 }
 
 /** Until the server has it. */
-async function tellSent(sent = JSON.parse(recall(SENT) ?? 'null') as Sent | null): Promise<void> {
+async function tellSent(
+  sent = JSON.parse(recall('localStorage', toTell()) ?? 'null') as Sent | null,
+): Promise<void> {
   if (!sent) return
   try {
     const { payment, hash } = sent
     const body = new URLSearchParams({ payment, hash })
     const answer = await fetch(`${path()}/sent`, { method: 'POST', body, keepalive: true })
     if (answer.status >= 500 || answer.status === 429) throw new Error(`the page answered ${answer.status}`)
-    remember(SENT, null)
+    remember('localStorage', toTell(), null)
   } catch {
     setTimeout(tellSent, TELL_AGAIN_MS, sent)
     return
