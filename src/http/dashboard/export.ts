@@ -25,9 +25,7 @@ export interface Export<Row> {
 
 /** `GET /:account/<page>/export`, for whoever may export and read the page. Its order is the newest first, whatever the list's. */
 export const exportRow = <Row>(page: string, alsoNeeds: Permission, given: Export<Row>): DashboardRow =>
-  placeRow('exports:read', {
-    method: 'GET',
-    path: `/:account/${page}/export`,
+  placeRow('exports:read', `GET /:account/${page}/export`, {
     alsoNeeds,
     isStream: true,
     handle(call) {

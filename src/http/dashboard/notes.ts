@@ -37,15 +37,13 @@ export async function notesCard(
 /** @param at - The page's own row, `/:account/payments/:id`. */
 export const noteRows = (
   permission: Permission,
-  at: string,
+  at: `/:account/${string}`,
   page: {
     subjectOf(call: PlaceCall): Promise<NoteSubject>
     draw(call: PlaceCall): Promise<Sheet>
   },
 ): readonly DashboardRow[] => [
-  placeRow(permission, {
-    method: 'POST',
-    path: `${at}/notes`,
+  placeRow(permission, `POST ${at}/notes`, {
     async handle(call) {
       const subject = await page.subjectOf(call)
       const text = call.form.get('note').trim()
@@ -64,9 +62,7 @@ export const noteRows = (
     },
     redraw: page.draw,
   }),
-  placeRow(permission, {
-    method: 'POST',
-    path: `${at}/notes/:note/delete`,
+  placeRow(permission, `POST ${at}/notes/:note/delete`, {
     async handle(call) {
       const subject = await page.subjectOf(call)
       const id = readId('note', call.params.note ?? '')

@@ -138,10 +138,30 @@ export interface PlaceRow extends Row<PlaceCall> {
 }
 export type DashboardRow = PublicRow | PersonRow | PlaceRow
 
-/** Types what a page's rows are given. */
-export const publicRow = (row: Omit<PublicRow, 'access'>): PublicRow => ({ ...row, access: 'public' })
-export const personRow = (access: PersonRow['access'], row: Omit<PersonRow, 'access'>): PersonRow => ({
-  ...row,
+/** A row's method and its path, as the table of access names them: `GET /:account/payments`; `GET /` is the dashboard itself. */
+type Route = `${'GET' | 'POST'} /${string}`
+
+/** What a row of its kind is given beside its route and what it needs. */
+type Given<R extends DashboardRow> = Omit<R, 'access' | 'method' | 'path'>
+
+function routeOf(route: Route): Pick<DashboardRow, 'method' | 'path'> {
+  const method = route.startsWith('GET ') ? 'GET' : 'POST'
+  const path = route.slice(method.length + 1)
+  return { method, path: path === '/' ? '' : path }
+}
+
+export const publicRow = (route: Route, given: Given<PublicRow>): PublicRow => ({
+  ...given,
+  ...routeOf(route),
+  access: 'public',
+})
+export const personRow = (access: PersonRow['access'], route: Route, given: Given<PersonRow>): PersonRow => ({
+  ...given,
+  ...routeOf(route),
   access,
 })
-export const placeRow = (access: Permission, row: Omit<PlaceRow, 'access'>): PlaceRow => ({ ...row, access })
+export const placeRow = (access: Permission, route: Route, given: Given<PlaceRow>): PlaceRow => ({
+  ...given,
+  ...routeOf(route),
+  access,
+})

@@ -74,17 +74,13 @@ const propose =
   }
 
 export const allowlistRows: readonly DashboardRow[] = [
-  placeRow('withdrawals:read', { method: 'GET', path: '/:account/allowlist', handle: allowlistPage }),
-  placeRow('allowlist:write', {
-    method: 'POST',
-    path: '/:account/allowlist',
+  placeRow('withdrawals:read', 'GET /:account/allowlist', { handle: allowlistPage }),
+  placeRow('allowlist:write', 'POST /:account/allowlist', {
     confirm: 'recent',
     handle: propose('allow'),
     redraw: allowlistPage,
   }),
-  placeRow('allowlist:write', {
-    method: 'POST',
-    path: '/:account/allowlist/remove',
+  placeRow('allowlist:write', 'POST /:account/allowlist/remove', {
     confirm: 'recent',
     handle: propose('disallow'),
     redraw: allowlistPage,

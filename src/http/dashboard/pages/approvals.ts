@@ -167,11 +167,9 @@ async function decision(call: PlaceCall, request: ApprovalRequest, statement: St
 }
 
 export const approvalRows: readonly DashboardRow[] = [
-  placeRow('withdrawals:read', { method: 'GET', path: '/:account/approvals', handle: inboxPage }),
-  placeRow('withdrawals:read', { method: 'GET', path: '/:account/approvals/:id', handle: requestPage }),
-  placeRow('approvals:write', {
-    method: 'POST',
-    path: '/:account/approvals/:id/approve',
+  placeRow('withdrawals:read', 'GET /:account/approvals', { handle: inboxPage }),
+  placeRow('withdrawals:read', 'GET /:account/approvals/:id', { handle: requestPage }),
+  placeRow('approvals:write', 'POST /:account/approvals/:id/approve', {
     async handle(call) {
       const { gateway, place } = call
       const id = requestIdOf(call)
@@ -185,9 +183,7 @@ export const approvalRows: readonly DashboardRow[] = [
     },
     redraw: requestPage,
   }),
-  placeRow('approvals:write', {
-    method: 'POST',
-    path: '/:account/approvals/:id/decline',
+  placeRow('approvals:write', 'POST /:account/approvals/:id/decline', {
     async handle(call) {
       const id = requestIdOf(call)
       await change(call, async (tx, record) => {

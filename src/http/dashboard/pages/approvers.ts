@@ -104,5 +104,5 @@ function stateOf(devices: readonly Device[], zone: string): Part {
 }
 
 export const approverRows: readonly DashboardRow[] = [
-  placeRow('withdrawals:read', { method: 'GET', path: '/:account/approvers', handle: approversPage }),
+  placeRow('withdrawals:read', 'GET /:account/approvers', { handle: approversPage }),
 ]

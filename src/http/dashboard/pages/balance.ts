@@ -47,5 +47,5 @@ ${table(
 }
 
 export const balanceRows: readonly DashboardRow[] = [
-  placeRow('balance:read', { method: 'GET', path: '/:account/balance', handle: balancePage }),
+  placeRow('balance:read', 'GET /:account/balance', { handle: balancePage }),
 ]

@@ -27,9 +27,7 @@ export const catchUpRows = (
   endpointOf: (call: PlaceCall) => Promise<WebhookEndpoint>,
   draw: (call: PlaceCall) => Promise<Sheet>,
 ): readonly DashboardRow[] => [
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks/:id/test',
+  placeRow('webhooks:write', 'POST /:account/webhooks/:id/test', {
     confirm: 'recent',
     async handle(call) {
       const { id, events } = await endpointOf(call)
@@ -48,9 +46,7 @@ export const catchUpRows = (
     },
     redraw: draw,
   }),
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks/:id/newest',
+  placeRow('webhooks:write', 'POST /:account/webhooks/:id/newest', {
     confirm: 'recent',
     async handle(call) {
       const { id } = await endpointOf(call)
@@ -65,9 +61,7 @@ export const catchUpRows = (
     },
     redraw: draw,
   }),
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks/:id/recover',
+  placeRow('webhooks:write', 'POST /:account/webhooks/:id/recover', {
     confirm: 'recent',
     async handle(call) {
       const { id } = await endpointOf(call)

@@ -182,23 +182,16 @@ export const customerRows: readonly DashboardRow[] = [
     subjectOf: async (call) => ({ kind: 'customer', id: (await customerOf(call)).id }),
     draw: customerPage,
   }),
-  placeRow('customers:read', { method: 'GET', path: '/:account/customers', handle: customersPage }),
+  placeRow('customers:read', 'GET /:account/customers', { handle: customersPage }),
   exportRow('customers', 'customers:read', {
     columns: EXPORTED,
     filters: FILTERS,
     read: ({ gateway, place }, query) => exportCustomers(gateway.db, place.account.id, query),
   }),
-  placeRow('customers:write', { method: 'GET', path: '/:account/customers/new', handle: newPage }),
-  placeRow('customers:write', {
-    method: 'POST',
-    path: '/:account/customers/new',
-    handle: addCustomer,
-    redraw: newPage,
-  }),
-  placeRow('customers:read', { method: 'GET', path: '/:account/customers/:id', handle: customerPage }),
-  placeRow('customers:write', {
-    method: 'POST',
-    path: '/:account/customers/:id',
+  placeRow('customers:write', 'GET /:account/customers/new', { handle: newPage }),
+  placeRow('customers:write', 'POST /:account/customers/new', { handle: addCustomer, redraw: newPage }),
+  placeRow('customers:read', 'GET /:account/customers/:id', { handle: customerPage }),
+  placeRow('customers:write', 'POST /:account/customers/:id', {
     async handle(call) {
       const customer = await customerOf(call)
       const name = call.form.get('name').slice(0, 255) || null

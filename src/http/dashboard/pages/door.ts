@@ -51,10 +51,8 @@ const forgottenPage = async (call: Call): Promise<Sheet> => ({
 })
 
 const forgottenRows: readonly DashboardRow[] = [
-  publicRow({ method: 'GET', path: '/forgotten', handle: forgottenPage }),
-  publicRow({
-    method: 'POST',
-    path: '/forgotten',
+  publicRow('GET /forgotten', { handle: forgottenPage }),
+  publicRow('POST /forgotten', {
     async handle(call) {
       await askForReset(call.gateway, call.form.get('email'), origin(call))
       return { to: `${call.base}/sign-in`, done: 'reset-asked' }
@@ -64,14 +62,8 @@ const forgottenRows: readonly DashboardRow[] = [
 ]
 
 const signInRows: readonly DashboardRow[] = [
-  publicRow({
-    method: 'GET',
-    path: '/sign-in',
-    handle: signInPage,
-  }),
-  publicRow({
-    method: 'POST',
-    path: '/sign-in',
+  publicRow('GET /sign-in', { handle: signInPage }),
+  publicRow('POST /sign-in', {
     async handle(call) {
       const given = { email: call.form.get('email'), password: call.form.get('password') }
       const { token, factor } = await signInWithPassword(call.gateway, given, origin(call))
@@ -82,9 +74,7 @@ const signInRows: readonly DashboardRow[] = [
     },
     redraw: signInPage,
   }),
-  publicRow({
-    method: 'POST',
-    path: '/sign-in/options',
+  publicRow('POST /sign-in/options', {
     async handle(call) {
       const challenge = newSignInChallenge(call.gateway.secrets)
       call.reply.type('application/json; charset=utf-8')
@@ -92,26 +82,20 @@ const signInRows: readonly DashboardRow[] = [
       return SENT
     },
   }),
-  publicRow({
-    method: 'POST',
-    path: '/sign-in/passkey',
+  publicRow('POST /sign-in/passkey', {
     async handle(call) {
       const { token } = await signInWithPasskey(call.gateway, call.form.get('assertion'), origin(call))
       return { to: nextPath(call), token }
     },
     redraw: signInPage,
   }),
-  personRow('half', {
-    method: 'GET',
-    path: '/sign-in/factor',
+  personRow('half', 'GET /sign-in/factor', {
     async handle(call) {
       if (call.session.factor !== 'half') return { to: nextPath(call) }
       return factorPage(call)
     },
   }),
-  personRow('half', {
-    method: 'POST',
-    path: '/sign-in/factor',
+  personRow('half', 'POST /sign-in/factor', {
     async handle(call) {
       if (call.session.factor !== 'half') return { to: nextPath(call) }
       const { token } = await proveAgain(call.gateway, call.session, proofOf(call), origin(call))
@@ -119,9 +103,7 @@ const signInRows: readonly DashboardRow[] = [
     },
     redraw: (call) => factorPage(call),
   }),
-  publicRow({
-    method: 'POST',
-    path: '/sign-out',
+  publicRow('POST /sign-out', {
     async handle(call) {
       const session = await readSession(call)
       if (session) await signOut(call.gateway, session, call.request.ip)
@@ -131,10 +113,8 @@ const signInRows: readonly DashboardRow[] = [
 ]
 
 const stepUpRows: readonly DashboardRow[] = [
-  personRow('person', { method: 'GET', path: '/step-up', handle: (call) => stepUpPage(call) }),
-  personRow('person', {
-    method: 'POST',
-    path: '/step-up',
+  personRow('person', 'GET /step-up', { handle: (call) => stepUpPage(call) }),
+  personRow('person', 'POST /step-up', {
     async handle(call) {
       const { token } = await proveAgain(call.gateway, call.session, proofOf(call), origin(call))
       return { to: nextPath(call), token }

@@ -49,10 +49,8 @@ ${field(call, { name: 'password', label: isReset ? 'New password' : 'Password', 
 }
 
 export const joinRows: readonly DashboardRow[] = [
-  publicRow({ method: 'GET', path: '/join/:token', handle: joinPage }),
-  publicRow({
-    method: 'POST',
-    path: '/join/:token/options',
+  publicRow('GET /join/:token', { handle: joinPage }),
+  publicRow('POST /join/:token/options', {
     async handle(call) {
       const { kind } = await readInvitation(call.gateway.db, token(call))
       if (kind === 'reset') throw resetTakesPassword()
@@ -67,9 +65,7 @@ export const joinRows: readonly DashboardRow[] = [
       return SENT
     },
   }),
-  publicRow({
-    method: 'POST',
-    path: '/join/:token',
+  publicRow('POST /join/:token', {
     async handle(call) {
       const invitation = await readInvitation(call.gateway.db, token(call))
       if (invitation.known && invitation.kind === 'invite') {

@@ -256,11 +256,9 @@ const mayGive = (call: PlaceCall, scope: Scope): boolean =>
   call.place.account.mode === 'test' || call.may(scope) || SELLING.includes(scope)
 
 export const keyRows: readonly DashboardRow[] = [
-  placeRow('api_keys:read', { method: 'GET', path: '/:account/keys', handle: keysPage }),
-  placeRow('api_keys:write', { method: 'GET', path: '/:account/keys/new', handle: newKeyPage }),
-  placeRow('api_keys:write', {
-    method: 'POST',
-    path: '/:account/keys',
+  placeRow('api_keys:read', 'GET /:account/keys', { handle: keysPage }),
+  placeRow('api_keys:write', 'GET /:account/keys/new', { handle: newKeyPage }),
+  placeRow('api_keys:write', 'POST /:account/keys', {
     confirm: 'recent',
     async handle(call) {
       const { place } = call
@@ -289,10 +287,8 @@ export const keyRows: readonly DashboardRow[] = [
     },
     redraw: newKeyPage,
   }),
-  placeRow('api_keys:write', { method: 'GET', path: '/:account/keys/:id/roll', handle: rollPage }),
-  placeRow('api_keys:write', {
-    method: 'POST',
-    path: '/:account/keys/:id/roll',
+  placeRow('api_keys:write', 'GET /:account/keys/:id/roll', { handle: rollPage }),
+  placeRow('api_keys:write', 'POST /:account/keys/:id/roll', {
     confirm: 'recent',
     async handle(call) {
       const { account } = call.place
@@ -322,9 +318,7 @@ export const keyRows: readonly DashboardRow[] = [
     },
     redraw: rollPage,
   }),
-  placeRow('api_keys:write', {
-    method: 'POST',
-    path: '/:account/keys/:id/revoke',
+  placeRow('api_keys:write', 'POST /:account/keys/:id/revoke', {
     confirm: 'recent',
     async handle(call) {
       const id = readId('key', call.params.id ?? '')

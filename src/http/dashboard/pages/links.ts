@@ -184,16 +184,14 @@ const newSessionPage = async (call: PlaceCall): Promise<Sheet> => ({
 })
 
 export const linkRows: readonly DashboardRow[] = [
-  placeRow('payment_links:read', { method: 'GET', path: '/:account/links', handle: linksPage }),
+  placeRow('payment_links:read', 'GET /:account/links', { handle: linksPage }),
   exportRow('links', 'payment_links:read', {
     columns: EXPORTED,
     filters: FILTERS,
     read: ({ gateway, place }, query) => exportPaymentLinks(gateway.db, place.account.id, query),
   }),
-  placeRow('payment_links:write', { method: 'GET', path: '/:account/links/new', handle: newLinkPage }),
-  placeRow('payment_links:write', {
-    method: 'POST',
-    path: '/:account/links',
+  placeRow('payment_links:write', 'GET /:account/links/new', { handle: newLinkPage }),
+  placeRow('payment_links:write', 'POST /:account/links', {
     async handle(call) {
       const label = call.form.get('label')
       if (label.length < 1 || label.length > 255)
@@ -215,10 +213,8 @@ export const linkRows: readonly DashboardRow[] = [
     },
     redraw: newLinkPage,
   }),
-  placeRow('payment_links:read', { method: 'GET', path: '/:account/links/:id', handle: linkPage }),
-  placeRow('payment_links:write', {
-    method: 'POST',
-    path: '/:account/links/:id',
+  placeRow('payment_links:read', 'GET /:account/links/:id', { handle: linkPage }),
+  placeRow('payment_links:write', 'POST /:account/links/:id', {
     async handle(call) {
       const { id } = await linkOf(call)
       const isActive = call.form.get('active') === 'yes'
@@ -236,10 +232,8 @@ export const linkRows: readonly DashboardRow[] = [
     },
     redraw: linkPage,
   }),
-  placeRow('payments:write', { method: 'GET', path: '/:account/checkout/new', handle: newSessionPage }),
-  placeRow('payments:write', {
-    method: 'POST',
-    path: '/:account/checkout',
+  placeRow('payments:write', 'GET /:account/checkout/new', { handle: newSessionPage }),
+  placeRow('payments:write', 'POST /:account/checkout', {
     async handle(call) {
       const { form, gateway, place } = call
       const currency = form.get('currency')

@@ -134,13 +134,13 @@ const EXPORTED_ACTS: ExportColumns<RecordedAct> = {
 }
 
 export const logRows: readonly DashboardRow[] = [
-  placeRow('webhooks:read', { method: 'GET', path: '/:account/events', handle: eventsPage }),
+  placeRow('webhooks:read', 'GET /:account/events', { handle: eventsPage }),
   exportRow('events', 'webhooks:read', {
     columns: EXPORTED_EVENTS,
     filters: EVENT_FILTERS,
     read: ({ gateway, place }, query) => exportEvents(gateway.db, place.account.id, query),
   }),
-  placeRow('audit:read', { method: 'GET', path: '/:account/audit', handle: auditPage }),
+  placeRow('audit:read', 'GET /:account/audit', { handle: auditPage }),
   exportRow('audit', 'audit:read', {
     columns: EXPORTED_ACTS,
     filters: ACT_FILTERS,

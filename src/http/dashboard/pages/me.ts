@@ -157,19 +157,15 @@ const shownCodes = (call: PersonCall, added: FactorAdded): Shown | Move =>
 
 export const meRows: readonly DashboardRow[] = [
   ...mailRows,
-  personRow('person', { method: 'GET', path: '/me', handle: mePage }),
-  personRow('person', {
-    method: 'POST',
-    path: '/me/name',
+  personRow('person', 'GET /me', { handle: mePage }),
+  personRow('person', 'POST /me/name', {
     async handle(call) {
       await rename(call.gateway, call.session, call.person, readName(call.form.get('name')))
       return { to: `${call.base}/me`, done: 'saved' }
     },
     redraw: mePage,
   }),
-  personRow('person', {
-    method: 'POST',
-    path: '/me/password',
+  personRow('person', 'POST /me/password', {
     confirm: 'recent',
     async handle(call) {
       await changePassword(call.gateway, call.session, call.person, call.form.get('password'))
@@ -177,10 +173,8 @@ export const meRows: readonly DashboardRow[] = [
     },
     redraw: mePage,
   }),
-  personRow('person', { method: 'GET', path: '/me/totp', confirm: 'recent', handle: totpPage }),
-  personRow('person', {
-    method: 'POST',
-    path: '/me/totp',
+  personRow('person', 'GET /me/totp', { confirm: 'recent', handle: totpPage }),
+  personRow('person', 'POST /me/totp', {
     async handle(call) {
       // A code of its own is in this form: where the confirmation ran out, it is asked for before the page.
       if (!call.session.isSteppedUp) return { to: `${call.base}/me/totp` }
@@ -191,9 +185,7 @@ export const meRows: readonly DashboardRow[] = [
     },
     redraw: totpPage,
   }),
-  personRow('person', {
-    method: 'POST',
-    path: '/me/totp/remove',
+  personRow('person', 'POST /me/totp/remove', {
     confirm: 'recent',
     async handle(call) {
       await removeTotp(call.gateway, call.session, call.person)
@@ -201,10 +193,8 @@ export const meRows: readonly DashboardRow[] = [
     },
     redraw: mePage,
   }),
-  personRow('person', { method: 'GET', path: '/me/passkeys', confirm: 'recent', handle: passkeyPage }),
-  personRow('person', {
-    method: 'POST',
-    path: '/me/passkeys/options',
+  personRow('person', 'GET /me/passkeys', { confirm: 'recent', handle: passkeyPage }),
+  personRow('person', 'POST /me/passkeys/options', {
     confirm: 'recent',
     async handle(call) {
       const challenge = newChallenge()
@@ -214,9 +204,7 @@ export const meRows: readonly DashboardRow[] = [
       return SENT
     },
   }),
-  personRow('person', {
-    method: 'POST',
-    path: '/me/passkeys',
+  personRow('person', 'POST /me/passkeys', {
     confirm: 'recent',
     async handle(call) {
       const given = { response: call.form.get('passkey'), name: call.form.get('name') }
@@ -224,9 +212,7 @@ export const meRows: readonly DashboardRow[] = [
     },
     redraw: passkeyPage,
   }),
-  personRow('person', {
-    method: 'POST',
-    path: '/me/passkeys/:id/remove',
+  personRow('person', 'POST /me/passkeys/:id/remove', {
     confirm: 'recent',
     async handle(call) {
       const id = readId('psk', call.params.id ?? '')
@@ -236,9 +222,7 @@ export const meRows: readonly DashboardRow[] = [
     },
     redraw: mePage,
   }),
-  personRow('person', {
-    method: 'POST',
-    path: '/me/recovery-codes',
+  personRow('person', 'POST /me/recovery-codes', {
     confirm: 'recent',
     async handle(call) {
       if (!call.session.hasTotp && !call.session.hasPasskey)
@@ -251,9 +235,7 @@ export const meRows: readonly DashboardRow[] = [
     },
     redraw: mePage,
   }),
-  personRow('person', {
-    method: 'POST',
-    path: '/me/sessions/:id/end',
+  personRow('person', 'POST /me/sessions/:id/end', {
     async handle(call) {
       const id = readId('ses', call.params.id ?? '')
       if (id) await deleteSession(call.gateway.db, call.session.userId, id)

@@ -67,6 +67,4 @@ async function setMails({ gateway, session, person, form, base }: PersonCall): P
   return { to: `${base}/me`, done: 'saved' }
 }
 
-export const mailRows: readonly DashboardRow[] = [
-  personRow('person', { method: 'POST', path: '/me/mails', handle: setMails }),
-]
+export const mailRows: readonly DashboardRow[] = [personRow('person', 'POST /me/mails', { handle: setMails })]

@@ -94,10 +94,8 @@ const mailsCard = (mails: readonly SentMail[]): Part =>
   )
 
 export const operatorAlertRows: readonly DashboardRow[] = [
-  personRow('operator', { method: 'GET', path: '/operator/alerts', handle: alertsPage }),
-  personRow('operator', {
-    method: 'POST',
-    path: '/operator/alerts/:id/acknowledge',
+  personRow('operator', 'GET /operator/alerts', { handle: alertsPage }),
+  personRow('operator', 'POST /operator/alerts/:id/acknowledge', {
     async handle(call) {
       const id = call.params.id ?? ''
       if (!/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(id))

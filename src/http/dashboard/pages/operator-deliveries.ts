@@ -201,6 +201,6 @@ async function endpointsPage(call: PersonCall): Promise<Sheet> {
 }
 
 export const operatorDeliveryRows: readonly DashboardRow[] = [
-  personRow('operator', { method: 'GET', path: '/operator/deliveries', handle: deliveriesPage }),
-  personRow('operator', { method: 'GET', path: '/operator/endpoints', handle: endpointsPage }),
+  personRow('operator', 'GET /operator/deliveries', { handle: deliveriesPage }),
+  personRow('operator', 'GET /operator/endpoints', { handle: endpointsPage }),
 ]

@@ -199,5 +199,5 @@ ${limitsCard(call.installation.limits)}
 }
 
 export const operatorHealthRows: readonly DashboardRow[] = [
-  personRow('operator', { method: 'GET', path: '/operator/health', handle: healthPage }),
+  personRow('operator', 'GET /operator/health', { handle: healthPage }),
 ]

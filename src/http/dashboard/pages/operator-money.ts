@@ -258,11 +258,9 @@ async function setFee(call: PersonCall): Promise<Move> {
 }
 
 export const operatorMoneyRows: readonly DashboardRow[] = [
-  personRow('operator', { method: 'GET', path: '/operator/money', handle: moneyPage }),
-  personRow('operator', { method: 'GET', path: '/operator/money/pay-outs', handle: payoutsPage }),
-  personRow('operator', {
-    method: 'POST',
-    path: '/operator/money/pay-outs',
+  personRow('operator', 'GET /operator/money', { handle: moneyPage }),
+  personRow('operator', 'GET /operator/money/pay-outs', { handle: payoutsPage }),
+  personRow('operator', 'POST /operator/money/pay-outs', {
     confirm: 'fresh',
     async consequence(call) {
       const order = orderOf(call)
@@ -279,16 +277,12 @@ export const operatorMoneyRows: readonly DashboardRow[] = [
     handle: requestPayout,
     redraw: moneyPage,
   }),
-  personRow('operator', {
-    method: 'POST',
-    path: '/operator/money/pay-outs/:id/cancel',
+  personRow('operator', 'POST /operator/money/pay-outs/:id/cancel', {
     confirm: 'recent',
     handle: cancelPayout,
     redraw: moneyPage,
   }),
-  personRow('operator', {
-    method: 'POST',
-    path: '/operator/money/fees',
+  personRow('operator', 'POST /operator/money/fees', {
     confirm: 'recent',
     handle: setFee,
     redraw: moneyPage,

@@ -91,9 +91,7 @@ function closing(call: PersonCall, { id, name, mode, closedAt }: Account) {
 
 /** Closing and reopening, each confirmed for itself. */
 const closingRow = (act: keyof typeof CLOSING_ACTS): DashboardRow =>
-  personRow('operator', {
-    method: 'POST',
-    path: `/operator/accounts/:id/${act}`,
+  personRow('operator', `POST /operator/accounts/:id/${act}`, {
     confirm: 'fresh',
     async consequence(call) {
       const account = await accountOf(call)
@@ -127,10 +125,8 @@ async function accountOf({ gateway, params }: PersonCall): Promise<Account> {
 }
 
 export const operatorRows: readonly DashboardRow[] = [
-  personRow('operator', { method: 'GET', path: '/operator/merchants', handle: merchantsPage }),
-  personRow('operator', {
-    method: 'POST',
-    path: '/operator/merchants',
+  personRow('operator', 'GET /operator/merchants', { handle: merchantsPage }),
+  personRow('operator', 'POST /operator/merchants', {
     confirm: 'recent',
     async handle(call) {
       const { form, gateway, person } = call

@@ -201,9 +201,7 @@ function firstSteps(
 }
 
 export const overviewRows: readonly DashboardRow[] = [
-  personRow('person', {
-    method: 'GET',
-    path: '',
+  personRow('person', 'GET /', {
     async handle(call) {
       const [first] = call.session.memberships
       const account = first && (first.testAccountId ?? first.liveAccountId)
@@ -220,5 +218,5 @@ export const overviewRows: readonly DashboardRow[] = [
       }
     },
   }),
-  placeRow('overview:read', { method: 'GET', path: '/:account', handle: overviewPage }),
+  placeRow('overview:read', 'GET /:account', { handle: overviewPage }),
 ]

@@ -219,10 +219,8 @@ export const paymentRow: readonly DashboardRow[] = [
     subjectOf: async (call) => ({ kind: 'payment', id: (await paymentOf(call)).id }),
     draw: paymentPage,
   }),
-  placeRow('payments:read', { method: 'GET', path: '/:account/payments/:id', handle: paymentPage }),
-  placeRow('payments:resolve', {
-    method: 'POST',
-    path: '/:account/payments/:id/cancel',
+  placeRow('payments:read', 'GET /:account/payments/:id', { handle: paymentPage }),
+  placeRow('payments:resolve', 'POST /:account/payments/:id/cancel', {
     async handle(call) {
       const id = paymentIdOf(call)
       await change(call, async (tx, record) => {
@@ -233,9 +231,7 @@ export const paymentRow: readonly DashboardRow[] = [
     },
     redraw: paymentPage,
   }),
-  placeRow('payments:resolve', {
-    method: 'POST',
-    path: '/:account/payments/:id/accept',
+  placeRow('payments:resolve', 'POST /:account/payments/:id/accept', {
     async handle(call) {
       const { gateway, place } = call
       const id = paymentIdOf(call)
@@ -252,10 +248,8 @@ export const paymentRow: readonly DashboardRow[] = [
     },
     redraw: paymentPage,
   }),
-  placeRow('payments:refund', { method: 'GET', path: '/:account/payments/:id/refund', handle: refundPage }),
-  placeRow('payments:refund', {
-    method: 'POST',
-    path: '/:account/payments/:id/refund',
+  placeRow('payments:refund', 'GET /:account/payments/:id/refund', { handle: refundPage }),
+  placeRow('payments:refund', 'POST /:account/payments/:id/refund', {
     confirm: 'fresh',
     async consequence(call) {
       const { asset, cost, destination } = await quotedRefund(call)

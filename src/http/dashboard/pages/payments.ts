@@ -173,21 +173,14 @@ ${submit('Create the payment', 'primary', `${call.here}/payments`)}</form>`,
 })
 
 export const paymentRows: readonly DashboardRow[] = [
-  placeRow('payments:read', { method: 'GET', path: '/:account/payments', handle: paymentsPage }),
+  placeRow('payments:read', 'GET /:account/payments', { handle: paymentsPage }),
   exportRow('payments', 'payments:read', {
     columns: EXPORTED,
     filters: ALL_FILTERS,
     read: ({ gateway, place }, query) => exportPayments(gateway.db, place.account.id, query),
   }),
-  placeRow('sandbox:write', {
-    method: 'GET',
-    path: '/:account/payments/new',
-    testOnly: true,
-    handle: newPage,
-  }),
-  placeRow('sandbox:write', {
-    method: 'POST',
-    path: '/:account/payments/new',
+  placeRow('sandbox:write', 'GET /:account/payments/new', { testOnly: true, handle: newPage }),
+  placeRow('sandbox:write', 'POST /:account/payments/new', {
     testOnly: true,
     async handle(call) {
       const { form, gateway, place } = call

@@ -212,21 +212,13 @@ async function batchPage(call: PlaceCall): Promise<Sheet> {
 }
 
 export const batchRows: readonly DashboardRow[] = [
-  placeRow('withdrawals:write', {
-    method: 'GET',
-    path: '/:account/withdrawals/batches/new',
-    handle: newBatchPage,
-  }),
-  placeRow('withdrawals:write', {
-    method: 'POST',
-    path: '/:account/withdrawals/batches/check',
+  placeRow('withdrawals:write', 'GET /:account/withdrawals/batches/new', { handle: newBatchPage }),
+  placeRow('withdrawals:write', 'POST /:account/withdrawals/batches/check', {
     formBytesMax: FORM_BYTES_MAX,
     handle: checkedPage,
     redraw: newBatchPage,
   }),
-  placeRow('withdrawals:write', {
-    method: 'POST',
-    path: '/:account/withdrawals/batches',
+  placeRow('withdrawals:write', 'POST /:account/withdrawals/batches', {
     confirm: 'fresh',
     formBytesMax: FORM_BYTES_MAX,
     async consequence(call) {
@@ -263,11 +255,7 @@ export const batchRows: readonly DashboardRow[] = [
     },
     redraw: newBatchPage,
   }),
-  placeRow('withdrawals:read', {
-    method: 'GET',
-    path: '/:account/withdrawals/batches/:id',
-    handle: batchPage,
-  }),
+  placeRow('withdrawals:read', 'GET /:account/withdrawals/batches/:id', { handle: batchPage }),
 ]
 
 /** Of what was asked for, by coin: the log keeps sums, the rows keep the lines. */

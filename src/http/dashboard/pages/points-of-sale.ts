@@ -129,10 +129,8 @@ async function pointPage(call: PlaceCall): Promise<Sheet> {
 }
 
 export const pointOfSaleRows: readonly DashboardRow[] = [
-  placeRow('payment_links:write', { method: 'GET', path: '/:account/points-of-sale', handle: pointsPage }),
-  placeRow('payment_links:write', {
-    method: 'POST',
-    path: '/:account/points-of-sale',
+  placeRow('payment_links:write', 'GET /:account/points-of-sale', { handle: pointsPage }),
+  placeRow('payment_links:write', 'POST /:account/points-of-sale', {
     async handle(call) {
       const name = call.form.get('name').trim()
       if (name.length < 1 || name.length > 100)
@@ -150,10 +148,8 @@ export const pointOfSaleRows: readonly DashboardRow[] = [
     },
     redraw: pointsPage,
   }),
-  placeRow('payment_links:write', { method: 'GET', path: '/:account/points-of-sale/:id', handle: pointPage }),
-  placeRow('payment_links:write', {
-    method: 'POST',
-    path: '/:account/points-of-sale/:id/revoke',
+  placeRow('payment_links:write', 'GET /:account/points-of-sale/:id', { handle: pointPage }),
+  placeRow('payment_links:write', 'POST /:account/points-of-sale/:id/revoke', {
     async handle(call) {
       const { id, name } = await pointOf(call)
       await change(call, async (tx, record) => {

@@ -105,10 +105,8 @@ function ruleOf(call: PlaceCall, asset: Asset): CoinRule | null {
 }
 
 export const policyRows: readonly DashboardRow[] = [
-  placeRow('withdrawals:read', { method: 'GET', path: '/:account/policy', handle: policyPage }),
-  placeRow('settings:write', {
-    method: 'POST',
-    path: '/:account/policy',
+  placeRow('withdrawals:read', 'GET /:account/policy', { handle: policyPage }),
+  placeRow('settings:write', 'POST /:account/policy', {
     confirm: 'recent',
     async handle(call) {
       const policy = policyOf(call)

@@ -81,5 +81,5 @@ ${card('This account', html`<p>${copyable(String(call.params.account), 'Copy the
 })
 
 export const quickstartRows: readonly DashboardRow[] = [
-  placeRow('api_keys:read', { method: 'GET', path: '/:account/quickstart', handle: quickstartPage }),
+  placeRow('api_keys:read', 'GET /:account/quickstart', { handle: quickstartPage }),
 ]

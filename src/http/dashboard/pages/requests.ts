@@ -132,7 +132,7 @@ async function requestsPage(call: PlaceCall): Promise<Sheet> {
 }
 
 export const requestRows: readonly DashboardRow[] = [
-  placeRow('logs:read', { method: 'GET', path: '/:account/requests', handle: requestsPage }),
+  placeRow('logs:read', 'GET /:account/requests', { handle: requestsPage }),
   exportRow('requests', 'logs:read', {
     columns: EXPORTED,
     filters: [...ALL_FILTERS, KEY_FILTER],

@@ -24,9 +24,7 @@ const sandboxRow = (
   done: DoneName,
   act: (call: PlaceCall, payment: Payment, tx: Tx) => Promise<unknown>,
 ): DashboardRow =>
-  placeRow('sandbox:write', {
-    method: 'POST',
-    path: `/:account/payments/:id/sandbox/${name}`,
+  placeRow('sandbox:write', `POST /:account/payments/:id/sandbox/${name}`, {
     testOnly: true,
     async handle(call) {
       const payment = await paymentOf(call)
@@ -41,9 +39,7 @@ const sandboxRow = (
     redraw: paymentPage,
   })
 
-const troubleRow = placeRow('sandbox:write', {
-  method: 'POST',
-  path: '/:account/sandbox/trouble',
+const troubleRow = placeRow('sandbox:write', 'POST /:account/sandbox/trouble', {
   testOnly: true,
   async handle(call) {
     const { account } = call.place

@@ -168,5 +168,5 @@ const paymentRow = (call: PlaceCall, payment: FoundPayment): Part =>
   html`<a href="${call.here}/payments/${showId('pay', payment.id)}">${fiat(payment.fiatMinor, payment.fiatCurrency)}</a> ${badge(payment.status)}<span>by its ${payment.by}${payment.reference && html`, ${payment.reference}`} · ${time(payment.createdAt, call.place.membership.timeZone)}</span>`
 
 export const searchRows: readonly DashboardRow[] = [
-  placeRow('payments:read', { method: 'GET', path: '/:account/search', handle: searchPage }),
+  placeRow('payments:read', 'GET /:account/search', { handle: searchPage }),
 ]

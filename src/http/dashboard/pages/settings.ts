@@ -59,10 +59,8 @@ async function goLivePage(call: PlaceCall): Promise<Sheet> {
 }
 
 export const settingsRows: readonly DashboardRow[] = [
-  placeRow('settings:read', { method: 'GET', path: '/:account/settings', handle: settingsPage }),
-  placeRow('settings:write', {
-    method: 'POST',
-    path: '/:account/settings/business',
+  placeRow('settings:read', 'GET /:account/settings', { handle: settingsPage }),
+  placeRow('settings:write', 'POST /:account/settings/business', {
     confirm: 'recent',
     async handle(call) {
       const zone = call.form.get('time_zone')
@@ -77,9 +75,7 @@ export const settingsRows: readonly DashboardRow[] = [
     },
     redraw: settingsPage,
   }),
-  placeRow('settings:write', {
-    method: 'POST',
-    path: '/:account/settings/checkout',
+  placeRow('settings:write', 'POST /:account/settings/checkout', {
     confirm: 'recent',
     async handle(call) {
       const { form } = call
@@ -100,9 +96,7 @@ export const settingsRows: readonly DashboardRow[] = [
     },
     redraw: settingsPage,
   }),
-  placeRow('settings:write', {
-    method: 'POST',
-    path: '/:account/settings/currency',
+  placeRow('settings:write', 'POST /:account/settings/currency', {
     confirm: 'recent',
     async handle(call) {
       await changeSettings(call, { currency: call.form.get('currency') })
@@ -110,9 +104,7 @@ export const settingsRows: readonly DashboardRow[] = [
     },
     redraw: settingsPage,
   }),
-  placeRow('settings:write', {
-    method: 'POST',
-    path: '/:account/settings/payments',
+  placeRow('settings:write', 'POST /:account/settings/payments', {
     confirm: 'recent',
     async handle(call) {
       const { form } = call
@@ -126,9 +118,7 @@ export const settingsRows: readonly DashboardRow[] = [
     },
     redraw: settingsPage,
   }),
-  placeRow('settings:write', {
-    method: 'POST',
-    path: '/:account/settings/confirmations',
+  placeRow('settings:write', 'POST /:account/settings/confirmations', {
     confirm: 'recent',
     async handle(call) {
       const { form } = call
@@ -144,9 +134,7 @@ export const settingsRows: readonly DashboardRow[] = [
     },
     redraw: settingsPage,
   }),
-  placeRow('settings:write', {
-    method: 'POST',
-    path: '/:account/settings/brand',
+  placeRow('settings:write', 'POST /:account/settings/brand', {
     confirm: 'recent',
     async handle(call) {
       await changeSettings(call, {
@@ -157,9 +145,7 @@ export const settingsRows: readonly DashboardRow[] = [
     },
     redraw: settingsPage,
   }),
-  placeRow('settings:write', {
-    method: 'POST',
-    path: '/:account/settings/logo',
+  placeRow('settings:write', 'POST /:account/settings/logo', {
     confirm: 'recent',
     async handle(call) {
       await changeLogo(call, Buffer.from(call.form.get('logo'), 'base64'))
@@ -167,9 +153,7 @@ export const settingsRows: readonly DashboardRow[] = [
     },
     redraw: settingsPage,
   }),
-  placeRow('settings:write', {
-    method: 'POST',
-    path: '/:account/settings/logo/remove',
+  placeRow('settings:write', 'POST /:account/settings/logo/remove', {
     confirm: 'recent',
     async handle(call) {
       await changeLogo(call, null)
@@ -177,10 +161,8 @@ export const settingsRows: readonly DashboardRow[] = [
     },
     redraw: settingsPage,
   }),
-  placeRow('ownership:write', { method: 'GET', path: '/:account/go-live', handle: goLivePage }),
-  placeRow('ownership:write', {
-    method: 'POST',
-    path: '/:account/go-live',
+  placeRow('ownership:write', 'GET /:account/go-live', { handle: goLivePage }),
+  placeRow('ownership:write', 'POST /:account/go-live', {
     confirm: 'recent',
     async handle(call) {
       if (call.session.factor === 'password')

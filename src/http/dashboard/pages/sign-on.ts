@@ -74,11 +74,7 @@ async function comeBack(call: Call): Promise<Move> {
 }
 
 export const signOnRows: readonly DashboardRow[] = [
-  publicRow({ method: 'GET', path: '/sign-in/sso', handle: (call) => leave(call, null) }),
-  publicRow({ method: 'GET', path: '/sign-in/sso/back', handle: comeBack }),
-  personRow('person', {
-    method: 'GET',
-    path: '/step-up/sso',
-    handle: (call: PersonCall) => leave(call, call.session.id),
-  }),
+  publicRow('GET /sign-in/sso', { handle: (call) => leave(call, null) }),
+  publicRow('GET /sign-in/sso/back', { handle: comeBack }),
+  personRow('person', 'GET /step-up/sso', { handle: (call: PersonCall) => leave(call, call.session.id) }),
 ]

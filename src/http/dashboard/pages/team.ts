@@ -115,10 +115,8 @@ function userOf(call: PlaceCall): UserId {
 }
 
 export const teamRows: readonly DashboardRow[] = [
-  placeRow('team:read', { method: 'GET', path: '/:account/team', handle: teamPage }),
-  placeRow('team:write', {
-    method: 'POST',
-    path: '/:account/team',
+  placeRow('team:read', 'GET /:account/team', { handle: teamPage }),
+  placeRow('team:write', 'POST /:account/team', {
     confirm: 'recent',
     async handle(call) {
       const given = { email: call.form.get('email'), role: call.form.get('role') }
@@ -129,9 +127,7 @@ export const teamRows: readonly DashboardRow[] = [
     },
     redraw: teamPage,
   }),
-  placeRow('team:write', {
-    method: 'POST',
-    path: '/:account/team/invitations/:id/withdraw',
+  placeRow('team:write', 'POST /:account/team/invitations/:id/withdraw', {
     confirm: 'recent',
     async handle(call) {
       const id = readId('inv', call.params.id ?? '')
@@ -141,9 +137,7 @@ export const teamRows: readonly DashboardRow[] = [
     },
     redraw: teamPage,
   }),
-  placeRow('team:write', {
-    method: 'POST',
-    path: '/:account/team/:user',
+  placeRow('team:write', 'POST /:account/team/:user', {
     confirm: 'recent',
     async handle(call) {
       const user = userOf(call)
@@ -153,9 +147,7 @@ export const teamRows: readonly DashboardRow[] = [
     },
     redraw: teamPage,
   }),
-  placeRow('team:write', {
-    method: 'POST',
-    path: '/:account/team/:user/reset',
+  placeRow('team:write', 'POST /:account/team/:user/reset', {
     confirm: 'recent',
     async handle(call) {
       const user = userOf(call)
@@ -171,9 +163,7 @@ export const teamRows: readonly DashboardRow[] = [
     },
     redraw: teamPage,
   }),
-  placeRow('team:write', {
-    method: 'POST',
-    path: '/:account/team/:user/remove',
+  placeRow('team:write', 'POST /:account/team/:user/remove', {
     confirm: 'recent',
     async handle(call) {
       const user = userOf(call)

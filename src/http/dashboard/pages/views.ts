@@ -16,9 +16,7 @@ const pageOf = (call: PlaceCall): ViewedPage =>
   VIEWED_PAGES.find((page) => page === call.form.get('page')) ?? 'payments'
 
 export const viewRows: readonly DashboardRow[] = [
-  placeRow('payments:read', {
-    method: 'POST',
-    path: '/:account/views',
+  placeRow('payments:read', 'POST /:account/views', {
     async handle(call) {
       const query = new URLSearchParams(call.form.get('query').slice(0, 1_000)).toString().slice(0, 1_000)
       const view = {
@@ -38,9 +36,7 @@ export const viewRows: readonly DashboardRow[] = [
       return { to: `${call.here}/${view.page}?${query}`, done: 'view-saved' }
     },
   }),
-  placeRow('payments:read', {
-    method: 'POST',
-    path: '/:account/views/:id/delete',
+  placeRow('payments:read', 'POST /:account/views/:id/delete', {
     async handle(call) {
       const id = readId('view', call.params.id ?? '')
       if (id)

@@ -217,11 +217,9 @@ const secretPage = (call: PlaceCall, id: WebhookEndpointId, secret: string, unti
 })
 
 export const webhookRows: readonly DashboardRow[] = [
-  placeRow('webhooks:read', { method: 'GET', path: '/:account/webhooks', handle: webhooksPage }),
-  placeRow('webhooks:write', { method: 'GET', path: '/:account/webhooks/new', handle: newPage }),
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks',
+  placeRow('webhooks:read', 'GET /:account/webhooks', { handle: webhooksPage }),
+  placeRow('webhooks:write', 'GET /:account/webhooks/new', { handle: newPage }),
+  placeRow('webhooks:write', 'POST /:account/webhooks', {
     confirm: 'recent',
     async handle(call) {
       const { gateway, place, form } = call
@@ -244,10 +242,8 @@ export const webhookRows: readonly DashboardRow[] = [
     },
     redraw: newPage,
   }),
-  placeRow('webhooks:read', { method: 'GET', path: '/:account/webhooks/:id', handle: endpointPage }),
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks/:id/rotate',
+  placeRow('webhooks:read', 'GET /:account/webhooks/:id', { handle: endpointPage }),
+  placeRow('webhooks:write', 'POST /:account/webhooks/:id/rotate', {
     confirm: 'recent',
     async handle(call) {
       const { id } = await endpointOf(call)
@@ -261,9 +257,7 @@ export const webhookRows: readonly DashboardRow[] = [
     },
     redraw: endpointPage,
   }),
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks/:id/enable',
+  placeRow('webhooks:write', 'POST /:account/webhooks/:id/enable', {
     confirm: 'recent',
     async handle(call) {
       const { id } = await endpointOf(call)
@@ -275,9 +269,7 @@ export const webhookRows: readonly DashboardRow[] = [
     },
     redraw: endpointPage,
   }),
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks/:id/delete',
+  placeRow('webhooks:write', 'POST /:account/webhooks/:id/delete', {
     confirm: 'recent',
     async handle(call) {
       const { id, url, events } = await endpointOf(call)
@@ -290,9 +282,7 @@ export const webhookRows: readonly DashboardRow[] = [
     redraw: endpointPage,
   }),
   ...catchUpRows(endpointOf, endpointPage),
-  placeRow('webhooks:write', {
-    method: 'POST',
-    path: '/:account/webhooks/:id/deliveries/:delivery/send',
+  placeRow('webhooks:write', 'POST /:account/webhooks/:id/deliveries/:delivery/send', {
     async handle(call) {
       const { id } = await endpointOf(call)
       const delivery = readId('dlv', call.params.delivery ?? '')

@@ -232,17 +232,15 @@ const EXPORTED: ExportColumns<Withdrawal> = {
 }
 
 export const withdrawalRows: readonly DashboardRow[] = [
-  placeRow('withdrawals:read', { method: 'GET', path: '/:account/withdrawals', handle: withdrawalsPage }),
+  placeRow('withdrawals:read', 'GET /:account/withdrawals', { handle: withdrawalsPage }),
   exportRow('withdrawals', 'withdrawals:read', {
     columns: EXPORTED,
     filters: FILTERS,
     read: ({ gateway, place }, query) => exportWithdrawals(gateway.db, place.account.id, query),
   }),
-  placeRow('withdrawals:write', { method: 'GET', path: '/:account/withdrawals/new', handle: newPage }),
-  placeRow('withdrawals:write', { method: 'POST', path: '/:account/withdrawals/quote', handle: tellQuote }),
-  placeRow('withdrawals:write', {
-    method: 'POST',
-    path: '/:account/withdrawals',
+  placeRow('withdrawals:write', 'GET /:account/withdrawals/new', { handle: newPage }),
+  placeRow('withdrawals:write', 'POST /:account/withdrawals/quote', { handle: tellQuote }),
+  placeRow('withdrawals:write', 'POST /:account/withdrawals', {
     confirm: 'fresh',
     async consequence(call) {
       const order = orderOf(call)
@@ -283,10 +281,8 @@ export const withdrawalRows: readonly DashboardRow[] = [
     },
     redraw: newPage,
   }),
-  placeRow('withdrawals:read', { method: 'GET', path: '/:account/withdrawals/:id', handle: withdrawalPage }),
-  placeRow('withdrawals:write', {
-    method: 'POST',
-    path: '/:account/withdrawals/:id/cancel',
+  placeRow('withdrawals:read', 'GET /:account/withdrawals/:id', { handle: withdrawalPage }),
+  placeRow('withdrawals:write', 'POST /:account/withdrawals/:id/cancel', {
     async handle(call) {
       const { id } = await withdrawalOf(call)
       const subject = showId('wd', id)
