@@ -1,6 +1,8 @@
 /** Exports: exactly what a list's filters match, with the columns and the time zone that were chosen, sent as it is read. */
 import { Readable } from 'node:stream'
 import type { Account } from '../../accounts/account.ts'
+import type { AccountId } from '../../core/ids.ts'
+import type { Queryable } from '../../db/database.ts'
 import type { ListQuery } from '../../db/list-filters.ts'
 import type { Permission } from '../../users/permissions.ts'
 import { type Html, html } from '../hosted/html.ts'
@@ -20,7 +22,7 @@ export interface Export<Row> {
   readonly columns: ExportColumns<Row>
   readonly filters: readonly Filter[]
   /** A batch at a time, whoever many there are. */
-  read(call: PlaceCall, query: ListQuery): AsyncIterable<readonly Row[]>
+  read(db: Queryable, accountId: AccountId, query: ListQuery): AsyncIterable<readonly Row[]>
 }
 
 /** `GET /:account/<page>/export`, for whoever may export and read the page. Its order is the newest first, whatever the list's. */
@@ -30,7 +32,7 @@ export const exportRow = <Row>(page: string, alsoNeeds: Permission, given: Expor
     isStream: true,
     handle(call) {
       const { sort: _sort, order: _order, ...query } = listQuery(call, given.filters)
-      return sendExport(call, page, given.columns, given.read(call, query))
+      return sendExport(call, page, given.columns, given.read(call.gateway.db, call.place.account.id, query))
     },
   })
 

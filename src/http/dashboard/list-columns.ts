@@ -1,8 +1,38 @@
-/** Which columns of a list show: those in its URL, or else the usual ones. */
+/** Columns that many lists have, and which of a list's show: those in its URL, or else the usual ones. */
 import { type Html, html } from '../hosted/html.ts'
 import { COLUMNS, filterQuery } from './list-query.ts'
-import { type Column, hidden } from './parts.ts'
-import type { ListCall } from './row.ts'
+import { type Column, copyable, hidden } from './parts.ts'
+import { type ListCall, zoneOf } from './row.ts'
+import { time } from './words.ts'
+
+/** When each was made, which lists are sorted by. */
+export const createdColumn = (
+  call: ListCall,
+  label = 'Created',
+  more: Pick<Column<never>, 'isMinor'> = {},
+): Column<{ readonly createdAt: Date }> => ({
+  label,
+  name: 'created',
+  sort: 'created_at',
+  ...more,
+  cell: (row) => time(row.createdAt, zoneOf(call)),
+})
+
+/** Something to copy, whole: for who asks for the column. @param what - For a screen reader: `the id`. */
+export const copyColumn = <Row>(
+  label: string,
+  name: string,
+  what: string,
+  textOf: (row: Row) => string | null,
+): Column<Row> => ({
+  label,
+  name,
+  isExtra: true,
+  cell(row) {
+    const text = textOf(row)
+    return text && copyable(text, `Copy ${what}`)
+  },
+})
 
 const chosenColumns = (call: ListCall): readonly string[] | null => call.query[COLUMNS]?.split(',') ?? null
 

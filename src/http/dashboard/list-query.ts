@@ -3,16 +3,26 @@ import { expected, type ListQuery } from '../../db/list-filters.ts'
 import { type ListCall, zoneOf } from './row.ts'
 import { dayAfter, startOfDay } from './words.ts'
 
-export type Filter =
-  | { readonly name: string; readonly label: string; readonly kind: 'text' | 'number' }
-  | {
-      readonly name: string
-      readonly label: string
-      readonly kind: 'choice'
-      readonly choices: readonly (readonly [string, string])[]
-      /** What none of them means; `Any` when left out. */
-      readonly any?: string
-    }
+interface TypedFilter {
+  readonly name: string
+  readonly label: string
+  readonly kind: 'text' | 'number'
+}
+interface ChoiceFilter extends Omit<TypedFilter, 'kind'> {
+  readonly kind: 'choice'
+  readonly choices: readonly (readonly [string, string])[]
+  /** What none of them means; `Any` when left out. */
+  readonly any?: string
+}
+export type Filter = TypedFilter | ChoiceFilter
+
+/** A filter by one of some words, shown as they are. */
+export const choiceOf = (name: string, label: string, words: readonly string[]): ChoiceFilter => ({
+  name,
+  label,
+  kind: 'choice',
+  choices: words.map((word) => [word, word]),
+})
 
 /** What of the URL does not describe the list: the page, and what a redirect left. */
 const NOT_FILTERS = ['page', 'done', 'format', 'name']

@@ -6,14 +6,14 @@ import { Refusal } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import type { Page } from '../../db/list.ts'
 import type { ListQuery } from '../../db/list-filters.ts'
-import { listSavedViews, type SavedView, type ViewedPage } from '../../users/saved-views.sql.ts'
+import { listSavedViews, type SavedView, VIEWED_PAGES } from '../../users/saved-views.sql.ts'
 import { type Html, html, type Part } from '../hosted/html.ts'
 import { exportForm } from './export.ts'
 import { EMPTY_FORM } from './form.ts'
 import { columnForm, shownColumns } from './list-columns.ts'
 import { COLUMNS, type Filter, filterQuery, listQuery, PAGING } from './list-query.ts'
 import { type Column, empty, field, hidden, notice, select, sentence, table } from './parts.ts'
-import type { ListCall } from './row.ts'
+import type { ListCall, Sheet } from './row.ts'
 import { count } from './words.ts'
 
 export interface ListPage<Row> {
@@ -23,21 +23,17 @@ export interface ListPage<Row> {
   readonly views: readonly SavedView[] | null
 }
 
-/**
- * A page of a list; a query that cannot be read shows none, and says why.
- *
- * @param viewed - The list's name among those that views are kept of.
- */
+/** A page of a list; a query that cannot be read shows none, and says why. */
 export async function readList<Row>(
   call: ListCall,
   filters: readonly Filter[],
   read: (query: ListQuery) => Promise<Page<Row>>,
-  viewed: ViewedPage | null = null,
 ): Promise<ListPage<Row>> {
   const { gateway, session, place } = call
   const number = Number(call.query.page ?? 1)
   const page = Number.isSafeInteger(number) && number >= 1 ? number : 1
   const asked = async () => read({ ...listQuery(call, filters), page })
+  const viewed = VIEWED_PAGES.find((each) => each === nameOf(call))
   const [rows, views] = await Promise.all([
     asked().then(
       (found) => ({ page: found, problem: null }),
@@ -77,17 +73,44 @@ export interface ListView<Row> {
   readonly emptyPart: Html
   /** Ready-made views that everybody has: a label and its query. */
   readonly tabs?: readonly (readonly [string, string])[]
-  readonly hasDates?: boolean
+  /** Where rows are not found by their days. */
+  readonly hasNoDates?: true
   /** Columns that a file of it can have. */
   readonly exports?: readonly string[]
   readonly actions?: Part
 }
 
-/** The whole of a list page: heading, views, filters, rows, pages. */
+interface ListSheet<Row> extends Omit<ListView<Row>, 'list'>, Pick<Sheet, 'trail'> {
+  readonly nav: string
+  /** Of the page, where it is about more than the list. */
+  readonly pageTitle?: string
+  read(query: ListQuery): Promise<Page<Row>>
+  /** All filters that the URL may have; those that the page shows when left out. */
+  readonly asked?: readonly Filter[]
+  /** The page looks again while it has such a row. */
+  isUnderWay?(row: Row): boolean
+  /** What stands under the list. */
+  readonly below?: Part
+}
+
+/** A page that is a list, read and drawn. */
+export async function listPage<Row>(call: ListCall, view: ListSheet<Row>): Promise<Sheet> {
+  const { title, pageTitle = title, nav, trail, filters, asked = filters } = view
+  const list = await readList(call, asked, view.read)
+  return {
+    title: pageTitle,
+    nav,
+    ...(trail && { trail }),
+    isLive: list.page.items.some((row) => view.isUnderWay?.(row)),
+    content: html`${drawList(call, { ...view, list })}${view.below}`,
+  }
+}
+
+/** The whole of a list: heading, views, filters, rows, pages. */
 export function drawList<Row>(call: ListCall, view: ListView<Row>): Html {
   const { list, filters } = view
   const isFiltered = filterQuery(call, [...PAGING, COLUMNS]) !== ''
-  const hasFilters = filters.length > 0 || view.hasDates
+  const hasFilters = filters.length > 0 || !view.hasNoDates
   const heading = view.isPart ? html`<h2>${view.title}</h2>` : html`<h1>${view.title}</h1>`
   return html`<header class="head">${heading}<div class="actions">${view.actions}</div></header>${view.lead}
 ${(view.tabs || list.views) && viewTabs(call, view)}
@@ -123,7 +146,7 @@ const nameOf = (call: ListCall): string => (call.place ? pathOf(call).slice(call
 
 const ALL_TAB: NonNullable<ListView<never>['tabs']> = [['All', '']]
 
-function filterForm<Row>(call: ListCall, { filters, hasDates, list: { views } }: ListView<Row>): Html {
+function filterForm<Row>(call: ListCall, { filters, hasNoDates, list: { views } }: ListView<Row>): Html {
   const own = { form: EMPTY_FORM, problem: null }
   const one = (filter: Filter) =>
     filter.kind === 'choice'
@@ -141,7 +164,7 @@ function filterForm<Row>(call: ListCall, { filters, hasDates, list: { views } }:
   const isOpen = filterQuery(call) !== ''
   const zone = call.place ? '' : ' (UTC)'
   const current = filterQuery(call)
-  return html`<details class="card"${isOpen && html` open`}><summary>Filter</summary><form method="get" action="${pathOf(call)}" class="filters">${filters.map(one)}${hasDates && html`${field(own, { name: 'from', label: `From${zone}`, type: 'date', value: call.query.from ?? '' })}${field(own, { name: 'to', label: `To, that day included${zone}`, type: 'date', value: call.query.to ?? '' })}`}${[...PAGING, COLUMNS].map((name) => call.query[name] && hidden(name, call.query[name] ?? ''))}<div class="actions"><button type="submit" class="primary">Apply</button><a class="button" href="${pathOf(call)}">Clear</a></div></form>${
+  return html`<details class="card"${isOpen && html` open`}><summary>Filter</summary><form method="get" action="${pathOf(call)}" class="filters">${filters.map(one)}${!hasNoDates && html`${field(own, { name: 'from', label: `From${zone}`, type: 'date', value: call.query.from ?? '' })}${field(own, { name: 'to', label: `To, that day included${zone}`, type: 'date', value: call.query.to ?? '' })}`}${[...PAGING, COLUMNS].map((name) => call.query[name] && hidden(name, call.query[name] ?? ''))}<div class="actions"><button type="submit" class="primary">Apply</button><a class="button" href="${pathOf(call)}">Clear</a></div></form>${
     views &&
     current !== '' &&
     !views.some(({ query }) => query === current) &&

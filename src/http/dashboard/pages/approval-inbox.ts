@@ -13,7 +13,7 @@ import { type ApprovalProgress, progressOf } from '../../../flows/approvals/appr
 import { tryStatementOf } from '../../../flows/approvals/statement-of-request.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
 import { drawList, type ListPage, readList } from '../list.ts'
-import { type Filter, filterQuery } from '../list-query.ts'
+import { choiceOf, type Filter, filterQuery } from '../list-query.ts'
 import { card, copyable, empty } from '../parts.ts'
 import type { PlaceCall, Sheet } from '../row.ts'
 import { badge, plural, time } from '../words.ts'
@@ -37,12 +37,7 @@ export const approvalTabs = (
 }
 
 const FILTERS: readonly Filter[] = [
-  {
-    name: 'filter_status',
-    label: 'Status',
-    kind: 'choice',
-    choices: DECIDED_STATUSES.map((each) => [each, each]),
-  },
+  choiceOf('filter_status', 'Status', DECIDED_STATUSES),
   {
     name: 'filter_kind',
     label: 'Kind',
@@ -121,7 +116,6 @@ const drawDecided = (call: PlaceCall, list: ListPage<Shown>): Html =>
     isPart: true,
     list,
     filters: FILTERS,
-    hasDates: true,
     columns: [
       {
         label: 'Request',

@@ -14,7 +14,8 @@ import {
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
-import { drawList, readList } from '../list.ts'
+import { listPage } from '../list.ts'
+import { copyColumn, createdColumn } from '../list-columns.ts'
 import type { Filter } from '../list-query.ts'
 import { noteRows, notesCard } from '../notes.ts'
 import { card, copyable, empty, facts, field, formProblem, submit, table } from '../parts.ts'
@@ -38,67 +39,46 @@ const EXPORTED: ExportColumns<Customer> = {
   created_at: (row) => row.createdAt,
 }
 
-async function customersPage(call: PlaceCall): Promise<Sheet> {
+function customersPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const list = await readList(
-    call,
-    FILTERS,
-    (query) => listCustomersForPeople(gateway.db, place.account.id, query),
-    'customers',
-  )
-  return {
-    title: 'Customers',
+  return listPage<Customer>(call, {
     nav: 'customers',
-    content: drawList(call, {
-      title: 'Customers',
-      list,
-      filters: FILTERS,
-      hasDates: true,
-      exports: Object.keys(EXPORTED),
-      actions:
-        call.may('customers:write') &&
-        html`<a class="button primary" href="${here}/customers/new">Add a customer</a>`,
-      columns: [
-        {
-          label: 'Email',
-          sort: 'email',
-          cell: (row) => html`<a href="${here}/customers/${showId('cus', row.id)}">${row.email}</a>`,
-        },
-        { label: 'Name', name: 'name', cell: (row) => row.name },
-        {
-          label: 'Orders',
-          name: 'orders',
-          sort: 'order_count',
-          isFigure: true,
-          cell: (row) => count(row.orderCount),
-        },
-        {
-          label: 'Spent, net',
-          name: 'spent',
-          sort: 'total_spent',
-          isFigure: true,
-          cell: (row) => fiat(row.totalSpentMinor, place.account.currency),
-        },
-        {
-          label: 'First seen',
-          name: 'created',
-          sort: 'created_at',
-          isMinor: true,
-          cell: (row) => time(row.createdAt, place.membership.timeZone),
-        },
-        {
-          label: 'Id',
-          name: 'id',
-          isExtra: true,
-          cell: (row) => copyable(showId('cus', row.id), 'Copy the id'),
-        },
-      ],
-      emptyPart: empty(
-        'No customer yet',
-        'A customer is kept the first time an email pays, or when your server names one.',
-      ),
-    }),
-  }
+    title: 'Customers',
+    read: (query) => listCustomersForPeople(gateway.db, place.account.id, query),
+    filters: FILTERS,
+    exports: Object.keys(EXPORTED),
+    actions:
+      call.may('customers:write') &&
+      html`<a class="button primary" href="${here}/customers/new">Add a customer</a>`,
+    columns: [
+      {
+        label: 'Email',
+        sort: 'email',
+        cell: (row) => html`<a href="${here}/customers/${showId('cus', row.id)}">${row.email}</a>`,
+      },
+      { label: 'Name', name: 'name', cell: (row) => row.name },
+      {
+        label: 'Orders',
+        name: 'orders',
+        sort: 'order_count',
+        isFigure: true,
+        cell: (row) => count(row.orderCount),
+      },
+      {
+        label: 'Spent, net',
+        name: 'spent',
+        sort: 'total_spent',
+        isFigure: true,
+        cell: (row) => fiat(row.totalSpentMinor, place.account.currency),
+      },
+      createdColumn(call, 'First seen', { isMinor: true }),
+      copyColumn('Id', 'id', 'the id', (row) => showId('cus', row.id)),
+    ],
+    emptyPart: empty(
+      'No customer yet',
+      'A customer is kept the first time an email pays, or when your server names one.',
+    ),
+  })
 }
 
 const newPage = async (call: PlaceCall): Promise<Sheet> => ({
@@ -183,11 +163,7 @@ export const customerRows: readonly DashboardRow[] = [
     draw: customerPage,
   }),
   placeRow('customers:read', 'GET /:account/customers', { handle: customersPage }),
-  exportRow('customers', 'customers:read', {
-    columns: EXPORTED,
-    filters: FILTERS,
-    read: ({ gateway, place }, query) => exportCustomers(gateway.db, place.account.id, query),
-  }),
+  exportRow('customers', 'customers:read', { columns: EXPORTED, filters: FILTERS, read: exportCustomers }),
   placeRow('customers:write', 'GET /:account/customers/new', { handle: newPage }),
   placeRow('customers:write', 'POST /:account/customers/new', { handle: addCustomer, redraw: newPage }),
   placeRow('customers:read', 'GET /:account/customers/:id', { handle: customerPage }),

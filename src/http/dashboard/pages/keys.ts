@@ -19,7 +19,8 @@ import { namesOfAskers } from '../../../flows/approvals/askers.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { copyColumn } from '../list-columns.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import { button, type Column, checks, copyable, empty, field, formProblem, select, submit } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
@@ -48,12 +49,7 @@ const makerOf = ({ madeBy }: ApiKey): AskedBy => (madeBy ? showId('usr', madeBy)
 
 const FILTERS: readonly Filter[] = [
   { name: 'filter_name', label: 'Name', kind: 'text' },
-  {
-    name: 'filter_status',
-    label: 'Status',
-    kind: 'choice',
-    choices: KEY_STATES.map((each) => [each, each]),
-  },
+  choiceOf('filter_status', 'Status', KEY_STATES),
 ]
 
 async function keysPage(call: PlaceCall): Promise<Sheet> {
@@ -71,7 +67,6 @@ async function keysPage(call: PlaceCall): Promise<Sheet> {
       lead: html`${formProblem(call)}<p class="lead">Your server sends one with every request, as <code>X-API-Key</code>. Keep keys out of browsers and apps.</p>`,
       list,
       filters: FILTERS,
-      hasDates: true,
       actions: create,
       columns: columnsOf(call, makers),
       emptyPart: empty('No key yet', 'Your server needs one to make payments.', create),
@@ -118,12 +113,7 @@ function columnsOf(
       cell: (key) =>
         html`${time(key.createdAt, zone)}<br><span class="hint">${makers.get(makerOf(key))?.name ?? 'at the command line'}</span>`,
     },
-    {
-      label: 'Id',
-      name: 'id',
-      isExtra: true,
-      cell: (key) => copyable(showId('key', key.id), 'Copy the id'),
-    },
+    copyColumn('Id', 'id', 'the id', (key) => showId('key', key.id)),
     {
       label: '',
       cell: (key) =>

@@ -21,8 +21,9 @@ import { drawQr } from '../../hosted/qr.ts'
 import { readPrice } from '../../price.ts'
 import { change } from '../change.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { listPage } from '../list.ts'
+import { copyColumn, createdColumn } from '../list-columns.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import {
   button,
   card,
@@ -40,15 +41,7 @@ import { badge, count, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
   { name: 'filter_label', label: 'Label', kind: 'text' },
-  {
-    name: 'filter_status',
-    label: 'Status',
-    kind: 'choice',
-    choices: [
-      ['active', 'active'],
-      ['inactive', 'inactive'],
-    ],
-  },
+  choiceOf('filter_status', 'Status', ['active', 'inactive']),
 ]
 
 const EXPORTED: ExportColumns<PaymentLink> = {
@@ -61,67 +54,47 @@ const EXPORTED: ExportColumns<PaymentLink> = {
   created_at: (row) => row.createdAt,
 }
 
-async function linksPage(call: PlaceCall): Promise<Sheet> {
+function linksPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const list = await readList(
-    call,
-    FILTERS,
-    (query) => listPaymentLinks(gateway.db, place.account.id, query),
-    'links',
-  )
   const create =
     call.may('payment_links:write') && html`<a class="button primary" href="${here}/links/new">New link</a>`
-  return {
-    title: 'Links & checkout',
+  return listPage<PaymentLink>(call, {
+    pageTitle: 'Links & checkout',
     nav: 'links',
-    content: drawList(call, {
-      title: 'Payment links',
-      list,
-      filters: FILTERS,
-      hasDates: true,
-      exports: Object.keys(EXPORTED),
-      actions: html`${create}${call.may('payments:write') && html`<a class="button" href="${here}/checkout/new">Checkout for one buyer</a>`}${call.may('payment_links:write') && html`<a class="button" href="${here}/points-of-sale">Points of sale</a>`}`,
-      columns: [
-        {
-          label: 'Label',
-          sort: 'label',
-          cell: (row) => html`<a href="${here}/links/${showId('plink', row.id)}">${row.label}</a>`,
-        },
-        {
-          label: 'Price',
-          name: 'price',
-          sort: 'amount',
-          isFigure: true,
-          cell: (row) => fiat(row.amountMinor, row.currency),
-        },
-        {
-          label: 'Status',
-          name: 'status',
-          sort: 'status',
-          cell: (row) => badge(row.isActive ? 'active' : 'inactive'),
-        },
-        { label: 'Opened', name: 'opened', sort: 'uses', isFigure: true, cell: (row) => count(row.uses) },
-        {
-          label: 'Created',
-          name: 'created',
-          sort: 'created_at',
-          isMinor: true,
-          cell: (row) => time(row.createdAt, place.membership.timeZone),
-        },
-        {
-          label: 'Id',
-          name: 'id',
-          isExtra: true,
-          cell: (row) => copyable(showId('plink', row.id), 'Copy the id'),
-        },
-      ],
-      emptyPart: empty(
-        'No link yet',
-        'A link is a price with a page of its own: print its code, put it on a page, send it to anybody.',
-        create,
-      ),
-    }),
-  }
+    title: 'Payment links',
+    read: (query) => listPaymentLinks(gateway.db, place.account.id, query),
+    filters: FILTERS,
+    exports: Object.keys(EXPORTED),
+    actions: html`${create}${call.may('payments:write') && html`<a class="button" href="${here}/checkout/new">Checkout for one buyer</a>`}${call.may('payment_links:write') && html`<a class="button" href="${here}/points-of-sale">Points of sale</a>`}`,
+    columns: [
+      {
+        label: 'Label',
+        sort: 'label',
+        cell: (row) => html`<a href="${here}/links/${showId('plink', row.id)}">${row.label}</a>`,
+      },
+      {
+        label: 'Price',
+        name: 'price',
+        sort: 'amount',
+        isFigure: true,
+        cell: (row) => fiat(row.amountMinor, row.currency),
+      },
+      {
+        label: 'Status',
+        name: 'status',
+        sort: 'status',
+        cell: (row) => badge(row.isActive ? 'active' : 'inactive'),
+      },
+      { label: 'Opened', name: 'opened', sort: 'uses', isFigure: true, cell: (row) => count(row.uses) },
+      createdColumn(call, 'Created', { isMinor: true }),
+      copyColumn('Id', 'id', 'the id', (row) => showId('plink', row.id)),
+    ],
+    emptyPart: empty(
+      'No link yet',
+      'A link is a price with a page of its own: print its code, put it on a page, send it to anybody.',
+      create,
+    ),
+  })
 }
 
 const newLinkPage = async (call: PlaceCall): Promise<Sheet> => ({
@@ -185,11 +158,7 @@ const newSessionPage = async (call: PlaceCall): Promise<Sheet> => ({
 
 export const linkRows: readonly DashboardRow[] = [
   placeRow('payment_links:read', 'GET /:account/links', { handle: linksPage }),
-  exportRow('links', 'payment_links:read', {
-    columns: EXPORTED,
-    filters: FILTERS,
-    read: ({ gateway, place }, query) => exportPaymentLinks(gateway.db, place.account.id, query),
-  }),
+  exportRow('links', 'payment_links:read', { columns: EXPORTED, filters: FILTERS, read: exportPaymentLinks }),
   placeRow('payment_links:write', 'GET /:account/links/new', { handle: newLinkPage }),
   placeRow('payment_links:write', 'POST /:account/links', {
     async handle(call) {

@@ -6,14 +6,15 @@ import { EVENT_TYPES } from '../../../events/event.ts'
 import { exportEvents, type ListedEvent, listEvents } from '../../../events/list-events.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { listPage } from '../list.ts'
+import { createdColumn } from '../list-columns.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import { copyable, empty } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
 
 const EVENT_FILTERS: readonly Filter[] = [
-  { name: 'filter_type', label: 'Type', kind: 'choice', choices: EVENT_TYPES.map((each) => [each, each]) },
+  choiceOf('filter_type', 'Type', EVENT_TYPES),
   { name: 'filter_id', label: 'Event id', kind: 'text' },
 ]
 
@@ -24,97 +25,68 @@ const EXPORTED_EVENTS: ExportColumns<ListedEvent> = {
   body: (row) => row.body,
 }
 
-async function eventsPage(call: PlaceCall): Promise<Sheet> {
-  const { gateway, place } = call
-  const list = await readList(
-    call,
-    EVENT_FILTERS,
-    (query) => listEvents(gateway.db, place.account.id, query),
-    'events',
-  )
-  return {
-    title: 'Events',
+const eventsPage = (call: PlaceCall): Promise<Sheet> =>
+  listPage<ListedEvent>(call, {
     nav: 'events',
-    content: drawList(call, {
-      title: 'Events',
-      list,
-      filters: EVENT_FILTERS,
-      hasDates: true,
-      exports: Object.keys(EXPORTED_EVENTS),
-      columns: [
-        {
-          label: 'Event',
-          cell: (row) =>
-            html`<details><summary><code>${row.type}</code>${row.isSample && html` ${badge('test')}`}</summary><pre tabindex="0"><code>${pretty(row.body)}</code></pre></details>`,
-        },
-        {
-          label: 'Id',
-          name: 'id',
-          isMinor: true,
-          cell: (row) => copyable(showId('evt', row.id), 'Copy the id'),
-        },
-        {
-          label: 'Announced',
-          name: 'created',
-          sort: 'created_at',
-          cell: (row) => time(row.createdAt, place.membership.timeZone),
-        },
-      ],
-      emptyPart: empty('No event yet', 'Each step of a payment is announced here, and to your webhooks.'),
-    }),
-  }
-}
+    title: 'Events',
+    read: (query) => listEvents(call.gateway.db, call.place.account.id, query),
+    filters: EVENT_FILTERS,
+    exports: Object.keys(EXPORTED_EVENTS),
+    columns: [
+      {
+        label: 'Event',
+        cell: (row) =>
+          html`<details><summary><code>${row.type}</code>${row.isSample && html` ${badge('test')}`}</summary><pre tabindex="0"><code>${pretty(row.body)}</code></pre></details>`,
+      },
+      {
+        label: 'Id',
+        name: 'id',
+        isMinor: true,
+        cell: (row) => copyable(showId('evt', row.id), 'Copy the id'),
+      },
+      createdColumn(call, 'Announced'),
+    ],
+    emptyPart: empty('No event yet', 'Each step of a payment is announced here, and to your webhooks.'),
+  })
 
 const pretty = (body: string): string => JSON.stringify(JSON.parse(body), null, 2)
 
 const ACT_FILTERS: readonly Filter[] = [
-  { name: 'filter_kind', label: 'Who', kind: 'choice', choices: ACTOR_KINDS.map((each) => [each, each]) },
+  choiceOf('filter_kind', 'Who', ACTOR_KINDS),
   { name: 'filter_action', label: 'What, such as key.create', kind: 'text' },
   { name: 'filter_subject', label: 'On, the whole id', kind: 'text' },
 ]
 
-async function auditPage(call: PlaceCall): Promise<Sheet> {
-  const { gateway, place } = call
-  const list = await readList(
-    call,
-    ACT_FILTERS,
-    (query) => listActsOf(gateway.db, place.account.id, query),
-    'audit',
-  )
-  return {
-    title: 'Audit log',
+const auditPage = (call: PlaceCall): Promise<Sheet> =>
+  listPage<RecordedAct>(call, {
     nav: 'audit',
-    content: drawList<RecordedAct>(call, {
-      title: 'Audit log',
-      lead: html`<p class="lead">Every change by a person, a key or the command line. Entries are only ever added, and chained, so that none can be changed unseen.</p>`,
-      list,
-      filters: ACT_FILTERS,
-      hasDates: true,
-      exports: Object.keys(EXPORTED_ACTS),
-      columns: [
-        { label: 'When', sort: 'created_at', cell: (act) => time(act.at, place.membership.timeZone) },
-        {
-          label: 'Who',
-          name: 'who',
-          cell: (act) =>
-            html`${act.actor.name ?? act.actor.id ?? act.actor.kind}<br><span class="hint">${act.actor.kind}${act.address && `, ${act.address}`}</span>`,
-        },
-        {
-          label: 'What',
-          name: 'what',
-          cell: (act) => html`<code>${act.action}</code>${details(act)}`,
-        },
-        {
-          label: 'On',
-          name: 'on',
-          isMinor: true,
-          cell: (act) => act.subject && copyable(act.subject, 'Copy what it was done to'),
-        },
-      ],
-      emptyPart: empty('Nothing yet', 'The first change by anybody shows here.'),
-    }),
-  }
-}
+    title: 'Audit log',
+    read: (query) => listActsOf(call.gateway.db, call.place.account.id, query),
+    lead: html`<p class="lead">Every change by a person, a key or the command line. Entries are only ever added, and chained, so that none can be changed unseen.</p>`,
+    filters: ACT_FILTERS,
+    exports: Object.keys(EXPORTED_ACTS),
+    columns: [
+      { label: 'When', sort: 'created_at', cell: (act) => time(act.at, call.place.membership.timeZone) },
+      {
+        label: 'Who',
+        name: 'who',
+        cell: (act) =>
+          html`${act.actor.name ?? act.actor.id ?? act.actor.kind}<br><span class="hint">${act.actor.kind}${act.address && `, ${act.address}`}</span>`,
+      },
+      {
+        label: 'What',
+        name: 'what',
+        cell: (act) => html`<code>${act.action}</code>${details(act)}`,
+      },
+      {
+        label: 'On',
+        name: 'on',
+        isMinor: true,
+        cell: (act) => act.subject && copyable(act.subject, 'Copy what it was done to'),
+      },
+    ],
+    emptyPart: empty('Nothing yet', 'The first change by anybody shows here.'),
+  })
 
 const details = ({ before, after }: RecordedAct): Part =>
   (before || after) &&
@@ -138,12 +110,8 @@ export const logRows: readonly DashboardRow[] = [
   exportRow('events', 'webhooks:read', {
     columns: EXPORTED_EVENTS,
     filters: EVENT_FILTERS,
-    read: ({ gateway, place }, query) => exportEvents(gateway.db, place.account.id, query),
+    read: exportEvents,
   }),
   placeRow('audit:read', 'GET /:account/audit', { handle: auditPage }),
-  exportRow('audit', 'audit:read', {
-    columns: EXPORTED_ACTS,
-    filters: ACT_FILTERS,
-    read: ({ gateway, place }, query) => exportActs(gateway.db, place.account.id, query),
-  }),
+  exportRow('audit', 'audit:read', { columns: EXPORTED_ACTS, filters: ACT_FILTERS, read: exportActs }),
 ]

@@ -5,8 +5,8 @@ import { recordActOf } from '../../../flows/people/person.ts'
 import { acknowledgeAlerts, type RaisedAlert, readAlerts } from '../../../ledger/alerts.sql.ts'
 import { listMails, type SentMail } from '../../../mails/mails.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { listPage } from '../list.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import { button, card, copyable, empty, formProblem, notice, table } from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
@@ -14,16 +14,7 @@ import { badge, time } from '../words.ts'
 const MAILS_MAX = 20
 
 const FILTERS: readonly Filter[] = [
-  {
-    name: 'filter_state',
-    label: 'State',
-    kind: 'choice',
-    any: 'open',
-    choices: [
-      ['acknowledged', 'acknowledged'],
-      ['all', 'all'],
-    ],
-  },
+  { ...choiceOf('filter_state', 'State', ['acknowledged', 'all']), any: 'open' },
   { name: 'filter_kind', label: 'What, such as frozen', kind: 'text' },
   { name: 'filter_subject', label: 'About, the whole of it', kind: 'text' },
   { name: 'filter_account', label: 'Account id', kind: 'text' },
@@ -31,46 +22,39 @@ const FILTERS: readonly Filter[] = [
 
 async function alertsPage(call: PersonCall): Promise<Sheet> {
   const { gateway, base } = call
-  const [list, frozen, mails] = await Promise.all([
-    readList(call, FILTERS, (query) => readAlerts(gateway.db, query)),
-    listFrozenCoins(gateway.db),
-    listMails(gateway.db, MAILS_MAX),
-  ])
-  return {
-    title: 'Alerts & freezes',
+  const [frozen, mails] = await Promise.all([listFrozenCoins(gateway.db), listMails(gateway.db, MAILS_MAX)])
+  return listPage<RaisedAlert>(call, {
     nav: 'op-alerts',
-    content: html`${drawList<RaisedAlert>(call, {
-      title: 'Alerts & freezes',
-      lead: html`${formProblem(call)}${frozen.map((row) => notice('bad', html`<p><strong>${row.asset} on ${row.chain} pays nothing out</strong> since ${time(row.frozenAt)}: ${row.reason}</p><p>When you know why, prove the books anew: <code>npx beck reconcile --unfreeze</code> lifts it where they agree again. Only the command line can: whoever took over this server could otherwise lift it too.</p>`))}`,
-      list,
-      filters: FILTERS,
-      hasDates: true,
-      tabs: [
-        ['Open', ''],
-        ['All', 'filter_state=all'],
-      ],
-      columns: [
-        { label: 'When', sort: 'created_at', cell: (row) => time(row.createdAt) },
-        { label: 'What', cell: (row) => html`<code>${row.kind}</code><br>${row.message}` },
-        {
-          label: 'About',
-          name: 'about',
-          isMinor: true,
-          cell: (row) => copyable(row.subject, 'Copy what it is about'),
-        },
-        {
-          label: '',
-          cell: (row) =>
-            row.acknowledged
-              ? html`<span class="hint">${row.acknowledged.by}, ${time(row.acknowledged.at)}</span>`
-              : button(`${base}/operator/alerts/${row.id}/acknowledge`, 'Acknowledge', {
-                  name: `Acknowledge ${row.kind}`,
-                }),
-        },
-      ],
-      emptyPart: empty('Nothing to look at', 'What the operator must see is listed here.'),
-    })}${mailsCard(mails)}`,
-  }
+    title: 'Alerts & freezes',
+    lead: html`${formProblem(call)}${frozen.map((row) => notice('bad', html`<p><strong>${row.asset} on ${row.chain} pays nothing out</strong> since ${time(row.frozenAt)}: ${row.reason}</p><p>When you know why, prove the books anew: <code>npx beck reconcile --unfreeze</code> lifts it where they agree again. Only the command line can: whoever took over this server could otherwise lift it too.</p>`))}`,
+    read: (query) => readAlerts(gateway.db, query),
+    filters: FILTERS,
+    tabs: [
+      ['Open', ''],
+      ['All', 'filter_state=all'],
+    ],
+    columns: [
+      { label: 'When', sort: 'created_at', cell: (row) => time(row.createdAt) },
+      { label: 'What', cell: (row) => html`<code>${row.kind}</code><br>${row.message}` },
+      {
+        label: 'About',
+        name: 'about',
+        isMinor: true,
+        cell: (row) => copyable(row.subject, 'Copy what it is about'),
+      },
+      {
+        label: '',
+        cell: (row) =>
+          row.acknowledged
+            ? html`<span class="hint">${row.acknowledged.by}, ${time(row.acknowledged.at)}</span>`
+            : button(`${base}/operator/alerts/${row.id}/acknowledge`, 'Acknowledge', {
+                name: `Acknowledge ${row.kind}`,
+              }),
+      },
+    ],
+    emptyPart: empty('Nothing to look at', 'What the operator must see is listed here.'),
+    below: mailsCard(mails),
+  })
 }
 
 const mailsCard = (mails: readonly SentMail[]): Part =>

@@ -12,8 +12,9 @@ import {
   WAITING_COUNTED_MAX,
 } from '../../../flows/operation/failing-deliveries.sql.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { listPage } from '../list.ts'
+import { copyColumn, createdColumn } from '../list-columns.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import { type Column, copyable, empty } from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { badge, count, plural, time } from '../words.ts'
@@ -40,22 +41,17 @@ const merchantCell = (call: PersonCall, row: FailingEndpoint | FailingDelivery):
   return html`<a href="${call.base}/operator/deliveries?filter_account=${account}">${row.accountName}</a>${row.mode === 'test' && html` ${badge('test')}`}`
 }
 
-const accountColumn: Column<FailingEndpoint | FailingDelivery> = {
-  label: 'Account',
-  name: 'account',
-  isExtra: true,
-  cell: (row) => copyable(showId('acct', row.accountId), 'Copy the account id'),
-}
+const accountColumn: Column<FailingEndpoint | FailingDelivery> = copyColumn(
+  'Account',
+  'account',
+  'the account id',
+  (row) => showId('acct', row.accountId),
+)
 
 const ACCOUNT_FILTER: Filter = { name: 'filter_account', label: 'Account id', kind: 'text' }
 
 const DELIVERY_FILTERS: readonly Filter[] = [
-  {
-    name: 'filter_state',
-    label: 'State',
-    kind: 'choice',
-    choices: UNDELIVERED_STATES.map((each) => [each, each]),
-  },
+  choiceOf('filter_state', 'State', UNDELIVERED_STATES),
   ACCOUNT_FILTER,
   { name: 'filter_endpoint', label: 'Endpoint id', kind: 'text' },
 ]
@@ -63,142 +59,110 @@ const DELIVERY_FILTERS: readonly Filter[] = [
 const answerOf = ({ responseStatus, error }: FailingDelivery): Part =>
   html`<strong>${responseStatus ?? 'no answer'}</strong>${error && html`<br><span class="hint">${error}</span>`}`
 
-async function deliveriesPage(call: PersonCall): Promise<Sheet> {
-  const list = await readList(call, DELIVERY_FILTERS, (query) =>
-    listFailingDeliveries(call.gateway.db, query),
-  )
-  return {
-    title: 'Webhook deliveries',
+const deliveriesPage = (call: PersonCall): Promise<Sheet> =>
+  listPage<FailingDelivery>(call, {
     nav: 'op-deliveries',
-    content: drawList<FailingDelivery>(call, {
-      title: 'Webhook deliveries',
-      lead: lead(call, 'deliveries'),
-      list,
-      filters: DELIVERY_FILTERS,
-      hasDates: true,
-      tabs: [
-        ['All', ''],
-        ['Tried again', 'filter_state=retrying'],
-        ['Given up', 'filter_state=failed'],
-      ],
-      columns: [
-        { label: 'Merchant', cell: (row) => merchantCell(call, row) },
-        {
-          label: 'Receiver',
-          name: 'receiver',
-          cell: (row) =>
-            html`<a href="${call.base}/operator/deliveries?filter_endpoint=${showId('whk', row.endpointId)}">${row.host}</a>${row.isDeleted && html`<br><span class="hint">deleted since</span>`}`,
-        },
-        {
-          label: 'Event',
-          name: 'event',
-          isMinor: true,
-          cell: (row) => html`<code>${row.eventType}</code>`,
-        },
-        {
-          label: 'State',
-          name: 'state',
-          cell: (row) =>
-            html`<span class="badge ${row.status === 'failed' ? 'bad' : 'wait'}">${row.status === 'failed' ? 'failed' : 'retrying'}</span>${row.nextAttemptAt && html`<br><span class="hint">next ${time(row.nextAttemptAt)}</span>`}`,
-        },
-        {
-          label: 'Last answer',
-          name: 'answer',
-          cell: (row) =>
-            html`${answerOf(row)}<br><span class="hint">after ${plural(row.attempts, 'attempt')}</span>`,
-        },
-        { label: 'Created', name: 'created', sort: 'created_at', cell: (row) => time(row.createdAt) },
-        {
-          label: 'Endpoint id',
-          name: 'endpoint',
-          isExtra: true,
-          cell: (row) => copyable(showId('whk', row.endpointId), 'Copy the endpoint’s id'),
-        },
-        {
-          label: 'Delivery id',
-          name: 'id',
-          isExtra: true,
-          cell: (row) => copyable(showId('dlv', row.id), 'Copy the delivery’s id'),
-        },
-        accountColumn,
-      ],
-      emptyPart: empty('Everything arrives', 'A delivery that meets no good answer shows here.'),
-    }),
-  }
-}
+    title: 'Webhook deliveries',
+    lead: lead(call, 'deliveries'),
+    read: (query) => listFailingDeliveries(call.gateway.db, query),
+    filters: DELIVERY_FILTERS,
+    tabs: [
+      ['All', ''],
+      ['Tried again', 'filter_state=retrying'],
+      ['Given up', 'filter_state=failed'],
+    ],
+    columns: [
+      { label: 'Merchant', cell: (row) => merchantCell(call, row) },
+      {
+        label: 'Receiver',
+        name: 'receiver',
+        cell: (row) =>
+          html`<a href="${call.base}/operator/deliveries?filter_endpoint=${showId('whk', row.endpointId)}">${row.host}</a>${row.isDeleted && html`<br><span class="hint">deleted since</span>`}`,
+      },
+      {
+        label: 'Event',
+        name: 'event',
+        isMinor: true,
+        cell: (row) => html`<code>${row.eventType}</code>`,
+      },
+      {
+        label: 'State',
+        name: 'state',
+        cell: (row) =>
+          html`<span class="badge ${row.status === 'failed' ? 'bad' : 'wait'}">${row.status === 'failed' ? 'failed' : 'retrying'}</span>${row.nextAttemptAt && html`<br><span class="hint">next ${time(row.nextAttemptAt)}</span>`}`,
+      },
+      {
+        label: 'Last answer',
+        name: 'answer',
+        cell: (row) =>
+          html`${answerOf(row)}<br><span class="hint">after ${plural(row.attempts, 'attempt')}</span>`,
+      },
+      createdColumn(call),
+      copyColumn('Endpoint id', 'endpoint', 'the endpoint’s id', (row) => showId('whk', row.endpointId)),
+      copyColumn('Delivery id', 'id', 'the delivery’s id', (row) => showId('dlv', row.id)),
+      accountColumn,
+    ],
+    emptyPart: empty('Everything arrives', 'A delivery that meets no good answer shows here.'),
+  })
 
 const ENDPOINT_FILTERS: readonly Filter[] = [
-  {
-    name: 'filter_state',
-    label: 'State',
-    kind: 'choice',
-    choices: FAILING_STATES.map((each) => [each, each]),
-  },
+  choiceOf('filter_state', 'State', FAILING_STATES),
   { name: 'filter_name', label: 'Merchant', kind: 'text' },
-  { name: 'filter_mode', label: 'Side', kind: 'choice', choices: MODES.map((each) => [each, each]) },
+  choiceOf('filter_mode', 'Side', MODES),
   { name: 'filter_host', label: 'Receiver', kind: 'text' },
   ACCOUNT_FILTER,
 ]
 
-async function endpointsPage(call: PersonCall): Promise<Sheet> {
-  const list = await readList(call, ENDPOINT_FILTERS, (query) => listFailingEndpoints(call.gateway.db, query))
-  return {
-    title: 'Webhook endpoints',
+const endpointsPage = (call: PersonCall): Promise<Sheet> =>
+  listPage<FailingEndpoint>(call, {
     nav: 'op-deliveries',
-    content: drawList<FailingEndpoint>(call, {
-      title: 'Webhook endpoints',
-      lead: lead(call, 'endpoints'),
-      list,
-      filters: ENDPOINT_FILTERS,
-      hasDates: true,
-      tabs: [
-        ['All', ''],
-        ['Failing', 'filter_state=failing'],
-        ['Switched off', 'filter_state=disabled'],
-      ],
-      columns: [
-        { label: 'Merchant', sort: 'name', cell: (row) => merchantCell(call, row) },
-        {
-          label: 'Receiver',
-          name: 'receiver',
-          cell: (row) =>
-            html`<a href="${call.base}/operator/deliveries?filter_endpoint=${showId('whk', row.id)}">${row.host}</a>`,
-        },
-        {
-          label: 'State',
-          name: 'state',
-          cell: (row) =>
-            row.disabledReason === null
-              ? html`<span class="badge wait">failing</span>`
-              : html`<span class="badge bad">disabled</span><br><span class="hint">${DISABLED_WORDS[row.disabledReason]}</span>`,
-        },
-        {
-          label: 'Failing since',
-          name: 'since',
-          sort: 'created_at',
-          cell: (row) => time(row.failingSince) ?? html`<span class="hint">its first bad answer</span>`,
-        },
-        {
-          label: 'Wait',
-          name: 'waiting',
-          isFigure: true,
-          cell: (row) => `${count(row.waiting)}${row.waiting < WAITING_COUNTED_MAX ? '' : ' or more'}`,
-        },
-        {
-          label: 'Endpoint id',
-          name: 'id',
-          isMinor: true,
-          cell: (row) => copyable(showId('whk', row.id), 'Copy the endpoint’s id'),
-        },
-        accountColumn,
-      ],
-      emptyPart: empty(
-        'No endpoint is in trouble',
-        'Those that fail, or were switched off for it, show here.',
-      ),
-    }),
-  }
-}
+    title: 'Webhook endpoints',
+    lead: lead(call, 'endpoints'),
+    read: (query) => listFailingEndpoints(call.gateway.db, query),
+    filters: ENDPOINT_FILTERS,
+    tabs: [
+      ['All', ''],
+      ['Failing', 'filter_state=failing'],
+      ['Switched off', 'filter_state=disabled'],
+    ],
+    columns: [
+      { label: 'Merchant', sort: 'name', cell: (row) => merchantCell(call, row) },
+      {
+        label: 'Receiver',
+        name: 'receiver',
+        cell: (row) =>
+          html`<a href="${call.base}/operator/deliveries?filter_endpoint=${showId('whk', row.id)}">${row.host}</a>`,
+      },
+      {
+        label: 'State',
+        name: 'state',
+        cell: (row) =>
+          row.disabledReason === null
+            ? html`<span class="badge wait">failing</span>`
+            : html`<span class="badge bad">disabled</span><br><span class="hint">${DISABLED_WORDS[row.disabledReason]}</span>`,
+      },
+      {
+        label: 'Failing since',
+        name: 'since',
+        sort: 'created_at',
+        cell: (row) => time(row.failingSince) ?? html`<span class="hint">its first bad answer</span>`,
+      },
+      {
+        label: 'Wait',
+        name: 'waiting',
+        isFigure: true,
+        cell: (row) => `${count(row.waiting)}${row.waiting < WAITING_COUNTED_MAX ? '' : ' or more'}`,
+      },
+      {
+        label: 'Endpoint id',
+        name: 'id',
+        isMinor: true,
+        cell: (row) => copyable(showId('whk', row.id), 'Copy the endpoint’s id'),
+      },
+      accountColumn,
+    ],
+    emptyPart: empty('No endpoint is in trouble', 'Those that fail, or were switched off for it, show here.'),
+  })
 
 export const operatorDeliveryRows: readonly DashboardRow[] = [
   personRow('operator', 'GET /operator/deliveries', { handle: deliveriesPage }),

@@ -1,6 +1,6 @@
 /** The gateway's own money: its wallets, what it earned, was given and lost, how that is taken out, and what each account pays. */
 import { listAccounts } from '../../../accounts/accounts.sql.ts'
-import { isAsset, MODES, type Mode, modeOfChain } from '../../../core/assets.ts'
+import { ASSETS, isAsset, MODES, type Mode, modeOfChain } from '../../../core/assets.ts'
 import { invalidField } from '../../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../../core/gateway-account.ts'
 import { readId, showId } from '../../../core/ids.ts'
@@ -24,10 +24,9 @@ import { OWN_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../../withdr
 import { waitingOf } from '../../../withdrawals/withdrawal-resource.ts'
 import { listRecentWithdrawals } from '../../../withdrawals/withdrawals.sql.ts'
 import { html } from '../../hosted/html.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { listPage } from '../list.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import {
-  ASSET_CHOICES,
   button,
   type Column,
   card,
@@ -130,43 +129,32 @@ const taken = (call: PersonCall, payouts: readonly Withdrawal[]) =>
   html`${table('Taken out', takenColumns(call), payouts)}<p class="hint">The latest ${LISTED_PAYOUTS} of live and of test.</p>`
 
 const PAYOUT_FILTERS: readonly Filter[] = [
-  { name: 'side', label: 'Side', kind: 'choice', any: 'live', choices: [['test', 'test']] },
-  {
-    name: 'filter_status',
-    label: 'Status',
-    kind: 'choice',
-    choices: WITHDRAWAL_STATUSES.map((each) => [each, each]),
-  },
-  { name: 'filter_asset', label: 'Coin', kind: 'choice', choices: ASSET_CHOICES },
-  { name: 'filter_kind', label: 'Of', kind: 'choice', choices: OWN_KINDS.map((each) => [each, each]) },
+  { ...choiceOf('side', 'Side', ['test']), any: 'live' },
+  choiceOf('filter_status', 'Status', WITHDRAWAL_STATUSES),
+  choiceOf('filter_asset', 'Coin', ASSETS),
+  choiceOf('filter_kind', 'Of', OWN_KINDS),
 ]
 
 /** All that the gateway took out of its own, of one side at a time: each has its books. */
-async function payoutsPage(call: PersonCall): Promise<Sheet> {
-  const list = await readList(call, PAYOUT_FILTERS, ({ side = 'live', ...query }) => {
-    const mode = MODES.find((each) => each === side)
-    if (!mode) throw expected('side', `one of ${MODES.join(', ')}`, side)
-    return listWithdrawals(call.gateway.db, GATEWAY_ACCOUNTS[mode], query)
-  })
-  return {
-    title: 'Taken out',
+const payoutsPage = (call: PersonCall): Promise<Sheet> =>
+  listPage<Withdrawal>(call, {
     nav: 'op-money',
     trail: [['Wallets & fees', `${call.base}/operator/money`]],
-    isLive: list.page.items.some(isUnderWay),
-    content: drawList(call, {
-      title: 'Taken out',
-      list,
-      filters: PAYOUT_FILTERS,
-      hasDates: true,
-      tabs: [
-        ['Live', ''],
-        ['Test', 'side=test'],
-      ],
-      columns: takenColumns(call),
-      emptyPart: empty('Nothing was taken out', 'Fees and capital that you pay out to yourself show here.'),
-    }),
-  }
-}
+    title: 'Taken out',
+    read({ side = 'live', ...query }) {
+      const mode = MODES.find((each) => each === side)
+      if (!mode) throw expected('side', `one of ${MODES.join(', ')}`, side)
+      return listWithdrawals(call.gateway.db, GATEWAY_ACCOUNTS[mode], query)
+    },
+    isUnderWay,
+    filters: PAYOUT_FILTERS,
+    tabs: [
+      ['Live', ''],
+      ['Test', 'side=test'],
+    ],
+    columns: takenColumns(call),
+    emptyPart: empty('Nothing was taken out', 'Fees and capital that you pay out to yourself show here.'),
+  })
 
 const takeOut = (call: PersonCall, balances: readonly OwnBalance[]) => {
   const choices = balances.flatMap((row) =>

@@ -10,6 +10,7 @@ import { recordActOf } from '../../../flows/people/person.ts'
 import { type ListedMerchant, listMerchants } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { drawList, readList } from '../list.ts'
+import { createdColumn } from '../list-columns.ts'
 import type { Filter } from '../list-query.ts'
 import { button, card, copyable, empty, FIAT_CHOICES, field, formProblem, select, submit } from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
@@ -43,7 +44,6 @@ async function merchantsPage(call: PersonCall): Promise<Sheet> {
       lead: formProblem(call),
       list,
       filters: MERCHANT_FILTERS,
-      hasDates: true,
       columns: [
         {
           label: 'Name',
@@ -54,13 +54,7 @@ async function merchantsPage(call: PersonCall): Promise<Sheet> {
         { label: 'Live account', name: 'live', cell: (row) => cell(row.liveAccountId) },
         { label: 'Test account', name: 'test', cell: (row) => cell(row.testAccountId) },
         { label: 'Team', name: 'team', isFigure: true, cell: (row) => count(row.members) },
-        {
-          label: 'Since',
-          name: 'created',
-          sort: 'created_at',
-          isMinor: true,
-          cell: (row) => time(row.createdAt),
-        },
+        createdColumn(call, 'Since', { isMinor: true }),
       ],
       emptyPart: empty('No merchant yet', 'Make one below.'),
     })}

@@ -1,5 +1,5 @@
 /** Payments: found by whatever one has of them, and exported exactly as they are filtered. */
-import { isAsset, isFiat, networkOf } from '../../../core/assets.ts'
+import { ASSETS, isAsset, isFiat, networkOf } from '../../../core/assets.ts'
 import { isEmail } from '../../../core/email.ts'
 import { invalidField } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
@@ -15,8 +15,9 @@ import { html } from '../../hosted/html.ts'
 import { readPrice } from '../../price.ts'
 import { change } from '../change.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { listPage } from '../list.ts'
+import { copyColumn, createdColumn } from '../list-columns.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import {
   ASSET_CHOICES,
   type Column,
@@ -32,13 +33,8 @@ import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.
 import { badge, coins, decimal, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
-  {
-    name: 'filter_status',
-    label: 'Status',
-    kind: 'choice',
-    choices: PAYMENT_STATUSES.map((each) => [each, each]),
-  },
-  { name: 'filter_asset', label: 'Coin', kind: 'choice', choices: ASSET_CHOICES },
+  choiceOf('filter_status', 'Status', PAYMENT_STATUSES),
+  choiceOf('filter_asset', 'Coin', ASSETS),
   { name: 'filter_email', label: 'Email', kind: 'text' },
   { name: 'filter_reference', label: 'Reference, in full', kind: 'text' },
   { name: 'filter_id', label: 'Payment id', kind: 'text' },
@@ -47,100 +43,69 @@ const FILTERS: readonly Filter[] = [
 ]
 const ALL_FILTERS: readonly Filter[] = [...FILTERS, { name: 'held', label: 'Holds funds', kind: 'text' }]
 
-async function paymentsPage(call: PlaceCall): Promise<Sheet> {
+function paymentsPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const zone = place.membership.timeZone
-  const list = await readList(
-    call,
-    ALL_FILTERS,
-    (query) => listPaymentsInFull(gateway.db, place.account.id, query),
-    'payments',
-  )
-  return {
-    title: 'Payments',
+  return listPage<ExportedPayment>(call, {
     nav: 'payments',
-    content: drawList(call, {
-      title: 'Payments',
-      list,
-      tabs: [
-        ['All', ''],
-        ['Completed', 'filter_status=completed'],
-        ['Pending', 'filter_status=pending'],
-        ['Underpaid', 'filter_status=underpaid'],
-        ['Overpaid', 'filter_status=overpaid'],
-        ['Expired', 'filter_status=expired'],
-      ],
-      filters: FILTERS,
-      hasDates: true,
-      exports: Object.keys(EXPORTED),
-      actions:
+    title: 'Payments',
+    read: (query) => listPaymentsInFull(gateway.db, place.account.id, query),
+    asked: ALL_FILTERS,
+    tabs: [
+      ['All', ''],
+      ['Completed', 'filter_status=completed'],
+      ['Pending', 'filter_status=pending'],
+      ['Underpaid', 'filter_status=underpaid'],
+      ['Overpaid', 'filter_status=overpaid'],
+      ['Expired', 'filter_status=expired'],
+    ],
+    filters: FILTERS,
+    exports: Object.keys(EXPORTED),
+    actions:
+      call.may('sandbox:write') &&
+      place.account.mode === 'test' &&
+      html`<a class="button primary" href="${here}/payments/new">New test payment</a>`,
+    columns: [
+      {
+        label: 'Net',
+        sort: 'total',
+        isFigure: true,
+        cell: (row) =>
+          html`<a href="${here}/payments/${showId('pay', row.id)}">${fiat(row.netMinor, row.fiatCurrency)}</a>`,
+      },
+      { label: 'Status', name: 'status', sort: 'status', cell: (row) => badge(row.status) },
+      { label: 'Coin', name: 'coin', sort: 'asset', cell: (row) => row.asset },
+      { label: 'Reference', name: 'reference', cell: (row) => row.reference },
+      {
+        label: 'Id',
+        name: 'id',
+        isMinor: true,
+        cell: (row) => copyable(showId('pay', row.id), 'Copy the id'),
+      },
+      createdColumn(call),
+      ...extraColumns(place.membership.timeZone),
+    ],
+    emptyPart: empty(
+      'No payment yet',
+      'Payments show here as soon as your server, a link or a checkout makes one.',
+      place.account.mode === 'test' &&
         call.may('sandbox:write') &&
-        place.account.mode === 'test' &&
-        html`<a class="button primary" href="${here}/payments/new">New test payment</a>`,
-      columns: [
-        {
-          label: 'Net',
-          sort: 'total',
-          isFigure: true,
-          cell: (row) =>
-            html`<a href="${here}/payments/${showId('pay', row.id)}">${fiat(row.netMinor, row.fiatCurrency)}</a>`,
-        },
-        { label: 'Status', name: 'status', sort: 'status', cell: (row) => badge(row.status) },
-        { label: 'Coin', name: 'coin', sort: 'asset', cell: (row) => row.asset },
-        { label: 'Reference', name: 'reference', cell: (row) => row.reference },
-        {
-          label: 'Id',
-          name: 'id',
-          isMinor: true,
-          cell: (row) => copyable(showId('pay', row.id), 'Copy the id'),
-        },
-        { label: 'Created', name: 'created', sort: 'created_at', cell: (row) => time(row.createdAt, zone) },
-        ...extraColumns(zone),
-      ],
-      emptyPart: empty(
-        'No payment yet',
-        'Payments show here as soon as your server, a link or a checkout makes one.',
-        place.account.mode === 'test' &&
-          call.may('sandbox:write') &&
-          html`<a class="button primary" href="${here}/payments/new">Make a test payment</a>`,
-      ),
-    }),
-  }
+        html`<a class="button primary" href="${here}/payments/new">Make a test payment</a>`,
+    ),
+  })
 }
 
 /** For who asks for them. */
-const extraColumns = (zone: string): readonly Column<ExportedPayment>[] =>
-  [
-    {
-      label: 'Price',
-      name: 'price',
-      isFigure: true,
-      cell: (row: ExportedPayment) => fiat(row.fiatMinor, row.fiatCurrency),
-    },
-    {
-      label: 'Fee',
-      name: 'fee',
-      isFigure: true,
-      cell: (row: ExportedPayment) => fiat(row.feeMinor, row.fiatCurrency),
-    },
-    {
-      label: 'Asked',
-      name: 'asked',
-      isFigure: true,
-      cell: (row: ExportedPayment) => coins(row.dueAtoms, row.asset),
-    },
-    { label: 'Email', name: 'email', cell: (row: ExportedPayment) => row.customerEmail },
-    {
-      label: 'Address',
-      name: 'address',
-      cell: (row: ExportedPayment) => copyable(row.address, 'Copy the address'),
-    },
-    {
-      label: 'Completed',
-      name: 'completed',
-      cell: (row: ExportedPayment) => time(row.completedAt, zone),
-    },
-  ].map((column) => ({ ...column, isExtra: true }))
+const extraColumns = (zone: string): readonly Column<ExportedPayment>[] => {
+  const columns: readonly Column<ExportedPayment>[] = [
+    { label: 'Price', name: 'price', isFigure: true, cell: (row) => fiat(row.fiatMinor, row.fiatCurrency) },
+    { label: 'Fee', name: 'fee', isFigure: true, cell: (row) => fiat(row.feeMinor, row.fiatCurrency) },
+    { label: 'Asked', name: 'asked', isFigure: true, cell: (row) => coins(row.dueAtoms, row.asset) },
+    { label: 'Email', name: 'email', cell: (row) => row.customerEmail },
+    copyColumn('Address', 'address', 'the address', (row) => row.address),
+    { label: 'Completed', name: 'completed', cell: (row) => time(row.completedAt, zone) },
+  ]
+  return columns.map((column) => ({ ...column, isExtra: true }))
+}
 
 const EXPORTED: ExportColumns<ExportedPayment> = {
   id: (row) => showId('pay', row.id),
@@ -174,11 +139,7 @@ ${submit('Create the payment', 'primary', `${call.here}/payments`)}</form>`,
 
 export const paymentRows: readonly DashboardRow[] = [
   placeRow('payments:read', 'GET /:account/payments', { handle: paymentsPage }),
-  exportRow('payments', 'payments:read', {
-    columns: EXPORTED,
-    filters: ALL_FILTERS,
-    read: ({ gateway, place }, query) => exportPayments(gateway.db, place.account.id, query),
-  }),
+  exportRow('payments', 'payments:read', { columns: EXPORTED, filters: ALL_FILTERS, read: exportPayments }),
   placeRow('sandbox:write', 'GET /:account/payments/new', { testOnly: true, handle: newPage }),
   placeRow('sandbox:write', 'POST /:account/payments/new', {
     testOnly: true,

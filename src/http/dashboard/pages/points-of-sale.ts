@@ -15,8 +15,9 @@ import { pointOfSaleUrl } from '../../../flows/checkout/page-urls.ts'
 import { html } from '../../hosted/html.ts'
 import { drawQr } from '../../hosted/qr.ts'
 import { change } from '../change.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { listPage } from '../list.ts'
+import { createdColumn } from '../list-columns.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import {
   button,
   type Column,
@@ -42,51 +43,37 @@ const columnsOf = (call: PlaceCall): readonly Column<PointOfSale>[] => [
   { label: 'Name', sort: 'name', cell: (row) => html`<a href="${pathOf(call, row)}">${row.name}</a>` },
   { label: 'Currency', name: 'currency', cell: (row) => row.currency },
   { label: 'Status', name: 'status', cell: (row) => badge(row.revokedAt ? 'inactive' : 'active') },
-  {
-    label: 'Created',
-    name: 'created',
-    sort: 'created_at',
-    cell: (row) => time(row.createdAt, call.place.membership.timeZone),
-  },
+  createdColumn(call),
 ]
 
 const FILTERS: readonly Filter[] = [
   { name: 'filter_name', label: 'Name', kind: 'text' },
-  {
-    name: 'filter_status',
-    label: 'Status',
-    kind: 'choice',
-    choices: POINT_STATES.map((each) => [each, each]),
-  },
+  choiceOf('filter_status', 'Status', POINT_STATES),
 ]
 
-async function pointsPage(call: PlaceCall): Promise<Sheet> {
+function pointsPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const list = await readList(call, FILTERS, (query) => readPointsOfSale(gateway.db, place.account.id, query))
-  return {
-    title: 'Points of sale',
+  return listPage<PointOfSale>(call, {
     nav: 'links',
     trail: [[LINKS, `${here}/links`]],
-    content: html`${drawList(call, {
-      title: 'Points of sale',
-      lead: html`<p class="lead">A keypad for a phone behind a counter: type the amount, show the code, read “Paid” across the counter.</p>${formProblem(call)}`,
-      list,
-      filters: FILTERS,
-      hasDates: true,
-      tabs: [
-        ['All', ''],
-        ['Active', 'filter_status=active'],
-      ],
-      columns: columnsOf(call),
-      emptyPart: empty(
-        'No point of sale yet',
-        'Make one, and open its link on the phone that stands behind the counter.',
-      ),
-    })}${card(
+    title: 'Points of sale',
+    read: (query) => readPointsOfSale(gateway.db, place.account.id, query),
+    lead: html`<p class="lead">A keypad for a phone behind a counter: type the amount, show the code, read “Paid” across the counter.</p>${formProblem(call)}`,
+    filters: FILTERS,
+    tabs: [
+      ['All', ''],
+      ['Active', 'filter_status=active'],
+    ],
+    columns: columnsOf(call),
+    emptyPart: empty(
+      'No point of sale yet',
+      'Make one, and open its link on the phone that stands behind the counter.',
+    ),
+    below: card(
       'A new one',
       html`<form method="post" action="${here}/points-of-sale"><div class="pair">${field(call, { name: 'name', label: 'Name', required: true, maxlength: 100, hint: 'Stands above the keypad.' })}${select(call, { name: 'currency', label: 'Currency', choices: FIAT_CHOICES, value: place.account.currency })}</div>${submit('Make a point of sale', 'primary', `${here}/points-of-sale`)}</form>`,
-    )}`,
-  }
+    ),
+  })
 }
 
 /** @throws {Refusal} `not_found`. */

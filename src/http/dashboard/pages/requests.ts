@@ -10,24 +10,17 @@ import {
 import { showId } from '../../../core/ids.ts'
 import { html } from '../../hosted/html.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { listPage } from '../list.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import { type Column, copyable, empty } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { count, time } from '../words.ts'
 
-const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'] as const
-
 const tone = (status: number): string => (status >= 500 ? 'bad' : status >= 400 ? 'wait' : 'good')
 
 const FILTERS: readonly Filter[] = [
-  {
-    name: 'filter_outcome',
-    label: 'Outcome',
-    kind: 'choice',
-    choices: REQUEST_OUTCOMES.map((each) => [each, each]),
-  },
-  { name: 'filter_method', label: 'Method', kind: 'choice', choices: METHODS.map((each) => [each, each]) },
+  choiceOf('filter_outcome', 'Outcome', REQUEST_OUTCOMES),
+  choiceOf('filter_method', 'Method', ['GET', 'POST', 'PATCH', 'DELETE']),
   { name: 'filter_path', label: 'Path contains', kind: 'text' },
   { name: 'filter_request', label: 'Request id', kind: 'text' },
 ]
@@ -37,8 +30,8 @@ const ALL_FILTERS: readonly Filter[] = [
   ...FILTERS,
   { name: 'start_date', label: 'On or after', kind: 'text' },
   { name: 'end_date', label: 'Before', kind: 'text' },
+  { name: 'filter_key', label: 'Key', kind: 'text' },
 ]
-const KEY_FILTER: Filter = { name: 'filter_key', label: 'Key', kind: 'text' }
 
 const EXPORTED: ExportColumns<LoggedRequest> = {
   at: (row) => row.at,
@@ -101,41 +94,28 @@ async function requestsPage(call: PlaceCall): Promise<Sheet> {
       choices: keys.map(({ id, name }) => [showId('key', id), name]),
     },
   ]
-  const list = await readList(
-    call,
-    [...ALL_FILTERS, KEY_FILTER],
-    (query) => listRequests(gateway.db, place.account.id, query),
-    'requests',
-  )
-  return {
-    title: 'Requests',
+  return listPage<LoggedRequest>(call, {
     nav: 'requests',
-    content: drawList<LoggedRequest>(call, {
-      title: 'Requests',
-      list,
-      filters,
-      hasDates: true,
-      exports: Object.keys(EXPORTED),
-      tabs: [
-        ['All', ''],
-        ['Refused', 'filter_outcome=refused'],
-        ['Failed', 'filter_outcome=failed'],
-      ],
-      columns: columnsOf(call, keys),
-      emptyPart: empty(
-        'No request yet',
-        `Each call of your keys shows here for ${REQUEST_LOG_DAYS} days: path, answer and time, never a body.`,
-        html`<a class="button" href="${here}/quickstart">Send the first one</a>`,
-      ),
-    }),
-  }
+    title: 'Requests',
+    read: (query) => listRequests(gateway.db, place.account.id, query),
+    asked: ALL_FILTERS,
+    filters,
+    exports: Object.keys(EXPORTED),
+    tabs: [
+      ['All', ''],
+      ['Refused', 'filter_outcome=refused'],
+      ['Failed', 'filter_outcome=failed'],
+    ],
+    columns: columnsOf(call, keys),
+    emptyPart: empty(
+      'No request yet',
+      `Each call of your keys shows here for ${REQUEST_LOG_DAYS} days: path, answer and time, never a body.`,
+      html`<a class="button" href="${here}/quickstart">Send the first one</a>`,
+    ),
+  })
 }
 
 export const requestRows: readonly DashboardRow[] = [
   placeRow('logs:read', 'GET /:account/requests', { handle: requestsPage }),
-  exportRow('requests', 'logs:read', {
-    columns: EXPORTED,
-    filters: [...ALL_FILTERS, KEY_FILTER],
-    read: ({ gateway, place }, query) => exportRequests(gateway.db, place.account.id, query),
-  }),
+  exportRow('requests', 'logs:read', { columns: EXPORTED, filters: ALL_FILTERS, read: exportRequests }),
 ]

@@ -23,8 +23,9 @@ import {
 import { parseWebhookUrl } from '../../../events/webhook-url.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { drawList, listPage, readList } from '../list.ts'
+import { copyColumn, createdColumn } from '../list-columns.ts'
+import { choiceOf } from '../list-query.ts'
 import {
   button,
   type Column,
@@ -49,53 +50,40 @@ const statusOf = (endpoint: WebhookEndpoint): Part =>
       : badge('active')
     : html`<span class="badge bad">${endpoint.disabledReason ?? 'inactive'}</span>`
 
-async function webhooksPage(call: PlaceCall): Promise<Sheet> {
+function webhooksPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
-  const list = await readList(call, [], (query) => listWebhookEndpoints(gateway.db, place.account.id, query))
   const create =
     call.may('webhooks:write') &&
     html`<a class="button primary" href="${here}/webhooks/new">Add an endpoint</a>`
-  return {
-    title: 'Webhooks',
+  return listPage<WebhookEndpoint>(call, {
     nav: 'webhooks',
-    content: drawList(call, {
-      title: 'Webhooks',
-      list,
-      filters: [],
-      actions: create,
-      columns: [
-        {
-          label: 'URL',
-          sort: 'url',
-          cell: (row) => html`<a href="${here}/webhooks/${showId('whk', row.id)}">${row.url}</a>`,
-        },
-        { label: 'Status', name: 'status', cell: statusOf },
-        {
-          label: 'Events',
-          name: 'events',
-          isMinor: true,
-          cell: (row) => (row.events.length === EVENT_TYPES.length ? 'all' : row.events.join(', ')),
-        },
-        {
-          label: 'Created',
-          name: 'created',
-          sort: 'created_at',
-          cell: (row) => time(row.createdAt, place.membership.timeZone),
-        },
-        {
-          label: 'Id',
-          name: 'id',
-          isExtra: true,
-          cell: (row) => copyable(showId('whk', row.id), 'Copy the id'),
-        },
-      ],
-      emptyPart: empty(
-        'No endpoint yet',
-        'Your server hears of payments by webhooks: an https address that Beck posts events to.',
-        create,
-      ),
-    }),
-  }
+    title: 'Webhooks',
+    read: (query) => listWebhookEndpoints(gateway.db, place.account.id, query),
+    filters: [],
+    hasNoDates: true,
+    actions: create,
+    columns: [
+      {
+        label: 'URL',
+        sort: 'url',
+        cell: (row) => html`<a href="${here}/webhooks/${showId('whk', row.id)}">${row.url}</a>`,
+      },
+      { label: 'Status', name: 'status', cell: statusOf },
+      {
+        label: 'Events',
+        name: 'events',
+        isMinor: true,
+        cell: (row) => (row.events.length === EVENT_TYPES.length ? 'all' : row.events.join(', ')),
+      },
+      createdColumn(call),
+      copyColumn('Id', 'id', 'the id', (row) => showId('whk', row.id)),
+    ],
+    emptyPart: empty(
+      'No endpoint yet',
+      'Your server hears of payments by webhooks: an https address that Beck posts events to.',
+      create,
+    ),
+  })
 }
 
 const newPage = async (call: PlaceCall): Promise<Sheet> => ({
@@ -114,14 +102,7 @@ async function endpointOf(call: PlaceCall): Promise<WebhookEndpoint> {
   return endpoint
 }
 
-const DELIVERY_FILTERS: readonly Filter[] = [
-  {
-    name: 'filter_status',
-    label: 'Status',
-    kind: 'choice',
-    choices: DELIVERY_STATUSES.map((each) => [each, each]),
-  },
-]
+const DELIVERY_FILTERS = [choiceOf('filter_status', 'Status', DELIVERY_STATUSES)]
 
 async function endpointPage(call: PlaceCall): Promise<Sheet> {
   const endpoint = await endpointOf(call)
@@ -157,7 +138,6 @@ ${drawList(call, {
   title: 'Deliveries',
   list,
   filters: DELIVERY_FILTERS,
-  hasDates: true,
   columns: deliveryColumns(call, path, mayWrite && endpoint.isActive),
   emptyPart: empty(
     'Nothing was sent yet',
@@ -168,8 +148,7 @@ ${drawList(call, {
 }
 
 const deliveryColumns = (call: PlaceCall, path: string, mayResend: boolean): readonly Column<Delivery>[] => {
-  const { here, place } = call
-  const zone = place.membership.timeZone
+  const { here } = call
   return [
     {
       label: 'Event',
@@ -179,19 +158,9 @@ const deliveryColumns = (call: PlaceCall, path: string, mayResend: boolean): rea
     },
     { label: 'Status', name: 'status', sort: 'status', cell: (row) => badge(row.status) },
     { label: 'Attempts', name: 'attempts', cell: attempts },
-    { label: 'Created', name: 'created', sort: 'created_at', cell: (row) => time(row.createdAt, zone) },
-    {
-      label: 'Event id',
-      name: 'event_id',
-      isExtra: true,
-      cell: (row) => copyable(showId('evt', row.eventId), 'Copy the event’s id'),
-    },
-    {
-      label: 'Delivery id',
-      name: 'id',
-      isExtra: true,
-      cell: (row) => copyable(showId('dlv', row.id), 'Copy the delivery’s id'),
-    },
+    createdColumn(call),
+    copyColumn('Event id', 'event_id', 'the event’s id', (row) => showId('evt', row.eventId)),
+    copyColumn('Delivery id', 'id', 'the delivery’s id', (row) => showId('dlv', row.id)),
     {
       label: '',
       cell: (row) =>

@@ -1,6 +1,6 @@
 /** Money out: what was asked for, what became of it, and a new request with its quote before it is confirmed. */
 import { requestsOfWithdrawals } from '../../../approvals/approval-requests.sql.ts'
-import { type Asset, isAsset, networkOf } from '../../../core/assets.ts'
+import { ASSETS, type Asset, isAsset, networkOf } from '../../../core/assets.ts'
 import { invalidField, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { readBalanceNow } from '../../../flows/balance/balance.sql.ts'
@@ -14,10 +14,10 @@ import { findWithdrawal } from '../../../withdrawals/withdrawals.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
-import { drawList, readList } from '../list.ts'
-import type { Filter } from '../list-query.ts'
+import { listPage } from '../list.ts'
+import { copyColumn, createdColumn } from '../list-columns.ts'
+import { choiceOf, type Filter } from '../list-query.ts'
 import {
-  ASSET_CHOICES,
   button,
   card,
   checks,
@@ -36,89 +36,56 @@ import { transaction } from '../transaction.ts'
 import { badge, coinNetwork, coins, decimal, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
-  {
-    name: 'filter_status',
-    label: 'Status',
-    kind: 'choice',
-    choices: WITHDRAWAL_STATUSES.map((each) => [each, each]),
-  },
-  { name: 'filter_asset', label: 'Coin', kind: 'choice', choices: ASSET_CHOICES },
-  {
-    name: 'filter_kind',
-    label: 'Kind',
-    kind: 'choice',
-    choices: WITHDRAWAL_KINDS.map((each) => [each, each]),
-  },
+  choiceOf('filter_status', 'Status', WITHDRAWAL_STATUSES),
+  choiceOf('filter_asset', 'Coin', ASSETS),
+  choiceOf('filter_kind', 'Kind', WITHDRAWAL_KINDS),
   { name: 'filter_to', label: 'Address or transaction, in full', kind: 'text' },
 ]
 
-async function withdrawalsPage(call: PlaceCall): Promise<Sheet> {
+const isUnderWay = ({ status }: Withdrawal): boolean => status === 'requested' || status === 'broadcast'
+
+function withdrawalsPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
   const zone = place.membership.timeZone
-  const list = await readList(
-    call,
-    FILTERS,
-    (query) => listWithdrawals(gateway.db, place.account.id, query),
-    'withdrawals',
-  )
   const request =
     call.may('withdrawals:write') &&
     html`<a class="button primary" href="${here}/withdrawals/new">Withdraw</a><a class="button plain" href="${here}/withdrawals/batches/new">Bulk payout</a>`
-  return {
-    title: 'Withdrawals',
+  return listPage<Withdrawal>(call, {
     nav: 'withdrawals',
-    isLive: list.page.items.some(({ status }) => status === 'requested' || status === 'broadcast'),
-    content: drawList(call, {
-      title: 'Withdrawals',
-      list,
-      filters: FILTERS,
-      hasDates: true,
-      exports: Object.keys(EXPORTED),
-      actions: request,
-      columns: [
-        {
-          label: 'Sent',
-          isFigure: true,
-          cell: (row) =>
-            html`<a href="${here}/withdrawals/${showId('wd', row.id)}">${coins(row.netAtoms, row.asset)}</a>`,
-        },
-        { label: 'Status', name: 'status', cell: (row) => badge(row.status) },
-        { label: 'Kind', name: 'kind', cell: (row) => row.kind, isMinor: true },
-        { label: 'To', name: 'to', cell: (row) => copyable(row.destination, 'Copy the address') },
-        {
-          label: 'Asked for',
-          name: 'created',
-          sort: 'created_at',
-          cell: (row) => time(row.createdAt, zone),
-        },
-        {
-          label: 'Taken',
-          name: 'taken',
-          isFigure: true,
-          isExtra: true,
-          cell: (row) => coins(row.amountAtoms, row.asset),
-        },
-        {
-          label: 'Id',
-          name: 'id',
-          isExtra: true,
-          cell: (row) => copyable(showId('wd', row.id), 'Copy the id'),
-        },
-        {
-          label: 'Transaction',
-          name: 'transaction',
-          isExtra: true,
-          cell: (row) => row.txHash && copyable(row.txHash, 'Copy the transaction'),
-        },
-        { label: 'Completed', name: 'completed', isExtra: true, cell: (row) => time(row.completedAt, zone) },
-      ],
-      emptyPart: empty(
-        'No withdrawal yet',
-        'Your available balance can be sent to any wallet of yours.',
-        request,
-      ),
-    }),
-  }
+    title: 'Withdrawals',
+    read: (query) => listWithdrawals(gateway.db, place.account.id, query),
+    isUnderWay,
+    filters: FILTERS,
+    exports: Object.keys(EXPORTED),
+    actions: request,
+    columns: [
+      {
+        label: 'Sent',
+        isFigure: true,
+        cell: (row) =>
+          html`<a href="${here}/withdrawals/${showId('wd', row.id)}">${coins(row.netAtoms, row.asset)}</a>`,
+      },
+      { label: 'Status', name: 'status', cell: (row) => badge(row.status) },
+      { label: 'Kind', name: 'kind', cell: (row) => row.kind, isMinor: true },
+      { label: 'To', name: 'to', cell: (row) => copyable(row.destination, 'Copy the address') },
+      createdColumn(call, 'Asked for'),
+      {
+        label: 'Taken',
+        name: 'taken',
+        isFigure: true,
+        isExtra: true,
+        cell: (row) => coins(row.amountAtoms, row.asset),
+      },
+      copyColumn('Id', 'id', 'the id', (row) => showId('wd', row.id)),
+      copyColumn('Transaction', 'transaction', 'the transaction', (row) => row.txHash),
+      { label: 'Completed', name: 'completed', isExtra: true, cell: (row) => time(row.completedAt, zone) },
+    ],
+    emptyPart: empty(
+      'No withdrawal yet',
+      'Your available balance can be sent to any wallet of yours.',
+      request,
+    ),
+  })
 }
 
 /** @throws {Refusal} `not_found`. */
@@ -144,7 +111,7 @@ async function withdrawalPage(call: PlaceCall): Promise<Sheet> {
     nav: 'withdrawals',
     width: 'narrow',
     trail: [['Withdrawals', `${call.here}/withdrawals`]],
-    isLive: withdrawal.status === 'requested' || withdrawal.status === 'broadcast',
+    isLive: isUnderWay(withdrawal),
     content: html`<h1 class="big">${coins(withdrawal.netAtoms, asset)} ${badge(withdrawal.status)}</h1>${formProblem(call)}<p>${copyable(showId('wd', withdrawal.id), 'Copy the id')}</p>${request?.status === 'open' && notice('wait', html`<p>It waits for approvals. <a href="${here}/approvals/${showId('apr', request.id)}">See who is awaited</a>.</p>`)}${card(
       'Withdrawal',
       facts([
@@ -180,7 +147,7 @@ async function newPage(call: PlaceCall): Promise<Sheet> {
   const now = await readBalanceNow(gateway.db, place.account.id)
   const availableOf = (asset: Asset) =>
     now.balances.find((row) => row.asset === asset && row.kind === 'available')?.atoms ?? 0n
-  const held = ASSET_CHOICES.map(([asset]) => [asset, availableOf(asset)] as const)
+  const held = ASSETS.map((asset) => [asset, availableOf(asset)] as const)
   const first = held.find(([, atoms]) => atoms > 0n)?.[0] ?? 'BTC'
   const asset = call.query.asset && isAsset(call.query.asset) ? call.query.asset : first
   return {
@@ -236,7 +203,7 @@ export const withdrawalRows: readonly DashboardRow[] = [
   exportRow('withdrawals', 'withdrawals:read', {
     columns: EXPORTED,
     filters: FILTERS,
-    read: ({ gateway, place }, query) => exportWithdrawals(gateway.db, place.account.id, query),
+    read: exportWithdrawals,
   }),
   placeRow('withdrawals:write', 'GET /:account/withdrawals/new', { handle: newPage }),
   placeRow('withdrawals:write', 'POST /:account/withdrawals/quote', { handle: tellQuote }),
