@@ -9,7 +9,7 @@ import { sampleData } from '../../../flows/operation/sample-event.ts'
 import { type Html, html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import { button, card, field, select } from '../parts.ts'
-import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
+import type { DashboardRow, Move, PlaceCall, Sheet } from '../row.ts'
 import { count, dayOf, startOfDay } from '../words.ts'
 
 export function catchUpCards(call: PlaceCall, path: string, { events }: WebhookEndpoint): Html {
@@ -19,63 +19,47 @@ export function catchUpCards(call: PlaceCall, path: string, { events }: WebhookE
 ${card('Catch up', html`<form method="post" action="${path}/recover" class="row">${field(call, { name: 'since', label: 'Send what it missed since', type: 'date', required: true, value: yesterday })}<button type="submit">Send</button></form><p class="hint">Events are kept for 30 days. Those that failed, and those from before it was added; ${count(RECOVERED_MAX)} at a time.</p><p>${button(`${path}/newest`, 'Send the newest event')}</p>`)}</div>`
 }
 
-/**
- * @param endpointOf - That the path names.
- * @param draw - Its page, where a form was refused.
- */
-export const catchUpRows = (
-  endpointOf: (call: PlaceCall) => Promise<WebhookEndpoint>,
-  draw: (call: PlaceCall) => Promise<Sheet>,
-): readonly DashboardRow[] => [
-  placeRow('webhooks:write', 'POST /:account/webhooks/:id/test', {
-    confirm: 'recent',
-    async handle(call) {
-      const { id, events } = await endpointOf(call)
-      const subject = showId('whk', id)
-      const type = events.find((each) => each === call.form.get('type'))
-      if (!type) throw invalidField('type', 'invalid_type', 'choose one of the events it is told of')
-      const sample = { type, data: sampleData(type, new Date()) }
-      await change(call, async (tx, record) => {
-        const event = await sendSample(tx, call.place.account.id, id, sample)
-        if (!event)
-          throw new Refusal('conflict', 'webhook_endpoint_inactive', 'the endpoint is off; turn it on first')
-        record({ action: 'webhook.test', subject, after: { type, event: showId('evt', event) } })
-      })
-      call.gateway.wake('deliver')
-      return { to: `${call.here}/webhooks/${subject}`, done: 'test-sent' }
-    },
-    redraw: draw,
+/** Makes a row for a form of an endpoint's page. */
+export type EndpointRow = (
+  name: string,
+  act: (call: PlaceCall, endpoint: WebhookEndpoint) => Promise<Sheet | Move>,
+) => DashboardRow
+
+export const catchUpRows = (endpointRow: EndpointRow): readonly DashboardRow[] => [
+  endpointRow('test', async (call, { id, events }) => {
+    const subject = showId('whk', id)
+    const type = events.find((each) => each === call.form.get('type'))
+    if (!type) throw invalidField('type', 'invalid_type', 'choose one of the events it is told of')
+    const sample = { type, data: sampleData(type, new Date()) }
+    await change(call, async (tx, record) => {
+      const event = await sendSample(tx, call.place.account.id, id, sample)
+      if (!event)
+        throw new Refusal('conflict', 'webhook_endpoint_inactive', 'the endpoint is off; turn it on first')
+      record({ action: 'webhook.test', subject, after: { type, event: showId('evt', event) } })
+    })
+    call.gateway.wake('deliver')
+    return { to: `${call.here}/webhooks/${subject}`, done: 'test-sent' }
   }),
-  placeRow('webhooks:write', 'POST /:account/webhooks/:id/newest', {
-    confirm: 'recent',
-    async handle(call) {
-      const { id } = await endpointOf(call)
-      const subject = showId('whk', id)
-      await change(call, async (tx, record) => {
-        if (!(await sendNewest(tx, call.place.account.id, id)))
-          throw new Refusal('conflict', 'no_event_yet', 'there is no event of its types yet; send a test')
-        record({ action: 'webhook.try', subject })
-      })
-      call.gateway.wake('deliver')
-      return { to: `${call.here}/webhooks/${subject}`, done: 'resent' }
-    },
-    redraw: draw,
+  endpointRow('newest', async (call, { id }) => {
+    const subject = showId('whk', id)
+    await change(call, async (tx, record) => {
+      if (!(await sendNewest(tx, call.place.account.id, id)))
+        throw new Refusal('conflict', 'no_event_yet', 'there is no event of its types yet; send a test')
+      record({ action: 'webhook.try', subject })
+    })
+    call.gateway.wake('deliver')
+    return { to: `${call.here}/webhooks/${subject}`, done: 'resent' }
   }),
-  placeRow('webhooks:write', 'POST /:account/webhooks/:id/recover', {
-    confirm: 'recent',
-    async handle(call) {
-      const { id } = await endpointOf(call)
-      const subject = showId('whk', id)
-      const since = startOfDay(call.form.get('since'), call.place.membership.timeZone)
-      if (!since) throw invalidField('since', 'invalid_date', 'expected a day such as 2026-01-31')
-      const sent = await change(call, async (tx, record) => {
-        const deliveries = await recoverDeliveries(tx, call.place.account.id, id, since)
-        record({ action: 'webhook.recover', subject, after: { since: since.toISOString(), deliveries } })
-        return deliveries
-      })
-      call.gateway.wake('deliver')
-      return { to: `${call.here}/webhooks/${subject}`, done: sent > 0 ? 'recovered' : 'nothing-missed' }
-    },
-    redraw: draw,
+  endpointRow('recover', async (call, { id }) => {
+    const subject = showId('whk', id)
+    const since = startOfDay(call.form.get('since'), call.place.membership.timeZone)
+    if (!since) throw invalidField('since', 'invalid_date', 'expected a day such as 2026-01-31')
+    const sent = await change(call, async (tx, record) => {
+      const deliveries = await recoverDeliveries(tx, call.place.account.id, id, since)
+      record({ action: 'webhook.recover', subject, after: { since: since.toISOString(), deliveries } })
+      return deliveries
+    })
+    call.gateway.wake('deliver')
+    return { to: `${call.here}/webhooks/${subject}`, done: sent > 0 ? 'recovered' : 'nothing-missed' }
   }),
 ]

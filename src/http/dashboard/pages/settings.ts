@@ -58,109 +58,73 @@ async function goLivePage(call: PlaceCall): Promise<Sheet> {
   }
 }
 
+/** What a card of the settings sends; they are shown again with what was saved. */
+const settingRow = (path: string, save: (call: PlaceCall) => Promise<unknown>): DashboardRow =>
+  placeRow('settings:write', `POST /:account/settings/${path}`, {
+    confirm: 'recent',
+    async handle(call) {
+      await save(call)
+      return { to: `${call.here}/settings`, done: 'saved' }
+    },
+    redraw: settingsPage,
+  })
+
 export const settingsRows: readonly DashboardRow[] = [
   placeRow('settings:read', 'GET /:account/settings', { handle: settingsPage }),
-  placeRow('settings:write', 'POST /:account/settings/business', {
-    confirm: 'recent',
-    async handle(call) {
-      const zone = call.form.get('time_zone')
-      await call.gateway.db.transaction((tx) =>
-        changeBusiness(tx, call.person, call.place.membership.merchantId, call.place.account.id, {
-          name: call.form.get('name'),
-          timeZone: isTimeZone(zone) ? zone : null,
-          refundBoundMinor: parseDecimal(call.form.get('refund_bound'), FIAT_DECIMALS),
-        }),
-      )
-      return { to: `${call.here}/settings`, done: 'saved' }
-    },
-    redraw: settingsPage,
+  settingRow('business', (call) => {
+    const zone = call.form.get('time_zone')
+    return call.gateway.db.transaction((tx) =>
+      changeBusiness(tx, call.person, call.place.membership.merchantId, call.place.account.id, {
+        name: call.form.get('name'),
+        timeZone: isTimeZone(zone) ? zone : null,
+        refundBoundMinor: parseDecimal(call.form.get('refund_bound'), FIAT_DECIMALS),
+      }),
+    )
   }),
-  placeRow('settings:write', 'POST /:account/settings/checkout', {
-    confirm: 'recent',
-    async handle(call) {
-      const { form } = call
-      const given = (name: string) => (form.has(name) ? orNull(form.get(name)) : undefined)
-      await changeSettings(call, {
-        successUrl: orNull(form.get('success_url')),
-        cancelUrl: orNull(form.get('cancel_url')),
-        frameOrigins: form
-          .get('frame_origins')
-          .split(',')
-          .filter((each) => each.trim() !== ''),
-        // A page that was open over an upgrade sends a form without them: they stay as they are.
-        contact: given('contact'),
-        termsUrl: given('terms_url'),
-        privacyUrl: given('privacy_url'),
-      })
-      return { to: `${call.here}/settings`, done: 'saved' }
-    },
-    redraw: settingsPage,
+  settingRow('checkout', (call) => {
+    const { form } = call
+    const given = (name: string) => (form.has(name) ? orNull(form.get(name)) : undefined)
+    return changeSettings(call, {
+      successUrl: orNull(form.get('success_url')),
+      cancelUrl: orNull(form.get('cancel_url')),
+      frameOrigins: form
+        .get('frame_origins')
+        .split(',')
+        .filter((each) => each.trim() !== ''),
+      // A page that was open over an upgrade sends a form without them: they stay as they are.
+      contact: given('contact'),
+      termsUrl: given('terms_url'),
+      privacyUrl: given('privacy_url'),
+    })
   }),
-  placeRow('settings:write', 'POST /:account/settings/currency', {
-    confirm: 'recent',
-    async handle(call) {
-      await changeSettings(call, { currency: call.form.get('currency') })
-      return { to: `${call.here}/settings`, done: 'saved' }
-    },
-    redraw: settingsPage,
+  settingRow('currency', (call) => changeSettings(call, { currency: call.form.get('currency') })),
+  settingRow('payments', (call) => {
+    const { form } = call
+    const coins = form.all('coins')
+    return changeSettings(call, {
+      offeredAssets: ASSETS.every((asset) => coins.includes(asset)) ? null : coins,
+      tolerance: form.get('tolerance'),
+      acceptsLateFunds: form.all('late').includes('accept'),
+    })
   }),
-  placeRow('settings:write', 'POST /:account/settings/payments', {
-    confirm: 'recent',
-    async handle(call) {
-      const { form } = call
-      const coins = form.all('coins')
-      await changeSettings(call, {
-        offeredAssets: ASSETS.every((asset) => coins.includes(asset)) ? null : coins,
-        tolerance: form.get('tolerance'),
-        acceptsLateFunds: form.all('late').includes('accept'),
-      })
-      return { to: `${call.here}/settings`, done: 'saved' }
-    },
-    redraw: settingsPage,
-  }),
-  placeRow('settings:write', 'POST /:account/settings/confirmations', {
-    confirm: 'recent',
-    async handle(call) {
-      const { form } = call
-      await changeSettings(call, {
-        confirmations: ASSETS.map((asset) => ({
-          asset,
-          from: form.get(`from_${asset}`),
-          confirmations: form.get(`confirmations_${asset}`),
-          usual: confirmationsOf(call.gateway.settings, asset),
-        })).filter(({ from, confirmations }) => from !== '' || confirmations !== ''),
-      })
-      return { to: `${call.here}/settings`, done: 'saved' }
-    },
-    redraw: settingsPage,
-  }),
-  placeRow('settings:write', 'POST /:account/settings/brand', {
-    confirm: 'recent',
-    async handle(call) {
-      await changeSettings(call, {
-        brandName: orNull(call.form.get('brand_name')),
-        brandColor: orNull(call.form.get('brand_color')),
-      })
-      return { to: `${call.here}/settings`, done: 'saved' }
-    },
-    redraw: settingsPage,
-  }),
-  placeRow('settings:write', 'POST /:account/settings/logo', {
-    confirm: 'recent',
-    async handle(call) {
-      await changeLogo(call, Buffer.from(call.form.get('logo'), 'base64'))
-      return { to: `${call.here}/settings`, done: 'saved' }
-    },
-    redraw: settingsPage,
-  }),
-  placeRow('settings:write', 'POST /:account/settings/logo/remove', {
-    confirm: 'recent',
-    async handle(call) {
-      await changeLogo(call, null)
-      return { to: `${call.here}/settings`, done: 'saved' }
-    },
-    redraw: settingsPage,
-  }),
+  settingRow('confirmations', (call) =>
+    changeSettings(call, {
+      confirmations: ASSETS.map((asset) => ({
+        asset,
+        from: call.form.get(`from_${asset}`),
+        confirmations: call.form.get(`confirmations_${asset}`),
+        usual: confirmationsOf(call.gateway.settings, asset),
+      })).filter(({ from, confirmations }) => from !== '' || confirmations !== ''),
+    }),
+  ),
+  settingRow('brand', (call) =>
+    changeSettings(call, {
+      brandName: orNull(call.form.get('brand_name')),
+      brandColor: orNull(call.form.get('brand_color')),
+    }),
+  ),
+  settingRow('logo', (call) => changeLogo(call, Buffer.from(call.form.get('logo'), 'base64'))),
+  settingRow('logo/remove', (call) => changeLogo(call, null)),
   placeRow('ownership:write', 'GET /:account/go-live', { handle: goLivePage }),
   placeRow('ownership:write', 'POST /:account/go-live', {
     confirm: 'recent',

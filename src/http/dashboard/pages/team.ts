@@ -1,6 +1,7 @@
 /** Who belongs to the merchant, and as what. */
 import { Refusal } from '../../../core/errors.ts'
 import { readId, showId, type UserId } from '../../../core/ids.ts'
+import type { Tx } from '../../../db/database.ts'
 import { type HandedOver, invitationCause } from '../../../flows/people/hand-over.ts'
 import {
   changeRole,
@@ -114,62 +115,42 @@ function userOf(call: PlaceCall): UserId {
   return id
 }
 
+/** A change of the team, as one transaction. */
+const teamRow = (
+  path: '' | `/${string}`,
+  act: (call: PlaceCall, tx: Tx) => Promise<Sheet | Move>,
+): DashboardRow =>
+  placeRow('team:write', `POST /:account/team${path}`, {
+    confirm: 'recent',
+    handle: (call) => call.gateway.db.transaction((tx) => act(call, tx)),
+    redraw: teamPage,
+  })
+
 export const teamRows: readonly DashboardRow[] = [
   placeRow('team:read', 'GET /:account/team', { handle: teamPage }),
-  placeRow('team:write', 'POST /:account/team', {
-    confirm: 'recent',
-    async handle(call) {
-      const given = { email: call.form.get('email'), role: call.form.get('role') }
-      const handed = await call.gateway.db.transaction((tx) =>
-        inviteMember(call.gateway, tx, teamChange(call), given),
-      )
-      return linkPage(call, 'Hand this link over', `It lets ${given.email} in as ${given.role}.`, handed)
-    },
-    redraw: teamPage,
+  teamRow('', async (call, tx) => {
+    const given = { email: call.form.get('email'), role: call.form.get('role') }
+    const handed = await inviteMember(call.gateway, tx, teamChange(call), given)
+    return linkPage(call, 'Hand this link over', `It lets ${given.email} in as ${given.role}.`, handed)
   }),
-  placeRow('team:write', 'POST /:account/team/invitations/:id/withdraw', {
-    confirm: 'recent',
-    async handle(call) {
-      const id = readId('inv', call.params.id ?? '')
-      if (!id) throw new Refusal('not_found', 'invitation_over', 'there is no such invitation')
-      await call.gateway.db.transaction((tx) => withdrawInvitation(tx, teamChange(call), id))
-      return { to: `${call.here}/team`, done: 'uninvited' }
-    },
-    redraw: teamPage,
+  teamRow('/invitations/:id/withdraw', async (call, tx) => {
+    const id = readId('inv', call.params.id ?? '')
+    if (!id) throw new Refusal('not_found', 'invitation_over', 'there is no such invitation')
+    await withdrawInvitation(tx, teamChange(call), id)
+    return { to: `${call.here}/team`, done: 'uninvited' }
   }),
-  placeRow('team:write', 'POST /:account/team/:user', {
-    confirm: 'recent',
-    async handle(call) {
-      const user = userOf(call)
-      const role = call.form.get('role')
-      await call.gateway.db.transaction((tx) => changeRole(tx, teamChange(call), user, role))
-      return { to: `${call.here}/team`, done: 'member-changed' }
-    },
-    redraw: teamPage,
+  teamRow('/:user', async (call, tx) => {
+    await changeRole(tx, teamChange(call), userOf(call), call.form.get('role'))
+    return { to: `${call.here}/team`, done: 'member-changed' }
   }),
-  placeRow('team:write', 'POST /:account/team/:user/reset', {
-    confirm: 'recent',
-    async handle(call) {
-      const user = userOf(call)
-      const handed = await call.gateway.db.transaction((tx) =>
-        resetMember(call.gateway, tx, teamChange(call), user),
-      )
-      return linkPage(
-        call,
-        'A new password',
-        'Hand this link over: it sets a new password. Second factors stay.',
-        handed,
-      )
-    },
-    redraw: teamPage,
+  teamRow('/:user/reset', async (call, tx) => {
+    const handed = await resetMember(call.gateway, tx, teamChange(call), userOf(call))
+    const text = 'Hand this link over: it sets a new password. Second factors stay.'
+    return linkPage(call, 'A new password', text, handed)
   }),
-  placeRow('team:write', 'POST /:account/team/:user/remove', {
-    confirm: 'recent',
-    async handle(call) {
-      const user = userOf(call)
-      await call.gateway.db.transaction((tx) => removeMember(tx, teamChange(call), user))
-      return { to: user === call.session.userId ? call.base : `${call.here}/team`, done: 'member-removed' }
-    },
-    redraw: teamPage,
+  teamRow('/:user/remove', async (call, tx) => {
+    const user = userOf(call)
+    await removeMember(tx, teamChange(call), user)
+    return { to: user === call.session.userId ? call.base : `${call.here}/team`, done: 'member-removed' }
   }),
 ]

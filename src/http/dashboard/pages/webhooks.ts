@@ -41,7 +41,7 @@ import {
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, plural, time } from '../words.ts'
-import { catchUpCards, catchUpRows } from './catch-up.ts'
+import { catchUpCards, catchUpRows, type EndpointRow } from './catch-up.ts'
 
 const statusOf = (endpoint: WebhookEndpoint): Part =>
   endpoint.isActive
@@ -185,6 +185,13 @@ const secretPage = (call: PlaceCall, id: WebhookEndpointId, secret: string, unti
   content: html`<h1>The signing secret</h1><div class="secret"><p>Shown only now</p>${copyable(secret, 'Copy the secret')}</div><p class="lead">Your server checks with it that an event comes from here.${until && html` The old one signs too until ${time(until)}.`}</p><div class="actions"><a class="button primary" href="${call.here}/webhooks/${showId('whk', id)}">I have kept it</a></div>`,
 })
 
+const endpointRow: EndpointRow = (name, act) =>
+  placeRow('webhooks:write', `POST /:account/webhooks/:id/${name}`, {
+    confirm: 'recent',
+    handle: async (call) => act(call, await endpointOf(call)),
+    redraw: endpointPage,
+  })
+
 export const webhookRows: readonly DashboardRow[] = [
   placeRow('webhooks:read', 'GET /:account/webhooks', { handle: webhooksPage }),
   placeRow('webhooks:write', 'GET /:account/webhooks/new', { handle: newPage }),
@@ -212,45 +219,30 @@ export const webhookRows: readonly DashboardRow[] = [
     redraw: newPage,
   }),
   placeRow('webhooks:read', 'GET /:account/webhooks/:id', { handle: endpointPage }),
-  placeRow('webhooks:write', 'POST /:account/webhooks/:id/rotate', {
-    confirm: 'recent',
-    async handle(call) {
-      const { id } = await endpointOf(call)
-      const rotated = await change(call, async (tx, record) => {
-        const made = await rotateWebhookSecret(tx, call.gateway.secrets, call.place.account.id, id)
-        if (!made) throw webhookEndpointNotFound()
-        record({ action: 'webhook.rotate', subject: showId('whk', id) })
-        return made
-      })
-      return secretPage(call, id, rotated.secret, rotated.previousSecretUntil)
-    },
-    redraw: endpointPage,
+  endpointRow('rotate', async (call, { id }) => {
+    const rotated = await change(call, async (tx, record) => {
+      const made = await rotateWebhookSecret(tx, call.gateway.secrets, call.place.account.id, id)
+      if (!made) throw webhookEndpointNotFound()
+      record({ action: 'webhook.rotate', subject: showId('whk', id) })
+      return made
+    })
+    return secretPage(call, id, rotated.secret, rotated.previousSecretUntil)
   }),
-  placeRow('webhooks:write', 'POST /:account/webhooks/:id/enable', {
-    confirm: 'recent',
-    async handle(call) {
-      const { id } = await endpointOf(call)
-      await change(call, async (tx, record) => {
-        await enableWebhookEndpoint(tx, call.place.account.id, id)
-        record({ action: 'webhook.enable', subject: showId('whk', id) })
-      })
-      return { to: `${call.here}/webhooks/${showId('whk', id)}`, done: 'webhook-enabled' }
-    },
-    redraw: endpointPage,
+  endpointRow('enable', async (call, { id }) => {
+    await change(call, async (tx, record) => {
+      await enableWebhookEndpoint(tx, call.place.account.id, id)
+      record({ action: 'webhook.enable', subject: showId('whk', id) })
+    })
+    return { to: `${call.here}/webhooks/${showId('whk', id)}`, done: 'webhook-enabled' }
   }),
-  placeRow('webhooks:write', 'POST /:account/webhooks/:id/delete', {
-    confirm: 'recent',
-    async handle(call) {
-      const { id, url, events } = await endpointOf(call)
-      await change(call, async (tx, record) => {
-        if (!(await deleteWebhookEndpoint(tx, call.place.account.id, id))) throw webhookEndpointNotFound()
-        record({ action: 'webhook.delete', subject: showId('whk', id), before: { url, events } })
-      })
-      return { to: `${call.here}/webhooks`, done: 'webhook-deleted' }
-    },
-    redraw: endpointPage,
+  endpointRow('delete', async (call, { id, url, events }) => {
+    await change(call, async (tx, record) => {
+      if (!(await deleteWebhookEndpoint(tx, call.place.account.id, id))) throw webhookEndpointNotFound()
+      record({ action: 'webhook.delete', subject: showId('whk', id), before: { url, events } })
+    })
+    return { to: `${call.here}/webhooks`, done: 'webhook-deleted' }
   }),
-  ...catchUpRows(endpointOf, endpointPage),
+  ...catchUpRows(endpointRow),
   placeRow('webhooks:write', 'POST /:account/webhooks/:id/deliveries/:delivery/send', {
     async handle(call) {
       const { id } = await endpointOf(call)
