@@ -3,9 +3,10 @@ import type { FastifyReply } from 'fastify'
 import { Refusal } from '../../core/errors.ts'
 import { proveAgain } from '../../flows/people/sign-in.ts'
 import { answer, redraw, sendSheet } from './answer.ts'
-import { CONFIRMATION_FIELDS, confirmPage } from './confirm.ts'
+import { CONFIRMATION_FIELDS, confirmPage, proofOf } from './confirm.ts'
 import { writeCookie } from './cookie.ts'
 import type { Frame } from './layout.ts'
+import { origin } from './next-path.ts'
 import { rootOf } from './root.ts'
 import type { PersonCall, Row } from './row.ts'
 
@@ -38,16 +39,7 @@ export async function answerConfirmed<C extends PersonCall>(
     return redraw(frame, row, call, error)
   }
   try {
-    const { token, factor } = await proveAgain(
-      call.gateway,
-      session,
-      {
-        challenge: call.form.get('challenge'),
-        code: call.form.get('code'),
-        assertion: call.form.get('assertion'),
-      },
-      { address: call.request.ip, agent: call.request.headers['user-agent'] ?? '' },
-    )
+    const { token, factor } = await proveAgain(call.gateway, session, proofOf(call), origin(call))
     writeCookie(call.gateway, call.reply, token)
     const proven = { ...call, session: { ...session, factor, isSteppedUp: true } }
     return await answer(frame, row, proven)

@@ -5,7 +5,7 @@ import type { Session } from '../../users/sessions.sql.ts'
 import { setChallenge } from '../../users/sessions.sql.ts'
 import { type Html, html, type Part } from '../hosted/html.ts'
 import { hidden, notice, sentence } from './parts.ts'
-import type { PersonCall, Sheet } from './row.ts'
+import type { Call, PersonCall, Sheet } from './row.ts'
 
 /** Fields of the confirmation itself: never carried along. */
 export const CONFIRMATION_FIELDS = ['challenge', 'code', 'assertion'] as const
@@ -51,6 +51,13 @@ ${
 <p><a href="${call.base}">Do nothing</a></p>`,
   }
 }
+
+/** What he proved himself with, as one of {@link proofForms} sent it. */
+export const proofOf = ({ form }: Call) => ({
+  challenge: form.get('challenge'),
+  code: form.get('code'),
+  assertion: form.get('assertion'),
+})
 
 /** What the person has to prove himself with: a passkey by one button, a code or the password by a field. */
 export async function proofForms(

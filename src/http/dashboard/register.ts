@@ -48,16 +48,14 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
       if (request.method !== 'GET' && request.method !== 'HEAD')
         requireOwnForm(request, gateway.settings.dashboardUrl)
     })
+    const callOf = (request: FastifyRequest, reply: FastifyReply) =>
+      makeCall({ gateway, installation, base, request, reply })
     scope.setErrorHandler((error, request, reply) =>
-      sendTrouble(
-        { call: callOf(gateway, installation, base, request, reply), person: null, place: null },
-        error,
-      ),
+      sendTrouble({ call: callOf(request, reply), person: null, place: null }, error),
     )
     const strangers = openWorkLimit(STRANGERS, tooBusy)
     for (const row of dashboardRows) {
-      const answer = (request: FastifyRequest, reply: FastifyReply) =>
-        admit(row, callOf(gateway, installation, base, request, reply))
+      const answer = (request: FastifyRequest, reply: FastifyReply) => admit(row, callOf(request, reply))
       scope.route({
         method: row.method,
         url: `/dashboard${row.path}`,
@@ -66,7 +64,7 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
         ...(row.method === 'POST' &&
           row.access !== 'public' && {
             onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
-              const call = callOf(gateway, installation, base, request, reply)
+              const call = callOf(request, reply)
               if (!(await readSession(call))) return sendToSignIn(call)
             },
           }),
@@ -79,7 +77,7 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
       })
     }
     scope.get('/dashboard/*', async (request, reply) => {
-      const call = callOf(gateway, installation, base, request, reply)
+      const call = callOf(request, reply)
       const session = await readSession(call)
       if (!session) return sendToSignIn(call)
       return sendTrouble({ call, person: personCall(call, session), place: null }, unknownPage())
@@ -87,13 +85,8 @@ export function registerDashboard(app: FastifyInstance, gateway: Gateway, instal
   })
 }
 
-function callOf(
-  gateway: Gateway,
-  installation: Installation,
-  base: string,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Call {
+function makeCall(of: Pick<Call, 'gateway' | 'installation' | 'base' | 'request' | 'reply'>): Call {
+  const { request } = of
   // Boxes of one name that are ticked together are one value.
   const query = Object.entries(request.query ?? {})
     .slice(0, PARAMETERS_MAX)
@@ -109,15 +102,11 @@ function callOf(
   const form =
     request.body && typeof request.body === 'object' && 'entries' in request.body ? request.body : EMPTY_FORM
   return {
-    gateway,
-    installation,
-    request,
-    reply,
+    ...of,
     params: request.params as Record<string, string>,
     query: Object.fromEntries(query),
     form: form as Call['form'],
     problem: null,
-    base,
     nonce: newNonce(),
   }
 }

@@ -5,10 +5,9 @@ import { askForReset } from '../../../flows/people/sign-in-mails.ts'
 import { setChallenge } from '../../../users/sessions.sql.ts'
 import { newSignInChallenge } from '../../../users/sign-in-challenge.sql.ts'
 import { html } from '../../hosted/html.ts'
-import { proofForms } from '../confirm.ts'
-import { nextPath, origin } from '../next-path.ts'
+import { proofForms, proofOf } from '../confirm.ts'
+import { nextPath, origin, signedInMove } from '../next-path.ts'
 import { field, formProblem, hidden } from '../parts.ts'
-import { rootOf } from '../root.ts'
 import {
   type Call,
   type DashboardRow,
@@ -19,12 +18,6 @@ import {
   type Sheet,
 } from '../row.ts'
 import { readSession } from '../session.ts'
-
-const proofOf = (call: Call) => ({
-  challenge: call.form.get('challenge'),
-  code: call.form.get('code'),
-  assertion: call.form.get('assertion'),
-})
 
 const carriedNext = (call: Call) => call.form.get('next') || call.query.next || ''
 
@@ -66,11 +59,7 @@ const signInRows: readonly DashboardRow[] = [
   publicRow('POST /sign-in', {
     async handle(call) {
       const given = { email: call.form.get('email'), password: call.form.get('password') }
-      const { token, factor } = await signInWithPassword(call.gateway, given, origin(call))
-      const next = nextPath(call)
-      if (factor !== 'half') return { to: next, token }
-      const carried = next.slice(rootOf(call.gateway).length)
-      return { to: `${call.base}/sign-in/factor?next=${encodeURIComponent(carried)}`, token }
+      return signedInMove(call, await signInWithPassword(call.gateway, given, origin(call)), nextPath(call))
     },
     redraw: signInPage,
   }),

@@ -3,6 +3,7 @@ import { acceptKnown, join, readInvitation, resetTakesPassword } from '../../../
 import { canHavePasskeys, passkeyCreation } from '../../../flows/people/passkeys.ts'
 import { newSignInChallenge } from '../../../users/sign-in-challenge.sql.ts'
 import { html } from '../../hosted/html.ts'
+import { origin } from '../next-path.ts'
 import { field, formProblem, hidden } from '../parts.ts'
 import { type Call, type DashboardRow, publicRow, SENT, type Sheet } from '../row.ts'
 import { readSession } from '../session.ts'
@@ -90,7 +91,7 @@ export const joinRows: readonly DashboardRow[] = [
           password: call.form.get('password'),
           passkey: call.form.get('passkey'),
         },
-        { address: call.request.ip, agent: call.request.headers['user-agent'] ?? '' },
+        origin(call),
       )
       if (joined.factor === 'half') return { to: `${call.base}/sign-in/factor`, token: joined.token }
       if (joined.recoveryCodes)

@@ -4,8 +4,7 @@ import { MINUTE_MS } from '../../../core/time.ts'
 import { signOn, stepUpBySignOn } from '../../../flows/people/sign-on.ts'
 import type { PendingSignOn, SingleSignOn } from '../../../users/single-sign-on.ts'
 import { clearPassing, readPassing, writePassing } from '../cookie.ts'
-import { nextPath, origin } from '../next-path.ts'
-import { rootOf } from '../root.ts'
+import { nextPath, origin, signedInMove } from '../next-path.ts'
 import { type Call, type DashboardRow, type Move, type PersonCall, personRow, publicRow } from '../row.ts'
 import { readSession } from '../session.ts'
 
@@ -67,10 +66,7 @@ async function comeBack(call: Call): Promise<Move> {
     const { token } = await stepUpBySignOn(call.gateway, session, identity, origin(call))
     return { to: passing.next, token }
   }
-  const { token, factor } = await signOn(call.gateway, identity, origin(call))
-  if (factor !== 'half') return { to: passing.next, token }
-  const carried = passing.next.slice(rootOf(call.gateway).length)
-  return { to: `${call.base}/sign-in/factor?next=${encodeURIComponent(carried)}`, token }
+  return signedInMove(call, await signOn(call.gateway, identity, origin(call)), passing.next)
 }
 
 export const signOnRows: readonly DashboardRow[] = [
