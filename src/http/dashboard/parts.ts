@@ -1,5 +1,6 @@
 /** Pieces that the dashboard's pages are made of. */
-import { ASSETS, FIAT_CURRENCIES } from '../../core/assets.ts'
+import { ASSETS, type Asset, FIAT_CURRENCIES } from '../../core/assets.ts'
+import { formatCoins } from '../../core/money.ts'
 import { type Html, html, type Part } from '../hosted/html.ts'
 import type { Call } from './row.ts'
 
@@ -44,6 +45,27 @@ export interface Column<Row> {
   /** What the list is sorted by here. */
   readonly sort?: string
 }
+
+/** An amount in the coin of each row. */
+export const coinsColumn = <Row extends { readonly asset: Asset }>(
+  label: string,
+  atomsOf: (row: Row) => bigint,
+  more: Pick<Column<Row>, 'name' | 'isMinor' | 'isExtra'> = {},
+): Column<Row> => ({
+  label,
+  isFigure: true,
+  ...more,
+  cell: (row) => formatCoins(atomsOf(row), row.asset),
+})
+
+/** Pages that belong together, above each of them. */
+export const tabs = (
+  label: string,
+  base: string,
+  current: string,
+  pages: readonly (readonly [path: string, label: string])[],
+): Html =>
+  html`<nav class="views" aria-label="${label}">${pages.map(([path, name]) => html`<a href="${base}/${path}"${path === current && html` aria-current="page"`}>${name}</a>`)}</nav>`
 
 /** @param caption - What a screen reader calls it. */
 export function table<Row>(

@@ -14,7 +14,7 @@ import { tryStatementOf } from '../../../flows/approvals/statement-of-request.ts
 import { type Html, html, type Part } from '../../hosted/html.ts'
 import { drawList, type ListPage, readList } from '../list.ts'
 import { choiceOf, type Filter, filterQuery } from '../list-query.ts'
-import { card, copyable, empty } from '../parts.ts'
+import { card, copyable, empty, tabs } from '../parts.ts'
 import type { PlaceCall, Sheet } from '../row.ts'
 import { badge, plural, time } from '../words.ts'
 import { askerWords, headlineOf, KIND_WORDS, progressWords } from './approval-words.ts'
@@ -23,18 +23,13 @@ import { askerWords, headlineOf, KIND_WORDS, progressWords } from './approval-wo
 export const approvalTabs = (
   call: PlaceCall,
   current: 'approvals' | 'policy' | 'approvers' | 'allowlist',
-): Html => {
-  const tabs = [
+): Html =>
+  tabs('Approvals', call.here, current, [
     ['approvals', 'Requests'],
     ['policy', 'Policy'],
     ['approvers', 'Approvers'],
     ['allowlist', 'Allowlist'],
-  ] as const
-  return html`<nav class="views" aria-label="Approvals">${tabs.map(
-    ([key, label]) =>
-      html`<a href="${call.here}/${key}"${key === current && html` aria-current="page"`}>${label}</a>`,
-  )}</nav>`
-}
+  ])
 
 const FILTERS: readonly Filter[] = [
   choiceOf('filter_status', 'Status', DECIDED_STATUSES),

@@ -6,7 +6,7 @@ import { ASSETS, type Asset } from '../../../core/assets.ts'
 import type { AskerNames } from '../../../flows/approvals/askers.sql.ts'
 import { networkOfStatement } from '../../../flows/approvals/request-words.ts'
 import { type Html, html, type Part } from '../../hosted/html.ts'
-import { copyable, facts, table } from '../parts.ts'
+import { coinsColumn, copyable, facts, table } from '../parts.ts'
 import { coinNetwork, coins, count, networkName, plural } from '../words.ts'
 
 /** The heading: money in figures, everything else in words. */
@@ -67,17 +67,12 @@ export function statementBody(statement: Statement, inForce: ApprovalPolicy | nu
         ['Network', networkWords(statement)],
         ['Arrives', html`<strong>${sumsOf(statement.lines, 'netAtoms').join(' and ')}</strong>`],
         ['Taken from the balance', sumsOf(statement.lines, 'amountAtoms').join(' and ')],
-      ])}${table(
+      ])}${table<PayoutTerms>(
         'Payouts',
         [
           { label: 'To', cell: (line) => copyable(line.destination, 'Copy the address') },
-          { label: 'Arrives', isFigure: true, cell: (line) => coins(line.netAtoms, line.asset) },
-          {
-            label: 'Taken',
-            isFigure: true,
-            isMinor: true,
-            cell: (line) => coins(line.amountAtoms, line.asset),
-          },
+          coinsColumn('Arrives', (line) => line.netAtoms),
+          coinsColumn('Taken', (line) => line.amountAtoms, { isMinor: true }),
         ],
         statement.lines.slice(0, LINES_SHOWN),
       )}`

@@ -1,12 +1,12 @@
 /** Which mails about payments somebody wants, for each of his merchants. */
 import { Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
-import { recordActOf } from '../../../flows/people/person.ts'
 import { listPaymentMails, lockPaymentMailsOf, setPaymentMails } from '../../../users/payment-mails.sql.ts'
 import { PAYMENT_MAIL_NEEDS, PAYMENT_MAILS, type PaymentMail } from '../../../users/payment-mails.ts'
 import { may } from '../../../users/permissions.ts'
 import type { Membership } from '../../../users/user.ts'
 import { html, type Part } from '../../hosted/html.ts'
+import { change } from '../change.ts'
 import { card, checks, hidden, submit } from '../parts.ts'
 import { type DashboardRow, type Move, type PersonCall, personRow } from '../row.ts'
 
@@ -46,18 +46,19 @@ const notOfTeam = (): Refusal =>
   new Refusal('not_found', 'merchant_not_found', 'you belong to no such merchant')
 
 /** @throws {Refusal} `not_found`. */
-async function setMails({ gateway, session, person, form, base }: PersonCall): Promise<Move> {
+async function setMails(call: PersonCall): Promise<Move> {
+  const { session, form, base } = call
   const id = readId('mer', form.get('merchant'))
   const team = session.memberships.find(({ merchantId }) => merchantId === id)
   if (!team) throw notOfTeam()
   const chosen = form.all('mails')
-  await gateway.db.transaction(async (tx) => {
+  await change(call, async (tx, record) => {
     const before = await lockPaymentMailsOf(tx, team.merchantId, session.userId)
     if (!before) throw notOfTeam()
     // What he was not asked about, since his role hears none of it, stays for the day that it does.
     const after = PAYMENT_MAILS.filter((mail) => (isFor(team, mail) ? chosen : before).includes(mail))
     await setPaymentMails(tx, team.merchantId, session.userId, after)
-    await recordActOf(tx, person, {
+    record({
       action: 'user.mails',
       subject: showId('mer', team.merchantId),
       before: { mails: before },

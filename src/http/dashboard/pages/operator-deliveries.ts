@@ -15,7 +15,7 @@ import { type Html, html, type Part } from '../../hosted/html.ts'
 import { listPage } from '../list.ts'
 import { copyColumn, createdColumn } from '../list-columns.ts'
 import { choiceOf, type Filter } from '../list-query.ts'
-import { type Column, copyable, empty } from '../parts.ts'
+import { type Column, copyable, empty, tabs } from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { badge, count, plural, time } from '../words.ts'
 
@@ -26,15 +26,10 @@ const DISABLED_WORDS = {
 
 /** Pages that belong together, above each of them, and what neither shows. */
 const lead = ({ base }: PersonCall, current: 'deliveries' | 'endpoints'): Html =>
-  html`<nav class="views" aria-label="Webhooks">${(
-    [
-      ['deliveries', 'Deliveries'],
-      ['endpoints', 'Endpoints'],
-    ] as const
-  ).map(
-    ([key, label]) =>
-      html`<a href="${base}/operator/${key}"${key === current && html` aria-current="page"`}>${label}</a>`,
-  )}</nav><p class="lead">${current === 'deliveries' ? 'What was tried and met no good answer, of all merchants.' : 'Receivers whose last attempts failed, and those that Beck switched off.'} Where many merchants stand here at once, look at the outgoing connections of this server. The rest of a URL, bodies and answers are the merchant’s, and only the merchant sends again.</p>`
+  html`${tabs('Webhooks', `${base}/operator`, current, [
+    ['deliveries', 'Deliveries'],
+    ['endpoints', 'Endpoints'],
+  ])}<p class="lead">${current === 'deliveries' ? 'What was tried and met no good answer, of all merchants.' : 'Receivers whose last attempts failed, and those that Beck switched off.'} Where many merchants stand here at once, look at the outgoing connections of this server. The rest of a URL, bodies and answers are the merchant’s, and only the merchant sends again.</p>`
 
 const merchantCell = (call: PersonCall, row: FailingEndpoint | FailingDelivery): Part => {
   const account = showId('acct', row.accountId)

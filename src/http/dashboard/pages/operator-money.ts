@@ -9,7 +9,6 @@ import { expected } from '../../../db/list-filters.ts'
 import { changeAccount } from '../../../flows/accounts/change-account.ts'
 import { listHotWallets } from '../../../flows/operation/gateway-books.sql.ts'
 import { readBacklog } from '../../../flows/operation/health.sql.ts'
-import { recordActOf } from '../../../flows/people/person.ts'
 import {
   cancelOwnPayout,
   type OwnBalance,
@@ -24,12 +23,14 @@ import { OWN_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from '../../../withdr
 import { waitingOf } from '../../../withdrawals/withdrawal-resource.ts'
 import { listRecentWithdrawals } from '../../../withdrawals/withdrawals.sql.ts'
 import { html } from '../../hosted/html.ts'
+import { change } from '../change.ts'
 import { listPage } from '../list.ts'
 import { choiceOf, type Filter } from '../list-query.ts'
 import {
   button,
   type Column,
   card,
+  coinsColumn,
   copyable,
   empty,
   facts,
@@ -70,7 +71,7 @@ ${card('Not swept yet', unswept.length > 0 ? html`<ul class="rows">${unswept.map
 }
 
 const books = (balances: readonly OwnBalance[]) =>
-  table(
+  table<OwnBalance>(
     'The gateway’s books',
     [
       { label: 'Chain', cell: (row) => row.chain },
@@ -79,23 +80,13 @@ const books = (balances: readonly OwnBalance[]) =>
         isFigure: true,
         cell: (row) => html`<strong>${coins(walletAtoms(row), row.asset)}</strong>`,
       },
-      { label: 'Owed to merchants', isFigure: true, cell: (row) => coins(row.owed, row.asset) },
-      { label: 'Fees earned', isFigure: true, cell: (row) => coins(row.fees, row.asset) },
-      { label: 'Capital', isFigure: true, cell: (row) => coins(row.capital, row.asset) },
-      { label: 'Can be taken out', isFigure: true, cell: (row) => coins(larger(row), row.asset) },
-      {
-        label: 'On its way',
-        isFigure: true,
-        isMinor: true,
-        cell: (row) => coins(row.leaving, row.asset),
-      },
-      {
-        label: 'Network fees',
-        isFigure: true,
-        isMinor: true,
-        cell: (row) => coins(row.networkFees, row.asset),
-      },
-      { label: 'Loss', isFigure: true, isMinor: true, cell: (row) => coins(row.loss, row.asset) },
+      coinsColumn('Owed to merchants', (row) => row.owed),
+      coinsColumn('Fees earned', (row) => row.fees),
+      coinsColumn('Capital', (row) => row.capital),
+      coinsColumn('Can be taken out', larger),
+      coinsColumn('On its way', (row) => row.leaving, { isMinor: true }),
+      coinsColumn('Network fees', (row) => row.networkFees, { isMinor: true }),
+      coinsColumn('Loss', (row) => row.loss, { isMinor: true }),
     ],
     balances,
   )
@@ -104,7 +95,7 @@ const larger = ({ payable: { fees, capital } }: OwnBalance): bigint => (fees > c
 
 const takenColumns = (call: PersonCall): readonly Column<Withdrawal>[] => [
   { label: 'Asked for', sort: 'created_at', cell: (row) => time(row.createdAt) },
-  { label: 'Sent', isFigure: true, cell: (row) => coins(row.netAtoms, row.asset) },
+  coinsColumn('Sent', (row) => row.netAtoms),
   { label: 'Of', cell: (row) => `${row.kind}, ${row.chain}` },
   {
     label: 'Status',
@@ -201,11 +192,11 @@ function orderOf({ form }: PersonCall): OwnOrder {
 }
 
 async function requestPayout(call: PersonCall): Promise<Move> {
-  const { gateway, person, base } = call
+  const { gateway, base } = call
   const order = orderOf(call)
-  await gateway.db.transaction(async (tx) => {
+  await change(call, async (tx, record) => {
     const withdrawal = await requestOwnPayout(gateway, tx, order)
-    await recordActOf(tx, person, {
+    record({
       action: 'fees.pay_out',
       accountId: withdrawal.accountId,
       subject: showId('wd', withdrawal.id),
@@ -222,27 +213,25 @@ async function requestPayout(call: PersonCall): Promise<Move> {
 }
 
 async function cancelPayout(call: PersonCall): Promise<Move> {
-  const { gateway, person, base, params } = call
-  await gateway.db.transaction(async (tx) => {
-    const { accountId, id } = await cancelOwnPayout(tx, readId('wd', params.id ?? ''))
-    await recordActOf(tx, person, { action: 'fees.cancel', accountId, subject: showId('wd', id) })
+  await change(call, async (tx, record) => {
+    const { accountId, id } = await cancelOwnPayout(tx, readId('wd', call.params.id ?? ''))
+    record({ action: 'fees.cancel', accountId, subject: showId('wd', id) })
   })
-  return { to: `${base}/operator/money`, done: 'withdrawal-cancelled' }
+  return { to: `${call.base}/operator/money`, done: 'withdrawal-cancelled' }
 }
 
 async function setFee(call: PersonCall): Promise<Move> {
-  const { gateway, person, base, form } = call
-  const id = readId('acct', form.get('account'))
-  await gateway.db.transaction(async (tx) => {
-    const account = await changeAccount(tx, id, { fee: form.get('fee') || null })
-    await recordActOf(tx, person, {
+  const id = readId('acct', call.form.get('account'))
+  await change(call, async (tx, record) => {
+    const account = await changeAccount(tx, id, { fee: call.form.get('fee') || null })
+    record({
       action: 'account.change',
       accountId: account.id,
       subject: showId('acct', account.id),
       after: { fee_bps: account.feeBps },
     })
   })
-  return { to: `${base}/operator/money`, done: 'saved' }
+  return { to: `${call.base}/operator/money`, done: 'saved' }
 }
 
 export const operatorMoneyRows: readonly DashboardRow[] = [

@@ -3,12 +3,13 @@ import type { Account } from '../../../accounts/account.ts'
 import { findAccount, findAccounts } from '../../../accounts/accounts.sql.ts'
 import { Refusal } from '../../../core/errors.ts'
 import { type AccountId, readId, showId } from '../../../core/ids.ts'
+import { isoOrNull } from '../../../core/time.ts'
 import { CLOSING_ACTS, closeAccount } from '../../../flows/accounts/close-account.ts'
 import { listAccountsAlone } from '../../../flows/people/accounts-alone.sql.ts'
 import { openMerchant } from '../../../flows/people/merchants.ts'
-import { recordActOf } from '../../../flows/people/person.ts'
 import { type ListedMerchant, listMerchants } from '../../../users/merchants.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
+import { change } from '../change.ts'
 import { drawList, readList } from '../list.ts'
 import { createdColumn } from '../list-columns.ts'
 import type { Filter } from '../list-query.ts'
@@ -94,13 +95,13 @@ const closingRow = (act: keyof typeof CLOSING_ACTS): DashboardRow =>
         : html`<p class="lead"><strong>${account.name}</strong> (${account.mode}) takes payments again.</p>`
     },
     async handle(call) {
-      await call.gateway.db.transaction(async (tx) => {
-        const account = await closeAccount(tx, readId('acct', call.params.id ?? ''), act)
-        await recordActOf(tx, call.person, {
+      await change(call, async (tx, record) => {
+        const { id, closedAt } = await closeAccount(tx, readId('acct', call.params.id ?? ''), act)
+        record({
           action: CLOSING_ACTS[act],
-          accountId: account.id,
-          subject: showId('acct', account.id),
-          after: { closed_at: account.closedAt?.toISOString() ?? null },
+          accountId: id,
+          subject: showId('acct', id),
+          after: { closed_at: isoOrNull(closedAt) },
         })
       })
       return {

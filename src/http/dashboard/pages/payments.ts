@@ -21,6 +21,7 @@ import { choiceOf, type Filter } from '../list-query.ts'
 import {
   ASSET_CHOICES,
   type Column,
+  coinsColumn,
   copyable,
   empty,
   FIAT_CHOICES,
@@ -30,7 +31,7 @@ import {
   submit,
 } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
-import { badge, coins, decimal, fiat, time } from '../words.ts'
+import { badge, decimal, fiat, time } from '../words.ts'
 
 const FILTERS: readonly Filter[] = [
   choiceOf('filter_status', 'Status', PAYMENT_STATUSES),
@@ -99,7 +100,7 @@ const extraColumns = (zone: string): readonly Column<ExportedPayment>[] => {
   const columns: readonly Column<ExportedPayment>[] = [
     { label: 'Price', name: 'price', isFigure: true, cell: (row) => fiat(row.fiatMinor, row.fiatCurrency) },
     { label: 'Fee', name: 'fee', isFigure: true, cell: (row) => fiat(row.feeMinor, row.fiatCurrency) },
-    { label: 'Asked', name: 'asked', isFigure: true, cell: (row) => coins(row.dueAtoms, row.asset) },
+    coinsColumn('Asked', (row) => row.dueAtoms, { name: 'asked' }),
     { label: 'Email', name: 'email', cell: (row) => row.customerEmail },
     copyColumn('Address', 'address', 'the address', (row) => row.address),
     { label: 'Completed', name: 'completed', cell: (row) => time(row.completedAt, zone) },

@@ -18,6 +18,7 @@ import { html, type Part } from '../../hosted/html.ts'
 import { change } from '../change.ts'
 import {
   card,
+  coinsColumn,
   copyable,
   facts,
   field,
@@ -107,7 +108,7 @@ const problemList = (problems: readonly LineProblem[]): Part =>
   )
 
 const totalsTable = ({ totals }: CheckedPayouts): Part =>
-  table(
+  table<CheckedPayouts['totals'][number]>(
     'Totals',
     [
       { label: 'Coin', cell: (row) => html`<strong>${row.asset}</strong>` },
@@ -117,37 +118,22 @@ const totalsTable = ({ totals }: CheckedPayouts): Part =>
         isFigure: true,
         cell: (row) => html`<strong>${coins(row.netAtoms, row.asset)}</strong>`,
       },
-      { label: 'Payout fees', isFigure: true, isMinor: true, cell: (row) => coins(row.feeAtoms, row.asset) },
-      {
-        label: 'Network fees',
-        isFigure: true,
-        isMinor: true,
-        cell: (row) => coins(row.networkFeeAtoms, row.asset),
-      },
-      { label: 'Taken from the balance', isFigure: true, cell: (row) => coins(row.amountAtoms, row.asset) },
-      {
-        label: 'Available',
-        isFigure: true,
-        isMinor: true,
-        cell: (row) => coins(row.availableAtoms, row.asset),
-      },
+      coinsColumn('Payout fees', (row) => row.feeAtoms, { isMinor: true }),
+      coinsColumn('Network fees', (row) => row.networkFeeAtoms, { isMinor: true }),
+      coinsColumn('Taken from the balance', (row) => row.amountAtoms),
+      coinsColumn('Available', (row) => row.availableAtoms, { isMinor: true }),
     ],
     totals,
   )
 
 const linesTable = ({ lines }: CheckedPayouts): Part =>
-  table(
+  table<CheckedPayouts['lines'][number]>(
     'Payouts',
     [
       { label: 'Line', isFigure: true, isMinor: true, cell: (row) => row.line },
       { label: 'To', cell: (row) => copyable(row.destination, 'Copy the address') },
-      { label: 'Arrives', isFigure: true, cell: (row) => coins(row.cost.netAtoms, row.asset) },
-      {
-        label: 'Taken',
-        isFigure: true,
-        isMinor: true,
-        cell: (row) => coins(row.cost.amountAtoms, row.asset),
-      },
+      coinsColumn('Arrives', (row) => row.cost.netAtoms),
+      coinsColumn('Taken', (row) => row.cost.amountAtoms, { isMinor: true }),
       { label: 'Note', cell: (row) => row.note },
     ],
     lines,
