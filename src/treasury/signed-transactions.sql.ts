@@ -292,7 +292,8 @@ export async function end(
  * Wishes for a bump of what waits too long: sent, in no block, and older than `afterMs` while the network asks for
  * more than they offer. Except on Litecoin those too that the node never took, because it refuses what offers too little: a
  * replacement needs none of what it replaces. On chains with accounts the first waiting nonce of a sender is bumped after
- * five times that long whatever it offers: no block takes it, and all later ones wait behind it.
+ * five times that long whatever it offers: no block takes it, and all later ones wait behind it. Not a sweep of ether while its
+ * address holds less than was signed for it: no fee lets that in, and each bump would leave less when the coins come back.
  *
  * @returns How many were marked now.
  */
@@ -313,7 +314,10 @@ export async function wishBumps(
          and not exists (select from signed_transactions b where b.chain = t.chain and b.sender = t.sender
            and b.nonce < t.nonce and ${openSql('b')} and b.block_height is null))
        and not exists (select from signed_transactions n where n.chain = t.chain and n.replacement_set = t.replacement_set
-         and n.created_at > t.created_at)`,
+         and n.created_at > t.created_at)
+       and not exists (select from sweeps s cross join lateral ether_of(s.chain, s.address) e
+         where s.chain = t.chain and s.replacement_set = t.replacement_set and s.asset = 'ETH'
+           and e.observed_atoms + e.given_atoms - e.sent_atoms < t.value_atoms + t.fee_atoms)`,
     [chain, of.afterMs, of.rate, networkOfChain(chain) !== 'litecoin'],
   )
   return rowCount

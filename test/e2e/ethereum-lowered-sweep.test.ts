@@ -8,6 +8,34 @@ for (const when of ['signed', 'done'] as const)
   test(`a sweep that was ${when} for more than a reorganisation leaves takes what is there, and the rest when it comes back`, () =>
     tell(when))
 
+test('a sweep whose deposit a reorganisation took offers no more for as long as that is away', async () => {
+  const payouts = await ethereumPayouts({ confirmations: 2 })
+  const { anvil, gateway } = payouts
+  const payment = await payouts.create('ETH', 100n)
+  const before = await anvil.height()
+  await anvil.send({ to: payment.address, value: payment.dueAtoms })
+  await payouts.confirm()
+  await payouts.turn()
+  await payouts.sign()
+  const sendAgain = await anvil.reorganise((await anvil.height()) - before)
+  await payouts.follow()
+  for (let quarter = 0; quarter < 8; quarter++) {
+    await payouts.pass(16)
+    await payouts.turn()
+  }
+  const { rows } = await gateway.db.query<{ kind: string; status: string }>(
+    'select kind, status from signed_transactions where sender = $1',
+    [payment.address],
+  )
+  assert.deepEqual(rows, [{ kind: 'sweep', status: 'refused' }])
+
+  await sendAgain()
+  await payouts.confirm()
+  await payouts.finish()
+  assert.equal(await anvil.balance(payment.address), 0n)
+  assert.deepEqual(await listFreezes(gateway.db), [])
+})
+
 async function tell(when: 'signed' | 'done'): Promise<void> {
   const payouts = await ethereumPayouts({ confirmations: 2 })
   const { anvil, gateway } = payouts
