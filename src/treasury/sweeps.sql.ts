@@ -257,6 +257,8 @@ export interface UnminedSweep {
   /** What was signed for it last, and the fee of that; both leave its address. */
   readonly signedAtoms: bigint
   readonly feeAtoms: bigint
+  /** What its next bump would take, with its fee. */
+  readonly plannedAtoms: bigint
   /** As of a {@link SweepCandidate}. */
   readonly etherAtoms: bigint
   readonly isBumpWanted: boolean
@@ -274,7 +276,7 @@ export async function listUnminedSweeps(
 ): Promise<UnminedSweep[]> {
   const { rows } = await db.query<UnminedSweep>(
     `select x.id, x.address, x.replacement_set as "replacementSet", n.value_atoms + n.fee_atoms as "signedAtoms",
-       n.fee_atoms as "feeAtoms", ${ETHER_OF_ADDRESS} as "etherAtoms",
+       n.fee_atoms as "feeAtoms", x.atoms as "plannedAtoms", ${ETHER_OF_ADDRESS} as "etherAtoms",
        exists (select from signed_transactions t
          where t.chain = $1 and t.replacement_set = x.replacement_set and t.bump_wanted) as "isBumpWanted"
      from signed_transactions o
@@ -292,7 +294,7 @@ export async function listUnminedSweeps(
   return rows
 }
 
-/** Its next bump takes just so much, and never more than was signed for it: a reorganisation took a part of that. */
+/** Its next bump takes just so much, and never more than was signed for it: a reorganisation took a part of that, or gave it back. */
 export async function lowerSweep(
   tx: Tx,
   chain: ChainName,

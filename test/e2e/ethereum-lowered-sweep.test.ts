@@ -4,6 +4,8 @@ import test from 'node:test'
 import { listFreezes } from '../../src/ledger/freezes.sql.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 
+const GWEI = 10n ** 9n
+
 for (const when of ['signed', 'done'] as const)
   test(`a sweep that was ${when} for more than a reorganisation leaves takes what is there, and the rest when it comes back`, () =>
     tell(when))
@@ -34,6 +36,48 @@ test('a sweep whose deposit a reorganisation took offers no more for as long as 
   await payouts.finish()
   assert.equal(await anvil.balance(payment.address), 0n)
   assert.deepEqual(await listFreezes(gateway.db), [])
+})
+
+test('a sweep that was to be lowered, and for which fees rose first, takes all that has come back', async () => {
+  const payouts = await ethereumPayouts({ confirmations: 2 })
+  const { anvil, gateway } = payouts
+  const payment = await payouts.create('ETH', 100n)
+  await payouts.setBaseFee(GWEI)
+  // Four times what a transfer costs now, and less than it will.
+  const first = 120_000n * GWEI
+  const second = payment.dueAtoms - first
+  await anvil.send({ to: payment.address, value: first })
+  await payouts.confirm()
+  const before = await anvil.height()
+  await anvil.send({ to: payment.address, value: second })
+  await payouts.confirm()
+  await payouts.turn()
+  await payouts.sign()
+  await anvil.reorganise((await anvil.height()) - before)
+  await payouts.follow()
+  await payouts.turn()
+  assert.deepEqual(await planned(), [first])
+
+  await payouts.setBaseFee(10n * GWEI)
+  await payouts.turn()
+  await anvil.send({ to: payment.address, value: second })
+  await payouts.confirm()
+  for (let turn = 0; turn < 5 && (await anvil.balance(payment.address)) > 0n; turn++) {
+    await payouts.setBaseFee(10n * GWEI)
+    await payouts.turn()
+  }
+  assert.equal(await anvil.balance(payment.address), 0n)
+  await payouts.mineAndTurn(3)
+  assert.deepEqual(await planned(), [payment.dueAtoms])
+  assert.deepEqual(await listFreezes(gateway.db), [])
+
+  async function planned(): Promise<bigint[]> {
+    const { rows } = await gateway.db.query<{ atoms: bigint }>(
+      'select atoms from sweeps where address = $1',
+      [payment.address],
+    )
+    return rows.map(({ atoms }) => atoms)
+  }
 })
 
 async function tell(when: 'signed' | 'done'): Promise<void> {

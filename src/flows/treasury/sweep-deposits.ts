@@ -142,21 +142,24 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
 
 /**
  * A sweep of ether that was signed for more than a reorganisation left at its address can not enter the chain: it is replaced, under
- * its nonce, by one that takes what is there. Where that does not pay for a higher fee, it waits for more.
+ * its nonce, by one that takes what is there. Where that does not pay for a higher fee, it waits for more. What comes back before it
+ * was replaced is taken too.
  *
  * @param at - The block that our rows are at.
  */
 async function lowerUnmined(gateway: Gateway, port: ChainPort, at: string): Promise<void> {
   const { chain } = port
   for (const sweep of await listUnminedSweeps(gateway.db, chain, PLANNED_PER_TURN)) {
-    const { address, signedAtoms, feeAtoms, etherAtoms, isBumpWanted } = sweep
+    const { address, signedAtoms, plannedAtoms, feeAtoms, etherAtoms, isBumpWanted } = sweep
     const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [address], at })
-    const atoms = least(balance, etherAtoms)
-    if (balance >= signedAtoms || atoms <= LOWERED_TIMES_FEE * feeAtoms || isBumpWanted) continue
+    const isWhole = balance >= signedAtoms
+    const atoms = isWhole ? signedAtoms : least(balance, etherAtoms)
+    if (atoms === plannedAtoms && (isWhole || isBumpWanted)) continue
+    if (!isWhole && atoms <= LOWERED_TIMES_FEE * feeAtoms) continue
     await gateway.db.transaction((tx) => lowerSweep(tx, chain, sweep, atoms))
     gateway.log.warn(
       { chain, address, atoms: String(atoms) },
-      'a sweep is lowered to what a reorganisation left',
+      'a sweep is to take what a reorganisation left',
     )
   }
 }

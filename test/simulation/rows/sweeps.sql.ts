@@ -171,7 +171,7 @@ export const listUnminedSweeps: typeof real.listUnminedSweeps = (db, _chain, lim
           ([key, row]) => tables.sweptBy.get(key) === sweep.id && row.blockHeight === null,
         )
         if (isUndecided || (newest.status !== 'refused' && !isOld)) return []
-        const { id, address } = sweep
+        const { id, address, atoms: plannedAtoms } = sweep
         const signedAtoms = newest.valueAtoms + newest.feeAtoms
         const isBumpWanted = set.some((row) => row.bumpWanted)
         const etherAtoms = etherOf(tables, address)
@@ -182,6 +182,7 @@ export const listUnminedSweeps: typeof real.listUnminedSweeps = (db, _chain, lim
             replacementSet: txid,
             signedAtoms,
             feeAtoms: newest.feeAtoms,
+            plannedAtoms,
             etherAtoms,
             isBumpWanted,
           },
