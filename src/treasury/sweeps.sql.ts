@@ -268,11 +268,13 @@ export interface UnminedSweep {
  * Sweeps of ether that no block holds, those whose block a reorganisation took after they were done among them: of which the
  * node refuses what was signed last, or has kept it for an hour. Not while a deposit that is to be swept is in no block: whether it
  * is given back is not decided yet.
+ *
+ * @param of.timesFee - Only those that should find more than so many times their fee at their address.
  */
 export async function listUnminedSweeps(
   db: Queryable,
   chain: ChainName,
-  limit: number,
+  of: { timesFee: bigint; limit: number },
 ): Promise<UnminedSweep[]> {
   const { rows } = await db.query<UnminedSweep>(
     `select x.id, x.address, x.replacement_set as "replacementSet", n.value_atoms + n.fee_atoms as "signedAtoms",
@@ -288,8 +290,9 @@ export async function listUnminedSweeps(
        and not exists (select from signed_transactions t
          where t.chain = $1 and t.replacement_set = o.txid and t.block_height is not null)
        and not exists (select from deposits d where d.chain = $1 and d.sweep = x.id and d.block_height is null)
-     order by o.created_at, o.txid limit $2`,
-    [chain, limit],
+       and ${ETHER_OF_ADDRESS} > $2 * n.fee_atoms
+     order by o.created_at, o.txid limit $3`,
+    [chain, of.timesFee, of.limit],
   )
   return rows
 }

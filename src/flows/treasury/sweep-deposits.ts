@@ -149,7 +149,9 @@ async function findSweeps(gateway: Gateway, port: ChainPort, rates: NetworkRates
  */
 async function lowerUnmined(gateway: Gateway, port: ChainPort, at: string): Promise<void> {
   const { chain } = port
-  for (const sweep of await listUnminedSweeps(gateway.db, chain, PLANNED_PER_TURN)) {
+  // Any number of others, whose deposits are gone, hold up none of these.
+  const of = { timesFee: LOWERED_TIMES_FEE, limit: PLANNED_PER_TURN }
+  for (const sweep of await listUnminedSweeps(gateway.db, chain, of)) {
     const { address, signedAtoms, plannedAtoms, feeAtoms, etherAtoms, isBumpWanted } = sweep
     const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [address], at })
     const isWhole = balance >= signedAtoms

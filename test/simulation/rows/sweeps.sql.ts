@@ -157,7 +157,7 @@ export const finishSweeps: typeof real.finishSweeps = (tx, _chain, { txid, repla
     }
   })
 
-export const listUnminedSweeps: typeof real.listUnminedSweeps = (db, _chain, limit) =>
+export const listUnminedSweeps: typeof real.listUnminedSweeps = (db, _chain, of) =>
   run(db, (tables) =>
     [...tables.signed.values()]
       .filter(({ kind, asset, status }) => kind === 'sweep' && asset === 'ETH' && isOpen(status))
@@ -175,6 +175,7 @@ export const listUnminedSweeps: typeof real.listUnminedSweeps = (db, _chain, lim
         const signedAtoms = newest.valueAtoms + newest.feeAtoms
         const isBumpWanted = set.some((row) => row.bumpWanted)
         const etherAtoms = etherOf(tables, address)
+        if (etherAtoms <= of.timesFee * newest.feeAtoms) return []
         return [
           {
             id,
@@ -188,7 +189,7 @@ export const listUnminedSweeps: typeof real.listUnminedSweeps = (db, _chain, lim
           },
         ]
       })
-      .slice(0, limit),
+      .slice(0, of.limit),
   )
 
 export const lowerSweep: typeof real.lowerSweep = async (tx, chain, { id, replacementSet }, atoms) => {
