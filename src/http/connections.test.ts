@@ -297,6 +297,22 @@ test('what cannot be read counts as a request: a stranger who floods with it is 
   for (let i = 0; i < 30; i++) assert.equal(await blurt('127.0.0.13'), 400)
 })
 
+test('what cannot be read counts once, in however many pieces more of it comes', async () => {
+  const { port } = await serve({ addressRateLimit: { perSecond: 1 / 3_600, burst: 10 } })
+  const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.14', allowHalfOpen: true })
+  socket.on('error', () => {}).setNoDelay(true)
+  await once(socket, 'connect')
+  socket.write('no HTTP\r\n\r\n')
+  const [answer] = await once(socket, 'data')
+  assert.match(String(answer), /^HTTP\/1.1 400 /)
+  for (let piece = 0; piece < 30; piece++) {
+    socket.write('and more of it')
+    await delay(5)
+  }
+  assert.equal(await ask(port, '127.0.0.14'), 200)
+  socket.destroy()
+})
+
 test('merchants who share an address are limited by their keys alone', async () => {
   const { port } = await serve({ addressRateLimit: { perSecond: 1 / 3_600, burst: 5 } })
   const key = `X-API-Key: ${merchant.key}\r\n`

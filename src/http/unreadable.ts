@@ -39,8 +39,9 @@ export function answerToUnreadable(code: string, headers: AnswerHeaders): string
   ].join('\r\n')
 }
 
-/** The answer, and then the end of the connection. */
+/** The answer, and then the end of the connection. What comes on it meanwhile is not read: each piece would be another error. */
 export function refuseUnreadable(code: string, socket: Duplex, headers: AnswerHeaders): void {
+  socket.pause()
   if (socket.writable && code !== 'ECONNRESET') socket.end(answerToUnreadable(code, headers))
   setTimeout(() => socket.destroy(), TAKEN_WITHIN_MS).unref()
 }
