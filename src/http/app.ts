@@ -18,13 +18,7 @@ import { ADDRESS_RATE_LIMIT, type AddressLimit, clientAddress, openAddressLimit 
 import { type AnswerHeaders, answerHeaders } from './answer-headers.ts'
 import { routes } from './api/routes.ts'
 import { type Caller, openAuthenticator } from './authenticate.ts'
-import {
-  CONNECTION_LIMITS,
-  type ConnectionLimits,
-  createLimitedServer,
-  type Door,
-  networksOfSocket,
-} from './connections.ts'
+import { CONNECTION_LIMITS, type ConnectionLimits, createLimitedServer, type Door } from './connections.ts'
 import { registerDashboard } from './dashboard/register.ts'
 import { failure } from './envelope.ts'
 import { answerTo } from './errors.ts'
@@ -42,7 +36,6 @@ import type { Route } from './route.ts'
 import { registerSecurityContact } from './security-contact.ts'
 import { openSharedBuckets } from './shared-rate-limit.ts'
 import { traceRequests } from './trace-requests.ts'
-import { refuseUnreadable } from './unreadable.ts'
 import { openWorkLimit } from './work-limit.ts'
 
 declare module 'fastify' {
@@ -61,6 +54,8 @@ export interface AppOptions {
   readonly rateLimit?: BucketSize
   /** Requests without a good key per address; {@link ADDRESS_RATE_LIMIT} when absent. */
   readonly addressRateLimit?: BucketSize
+  /** What the time is for these; the machine's clock when absent. */
+  readonly addressClock?: () => number
   /** How the log of API calls is written. */
   readonly requestLog?: RequestLogOptions
   /** What one connection may do, where it differs from {@link CONNECTION_LIMITS}. */
@@ -105,7 +100,11 @@ type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) 
 /** Not ready yet: the caller may register health checks and hosted pages before it listens. */
 export async function buildApp(gateway: Gateway, options: AppOptions = {}): Promise<FastifyInstance> {
   const everyAnswer = answerHeaders(gateway.settings.publicUrl)
-  const addresses = openAddressLimit(options.addressRateLimit ?? ADDRESS_RATE_LIMIT, gateway.log)
+  const addresses = openAddressLimit(
+    options.addressRateLimit ?? ADDRESS_RATE_LIMIT,
+    gateway.log,
+    options.addressClock,
+  )
   const sendError = errorSender(gateway, everyAnswer)
   const app = openApp(options, addresses, everyAnswer, sendError)
 
@@ -171,6 +170,7 @@ function openApp(
     turnAway: addresses.turnAway,
     shutAmong: addresses.shutAmong,
     cutOff: addresses.cutOff,
+    takeOf: addresses.takeOf,
     admit: (request) => addresses.take(clientAddress(request, proxies)),
   }
   return fastify({
@@ -198,11 +198,8 @@ function openApp(
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       sendError(error, request, reply)
     },
-    // What cannot be read costs as much as a request, and is counted as one.
-    clientErrorHandler: ({ code }, socket) => {
-      if (code !== 'ECONNRESET' && addresses.takeOf(networksOfSocket(socket)) > 0) socket.destroy()
-      else refuseUnreadable(code, socket, everyAnswer)
-    },
+    // The server that was made above answers them.
+    clientErrorHandler: () => {},
   })
 }
 

@@ -27,8 +27,14 @@ interface Served {
   readonly seen: string[]
 }
 
+/** Refusals are counted by the minute: a clock whose minute has just begun when the server is made. */
+function freshMinute(): () => number {
+  const begun = performance.now()
+  return () => performance.now() - begun
+}
+
 async function serve(options: AppOptions = {}, prepare = (_app: FastifyInstance) => {}): Promise<Served> {
-  const app = await buildApp(gateway, { rateLimit: UNLIMITED, ...options })
+  const app = await buildApp(gateway, { rateLimit: UNLIMITED, addressClock: freshMinute(), ...options })
   const seen: string[] = []
   app.addHook('onRequest', async ({ url }) => {
     seen.push(url)
@@ -288,11 +294,14 @@ test('what cannot be read counts as a request: a stranger who floods with it is 
     const answer = await readToEnd(socket).catch(() => '')
     return answer === '' ? null : Number(answer.slice(9, 12))
   }
+  const silent = await open(port, '127.0.0.12')
   const statuses: (number | null)[] = []
   for (let i = 0; i < 10; i++) statuses.push(await blurt('127.0.0.12'))
   assert.deepEqual(statuses, Array(10).fill(400))
   assert.equal(await ask(port, '127.0.0.12'), 429)
+  const ended = once(silent.resume(), 'close')
   for (let i = 0; i < 4; i++) assert.equal(await blurt('127.0.0.12'), null)
+  await ended
   assert.equal(await ask(port, '127.0.0.12'), null, 'it is shut out')
   for (let i = 0; i < 30; i++) assert.equal(await blurt('127.0.0.13'), 400)
 })
@@ -395,6 +404,7 @@ for (const [limit, silentPerHost, perHost, asked] of [
       turnAway: () => false,
       shutAmong: () => null,
       cutOff: () => {},
+      takeOf: () => 0,
       admit: () => 0,
     }
     const limits = { ...CONNECTION_LIMITS, perHost, silentPerHost }

@@ -18,7 +18,7 @@ import type { AddressLimit } from './address-limit.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
 import { failure } from './envelope.ts'
 import { newRequestId } from './request-id.ts'
-import { answerToUnreadable } from './unreadable.ts'
+import { answerToUnreadable, refuseUnreadable } from './unreadable.ts'
 
 type Exchange = Parameters<RequestListener>
 
@@ -79,14 +79,11 @@ const KEEP_ALIVE_MS = 72_000
 
 const connections = new WeakMap<Duplex, Connection>()
 
-/** Of its other end, as the door names them. */
-export const networksOfSocket = (socket: Duplex): readonly string[] => connections.get(socket)?.networks ?? []
-
 /** Whether something was asked for behind the request that runs. */
 export const isAskedFurther = (socket: Socket): boolean => (connections.get(socket)?.waiting.length ?? 0) > 0
 
 /** Who is let in. Whether to turn a host away is asked once for each of its connections. */
-export interface Door extends Pick<AddressLimit, 'turnAway' | 'shutAmong' | 'cutOff'> {
+export interface Door extends Pick<AddressLimit, 'turnAway' | 'shutAmong' | 'cutOff' | 'takeOf'> {
   /** The host and the networks around it, from the smallest; none for whom no number of connections is too many. */
   networksOf(address: string): readonly string[]
   /** Seconds to wait; 0 for a request that may come in. */
@@ -100,7 +97,8 @@ export function createLimitedServer(
   limits: ConnectionLimits = CONNECTION_LIMITS,
 ): Server {
   const open = new Set<Connection>()
-  const listener = inTurn(handle, door, headers, limits, open)
+  const endSilent = silentEnder(door, open)
+  const listener = inTurn(handle, door, headers, limits, endSilent)
   const server = createServer(
     {
       headersTimeout: limits.headMs,
@@ -114,6 +112,14 @@ export function createLimitedServer(
   )
   // What else than 100-continue somebody expects, Node would refuse by itself, past the door and without the headers.
   server.on('checkExpectation', listener)
+  // What cannot be read costs as much as a request, and is counted as one.
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket) => {
+    const connection = connections.get(socket)
+    if (connection && code !== 'ECONNRESET' && door.takeOf(connection.networks) > 0) {
+      socket.destroy()
+      endSilent(connection)
+    } else refuseUnreadable(code, socket, headers)
+  })
   server.maxConnections = limits.connections
   countConnections(server, door, limits, open)
   const sweep = setInterval(() => cutUnread(open, limits.unreadMs), Math.min(limits.unreadMs, 5_000))
@@ -203,7 +209,7 @@ function inTurn(
   door: Door,
   headers: AnswerHeaders,
   limits: ConnectionLimits,
-  open: ReadonlySet<Connection>,
+  endSilent: (connection: Connection) => void,
 ): RequestListener {
   const begin = (connection: Connection, [request, response]: Exchange) => {
     connection.answering = response
@@ -220,7 +226,7 @@ function inTurn(
     const waitSeconds = door.admit(request)
     if (waitSeconds > 0) {
       refuse(response, headers, waitSeconds)
-      endSilent(connection, door, open)
+      endSilent(connection)
     } else if (request.headers.host === undefined && request.httpVersion === '1.1')
       connection.socket.end(answerToUnreadable('NO_HOST', headers))
     else handle(request, response)
@@ -240,24 +246,26 @@ function inTurn(
       request.socket.destroy()
       // What he sent at once was taken in all the same: whoever does so again and again is not let in for a while.
       door.cutOff(connection.networks)
-      endSilent(connection, door, open)
+      endSilent(connection)
     } else connection.waiting.push([request, response])
   }
 }
 
 /**
- * Connections that asked nothing yet, of a network that is not heard any more: the next one would be refused, so these are. What was
- * sent over them is not read.
+ * Ends connections that asked nothing yet, of a network that is not heard any more: the next one would be refused, so these are. What
+ * was sent over them is not read.
  */
-function endSilent(
-  { networks, held }: Connection,
-  door: Pick<Door, 'shutAmong'>,
-  open: ReadonlySet<Connection>,
-): void {
-  if (held.every(({ silent }) => silent === 0)) return
-  const shut = door.shutAmong(networks)
-  if (shut === null || held[networks.indexOf(shut)]?.silent === 0) return
-  for (const each of open) if (each.begun === 0 && each.networks.includes(shut)) each.socket.destroy()
+function silentEnder(door: Pick<Door, 'shutAmong'>, open: ReadonlySet<Connection>) {
+  // Until what was ended is not counted any more: a flood is refused hundreds of times in one turn.
+  const ending = new Set<string>()
+  return ({ networks, held }: Connection): void => {
+    if (held.every(({ silent }) => silent === 0)) return
+    const shut = door.shutAmong(networks)
+    if (shut === null || ending.has(shut) || held[networks.indexOf(shut)]?.silent === 0) return
+    ending.add(shut)
+    setImmediate(() => ending.delete(shut))
+    for (const each of open) if (each.begun === 0 && each.networks.includes(shut)) each.socket.destroy()
+  }
 }
 
 /** Byte by byte the rest of a body could come for as long as a request may take, and each costs a read. */
