@@ -18,16 +18,21 @@ export const createdColumn = (
   cell: (row) => time(row.createdAt, zoneOf(call)),
 })
 
-/** Something to copy, whole: for who asks for the column. @param what - For a screen reader: `the id`. */
+/**
+ * Something to copy, whole: for who asks for the column, if nothing else is said.
+ *
+ * @param what - For a screen reader: `the id`.
+ */
 export const copyColumn = <Row>(
   label: string,
   name: string,
   what: string,
   textOf: (row: Row) => string | null,
+  more: Pick<Column<Row>, 'isExtra' | 'isMinor'> = { isExtra: true },
 ): Column<Row> => ({
   label,
   name,
-  isExtra: true,
+  ...more,
   cell(row) {
     const text = textOf(row)
     return text && copyable(text, `Copy ${what}`)

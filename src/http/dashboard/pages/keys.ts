@@ -15,10 +15,12 @@ import { readId, showId } from '../../../core/ids.ts'
 import { readNetworks } from '../../../core/networks.ts'
 import { SCOPES, type Scope } from '../../../core/scopes.ts'
 import { DAY_MS, HOUR_MS, isoOrNull } from '../../../core/time.ts'
+import type { Page } from '../../../db/list.ts'
+import type { ListQuery } from '../../../db/list-filters.ts'
 import { namesOfAskers } from '../../../flows/approvals/askers.sql.ts'
 import { html } from '../../hosted/html.ts'
 import { change } from '../change.ts'
-import { drawList, readList } from '../list.ts'
+import { listPage } from '../list.ts'
 import { copyColumn } from '../list-columns.ts'
 import { choiceOf, type Filter } from '../list-query.ts'
 import { button, type Column, checks, copyable, empty, field, formProblem, select, submit } from '../parts.ts'
@@ -45,6 +47,10 @@ const USUAL: readonly Scope[] = SCOPES.filter(
   (scope) => !['withdrawals:write', 'customers:write'].includes(scope),
 )
 
+interface ListedKey extends ApiKey {
+  readonly maker: string | undefined
+}
+
 const makerOf = ({ madeBy }: ApiKey): AskedBy => (madeBy ? showId('usr', madeBy) : 'unknown')
 
 const FILTERS: readonly Filter[] = [
@@ -52,32 +58,30 @@ const FILTERS: readonly Filter[] = [
   choiceOf('filter_status', 'Status', KEY_STATES),
 ]
 
-async function keysPage(call: PlaceCall): Promise<Sheet> {
-  const { gateway, place } = call
-  const list = await readList(call, FILTERS, (query) => listKeysOf(gateway.db, place.account.id, query))
-  const makers = await namesOfAskers(gateway.db, place.account.id, list.page.items.map(makerOf))
+function keysPage(call: PlaceCall): Promise<Sheet> {
   const create =
     call.may('api_keys:write') &&
     html`<a class="button primary" href="${call.here}/keys/new">Create a key</a>`
-  return {
-    title: 'API keys',
+  return listPage(call, {
     nav: 'keys',
-    content: drawList(call, {
-      title: 'API keys',
-      lead: html`${formProblem(call)}<p class="lead">Your server sends one with every request, as <code>X-API-Key</code>. Keep keys out of browsers and apps.</p>`,
-      list,
-      filters: FILTERS,
-      actions: create,
-      columns: columnsOf(call, makers),
-      emptyPart: empty('No key yet', 'Your server needs one to make payments.', create),
-    }),
-  }
+    title: 'API keys',
+    lead: html`${formProblem(call)}<p class="lead">Your server sends one with every request, as <code>X-API-Key</code>. Keep keys out of browsers and apps.</p>`,
+    read: (query) => readKeys(call, query),
+    filters: FILTERS,
+    actions: create,
+    columns: columnsOf(call),
+    emptyPart: empty('No key yet', 'Your server needs one to make payments.', create),
+  })
 }
 
-function columnsOf(
-  call: PlaceCall,
-  makers: Awaited<ReturnType<typeof namesOfAskers>>,
-): readonly Column<ApiKey>[] {
+/** With the name of whoever made each. */
+async function readKeys({ gateway: { db }, place }: PlaceCall, query: ListQuery): Promise<Page<ListedKey>> {
+  const page = await listKeysOf(db, place.account.id, query)
+  const makers = await namesOfAskers(db, place.account.id, page.items.map(makerOf))
+  return { ...page, items: page.items.map((key) => ({ ...key, maker: makers.get(makerOf(key))?.name })) }
+}
+
+function columnsOf(call: PlaceCall): readonly Column<ListedKey>[] {
   const zone = call.place.membership.timeZone
   return [
     { label: 'Name', sort: 'name', cell: (key) => html`<strong>${key.name}</strong>` },
@@ -111,7 +115,7 @@ function columnsOf(
       sort: 'created_at',
       isMinor: true,
       cell: (key) =>
-        html`${time(key.createdAt, zone)}<br><span class="hint">${makers.get(makerOf(key))?.name ?? 'at the command line'}</span>`,
+        html`${time(key.createdAt, zone)}<br><span class="hint">${key.maker ?? 'at the command line'}</span>`,
     },
     copyColumn('Id', 'id', 'the id', (key) => showId('key', key.id)),
     {
@@ -141,7 +145,6 @@ const EXPIRY = {
   value: '',
 } as const
 /** How long the key that goes works beside the one that comes, in hours. */
-const OVERLAP_HOURS = ['0', '1', '24', '168'] as const
 const OVERLAP = {
   name: 'overlap',
   label: 'The old key goes on working for',
@@ -284,7 +287,7 @@ export const keyRows: readonly DashboardRow[] = [
       const { account } = call.place
       const old = await keyOf(call)
       requireMayGive(call, old.scopes)
-      const hours = OVERLAP_HOURS.find((each) => each === call.form.get('overlap'))
+      const [hours] = OVERLAP.choices.find(([each]) => each === call.form.get('overlap')) ?? []
       if (hours === undefined)
         throw invalidField('overlap', 'invalid_overlap', 'choose how long the old key works')
       const overlapUntil = new Date(Date.now() + Number(hours) * HOUR_MS)

@@ -7,9 +7,9 @@ import { exportEvents, type ListedEvent, listEvents } from '../../../events/list
 import { html, type Part } from '../../hosted/html.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
 import { listPage } from '../list.ts'
-import { createdColumn } from '../list-columns.ts'
+import { copyColumn, createdColumn } from '../list-columns.ts'
 import { choiceOf, type Filter } from '../list-query.ts'
-import { copyable, empty } from '../parts.ts'
+import { empty } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
 
@@ -38,12 +38,7 @@ const eventsPage = (call: PlaceCall): Promise<Sheet> =>
         cell: (row) =>
           html`<details><summary><code>${row.type}</code>${row.isSample && html` ${badge('test')}`}</summary><pre tabindex="0"><code>${pretty(row.body)}</code></pre></details>`,
       },
-      {
-        label: 'Id',
-        name: 'id',
-        isMinor: true,
-        cell: (row) => copyable(showId('evt', row.id), 'Copy the id'),
-      },
+      copyColumn('Id', 'id', 'the id', (row) => showId('evt', row.id), { isMinor: true }),
       createdColumn(call, 'Announced'),
     ],
     emptyPart: empty('No event yet', 'Each step of a payment is announced here, and to your webhooks.'),
@@ -78,12 +73,7 @@ const auditPage = (call: PlaceCall): Promise<Sheet> =>
         name: 'what',
         cell: (act) => html`<code>${act.action}</code>${details(act)}`,
       },
-      {
-        label: 'On',
-        name: 'on',
-        isMinor: true,
-        cell: (act) => act.subject && copyable(act.subject, 'Copy what it was done to'),
-      },
+      copyColumn('On', 'on', 'what it was done to', (act) => act.subject, { isMinor: true }),
     ],
     emptyPart: empty('Nothing yet', 'The first change by anybody shows here.'),
   })

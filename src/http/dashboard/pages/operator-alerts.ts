@@ -6,8 +6,9 @@ import { acknowledgeAlerts, type RaisedAlert, readAlerts } from '../../../ledger
 import { listMails, type SentMail } from '../../../mails/mails.sql.ts'
 import { html, type Part } from '../../hosted/html.ts'
 import { listPage } from '../list.ts'
+import { copyColumn } from '../list-columns.ts'
 import { choiceOf, type Filter } from '../list-query.ts'
-import { button, card, copyable, empty, formProblem, notice, table } from '../parts.ts'
+import { button, card, empty, formProblem, notice, table } from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { badge, time } from '../words.ts'
 
@@ -36,12 +37,7 @@ async function alertsPage(call: PersonCall): Promise<Sheet> {
     columns: [
       { label: 'When', sort: 'created_at', cell: (row) => time(row.createdAt) },
       { label: 'What', cell: (row) => html`<code>${row.kind}</code><br>${row.message}` },
-      {
-        label: 'About',
-        name: 'about',
-        isMinor: true,
-        cell: (row) => copyable(row.subject, 'Copy what it is about'),
-      },
+      copyColumn('About', 'about', 'what it is about', (row) => row.subject, { isMinor: true }),
       {
         label: '',
         cell: (row) =>

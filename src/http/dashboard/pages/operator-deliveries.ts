@@ -15,7 +15,7 @@ import { type Html, html, type Part } from '../../hosted/html.ts'
 import { listPage } from '../list.ts'
 import { copyColumn, createdColumn } from '../list-columns.ts'
 import { choiceOf, type Filter } from '../list-query.ts'
-import { type Column, copyable, empty, tabs } from '../parts.ts'
+import { type Column, empty, tabs } from '../parts.ts'
 import { type DashboardRow, type PersonCall, personRow, type Sheet } from '../row.ts'
 import { badge, count, plural, time } from '../words.ts'
 
@@ -148,12 +148,7 @@ const endpointsPage = (call: PersonCall): Promise<Sheet> =>
         isFigure: true,
         cell: (row) => `${count(row.waiting)}${row.waiting < WAITING_COUNTED_MAX ? '' : ' or more'}`,
       },
-      {
-        label: 'Endpoint id',
-        name: 'id',
-        isMinor: true,
-        cell: (row) => copyable(showId('whk', row.id), 'Copy the endpoint’s id'),
-      },
+      copyColumn('Endpoint id', 'id', 'the endpoint’s id', (row) => showId('whk', row.id), { isMinor: true }),
       accountColumn,
     ],
     emptyPart: empty('No endpoint is in trouble', 'Those that fail, or were switched off for it, show here.'),

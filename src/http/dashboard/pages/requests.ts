@@ -11,8 +11,9 @@ import { showId } from '../../../core/ids.ts'
 import { html } from '../../hosted/html.ts'
 import { type ExportColumns, exportRow } from '../export.ts'
 import { listPage } from '../list.ts'
+import { copyColumn } from '../list-columns.ts'
 import { choiceOf, type Filter } from '../list-query.ts'
-import { type Column, copyable, empty } from '../parts.ts'
+import { type Column, empty } from '../parts.ts'
 import { type DashboardRow, type PlaceCall, placeRow, type Sheet } from '../row.ts'
 import { count, time } from '../words.ts'
 
@@ -73,12 +74,7 @@ function columnsOf({ place }: PlaceCall, keys: readonly ApiKey[]): readonly Colu
       cell: (row) =>
         html`${names.get(row.keyId) ?? showId('key', row.keyId)}<br><span class="hint">${row.address}</span>`,
     },
-    {
-      label: 'Request id',
-      name: 'request_id',
-      isMinor: true,
-      cell: (row) => copyable(row.requestId, 'Copy the request id'),
-    },
+    copyColumn('Request id', 'request_id', 'the request id', (row) => row.requestId, { isMinor: true }),
   ]
 }
 
