@@ -60,6 +60,8 @@ export function sendSheet(frame: Frame, sheet: Sheet, status: number): FastifyRe
 const versionOf = ({ content }: Sheet): string =>
   createHash('sha256').update(html`${content}`.markup).digest('base64url').slice(0, 16)
 
+const TITLES: Readonly<Record<number, string>> = { 403: 'Not permitted', 404: 'Not found' }
+
 /** People are told what they can do; the operator finds the cause in the log. */
 export function sendTrouble(frame: Frame, error: unknown): FastifyReply {
   const { call } = frame
@@ -76,14 +78,7 @@ export function sendTrouble(frame: Frame, error: unknown): FastifyReply {
     else call.gateway.log.warn(line, 'a page of the dashboard could not be shown')
   }
   if (told.retryAfterSeconds !== undefined) call.reply.header('Retry-After', told.retryAfterSeconds)
-  const title =
-    told.status === 404
-      ? 'Not found'
-      : told.status === 403
-        ? 'Not permitted'
-        : told.status >= 500
-          ? 'Not now'
-          : 'Not done'
+  const title = TITLES[told.status] ?? (told.status >= 500 ? 'Not now' : 'Not done')
   const back =
     told.reason === 'second_factor_required'
       ? html`<a class="button primary" href="${call.base}/me">Add a second factor</a>`

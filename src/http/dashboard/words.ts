@@ -3,15 +3,10 @@ import { type Asset, type Fiat, NETWORKS, type Network, networkOf } from '../../
 import { fiatToNumber, formatAmount, formatCoins } from '../../core/money.ts'
 import { DAY_MS, MINUTE_MS, utcDay } from '../../core/time.ts'
 import { type Html, html } from '../hosted/html.ts'
+import { memo } from '../hosted/language.ts'
 import { isToken } from '../hosted/networks.ts'
 
-const formats = new Map<string, Intl.NumberFormat>()
-
-const currencyFormat = (currency: Fiat): Intl.NumberFormat => {
-  const known = formats.get(currency) ?? new Intl.NumberFormat('en', { style: 'currency', currency })
-  formats.set(currency, known)
-  return known
-}
+const currencyFormat = memo((currency) => new Intl.NumberFormat('en', { style: 'currency', currency }))
 
 export const fiat = (amount: number | bigint, currency: Fiat): string =>
   currencyFormat(currency).format(typeof amount === 'bigint' ? fiatToNumber(amount) : amount)
@@ -33,30 +28,24 @@ export const coinNetwork = (asset: Asset): string =>
 
 export const NETWORK_CHOICES = NETWORKS.map((network) => [network, networkName(network)] as const)
 
-const times = new Map<string, Intl.DateTimeFormat>()
-
-function timeFormat(zone: string, style: 'time' | 'day'): Intl.DateTimeFormat {
-  const known = times.get(style + zone)
-  if (known) return known
-  const made = new Intl.DateTimeFormat('en-GB', {
-    timeZone: zone,
-    day: '2-digit',
-    month: 'short',
-    year: 'numeric',
-    ...(style === 'time' ? { hour: '2-digit', minute: '2-digit' } : {}),
-  })
-  times.set(style + zone, made)
-  return made
-}
+const timeFormat = memo(
+  (timeZone) =>
+    new Intl.DateTimeFormat('en-GB', {
+      timeZone,
+      day: '2-digit',
+      month: 'short',
+      year: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+    }),
+)
 
 /** An instant in the merchant's zone; a script says how long ago that was. */
 export function time(at: Date | string | null, zone = 'UTC'): Html | null {
   if (at === null) return null
   const date = typeof at === 'string' ? new Date(at) : at
-  return html`<time datetime="${date.toISOString()}">${timeFormat(zone, 'time').format(date)}</time>`
+  return html`<time datetime="${date.toISOString()}">${timeFormat(zone).format(date)}</time>`
 }
-
-export const day = (at: Date, zone: string): string => timeFormat(zone, 'day').format(at)
 
 export const isTimeZone = (zone: string): boolean => {
   try {
@@ -67,24 +56,19 @@ export const isTimeZone = (zone: string): boolean => {
   }
 }
 
-const clocks = new Map<string, Intl.DateTimeFormat>()
-
-function clockOf(zone: string): Intl.DateTimeFormat {
-  const known = clocks.get(zone)
-  if (known) return known
-  const made = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  })
-  clocks.set(zone, made)
-  return made
-}
+const clockOf = memo(
+  (timeZone) =>
+    new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    }),
+)
 
 /** How far a zone's clocks are ahead of UTC at an instant. */
 function offsetMs(zone: string, at: number): number {
@@ -125,37 +109,15 @@ export const dayAfter = (text: string): string =>
 /** Good news is green, trouble red, what waits for somebody amber. */
 export type Tone = 'good' | 'bad' | 'wait' | 'busy' | 'quiet'
 
-const TONES: Readonly<Record<string, Tone>> = {
-  completed: 'good',
-  delivered: 'good',
-  sent: 'good',
-  active: 'good',
-  confirmed: 'good',
-  ok: 'good',
-  approved: 'good',
-  open: 'wait',
-  overpaid: 'wait',
-  underpaid: 'wait',
-  late: 'wait',
-  requested: 'busy',
-  broadcast: 'busy',
-  detected: 'busy',
-  seen: 'busy',
-  pending: 'busy',
-  queued: 'busy',
-  failed: 'bad',
-  refused: 'bad',
-  declined: 'bad',
-  'given up': 'bad',
-  replaced: 'bad',
-  reorganised: 'bad',
-  frozen: 'bad',
-  revoked: 'quiet',
-  expired: 'quiet',
-  cancelled: 'quiet',
-  inactive: 'quiet',
-  dropped: 'quiet',
-}
+/** What is over, and whatever is not named here, is quiet. */
+const TONES: readonly (readonly [Tone, readonly string[]])[] = [
+  ['good', ['completed', 'delivered', 'sent', 'active', 'confirmed', 'ok', 'approved']],
+  ['wait', ['open', 'overpaid', 'underpaid', 'late']],
+  ['busy', ['requested', 'broadcast', 'detected', 'seen', 'pending', 'queued']],
+  ['bad', ['failed', 'refused', 'declined', 'given up', 'replaced', 'reorganised', 'frozen']],
+]
 
-export const badge = (status: string): Html =>
-  html`<span class="badge ${TONES[status] ?? 'quiet'}">${status}</span>`
+export function badge(status: string): Html {
+  const [tone] = TONES.find(([, statuses]) => statuses.includes(status)) ?? ['quiet']
+  return html`<span class="badge ${tone}">${status}</span>`
+}

@@ -67,7 +67,8 @@ export function pickLanguage(chosen: string | undefined, accepted: string | unde
   return ENGLISH
 }
 
-const memo = <Value>(make: (key: string) => Value) => {
+/** Makes each thing once: a formatter costs far more to make than to use. */
+export const memo = <Value>(make: (key: string) => Value) => {
   const made = new Map<string, Value>()
   return (key: string): Value => {
     const value = made.get(key) ?? make(key)

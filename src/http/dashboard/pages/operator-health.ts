@@ -18,16 +18,19 @@ const ago = (ms: number | null): Part =>
       ? `${Math.round(ms / 1_000)} s ago`
       : `${Math.round(ms / 60_000)} min ago`
 
+/** Whether it is well, and if not, why. */
+const statusColumn: Column<{ readonly ok: boolean; readonly problem: string | null }> = {
+  label: 'Status',
+  cell: (row) =>
+    html`${row.ok ? badge('ok') : html`<span class="badge bad">ill</span>`}${row.problem && html`<br><span class="hint">${row.problem}</span>`}`,
+}
+
 const chainsTable = (health: Health): Part =>
   table(
     'Chains',
     [
       { label: 'Chain', cell: (row) => html`<strong>${row.chain}</strong>` },
-      {
-        label: 'Status',
-        cell: (row) =>
-          html`${row.ok ? badge('ok') : html`<span class="badge bad">ill</span>`}${row.problem && html`<br><span class="hint">${row.problem}</span>`}`,
-      },
+      statusColumn,
       { label: 'Height', isFigure: true, cell: (row) => row.tipHeight !== null && count(row.tipHeight) },
       { label: 'Newest block', isMinor: true, cell: (row) => ago(row.tipAgeMs) },
       { label: 'Seen', cell: (row) => ago(row.pollAgeMs) },
@@ -55,11 +58,7 @@ const rolesTable = (health: Health): Part =>
     'What runs',
     [
       { label: 'Part', cell: (row) => html`<strong>${row.role}</strong>` },
-      {
-        label: 'Status',
-        cell: (row) =>
-          html`${row.ok ? badge('ok') : html`<span class="badge bad">ill</span>`}${row.problem && html`<br><span class="hint">${row.problem}</span>`}`,
-      },
+      statusColumn,
       { label: 'Run', isFigure: true, cell: (row) => count(row.running) },
       { label: 'Seen', isMinor: true, cell: (row) => ago(row.seenAgeMs) },
       {

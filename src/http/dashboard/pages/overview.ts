@@ -138,26 +138,21 @@ function needsSomebody(call: PlaceCall, attention: Attention): Part {
     [attention.late, 'expired or cancelled with funds that came late', 'held=1'],
   ]
   const items = [
-    ...(call.may('payments:read')
-      ? payments
-          .filter(([number]) => number > 0)
-          .map(
-            ([number, words, query]) =>
-              html`<a href="${here}/payments?${query}">${plural(number, 'payment')} ${words}</a>`,
-          )
-      : []),
-    ...(attention.failingEndpoints > 0 && call.may('webhooks:read')
-      ? [
-          html`<a href="${here}/webhooks">${plural(attention.failingEndpoints, 'webhook endpoint')} failing</a>`,
-        ]
-      : []),
-    ...(call.may('balance:read')
-      ? attention.frozenCoins.map(
-          ({ asset, since }) =>
-            html`${asset} is not paid out since ${time(since, zone)}: the operator looks into a difference between books and chain. Payments go on.`,
-        )
-      : []),
-  ]
+    ...payments.map(
+      ([number, words, query]) =>
+        number > 0 &&
+        call.may('payments:read') &&
+        html`<a href="${here}/payments?${query}">${plural(number, 'payment')} ${words}</a>`,
+    ),
+    attention.failingEndpoints > 0 &&
+      call.may('webhooks:read') &&
+      html`<a href="${here}/webhooks">${plural(attention.failingEndpoints, 'webhook endpoint')} failing</a>`,
+    ...attention.frozenCoins.map(
+      ({ asset, since }) =>
+        call.may('balance:read') &&
+        html`${asset} is not paid out since ${time(since, zone)}: the operator looks into a difference between books and chain. Payments go on.`,
+    ),
+  ].filter((item) => item !== false)
   return (
     items.length > 0 &&
     notice(

@@ -99,14 +99,14 @@ const linkPage = (
   text: string,
   { link, isMailed }: HandedOver,
 ): Sheet | Move =>
-  isMailed ? { to: `${call.here}/team`, done: 'mailed' } : shownLink(call, title, text, link)
-
-const shownLink = (call: PlaceCall, title: string, text: string, link: string): Sheet => ({
-  title,
-  nav: 'team',
-  width: 'narrow',
-  content: html`<h1>${title}</h1><p class="lead">${text} It is good once, for ${INVITATION_HOURS} hours, and shown only now.</p><div class="secret">${copyable(link, 'Copy the link')}</div><div class="actions"><a class="button primary" href="${call.here}/team">Done</a></div>`,
-})
+  isMailed
+    ? { to: `${call.here}/team`, done: 'mailed' }
+    : {
+        title,
+        nav: 'team',
+        width: 'narrow',
+        content: html`<h1>${title}</h1><p class="lead">${text} It is good once, for ${INVITATION_HOURS} hours, and shown only now.</p><div class="secret">${copyable(link, 'Copy the link')}</div><div class="actions"><a class="button primary" href="${call.here}/team">Done</a></div>`,
+      }
 
 /** @throws {Refusal} `not_found`. */
 function userOf(call: PlaceCall): UserId {

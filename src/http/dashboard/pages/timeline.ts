@@ -56,28 +56,24 @@ const createdAndEnded = (payment: Payment): Moment[] => [
     : []),
 ]
 
-const DEPOSIT_TONES = {
-  seen: 'busy',
-  confirmed: 'good',
-  replaced: 'bad',
-  reorganised: 'bad',
-  dropped: 'bad',
-} as const
-const DEPOSIT_WORDS = {
-  seen: 'seen',
-  confirmed: 'confirmed',
-  replaced: 'replaced by another transaction',
-  reorganised: 'lost with its block',
-  dropped: 'gone from the network',
+const DEPOSITS = {
+  seen: ['busy', 'seen'],
+  confirmed: ['good', 'confirmed'],
+  replaced: ['bad', 'replaced by another transaction'],
+  reorganised: ['bad', 'lost with its block'],
+  dropped: ['bad', 'gone from the network'],
 } as const
 
 const deposits = (call: PlaceCall, view: PaymentResource): Moment[] =>
-  view.deposits.map((deposit) => ({
-    at: new Date(deposit.seen_at),
-    tone: DEPOSIT_TONES[deposit.status],
-    title: html`${deposit.amount} ${deposit.asset} ${DEPOSIT_WORDS[deposit.status]}${deposit.late && html` ${badge('late')}`}`,
-    text: html`<p class="hint">${plural(deposit.confirmations, 'confirmation')}</p>${deposit.tx_hash && transaction(call, deposit.asset, deposit.tx_hash)}`,
-  }))
+  view.deposits.map((deposit) => {
+    const [tone, words] = DEPOSITS[deposit.status]
+    return {
+      at: new Date(deposit.seen_at),
+      tone,
+      title: html`${deposit.amount} ${deposit.asset} ${words}${deposit.late && html` ${badge('late')}`}`,
+      text: html`<p class="hint">${plural(deposit.confirmations, 'confirmation')}</p>${deposit.tx_hash && transaction(call, deposit.asset, deposit.tx_hash)}`,
+    }
+  })
 
 const events = (call: PlaceCall, history: PaymentHistory): Moment[] =>
   history.events.map((event) => ({
