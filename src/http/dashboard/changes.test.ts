@@ -8,7 +8,7 @@ import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
 import { DESTINATIONS, tellPayouts } from '../../../test/payout-story.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { listApiKeys } from '../../accounts/api-keys.sql.ts'
-import { type CustomerId, newId, showId } from '../../core/ids.ts'
+import { type CustomerId, newId, type PointOfSaleId, showId } from '../../core/ids.ts'
 import { DAY_MS } from '../../core/time.ts'
 import type { Database } from '../../db/database.ts'
 import { createWebhookEndpoint } from '../../events/webhook-endpoints.sql.ts'
@@ -303,4 +303,18 @@ test('a password is checked before a transaction waits for it, and one that was 
   await Promise.all(others)
   assert.equal(factor, 'passkey', 'what the session was proven with')
   assert.ok(before >= 2, `${before} of those before it were done`)
+})
+
+test('a point of sale that is switched off already is said to be, and its page is there', async () => {
+  const owner = await testPerson(gateway, app, { account, role: 'owner' })
+  await owner.post(`${home}/points-of-sale`, { name: 'Counter', currency: 'USD' })
+  const { rows } = await gateway.db.query<{ id: PointOfSaleId }>(
+    'select id from points_of_sale where account_id = $1',
+    [account.id],
+  )
+  const path = `${home}/points-of-sale/${showId('pos', rows[0]?.id as PointOfSaleId)}/revoke`
+  assert.equal((await owner.post(path, {})).status, 303)
+  const again = await owner.post(path, {})
+  assert.equal(again.status, 409, again.text)
+  assert.match(again.html, /switched off already/)
 })

@@ -140,8 +140,9 @@ export const pointOfSaleRows: readonly DashboardRow[] = [
     async handle(call) {
       const { id, name } = await pointOf(call)
       await change(call, async (tx, record) => {
-        const revoked = await revokePointOfSale(tx, call.place.account.id, id)
-        if (revoked) record({ action: 'point_of_sale.revoke', subject: name })
+        if (!(await revokePointOfSale(tx, call.place.account.id, id)))
+          throw new Refusal('conflict', 'point_of_sale_revoked', 'it was switched off already')
+        record({ action: 'point_of_sale.revoke', subject: name })
       })
       return { to: `${call.here}/points-of-sale`, done: 'saved' }
     },
