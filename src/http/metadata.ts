@@ -29,20 +29,18 @@ export function readMetadata(bodyText: string): string {
 
 /** The depth of a body is bounded before, so this recursion is too. */
 function checkLengths(field: string, value: unknown): void {
-  if (typeof value === 'string') {
-    const length = [...value].length
-    if (length > STRING_LENGTH_MAX) {
-      throw tooMuch(field, `a text in metadata has at most ${STRING_LENGTH_MAX} characters, got ${length}`)
-    }
-  }
+  if (typeof value === 'string') requireShort(field, 'text', value, STRING_LENGTH_MAX)
   if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return
   for (const [key, inner] of Object.entries(value)) {
-    const length = [...key].length
-    if (length > KEY_LENGTH_MAX) {
-      throw tooMuch(field, `a key in metadata has at most ${KEY_LENGTH_MAX} characters, got ${length}`)
-    }
+    requireShort(field, 'key', key, KEY_LENGTH_MAX)
     checkLengths(`${field}.${key}`, inner)
   }
+}
+
+function requireShort(field: string, what: 'text' | 'key', text: string, most: number): void {
+  const { length } = [...text]
+  if (length > most)
+    throw tooMuch(field, `a ${what} in metadata has at most ${most} characters, got ${length}`)
 }
 
 const tooMuch = (field: string, message: string) => invalidField(field, 'metadata_too_large', message)

@@ -2,11 +2,11 @@
  * The second listener, for whoever watches over this Beck: `/metrics`, and `/readyz` with everything it knows. On
  * loopback unless the operator says otherwise: a freeze's reason names addresses and amounts.
  */
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { Log } from '../core/log.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
-import { portRefusal } from './port.ts'
+import { portOf, portRefusal } from './port.ts'
 import { refuseUnreadable } from './unreadable.ts'
 
 export interface MonitorAddress {
@@ -73,9 +73,4 @@ export async function startMonitor(
       await closed
     },
   }
-}
-
-function portOf(server: Server): number | null {
-  const address = server.address()
-  return typeof address === 'object' && address ? address.port : null
 }

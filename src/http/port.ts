@@ -1,6 +1,6 @@
 /** The port that Beck listens on: whether it can be had, asked before anything is made that a failed start would waste. */
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { Refusal } from '../core/errors.ts'
 
@@ -24,6 +24,12 @@ export async function requirePort(port: number, host: string = allAddresses()): 
   } finally {
     await new Promise((resolve) => server.close(resolve))
   }
+}
+
+/** That a server listens on; null before it does. */
+export function portOf(server: Server): number | null {
+  const address = server.address()
+  return typeof address === 'object' && address ? address.port : null
 }
 
 /** What a failure to listen means for whoever started Beck; null for one of another kind. */

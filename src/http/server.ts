@@ -4,7 +4,7 @@ import type { Gateway } from '../flows/gateway.ts'
 import { answerHeaders } from './answer-headers.ts'
 import { type AppOptions, buildApp } from './app.ts'
 import { type Monitor, type MonitorAddress, startMonitor } from './monitor.ts'
-import { allAddresses } from './port.ts'
+import { allAddresses, portOf } from './port.ts'
 
 export interface ServerOptions extends AppOptions {
   readonly port: number
@@ -37,11 +37,9 @@ export async function startServer(gateway: Gateway, options: ServerOptions): Pro
     await Promise.all([app.close(), monitor?.close()])
     throw error
   }
-  const address = app.server.address()
-  const port = typeof address === 'object' && address ? address.port : options.port
   return {
     app,
-    port,
+    port: portOf(app.server) ?? options.port,
     monitorPort: monitor?.port ?? null,
     close: async () => {
       await app.close()

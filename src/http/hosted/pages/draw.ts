@@ -114,7 +114,6 @@ export const drawNotice = (frame: Frame, { about, earlier, link }: NoticeView): 
   return layout(frame, {
     title: words[`${about}_title`],
     state: about,
-    version: null,
     refreshSeconds: PASSING.includes(about) ? REFRESH_SECONDS : null,
     content: html`${earlier?.map((payment) => drawEarlier(frame, payment))}${drawHead(frame, about)}
 ${link && html`<p><a class="button" href="${link.path}"${link.isNewWindow && html` target="_blank"`}>${words[link.text]}</a></p>`}`,
@@ -127,8 +126,6 @@ export const drawPreview = (frame: Frame, order: Order): Html =>
     title: `${order.label ?? ''} – ${merchantName(frame)}`,
     description: describeOrder(order),
     state: 'preview',
-    version: null,
-    refreshSeconds: null,
     content: html`<h1>${withMerchant(frame, frame.language.words.pay_merchant)}</h1>
 ${drawOrder(frame, order)}
 <form method="post" action="${frame.here}${frame.query}"><button type="submit" class="primary">${frame.language.words.continue}</button></form>`,

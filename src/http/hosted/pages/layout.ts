@@ -16,15 +16,16 @@ export interface Sheet {
   /** Named on the page for scripts and tests. */
   readonly state: string
   /** What the open page has seen; null when nothing can change any more. */
-  readonly version: string | null
+  readonly version?: string | null
   /** Without a script the page asks again after so many seconds; null when it should stay as it is. */
-  readonly refreshSeconds: number | null
+  readonly refreshSeconds?: number | null
 }
 
 /** The document: complete without a script, so that it is painted before any is there. */
 export function layout(frame: Frame, sheet: Sheet): Html {
   const { language, merchant, nonce, base } = frame
   const { words } = language
+  const { refreshSeconds = null } = sheet
   const { paths, inlined } = loadWebFiles()
   const script = (path: string) => html`<script type="module" src="${base}${path}" nonce="${nonce}"></script>`
   return html`<!doctype html>
@@ -35,7 +36,7 @@ export function layout(frame: Frame, sheet: Sheet): Html {
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
 <title>${sheet.title}</title>
-${sheet.refreshSeconds !== null && html`<noscript><meta http-equiv="refresh" content="${sheet.refreshSeconds}"></noscript>`}
+${refreshSeconds !== null && html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}"></noscript>`}
 <meta name="theme-color" content="#f3f4f7" media="(prefers-color-scheme: light)">
 <meta name="theme-color" content="#0d0f14" media="(prefers-color-scheme: dark)">
 <meta property="og:type" content="website">
@@ -47,7 +48,7 @@ ${merchant?.logo && html`<meta property="og:image" content="${frame.origin}${mer
 ${!frame.isPart && html`<style nonce="${nonce}">${trusted(inlined['checkout.css'])}${sheet.keypad && trusted(inlined['pos.css'])}${merchant && accentStyle(merchant.accent)}</style>`}
 ${(frame.path || sheet.keypad) && script(paths['checkout.js'])}
 ${sheet.keypad && html`${script(paths['pos.js'])}<link rel="manifest" href="${sheet.keypad.manifest}"><link rel="apple-touch-icon" href="${base}${HOME_ICON_PATH}">`}
-${frame.path === null && sheet.refreshSeconds !== null && script(paths['retry.js'])}
+${frame.path === null && refreshSeconds !== null && script(paths['retry.js'])}
 </head>
 <body${frame.path && html` data-frame-origins="${merchant?.frameOrigins.join(' ')}"`}>
 ${

@@ -37,8 +37,6 @@ export function drawKeypad(frame: Frame, { path, name, currency, amount, note }:
   return layout(frame, {
     title: name,
     state: 'keypad',
-    version: null,
-    refreshSeconds: null,
     keypad: manifestOf(frame, path),
     content: html`<h1>${name}</h1>
 <form method="post" action="${path}${frame.query}" class="till" novalidate>
@@ -140,8 +138,6 @@ export const drawSales = (frame: Frame, { path, name, sales, now }: Sales): Html
   return layout(frame, {
     title: `${words.pos_last} – ${name}`,
     state: 'sales',
-    version: null,
-    refreshSeconds: null,
     keypad: manifestOf(frame, path),
     content: html`<h1>${words.pos_last}</h1>
 ${sales.length === 0 && html`<p class="lead">${words.pos_none}</p>`}
