@@ -18,13 +18,7 @@ import { withScratch } from './scratch.ts'
 import { withBackupFolder } from './sealed-backup.ts'
 import type { Terminal } from './terminal.ts'
 
-interface Report {
-  readonly payments: number
-  readonly accounts: number
-  readonly newestAt: Date | null
-  readonly hasJournal: boolean
-  readonly differences: readonly string[]
-}
+type Report = Awaited<ReturnType<typeof look>>
 
 /** Ends with 1 unless the backup can be restored whole and its books balance. */
 export async function drill(
@@ -115,7 +109,7 @@ const rehearse = (folder: string, secrets: Secrets): Promise<Report> =>
   })
 
 /** @param madeAt - The instant that the backup shows: a quiet shop's is no older for it. */
-async function look(db: Database, folder: string, madeAt: Date): Promise<Report> {
+async function look(db: Database, folder: string, madeAt: Date) {
   const { rows } = await db.query<{ payments: bigint; accounts: bigint; newest: Date | null }>(
     `select (select count(*) from payments) as payments, (select count(*) from accounts) as accounts,
        greatest((select max(created_at) from payments), (select max(at) from audit_log), $1::timestamptz) as newest`,

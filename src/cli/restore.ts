@@ -113,16 +113,10 @@ async function requireNoServer(db: Database): Promise<void> {
     )
 }
 
-interface Restored {
-  /** The coins that pay nothing out until the operator has looked. */
-  readonly frozen: string[]
-  /** The instant that the backup shows. */
-  readonly madeAt: Date
-}
-
 /**
  * Cut off at any moment, it leaves an empty database, or one that no Beck starts on until this was called again.
  *
+ * @returns The coins that pay nothing out until the operator has looked, and the instant that the backup shows.
  * @throws {Refusal} `not_a_backup`, `database_not_empty`, `database_is_newer`, `other_secret_key`, `other_journal`.
  */
 export async function readBackup(
@@ -130,7 +124,7 @@ export async function readBackup(
   config: Pick<Config, 'dataDir'>,
   folder: string,
   options: RestoreOptions = {},
-): Promise<Restored> {
+): Promise<{ frozen: string[]; madeAt: Date }> {
   return loadDatabase(store.db, linesOf(join(folder, DATABASE_FILE)), {
     async check(tx) {
       await requireSameSecret(tx, store.secrets)

@@ -1,8 +1,7 @@
 /** The database that the settings name: an external one, or the embedded one of the data directory. */
-
 import { Refusal, withoutCredentials } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { openSecrets, type Secrets } from '../core/secrets.ts'
+import { openSecrets } from '../core/secrets.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../db/database.ts'
 import type { HolderKind } from '../db/embedded/directory-lock.ts'
 import { borrowCluster, startCluster } from '../db/embedded/embedded.ts'
@@ -11,24 +10,7 @@ import { migrate } from '../db/migrate.ts'
 import type { Config } from './config.ts'
 import { keepSecretKey, readOldSecretKey } from './secret-key.ts'
 
-export interface Store {
-  readonly db: Database
-  readonly secrets: Secrets
-  /** For the signer, a process and a user of its own. */
-  readonly signerUrl: string
-  /** For connections of a server beside `db`. */
-  readonly url: string
-  /** From now on each new connection of `db` is looked at before it is used. */
-  verifyWith(verify: NonNullable<DatabaseOptions['verify']>): void
-  readonly secretKey: Buffer
-  /** Accepted beside it while keys are changed; null otherwise. */
-  readonly alsoSecretKey: Buffer | null
-  /** How people call this database. */
-  readonly name: string
-  /** Brings the schema up to date, as its owner where that is another user. @returns The migrations that ran. */
-  migrate(): Promise<string[]>
-  close(): Promise<void>
-}
+export type Store = Readonly<Awaited<ReturnType<typeof open>>>
 
 const CONNECTIONS_MAX = 20
 
@@ -59,7 +41,7 @@ export async function openStore(
   }
 }
 
-async function open(config: Config, log: Log, kind: HolderKind, underway: () => void): Promise<Store> {
+async function open(config: Config, log: Log, kind: HolderKind, underway: () => void) {
   const options = { dataDir: config.dataDir, log, roles: true, underway }
   if (config.databaseUrl) underway()
   const cluster = config.databaseUrl
@@ -79,17 +61,24 @@ async function open(config: Config, log: Log, kind: HolderKind, underway: () => 
     )
     return {
       db,
+      dataDir: config.dataDir,
       secrets: openSecrets(secretKey, alsoSecretKey),
+      /** For the signer, a process and a user of its own. */
       signerUrl: config.signerDatabaseUrl ?? urlAs('signer'),
       secretKey,
+      /** Accepted beside it while keys are changed; null otherwise. */
       alsoSecretKey,
+      /** For connections of a server beside `db`. */
       url,
-      verifyWith(given) {
+      /** From now on each new connection of `db` is looked at before it is used. */
+      verifyWith(given: NonNullable<DatabaseOptions['verify']>) {
         verify = given
       },
+      /** How people call this database. */
       name: config.databaseUrl ? withoutCredentials(config.databaseUrl) : `embedded in ${config.dataDir}`,
+      /** Brings the schema up to date, as its owner where that is another user. @returns The migrations that ran. */
       migrate: () => migrateAs(urlAs('owner'), url, db),
-      async close() {
+      async close(): Promise<void> {
         await db.close()
         await cluster?.stop()
       },
