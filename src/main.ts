@@ -105,9 +105,9 @@ export async function runBeck(
     const children: Stoppable[] = []
     // Together, for each may take its time and a stop has little.
     closeTogether(start, children)
-    if (runs('signer') && hasSigner()) children.push(superviseSigner(config, store, log))
+    if (runs('signer') && hasSigner()) children.push(superviseSigner(store, log))
     if (share === 'signer') return { first: NO_FIRST_STEPS, wake() {}, stop }
-    const background = share === 'all' ? superviseBackground(config, store, log) : null
+    const background = share === 'all' ? superviseBackground(store, log) : null
     if (background) children.push(background)
 
     const loops = new Map<Queue, Loop>()

@@ -68,7 +68,7 @@ async function* examine(): AsyncGenerator<Finding> {
     const hasNodes = Object.values(config.nodes).some((node) => node !== null)
     const hasWallet = await hasLiveWallet(store)
     const need = { isNeeded: hasLive || hasNodes, hasWallet, signerRuns: await signerRuns(store) }
-    yield* keystore(config, process.env, need, () => checkSigner(config, store))
+    yield* keystore(config, process.env, need, () => checkSigner(store))
     yield* await chains(config, store)
     yield await rates(config, hasLive)
     yield* redis(config)

@@ -9,12 +9,12 @@ export async function runWallet(terminal: Terminal, command: readonly string[]):
   if (!hasSigner()) throw new Refusal('unavailable', 'no_signer', 'this copy of Beck has no signer')
   const args = terminal.isJson ? [...command, '--json'] : command
   const [verb = '', ...rest] = command
-  process.exitCode = await withStore(async (store, config) => {
+  process.exitCode = await withStore(async (store) => {
     // Before it is done, for the signer does it: one that then fails was tried.
     if (verb !== 'show' && verb !== 'allowed' && rest[0] !== 'list')
       await store.db.transaction((tx) =>
         recordCommand(tx, { action: `wallet.${verb}`, subject: rest.join(' ') || null }),
       )
-    return runSigner(args, config, store)
+    return runSigner(args, store)
   })
 }

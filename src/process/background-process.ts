@@ -3,7 +3,6 @@
  * requests.
  */
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../config/config.ts'
 import type { Store } from '../config/store.ts'
 import type { Log } from '../core/log.ts'
 import type { Queue } from '../flows/gateway.ts'
@@ -20,13 +19,13 @@ export interface Background {
 }
 
 /** Runs them until `stop`, and starts them again when they end by themselves. */
-export function superviseBackground(config: Config, store: Store, log: Log): Background {
+export function superviseBackground(store: Store, log: Log): Background {
   let running: WatchedChild | null = null
   const supervised = superviseChild(
     'the process of watchers and workers',
     () => {
       running = startChild(PROGRAM, [], {
-        env: childEnvironment(config, store, store.url),
+        env: childEnvironment(store, store.url),
         stdio: ['pipe', 'inherit', 'inherit'],
         detached: true,
       })

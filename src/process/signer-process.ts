@@ -1,11 +1,10 @@
 /** The signer is a program of its own, and nothing here imports it: it is started, watched and ended. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../config/config.ts'
 import type { Store } from '../config/store.ts'
 import type { Log } from '../core/log.ts'
 import { childEnvironment, PASSPHRASE } from './child-environment.ts'
-import { startChild, superviseChild } from './watched-child.ts'
+import { type ChildOptions, startChild, superviseChild } from './watched-child.ts'
 
 /** Of every passphrase each space counts; one of nothing is none. */
 const passphrase = (): string | null => kept ?? (process.env[PASSPHRASE] || null)
@@ -28,27 +27,25 @@ const PROGRAM = fileURLToPath(new URL('../signer/main.ts', import.meta.url))
 /** Whether this copy of Beck has a signer. */
 export const hasSigner = (): boolean => existsSync(PROGRAM)
 
-/** What the signer is told: the operator's environment, with its own user of the database. */
-const signerEnvironment = (config: Config, store: Store): NodeJS.ProcessEnv => ({
-  ...childEnvironment(config, store, store.signerUrl),
-  ...(passphrase() === null ? {} : { BECK_KEYSTORE_PASSPHRASE_FD: '4' }),
-})
+/** It is told the operator's environment, with its own user of the database. */
+function startSigner(store: Store, args: readonly string[], how: Pick<ChildOptions, 'stdio' | 'detached'>) {
+  const secret = passphrase()
+  const env = {
+    ...childEnvironment(store, store.signerUrl),
+    ...(secret === null ? {} : { BECK_KEYSTORE_PASSPHRASE_FD: '4' }),
+  }
+  return startChild(PROGRAM, args, { env, secret, ...how })
+}
 
 /** One command of the signer, with the terminal it was called from. Resolves with its exit code. */
-export async function runSigner(args: readonly string[], config: Config, store: Store): Promise<number> {
-  const { ended } = startChild(PROGRAM, args, {
-    env: signerEnvironment(config, store),
-    secret: passphrase(),
-    stdio: ['inherit', 'inherit', 'inherit'],
-  })
+export async function runSigner(args: readonly string[], store: Store): Promise<number> {
+  const { ended } = startSigner(store, args, { stdio: ['inherit', 'inherit', 'inherit'] })
   return (await ended) ?? 1
 }
 
 /** What the signer finds wrong with its settings and its keystore; null for nothing. */
-export async function checkSigner(config: Config, store: Store): Promise<string | null> {
-  const { process: signer, ended } = startChild(PROGRAM, ['check'], {
-    env: signerEnvironment(config, store),
-    secret: passphrase(),
+export async function checkSigner(store: Store): Promise<string | null> {
+  const { process: signer, ended } = startSigner(store, ['check'], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
   let complaints = ''
@@ -59,15 +56,9 @@ export async function checkSigner(config: Config, store: Store): Promise<string 
 }
 
 /** Runs the signer until `stop`, and starts it again when it ends by itself. */
-export const superviseSigner = (config: Config, store: Store, log: Log): { stop(): Promise<void> } =>
+export const superviseSigner = (store: Store, log: Log): { stop(): Promise<void> } =>
   superviseChild(
     'the signer',
-    () =>
-      startChild(PROGRAM, ['run'], {
-        env: signerEnvironment(config, store),
-        secret: passphrase(),
-        stdio: ['ignore', 'inherit', 'inherit'],
-        detached: true,
-      }),
+    () => startSigner(store, ['run'], { stdio: ['ignore', 'inherit', 'inherit'], detached: true }),
     log,
   )
