@@ -11,6 +11,10 @@ export interface RowStatement<Column extends string> {
 
 export type InputRow<Column extends string> = { readonly [column in Column]: unknown }
 
+/** What `unnest` is given: an array for each of these properties. */
+export const columnsOf = <Row>(rows: readonly Row[], ...names: readonly (keyof Row)[]): unknown[][] =>
+  names.map((name) => rows.map((row) => row[name]))
+
 type ColumnTypes<Column extends string> = Readonly<Record<Column, string>>
 
 /**
@@ -26,7 +30,7 @@ export function overRows<Column extends string>(
   const arrays = columns.map((column, index) => `$${index + 1}::${types[column]}[]`)
   return {
     text: write(`unnest(${arrays.join(', ')}) with ordinality as r (${columns.join(', ')}, place)`),
-    values: (rows) => columns.map((column) => rows.map((row) => row[column])),
+    values: (rows) => columnsOf(rows, ...columns),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Since when an endpoint has been failing, and when that has gone on for too long. */
 import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
+import { columnsOf } from '../db/row-statements.ts'
 import { FAILING_MAX } from './delivery.ts'
 
 interface EndpointKey {
@@ -8,24 +9,23 @@ interface EndpointKey {
   readonly id: WebhookEndpointId
 }
 
-const keys = (endpoints: readonly EndpointKey[]) => [
-  endpoints.map(({ accountId }) => accountId),
-  endpoints.map(({ id }) => id),
-]
+/** A change of those of the endpoints that it concerns, `$1` and `$2`. Locks them by id. */
+const change = (assignment: string, concerned: string): string =>
+  `update webhook_endpoints w set ${assignment}
+   from (
+     select w.account_id, w.id
+     from unnest($1::uuid[], $2::uuid[]) as k (account_id, id)
+     join webhook_endpoints w on w.account_id = k.account_id and w.id = k.id
+     where ${concerned}
+     order by w.id for update of w
+   ) k
+   where w.account_id = k.account_id and w.id = k.id`
 
 /** An attempt succeeded: the record is clean again. Locks the endpoints by id. */
 export async function markEndpointsWell(tx: Tx, endpoints: readonly EndpointKey[]): Promise<void> {
   await tx.query(
-    `update webhook_endpoints w set failing_since = null
-     from (
-       select w.account_id, w.id
-       from unnest($1::uuid[], $2::uuid[]) as k (account_id, id)
-       join webhook_endpoints w on w.account_id = k.account_id and w.id = k.id
-       where w.failing_since is not null
-       order by w.id for update of w
-     ) k
-     where w.account_id = k.account_id and w.id = k.id`,
-    keys(endpoints),
+    change('failing_since = null', 'w.failing_since is not null'),
+    columnsOf(endpoints, 'accountId', 'id'),
   )
 }
 
@@ -39,18 +39,10 @@ export async function markEndpointsFailing(
   endpoints: readonly EndpointKey[],
 ): Promise<readonly EndpointKey[]> {
   const { rows } = await tx.query<EndpointKey & { tooLong: boolean }>(
-    `update webhook_endpoints w set failing_since = coalesce(w.failing_since, now())
-     from (
-       select w.account_id, w.id
-       from unnest($1::uuid[], $2::uuid[]) as k (account_id, id)
-       join webhook_endpoints w on w.account_id = k.account_id and w.id = k.id
-       where w.is_active
-       order by w.id for update of w
-     ) k
-     where w.account_id = k.account_id and w.id = k.id
+    `${change('failing_since = coalesce(w.failing_since, now())', 'w.is_active')}
      returning w.account_id as "accountId", w.id,
        w.failing_since <= now() - make_interval(days => $3) as "tooLong"`,
-    [...keys(endpoints), FAILING_MAX.days],
+    [...columnsOf(endpoints, 'accountId', 'id'), FAILING_MAX.days],
   )
   return rows.filter(({ tooLong }) => tooLong).map(({ accountId, id }) => ({ accountId, id }))
 }

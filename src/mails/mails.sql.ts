@@ -2,6 +2,7 @@
 import { newRowId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { columnsOf } from '../db/row-statements.ts'
 import { type Letter, MAIL_HOURS, type MailKind, type MailStatus } from './mail.ts'
 
 const PURPOSE = 'mail'
@@ -26,8 +27,12 @@ export async function queueMails(
   secrets: Secrets,
   drafts: readonly MailDraft[],
 ): Promise<void> {
-  const rows = drafts.flatMap(({ to, ...draft }) =>
-    to.map((recipient) => ({ ...draft, recipient, id: newRowId() })),
+  const rows = drafts.flatMap(({ to, cause, kind, letter, hours = MAIL_HOURS }) =>
+    to.map((recipient) => {
+      const id = newRowId()
+      const content = seal(secrets, id, letter)
+      return { id, cause, kind, recipient, content, hours: Math.min(hours, MAIL_HOURS) }
+    }),
   )
   if (rows.length === 0) return
   await db.query(
@@ -36,14 +41,7 @@ export async function queueMails(
      from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::int[])
        as d (id, cause, kind, recipient, content, hours)
      on conflict (cause, recipient) do nothing`,
-    [
-      rows.map(({ id }) => id),
-      rows.map(({ cause }) => cause),
-      rows.map(({ kind }) => kind),
-      rows.map(({ recipient }) => recipient),
-      rows.map(({ id, letter }) => seal(secrets, id, letter)),
-      rows.map(({ hours }) => Math.min(hours ?? MAIL_HOURS, MAIL_HOURS)),
-    ],
+    columnsOf(rows, 'id', 'cause', 'kind', 'recipient', 'content', 'hours'),
   )
 }
 

@@ -2,11 +2,13 @@
 import type { Asset, Fiat, Mode } from '../core/assets.ts'
 import { type Ratio, ratio } from '../core/ratio.ts'
 import type { Queryable } from '../db/database.ts'
+import { columnsOf } from '../db/row-statements.ts'
 import type { Rate } from './rates.ts'
 
 /** Keeps the rates as the latest of their days, unless later ones of the same days are there. */
 export async function recordDailyRates(db: Queryable, mode: Mode, rates: readonly Rate[]): Promise<void> {
   if (rates.length === 0) return
+  const rows = rates.map(({ ratio, ...rate }) => ({ ...rate, ...ratio }))
   await db.query(
     `insert into daily_rates as r (mode, day, asset, fiat, numerator, denominator, source, at)
      select $1, (g.at at time zone 'utc')::date, g.asset, g.fiat, g.numerator, g.denominator, g.source, g.at
@@ -15,15 +17,7 @@ export async function recordDailyRates(db: Queryable, mode: Mode, rates: readonl
      on conflict (mode, day, asset, fiat) do update
        set numerator = excluded.numerator, denominator = excluded.denominator, source = excluded.source, at = excluded.at
        where r.at < excluded.at`,
-    [
-      mode,
-      rates.map((rate) => rate.asset),
-      rates.map((rate) => rate.fiat),
-      rates.map((rate) => rate.ratio.numerator),
-      rates.map((rate) => rate.ratio.denominator),
-      rates.map((rate) => rate.source),
-      rates.map((rate) => rate.at),
-    ],
+    [mode, ...columnsOf(rows, 'asset', 'fiat', 'numerator', 'denominator', 'source', 'at')],
   )
 }
 
