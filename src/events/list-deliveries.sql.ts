@@ -5,6 +5,7 @@ import type { Queryable, Tx } from '../db/database.ts'
 import { listOf, type Page } from '../db/list.ts'
 import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
 import type { EventType } from './event.ts'
+import { SENT_AGAIN } from './recover-deliveries.sql.ts'
 import { isSampleCause } from './sample-event.sql.ts'
 import { findWebhookEndpoint } from './webhook-endpoints.sql.ts'
 
@@ -90,13 +91,8 @@ export async function redeliver(
 ): Promise<Delivery | null> {
   const endpoint = await findWebhookEndpoint(tx, accountId, endpointId)
   if (!endpoint) return null
-  // Due more than a minute ahead: no worker holds it, for that is the length of a lease.
   const { rowCount } = await tx.query(
-    `update deliveries
-     set status = 'pending', finished_at = null,
-         attempts_before = case when status = 'pending' then attempts_before else attempts end,
-         due_at = case when due_at <= now() + interval '1 minute' then due_at else now() end
-     where account_id = $1 and endpoint_id = $2 and id = $3`,
+    `update deliveries set ${SENT_AGAIN} where account_id = $1 and endpoint_id = $2 and id = $3`,
     [accountId, endpointId, id],
   )
   if (rowCount === 0) {

@@ -46,14 +46,19 @@ export async function sendNewest(
   return sent > 0
 }
 
+/**
+ * What makes a delivery due now, with the whole schedule of attempts before it. Due within a minute, it may be a worker's, for
+ * that is the length of a lease: it stays so.
+ */
+export const SENT_AGAIN = `status = 'pending', finished_at = null,
+  attempts_before = case when deliveries.status = 'pending' then deliveries.attempts_before else deliveries.attempts end,
+  due_at = case when deliveries.due_at <= now() + interval '1 minute' then deliveries.due_at else now() end`
+
 async function send(tx: Tx, wanted: string, values: readonly unknown[]): Promise<number> {
   const { rowCount } = await tx.query(
     `insert into deliveries (account_id, id, event_id, endpoint_id, status, due_at)
      select account_id, ${NEW_UUID}, id, $2, 'pending', now() from (${wanted}) wanted
-     on conflict (account_id, event_id, endpoint_id) do update
-       set status = 'pending', finished_at = null,
-         attempts_before = case when deliveries.status = 'pending' then deliveries.attempts_before else deliveries.attempts end,
-         due_at = case when deliveries.due_at <= now() + interval '1 minute' then deliveries.due_at else now() end`,
+     on conflict (account_id, event_id, endpoint_id) do update set ${SENT_AGAIN}`,
     [...values],
   )
   return rowCount

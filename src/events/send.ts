@@ -15,8 +15,6 @@ export interface SenderOptions {
   readonly allowPrivate: boolean
   /** For the whole exchange. */
   readonly timeoutMs?: number
-  /** Of the answer's body; what comes beyond is not read, and the status decides. */
-  readonly bodyBytesMax?: number
   /** All addresses of a host name. */
   readonly resolve?: (hostname: string) => Promise<readonly string[]>
   /** Certificate authorities to trust instead of the usual ones. */
@@ -41,6 +39,7 @@ export interface Sender {
 }
 
 const TIMEOUT_MS = 15_000
+/** What comes beyond is not read, and the status decides. */
 const BODY_BYTES_MAX = 64 * 1_024
 /** How much of an answer is kept for the merchant to see. */
 const START_BYTES_MAX = 1_024
@@ -50,7 +49,6 @@ const IDLE_CONNECTION_MS = 10_000
 
 export function openSender(options: SenderOptions): Sender {
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS
-  const bytesMax = options.bodyBytesMax ?? BODY_BYTES_MAX
   const connections = openConnections({
     idleMs: IDLE_CONNECTION_MS,
     connect: {
@@ -81,7 +79,7 @@ export function openSender(options: SenderOptions): Sender {
           ...message,
           method: 'POST',
           timeoutMs,
-          bytesMax,
+          bytesMax: BODY_BYTES_MAX,
           bytesKept: START_BYTES_MAX,
           signal,
           connections,
