@@ -126,16 +126,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const server: Server = { pool, url: options.url, names, gathered }
 
   return {
-    query: async <Row>(text: string, values?: readonly unknown[], hot?: 'prepared') => {
-      try {
-        return await run<Row>(server, pool, text, values, hot)
-      } catch (cause) {
-        // Nothing of it was executed: the connection it came to did not know the name.
-        if (hot && server.names.forgetsAfter(sqlState(cause)))
-          return await run<Row>(server, pool, text, values)
-        throw failureOf(options.url, cause)
-      }
-    },
+    ...reader(server),
     transaction: (work, transactionOptions) => transact(server, work, transactionOptions ?? {}),
     connections: () => ({
       busy: pool.totalCount - pool.idleCount,
@@ -237,12 +228,15 @@ async function transact<Result>(
   }
 }
 
-/** For a second look: the database may still be away. */
+/** Outside of transactions, and for a second look at what became of one: the database may still be away. */
 const reader = (server: Server): Queryable => ({
-  async query<Row>(text: string, values?: readonly unknown[]) {
+  async query<Row>(text: string, values?: readonly unknown[], hot?: 'prepared') {
     try {
-      return await run<Row>(server, server.pool, text, values)
+      return await run<Row>(server, server.pool, text, values, hot)
     } catch (cause) {
+      // Nothing of it was executed: the connection it came to did not know the name.
+      if (hot && server.names.forgetsAfter(sqlState(cause)))
+        return await run<Row>(server, server.pool, text, values)
       throw failureOf(server.url, cause)
     }
   },

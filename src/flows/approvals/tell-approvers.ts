@@ -9,6 +9,7 @@ import { takeUntoldApprovers } from '../../approvals/published.sql.ts'
 import { type AccountId, showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import { approvalLetter, changeLetter, pinLetter } from '../../mails/letters.ts'
+import type { Letter } from '../../mails/mail.ts'
 import { type MailDraft, queueMails } from '../../mails/mails.sql.ts'
 import { may, ROLES } from '../../users/permissions.ts'
 import type { Gateway } from '../gateway.ts'
@@ -41,6 +42,14 @@ export async function tellApprovers(gateway: Teller): Promise<boolean> {
 const pageOf = ({ settings }: Teller, accountId: AccountId, path: string): string =>
   `${settings.dashboardUrl}/dashboard/${showId('acct', accountId)}${path}`
 
+/** One for each, who need not see who else is told. */
+const notices = (
+  cause: string,
+  readers: readonly { readonly email: string; readonly merchant: string }[],
+  letterOf: (merchant: string) => Letter,
+): MailDraft[] =>
+  readers.map(({ email, merchant }) => ({ cause, kind: 'notice', to: [email], letter: letterOf(merchant) }))
+
 /** Mails go out even where a statement cannot be made now; the page says more. */
 async function wordsOf({ secrets }: Teller, tx: Tx, request: ApprovalRequest): Promise<string> {
   const { statement } = await tryStatementOf(tx, secrets, request)
@@ -57,18 +66,15 @@ async function askingMails(gateway: Teller, tx: Tx, request: ApprovalRequest): P
   )
   if (readers.length === 0) return []
   const words = await wordsOf(gateway, tx, request)
-  return readers.map(({ email, merchant }) => ({
-    cause: `approval:${id}`,
-    kind: 'notice',
-    to: [email],
-    letter: approvalLetter({
+  return notices(`approval:${id}`, readers, (merchant) =>
+    approvalLetter({
       merchant,
       what: `${words}.`,
       requestedBy: progress?.requestedBy?.name ?? request.askedBy,
       until: validUntil,
       page: pageOf(gateway, accountId, `/approvals/${showId('apr', id)}`),
     }),
-  }))
+  )
 }
 
 async function changeMails(gateway: Teller, tx: Tx, request: ApprovalRequest): Promise<MailDraft[]> {
@@ -76,12 +82,7 @@ async function changeMails(gateway: Teller, tx: Tx, request: ApprovalRequest): P
   const owners = await membersWithRoles(tx, accountId, ['owner'])
   const words = await wordsOf(gateway, tx, request)
   const page = pageOf(gateway, accountId, `/approvals/${showId('apr', id)}`)
-  return owners.map(({ email, merchant }) => ({
-    cause: `approved:${id}`,
-    kind: 'notice',
-    to: [email],
-    letter: changeLetter(merchant, `${words}.`, page),
-  }))
+  return notices(`approved:${id}`, owners, (merchant) => changeLetter(merchant, `${words}.`, page))
 }
 
 async function pinMails(gateway: Teller, tx: Tx): Promise<MailDraft[]> {
@@ -89,20 +90,14 @@ async function pinMails(gateway: Teller, tx: Tx): Promise<MailDraft[]> {
   for (const pin of await takeUntoldApprovers(tx)) {
     const { accountId, name, fingerprint, pinnedAt, countsFrom, removedAt } = pin
     const at = removedAt ?? pinnedAt
-    for (const { email, merchant } of await membersWithRoles(tx, accountId, ['owner']))
-      drafts.push({
-        cause: `pin:${accountId}:${fingerprint}:${at.toISOString()}`,
-        kind: 'notice',
-        to: [email],
-        letter: pinLetter({
-          merchant,
-          name,
-          fingerprint,
-          countsFrom,
-          isRemoved: removedAt !== null,
-          page: pageOf(gateway, accountId, '/approvers'),
-        }),
-      })
+    const owners = await membersWithRoles(tx, accountId, ['owner'])
+    const page = pageOf(gateway, accountId, '/approvers')
+    const isRemoved = removedAt !== null
+    drafts.push(
+      ...notices(`pin:${accountId}:${fingerprint}:${at.toISOString()}`, owners, (merchant) =>
+        pinLetter({ merchant, name, fingerprint, countsFrom, isRemoved, page }),
+      ),
+    )
   }
   return drafts
 }
