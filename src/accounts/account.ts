@@ -53,12 +53,7 @@ export interface Account {
   readonly closedAt: Date | null
 }
 
-export interface AccountDraft {
-  readonly name: string
-  readonly email: string
-  readonly mode: Mode
-  readonly currency: Fiat
-}
+export type AccountDraft = Pick<Account, 'name' | 'email' | 'mode' | 'currency'>
 
 /** @throws {Refusal} `invalid_name`. */
 export function readAccountName(text: string): string {

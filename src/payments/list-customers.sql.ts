@@ -1,9 +1,8 @@
-import type { Asset, Fiat } from '../core/assets.ts'
-import type { AccountId, CustomerId, PaymentId } from '../core/ids.ts'
+import type { AccountId, CustomerId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { type ListDescription, listOf } from '../db/list.ts'
 import { countBound, exactId, fiatBound, substring } from '../db/list-filters.ts'
-import type { PaymentStatus } from './payment.ts'
+import type { Payment } from './payment.ts'
 
 export interface Customer {
   readonly id: CustomerId
@@ -66,14 +65,10 @@ export async function findCustomer(
   return rows[0] ?? null
 }
 
-export interface RecentPayment {
-  readonly id: PaymentId
-  readonly status: PaymentStatus
-  readonly asset: Asset
-  readonly netMinor: bigint
-  readonly fiatCurrency: Fiat
-  readonly createdAt: Date
-}
+export type RecentPayment = Pick<
+  Payment,
+  'id' | 'status' | 'asset' | 'netMinor' | 'fiatCurrency' | 'createdAt'
+>
 
 /** The customer's last payments, newest first, at most 20 (contract, Limits). */
 export async function listRecentPayments(

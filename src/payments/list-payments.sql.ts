@@ -1,5 +1,5 @@
-import { ASSETS, type Asset, type Fiat } from '../core/assets.ts'
-import type { AccountId, PaymentId } from '../core/ids.ts'
+import { ASSETS } from '../core/assets.ts'
+import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { type AccountList, COUNTED_MAX, type ListDescription, listOf } from '../db/list.ts'
 import {
@@ -12,18 +12,13 @@ import {
   operator,
   substring,
 } from '../db/list-filters.ts'
-import { PAYMENT_STATUSES, type PaymentStatus } from './payment.ts'
+import { PAYMENT_STATUSES, type Payment } from './payment.ts'
 
 /** What a list shows of a payment. */
-export interface ListedPayment {
-  readonly id: PaymentId
-  readonly status: PaymentStatus
-  readonly asset: Asset
-  readonly netMinor: bigint
-  readonly fiatCurrency: Fiat
-  readonly reference: string | null
-  readonly createdAt: Date
-}
+export type ListedPayment = Pick<
+  Payment,
+  'id' | 'status' | 'asset' | 'netMinor' | 'fiatCurrency' | 'reference' | 'createdAt'
+>
 
 export const PAYMENT_SORTS = ['id', 'total', 'asset', 'status', 'created_at'] as const
 
@@ -107,15 +102,11 @@ async function withoutEmptyGroups(db: Queryable, accountId: AccountId, query: Li
 }
 
 /** What an export tells of a payment. */
-export interface ExportedPayment extends ListedPayment {
-  readonly fiatMinor: bigint
-  readonly feeMinor: bigint
-  readonly dueAtoms: bigint
-  readonly creditedAtoms: bigint | null
-  readonly address: string
-  readonly customerEmail: string | null
-  readonly completedAt: Date | null
-}
+export type ExportedPayment = ListedPayment &
+  Pick<
+    Payment,
+    'fiatMinor' | 'feeMinor' | 'dueAtoms' | 'creditedAtoms' | 'address' | 'customerEmail' | 'completedAt'
+  >
 
 const IN_FULL = listOf<ExportedPayment>({
   ...PAYMENTS,

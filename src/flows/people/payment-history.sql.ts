@@ -1,27 +1,16 @@
 /** What happened around one payment besides its deposits: events, deliveries, refunds, people's acts, what is held. */
-import type { Asset } from '../../core/assets.ts'
-import type {
-  AccountId,
-  DeliveryId,
-  EventId,
-  PaymentId,
-  WebhookEndpointId,
-  WithdrawalId,
-} from '../../core/ids.ts'
+import type { AccountId, DeliveryId, EventId, PaymentId, WebhookEndpointId } from '../../core/ids.ts'
 import { showId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import type { HeldFunds } from '../../payments/unresolved-funds.sql.ts'
+import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 
 export interface PaymentHistory {
   readonly unresolved: readonly HeldFunds[]
-  readonly refunds: readonly {
-    readonly id: WithdrawalId
-    readonly status: string
-    readonly asset: Asset
-    readonly netAtoms: bigint
-    readonly destination: string
-    readonly createdAt: Date
-  }[]
+  readonly refunds: readonly Pick<
+    Withdrawal,
+    'id' | 'status' | 'asset' | 'netAtoms' | 'destination' | 'createdAt'
+  >[]
   readonly events: readonly {
     readonly id: EventId
     readonly type: string

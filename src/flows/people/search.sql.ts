@@ -1,11 +1,14 @@
 /** Finding one thing by whatever somebody has of it. Each look is one probe of an index, and stops after a few rows. */
 
-import type { Fiat } from '../../core/assets.ts'
+import type { PaymentLink } from '../../checkout/payment-links.sql.ts'
 import { type ChainName, chainFor, type Mode, NETWORKS } from '../../core/assets.ts'
-import type { AccountId, CustomerId, PaymentId, PaymentLinkId, WithdrawalId } from '../../core/ids.ts'
+import type { AccountId } from '../../core/ids.ts'
 import { fiatFromNumber } from '../../core/money.ts'
 import type { Queryable } from '../../db/database.ts'
 import { hasPart, partOf } from '../../db/list-filters.ts'
+import type { Customer } from '../../payments/list-customers.sql.ts'
+import type { Payment } from '../../payments/payment.ts'
+import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 
 /** So many are shown of each kind. */
 const FOUND_MAX = 10
@@ -26,13 +29,8 @@ export const firstOf = <Item>(rows: readonly Item[], hasOlder = false): Found<It
   rest: rows.length > FOUND_MAX ? 'more' : hasOlder ? 'older' : 'none',
 })
 
-export interface FoundPayment {
-  readonly id: PaymentId
-  readonly status: string
-  readonly fiatMinor: bigint
-  readonly fiatCurrency: Fiat
-  readonly reference: string | null
-  readonly createdAt: Date
+export interface FoundPayment
+  extends Pick<Payment, 'id' | 'status' | 'fiatMinor' | 'fiatCurrency' | 'reference' | 'createdAt'> {
   /** What was found in it. */
   readonly by: 'reference' | 'address' | 'transaction' | 'amount' | 'email'
 }
@@ -108,11 +106,7 @@ export async function findByAmount(
         and (p.fiat_minor = $2 or p.net_minor = $2)`)
 }
 
-export interface FoundCustomer {
-  readonly id: CustomerId
-  readonly email: string
-  readonly name: string | null
-}
+export type FoundCustomer = Pick<Customer, 'id' | 'email' | 'name'>
 
 /** Parts of emails, names and labels are looked for among so many: all there are would take longer than somebody waits. */
 export const NEWEST = 10_000
@@ -151,12 +145,7 @@ export async function findCustomers(
   return firstOf(rows, await hasOlder(db, 'customers', accountId))
 }
 
-export interface FoundLink {
-  readonly id: PaymentLinkId
-  readonly label: string
-  readonly amountMinor: bigint
-  readonly currency: Fiat
-}
+export type FoundLink = Pick<PaymentLink, 'id' | 'label' | 'amountMinor' | 'currency'>
 
 /** Whose label has it as a part, among the newest. The list of links looks at all. */
 export async function findLinks(
@@ -174,12 +163,7 @@ export async function findLinks(
   return firstOf(rows, await hasOlder(db, 'payment_links', accountId))
 }
 
-export interface FoundWithdrawal {
-  readonly id: WithdrawalId
-  readonly status: string
-  readonly destination: string
-  readonly createdAt: Date
-}
+export type FoundWithdrawal = Pick<Withdrawal, 'id' | 'status' | 'destination' | 'createdAt'>
 
 /** By where it went, or by its transaction. */
 export async function findWithdrawals(

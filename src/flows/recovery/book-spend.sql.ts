@@ -1,8 +1,8 @@
 /** What a transaction that nobody remembers took of our UTXOs, and the withdrawals that it may have paid. */
 import type { Asset, ChainName } from '../../core/assets.ts'
-import type { AccountId, WithdrawalId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { openSql } from '../../treasury/signed-transaction.ts'
+import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 
 export interface SpentUtxos {
   readonly count: number
@@ -32,12 +32,7 @@ export async function findSpentUtxos(
   return rows[0] ?? null
 }
 
-export interface OpenWithdrawal {
-  readonly accountId: AccountId
-  readonly id: WithdrawalId
-  readonly netAtoms: bigint
-  readonly destination: string
-}
+export type OpenWithdrawal = Pick<Withdrawal, 'accountId' | 'id' | 'netAtoms' | 'destination'>
 
 /**
  * Withdrawals that a transaction found in the chain may have paid, the oldest first, locked in that order: those that
