@@ -32,22 +32,12 @@ export interface ChainProgress {
   readonly pollAgeMs: number | null
   /** Why the watcher stopped until the operator looks; null while it goes on. */
   readonly haltedReason: string | null
-  /** Since when the leader's node shows less of the same chain than was followed; null while it does not. */
 }
 
-interface ChainRow {
-  chain: ChainName
-  identity: string
-  tip_height: bigint
-  tip_hash: string
-  tip_time: Date
-  polled_at: Date | null
-  poll_age_ms: number | null
-  halted_reason: string | null
-}
-
-const COLUMNS = `chain, identity, tip_height, tip_hash, tip_time, polled_at, halted_reason,
-  greatest(0, extract(epoch from clock_timestamp() - polled_at) * 1000)::float8 as poll_age_ms`
+const COLUMNS = `chain, identity, tip_height::float8 as "tipHeight", tip_hash as "tipHash", tip_time as "tipTime",
+  polled_at as "polledAt", case when polled_at is not null
+    then greatest(0, extract(epoch from clock_timestamp() - polled_at) * 1000)::float8 end as "pollAgeMs",
+  halted_reason as "haltedReason"`
 
 /** Another watcher leads now: what this one read is not to be written. */
 export class StaleLease extends OutsideFailure {
@@ -60,13 +50,13 @@ export class StaleLease extends OutsideFailure {
 }
 
 export async function findChainProgress(db: Queryable, chain: ChainName): Promise<ChainProgress | null> {
-  const { rows } = await db.query<ChainRow>(`select ${COLUMNS} from chains where chain = $1`, [chain])
-  return rows[0] ? fromRow(rows[0]) : null
+  const { rows } = await db.query<ChainProgress>(`select ${COLUMNS} from chains where chain = $1`, [chain])
+  return rows[0] ?? null
 }
 
 export async function listChainProgress(db: Queryable): Promise<ChainProgress[]> {
-  const { rows } = await db.query<ChainRow>(`select ${COLUMNS} from chains order by chain`)
-  return rows.map(fromRow)
+  const { rows } = await db.query<ChainProgress>(`select ${COLUMNS} from chains order by chain`)
+  return rows
 }
 
 /**
@@ -138,13 +128,13 @@ export async function fence(
   lease: Lease,
   options: { prolongs?: boolean } = {},
 ): Promise<ChainProgress> {
-  const { rows } = await tx.query<ChainRow>(
+  const { rows } = await tx.query<ChainProgress>(
     `update chains set lease_until = case when $3 then now() + ${LEASE} else lease_until end
      where chain = $1 and lease_epoch = $2 returning ${COLUMNS}`,
     [lease.chain, lease.epoch, options.prolongs ?? true],
   )
   if (!rows[0]) throw new StaleLease(lease)
-  return fromRow(rows[0])
+  return rows[0]
 }
 
 /** A block on top of ours. Blocks too deep for any fork that is followed are forgotten. */
@@ -188,14 +178,3 @@ export async function markPolled(tx: Tx, chain: ChainName, since: Date): Promise
 export async function haltChain(tx: Tx, chain: ChainName, reason: string): Promise<void> {
   await tx.query('update chains set halted_reason = $2 where chain = $1', [chain, reason])
 }
-
-const fromRow = (row: ChainRow): ChainProgress => ({
-  chain: row.chain,
-  identity: row.identity,
-  tipHeight: Number(row.tip_height),
-  tipHash: row.tip_hash,
-  tipTime: row.tip_time,
-  polledAt: row.polled_at,
-  pollAgeMs: row.polled_at && row.poll_age_ms,
-  haltedReason: row.halted_reason,
-})

@@ -1,37 +1,15 @@
 /** Deposits as rows: recorded when the chain shows them, moved when it changes its mind, never deleted. */
-import type { Asset, ChainName } from '../core/assets.ts'
-import type { AccountId, DepositId, PaymentId } from '../core/ids.ts'
+import type { ChainName } from '../core/assets.ts'
+import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 import type { Deposit, DepositStatus } from './deposit.ts'
 
-interface DepositRow {
-  account_id: AccountId
-  id: DepositId
-  payment_id: PaymentId
-  chain: ChainName
-  asset: Asset
-  tx_key: string
-  tx_hash: string | null
-  output_index: number
-  address: string
-  amount_atoms: bigint
-  status: DepositStatus
-  block_height: bigint | null
-  block_hash: string | null
-  required_confirmations: number
-  seen_at: Date
-  late: boolean
-  sighted_minor: bigint | null
-  dust: boolean
-  mac: Buffer
-  bookings: number
-  booked: boolean
-}
-
-const COLUMNS = `account_id, id, payment_id, chain, asset, tx_key, tx_hash, output_index, address, amount_atoms, status,
-  block_height, block_hash, required_confirmations, seen_at, late, sighted_minor, dust, mac, bookings, booked`
+const COLUMNS = `account_id as "accountId", id, payment_id as "paymentId", chain, asset, tx_key as "txKey", tx_hash as "txHash",
+  output_index as "outputIndex", address, amount_atoms as "amountAtoms", status, block_height::float8 as "blockHeight",
+  block_hash as "blockHash", required_confirmations as "requiredConfirmations", seen_at as "seenAt", late,
+  sighted_minor as "sightedMinor", dust, mac, bookings, booked`
 
 /** Whose deposits changed: its decision is due. */
 export interface PaymentKey {
@@ -39,38 +17,8 @@ export interface PaymentKey {
   readonly paymentId: PaymentId
 }
 
-const fromRow = (row: DepositRow): Deposit => ({
-  accountId: row.account_id,
-  id: row.id,
-  paymentId: row.payment_id,
-  chain: row.chain,
-  asset: row.asset,
-  txKey: row.tx_key,
-  txHash: row.tx_hash,
-  outputIndex: row.output_index,
-  address: row.address,
-  amountAtoms: row.amount_atoms,
-  status: row.status,
-  blockHeight: row.block_height === null ? null : Number(row.block_height),
-  blockHash: row.block_hash,
-  requiredConfirmations: row.required_confirmations,
-  seenAt: row.seen_at,
-  late: row.late,
-  sightedMinor: row.sighted_minor,
-  dust: row.dust,
-  mac: row.mac,
-  bookings: row.bookings,
-  booked: row.booked,
-})
-
-export async function listDeposits(
-  db: Queryable,
-  accountId: AccountId,
-  paymentId: PaymentId,
-): Promise<Deposit[]> {
-  const rows = await runRows<DepositRow>(db, LIST, [{ of_account: accountId, of_payment: paymentId }])
-  return rows.map(fromRow)
-}
+export const listDeposits = (db: Queryable, accountId: AccountId, paymentId: PaymentId): Promise<Deposit[]> =>
+  runRows(db, LIST, [{ of_account: accountId, of_payment: paymentId }])
 
 const LIST = overRows(
   { of_account: 'uuid', of_payment: 'uuid' },

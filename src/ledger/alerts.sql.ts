@@ -33,30 +33,17 @@ export async function raiseAlert(db: Queryable, alert: Alert): Promise<void> {
   )
 }
 
-interface AlertRow {
-  id: string
-  kind: string
-  account_id: AccountId | null
-  subject: string
-  message: string
-  created_at: Date
-  acknowledged_at: Date | null
-  acknowledged_by: string | null
+interface AlertRow extends Omit<RaisedAlert, 'acknowledged'> {
+  readonly at: Date | null
+  readonly by: string | null
 }
 
-const COLUMNS = 'id, kind, account_id, subject, message, created_at, acknowledged_at, acknowledged_by'
+const COLUMNS = `id, kind, account_id as "accountId", subject, message, created_at as "createdAt", acknowledged_at as at,
+  acknowledged_by as by`
 
-const fromRow = (row: AlertRow): RaisedAlert => ({
-  id: row.id,
-  kind: row.kind,
-  accountId: row.account_id,
-  subject: row.subject,
-  message: row.message,
-  createdAt: row.created_at,
-  acknowledged:
-    row.acknowledged_at === null || row.acknowledged_by === null
-      ? null
-      : { at: row.acknowledged_at, by: row.acknowledged_by },
+const fromRow = ({ at, by, ...alert }: AlertRow): RaisedAlert => ({
+  ...alert,
+  acknowledged: at === null || by === null ? null : { at, by },
 })
 
 /** The newest first. @param of.all - Those too that somebody has acknowledged. */

@@ -1,96 +1,37 @@
 /** Payments as rows. Every query is scoped by account; only the settle worker's claim crosses accounts. */
-import type { Asset, ChainName, Fiat } from '../core/assets.ts'
-import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
+import type { AccountId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 import { inTimeSql, paysForSql } from '../deposits/received.ts'
-import type { Payment, PaymentStatus } from './payment.ts'
+import type { Payment } from './payment.ts'
 
-interface PaymentRow {
-  account_id: AccountId
-  id: PaymentId
-  status: PaymentStatus
-  chain: ChainName
-  asset: Asset
-  fiat_currency: Fiat
-  fiat_minor: bigint
-  fee_minor: bigint
-  net_minor: bigint
-  quoted_fee_minor: bigint
-  fee_bps: number
-  rate_numerator: bigint
-  rate_denominator: bigint
-  rate_source: string
-  rate_at: Date
-  settlement_numerator: bigint
-  settlement_denominator: bigint
-  due_atoms: bigint
-  tolerated_atoms: bigint
-  address: string
-  required_confirmations: number
-  terms_mac: Buffer
-  customer_id: CustomerId | null
-  customer_email: string | null
-  reference: string | null
-  metadata: string | null
-  checkout_session_id: SessionId | null
-  created_at: Date
-  expires_at: Date
-  detected_at: Date | null
-  completed_at: Date | null
-  credited_atoms: bigint | null
-  gateway_fee_atoms: bigint | null
-  shortfall_atoms: bigint
-  recovered_atoms: bigint
-  spent_minor: bigint | null
-  settlements: number
+interface PaymentRow extends Omit<Payment, 'rate' | 'settlementRate'> {
+  readonly rateNumerator: bigint
+  readonly rateDenominator: bigint
+  readonly settlementNumerator: bigint
+  readonly settlementDenominator: bigint
 }
 
 /** `metadata::text`, so that numbers come back with the digits they were given. */
-const COLUMNS = `account_id, id, status, chain, asset, fiat_currency, fiat_minor, fee_minor, net_minor,
-  quoted_fee_minor, fee_bps, rate_numerator, rate_denominator, rate_source, rate_at, settlement_numerator, settlement_denominator,
-  due_atoms, tolerated_atoms, address, required_confirmations, terms_mac, customer_id, customer_email, reference, metadata::text as metadata,
-  checkout_session_id, created_at, expires_at, detected_at, completed_at, credited_atoms, gateway_fee_atoms,
-  shortfall_atoms, recovered_atoms, spent_minor, settlements`
+const COLUMNS = `account_id as "accountId", id, status, chain, asset, fiat_currency as "fiatCurrency", fiat_minor as "fiatMinor",
+  fee_minor as "feeMinor", net_minor as "netMinor", quoted_fee_minor as "quotedFeeMinor", fee_bps::bigint as "feeBps",
+  rate_numerator as "rateNumerator", rate_denominator as "rateDenominator", rate_source as "rateSource", rate_at as "rateAt",
+  settlement_numerator as "settlementNumerator", settlement_denominator as "settlementDenominator", due_atoms as "dueAtoms",
+  tolerated_atoms as "toleratedAtoms", address, required_confirmations as "requiredConfirmations", terms_mac as "termsMac",
+  customer_id as "customerId", customer_email as "customerEmail", reference, metadata::text as metadata,
+  checkout_session_id as "checkoutSessionId", created_at as "createdAt", expires_at as "expiresAt", detected_at as "detectedAt",
+  completed_at as "completedAt", credited_atoms as "creditedAtoms", gateway_fee_atoms as "gatewayFeeAtoms",
+  shortfall_atoms as "shortfallAtoms", recovered_atoms as "recoveredAtoms", spent_minor as "spentMinor", settlements`
 
-const fromRow = (row: PaymentRow): Payment => ({
-  accountId: row.account_id,
-  id: row.id,
-  status: row.status,
-  chain: row.chain,
-  asset: row.asset,
-  fiatCurrency: row.fiat_currency,
-  fiatMinor: row.fiat_minor,
-  feeMinor: row.fee_minor,
-  netMinor: row.net_minor,
-  quotedFeeMinor: row.quoted_fee_minor,
-  feeBps: BigInt(row.fee_bps),
-  rate: { numerator: row.rate_numerator, denominator: row.rate_denominator },
-  rateSource: row.rate_source,
-  rateAt: row.rate_at,
-  settlementRate: { numerator: row.settlement_numerator, denominator: row.settlement_denominator },
-  dueAtoms: row.due_atoms,
-  toleratedAtoms: row.tolerated_atoms,
-  address: row.address,
-  requiredConfirmations: row.required_confirmations,
-  termsMac: row.terms_mac,
-  customerId: row.customer_id,
-  customerEmail: row.customer_email,
-  reference: row.reference,
-  metadata: row.metadata,
-  checkoutSessionId: row.checkout_session_id,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  detectedAt: row.detected_at,
-  completedAt: row.completed_at,
-  creditedAtoms: row.credited_atoms,
-  gatewayFeeAtoms: row.gateway_fee_atoms,
-  shortfallAtoms: row.shortfall_atoms,
-  recoveredAtoms: row.recovered_atoms,
-  spentMinor: row.spent_minor,
-  settlements: row.settlements,
-})
+function fromRow(row: PaymentRow): Payment {
+  const { rateNumerator, rateDenominator, settlementNumerator, settlementDenominator, ...payment } = row
+  return {
+    ...payment,
+    rate: { numerator: rateNumerator, denominator: rateDenominator },
+    settlementRate: { numerator: settlementNumerator, denominator: settlementDenominator },
+  }
+}
 
 export async function findPayment(
   db: Queryable,

@@ -72,28 +72,16 @@ export async function listRecordedEther(
   { after }: EtherCheck,
   limit: number,
 ): Promise<RecordedEther[]> {
-  const { rows } = await db.query<{
-    address: string
-    lookup: Buffer
-    atoms: bigint
-    tip_hash: string
-    is_open: boolean
-  }>(
-    `select a.address, a.lookup, c.tip_hash, not e.is_certain as is_open,
-       e.observed_atoms + e.given_atoms - e.sent_atoms as atoms
+  const { rows } = await db.query<RecordedEther>(
+    `select a.address, a.lookup, c.tip_hash as "tipHash", not e.is_certain as "isOpen",
+       e.observed_atoms + e.given_atoms - e.sent_atoms as "recordedAtoms"
      from addresses a join chains c on c.chain = a.chain
      cross join lateral ether_of(a.chain, a.address) e
      where a.chain = $1 and a.issued_at is not null and (a.issued_at, a.lookup) < ($2::timestamptz, $3::bytea)
      order by a.issued_at desc, a.lookup desc limit $4`,
     [chain, after?.issuedAt ?? 'infinity', after?.lookup ?? Buffer.alloc(0), limit],
   )
-  return rows.map((row) => ({
-    address: row.address,
-    lookup: row.lookup,
-    recordedAtoms: row.atoms,
-    tipHash: row.tip_hash,
-    isOpen: row.is_open,
-  }))
+  return rows
 }
 
 /**
