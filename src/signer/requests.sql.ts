@@ -11,7 +11,7 @@ import {
   type WaitingFor,
   type WithdrawalRequest,
 } from '../withdrawals/withdrawal.ts'
-import { requestFromRow, type WithdrawalRequestRow } from '../withdrawals/withdrawals.sql.ts'
+import { WITHDRAWAL_REQUEST_COLUMNS } from '../withdrawals/withdrawals.sql.ts'
 import type { OpenRequest } from './approvals/judge-release.ts'
 
 export interface Requested extends WithdrawalRequest {
@@ -47,37 +47,20 @@ export async function listChainsWithWork(db: Queryable): Promise<Set<ChainName>>
   return new Set(rows.map((row) => row.chain))
 }
 
-interface RequestedRow extends WithdrawalRequestRow {
-  mac: Buffer
-  waiting_for: WaitingFor | null
-  is_frozen: boolean
-  rehearsal: RehearsalNote | null
-  rehearsed_gas: bigint
-  approval_status: OpenRequest['status'] | null
-  approval_needed: number
-  approval_until: Date
-  policies_shown: number
+interface RequestedRow extends Omit<Requested, 'approval'> {
+  readonly approvalStatus: OpenRequest['status'] | null
+  readonly approvalNeeded: number
+  readonly approvalUntil: Date
 }
 
-const REQUEST_COLUMNS = `w.account_id, w.id, w.kind, w.payment_id, w.chain, w.asset, w.amount_atoms, w.fee_atoms, w.network_fee_atoms,
-  w.net_atoms, w.destination, w.asked_by, w.mac, w.waiting_for`
-
-const requestedFromRow = (row: RequestedRow): Requested => ({
-  ...requestFromRow(row),
-  mac: row.mac,
-  waitingFor: row.waiting_for,
-  isFrozen: row.is_frozen,
-  rehearsal: row.rehearsal,
-  rehearsedGas: row.rehearsed_gas,
-  approval:
-    row.approval_status === null
-      ? null
-      : {
-          status: row.approval_status,
-          needed: row.approval_needed,
-          validUntil: new Date(row.approval_until),
-        },
-  policiesShown: row.policies_shown,
+const requestedFromRow = ({
+  approvalStatus: status,
+  approvalNeeded: needed,
+  approvalUntil,
+  ...requested
+}: RequestedRow): Requested => ({
+  ...requested,
+  approval: status === null ? null : { status, needed, validUntil: new Date(approvalUntil) },
 })
 
 /**
@@ -92,12 +75,12 @@ export async function listRequested(
   limit: number,
 ): Promise<Requested[]> {
   const { rows } = await db.query<RequestedRow>(
-    `select ${REQUEST_COLUMNS},
-       exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as is_frozen,
+    `select ${WITHDRAWAL_REQUEST_COLUMNS}, w.mac, w.waiting_for as "waitingFor",
+       exists (select from freezes f where f.chain = w.chain and f.asset = w.asset) as "isFrozen",
        case when w.chain <> 'ethereum' then 'succeeds' when rehearsed_at > now() - interval '5 minutes' then rehearsal end as rehearsal,
-       coalesce(rehearsed_gas, 0) as rehearsed_gas, coalesce(r.status, b.status) as approval_status,
-       coalesce(r.needed, b.needed) as approval_needed, coalesce(r.valid_until, b.valid_until) as approval_until,
-       coalesce((select p.number from approval_policies p where p.account_id = w.account_id), 0) as policies_shown
+       coalesce(rehearsed_gas, 0) as "rehearsedGas", coalesce(r.status, b.status) as "approvalStatus",
+       coalesce(r.needed, b.needed) as "approvalNeeded", coalesce(r.valid_until, b.valid_until) as "approvalUntil",
+       coalesce((select p.number from approval_policies p where p.account_id = w.account_id), 0) as "policiesShown"
      from withdrawals w
      left join approval_requests r on r.account_id = w.account_id and r.withdrawal_id = w.id
      left join approval_requests b on b.account_id = w.account_id and b.batch_id = w.batch_id
@@ -158,11 +141,11 @@ export async function readRates(
   db: Queryable,
   chain: ChainName,
 ): Promise<{ rate: bigint; priorityRate: bigint } | null> {
-  const { rows } = await db.query<{ rate: bigint; priority_rate: bigint }>(
-    `select rate, priority_rate from fee_rates where chain = $1 and seen_at > now() - interval '10 minutes'`,
+  const { rows } = await db.query<{ rate: bigint; priorityRate: bigint }>(
+    `select rate, priority_rate as "priorityRate" from fee_rates where chain = $1 and seen_at > now() - interval '10 minutes'`,
     [chain],
   )
-  return rows[0] ? { rate: rows[0].rate, priorityRate: rows[0].priority_rate } : null
+  return rows[0] ?? null
 }
 
 /** Where change goes next; null while that address is not derived yet, for blocks are matched with derived ones only. */
@@ -225,18 +208,18 @@ export async function pinnedChainId(db: Queryable, chain: ChainName): Promise<nu
   return id === undefined ? null : Number(id)
 }
 
+interface WantedBump {
+  readonly replacementSet: string
+  readonly txid: string
+  readonly feeAtoms: bigint
+  readonly feeRate: bigint
+}
+
 /** Replacement sets that should pay more: the newest transaction of each. */
-export async function listBumpsWanted(
-  db: Queryable,
-  chain: ChainName,
-): Promise<{ replacementSet: string; txid: string; feeAtoms: bigint; feeRate: bigint }[]> {
-  const { rows } = await db.query<{
-    replacement_set: string
-    txid: string
-    fee_atoms: bigint
-    fee_rate: bigint
-  }>(
-    `select distinct on (replacement_set) replacement_set, txid, fee_atoms, fee_rate from signed_transactions t
+export async function listBumpsWanted(db: Queryable, chain: ChainName): Promise<WantedBump[]> {
+  const { rows } = await db.query<WantedBump>(
+    `select distinct on (replacement_set) replacement_set as "replacementSet", txid, fee_atoms as "feeAtoms", fee_rate as "feeRate"
+     from signed_transactions t
      where chain = $1 and ${openSql('t')} and block_height is null
        and exists (select from signed_transactions w where w.chain = $1 and w.replacement_set = t.replacement_set and w.bump_wanted)
        and not exists (select from signed_transactions w where w.chain = $1 and w.replacement_set = t.replacement_set
@@ -244,12 +227,7 @@ export async function listBumpsWanted(
      order by replacement_set, created_at desc, fee_rate desc`,
     [chain],
   )
-  return rows.map((row) => ({
-    replacementSet: row.replacement_set,
-    txid: row.txid,
-    feeAtoms: row.fee_atoms,
-    feeRate: row.fee_rate,
-  }))
+  return rows
 }
 
 export interface PlannedSweep {
@@ -276,30 +254,16 @@ export async function listSweeps(
   db: Queryable,
   of: { chain: ChainName; series: string; after: string | null; limit: number },
 ): Promise<PlannedSweep[]> {
-  const { rows } = await db.query<{
-    id: string
-    address: string
-    series: string
-    position: bigint
-    asset: Asset
-    atoms: bigint
-    ether_atoms: bigint
-    status: string
-    way: PlannedSweep['way']
-    delegates: boolean
-  }>(
-    `select id, address, series, position, asset, atoms, ether_atoms, status, way, delegates from sweeps s
+  const { rows } = await db.query<PlannedSweep>(
+    `select id, address, series, position, asset, atoms, ether_atoms as "etherAtoms", status = 'funded' as "isFunded", way, delegates
+     from sweeps s
      where chain = $1 and series = $2 and status in ('planned', 'funded')
        and not exists (select from freezes f where f.chain = s.chain and f.asset = s.asset)
        and ($4::uuid is null or (created_at, id) > (select l.created_at, l.id from sweeps l where l.chain = $1 and l.id = $4))
      order by created_at, id limit $3`,
     [of.chain, of.series, of.limit, of.after],
   )
-  return rows.map(({ status, ether_atoms, ...row }) => ({
-    ...row,
-    etherAtoms: ether_atoms,
-    isFunded: status === 'funded',
-  }))
+  return rows
 }
 
 /** What a sweep is to take from its address, with its fee; null when the database forgot it. */

@@ -3,14 +3,14 @@ import type { Tx } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 import type { Withdrawal, WithdrawalRequest } from './withdrawal.ts'
-import { WITHDRAWAL_COLUMNS, type WithdrawalRow, withdrawalFromRow } from './withdrawals.sql.ts'
+import { WITHDRAWAL_COLUMNS } from './withdrawals.sql.ts'
 
 export async function insertWithdrawal(
   tx: Tx,
   request: WithdrawalRequest,
   mac: Uint8Array,
 ): Promise<Withdrawal> {
-  const [row] = await runRows<WithdrawalRow>(tx, INSERT_WITHDRAWAL, [
+  const [row] = await runRows<Withdrawal>(tx, INSERT_WITHDRAWAL, [
     {
       account_id: request.accountId,
       id: request.id,
@@ -28,7 +28,7 @@ export async function insertWithdrawal(
     },
   ])
   if (!row) throw new Error('insert returns its row')
-  return withdrawalFromRow(row)
+  return row
 }
 
 const REQUESTED = {
@@ -53,9 +53,9 @@ const INSERT_WITHDRAWAL = overRows(
   (rows) => `with draft as (
       select * from ${rows}
     ), made as (
-      insert into withdrawals (${REQUESTED_COLUMNS}, status, created_at)
+      insert into withdrawals as w (${REQUESTED_COLUMNS}, status, created_at)
       select ${REQUESTED_COLUMNS}, 'requested', date_trunc('milliseconds', now()) from draft order by place
       returning ${WITHDRAWAL_COLUMNS}
     )
-    select draft.place, made.* from made join draft using (account_id, id) order by place`,
+    select draft.place, made.* from made join draft on account_id = "accountId" and draft.id = made.id order by place`,
 )

@@ -2,8 +2,8 @@
 import { ASSETS } from '../core/assets.ts'
 import { listOf } from '../db/list.ts'
 import { type Filter, isOrIsNot } from '../db/list-filters.ts'
-import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES } from './withdrawal.ts'
-import { withdrawalFromRow } from './withdrawals.sql.ts'
+import { WITHDRAWAL_KINDS, WITHDRAWAL_STATUSES, type Withdrawal } from './withdrawal.ts'
+import { WITHDRAWAL_COLUMNS } from './withdrawals.sql.ts'
 
 /** Where it went, or its transaction, either in full: as the search finds them. */
 const sentTo: Filter = (given, bind) => {
@@ -11,19 +11,16 @@ const sentTo: Filter = (given, bind) => {
   return `(w.destination = ${bind(text, 'text')} or w.tx_hash = any(${bind([text, text.toLowerCase()], 'text[]')}))`
 }
 
-export const { page: listWithdrawals, batches: exportWithdrawals } = listOf(
-  {
-    from: 'withdrawals w',
-    columns: 'w.*',
-    account: 'w.account_id',
-    id: 'w.id',
-    sorts: { created_at: 'w.created_at' },
-    filters: {
-      filter_status: isOrIsNot('w.status', WITHDRAWAL_STATUSES, 'filter_status_op'),
-      filter_asset: isOrIsNot('w.asset', ASSETS, 'filter_asset_op'),
-      filter_kind: isOrIsNot('w.kind', WITHDRAWAL_KINDS, 'filter_kind_op'),
-      filter_to: sentTo,
-    },
+export const { page: listWithdrawals, batches: exportWithdrawals } = listOf<Withdrawal>({
+  from: 'withdrawals w',
+  columns: WITHDRAWAL_COLUMNS,
+  account: 'w.account_id',
+  id: 'w.id',
+  sorts: { created_at: 'w.created_at' },
+  filters: {
+    filter_status: isOrIsNot('w.status', WITHDRAWAL_STATUSES, 'filter_status_op'),
+    filter_asset: isOrIsNot('w.asset', ASSETS, 'filter_asset_op'),
+    filter_kind: isOrIsNot('w.kind', WITHDRAWAL_KINDS, 'filter_kind_op'),
+    filter_to: sentTo,
   },
-  withdrawalFromRow,
-)
+})

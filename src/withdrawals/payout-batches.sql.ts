@@ -3,7 +3,7 @@ import type { ChainName } from '../core/assets.ts'
 import type { AccountId, PayoutBatchId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import type { Withdrawal } from './withdrawal.ts'
-import { WITHDRAWAL_COLUMNS, type WithdrawalRow, withdrawalFromRow } from './withdrawals.sql.ts'
+import { WITHDRAWAL_COLUMNS } from './withdrawals.sql.ts'
 
 export interface PayoutBatch {
   readonly accountId: AccountId
@@ -69,11 +69,11 @@ export async function listBatch(
   accountId: AccountId,
   id: PayoutBatchId,
 ): Promise<BatchLine[]> {
-  const { rows } = await db.query<WithdrawalRow & { batch_note: string | null }>(
-    `select ${WITHDRAWAL_COLUMNS}, batch_note from withdrawals where account_id = $1 and batch_id = $2 order by id`,
+  const { rows } = await db.query<BatchLine>(
+    `select ${WITHDRAWAL_COLUMNS}, batch_note as note from withdrawals w where account_id = $1 and batch_id = $2 order by id`,
     [accountId, id],
   )
-  return rows.map((row) => ({ ...withdrawalFromRow(row), note: row.batch_note }))
+  return rows
 }
 
 /** The batch that a withdrawal was asked for in; null for one that was asked for alone. */

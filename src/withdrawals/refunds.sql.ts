@@ -5,7 +5,7 @@ import type { Queryable } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 import type { Withdrawal } from './withdrawal.ts'
-import { WITHDRAWAL_COLUMNS, type WithdrawalRow, withdrawalFromRow } from './withdrawals.sql.ts'
+import { WITHDRAWAL_COLUMNS } from './withdrawals.sql.ts'
 
 /** The refund of a payment that is under way or done. */
 export async function findRefund(
@@ -13,11 +13,11 @@ export async function findRefund(
   accountId: AccountId,
   paymentId: PaymentId,
 ): Promise<Withdrawal | null> {
-  const { rows } = await db.query<WithdrawalRow>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals where account_id = $1 and payment_id = $2 and status <> 'failed'`,
+  const { rows } = await db.query<Withdrawal>(
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals w where account_id = $1 and payment_id = $2 and status <> 'failed'`,
     [accountId, paymentId],
   )
-  return rows[0] ? withdrawalFromRow(rows[0]) : null
+  return rows[0] ?? null
 }
 
 /** Every refund of a payment, failed ones too. */

@@ -1,96 +1,44 @@
 /** Rows of withdrawals. What was requested never changes; only its status, and what became of it. */
 import type { Asset, ChainName } from '../core/assets.ts'
-import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
+import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
-import {
-  isPayable,
-  type WaitingFor,
-  type Withdrawal,
-  type WithdrawalKind,
-  type WithdrawalRequest,
-  type WithdrawalStatus,
-} from './withdrawal.ts'
+import { isPayable, type WaitingFor, type Withdrawal, type WithdrawalStatus } from './withdrawal.ts'
 
-/** What was asked for. */
-export interface WithdrawalRequestRow {
-  account_id: AccountId
-  id: WithdrawalId
-  kind: WithdrawalKind
-  payment_id: PaymentId | null
-  chain: ChainName
-  asset: Asset
-  amount_atoms: bigint
-  fee_atoms: bigint
-  network_fee_atoms: bigint
-  net_atoms: bigint
-  destination: string
-  asked_by: string
+/** What was asked for, of withdrawals `w`. */
+export const WITHDRAWAL_REQUEST_COLUMNS = `w.account_id as "accountId", w.id, w.kind, w.payment_id as "paymentId", w.chain, w.asset,
+  w.amount_atoms as "amountAtoms", w.fee_atoms as "feeAtoms", w.network_fee_atoms as "networkFeeAtoms", w.net_atoms as "netAtoms",
+  w.destination, w.asked_by as "askedBy"`
+
+/** All of withdrawals `w`. */
+export const WITHDRAWAL_COLUMNS = `${WITHDRAWAL_REQUEST_COLUMNS}, w.status, w.tx_hash as "txHash", w.created_at as "createdAt",
+  w.completed_at as "completedAt", w.refused_reason as "refusedReason", w.waiting_for as "waitingFor", w.cancel_wanted as "cancelWanted"`
+
+/** @param where - What follows `from withdrawals w`. */
+async function read(db: Queryable, where: string, values: readonly unknown[]): Promise<Withdrawal[]> {
+  const { rows } = await db.query<Withdrawal>(
+    `select ${WITHDRAWAL_COLUMNS} from withdrawals w ${where}`,
+    values,
+  )
+  return rows
 }
-
-export const requestFromRow = (row: WithdrawalRequestRow): WithdrawalRequest => ({
-  accountId: row.account_id,
-  id: row.id,
-  kind: row.kind,
-  paymentId: row.payment_id,
-  chain: row.chain,
-  asset: row.asset,
-  amountAtoms: row.amount_atoms,
-  feeAtoms: row.fee_atoms,
-  networkFeeAtoms: row.network_fee_atoms,
-  netAtoms: row.net_atoms,
-  destination: row.destination,
-  askedBy: row.asked_by,
-})
-
-export interface WithdrawalRow extends WithdrawalRequestRow {
-  status: WithdrawalStatus
-  tx_hash: string | null
-  created_at: Date
-  completed_at: Date | null
-  refused_reason: string | null
-  waiting_for: WaitingFor | null
-  cancel_wanted: boolean
-}
-
-export const WITHDRAWAL_COLUMNS = `account_id, id, kind, payment_id, status, chain, asset, amount_atoms, fee_atoms, network_fee_atoms,
-  net_atoms, destination, asked_by, tx_hash, created_at, completed_at, refused_reason, waiting_for, cancel_wanted`
-
-export const withdrawalFromRow = (row: WithdrawalRow): Withdrawal => ({
-  ...requestFromRow(row),
-  status: row.status,
-  txHash: row.tx_hash,
-  createdAt: row.created_at,
-  completedAt: row.completed_at,
-  refusedReason: row.refused_reason,
-  waitingFor: row.waiting_for,
-  cancelWanted: row.cancel_wanted,
-})
 
 /** The newest withdrawals of an account, refunds included. */
-export async function listRecentWithdrawals(
+export const listRecentWithdrawals = (
   db: Queryable,
   accountId: AccountId,
   limit: number,
-): Promise<Withdrawal[]> {
-  const { rows } = await db.query<WithdrawalRow>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals where account_id = $1 order by created_at desc, id desc limit $2`,
-    [accountId, limit],
-  )
-  return rows.map(withdrawalFromRow)
-}
+): Promise<Withdrawal[]> =>
+  read(db, 'where account_id = $1 order by created_at desc, id desc limit $2', [accountId, limit])
 
 export async function findWithdrawal(
   db: Queryable,
   accountId: AccountId,
   id: WithdrawalId,
 ): Promise<Withdrawal | null> {
-  const { rows } = await db.query<WithdrawalRow>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals where account_id = $1 and id = $2`,
-    [accountId, id],
-  )
-  return rows[0] ? withdrawalFromRow(rows[0]) : null
+  const [withdrawal] = await read(db, 'where account_id = $1 and id = $2', [accountId, id])
+  return withdrawal ?? null
 }
 
 export async function lockWithdrawal(
@@ -98,11 +46,8 @@ export async function lockWithdrawal(
   accountId: AccountId,
   id: WithdrawalId,
 ): Promise<Withdrawal | null> {
-  const { rows } = await tx.query<WithdrawalRow>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals where account_id = $1 and id = $2 for update`,
-    [accountId, id],
-  )
-  return rows[0] ? withdrawalFromRow(rows[0]) : null
+  const [withdrawal] = await read(tx, 'where account_id = $1 and id = $2 for update', [accountId, id])
+  return withdrawal ?? null
 }
 
 /** Those of the withdrawals that are there, locked in the order of the primary key. */
@@ -111,25 +56,22 @@ export async function lockByIds(
   wanted: readonly Pick<Withdrawal, 'accountId' | 'id'>[],
 ): Promise<Withdrawal[]> {
   if (wanted.length === 0) return []
-  const { rows } = await tx.query<WithdrawalRow>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals
-     where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) order by account_id, id for update`,
+  return read(
+    tx,
+    `where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) order by account_id, id for update`,
     [wanted.map(({ accountId }) => accountId), wanted.map(({ id }) => id)],
   )
-  return rows.map(withdrawalFromRow)
 }
 
 /** What a replacement set of signed transactions pays, locked in the order of the primary key. */
-export async function lockPaidBy(tx: Tx, chain: ChainName, replacementSet: string): Promise<Withdrawal[]> {
-  const { rows } = await tx.query<WithdrawalRow>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals w
-     where exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id
+export const lockPaidBy = (tx: Tx, chain: ChainName, replacementSet: string): Promise<Withdrawal[]> =>
+  read(
+    tx,
+    `where exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id
        and s.chain = $1 and s.replacement_set = $2)
      order by account_id, id for update`,
     [chain, replacementSet],
   )
-  return rows.map(withdrawalFromRow)
-}
 
 /** The signer will never sign it; the worker gives the hold back. Changes nothing once something is being signed. */
 export async function markRefused(
@@ -146,16 +88,14 @@ export async function markRefused(
 }
 
 /** Withdrawals that the signer refused and nothing was signed for. */
-export async function listRefused(db: Queryable, limit: number): Promise<Withdrawal[]> {
-  const { rows } = await db.query<WithdrawalRow>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals w
-     where status = 'requested' and refused_reason is not null
+export const listRefused = (db: Queryable, limit: number): Promise<Withdrawal[]> =>
+  read(
+    db,
+    `where status = 'requested' and refused_reason is not null
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
      order by created_at limit $1`,
     [limit],
   )
-  return rows.map(withdrawalFromRow)
-}
 
 /** Whether a transaction that pays it is signed, or is being signed at this moment. */
 export async function isSigned(tx: Tx, accountId: AccountId, id: WithdrawalId): Promise<boolean> {
@@ -179,15 +119,15 @@ export async function markSigning(
   wanted: readonly Pick<Withdrawal, 'accountId' | 'id'>[],
 ): Promise<Pick<Withdrawal, 'accountId' | 'id'>[]> {
   const payable = (await lockByIds(tx, wanted)).filter(isPayable)
-  const { rows } = await tx.query<{ account_id: AccountId; id: WithdrawalId }>(
+  const { rows } = await tx.query<Pick<Withdrawal, 'accountId' | 'id'>>(
     `update withdrawals w set signing_since = clock_timestamp()
      where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))
        and not exists (select from freezes f where f.chain = w.chain and f.asset = w.asset)
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
-     returning account_id, id`,
+     returning account_id as "accountId", id`,
     [payable.map(({ accountId }) => accountId), payable.map(({ id }) => id)],
   )
-  return rows.map((row) => ({ accountId: row.account_id, id: row.id }))
+  return rows
 }
 
 /** Nothing was signed for them after all. Locks them in the order of the primary key. */
@@ -204,19 +144,17 @@ export async function clearSigning(
 }
 
 /** Those that were marked at least so many seconds ago, and that no transaction pays. */
-export async function listSigning(
+export const listSigning = (
   db: Queryable,
   chains: readonly ChainName[],
   seconds: number,
-): Promise<Withdrawal[]> {
-  const { rows } = await db.query<WithdrawalRow>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals w
-     where chain = any($1) and status = 'requested' and signing_since <= clock_timestamp() - make_interval(secs => $2)
+): Promise<Withdrawal[]> =>
+  read(
+    db,
+    `where chain = any($1) and status = 'requested' and signing_since <= clock_timestamp() - make_interval(secs => $2)
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)`,
     [chains, seconds],
   )
-  return rows.map(withdrawalFromRow)
-}
 
 /** Writes what became of a locked withdrawal; times are the database's. Of many that one transaction pays, all in one statement. */
 export async function updateWithdrawal(
@@ -224,7 +162,7 @@ export async function updateWithdrawal(
   of: Pick<Withdrawal, 'accountId' | 'id'>,
   change: { status: WithdrawalStatus; txHash: string | null; reason?: string },
 ): Promise<Withdrawal> {
-  const [row] = await runRows<WithdrawalRow>(tx, UPDATE_WITHDRAWAL, [
+  const [row] = await runRows<Withdrawal>(tx, UPDATE_WITHDRAWAL, [
     {
       account_id: of.accountId,
       id: of.id,
@@ -234,7 +172,7 @@ export async function updateWithdrawal(
     },
   ])
   if (!row) throw new Error(`withdrawal ${of.id} was locked and is gone`)
-  return withdrawalFromRow(row)
+  return row
 }
 
 const UPDATE_WITHDRAWAL = overRows(
@@ -246,7 +184,7 @@ const UPDATE_WITHDRAWAL = overRows(
       completed_at = case when to_status = 'completed' then coalesce(completed_at, date_trunc('milliseconds', now())) end,
       failed_at = case when to_status = 'failed' then coalesce(failed_at, now()) end
     from ${rows} where w.account_id = r.account_id and w.id = r.id
-    returning r.place, ${WITHDRAWAL_COLUMNS.replaceAll(/\w+/g, 'w.$&')}`,
+    returning r.place, ${WITHDRAWAL_COLUMNS}`,
 )
 
 /** What of a failed one stays with the gateway: its gas, which was used in vain. */
@@ -289,30 +227,28 @@ export async function wantCancelled(
   tx: Tx,
   { accountId, id }: Pick<Withdrawal, 'accountId' | 'id'>,
 ): Promise<Withdrawal> {
-  const { rows } = await tx.query<WithdrawalRow>(
-    `update withdrawals set cancel_wanted = true where account_id = $1 and id = $2 returning ${WITHDRAWAL_COLUMNS}`,
+  const { rows } = await tx.query<Withdrawal>(
+    `update withdrawals w set cancel_wanted = true where account_id = $1 and id = $2 returning ${WITHDRAWAL_COLUMNS}`,
     [accountId, id],
   )
   const [row] = rows
   if (!row) throw new Error(`withdrawal ${id} was locked and is gone`)
-  return withdrawalFromRow(row)
+  return row
 }
 
 /**
  * Those that are wanted no longer and that the signer has not dealt with. While the coin is frozen none is: after a restore a
  * journal may not know what was signed.
  */
-export async function listCancelWanted(db: Queryable, chain: ChainName): Promise<Withdrawal[]> {
-  const { rows } = await db.query<WithdrawalRow>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals
-     where chain = $1 and status = 'requested' and refused_reason is null and cancel_wanted
-       and not exists (select from freezes f where f.chain = withdrawals.chain and f.asset = withdrawals.asset)
-       and not exists (select from signed_payouts s where s.account_id = withdrawals.account_id and s.withdrawal_id = withdrawals.id)
+export const listCancelWanted = (db: Queryable, chain: ChainName): Promise<Withdrawal[]> =>
+  read(
+    db,
+    `where chain = $1 and status = 'requested' and refused_reason is null and cancel_wanted
+       and not exists (select from freezes f where f.chain = w.chain and f.asset = w.asset)
+       and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
      order by created_at limit 1000`,
     [chain],
   )
-  return rows.map(withdrawalFromRow)
-}
 
 /** Changes nothing once it is signed, or fails. */
 export async function noteWaiting(

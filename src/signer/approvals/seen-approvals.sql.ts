@@ -4,7 +4,7 @@ import type { Mode } from '../../core/assets.ts'
 import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import type { WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
-import { requestFromRow, type WithdrawalRequestRow } from '../../withdrawals/withdrawals.sql.ts'
+import { WITHDRAWAL_REQUEST_COLUMNS } from '../../withdrawals/withdrawals.sql.ts'
 
 export interface RequestRow {
   readonly accountId: AccountId
@@ -154,13 +154,12 @@ export async function listLines(
   db: Queryable,
   { accountId, withdrawalId, batchId }: Pick<RequestRow, 'accountId' | 'withdrawalId' | 'batchId'>,
 ): Promise<LineRow[]> {
-  const { rows } = await db.query<WithdrawalRequestRow & { mac: Buffer }>(
-    `select account_id, id, kind, payment_id, chain, asset, amount_atoms, fee_atoms, network_fee_atoms, net_atoms, destination,
-       asked_by, mac
-     from withdrawals where account_id = $1 and (id = $2 or batch_id = $3) order by id`,
+  const { rows } = await db.query<LineRow>(
+    `select ${WITHDRAWAL_REQUEST_COLUMNS}, w.mac from withdrawals w
+     where account_id = $1 and (id = $2 or batch_id = $3) order by id`,
     [accountId, withdrawalId, batchId],
   )
-  return rows.map((row) => ({ ...requestFromRow(row), mac: row.mac }))
+  return rows
 }
 
 /** Those of the accounts that are of one side. */
