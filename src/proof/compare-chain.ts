@@ -85,11 +85,8 @@ export interface Holder {
   readonly atoms: Sums
 }
 
-export interface Stray {
+export interface Stray extends Omit<Difference, 'proof' | 'chain'> {
   readonly subject: string
-  readonly asset: Asset
-  readonly expectedAtoms: bigint
-  readonly foundAtoms: bigint
 }
 
 /**

@@ -183,13 +183,13 @@ export async function listUnspent(
   of: { readonly aboveHeight: number; readonly after: string; readonly limit: number },
 ): Promise<UnspentUtxo[]> {
   const [txid = '', index = '-1'] = of.after.split(':')
-  const { rows } = await db.query<{ txid: string; output_index: number; atoms: bigint }>(
-    `select txid, output_index, atoms from utxos
+  const { rows } = await db.query<UnspentUtxo>(
+    `select txid, output_index as index, atoms from utxos
      where chain = $1 and block_height > $2 and spent_by is null and (txid, output_index) > ($3, $4::integer)
      order by txid, output_index limit $5`,
     [chain, of.aboveHeight, txid, Number(index), of.limit],
   )
-  return rows.map((row) => ({ txid: row.txid, index: row.output_index, atoms: row.atoms }))
+  return rows
 }
 
 /** Deposit addresses that ever received something, in their order; above a height, those that something moved at. */
@@ -295,21 +295,14 @@ export interface UncertainTransaction {
 
 /** Those sent and not ended, and ended ones whose block our chain does not hold. */
 export async function listUncertain(db: Queryable, chain: ChainName): Promise<UncertainTransaction[]> {
-  const { rows } = await db.query<{
-    txid: string
-    sender: string
-    is_hot_wallet: boolean
-    asset: Asset
-    value_atoms: bigint
-    fee: bigint
-    block_height: bigint | null
-    reverted: boolean
-    swept: { asset: Asset; atoms: string }[]
-  }>(
-    `select t.txid, t.sender, t.asset, t.value_atoms, coalesce(t.paid_fee_atoms, t.fee_atoms) as fee, t.block_height, ${revertedSql('t')} as reverted,
+  const { rows } = await db.query<
+    Omit<UncertainTransaction, 'swept'> & { readonly swept: readonly { asset: Asset; atoms: string }[] }
+  >(
+    `select t.txid, t.sender, t.asset, t.value_atoms as "valueAtoms", coalesce(t.paid_fee_atoms, t.fee_atoms) as "feeAtoms",
+       t.block_height::float8 as "blockHeight", ${revertedSql('t')} as reverted,
        (select coalesce(json_agg(json_build_object('asset', w.asset, 'atoms', w.atoms::text)), '[]') from swept_tokens w
         where w.chain = t.chain and w.txid = t.txid) as swept,
-       exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as is_hot_wallet
+       exists (select from addresses a where a.chain = t.chain and a.branch = 1 and a.address = t.sender) as "isHotWallet"
      from (
        select o.* from signed_transactions o where ${openSql('o')}
        union all
@@ -318,14 +311,7 @@ export async function listUncertain(db: Queryable, chain: ChainName): Promise<Un
     [chain],
   )
   return rows.map((row) => ({
-    txid: row.txid,
-    sender: row.sender,
-    isHotWallet: row.is_hot_wallet,
-    asset: row.asset,
-    valueAtoms: row.value_atoms,
-    feeAtoms: row.fee,
-    blockHeight: row.block_height === null ? null : Number(row.block_height),
-    reverted: row.reverted,
+    ...row,
     swept: row.swept.map(({ asset, atoms }) => ({ asset, atoms: BigInt(atoms) })),
   }))
 }

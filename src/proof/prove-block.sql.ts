@@ -56,13 +56,11 @@ export interface ProvenBlock {
 }
 
 export async function findProvenBlock(db: Queryable, chain: ChainName): Promise<ProvenBlock | null> {
-  const { rows } = await db.query<{ height: bigint; hash: string; slice_after: string }>(
-    'select height, hash, slice_after from proven_blocks where chain = $1',
+  const { rows } = await db.query<ProvenBlock>(
+    'select height::float8 as height, hash, slice_after as "sliceAfter" from proven_blocks where chain = $1',
     [chain],
   )
-  return rows[0]
-    ? { height: Number(rows[0].height), hash: rows[0].hash, sliceAfter: rows[0].slice_after }
-    : null
+  return rows[0] ?? null
 }
 
 export async function markProven(tx: Tx, chain: ChainName, block: ProvenBlock): Promise<void> {
@@ -92,9 +90,9 @@ export async function findProofAge(db: Queryable, chain: ChainName): Promise<num
 
 /** The tip, locked until the transaction ends: the watcher moves it in no other transaction meanwhile. */
 export async function lockTip(tx: Tx, chain: ChainName): Promise<{ height: number; hash: string } | null> {
-  const { rows } = await tx.query<{ tip_height: bigint; tip_hash: string }>(
-    'select tip_height, tip_hash from chains where chain = $1 for update',
+  const { rows } = await tx.query<{ height: number; hash: string }>(
+    'select tip_height::float8 as height, tip_hash as hash from chains where chain = $1 for update',
     [chain],
   )
-  return rows[0] ? { height: Number(rows[0].tip_height), hash: rows[0].tip_hash } : null
+  return rows[0] ?? null
 }

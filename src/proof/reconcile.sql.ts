@@ -10,16 +10,12 @@ import { openSql } from '../treasury/signed-transaction.ts'
 import type { Difference } from './compare-chain.ts'
 import { SWEPT_UNLIKE } from './swept.sql.ts'
 
-interface DifferenceRow {
-  chain: ChainName
-  asset: Asset
+interface DifferenceRow extends Omit<Difference, 'proof'> {
   /** A word and the id of its row: `deposit <uuid>`. */
-  subject: string
-  expected: bigint
-  found: bigint
+  readonly subject: string
   /** Its place among the rows of its coin that the proof found, and how many these are. */
-  place: bigint
-  of_coin: bigint
+  readonly place: bigint
+  readonly ofCoin: bigint
 }
 
 /** Rows of one proof and coin that differ and are not named. */
@@ -66,7 +62,7 @@ const proof =
   (name: string, text: string): Prove =>
   async (db) => {
     const { rows } = await db.query<DifferenceRow>(
-      `select chain, asset, subject, expected, found, place, of_coin from (
+      `select chain, asset, subject, expected as "expectedAtoms", found as "foundAtoms", place, of_coin as "ofCoin" from (
          select u.*, row_number() over (partition by chain, asset order by subject) as place,
            count(*) over (partition by chain, asset) as of_coin
          from (select case when chain in (${quoted(CHAINS)}) then chain else 'unknown' end as chain, asset,
@@ -74,21 +70,21 @@ const proof =
        ) placed where place <= ${NAMED_MAX} order by chain, asset, place`,
     )
     return {
-      differences: rows.map((row) => ({
+      differences: rows.map(({ chain, asset, subject, expectedAtoms, foundAtoms }) => ({
         proof: name,
-        chain: row.chain,
-        asset: row.asset,
-        subject: observed(row.subject),
-        expectedAtoms: row.expected,
-        foundAtoms: row.found,
+        chain,
+        asset,
+        subject: observed(subject),
+        expectedAtoms,
+        foundAtoms,
       })),
       more: rows
-        .filter(({ place, of_coin }) => place === BigInt(NAMED_MAX) && of_coin > place)
-        .map(({ chain, asset, place, of_coin }) => ({
+        .filter(({ place, ofCoin }) => place === BigInt(NAMED_MAX) && ofCoin > place)
+        .map(({ chain, asset, place, ofCoin }) => ({
           proof: name,
           chain,
           asset,
-          rows: Number(of_coin - place),
+          rows: Number(ofCoin - place),
         })),
     }
   }

@@ -13,23 +13,8 @@ export interface OwnedUtxo {
   readonly position: bigint
 }
 
-interface UtxoRow {
-  txid: string
-  output_index: number
-  atoms: bigint
-  lookup: Buffer
-  branch: Branch
-  position: bigint
-}
-
-const utxoFromRow = (row: UtxoRow): OwnedUtxo => ({
-  txid: row.txid,
-  index: row.output_index,
-  atoms: row.atoms,
-  script: row.lookup,
-  branch: row.branch,
-  position: row.position,
-})
+/** Of UTXOs `c` and their addresses `a`. */
+const COLUMNS = 'c.txid, c.output_index as index, c.atoms, c.lookup as script, a.branch, a.position'
 
 /**
  * Coins of a series that may be spent now: deep enough in the chain, unspent, chosen by nobody. The largest first. One
@@ -41,8 +26,8 @@ export async function listSpendable(
   db: Queryable,
   of: { chain: ChainName; series: string; depositDepth: number; limit: number },
 ): Promise<OwnedUtxo[]> {
-  const { rows } = await db.query<UtxoRow>(
-    `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
+  const { rows } = await db.query<OwnedUtxo>(
+    `select ${COLUMNS}
      from utxos c
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
      join chains v on v.chain = c.chain
@@ -54,7 +39,7 @@ export async function listSpendable(
      order by c.atoms desc, c.txid, c.output_index limit $4`,
     [of.chain, of.series, of.depositDepth, of.limit],
   )
-  return rows.map(utxoFromRow)
+  return rows
 }
 
 /** Change of ours that no block shows yet. */
@@ -76,8 +61,8 @@ export async function listUtxos(
   of: { chain: ChainName; series: string; replacementSet: string },
   outpoints: readonly { txid: string; index: number }[],
 ): Promise<OwnedUtxo[]> {
-  const { rows } = await db.query<UtxoRow>(
-    `select c.txid, c.output_index, c.atoms, c.lookup, a.branch, a.position
+  const { rows } = await db.query<OwnedUtxo>(
+    `select ${COLUMNS}
      from unnest($3::text[], $4::integer[]) with ordinality as outpoint (txid, output_index, number)
      join utxos c on c.chain = $1 and c.txid = outpoint.txid and c.output_index = outpoint.output_index
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
@@ -90,5 +75,5 @@ export async function listUtxos(
       of.replacementSet,
     ],
   )
-  return rows.map(utxoFromRow)
+  return rows
 }

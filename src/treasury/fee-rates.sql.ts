@@ -5,11 +5,11 @@ import type { NetworkRates } from './fees.ts'
 
 /** Null when nobody looked for ten minutes: a fee is not guessed. */
 export async function findFeeRates(db: Queryable, chain: ChainName): Promise<NetworkRates | null> {
-  const { rows } = await db.query<{ rate: bigint; priority_rate: bigint }>(
-    `select rate, priority_rate from fee_rates where chain = $1 and seen_at > now() - interval '10 minutes'`,
+  const { rows } = await db.query<NetworkRates>(
+    `select rate, priority_rate as "priorityRate" from fee_rates where chain = $1 and seen_at > now() - interval '10 minutes'`,
     [chain],
   )
-  return rows[0] ? { rate: rows[0].rate, priorityRate: rows[0].priority_rate } : null
+  return rows[0] ?? null
 }
 
 export async function storeFeeRates(db: Queryable, chain: ChainName, rates: NetworkRates): Promise<void> {

@@ -28,40 +28,10 @@ export interface SignedTransaction {
   readonly blockHash: string | null
 }
 
-interface SignedRow {
-  chain: ChainName
-  txid: string
-  replacement_set: string
-  kind: SignedKind
-  status: SignedStatus
-  sender: string | null
-  nonce: bigint | null
-  asset: Asset
-  fee_atoms: bigint
-  sent_at: Date | null
-  since_height: bigint | null
-  block_height: bigint | null
-  block_hash: string | null
-}
-
-const COLUMNS = `chain, txid, replacement_set, kind, status, sender, nonce, asset, fee_atoms, sent_at, since_height, block_height,
-  block_hash`
-
-const fromRow = (row: SignedRow): SignedTransaction => ({
-  chain: row.chain,
-  txid: row.txid,
-  replacementSet: row.replacement_set,
-  kind: row.kind,
-  status: row.status,
-  sender: row.sender,
-  nonce: row.nonce,
-  asset: row.asset,
-  feeAtoms: row.fee_atoms,
-  sentAt: row.sent_at,
-  sinceHeight: row.since_height === null ? null : Number(row.since_height),
-  blockHeight: row.block_height === null ? null : Number(row.block_height),
-  blockHash: row.block_hash,
-})
+/** Of signed transactions `t`. */
+const COLUMNS = `t.chain, t.txid, t.replacement_set as "replacementSet", t.kind, t.status, t.sender, t.nonce, t.asset,
+  t.fee_atoms as "feeAtoms", t.sent_at as "sentAt", t.since_height::float8 as "sinceHeight", t.block_height::float8 as "blockHeight",
+  t.block_hash as "blockHash"`
 
 /** The states that a trigger can befall. */
 const before = (trigger: SignedTrigger): SignedStatus[] =>
@@ -81,6 +51,10 @@ const afterSql = (trigger: SignedTrigger): string =>
 /** SQL: the same after a reorganisation, whether its bytes are here or not. */
 const TAKEN_BACK = `case when t.raw is null then ${afterSql('reorganised_without_bytes')} else ${afterSql('reorganised')} end`
 
+export interface ToSend extends SignedTransaction {
+  readonly raw: string
+}
+
 /**
  * Claims what is due to be sent, for half a minute: the newest of each replacement set unless a block holds another of it, on chains
  * with outputs the one before too while the node refuses the newest; parents before children, nonces in order.
@@ -93,8 +67,8 @@ export async function claimToSend(
   chain: ChainName,
   tipHeight: number,
   limit: number,
-): Promise<(SignedTransaction & { readonly raw: string })[]> {
-  const { rows } = await db.query<SignedRow & { raw: string }>(
+): Promise<ToSend[]> {
+  const { rows } = await db.query<ToSend>(
     `with due as (
        select txid from signed_transactions t
        where chain = $1 and ${openSql('t')} and t.status in ('ready', 'sent', 'refused') and send_at <= now()
@@ -106,15 +80,13 @@ export async function claimToSend(
      )
      update signed_transactions t set send_at = now() + interval '30 seconds', since_height = coalesce(since_height, $2)
      from due where t.chain = $1 and t.txid = due.txid
-     returning ${COLUMNS.replaceAll(/\w+/g, 't.$&')}, t.raw`,
+     returning ${COLUMNS}, t.raw`,
     [chain, tipHeight, limit],
   )
-  return rows
-    .map((row) => ({ ...fromRow(row), raw: row.raw }))
-    .sort(
-      (a, b) =>
-        Number((a.nonce ?? 0n) - (b.nonce ?? 0n)) || Number(a.kind === 'child') - Number(b.kind === 'child'),
-    )
+  return rows.sort(
+    (a, b) =>
+      Number((a.nonce ?? 0n) - (b.nonce ?? 0n)) || Number(a.kind === 'child') - Number(b.kind === 'child'),
+  )
 }
 
 /** A node, or a block, has it. */
@@ -156,7 +128,7 @@ export async function listUnderWay(
   chain: ChainName,
   after: string | null,
 ): Promise<SignedTransaction[]> {
-  const { rows } = await db.query<SignedRow>(
+  const { rows } = await db.query<SignedTransaction>(
     `select ${COLUMNS} from signed_transactions t
      where chain = $1 and ${openSql('t')} and status <> 'placed'
        and ($2::text is null
@@ -164,17 +136,17 @@ export async function listUnderWay(
      order by created_at, txid limit $3`,
     [chain, after, UNDER_WAY_PAGE],
   )
-  return rows.map(fromRow)
+  return rows
 }
 
 /** Ended ones whose block our chain does not hold any more: a reorganisation deeper than the confirmations. */
 export async function listTakenBack(db: Queryable, chain: ChainName): Promise<SignedTransaction[]> {
-  const { rows } = await db.query<SignedRow>(
-    `select ${COLUMNS} from unseen_ends()
+  const { rows } = await db.query<SignedTransaction>(
+    `select ${COLUMNS} from unseen_ends() t
      where chain = $1 and block_height <= (select v.tip_height from chains v where v.chain = $1)`,
     [chain],
   )
-  return rows.map(fromRow)
+  return rows
 }
 
 /** One that ended in a block that is none of ours: a reorganisation took it, or the watcher has not read that far. */
@@ -245,19 +217,12 @@ export async function lockReplacementSet(
   chain: ChainName,
   replacementSet: string,
 ): Promise<SetMember[]> {
-  const { rows } = await tx.query<
-    SignedRow & { paid_fee_atoms: bigint | null; booked_fee_atoms: bigint; fee_bookings: number }
-  >(
-    `select ${COLUMNS}, paid_fee_atoms, booked_fee_atoms, fee_bookings
-     from signed_transactions where chain = $1 and replacement_set = $2 order by txid for update`,
+  const { rows } = await tx.query<SetMember>(
+    `select ${COLUMNS}, paid_fee_atoms as "paidFeeAtoms", booked_fee_atoms as "bookedFeeAtoms", fee_bookings as "feeBookings"
+     from signed_transactions t where chain = $1 and replacement_set = $2 order by txid for update`,
     [chain, replacementSet],
   )
-  return rows.map((row) => ({
-    ...fromRow(row),
-    paidFeeAtoms: row.paid_fee_atoms,
-    bookedFeeAtoms: row.booked_fee_atoms,
-    feeBookings: row.fee_bookings,
-  }))
+  return rows
 }
 
 /** The ledger has booked so much as its fee now, in one more entry. */

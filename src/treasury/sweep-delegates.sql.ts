@@ -4,7 +4,6 @@ import { invariant } from '../core/errors.ts'
 import type { Queryable } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
-import type { SignedStatus } from './signed-transaction.ts'
 import type { Deployment } from './sweep.ts'
 
 export interface WantedDelegate {
@@ -19,14 +18,14 @@ export async function wantDelegate(
   chain: ChainName,
   address: string,
 ): Promise<WantedDelegate> {
-  const { rows } = await db.query<{ replacement_set: string | null; wanted_ms: number }>(
+  const { rows } = await db.query<WantedDelegate>(
     `insert into sweep_delegates as d (chain, address, wanted_since) values ($1, $2, now())
      on conflict (chain, address) do update set wanted_since = coalesce(d.wanted_since, now())
-     returning replacement_set, (extract(epoch from now() - wanted_since) * 1000)::double precision as wanted_ms`,
+     returning replacement_set as "replacementSet", (extract(epoch from now() - wanted_since) * 1000)::double precision as "wantedMs"`,
     [chain, address],
   )
   invariant(rows[0], `the delegate ${address} of ${chain} has a row`)
-  return { replacementSet: rows[0].replacement_set, wantedMs: rows[0].wanted_ms }
+  return rows[0]
 }
 
 /** The chain shows the contract, whoever deployed it: nothing more is signed for it. */
@@ -43,12 +42,12 @@ export async function listDeployments(
   chain: ChainName,
   replacementSet: string,
 ): Promise<Deployment[]> {
-  const { rows } = await db.query<{ status: SignedStatus; age_ms: number }>(
-    `select status, (extract(epoch from now() - created_at) * 1000)::double precision as age_ms from signed_transactions
+  const { rows } = await db.query<Deployment>(
+    `select status, (extract(epoch from now() - created_at) * 1000)::double precision as "ageMs" from signed_transactions
      where chain = $1 and replacement_set = $2`,
     [chain, replacementSet],
   )
-  return rows.map(({ status, age_ms: ageMs }) => ({ status, ageMs }))
+  return rows
 }
 
 /** Whether an address is the contract that batches run at. */

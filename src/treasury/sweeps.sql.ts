@@ -49,23 +49,13 @@ export async function listSweepCandidates(
   chain: ChainName,
   of: { asset: Asset; atomsMin: bigint; gasLeftMin: bigint; limit: number },
 ): Promise<SweepCandidate[]> {
-  const { rows } = await db.query<{
-    address: string
-    series: string
-    position: bigint
-    asset: Asset
-    booked: bigint
-    ether: bigint
-    deposits: string[]
-    gas: string[]
-    last_sweep: string | null
-  }>(
-    `select x.address, a.series, a.position, $2 as asset, ${ETHER_OF_ADDRESS} as ether,
-       coalesce(d.atoms, 0) as booked, coalesce(d.ids, '{}') as deposits,
+  const { rows } = await db.query<SweepCandidate>(
+    `select x.address, a.series, a.position, $2 as asset, ${ETHER_OF_ADDRESS} as "etherAtoms",
+       coalesce(d.atoms, 0) as "bookedAtoms", coalesce(d.ids, '{}') as deposits,
        case when $2 = 'ETH' then array(select txid from gas_funding g where g.chain = $1 and g.address = x.address
          and g.sweep is null) else '{}' end as gas,
        (select s.id from sweeps s where s.chain = $1 and s.address = x.address and s.asset = $2 and s.status = 'done'
-        order by s.created_at desc limit 1) as last_sweep
+        order by s.created_at desc limit 1) as "lastSweep"
      from (
        select address, max(atoms) as largest from (
          (select address, amount_atoms as atoms from deposits x
@@ -85,12 +75,7 @@ export async function listSweepCandidates(
      order by x.largest desc`,
     [chain, of.asset, of.atomsMin, of.gasLeftMin, of.limit],
   )
-  return rows.map(({ booked, ether, last_sweep, ...row }) => ({
-    ...row,
-    bookedAtoms: booked,
-    etherAtoms: ether,
-    lastSweep: last_sweep,
-  }))
+  return rows
 }
 
 export interface SweepPlan

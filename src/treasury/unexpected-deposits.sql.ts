@@ -59,14 +59,13 @@ export async function findCapitalSearch(
   chain: ChainName,
   depth: number,
 ): Promise<CapitalSearch | null> {
-  const { rows } = await db.query<{ above: bigint; up_to: bigint; tip_hash: string }>(
-    `select capital_height as above, tip_height - $2 + 1 as up_to, tip_hash from chains
+  const { rows } = await db.query<CapitalSearch>(
+    `select chain, capital_height::float8 as "aboveHeight", (tip_height - $2 + 1)::float8 as "upToHeight", tip_hash as "tipHash"
+     from chains
      where chain = $1 and tip_height - $2 + 1 > capital_height`,
     [chain, depth],
   )
-  const [row] = rows
-  if (!row) return null
-  return { chain, aboveHeight: Number(row.above), upToHeight: Number(row.up_to), tipHash: row.tip_hash }
+  return rows[0] ?? null
 }
 
 /** Those blocks need not be searched again. Changes nothing when the chain moved meanwhile: the next search sees to it. */
