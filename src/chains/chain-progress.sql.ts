@@ -5,6 +5,7 @@
 import { type ChainName, nativeAsset } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import { REORGANISATION_DEPTH_MAX } from './chain.ts'
 
 /** How long a silent watcher keeps its lead. Short, so that a killed process is followed soon. */
@@ -85,7 +86,7 @@ export async function openChain(
      select $1, height, hash, coalesce(lead(hash) over (order by height desc), ''), $4
      from unnest($2::bigint[], $3::text[]) as below (height, hash)
      on conflict (chain, height) do nothing`,
-    [chain, below.map((block) => block.height), below.map((block) => block.hash), first.time],
+    [chain, ...arraysOf(below, 'height', 'hash'), first.time],
   )
 }
 

@@ -34,6 +34,10 @@ export function overRows<Column extends string>(
   }
 }
 
+/** Values of a statement that unnests them itself: of each of the columns an array. */
+export const arraysOf = <Row>(rows: readonly Row[], ...columns: (keyof Row)[]): unknown[][] =>
+  columns.map((column) => rows.map((row) => row[column]))
+
 /**
  * The same for a statement that is prepared. PostgreSQL keeps a plan only when plans for the values at hand look no cheaper,
  * and the length of an array is such a value: it would plan anew each time. Of JSON it assumes a hundred rows, always; so

@@ -2,7 +2,7 @@
 import type { ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { overRows } from '../db/row-statements.ts'
+import { arraysOf, overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 import type { Deposit, DepositStatus } from './deposit.ts'
 
@@ -36,12 +36,7 @@ export async function recordInputs(
   await tx.query(
     `insert into deposit_inputs (chain, tx_key, spent_tx, spent_index)
      select $1, * from unnest($2::text[], $3::text[], $4::bigint[]) on conflict do nothing`,
-    [
-      chain,
-      spends.map((spend) => spend.txKey),
-      spends.map((spend) => spend.spentTx),
-      spends.map((spend) => spend.spentIndex),
-    ],
+    [chain, ...arraysOf(spends, 'txKey', 'spentTx', 'spentIndex')],
   )
 }
 
@@ -65,13 +60,7 @@ export async function markReplaced(
      where d.chain = $1 and d.tx_key = i.tx_key and d.block_height is null
        and (d.status <> 'replaced' or d.replaced_height is distinct from $5 and $5::bigint is not null)
      returning d.account_id as "accountId", d.payment_id as "paymentId"`,
-    [
-      chain,
-      spends.map((spend) => spend.txKey),
-      spends.map((spend) => spend.spentTx),
-      spends.map((spend) => spend.spentIndex),
-      blockHeight,
-    ],
+    [chain, ...arraysOf(spends, 'txKey', 'spentTx', 'spentIndex'), blockHeight],
   )
   return rows
 }

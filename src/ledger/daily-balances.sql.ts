@@ -2,6 +2,7 @@
 import type { Fiat } from '../core/assets.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 
 export interface DailyBalance {
   readonly accountId: AccountId
@@ -22,13 +23,7 @@ export async function insertDailyBalances(
      select g.account_id, g.currency, $1::date, g.available, g.pending
      from unnest($2::uuid[], $3::text[], $4::bigint[], $5::bigint[]) as g (account_id, currency, available, pending)
      on conflict do nothing`,
-    [
-      day,
-      balances.map((balance) => balance.accountId),
-      balances.map((balance) => balance.currency),
-      balances.map((balance) => balance.availableMinor),
-      balances.map((balance) => balance.pendingMinor),
-    ],
+    [day, ...arraysOf(balances, 'accountId', 'currency', 'availableMinor', 'pendingMinor')],
   )
 }
 

@@ -1,7 +1,7 @@
 /** Payments as rows. Every query is scoped by account; only the settle worker's claim crosses accounts. */
 import type { AccountId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { overRows } from '../db/row-statements.ts'
+import { arraysOf, overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 import { inTimeSql, paysForSql } from '../deposits/received.ts'
 import type { Payment } from './payment.ts'
@@ -68,7 +68,7 @@ export async function lockPayments(
   await tx.query(
     `select from payments where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))
      order by account_id, id for update`,
-    [wanted.map(({ accountId }) => accountId), wanted.map(({ paymentId }) => paymentId)],
+    arraysOf(wanted, 'accountId', 'paymentId'),
   )
 }
 
@@ -131,7 +131,7 @@ export async function markDecisionDue(
        join (select distinct * from unnest($1::uuid[], $2::uuid[]) as u (account_id, id)) k using (account_id, id)
        order by p.account_id, p.id for update of p) due
      where p.account_id = due.account_id and p.id = due.id`,
-    [payments.map((payment) => payment.accountId), payments.map((payment) => payment.paymentId)],
+    arraysOf(payments, 'accountId', 'paymentId'),
   )
 }
 

@@ -3,7 +3,7 @@ import type { Asset } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { overRows } from '../db/row-statements.ts'
+import { arraysOf, overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 
 export interface UnresolvedKey {
@@ -60,7 +60,7 @@ export async function listUnresolved(
     `select u.payment_id as id, u.asset, u.atoms from unnest($1::uuid[], $2::uuid[]) as p (account_id, id)
        join unresolved_funds u on u.account_id = p.account_id and u.payment_id = p.id and u.atoms > 0
      order by u.payment_id, u.asset`,
-    [payments.map(({ accountId }) => accountId), payments.map(({ id }) => id)],
+    arraysOf(payments, 'accountId', 'id'),
   )
   return Map.groupBy(rows, ({ id }) => id)
 }

@@ -1,6 +1,7 @@
 /** What the signer reads: requests with their MACs, their holds, UTXOs, balances and fee rates. */
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import {
   CAUSE_NUMBER,
@@ -113,10 +114,7 @@ export async function listHeld(db: Queryable, requests: readonly WithdrawalReque
        with ordinality as w (account_id, id, asset, chain, debit, place)
      order by place`,
     [
-      requests.map(({ accountId }) => accountId),
-      requests.map(({ id }) => id),
-      requests.map(({ asset }) => asset),
-      requests.map(({ chain }) => chain),
+      ...arraysOf(requests, 'accountId', 'id', 'asset', 'chain'),
       requests.map(({ kind }) => HELD_FROM[kind]),
       HOLD,
       CAUSE_NUMBER,

@@ -1,6 +1,7 @@
 /** UTXOs that the signer may spend: what each holds, and which key opens it. */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import type { Branch } from '../wallets/derivation.ts'
 
@@ -67,13 +68,7 @@ export async function listUtxos(
      join utxos c on c.chain = $1 and c.txid = outpoint.txid and c.output_index = outpoint.output_index
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
      where a.series = $2 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $5) order by outpoint.number`,
-    [
-      of.chain,
-      of.series,
-      outpoints.map((outpoint) => outpoint.txid),
-      outpoints.map((outpoint) => outpoint.index),
-      of.replacementSet,
-    ],
+    [of.chain, of.series, ...arraysOf(outpoints, 'txid', 'index'), of.replacementSet],
   )
   return rows
 }

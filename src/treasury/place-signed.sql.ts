@@ -1,6 +1,7 @@
 /** Rows of what the signer signed: written before anything is sent, given their bytes when the journal knows of it. */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import type {
   BatchEntry,
   Change,
@@ -112,7 +113,7 @@ export async function insertPayouts(
   await tx.query(
     `insert into signed_payouts (account_id, withdrawal_id, chain, replacement_set)
      select account_id, id, $3, $4 from unnest($1::uuid[], $2::uuid[]) as paid (account_id, id)`,
-    [paid.map(({ accountId }) => accountId), paid.map(({ id }) => id), chain, replacementSet],
+    [...arraysOf(paid, 'accountId', 'id'), chain, replacementSet],
   )
 }
 
@@ -131,7 +132,7 @@ export async function reserveUtxos(
      )
      update utxos set reserved_by = $2, reserved_first_by = coalesce(reserved_first_by, $5) from wanted
      where utxos.chain = wanted.chain and utxos.txid = wanted.txid and utxos.output_index = wanted.output_index`,
-    [chain, replacementSet, spends.map((utxo) => utxo.txid), spends.map((utxo) => utxo.index), txid],
+    [chain, replacementSet, ...arraysOf(spends, 'txid', 'index'), txid],
   )
   if (rowCount !== spends.length) throw new Taken()
 }
@@ -175,7 +176,7 @@ export async function advanceBatch(tx: Tx, { chain, replacementSet, batch }: Bat
   const { rowCount: used } = await tx.query(
     `update nonces n set next = n.next + 1 from unnest($2::text[], $3::bigint[]) as authority (address, nonce)
      where n.chain = $1 and n.sender = authority.address and n.next = authority.nonce`,
-    [chain, authorities.map(({ address }) => address), authorities.map(({ nonce }) => nonce)],
+    [chain, ...arraysOf(authorities, 'address', 'nonce')],
   )
   if (advanced !== sweeps.length || used !== authorities.length) throw new Taken()
 }

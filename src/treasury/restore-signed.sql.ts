@@ -1,6 +1,7 @@
 /** What the signer's journal knows as sent and the database has forgotten, put back. */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import { Taken } from './place-signed.sql.ts'
 import type { BatchEntry, DeployEntry, OutputsEntry, SignedEntry, SweepEntry } from './signed-entry.ts'
 
@@ -28,12 +29,7 @@ export async function listForgotten(db: Queryable, sets: readonly SignedEntry[][
      left join signed_transactions t on t.chain = m.chain and t.txid = m.txid
      group by m.index
      having bool_or(t.txid is null) and bool_or(t.txid is not null and m.position = 0)`,
-    [
-      members.map(({ index }) => index),
-      members.map(({ position }) => position),
-      members.map(({ chain }) => chain),
-      members.map(({ txid }) => txid),
-    ],
+    arraysOf(members, 'index', 'position', 'chain', 'txid'),
   )
   return rows.flatMap(({ index }) => sets.slice(index, index + 1))
 }
@@ -55,7 +51,7 @@ export async function takeUtxosBack(
   tx: Tx,
   { chain, txid, replacementSet, spends }: OutputsEntry,
 ): Promise<void> {
-  const outpoints = [spends.map((utxo) => utxo.txid), spends.map((utxo) => utxo.index)] as const
+  const outpoints = arraysOf(spends, 'txid', 'index')
   const { rowCount: taken } = await tx.query(
     `select from utxos c join unnest($3::text[], $4::integer[]) as spent (txid, output_index) using (txid, output_index)
      where c.chain = $1 and c.reserved_by <> $2 limit 1`,
@@ -139,7 +135,7 @@ export async function restoreBatch(tx: Tx, { chain, replacementSet, batch }: Bat
     `insert into nonces as n (chain, sender, next)
      select $1, address, nonce + 1 from unnest($2::text[], $3::bigint[]) as authority (address, nonce)
      on conflict (chain, sender) do update set next = greatest(n.next, excluded.next)`,
-    [chain, batch.authorities.map(({ address }) => address), batch.authorities.map((of) => of.nonce)],
+    [chain, ...arraysOf(batch.authorities, 'address', 'nonce')],
   )
 }
 

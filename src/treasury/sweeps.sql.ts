@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import { openSql } from './signed-transaction.ts'
 import { wishBump } from './signed-transactions.sql.ts'
 import { type EndingSweep, type SweepStatus, type SweepWay, sweepEnd } from './sweep.ts'
@@ -166,8 +167,7 @@ export async function recordSwept(
       of.txid,
       of.replacementSet,
       moved.map(({ from }) => Buffer.from(from)),
-      moved.map(({ asset }) => asset),
-      moved.map(({ atoms }) => atoms),
+      ...arraysOf(moved, 'asset', 'atoms'),
     ],
   )
   // A restored database knows the batch from the signer's journal, and of its sweeps only what they moved.
@@ -214,7 +214,7 @@ export async function finishSweeps(
   await tx.query(
     `update sweeps s set status = e.status from unnest($2::uuid[], $3::text[]) as e (id, status)
      where s.chain = $1 and s.id = e.id`,
-    [chain, ended.map(({ id }) => id), ended.map(({ status }) => status)],
+    [chain, ...arraysOf(ended, 'id', 'status')],
   )
   const failed = ended.filter(({ status }) => status === 'failed')
   await leaveDeposits(

@@ -4,6 +4,7 @@
  */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 
 /** A block as far as UTXOs go; `Block` of the chain port fits. */
 export interface UtxoBlock {
@@ -47,15 +48,7 @@ export async function recordUtxos(
        order by txid, output_index
        on conflict (chain, txid, output_index) do update set block_height = excluded.block_height
          where utxos.block_height is distinct from excluded.block_height`,
-    [
-      chain,
-      block.height,
-      given.map((utxo) => utxo.txid),
-      given.map((utxo) => utxo.index),
-      given.map((utxo) => utxo.lookup),
-      given.map((utxo) => utxo.atoms),
-      given.map((utxo) => utxo.isCoinbase),
-    ],
+    [chain, block.height, ...arraysOf(given, 'txid', 'index', 'lookup', 'atoms', 'isCoinbase')],
   )
 }
 
@@ -75,13 +68,7 @@ export async function markUtxosSpent(
      from unnest($3::text[], $4::text[], $5::bigint[]) as spent (by, txid, output_index)
      where utxos.chain = $1::text and utxos.txid = spent.txid and utxos.output_index = spent.output_index
        and (utxos.spent_by, utxos.spent_height) is distinct from (spent.by, $2::bigint)`,
-    [
-      chain,
-      blockHeight,
-      spends.map((spend) => spend.txKey),
-      spends.map((spend) => spend.spentTx),
-      spends.map((spend) => spend.spentIndex),
-    ],
+    [chain, blockHeight, ...arraysOf(spends, 'txKey', 'spentTx', 'spentIndex')],
   )
 }
 
@@ -121,11 +108,9 @@ export async function recordFoundUtxos(
      on conflict do nothing`,
     [
       chain,
-      utxos.map((utxo) => utxo.txid),
-      utxos.map((utxo) => utxo.index),
+      ...arraysOf(utxos, 'txid', 'index'),
       utxos.map((utxo) => Buffer.from(utxo.lookup)),
-      utxos.map((utxo) => utxo.atoms),
-      utxos.map((utxo) => utxo.height),
+      ...arraysOf(utxos, 'atoms', 'height'),
     ],
   )
   return rowCount

@@ -4,7 +4,7 @@ import { InvariantBroken, Refusal } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable } from '../db/database.ts'
-import { overRows } from '../db/row-statements.ts'
+import { arraysOf, overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 import { type AddressRow, openAddressReserves, type ReservedAddress } from './address-reserves.sql.ts'
 import {
@@ -255,15 +255,7 @@ async function insertAddresses(db: Queryable, rows: readonly (AddressRow & Deriv
     `insert into addresses (chain, series, branch, position, lookup, address, mac)
      select * from unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[], $5::bytea[], $6::text[], $7::bytea[])
      on conflict do nothing`,
-    [
-      rows.map((row) => row.chain),
-      rows.map((row) => row.series),
-      rows.map((row) => row.branch),
-      rows.map((row) => row.position),
-      rows.map((row) => row.lookup),
-      rows.map((row) => row.address),
-      rows.map((row) => row.mac),
-    ],
+    arraysOf(rows, 'chain', 'series', 'branch', 'position', 'lookup', 'address', 'mac'),
   )
 }
 

@@ -4,6 +4,7 @@
  */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import type { Branch, NetworkMode } from './derivation.ts'
 import type { WalletRow } from './wallets.sql.ts'
 
@@ -125,12 +126,7 @@ async function listStillFresh(db: Queryable, rows: readonly ReservedAddress[]): 
      join wallets w on w.chain = $1 and w.retired_at is null and w.mac = known.wallet_mac
      join addresses a on a.chain = $1 and a.lookup = known.lookup and a.mac = known.mac and a.series = w.series
      where a.issued_at is null and not a.withheld`,
-    [
-      first.chain,
-      rows.map(({ lookup }) => lookup),
-      rows.map(({ mac }) => mac),
-      rows.map(({ wallet }) => wallet.mac),
-    ],
+    [first.chain, ...arraysOf(rows, 'lookup', 'mac'), rows.map(({ wallet }) => wallet.mac)],
   )
   return new Set(fresh.map(({ address }) => address))
 }

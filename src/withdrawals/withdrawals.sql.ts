@@ -2,7 +2,7 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { overRows } from '../db/row-statements.ts'
+import { arraysOf, overRows } from '../db/row-statements.ts'
 import { runRows } from '../db/together.ts'
 import { isPayable, type WaitingFor, type Withdrawal, type WithdrawalStatus } from './withdrawal.ts'
 
@@ -59,7 +59,7 @@ export async function lockByIds(
   return read(
     tx,
     `where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) order by account_id, id for update`,
-    [wanted.map(({ accountId }) => accountId), wanted.map(({ id }) => id)],
+    arraysOf(wanted, 'accountId', 'id'),
   )
 }
 
@@ -125,7 +125,7 @@ export async function markSigning(
        and not exists (select from freezes f where f.chain = w.chain and f.asset = w.asset)
        and not exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id)
      returning account_id as "accountId", id`,
-    [payable.map(({ accountId }) => accountId), payable.map(({ id }) => id)],
+    arraysOf(payable, 'accountId', 'id'),
   )
   return rows
 }
@@ -139,7 +139,7 @@ export async function clearSigning(
   await tx.query(
     `update withdrawals set signing_since = null
      where (account_id, id) in (select * from unnest($1::uuid[], $2::uuid[]))`,
-    [of.map(({ accountId }) => accountId), of.map(({ id }) => id)],
+    arraysOf(of, 'accountId', 'id'),
   )
 }
 

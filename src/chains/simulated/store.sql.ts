@@ -2,6 +2,7 @@
 import type { Asset } from '../../core/assets.ts'
 import { invariant } from '../../core/errors.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
+import { arraysOf } from '../../db/row-statements.ts'
 import type { BlockRef } from '../chain.ts'
 import { readBody, writeBody } from './body.ts'
 import {
@@ -94,7 +95,7 @@ export function readsOf(db: Queryable, chain: SimulatedChainName): ChainReads {
          join sim_claims c on c.chain = $1 and c.name = wanted.name and c.position = wanted.position
          join sim_transactions t on t.chain = c.chain and t.txid = c.txid
          left join sim_blocks b on b.chain = t.chain and b.height = t.height`,
-        [chain, claims.map((claim) => claim.txid), claims.map((claim) => claim.index)],
+        [chain, ...arraysOf(claims, 'txid', 'index')],
       )
       return new Map(
         rows.map((row) => [claimKey({ txid: row.name, index: Number(row.position) }), placed(row)]),
@@ -183,12 +184,7 @@ export async function lockSimulatedChain(tx: Tx, chain: SimulatedChainName): Pro
         `insert into sim_blocks (chain, height, hash, parent_hash, block_time)
          select $1, height, hash, parent_hash, clock_timestamp()
          from unnest($2::bigint[], $3::text[], $4::text[]) as mined (height, hash, parent_hash)`,
-        [
-          chain,
-          blocks.map((block) => block.height),
-          blocks.map((block) => block.hash),
-          blocks.map((block) => block.parentHash),
-        ],
+        [chain, ...arraysOf(blocks, 'height', 'hash', 'parentHash')],
       )
       if (txids.length > 0) {
         await tx.query(
@@ -235,7 +231,7 @@ async function insertClaims(
   await tx.query(
     `insert into sim_claims (chain, name, position, txid)
      select $1, name, position, $4 from unnest($2::text[], $3::bigint[]) as claimed (name, position)`,
-    [chain, claims.map((claim) => claim.txid), claims.map((claim) => claim.index), txid],
+    [chain, ...arraysOf(claims, 'txid', 'index'), txid],
   )
 }
 
