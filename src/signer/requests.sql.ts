@@ -2,6 +2,7 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import type { NetworkRates } from '../treasury/fees.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import {
   CAUSE_NUMBER,
@@ -135,11 +136,8 @@ export async function isIdle(db: Queryable, chain: ChainName): Promise<boolean> 
 }
 
 /** Rates no older than ten minutes; null without them. */
-export async function readRates(
-  db: Queryable,
-  chain: ChainName,
-): Promise<{ rate: bigint; priorityRate: bigint } | null> {
-  const { rows } = await db.query<{ rate: bigint; priorityRate: bigint }>(
+export async function readRates(db: Queryable, chain: ChainName): Promise<NetworkRates | null> {
+  const { rows } = await db.query<NetworkRates>(
     `select rate, priority_rate as "priorityRate" from fee_rates where chain = $1 and seen_at > now() - interval '10 minutes'`,
     [chain],
   )

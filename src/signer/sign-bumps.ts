@@ -7,7 +7,7 @@ import { outputsOfRaw, signOutputs, vbytesOfRaw } from '../chains/bitcoin/sign.t
 import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { STANDARD_VBYTES_MAX, sizesOf, vbytesWith } from '../core/vbytes.ts'
-import { boundedRate, GAS_COST_MAX_WEI, gasPrice, RATE_BOUNDS } from '../treasury/fees.ts'
+import { boundedRate, GAS_COST_MAX_WEI, gasPrice, type NetworkRates, RATE_BOUNDS } from '../treasury/fees.ts'
 import { feeMost } from '../treasury/payout-cost.ts'
 import {
   balance,
@@ -232,7 +232,7 @@ async function replaceTransfer(
   signer: Signer,
   keys: ChainKeys,
   before: AccountEntry,
-  rates: { rate: bigint; priorityRate: bigint },
+  rates: NetworkRates,
 ): Promise<Bump> {
   const { chain, transfer, nonce } = before
   const chainId = await chainIdOf(signer, keys)

@@ -3,7 +3,14 @@
  * given the gas first. What is planned comes from the worker, but every address is derived here again.
  */
 
-import { gasPrice, quotedGasPrice, RATE_BOUNDS, sweepFunding, TOKEN_SWEEP_GAS_MAX } from '../treasury/fees.ts'
+import {
+  gasPrice,
+  type NetworkRates,
+  quotedGasPrice,
+  RATE_BOUNDS,
+  sweepFunding,
+  TOKEN_SWEEP_GAS_MAX,
+} from '../treasury/fees.ts'
 import type { SignedEntry } from '../treasury/signed-entry.ts'
 import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
@@ -50,11 +57,6 @@ export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void>
   scan.end(null)
 }
 
-interface Rates {
-  readonly rate: bigint
-  readonly priorityRate: bigint
-}
-
 const NO_MORE_GAS = 'the policy allows no more gas now'
 
 /** @returns Why not, where it can not be signed now. */
@@ -62,7 +64,7 @@ async function signSweep(
   signer: Signer,
   keys: ChainKeys,
   sweep: PlannedSweep,
-  rates: Rates,
+  rates: NetworkRates,
   chainId: number,
 ): Promise<SignedEntry | string> {
   const { address } = keys.address(DEPOSIT_BRANCH, sweep.position)
@@ -96,7 +98,7 @@ async function fundGas(
   signer: Signer,
   keys: ChainKeys,
   sweep: PlannedSweep,
-  rates: Rates,
+  rates: NetworkRates,
   chainId: number,
 ): Promise<SignedEntry | string> {
   const { chain, hotWallet } = keys
@@ -134,7 +136,7 @@ async function priceEther(
   signer: Signer,
   { chain }: ChainKeys,
   sweep: PlannedSweep,
-  rates: Rates,
+  rates: NetworkRates,
 ): Promise<Moved | string> {
   // Price and tip alike: the whole price is paid, so that nothing is left behind.
   const wanted = (rates.rate * 5n) / 4n + rates.priorityRate
@@ -152,7 +154,7 @@ async function priceToken(
   signer: Signer,
   { chain }: ChainKeys,
   { address, asset, atoms }: PlannedSweep,
-  rates: Rates,
+  rates: NetworkRates,
 ): Promise<Moved | string> {
   const ether = (await spendableBalances(signer.db, chain, address)).get('ETH') ?? 0n
   const affordable = ether / TOKEN_SWEEP_GAS_MAX
