@@ -259,24 +259,21 @@ async function insertAddresses(db: Queryable, rows: readonly (AddressRow & Deriv
   )
 }
 
+interface PoolLevel {
+  readonly freshCount: number
+  readonly nextFresh: bigint
+  readonly nextInternal: bigint
+}
+
 /** Fresh addresses counted no further than the target, and the first position of each branch not derived yet. */
-async function poolLevel(
-  db: Queryable,
-  wallet: Wallet,
-  target: number,
-): Promise<{ freshCount: number; nextFresh: bigint; nextInternal: bigint }> {
-  const { rows } = await db.query<{ fresh_count: bigint; next_fresh: bigint; next_internal: bigint }>(
+async function poolLevel(db: Queryable, wallet: Wallet, target: number): Promise<PoolLevel> {
+  const { rows } = await db.query<PoolLevel>(
     `select
        (select count(*) from (select from addresses where chain = $1 and series = $2 and branch = 0
-          and issued_at is null and not withheld limit $3) as fresh) as fresh_count,
-       (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 0) as next_fresh,
-       (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 1) as next_internal`,
+          and issued_at is null and not withheld limit $3) as fresh)::float8 as "freshCount",
+       (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 0) as "nextFresh",
+       (select coalesce(max(position) + 1, 0) from addresses where chain = $1 and series = $2 and branch = 1) as "nextInternal"`,
     [wallet.chain, wallet.series, target],
   )
-  const row = rows[0]
-  return {
-    freshCount: Number(row?.fresh_count ?? 0n),
-    nextFresh: row?.next_fresh ?? 0n,
-    nextInternal: row?.next_internal ?? 0n,
-  }
+  return rows[0] ?? { freshCount: 0, nextFresh: 0n, nextInternal: 0n }
 }

@@ -16,11 +16,8 @@ export interface Wallet {
 }
 
 /** A row that says to be the current wallet; {@link requireCurrent} says whether it is. */
-export interface WalletRow {
-  readonly chain: ChainName
-  readonly series: string
+export interface WalletRow extends Pick<Wallet, 'chain' | 'series' | 'xpub'> {
   readonly network: NetworkMode
-  readonly xpub: string
   readonly mac: Uint8Array
 }
 
@@ -50,18 +47,13 @@ export function requireCurrent(secrets: Secrets, row: WalletRow): void {
  * @throws {InvariantBroken} when a row's MAC does not hold: its deposits would go to somebody else's keys.
  */
 export async function currentWallets(db: Queryable, secrets: Secrets): Promise<Wallet[]> {
-  const { rows } = await db.query<WalletRow & { readonly next_change: bigint }>(
-    'select chain, series, network, xpub, next_change, mac from wallets where retired_at is null order by chain',
+  const { rows } = await db.query<WalletRow & Pick<Wallet, 'nextChange'>>(
+    'select chain, series, network, xpub, next_change as "nextChange", mac from wallets where retired_at is null order by chain',
   )
   return rows.map((row) => {
     requireCurrent(secrets, row)
-    return {
-      chain: row.chain,
-      series: row.series,
-      mode: row.network,
-      xpub: row.xpub,
-      nextChange: row.next_change,
-    }
+    const { chain, series, network: mode, xpub, nextChange } = row
+    return { chain, series, mode, xpub, nextChange }
   })
 }
 
