@@ -14,14 +14,14 @@ import {
   utxosToPay,
   worthOf,
 } from '../treasury/payout-cost.ts'
-import { balance, depositDepth, INPUTS_MAX, type Selection, worthSpending } from '../treasury/select-utxos.ts'
+import { balance, INPUTS_MAX, type Selection, worthSpending } from '../treasury/select-utxos.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, keepWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
 import { isIdle, nextChangePosition, type Requested, readRates } from './requests.sql.ts'
-import { inputsOf } from './sign-inputs.ts'
-import { listSpendable, type OwnedUtxo, sumExpectedChange } from './spendable-utxos.sql.ts'
+import { inputsOf, spendableNow } from './sign-inputs.ts'
+import { type OwnedUtxo, sumExpectedChange } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
 /** Fees are low at or below this: atoms per 1,000 virtual bytes. Bitcoin Core spends more UTXOs than it has to below 10,000. */
@@ -91,12 +91,7 @@ export async function consolidateIfCheap(signer: Signer, keys: ChainKeys): Promi
 
 /** The largest first; none that is not worth spending. */
 async function spendable(signer: Signer, keys: ChainKeys, limit: number, rate: bigint): Promise<OwnedUtxo[]> {
-  const utxos = await listSpendable(signer.db, {
-    chain: keys.chain,
-    series: keys.series,
-    depositDepth: depositDepth(signer.config, keys.chain),
-    limit,
-  })
+  const utxos = await spendableNow(signer, keys, limit)
   return utxos.filter(({ atoms }) => atoms >= worthSpending(rate))
 }
 

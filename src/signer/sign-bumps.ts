@@ -13,7 +13,6 @@ import {
   balance,
   CHANGE_SCRIPT_LENGTH,
   CHILD_VBYTES,
-  depositDepth,
   type Selection,
   type Spending,
 } from '../treasury/select-utxos.ts'
@@ -29,9 +28,9 @@ import {
   spendableBalances,
   sweptAtoms,
 } from './requests.sql.ts'
-import { inputsOf } from './sign-inputs.ts'
+import { inputsOf, spendableNow } from './sign-inputs.ts'
 import { chainIdOf, contractOf, transferEntry } from './sign-transfers.ts'
-import { listSpendable, listUtxos, type OwnedUtxo } from './spendable-utxos.sql.ts'
+import { listUtxos, type OwnedUtxo } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
 /** Nodes ask for a tenth more on Ethereum, and for the relay fee on top on Bitcoin; a quarter is above both. */
@@ -93,12 +92,7 @@ async function replaceOutputs(
     rateAtomsPerKvb: rate,
     dustAtoms: ASSET_FACTS[asset].dustAtoms,
   }
-  const extra = await listSpendable(signer.db, {
-    chain,
-    series: keys.series,
-    depositDepth: depositDepth(signer.config, chain),
-    limit: 20,
-  })
+  const extra = await spendableNow(signer, keys, 20)
   const selection = balanceWith(inputs, extra, spending)
   if (!selection) return 'the confirmed coins that fit into it do not suffice for a higher fee'
   const added = selection.feeAtoms - BigInt(before.feeAtoms)

@@ -5,7 +5,7 @@ import { crashPoint } from '../core/crash-point.ts'
 import { NO_OUTPUTS, withOutput } from '../core/vbytes.ts'
 import { boundedRate, QUOTED_VBYTES } from '../treasury/fees.ts'
 import { feeAt, feeMost } from '../treasury/payout-cost.ts'
-import { depositDepth, isFull } from '../treasury/select-utxos.ts'
+import { isFull } from '../treasury/select-utxos.ts'
 import { nameOf, type SignedEntry } from '../treasury/signed-entry.ts'
 import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { markSigning } from '../withdrawals/withdrawals.sql.ts'
@@ -35,8 +35,8 @@ import { logWaiting } from './log-waiting.ts'
 import { type PayoutPlan, PayoutPlanner } from './plan-payout.ts'
 import { listRequested, nextChangePosition, type Requested, readRates } from './requests.sql.ts'
 import { rememberScans, type Scan } from './scan.ts'
-import { inputsOf } from './sign-inputs.ts'
-import { listSpendable, type OwnedUtxo } from './spendable-utxos.sql.ts'
+import { inputsOf, spendableNow } from './sign-inputs.ts'
+import type { OwnedUtxo } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
 
 const UTXOS_READ = 2_000
@@ -156,12 +156,7 @@ async function signBatch(signer: Signer, keys: ChainKeys, { payables, market }: 
     )
     return 'stop'
   }
-  const utxos = await listSpendable(signer.db, {
-    chain,
-    series: keys.series,
-    depositDepth: depositDepth(signer.config, chain),
-    limit: UTXOS_READ,
-  })
+  const utxos = await spendableNow(signer, keys, UTXOS_READ)
   const rate = payoutRate(chain, market, payables)
   const room = await readFeeRoom(signer, chain)
   const planner = new PayoutPlanner({
