@@ -11,9 +11,9 @@ export interface RowStatement<Column extends string> {
 
 export type InputRow<Column extends string> = { readonly [column in Column]: unknown }
 
-/** What `unnest` is given: an array for each of these properties. */
-export const columnsOf = <Row>(rows: readonly Row[], ...names: readonly (keyof Row)[]): unknown[][] =>
-  names.map((name) => rows.map((row) => row[name]))
+/** What `unnest` is given: of each of the columns an array. */
+export const arraysOf = <Row>(rows: readonly Row[], ...columns: readonly (keyof Row)[]): unknown[][] =>
+  columns.map((column) => rows.map((row) => row[column]))
 
 type ColumnTypes<Column extends string> = Readonly<Record<Column, string>>
 
@@ -30,13 +30,9 @@ export function overRows<Column extends string>(
   const arrays = columns.map((column, index) => `$${index + 1}::${types[column]}[]`)
   return {
     text: write(`unnest(${arrays.join(', ')}) with ordinality as r (${columns.join(', ')}, place)`),
-    values: (rows) => columnsOf(rows, ...columns),
+    values: (rows) => arraysOf(rows, ...columns),
   }
 }
-
-/** Values of a statement that unnests them itself: of each of the columns an array. */
-export const arraysOf = <Row>(rows: readonly Row[], ...columns: (keyof Row)[]): unknown[][] =>
-  columns.map((column) => rows.map((row) => row[column]))
 
 /**
  * The same for a statement that is prepared. PostgreSQL keeps a plan only when plans for the values at hand look no cheaper,

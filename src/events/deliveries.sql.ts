@@ -4,7 +4,7 @@
  */
 import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
-import { columnsOf } from '../db/row-statements.ts'
+import { arraysOf } from '../db/row-statements.ts'
 
 /** How long a claimed delivery belongs to its worker. An exchange takes a quarter of it at most. */
 const LEASE_SECONDS = 60
@@ -199,6 +199,6 @@ export async function returnDeliveries(
     `update deliveries d set due_at = now()
      from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as c (account_id, id, lease)
      where d.account_id = c.account_id and d.id = c.id and d.status = 'pending' and d.due_at = c.lease`,
-    columnsOf(deliveries, 'accountId', 'id', 'leasedUntil'),
+    arraysOf(deliveries, 'accountId', 'id', 'leasedUntil'),
   )
 }

@@ -1,6 +1,6 @@
 /** Attempts counted by what they met: for the metrics of any process, whichever worker made them. */
 import type { Queryable } from '../db/database.ts'
-import { columnsOf } from '../db/row-statements.ts'
+import { arraysOf } from '../db/row-statements.ts'
 
 export interface DeliveryTotal {
   /** `2xx` to `5xx` by the answer's status, `none` when no complete answer came. */
@@ -16,7 +16,7 @@ export async function addDeliveryTotals(db: Queryable, totals: readonly Delivery
      select * from unnest($1::text[], $2::int8[], $3::int8[]) as added (result, attempts, duration_ms) order by result
      on conflict (result) do update
        set attempts = t.attempts + excluded.attempts, duration_ms = t.duration_ms + excluded.duration_ms`,
-    columnsOf(totals, 'result', 'attempts', 'durationMs'),
+    arraysOf(totals, 'result', 'attempts', 'durationMs'),
   )
 }
 

@@ -1,7 +1,7 @@
 /** Since when an endpoint has been failing, and when that has gone on for too long. */
 import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
-import { columnsOf } from '../db/row-statements.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import { FAILING_MAX } from './delivery.ts'
 
 interface EndpointKey {
@@ -25,7 +25,7 @@ const change = (assignment: string, concerned: string): string =>
 export async function markEndpointsWell(tx: Tx, endpoints: readonly EndpointKey[]): Promise<void> {
   await tx.query(
     change('failing_since = null', 'w.failing_since is not null'),
-    columnsOf(endpoints, 'accountId', 'id'),
+    arraysOf(endpoints, 'accountId', 'id'),
   )
 }
 
@@ -42,7 +42,7 @@ export async function markEndpointsFailing(
     `${change('failing_since = coalesce(w.failing_since, now())', 'w.is_active')}
      returning w.account_id as "accountId", w.id,
        w.failing_since <= now() - make_interval(days => $3) as "tooLong"`,
-    [...columnsOf(endpoints, 'accountId', 'id'), FAILING_MAX.days],
+    [...arraysOf(endpoints, 'accountId', 'id'), FAILING_MAX.days],
   )
   return rows.filter(({ tooLong }) => tooLong).map(({ accountId, id }) => ({ accountId, id }))
 }

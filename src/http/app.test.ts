@@ -13,10 +13,8 @@ const logged: { fields: { err?: unknown; request_id?: string }; message: string 
 const note = (fields: object, message: string) => void logged.push({ fields, message })
 const gateway = { ...(await testGateway()), log: { debug() {}, info() {}, warn: note, error: note } }
 
-const failing = (path: string, thrown: () => unknown): Route =>
-  read({
-    method: 'GET',
-    path,
+const failing = (path: `/${string}`, thrown: () => unknown): Route =>
+  read(`GET ${path}`, {
     scope: 'balance:read',
     summary: 'fails',
     data: Fields({}),
@@ -25,9 +23,7 @@ const failing = (path: string, thrown: () => unknown): Route =>
     },
   })
 
-const echo = write({
-  method: 'POST',
-  path: '/echo',
+const echo = write('POST /echo', {
   scope: 'payments:write',
   summary: 'echoes',
   recordedByRow: true,

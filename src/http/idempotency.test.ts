@@ -12,9 +12,7 @@ const gateway = await testGateway({ freshPerChain: 60 })
 /** What the route of the tests does next, and how often it was run. */
 const plan: (() => Promise<unknown>)[] = []
 let runs = 0
-const planned = write({
-  method: 'POST',
-  path: '/planned',
+const planned = write('POST /planned', {
   scope: 'payments:write',
   summary: 'does what the test says',
   recordedByRow: true,

@@ -60,9 +60,7 @@ test('a change that would leave no record is not made', async () => {
   const gateway = await testGateway()
   const app = await testApp(gateway, {
     routes: [
-      write({
-        method: 'POST',
-        path: '/silent',
+      write('POST /silent', {
         scope: 'payments:write',
         summary: 'Does something and tells nobody',
         data: Fields({ done: Type.Boolean() }),

@@ -42,9 +42,11 @@ export interface WriteCall<P extends TSchema, Q extends TSchema, B extends TSche
 /** `before` and `after` are left out where the action and its subject say everything. */
 export type Done = Pick<Act, 'action' | 'subject'> & Partial<Pick<Act, 'before' | 'after'>>
 
+/** `GET /payments/:id`: below `/v1`, parameters as `:id`. */
+type RouteName = `${Method} /${string}`
+
 interface Row<P extends TSchema, Q extends TSchema, B extends TSchema, D extends TSchema> {
   readonly method: Method
-  /** Below `/v1`, parameters as `:id`. */
   readonly path: string
   readonly scope: Scope
   /** Scopes needed beside it: the answer shows what another resource's routes show. */
@@ -120,6 +122,13 @@ export const scopesOf = ({ scope, alsoScopes = [] }: Route): readonly Scope[] =>
 
 type Nothing = TObject<Record<string, never>>
 
+type Unnamed<Named> = Omit<Named, 'method' | 'path'>
+
+function named(name: RouteName): Pick<Route, 'method' | 'path'> {
+  const [method = '', path = ''] = name.split(' ')
+  return { method: method as Method, path }
+}
+
 /** A row that changes nothing. */
 export const read = <
   D extends TSchema,
@@ -127,8 +136,9 @@ export const read = <
   Q extends TSchema = Nothing,
   B extends TSchema = Nothing,
 >(
-  route: ReadRoute<P, Q, B, D>,
-): ReadRoute<P, Q, B, D> => route
+  name: RouteName,
+  route: Unnamed<ReadRoute<P, Q, B, D>>,
+): ReadRoute<P, Q, B, D> => ({ ...route, ...named(name) })
 
 /** A row that changes something. */
 export const write = <
@@ -137,8 +147,9 @@ export const write = <
   Q extends TSchema = Nothing,
   B extends TSchema = Nothing,
 >(
-  route: WriteRoute<P, Q, B, D>,
-): WriteRoute<P, Q, B, D> => route
+  name: RouteName,
+  route: Unnamed<WriteRoute<P, Q, B, D>>,
+): WriteRoute<P, Q, B, D> => ({ ...route, ...named(name) })
 
 /** A row that changes something by one statement. */
 export const writeAtOnce = <
@@ -147,5 +158,6 @@ export const writeAtOnce = <
   Q extends TSchema = Nothing,
   B extends TSchema = Nothing,
 >(
-  route: StatementRoute<P, Q, B, D>,
-): StatementRoute<P, Q, B, D> => route
+  name: RouteName,
+  route: Unnamed<StatementRoute<P, Q, B, D>>,
+): StatementRoute<P, Q, B, D> => ({ ...route, ...named(name) })

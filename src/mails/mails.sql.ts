@@ -2,7 +2,7 @@
 import { newRowId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
-import { columnsOf } from '../db/row-statements.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import { type Letter, MAIL_HOURS, type MailKind, type MailStatus } from './mail.ts'
 
 const PURPOSE = 'mail'
@@ -41,7 +41,7 @@ export async function queueMails(
      from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::int[])
        as d (id, cause, kind, recipient, content, hours)
      on conflict (cause, recipient) do nothing`,
-    columnsOf(rows, 'id', 'cause', 'kind', 'recipient', 'content', 'hours'),
+    arraysOf(rows, 'id', 'cause', 'kind', 'recipient', 'content', 'hours'),
   )
 }
 

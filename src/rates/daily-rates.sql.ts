@@ -2,7 +2,7 @@
 import type { Asset, Fiat, Mode } from '../core/assets.ts'
 import { type Ratio, ratio } from '../core/ratio.ts'
 import type { Queryable } from '../db/database.ts'
-import { columnsOf } from '../db/row-statements.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import type { Rate } from './rates.ts'
 
 /** Keeps the rates as the latest of their days, unless later ones of the same days are there. */
@@ -17,7 +17,7 @@ export async function recordDailyRates(db: Queryable, mode: Mode, rates: readonl
      on conflict (mode, day, asset, fiat) do update
        set numerator = excluded.numerator, denominator = excluded.denominator, source = excluded.source, at = excluded.at
        where r.at < excluded.at`,
-    [mode, ...columnsOf(rows, 'asset', 'fiat', 'numerator', 'denominator', 'source', 'at')],
+    [mode, ...arraysOf(rows, 'asset', 'fiat', 'numerator', 'denominator', 'source', 'at')],
   )
 }
 

@@ -34,9 +34,7 @@ const exampleFigure = (value: number, previous: number) => ({
 })
 
 export const balance: readonly Route[] = [
-  read({
-    method: 'GET',
-    path: '/balance',
+  read('GET /balance', {
     scope: 'balance:read',
     summary: 'Retrieve the balance',
     description:

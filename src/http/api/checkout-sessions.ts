@@ -18,9 +18,7 @@ const RedirectUrl = (description: string) =>
   Type.String({ maxLength: 2_048, description: `http(s); ${description}` })
 
 export const checkoutSessions: readonly Route[] = [
-  write({
-    method: 'POST',
-    path: '/checkout/sessions',
+  write('POST /checkout/sessions', {
     scope: 'payments:write',
     summary: 'Create a checkout session',
     description:
@@ -87,9 +85,7 @@ export const checkoutSessions: readonly Route[] = [
       return { id: showId('cs', session.id), url: checkoutUrl(gateway, session.id) }
     },
   }),
-  read({
-    method: 'GET',
-    path: '/checkout/sessions/:id',
+  read('GET /checkout/sessions/:id', {
     scope: 'payments:read',
     summary: 'Retrieve a checkout session',
     ours: true,

@@ -78,9 +78,7 @@ const EXAMPLE = {
 }
 
 export const customers: readonly Route[] = [
-  read({
-    method: 'GET',
-    path: '/customers',
+  read('GET /customers', {
     scope: 'customers:read',
     summary: 'List customers',
     query: Fields({
@@ -99,9 +97,7 @@ export const customers: readonly Route[] = [
       return showPage(await listCustomers(db, account.id, query), showCustomer)
     },
   }),
-  read({
-    method: 'GET',
-    path: '/customers/:id',
+  read('GET /customers/:id', {
     scope: 'customers:read',
     summary: 'Retrieve a customer and his recent payments',
     params: PathId('cus'),

@@ -36,9 +36,7 @@ const EXAMPLE = {
 }
 
 export const events: readonly Route[] = [
-  read({
-    method: 'GET',
-    path: '/events',
+  read('GET /events', {
     scope: 'webhooks:read',
     alsoScopes: ['payments:read'],
     ours: true,

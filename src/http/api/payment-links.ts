@@ -65,9 +65,7 @@ const EXAMPLE = {
 }
 
 export const paymentLinks: readonly Route[] = [
-  write({
-    method: 'POST',
-    path: '/payment-links',
+  write('POST /payment-links', {
     scope: 'payment_links:write',
     summary: 'Create a payment link',
     description: 'Its page is `/pay/{id}`; every visit starts a checkout session.',
@@ -101,9 +99,7 @@ export const paymentLinks: readonly Route[] = [
       return link
     },
   }),
-  read({
-    method: 'GET',
-    path: '/payment-links',
+  read('GET /payment-links', {
     scope: 'payment_links:read',
     summary: 'List payment links',
     query: Fields({
@@ -121,9 +117,7 @@ export const paymentLinks: readonly Route[] = [
       return showPage(await listPaymentLinks(db, account.id, query), showLink)
     },
   }),
-  write({
-    method: 'PATCH',
-    path: '/payment-links/:id',
+  write('PATCH /payment-links/:id', {
     scope: 'payment_links:write',
     summary: 'Enable or disable a payment link',
     description: 'A disabled link starts no checkout, and checkouts that it started take no new payment.',

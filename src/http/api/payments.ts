@@ -54,9 +54,7 @@ export function paymentId(text: string): PaymentId {
 }
 
 export const payments: readonly Route[] = [
-  writeAtOnce({
-    method: 'POST',
-    path: '/payments',
+  writeAtOnce('POST /payments', {
     scope: 'payments:write',
     summary: 'Create a payment',
     description: 'Locks the rate for 30 minutes and assigns a fresh deposit address.',
@@ -113,9 +111,7 @@ export const payments: readonly Route[] = [
       }
     },
   }),
-  read({
-    method: 'GET',
-    path: '/payments',
+  read('GET /payments', {
     scope: 'payments:read',
     summary: 'List payments',
     description: 'Newest first unless sorted otherwise; `sort=total` means the net fiat amount.',
@@ -138,9 +134,7 @@ export const payments: readonly Route[] = [
       return showPage(await listPayments(db, account.id, query), showListed)
     },
   }),
-  read({
-    method: 'GET',
-    path: '/payments/:id',
+  read('GET /payments/:id', {
     scope: 'payments:read',
     summary: 'Retrieve a payment',
     params: PathId('pay'),
@@ -153,9 +147,7 @@ export const payments: readonly Route[] = [
       return showPayment(view)
     },
   }),
-  write({
-    method: 'POST',
-    path: '/payments/:id/cancel',
+  write('POST /payments/:id/cancel', {
     scope: 'payments:write',
     summary: 'Cancel a pending payment',
     description: 'Only while nothing was seen. The address stays watched: what still arrives there is held.',
@@ -179,9 +171,7 @@ export const payments: readonly Route[] = [
       return showPayment(await drawPayment(gateway, tx, payment))
     },
   }),
-  write({
-    method: 'POST',
-    path: '/payments/:id/accept',
+  write('POST /payments/:id/accept', {
     scope: 'payments:write',
     summary: 'Accept what a payment holds',
     description:

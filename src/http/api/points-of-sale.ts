@@ -65,10 +65,8 @@ const pointNotFound = (): Refusal =>
   new Refusal('not_found', 'point_of_sale_not_found', 'there is no such point of sale in this account')
 
 export const pointsOfSale: readonly Route[] = [
-  write({
+  write('POST /points-of-sale', {
     ...row,
-    method: 'POST',
-    path: '/points-of-sale',
     summary: 'Create a point of sale',
     description:
       'Whoever has its `url` can ask for prices in your name and see the last twenty sales made there; it moves no money.',
@@ -89,10 +87,8 @@ export const pointsOfSale: readonly Route[] = [
       return showPoint(gateway, made)
     },
   }),
-  read({
+  read('GET /points-of-sale', {
     ...row,
-    method: 'GET',
-    path: '/points-of-sale',
     summary: 'List points of sale',
     description: `The newest first, ${POINTS_LISTED_MAX} at most, those that are disabled last.`,
     data: Type.Array(PointOfSale, { maxItems: POINTS_LISTED_MAX }),
@@ -101,10 +97,8 @@ export const pointsOfSale: readonly Route[] = [
       return (await listPointsOfSale(db, account.id)).map((point) => showPoint(gateway, point))
     },
   }),
-  read({
+  read('GET /points-of-sale/:id', {
     ...row,
-    method: 'GET',
-    path: '/points-of-sale/:id',
     summary: 'Retrieve a point of sale',
     params: PathId('pos'),
     data: PointOfSale,
@@ -116,10 +110,8 @@ export const pointsOfSale: readonly Route[] = [
       return showPoint(gateway, point)
     },
   }),
-  write({
+  write('POST /points-of-sale/:id/disable', {
     ...row,
-    method: 'POST',
-    path: '/points-of-sale/:id/disable',
     summary: 'Disable a point of sale',
     description: 'For good, as when its phone was lost. What was sold there is paid and shown as before.',
     params: PathId('pos'),

@@ -39,10 +39,8 @@ const MINING = { ...TEST_ONLY, 503: ['sandbox_busy'] } as const
 const row = { scope: 'payments:write', ours: true, testOnly: true, committed: wakeSandboxWatchers } as const
 
 export const sandbox: readonly Route[] = [
-  write({
+  write('POST /sandbox/payments/:id/pay', {
     ...row,
-    method: 'POST',
-    path: '/sandbox/payments/:id/pay',
     summary: 'Pay a payment',
     description: 'Sends coins to its address, whatever state it is in. They are seen within a second or two.',
     params: PathId('pay'),
@@ -70,10 +68,8 @@ export const sandbox: readonly Route[] = [
       return showPayment(await drawPayment(gateway, tx, payment))
     },
   }),
-  write({
+  write('POST /sandbox/payments/:id/expire', {
     ...row,
-    method: 'POST',
-    path: '/sandbox/payments/:id/expire',
     summary: "End a payment's window now",
     description: 'It expires within a second or two unless funds were seen.',
     params: PathId('pay'),
@@ -86,10 +82,8 @@ export const sandbox: readonly Route[] = [
       return showPayment(await drawPayment(gateway, tx, payment))
     },
   }),
-  write({
+  write('POST /sandbox/payments/:id/replace', {
     ...row,
-    method: 'POST',
-    path: '/sandbox/payments/:id/replace',
     summary: 'Double-spend an unconfirmed payment',
     description: 'Every unconfirmed transaction to its address is replaced by one that pays elsewhere.',
     params: PathId('pay'),
@@ -102,10 +96,8 @@ export const sandbox: readonly Route[] = [
       return showPayment(await drawPayment(gateway, tx, payment))
     },
   }),
-  write({
+  write('POST /sandbox/blocks', {
     ...row,
-    method: 'POST',
-    path: '/sandbox/blocks',
     summary: 'Mine blocks',
     description: 'The first one takes in everything that waits. The chain is shared by all test accounts.',
     body: Fields({
@@ -123,10 +115,8 @@ export const sandbox: readonly Route[] = [
       return { network: body.network, height }
     },
   }),
-  write({
+  write('POST /sandbox/reorg', {
     ...row,
-    method: 'POST',
-    path: '/sandbox/reorg',
     summary: 'Reorganise the chain',
     description:
       'A longer branch takes the place of the last blocks; their transactions wait in the mempool again.',

@@ -120,9 +120,7 @@ async function onEndpoint<Found>(
 }
 
 export const webhookDeliveries: readonly Route[] = [
-  read({
-    method: 'GET',
-    path: '/webhooks/:id',
+  read('GET /webhooks/:id', {
     scope: 'webhooks:read',
     ours: true,
     summary: 'Retrieve a webhook endpoint',
@@ -134,9 +132,7 @@ export const webhookDeliveries: readonly Route[] = [
       return showOne(await onEndpoint(params.id, (id) => findWebhookEndpoint(db, account.id, id)))
     },
   }),
-  write({
-    method: 'POST',
-    path: '/webhooks/:id/enable',
+  write('POST /webhooks/:id/enable', {
     scope: 'webhooks:write',
     ours: true,
     summary: 'Enable a disabled webhook endpoint',
@@ -151,9 +147,7 @@ export const webhookDeliveries: readonly Route[] = [
       return showOne(enabled)
     },
   }),
-  write({
-    method: 'POST',
-    path: '/webhooks/:id/rotate',
+  write('POST /webhooks/:id/rotate', {
     scope: 'webhooks:write',
     ours: true,
     summary: 'Rotate the signing secret of a webhook endpoint',
@@ -184,9 +178,7 @@ export const webhookDeliveries: readonly Route[] = [
       }
     },
   }),
-  read({
-    method: 'GET',
-    path: '/webhooks/:id/deliveries',
+  read('GET /webhooks/:id/deliveries', {
     scope: 'webhooks:read',
     ours: true,
     summary: 'List what a webhook endpoint was sent',
@@ -204,9 +196,7 @@ export const webhookDeliveries: readonly Route[] = [
       return showPage(page, showDelivery)
     },
   }),
-  write({
-    method: 'POST',
-    path: '/webhooks/:id/deliveries/:delivery/redeliver',
+  write('POST /webhooks/:id/deliveries/:delivery/redeliver', {
     scope: 'webhooks:write',
     ours: true,
     summary: 'Send a delivery again',

@@ -52,9 +52,7 @@ export const ENDPOINT_EXAMPLE = {
 }
 
 export const webhooks: readonly Route[] = [
-  write({
-    method: 'POST',
-    path: '/webhooks',
+  write('POST /webhooks', {
     scope: 'webhooks:write',
     summary: 'Register a webhook endpoint',
     description: 'The signing secret is in this answer and never again.',
@@ -94,9 +92,7 @@ export const webhooks: readonly Route[] = [
       return { ...showEndpoint(endpoint), secret }
     },
   }),
-  read({
-    method: 'GET',
-    path: '/webhooks',
+  read('GET /webhooks', {
     scope: 'webhooks:read',
     summary: 'List webhook endpoints',
     query: Fields({
@@ -112,9 +108,7 @@ export const webhooks: readonly Route[] = [
       return showPage(await listWebhookEndpoints(db, account.id, query), showEndpoint)
     },
   }),
-  write({
-    method: 'DELETE',
-    path: '/webhooks/:id',
+  write('DELETE /webhooks/:id', {
     scope: 'webhooks:write',
     summary: 'Delete a webhook endpoint',
     description: 'It receives nothing from now on, what is still waiting for it included.',

@@ -173,9 +173,7 @@ async function whenBroadcast(
 }
 
 export const withdrawals: readonly Route[] = [
-  write({
-    method: 'POST',
-    path: '/withdrawals',
+  write('POST /withdrawals', {
     scope: 'withdrawals:write',
     summary: 'Request a withdrawal',
     description:
@@ -204,9 +202,7 @@ export const withdrawals: readonly Route[] = [
     committed: ({ gateway }) => gateway.wake('pay-out'),
     settled: whenBroadcast,
   }),
-  read({
-    method: 'POST',
-    path: '/withdrawals/quote',
+  read('POST /withdrawals/quote', {
     scope: 'withdrawals:read',
     summary: 'Quote a withdrawal',
     description: 'What a withdrawal would cost now, as decimals of the coin; moves no funds.',
@@ -237,9 +233,7 @@ export const withdrawals: readonly Route[] = [
       }
     },
   }),
-  read({
-    method: 'GET',
-    path: '/withdrawals',
+  read('GET /withdrawals', {
     scope: 'withdrawals:read',
     summary: 'List withdrawals',
     description: 'The 100 most recent, newest first, refunds included.',
@@ -251,9 +245,7 @@ export const withdrawals: readonly Route[] = [
       return showListed(db, account, await listRecentWithdrawals(db, account.id, HISTORY))
     },
   }),
-  read({
-    method: 'GET',
-    path: '/withdrawals/:id',
+  read('GET /withdrawals/:id', {
     scope: 'withdrawals:read',
     summary: 'Retrieve a withdrawal',
     description: 'One withdrawal or refund, however old, with what it waits for and why it failed.',
@@ -268,9 +260,7 @@ export const withdrawals: readonly Route[] = [
       return showOne(db, account, withdrawal)
     },
   }),
-  write({
-    method: 'POST',
-    path: '/withdrawals/:id/cancel',
+  write('POST /withdrawals/:id/cancel', {
     scope: 'withdrawals:write',
     summary: 'Cancel a withdrawal',
     description:
@@ -297,9 +287,7 @@ export const withdrawals: readonly Route[] = [
       return withdrawal ? showOne(gateway.db, account, withdrawal) : shown
     },
   }),
-  write({
-    method: 'POST',
-    path: '/payments/:id/refund',
+  write('POST /payments/:id/refund', {
     scope: 'withdrawals:write',
     summary: 'Refund a payment',
     description:
