@@ -154,10 +154,10 @@ async function settle(
   const { netAtoms, feeAtoms } = splitCredit(settledAtoms, payment.fiatMinor, payment.netMinor)
   const part = (minor: bigint) => divideHalfUp(minor * settledAtoms, payment.dueAtoms)
   const netMinor = part(payment.netMinor)
+  const spentMinor = convertFiat(netMinor, payment.settlementRate)
   const settlements = payment.settlements + 1
   const credit = { asset: payment.asset, netAtoms, feeAtoms }
   const recoveredAtoms = await creditFunds(tx, payment, 'settlement', [credit])
-  const spentMinor = convertFiat(netMinor, payment.settlementRate)
   await countOrder(tx, payment, 1, spentMinor)
   return {
     ...payment,

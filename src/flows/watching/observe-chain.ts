@@ -162,11 +162,11 @@ export async function applyBlock(gateway: Gateway, lease: Lease, block: Block): 
     const spends = await matchOwnSpends(tx, lease.chain, block.transactions)
     await markUtxosSpent(tx, lease.chain, block.height, spends)
     const replaced = await markReplaced(tx, lease.chain, spends, block.height)
+    const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
+    await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
     await recordAddressSpends(tx, lease.chain, block)
     await advanceTip(tx, lease.chain, { ...at, parentHash: block.parentHash, time })
-    const confirmed = await listPaymentsReachingConfirmations(tx, lease.chain, block.height)
     await markDecisionDue(tx, [...touched, ...replaced, ...confirmed])
-    await forgetBuriedInputs(tx, lease.chain, block.height - REORGANISATION_DEPTH_MAX)
     if (block.missedAccounts?.length) await askEtherCheck(tx, lease.chain)
     if (touched.length > 0) crashPoint('observe:block-written')
     return { ...progress, tipHeight: block.height, tipHash: block.hash, tipTime: time }
