@@ -79,11 +79,7 @@ export async function listSweepCandidates(
   return rows
 }
 
-export interface SweepPlan
-  extends Pick<
-    SweepCandidate,
-    'address' | 'series' | 'position' | 'asset' | 'etherAtoms' | 'deposits' | 'gas'
-  > {
+export interface SweepPlan extends Omit<SweepCandidate, 'bookedAtoms' | 'lastSweep'> {
   readonly atoms: bigint
   readonly way: SweepWay
   /** The address delegates to our contract already. */
