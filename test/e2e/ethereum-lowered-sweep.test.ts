@@ -1,6 +1,7 @@
 /** A sweep of ether that was signed for two deposits, of which a reorganisation then takes one, on a real Anvil. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { parseTransaction } from 'viem'
 import { listFreezes } from '../../src/ledger/freezes.sql.ts'
 import { ethereumPayouts } from './ethereum-payouts.ts'
 
@@ -79,6 +80,38 @@ test('a sweep that was to be lowered, and for which fees rose first, takes all t
     return rows.map(({ atoms }) => atoms)
   }
 })
+
+test('for a sweep no more is ever signed than was signed before, whatever its row says', async () => {
+  const payouts = await ethereumPayouts({ confirmations: 2 })
+  const { gateway, hotWallet, signer } = payouts
+  const payment = await payouts.pay('ETH', 100n)
+  await payouts.turn()
+  await payouts.sign()
+  await gateway.db.query(
+    `with raised as (update sweeps set atoms = atoms * 10 where address = $1 and status = 'sweeping' returning replacement_set)
+     update signed_transactions t set bump_wanted = true from raised
+     where t.txid = raised.replacement_set and t.block_height is null`,
+    [payment.address],
+  )
+  await payouts.sign()
+  const { rows } = await gateway.db.query<{ txid: string }>(
+    'select txid from signed_transactions where sender = $1 order by created_at',
+    [payment.address],
+  )
+  const signed = await Promise.all(rows.map(({ txid }) => signer.journal.entryOf('ethereum', txid)))
+  const [before, after] = signed.map((entry) => parseTransaction((entry?.raw ?? '0x') as `0x02${string}`))
+  assert.equal(signed.length, 2)
+  assert.deepEqual([takenBy(before), takenBy(after)], [payment.dueAtoms, payment.dueAtoms])
+  assert.ok((after?.maxFeePerGas ?? 0n) > (before?.maxFeePerGas ?? 0n), 'it is the bump that was asked for')
+  assert.equal(after?.to?.toLowerCase(), hotWallet.toLowerCase())
+  assert.equal(after?.nonce, before?.nonce)
+})
+
+type Parsed = ReturnType<typeof parseTransaction<`0x02${string}`>>
+
+/** All that leaves its sender, the fee at its highest included. */
+const takenBy = (transaction: Parsed | undefined): bigint =>
+  (transaction?.value ?? 0n) + (transaction?.gas ?? 0n) * (transaction?.maxFeePerGas ?? 0n)
 
 async function tell(when: 'signed' | 'done'): Promise<void> {
   const payouts = await ethereumPayouts({ confirmations: 2 })

@@ -100,7 +100,6 @@ async function rewriteThePast(scene: Scene): Promise<void> {
      select 'ethereum', gen_random_uuid(), address, series, position, 'USDC', 1, 'planned'
      from addresses where chain = 'ethereum' and branch = 0 on conflict do nothing`,
     `update sweeps set status = 'planned'`,
-    'update sweeps set atoms = 1',
     `update account_balances set atoms = atoms * 10`,
   ]) {
     await scene.sql(statement)
