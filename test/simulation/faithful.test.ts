@@ -16,9 +16,18 @@ interface Telling {
   readonly seed: number
   /** As on a network without EIP-7702. */
   readonly givesGas: boolean
+  /** A sweep of ether is lowered in it. */
+  readonly lowers?: boolean
 }
 
-async function inMemory({ chain, seed, givesGas }: Telling): Promise<{ name: string; dump: string }[]> {
+interface Told {
+  readonly name: string
+  /** How many sweeps were lowered so far. */
+  readonly lowered: number
+  readonly dump: string
+}
+
+async function inMemory({ chain, seed, givesGas }: Telling): Promise<Told[]> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [
@@ -41,6 +50,8 @@ async function inMemory({ chain, seed, givesGas }: Telling): Promise<{ name: str
 const TELLINGS: readonly Telling[] = [
   ...SIMULATED_CHAINS.flatMap((chain) => SEEDS.map((seed) => ({ chain, seed, givesGas: false }))),
   ...SEEDS.map((seed) => ({ chain: 'sim-ethereum', seed, givesGas: true }) as const),
+  // One story in fourteen comes so far, and few look at the sweep before it is decided what it may take.
+  { chain: 'sim-ethereum', seed: 127, givesGas: false, lowers: true },
 ]
 
 for (const telling of TELLINGS)
@@ -54,4 +65,6 @@ for (const telling of TELLINGS)
       assert.deepEqual(JSON.parse(await world.dump()), JSON.parse(dump), `after step ${step}, ${name}`)
       assert.deepEqual(await world.check(), [])
     }
+    if (telling.lowers)
+      assert.ok((expected.at(-1)?.lowered ?? 0) > 0, 'no sweep was lowered: another seed tells of one')
   })

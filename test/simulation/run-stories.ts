@@ -7,7 +7,7 @@ import { SIMULATED_CHAINS } from '../../src/chains/simulated/network.ts'
 import { isOpen } from '../../src/treasury/signed-transaction.ts'
 import { type MemoryWorld, memoryWorld } from './memory-world.ts'
 import { seeded } from './random.ts'
-import { MUTATIONS, type Mutation } from './rows/tables.ts'
+import { isLowered, MUTATIONS, type Mutation } from './rows/tables.ts'
 import { Story } from './story.ts'
 
 export interface Finding {
@@ -120,7 +120,10 @@ function note({ tables }: MemoryWorld, count: (what: string) => void): void {
   }
   for (const { status } of tables.deposits.values()) count(`deposit ${status}`)
   for (const { kind, status } of tables.signed.values()) count(`${kind} ${isOpen(status) ? 'open' : status}`)
-  for (const { asset, way, status } of tables.sweeps.values()) count(`sweep of ${asset} ${way} ${status}`)
+  for (const sweep of tables.sweeps.values()) {
+    count(`sweep of ${sweep.asset} ${sweep.way} ${sweep.status}`)
+    if (isLowered(tables, sweep)) count('sweep lowered')
+  }
   for (const { era } of tables.timeArrow.values()) if (era > 1) count('database set back, and resumed')
   for (const _ of tables.closedDays) count('day closed')
   for (const key of tables.alerts.keys()) count(`alert ${key.split(' ')[0]}`)

@@ -30,6 +30,7 @@ test('no story breaks an invariant, and much happens in them', { timeout: 500_00
     'sweep of USDC batch done',
     'gas confirmed',
     'sweep of USDC alone done',
+    'sweep lowered',
     'database set back, and resumed',
     'alert signed_transaction_restored',
     'day closed',

@@ -1,6 +1,10 @@
 /** One story: steps that a seed chooses, taken in a world. The flows that run are the house's own. */
 import { bech32 } from '@scure/base'
-import type { SimulatedStorage, SimulatedTransaction } from '../../src/chains/simulated/chain-store.ts'
+import {
+  holdingKey,
+  type SimulatedStorage,
+  type SimulatedTransaction,
+} from '../../src/chains/simulated/chain-store.ts'
 import { mine, mint, reorganise, replace, withDescendants } from '../../src/chains/simulated/ledger.ts'
 import { lookupOf } from '../../src/chains/simulated/network.ts'
 import { ASSET_FACTS, type Asset } from '../../src/core/assets.ts'
@@ -36,10 +40,12 @@ export interface StoryOptions {
   readonly calmUntil?: number
 }
 
+const ETHER = 10n ** 18n
+
 /** The operator's, for payouts on chains with accounts: plenty of everything; or ether for gas, and the rest comes from sweeps. */
 const CAPITALS = [
-  { ETH: 1_000n * 10n ** 18n, USDC: 10n ** 12n, USDT: 10n ** 12n },
-  { ETH: 10n ** 18n, USDC: 0n, USDT: 0n },
+  { ETH: 1_000n * ETHER, USDC: 10n ** 12n, USDT: 10n ** 12n },
+  { ETH: ETHER, USDC: 0n, USDT: 0n },
 ] as const
 
 /** Sends the hot wallet of a chain with accounts what it pays from; the watcher has yet to see it. */
@@ -75,6 +81,9 @@ const ASSETS = {
 /** Parts of a payment in many. */
 const SWARM = 120
 
+/** Beck follows a reorganisation of a hundred blocks, and other ones come before it looks. */
+const LOST_DEPTH_MAX = 40
+
 /** More than a story has. */
 const DAYS_MAX = 40
 const PAYMENTS_AFTER_SET_BACK = 6
@@ -87,7 +96,8 @@ const STEPS = [
   ['fees', 2],
   ['mine', 16],
   ['reorganise', 6],
-  ['replace', 4],
+  ['replace', 3],
+  ['lose', 1],
   ['forget', 2],
   ['return', 2],
   ['end-window', 3],
@@ -154,7 +164,7 @@ export class Story {
         if (this.told.payments.length < this.#paymentsMax) await this.#create()
         return
       case 'pay':
-        return this.#pay()
+        return this.#pay(random.pick(this.told.payments))
       case 'swarm':
         return this.#swarm()
       case 'fees':
@@ -171,6 +181,8 @@ export class Story {
           if (by !== null) this.told.txids.add(by)
         })
         return
+      case 'lose':
+        return this.#lose()
       case 'forget':
         return this.#withWaiting((txid) => this.#forget(txid))
       case 'return':
@@ -240,6 +252,7 @@ export class Story {
     for (const { beat } of processes) await beat()
     await this.#world.resume()
     for (const { id } of this.told.payments) await this.#world.endWindow(id)
+    await this.#payAgain()
     // A sweep takes three: its contract, itself, and what was booked meanwhile. With gas, or lowered to what a reorganisation left, it
     // takes four, and an address is swept of one coin after the other: three coins, and what was booked meanwhile.
     const rounds = this.#world.chain === 'sim-ethereum' ? 16 : 4
@@ -261,6 +274,14 @@ export class Story {
         await this.#world.endLease()
       }
     }
+  }
+
+  /** A sweep of ether that was lost for good waits until its address holds what is worth the fee that was offered. */
+  async #payAgain(): Promise<void> {
+    const lost = this.told.forgotten.flatMap(({ outputs }) => outputs.filter(({ asset }) => asset === 'ETH'))
+    await this.#world.storage.change(async (store) => {
+      for (const { lookup, asset } of lost) await mint(store, { lookup, asset, atoms: ETHER })
+    })
   }
 
   /** With a withdrawal that waits: what a database forgets of it must not be paid again. */
@@ -332,11 +353,9 @@ export class Story {
     if (payment) this.told.payments.push(payment)
   }
 
-  async #pay(): Promise<void> {
+  async #pay(payment: Payment): Promise<void> {
     const { chain, storage } = this.#world
-    const payment = this.#random.pick(this.told.payments)
-    const lookup = lookupOf(chain, payment.address)
-    if (!lookup) throw new Error(`${payment.address} is an address of ${chain}`)
+    const lookup = this.#lookupOf(payment)
     const share = BigInt(this.#random.pick([100, 100, 100, 40, 60, 130, 0]))
     const atoms = (payment.dueAtoms * share) / 100n || 1n
     const asset = this.#random.percent(5) ? this.#random.pick<Asset>(ASSETS[chain]) : payment.asset
@@ -348,22 +367,84 @@ export class Story {
     const { chain, storage } = this.#world
     if (!this.#isSwarmLeft || chain === 'sim-ethereum') return
     this.#isSwarmLeft = false
-    const { address, asset, dueAtoms } = this.#random.pick(this.told.payments)
-    const lookup = lookupOf(chain, address)
-    if (!lookup) throw new Error(`${address} is an address of ${chain}`)
+    const payment = this.#random.pick(this.told.payments)
+    const { asset, dueAtoms } = payment
+    const lookup = this.#lookupOf(payment)
     const atoms = dueAtoms / BigInt(SWARM) + 10n * ASSET_FACTS[asset].dustAtoms
     for (let part = 0; part < SWARM; part++)
       this.told.txids.add(await storage.change((store) => mint(store, { lookup, asset, atoms })))
   }
 
-  async #mine(): Promise<void> {
-    const count = this.#random.pick([1, 1, 2, 6, 12])
+  #lookupOf({ address }: Payment): Uint8Array {
+    const { chain } = this.#world
+    const lookup = lookupOf(chain, address)
+    if (!lookup) throw new Error(`${address} is an address of ${chain}`)
+    return lookup
+  }
+
+  async #mine(count: number = this.#random.pick([1, 1, 2, 6, 12])): Promise<void> {
     await this.#world.storage.change((store) => mine(store, count))
   }
 
   async #reorganise(): Promise<void> {
     const depth = 1 + this.#random.below(this.#random.pick([2, 4, 14]))
     await this.#world.storage.change((store) => reorganise(store, depth)).catch(onlyRefusals)
+  }
+
+  /**
+   * An address is paid twice and its sweep signed; then a reorganisation deeper than the confirmations takes one of its deposits, and
+   * every mempool loses it, for good unless somebody still has it.
+   */
+  async #lose(): Promise<void> {
+    const { chain, storage } = this.#world
+    const inEther = this.told.payments.filter(({ asset }) => asset === 'ETH')
+    if (chain !== 'sim-ethereum' || inEther.length === 0) return
+    const payment = this.#random.pick(inEther)
+    for (const blocks of [1, ASSET_FACTS.ETH.confirmations]) {
+      await this.#pay(payment)
+      await this.#mine(blocks)
+    }
+    await this.#workOnSweeps({ settles: true })
+    const key = holdingKey({ lookup: this.#lookupOf(payment), asset: 'ETH' })
+    const lost = await this.#pickDeposit(key)
+    if (!lost) return
+    await storage.change(async (store) => {
+      await reorganise(store, lost.depth)
+      // Nodes keep nothing that its sender may not be able to pay.
+      const unpaid = (await store.mempool()).filter(({ debits }) =>
+        debits.some((debit) => holdingKey(debit) === key),
+      )
+      await store.removeFromMempool(unpaid.map(({ txid }) => txid))
+    })
+    await this.#forget(lost.txid)
+    if (this.#random.percent(10)) return
+    await this.#mine()
+    // Its sweep may be looked at before it is decided what becomes of the deposit.
+    await this.#workOnSweeps({ settles: this.#random.percent(70) })
+  }
+
+  /** A deposit of ether, by the key of its address, if a block that is not too deep holds it. */
+  async #pickDeposit(key: string): Promise<{ readonly txid: string; readonly depth: number } | undefined> {
+    const { reads } = this.#world.storage
+    const { height } = await reads.tip()
+    const placed = await reads.transactions([...this.told.txids])
+    const found = [...placed.values()].flatMap(({ transaction: { txid, outputs }, block }) => {
+      const depth = block ? height - block.height + 1 : 0
+      const isThere = outputs.some((output) => holdingKey(output) === key)
+      return isThere && depth > 0 && depth <= LOST_DEPTH_MAX ? [{ txid, depth }] : []
+    })
+    return found.length === 0 ? undefined : this.#random.pick(found)
+  }
+
+  /** Once from the chain to what is signed for it, whoever led it before. */
+  async #workOnSweeps({ settles }: { settles: boolean }): Promise<void> {
+    await this.#world.endLease()
+    for (const process of this.#world.processes) process.lease = null
+    await this.#work((process) => look(process, this.#world))
+    if (settles) await this.#work(settle)
+    await this.#world.makeDue()
+    await this.#work(payOut)
+    await this.#work(sign)
   }
 
   /** Does something to a transaction of a buyer that waits, if there is one. */
@@ -463,9 +544,10 @@ export class Story {
 
   async #bump(): Promise<void> {
     const { chain, api } = this.#world
-    const waiting = (await listUnderWay(api.gateway.db, chain, null)).filter(
-      ({ blockHeight }) => blockHeight === null,
-    )
+    // In an order that follows from what was signed: sweeps that were planned together are signed in any.
+    const waiting = (await listUnderWay(api.gateway.db, chain, null))
+      .filter(({ blockHeight }) => blockHeight === null)
+      .toSorted((a, b) => (a.txid < b.txid ? -1 : 1))
     if (waiting.length === 0) return
     await wishBump(api.gateway.db, chain, this.#random.pick(waiting).replacementSet)
     await this.#work(sign)

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { SIMULATED_CHAINS } from '../../src/chains/simulated/network.ts'
 import { memoryWorld } from './memory-world.ts'
 import { seeded } from './random.ts'
+import { isLowered } from './rows/tables.ts'
 import { Story } from './story.ts'
 
 const { values } = parseArgs({
@@ -20,5 +21,6 @@ const world = await memoryWorld({ chain, seed, givesGas: values.gas })
 const story = new Story(world, { random: seeded(seed, 1), chaos: false, paymentsMax: 8 })
 for (let step = 0; step < Number(values.steps); step++) {
   const name = await story.step(step)
-  process.stdout.write(`${JSON.stringify({ name, dump: await world.dump() })}\n`)
+  const lowered = [...world.tables.sweeps.values()].filter((sweep) => isLowered(world.tables, sweep)).length
+  process.stdout.write(`${JSON.stringify({ name, lowered, dump: await world.dump() })}\n`)
 }

@@ -404,6 +404,14 @@ export async function run<Result>(db: Queryable, statement: (tables: Tables) => 
 export const membersOf = (tables: Tables, replacementSet: string): SignedRow[] =>
   [...tables.signed.values()].filter((row) => row.replacementSet === replacementSet)
 
+/** A sweep of ether that was signed again, and for less: a reorganisation took a part of what was there. */
+export function isLowered(tables: Tables, { asset, replacementSet }: SweepRow): boolean {
+  const first = replacementSet === null ? undefined : tables.signed.get(replacementSet)
+  if (!first || asset !== 'ETH') return false
+  const taken = ({ valueAtoms, feeAtoms }: SignedRow) => valueAtoms + feeAtoms
+  return membersOf(tables, first.txid).some((row) => taken(row) < taken(first))
+}
+
 export const hex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 
