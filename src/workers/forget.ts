@@ -16,9 +16,12 @@ export function startForgetter(
     idleMs: options.idleMs ?? MINUTE_MS,
     log: gateway.log,
     async turn() {
+      const { db, settings } = gateway
       let isMore = false
       for (const age of AGES) {
-        const removed = await age.remove(gateway.db, gateway.settings.keptDays, ROWS_PER_TURN)
+        const removed = age.set
+          ? await age.remove(db, settings.keptDays[age.set], ROWS_PER_TURN)
+          : await age.remove(db, ROWS_PER_TURN)
         isMore ||= removed >= ROWS_PER_TURN
       }
       return isMore

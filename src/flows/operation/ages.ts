@@ -32,60 +32,30 @@ export const USUAL_KEPT_DAYS: KeptDays = {
   alerts: KEPT_DAYS.alerts.usual,
 }
 
-interface Age {
-  readonly tables: readonly string[]
-  /** As the guide says it, of ages that nobody sets. */
-  readonly fixed?: string
-  readonly set?: keyof typeof KEPT_DAYS
-  /** @returns How many rows went; fewer than `limit` means all of them. */
-  remove(db: Queryable, days: KeptDays, limit: number): Promise<number>
-}
+type Age = { readonly tables: readonly string[] } & (
+  | {
+      /** As the guide says it: nobody sets it. */
+      readonly fixed: string
+      readonly set?: undefined
+      /** @returns How many rows went; fewer than `limit` means all of them. */
+      remove(db: Queryable, limit: number): Promise<number>
+    }
+  | {
+      readonly fixed?: undefined
+      readonly set: keyof KeptDays
+      remove(db: Queryable, days: number, limit: number): Promise<number>
+    }
+)
 
 export const AGES: readonly Age[] = [
-  {
-    tables: ['idempotency_keys'],
-    fixed: '24 hours',
-    remove: (db, _days, limit) => forgetOldAnswers(db, limit),
-  },
-  {
-    tables: ['sessions'],
-    fixed: '24 hours',
-    remove: (db, _days, limit) => pruneSessions(db, limit),
-  },
-  {
-    tables: ['sign_in_failures', 'sign_in_challenges'],
-    fixed: '24 hours',
-    remove: (db, _days, limit) => pruneSignIns(db, limit),
-  },
-  {
-    tables: ['events', 'deliveries', 'delivery_attempts'],
-    set: 'events',
-    remove: (db, days, limit) => pruneEvents(db, days.events, limit),
-  },
-  {
-    tables: ['webhook_endpoints'],
-    set: 'events',
-    remove: (db, days, limit) => pruneEndpoints(db, days.events, limit),
-  },
-  {
-    tables: ['checkout_sessions'],
-    set: 'checkouts',
-    remove: (db, days, limit) => pruneUnusedSessions(db, days.checkouts, limit),
-  },
-  {
-    tables: ['invitations'],
-    set: 'invitations',
-    remove: (db, days, limit) => pruneInvitations(db, days.invitations, limit),
-  },
-  {
-    tables: ['mails'],
-    fixed: '30 days',
-    remove: (db, _days, limit) => pruneMails(db, limit),
-  },
-  {
-    tables: ['api_requests'],
-    fixed: '7 days',
-    remove: (db, _days, limit) => pruneRequests(db, limit),
-  },
-  { tables: ['alerts'], set: 'alerts', remove: (db, days, limit) => pruneAlerts(db, days.alerts, limit) },
+  { tables: ['idempotency_keys'], fixed: '24 hours', remove: forgetOldAnswers },
+  { tables: ['sessions'], fixed: '24 hours', remove: pruneSessions },
+  { tables: ['sign_in_failures', 'sign_in_challenges'], fixed: '24 hours', remove: pruneSignIns },
+  { tables: ['events', 'deliveries', 'delivery_attempts'], set: 'events', remove: pruneEvents },
+  { tables: ['webhook_endpoints'], set: 'events', remove: pruneEndpoints },
+  { tables: ['checkout_sessions'], set: 'checkouts', remove: pruneUnusedSessions },
+  { tables: ['invitations'], set: 'invitations', remove: pruneInvitations },
+  { tables: ['mails'], fixed: '30 days', remove: pruneMails },
+  { tables: ['api_requests'], fixed: '7 days', remove: pruneRequests },
+  { tables: ['alerts'], set: 'alerts', remove: pruneAlerts },
 ]
