@@ -118,35 +118,19 @@ function readContact(text: string): string {
   }
 }
 
-const TOLERANCE_BPS_MAX = 500n
-
-const FEE_BPS_MAX = 1_000n
-
-/** Null for what is no percentage from 0 up to the most. */
-function readBps(text: string, most: bigint): number | null {
+/** A percentage from 0 up to the most, in its hundredths. @throws {Refusal} `invalid`, `invalid_fee` or `invalid_tolerance`. */
+const readBps = (field: 'fee' | 'tolerance', percentMax: bigint, such: string) => (text: string) => {
   const bps = parseDecimal(text.trim().replace(/\s*%$/, ''), 2)
-  return bps !== null && bps >= 0n && bps <= most ? Number(bps) : null
-}
-
-function readFee(text: string): number {
-  const bps = readBps(text, FEE_BPS_MAX)
-  if (bps !== null) return bps
+  if (bps !== null && bps >= 0n && bps <= percentMax * 100n) return Number(bps)
   throw invalidField(
-    'fee',
-    'invalid_fee',
-    `a fee is 0 to 10 percent with at most two digits after the point, such as 0.75; got "${text.slice(0, 100)}"`,
+    field,
+    `invalid_${field}`,
+    `a ${field} is 0 to ${percentMax} percent with at most two digits after the point, such as ${such}; got "${text.slice(0, 100)}"`,
   )
 }
 
-function readTolerance(text: string): number {
-  const bps = readBps(text, TOLERANCE_BPS_MAX)
-  if (bps !== null) return bps
-  throw invalidField(
-    'tolerance',
-    'invalid_tolerance',
-    `a tolerance is 0 to 5 percent with at most two digits after the point, such as 0.5; got "${text.slice(0, 100)}"`,
-  )
-}
+const readFee = readBps('fee', 10n, '0.75')
+const readTolerance = readBps('tolerance', 5n, '0.5')
 
 function changed<Given, Kept, Before>(
   given: Given | null | undefined,
