@@ -5,6 +5,7 @@ import { isGatewayAccount } from '../core/gateway-account.ts'
 import { type AccountId, type ApiKeyId, newId, type UserId } from '../core/ids.ts'
 import type { Scope } from '../core/scopes.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { arraysOf } from '../db/row-statements.ts'
 import { hashApiKey, newApiKey } from './api-key.ts'
 import { accountClosed } from './closing.sql.ts'
 
@@ -118,7 +119,7 @@ export async function recordKeyUses(db: Queryable, uses: readonly KeyUse[]): Pro
      update api_keys k set last_used_at = greatest(k.last_used_at, u.at)
      from locked l join used u using (account_id, id)
      where k.account_id = l.account_id and k.id = l.id`,
-    [uses.map(({ accountId }) => accountId), uses.map(({ keyId }) => keyId), uses.map(({ at }) => at)],
+    arraysOf(uses, 'accountId', 'keyId', 'at'),
   )
 }
 
@@ -131,14 +132,10 @@ export async function recordKeyUses(db: Queryable, uses: readonly KeyUse[]): Pro
  */
 export async function rollApiKey(
   tx: Tx,
-  roll: {
-    readonly accountId: AccountId
-    readonly mode: Mode
+  roll: Pick<ApiKeyDraft, 'accountId' | 'mode' | 'madeBy'> & {
     readonly keyId: ApiKeyId
     readonly overlapUntil: Date
     readonly expiresAt: Date | null
-    /** The person on the dashboard; nobody when left out. */
-    readonly madeBy?: UserId | null
   },
 ): Promise<(ApiKey & { key: string }) | null> {
   const { rows } = await tx.query<ApiKey>(

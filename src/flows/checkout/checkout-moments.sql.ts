@@ -4,6 +4,7 @@ import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
 import { type Asset, CHAINS, isSimulated } from '../../core/assets.ts'
 import type { PaymentId, SessionId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import { arraysOf } from '../../db/row-statements.ts'
 import { inTimeSql, paysForSql } from '../../deposits/received.ts'
 import type { PaymentStatus } from '../../payments/payment.ts'
 
@@ -105,12 +106,7 @@ export async function changedMoments(
        earlier is not null as "hasEarlierFunds", is_withdrawn as "isWithdrawn", is_sent as "isSent", coalesce(confirmations, 0) as confirmations,
        coalesce(required, 0) as "requiredConfirmations", is_in_sight as "isChainInSight"
      from versioned where version is distinct from known_version`,
-    [
-      known.map(({ id }) => id),
-      known.map(({ version }) => version),
-      POLL_AGE_MS_MAX,
-      CHAINS.filter(isSimulated),
-    ],
+    [...arraysOf(known, 'id', 'version'), POLL_AGE_MS_MAX, CHAINS.filter(isSimulated)],
   )
   return rows
 }

@@ -2,6 +2,7 @@
 import { refundAddressMacParts } from '../../checkout/refund-address.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import type { Database, Queryable } from '../../db/database.ts'
+import { arraysOf } from '../../db/row-statements.ts'
 import { depositMacParts } from '../../deposits/deposit-mac.ts'
 import { type Terms, termsMacParts } from '../../payments/terms.ts'
 import { addressMacParts } from '../../wallets/address-pool.sql.ts'
@@ -178,11 +179,7 @@ export async function replaceValues(
     `update ${table} t set ${column} = n.renewed
      from unnest(${arrays.join(', ')}) as n (${[...names, 'before', 'renewed'].join(', ')})
      where ${names.map((name) => `t.${name} = n.${name}`).join(' and ')} and t.${column} = n.before`,
-    [
-      renewed.map(({ from }) => from),
-      renewed.map(({ to }) => to),
-      ...names.map((name) => renewed.map(({ row }) => row[name])),
-    ],
+    [...arraysOf(renewed, 'from', 'to'), ...names.map((name) => renewed.map(({ row }) => row[name]))],
   )
   return rowCount
 }

@@ -1,6 +1,7 @@
 /** What a transaction that nobody remembers took of our UTXOs, and the withdrawals that it may have paid. */
 import type { Asset, ChainName } from '../../core/assets.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
+import { arraysOf } from '../../db/row-statements.ts'
 import { openSql } from '../../treasury/signed-transaction.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 
@@ -91,16 +92,12 @@ export async function insertFound(
   await tx.query(
     `insert into signed_payouts (account_id, withdrawal_id, chain, replacement_set)
      select account_id, id, $3, $4 from unnest($1::uuid[], $2::uuid[]) as paid (account_id, id)`,
-    [paid.map(({ accountId }) => accountId), paid.map(({ id }) => id), found.chain, found.txid],
+    [...arraysOf(paid, 'accountId', 'id'), found.chain, found.txid],
   )
 }
 
-export interface KnownPayout {
-  readonly txid: string
-  readonly replacementSet: string
-  readonly asset: Asset
-  readonly valueAtoms: bigint
-  readonly feeAtoms: bigint
+export interface KnownPayout
+  extends Pick<FoundPayout, 'txid' | 'replacementSet' | 'asset' | 'valueAtoms' | 'feeAtoms'> {
   /** Ended as deep enough in the chain by the operator's settings. */
   readonly isFinal: boolean
   /** Blocks from the one in which it paid to our tip; 0 when there is none, or it reverted. */
