@@ -26,6 +26,13 @@ interface Call<Params extends TSchema, Query extends TSchema, Body extends TSche
   readonly bodyText: string
 }
 
+/** What is answered: nobody changes it any more. */
+type Shown<Data> = Data extends readonly (infer Item)[]
+  ? readonly Shown<Item>[]
+  : Data extends object
+    ? { readonly [name in keyof Data]: Shown<Data[name]> }
+    : Data
+
 export interface ReadCall<P extends TSchema, Q extends TSchema, B extends TSchema> extends Call<P, Q, B> {
   readonly db: Queryable
 }
@@ -75,7 +82,7 @@ export interface ReadRoute<
   B extends TSchema = TSchema,
   D extends TSchema = TSchema,
 > extends Row<P, Q, B, D> {
-  read(call: ReadCall<P, Q, B>): Promise<Static<D>>
+  read(call: ReadCall<P, Q, B>): Promise<Shown<Static<D>>>
 }
 
 export interface WriteRoute<
@@ -85,13 +92,13 @@ export interface WriteRoute<
   D extends TSchema = TSchema,
 > extends Row<P, Q, B, D> {
   /** Calls `record` before it ends, unless it is {@link recordedByRow}: otherwise nothing of it is committed. */
-  write(call: WriteCall<P, Q, B>): Promise<Static<D>>
+  write(call: WriteCall<P, Q, B>): Promise<Shown<Static<D>>>
   /** The row that it writes is the record: a busy route that writes no second one (docs/decisions/0060-audit-log.md). */
   readonly recordedByRow?: true
   /** Runs after the commit: hints only (waking a loop), for nothing of it is repeated on a replay. */
   committed?(call: Call<P, Q, B>): void
   /** Waits a little for what the commit leads to. @returns The answer as it is then. */
-  settled?(call: Call<P, Q, B>, data: Static<D>): Promise<Static<D>>
+  settled?(call: Call<P, Q, B>, data: Static<D>): Promise<Shown<Static<D>>>
 }
 
 /** A change of a {@link StatementRoute}, drawn up: everything is known of it but whether it happens. */
@@ -110,7 +117,7 @@ export interface StatementRoute<
   B extends TSchema = TSchema,
   D extends TSchema = TSchema,
 > extends Row<P, Q, B, D> {
-  draft(call: Call<P, Q, B>): Promise<Drafted<Static<D>>>
+  draft(call: Call<P, Q, B>): Promise<Drafted<Shown<Static<D>>>>
   /** Its one statement has no room for a second record. */
   readonly recordedByRow: true
 }

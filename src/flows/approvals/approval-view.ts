@@ -1,5 +1,5 @@
 /** What a withdrawal's approval looks like from outside: how far it is, and who is awaited. */
-import { type ApprovalRequest, type ApprovalStatus, isOpen } from '../../approvals/approval-request.ts'
+import { type ApprovalRequest, isOpen } from '../../approvals/approval-request.ts'
 import { requestsOfWithdrawals } from '../../approvals/approval-requests.sql.ts'
 import { type GivenApproval, listApprovals, mayCount, stands } from '../../approvals/approvals.sql.ts'
 import { isAsker } from '../../approvals/asker.ts'
@@ -82,22 +82,7 @@ export const isHeard = ({ counts, role }: PinnedApprover): boolean =>
   counts && role !== null && isRole(role) && may(role, 'approvals:write')
 
 /** As the API shows it beside a withdrawal. */
-export interface ApprovalResource {
-  readonly status: ApprovalStatus
-  readonly needed: number
-  readonly given: number
-  readonly valid_until: string
-  readonly requested_by: string | null
-  readonly awaiting: string[]
-}
-
-const resourceOf = ({
-  request,
-  needed,
-  given,
-  awaiting,
-  requestedBy,
-}: ApprovalProgress): ApprovalResource => ({
+const resourceOf = ({ request, needed, given, awaiting, requestedBy }: ApprovalProgress) => ({
   status: request.status,
   needed,
   given: given.length,
@@ -111,7 +96,7 @@ export async function approvalsOfWithdrawals(
   db: Queryable,
   accountId: AccountId,
   withdrawals: readonly Pick<Withdrawal, 'id'>[],
-): Promise<Map<WithdrawalId, ApprovalResource>> {
+): Promise<Map<WithdrawalId, ReturnType<typeof resourceOf>>> {
   const requests = await requestsOfWithdrawals(
     db,
     accountId,

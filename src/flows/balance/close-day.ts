@@ -111,5 +111,5 @@ export async function closesOf(
   return { closes: [...closes.values()].filter(({ accountId }) => !unsound.has(accountId)), unsound }
 }
 
-const closingRate = (rates: readonly DailyRate[], mode: Mode, asset: string, fiat: Fiat) =>
+export const closingRate = (rates: readonly DailyRate[], mode: Mode, asset: string, fiat: Fiat) =>
   rates.find((rate) => rate.mode === mode && rate.asset === asset && rate.fiat === fiat)

@@ -13,11 +13,7 @@ export interface PastFigure {
   readonly series: readonly { readonly date: string; readonly value: number }[]
 }
 
-export interface Past {
-  readonly total: PastFigure
-  readonly available: PastFigure
-  readonly pending: PastFigure
-}
+type Past = Readonly<Record<'total' | 'available' | 'pending', PastFigure>>
 
 const DAYS = 30
 const KNOWN_MAX = 10_000
@@ -35,10 +31,8 @@ export async function readPast(db: Queryable, account: Account, today: string): 
   if (found?.today === today) return found.past
 
   const lastClosed = await findLastClosedDay(db)
-  const closes = new Map<string, Close>()
-  for (const close of await listCloses(db, account.id, account.currency, dayBefore(today, DAYS))) {
-    closes.set(close.day, close)
-  }
+  const closed = await listCloses(db, account.id, account.currency, dayBefore(today, DAYS))
+  const closes = new Map(closed.map((close) => [close.day, close]))
   for (const day of openDays(account, today, lastClosed)) {
     const found = await closesOf(db, day, [account.id])
     const close = found.closes.find(({ currency }) => currency === account.currency)

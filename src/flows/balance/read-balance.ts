@@ -1,6 +1,6 @@
 /** What a merchant has: per coin to the atom, in fiat at live rates, and how that went over the last 30 days. */
 import type { Account } from '../../accounts/account.ts'
-import { ASSETS, type Asset, type Fiat } from '../../core/assets.ts'
+import { ASSETS, type Asset } from '../../core/assets.ts'
 import { Refusal } from '../../core/errors.ts'
 import { fiatToNumber, formatAmount } from '../../core/money.ts'
 import type { Ratio } from '../../core/ratio.ts'
@@ -10,36 +10,8 @@ import { fiatValue } from '../../rates/quote.ts'
 import type { Gateway } from '../gateway.ts'
 import { ratesOf } from '../payments/rates-of.ts'
 import { type BalanceNow, readBalanceNow } from './balance.sql.ts'
+import { closingRate } from './close-day.ts'
 import { type PastFigure, readPast } from './past-balance.ts'
-
-export interface Figure {
-  readonly value: number
-  /** 30 days ago. */
-  readonly previous: number
-  /** 30 days, oldest first, today last. */
-  readonly series: readonly { readonly date: string; readonly value: number }[]
-}
-
-export interface BalanceResource {
-  readonly currency: Fiat
-  readonly total: Figure
-  readonly available: Figure
-  readonly pending: Figure
-  readonly pending_count: number
-  readonly assets: readonly AssetBalance[]
-}
-
-export interface AssetBalance {
-  readonly asset: Asset
-  readonly available_atoms: string
-  readonly available: string
-  readonly available_fiat: number
-  readonly pending_atoms: string
-  readonly pending: string
-  readonly pending_fiat: number
-  readonly unresolved_atoms: string
-  readonly unresolved: string
-}
 
 /**
  * The account's balance. Fiat is an estimate: each coin's value at the live rate, rounded down, and the sums of these.
@@ -48,11 +20,7 @@ export interface AssetBalance {
  * @throws {Refusal} `unavailable`, `no_rate`, when the account has a coin that has neither a live rate nor one of the last
  *   month.
  */
-export async function readBalance(
-  gateway: Pick<Gateway, 'rates'>,
-  db: Queryable,
-  account: Account,
-): Promise<BalanceResource> {
+export async function readBalance(gateway: Pick<Gateway, 'rates'>, db: Queryable, account: Account) {
   const now = await readBalanceNow(db, account.id)
   const past = await readPast(db, account, now.today)
   const rateOf = await ratesFor(gateway, db, account, now)
@@ -78,7 +46,8 @@ export async function readBalance(
       unresolved: decimal(amounts.unresolved),
     }
   })
-  const figure = ({ previous, series }: PastFigure, minor: bigint): Figure => {
+  // Of 30 days, today last.
+  const figure = ({ previous, series }: PastFigure, minor: bigint) => {
     const value = fiatToNumber(minor)
     return { value, previous, series: [...series, { date: now.today, value }] }
   }
@@ -125,11 +94,7 @@ async function ratesFor(
   }
   const last = refusal ? await listClosingRates(db, now.today) : []
   return (asset) => {
-    const known =
-      live.get(asset) ??
-      last.find(
-        (rate) => rate.mode === account.mode && rate.asset === asset && rate.fiat === account.currency,
-      )?.ratio
+    const known = live.get(asset) ?? closingRate(last, account.mode, asset, account.currency)?.ratio
     if (!known) throw refusal
     return known
   }

@@ -83,16 +83,6 @@ export const balance: readonly Route[] = [
         ],
       },
     },
-    async read({ gateway, db, account }) {
-      const view = await readBalance(gateway, db, account)
-      const figure = (of: typeof view.total) => ({ ...of, series: [...of.series] })
-      return {
-        ...view,
-        total: figure(view.total),
-        available: figure(view.available),
-        pending: figure(view.pending),
-        assets: [...view.assets],
-      }
-    },
+    read: ({ gateway, db, account }) => readBalance(gateway, db, account),
   }),
 ]

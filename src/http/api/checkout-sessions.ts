@@ -12,7 +12,6 @@ import { readPrice } from '../price.ts'
 import { type Route, read, write } from '../route.ts'
 import { Email, FiatName, Fields, Id, Nullable, OneOf, PathId, Reference, Timestamp } from '../schemas.ts'
 import { Payment, RETRIEVED } from './payment-schemas.ts'
-import { showPayment } from './payments.ts'
 
 const RedirectUrl = (description: string) =>
   Type.String({ maxLength: 2_048, description: `http(s); ${description}` })
@@ -133,7 +132,7 @@ export const checkoutSessions: readonly Route[] = [
         currency: session.currency,
         label: session.label,
         reference: session.reference,
-        payment: payment && showPayment(await drawPayment(gateway, db, payment)),
+        payment: payment && (await drawPayment(gateway, db, payment)),
         created_at: session.createdAt.toISOString(),
         expires_at: session.expiresAt.toISOString(),
       }

@@ -1,21 +1,14 @@
 /** What happened, for a receiver that missed it. */
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { showId } from '../../core/ids.ts'
 import { parseVerbatim } from '../../core/json.ts'
-import { EVENT_TYPES, type EventType } from '../../events/event.ts'
+import { EVENT_TYPES } from '../../events/event.ts'
 import { replayEvents } from '../../events/replay-events.sql.ts'
 import { type Route, read } from '../route.ts'
 import { Fields, Id, Nullable, OneOf, Timestamp } from '../schemas.ts'
 import { RETRIEVED } from './payment-schemas.ts'
 
 const LIMIT_DEFAULT = 25
-
-interface EventShown {
-  readonly id: string
-  readonly type: EventType
-  readonly created: string
-  readonly data: object
-}
 
 const Event = Fields({
   id: Id('evt'),
@@ -75,7 +68,7 @@ export const events: readonly Route[] = [
       })
       return {
         // Numbers of the merchant's metadata keep their digits, as in the body that was signed.
-        items: page.bodies.map((body) => parseVerbatim(body) as EventShown),
+        items: page.bodies.map((body) => parseVerbatim(body) as Static<typeof Event>),
         has_more: page.hasMore,
         cursor: page.cursor && showId('evt', page.cursor),
       }

@@ -13,7 +13,6 @@ import {
   PAYMENT_SORTS,
 } from '../../payments/list-payments.sql.ts'
 import { paymentNotFound } from '../../payments/payment.ts'
-import type { PaymentResource } from '../../payments/payment-resource.ts'
 import { findPayment } from '../../payments/payments.sql.ts'
 import { readMetadata } from '../metadata.ts'
 import { showPage } from '../page.ts'
@@ -43,8 +42,6 @@ const showListed = (row: ListedRow) => ({
   reference: row.reference,
   created_at: row.createdAt.toISOString(),
 })
-
-export const showPayment = (payment: PaymentResource) => ({ ...payment, deposits: [...payment.deposits] })
 
 /** @throws {Refusal} `not_found` for an id that no payment can have. */
 export function paymentId(text: string): PaymentId {
@@ -144,7 +141,7 @@ export const payments: readonly Route[] = [
     async read({ gateway, db, account, params }) {
       const view = await readPayment(gateway, db, account.id, paymentId(params.id))
       if (!view) throw paymentNotFound()
-      return showPayment(view)
+      return view
     },
   }),
   write('POST /payments/:id/cancel', {
@@ -168,7 +165,7 @@ export const payments: readonly Route[] = [
     async write({ gateway, tx, account, params, record }) {
       const payment = await cancelPayment(tx, account.id, paymentId(params.id))
       record({ action: 'payment.cancel', subject: params.id })
-      return showPayment(await drawPayment(gateway, tx, payment))
+      return drawPayment(gateway, tx, payment)
     },
   }),
   write('POST /payments/:id/accept', {
@@ -192,7 +189,7 @@ export const payments: readonly Route[] = [
         subject: params.id,
         after: { credited: String(payment.creditedAtoms) },
       })
-      return showPayment(await drawPayment(gateway, tx, payment))
+      return drawPayment(gateway, tx, payment)
     },
     committed: ({ gateway }) => gateway.wake('deliver'),
   }),

@@ -15,7 +15,7 @@ import {
 import { type Route, write } from '../route.ts'
 import { Fields, OneOf, PathId } from '../schemas.ts'
 import { CREATED, Payment, RETRIEVED } from './payment-schemas.ts'
-import { paymentId, showPayment } from './payments.ts'
+import { paymentId } from './payments.ts'
 
 const Network = OneOf(NETWORKS)
 const Tip = Fields(
@@ -65,7 +65,7 @@ export const sandbox: readonly Route[] = [
     async write({ gateway, tx, account, params, body, record }) {
       const payment = await payInSandbox(tx, account, paymentId(params.id), body)
       record({ action: 'sandbox.pay', subject: params.id })
-      return showPayment(await drawPayment(gateway, tx, payment))
+      return drawPayment(gateway, tx, payment)
     },
   }),
   write('POST /sandbox/payments/:id/expire', {
@@ -79,7 +79,7 @@ export const sandbox: readonly Route[] = [
     async write({ gateway, tx, account, params, record }) {
       const payment = await expireInSandbox(tx, account, paymentId(params.id))
       record({ action: 'sandbox.expire', subject: params.id })
-      return showPayment(await drawPayment(gateway, tx, payment))
+      return drawPayment(gateway, tx, payment)
     },
   }),
   write('POST /sandbox/payments/:id/replace', {
@@ -93,7 +93,7 @@ export const sandbox: readonly Route[] = [
     async write({ gateway, tx, account, params, record }) {
       const payment = await replaceInSandbox(tx, account, paymentId(params.id))
       record({ action: 'sandbox.replace', subject: params.id })
-      return showPayment(await drawPayment(gateway, tx, payment))
+      return drawPayment(gateway, tx, payment)
     },
   }),
   write('POST /sandbox/blocks', {

@@ -38,7 +38,7 @@ const WebhookEndpoint = Fields(endpointFields, { title: 'ListedWebhookEndpoint' 
 export const showEndpoint = (row: EndpointRow) => ({
   id: showId('whk', row.id),
   url: row.url,
-  events: [...row.events],
+  events: row.events,
   is_active: row.isActive,
   created_at: row.createdAt.toISOString(),
 })
