@@ -24,15 +24,12 @@ export async function addDeliveryTotals(db: Queryable, totals: readonly Delivery
 export function totalsOf(
   attempts: readonly { readonly status: number | null; readonly durationMs: number }[],
 ): DeliveryTotal[] {
-  const totals = new Map<string, DeliveryTotal>()
-  for (const { status, durationMs } of attempts) {
-    const result = status === null ? 'none' : `${Math.trunc(status / 100)}xx`
-    const sum = totals.get(result)
-    totals.set(result, {
-      result,
-      attempts: (sum?.attempts ?? 0) + 1,
-      durationMs: (sum?.durationMs ?? 0) + durationMs,
-    })
-  }
-  return [...totals.values()]
+  const byResult = Map.groupBy(attempts, ({ status }) =>
+    status === null ? 'none' : `${Math.trunc(status / 100)}xx`,
+  )
+  return Array.from(byResult, ([result, met]) => ({
+    result,
+    attempts: met.length,
+    durationMs: met.reduce((sum, { durationMs }) => sum + durationMs, 0),
+  }))
 }

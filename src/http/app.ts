@@ -166,11 +166,8 @@ function openApp(
 ): FastifyInstance {
   const proxies = options.trustProxy === undefined ? null : readNetworks(options.trustProxy.split(','))
   const door: Door = {
+    ...addresses,
     networksOf: (address) => (isThisMachine(address) || proxies?.has(address) ? [] : networksAround(address)),
-    turnAway: addresses.turnAway,
-    shutAmong: addresses.shutAmong,
-    cutOff: addresses.cutOff,
-    takeOf: addresses.takeOf,
     admit: (request) => addresses.take(clientAddress(request, proxies)),
   }
   return fastify({

@@ -16,13 +16,8 @@ const HASH = /^(0x)?[0-9a-f]{64}$/
 
 /** The transaction id as chains write it, from what a buyer typed; null when it is none. Explorer links are read too. */
 export function readTransactionId(text: string): string | null {
-  const typed = text
-    .trim()
-    .toLowerCase()
-    .split(/[/?#]/)
-    .filter((part) => HASH.test(part))
-    .at(-1)
-  return typed ?? null
+  const parts = text.trim().toLowerCase().split(/[/?#]/)
+  return parts.findLast((part) => HASH.test(part)) ?? null
 }
 
 /**
