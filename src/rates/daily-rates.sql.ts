@@ -34,21 +34,13 @@ export interface DailyRate {
  * @param day - `YYYY-MM-DD`, UTC.
  */
 export async function listClosingRates(db: Queryable, day: string): Promise<DailyRate[]> {
-  const { rows } = await db.query<{
-    mode: Mode
-    asset: Asset
-    fiat: Fiat
-    numerator: bigint
-    denominator: bigint
-  }>(
+  const { rows } = await db.query<Omit<DailyRate, 'ratio'> & Ratio>(
     `select distinct on (mode, asset, fiat) mode, asset, fiat, numerator, denominator from daily_rates
      where day between $1::date - 30 and $1::date order by mode, asset, fiat, day desc`,
     [day],
   )
-  return rows.map(({ mode, asset, fiat, numerator, denominator }) => ({
-    mode,
-    asset,
-    fiat,
+  return rows.map(({ numerator, denominator, ...rate }) => ({
+    ...rate,
     ratio: ratio(numerator, denominator),
   }))
 }

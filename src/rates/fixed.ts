@@ -57,12 +57,11 @@ function parsePrices(text: string): Prices {
   const prices = new Map<PairName, Ratio>()
   for (const entry of text.split(',')) {
     const [left = '', right = '', ...rest] = entry.split('=').map((part) => part.trim())
-    const pair = parsePair(left)
+    const name = parsePair(left)
     const price = parsePrice(right)
-    if (!pair || !price || rest.length > 0) {
+    if (!name || !price || rest.length > 0) {
       throw new RangeError(`a fixed rate reads ${JSON.stringify(entry.trim())}; ${FORM}`)
     }
-    const name = pairName(pair.base, pair.quote)
     if (prices.has(name)) throw new RangeError(`the fixed rates name ${name} twice; ${FORM}`)
     prices.set(name, price)
   }

@@ -4,22 +4,16 @@ import { Refusal } from '../core/errors.ts'
 import { divideHalfUp, FIAT_DECIMALS, pow10 } from '../core/money.ts'
 import { type Ratio, ratio } from '../core/ratio.ts'
 
-/** The price of `base` is so many whole units of `quote`: a coin in fiat, or one fiat currency in another. */
-export interface Pair {
-  readonly base: Asset | Fiat
-  readonly quote: Fiat
-}
-
-/** `BTC/USD`. */
+/** `BTC/USD`: the price of the left side is so many whole units of the right, a coin in fiat or one fiat currency in another. */
 export type PairName = `${Asset | Fiat}/${Fiat}`
 
 export const pairName = (base: Asset | Fiat, quote: Fiat): PairName => `${base}/${quote}`
 
 /** Reads `BTC/USD` or `EUR/USD`; null when a side is unknown, the quote is not fiat, or both are the same. */
-export function parsePair(text: string): Pair | null {
+export function parsePair(text: string): PairName | null {
   const [base, quote, ...rest] = text.split('/')
   if (!base || !quote || rest.length > 0 || base === quote || !isFiat(quote)) return null
-  return isAsset(base) || isFiat(base) ? { base, quote } : null
+  return isAsset(base) || isFiat(base) ? pairName(base, quote) : null
 }
 
 /** More digits than any market quotes; what is longer is garbage, and would not fit the columns that keep rates. */

@@ -19,16 +19,12 @@ const PAIRS: readonly (readonly [symbol: string, pair: PairName, inverted: boole
 ]
 
 export function binance(options: SourceOptions = {}): Source {
-  const baseUrl = options.baseUrl ?? 'https://data-api.binance.vision'
+  const { baseUrl = 'https://data-api.binance.vision', timeoutMs } = options
   return {
     name: 'binance',
     readTickers: askTogether(PAIRS, async (pairs, signal) => {
       const symbols = encodeURIComponent(JSON.stringify(pairs.map(([symbol]) => symbol)))
-      const body = await getJson(
-        `${baseUrl}/api/v3/ticker/24hr?symbols=${symbols}`,
-        signal,
-        options.timeoutMs,
-      )
+      const body = await getJson(`${baseUrl}/api/v3/ticker/24hr?symbols=${symbols}`, signal, timeoutMs)
       if (!Array.isArray(body)) throw new OutsideFailure("Binance's answer is no list", { retryable: true })
       return pairs.flatMap(([symbol, pair, inverted]) => {
         const ticker: unknown = body.find((entry: unknown) => member(entry, 'symbol') === symbol)

@@ -5,22 +5,22 @@
  */
 import { OutsideFailure } from '../../core/errors.ts'
 import { member } from '../../core/json.ts'
-import { pairName, parsePair } from '../pair.ts'
+import { parsePair } from '../pair.ts'
 import { getJson, midPrice, type Source, type SourceOptions, stampOf } from './source.ts'
 
 export function bitstamp(options: SourceOptions = {}): Source {
-  const baseUrl = options.baseUrl ?? 'https://www.bitstamp.net'
+  const { baseUrl = 'https://www.bitstamp.net', timeoutMs } = options
   return {
     name: 'bitstamp',
     async readTickers(signal) {
-      const body = await getJson(`${baseUrl}/api/v2/ticker/`, signal, options.timeoutMs)
+      const body = await getJson(`${baseUrl}/api/v2/ticker/`, signal, timeoutMs)
       if (!Array.isArray(body)) throw new OutsideFailure("Bitstamp's answer is no list", { retryable: true })
       return body.flatMap((ticker: unknown) => {
         const name = member(ticker, 'pair')
         const pair = typeof name === 'string' ? parsePair(name) : null
         const price = midPrice(member(ticker, 'bid'), member(ticker, 'ask'))
         const at = stampOf(Number(member(ticker, 'timestamp')) * 1000)
-        return pair && price && at ? [{ pair: pairName(pair.base, pair.quote), price, at }] : []
+        return pair && price && at ? [{ pair, price, at }] : []
       })
     },
   }

@@ -4,7 +4,6 @@
  *
  * @see https://docs.cdp.coinbase.com/exchange/reference/exchangerestapi_getproductticker
  */
-
 import { member } from '../../core/json.ts'
 import type { PairName } from '../pair.ts'
 import { getJson, midPrice, readEach, type Source, type SourceOptions, stampOf } from './source.ts'
@@ -25,13 +24,13 @@ const PAIRS: readonly PairName[] = [
 ]
 
 export function coinbase(options: SourceOptions = {}): Source {
-  const baseUrl = options.baseUrl ?? 'https://api.exchange.coinbase.com'
+  const { baseUrl = 'https://api.exchange.coinbase.com', timeoutMs } = options
   return {
     name: 'coinbase',
     readTickers: (signal) =>
       readEach(PAIRS, async (pair) => {
         const url = `${baseUrl}/products/${pair.replace('/', '-')}/ticker`
-        const body = await getJson(url, signal, options.timeoutMs)
+        const body = await getJson(url, signal, timeoutMs)
         const price = midPrice(member(body, 'bid'), member(body, 'ask'))
         const at = stampOf(Date.parse(String(member(body, 'time'))))
         return price && at && { pair, price, at }

@@ -4,7 +4,6 @@
  *
  * @see https://docs.gemini.com/rest/market-data
  */
-
 import { member } from '../../core/json.ts'
 import type { PairName } from '../pair.ts'
 import { getJson, midPrice, readEach, type Source, type SourceOptions } from './source.ts'
@@ -14,13 +13,13 @@ const VOLUME_AGE_MS_MAX = 120_000
 const PAIRS: readonly PairName[] = ['BTC/USD', 'ETH/USD', 'LTC/USD', 'USDC/USD', 'USDT/USD']
 
 export function gemini(options: SourceOptions = {}): Source {
-  const baseUrl = options.baseUrl ?? 'https://api.gemini.com'
+  const { baseUrl = 'https://api.gemini.com', timeoutMs } = options
   return {
     name: 'gemini',
     readTickers: (signal) =>
       readEach(PAIRS, async (pair) => {
         const url = `${baseUrl}/v1/pubticker/${pair.replace('/', '').toLowerCase()}`
-        const body = await getJson(url, signal, options.timeoutMs)
+        const body = await getJson(url, signal, timeoutMs)
         const price = midPrice(member(body, 'bid'), member(body, 'ask'))
         const volumeAt = Number(member(member(body, 'volume'), 'timestamp'))
         const at = new Date()

@@ -31,12 +31,12 @@ const PAIRS: readonly (readonly [asked: string, answered: string, pair: PairName
 ]
 
 export function kraken(options: SourceOptions = {}): Source {
-  const baseUrl = options.baseUrl ?? 'https://api.kraken.com'
+  const { baseUrl = 'https://api.kraken.com', timeoutMs } = options
   return {
     name: 'kraken',
     readTickers: askTogether(PAIRS, async (pairs, signal) => {
       const url = `${baseUrl}/0/public/Ticker?pair=${pairs.map(([asked]) => asked).join(',')}`
-      const body = await getJson(url, signal, options.timeoutMs)
+      const body = await getJson(url, signal, timeoutMs)
       const at = new Date()
       const result = member(body, 'result')
       if (result === undefined) throw withoutResult(member(body, 'error'))
