@@ -35,7 +35,10 @@ interface Beat {
 }
 
 /** Writes only rows of its own; those of processes that are gone are left to whoever gets at them first. */
-async function recordBeat(db: Queryable, beat: Beat): Promise<void> {
+async function recordBeat(
+  db: Queryable,
+  { instance, host, roles, loopLagMs, diskFreeBytes, keyId, concerns }: Beat,
+): Promise<void> {
   await db.query(
     `with gone as (
        delete from running_roles where (instance, role) in (
@@ -45,17 +48,14 @@ async function recordBeat(db: Queryable, beat: Beat): Promise<void> {
      select $1::uuid, role, $2, $3, $4, $5, $6, $7::text[] from unnest($8::text[]) as role
      on conflict (instance, role) do update set seen_at = now(), loop_lag_ms = excluded.loop_lag_ms,
        disk_free_bytes = excluded.disk_free_bytes, concerns = excluded.concerns`,
-    [
-      beat.instance,
-      beat.host,
-      VERSION,
-      beat.loopLagMs,
-      beat.diskFreeBytes,
-      beat.keyId,
-      beat.concerns,
-      beat.roles,
-    ],
+    [instance, host, VERSION, loopLagMs, diskFreeBytes, keyId, concerns, roles],
   )
+}
+
+interface Running {
+  readonly role: RunningRole
+  readonly version: string
+  readonly host: string
 }
 
 export interface RoleState {
@@ -75,28 +75,22 @@ export interface RoleState {
 
 /** All four, those that nobody plays too. A handful of rows. */
 export async function listRoles(db: Queryable): Promise<RoleState[]> {
-  const { rows } = await db.query<{
-    role: RunningRole
-    host: string
-    version: string
-    age_ms: number
-    loop_lag_ms: number
-    disk_free_bytes: bigint | null
-    concerns: string[]
-  }>(
-    `select role, host, version, (extract(epoch from clock_timestamp() - seen_at) * 1000)::float8 as age_ms, loop_lag_ms,
-            disk_free_bytes, concerns
+  const { rows } = await db.query<
+    Running & Pick<Beat, 'loopLagMs' | 'diskFreeBytes' | 'concerns'> & { ageMs: number }
+  >(
+    `select role, host, version, (extract(epoch from clock_timestamp() - seen_at) * 1000)::float8 as "ageMs",
+            loop_lag_ms as "loopLagMs", disk_free_bytes as "diskFreeBytes", concerns
      from running_roles where seen_at > now() - interval '1 hour' and ended_at is null order by seen_at desc limit 1000`,
   )
   return RUNNING_ROLES.map((role) => {
     const all = rows.filter((row) => row.role === role)
-    const alive = all.filter((row) => row.age_ms <= ALIVE_MS)
-    const disks = alive.flatMap((row) => (row.disk_free_bytes === null ? [] : [row.disk_free_bytes]))
+    const alive = all.filter((row) => row.ageMs <= ALIVE_MS)
+    const disks = alive.flatMap((row) => row.diskFreeBytes ?? [])
     return {
       role,
       running: alive.length,
-      seenAgeMs: all[0] ? Math.max(0, Math.round(all[0].age_ms)) : null,
-      loopLagMs: Math.max(0, ...alive.map((row) => row.loop_lag_ms)),
+      seenAgeMs: all[0] ? Math.max(0, Math.round(all[0].ageMs)) : null,
+      loopLagMs: Math.max(0, ...alive.map((row) => row.loopLagMs)),
       diskFreeBytes: disks.length === 0 ? null : disks.reduce((least, each) => (each < least ? each : least)),
       concerns: [...new Set(alive.flatMap((row) => row.concerns.map((what) => `${row.host}: ${what}`)))],
       versions: [...new Set(alive.map((row) => row.version))].sort(),
@@ -105,11 +99,9 @@ export async function listRoles(db: Queryable): Promise<RoleState[]> {
 }
 
 /** Everything that runs now; nothing on tables from before it was noted. */
-export async function listRunning(
-  db: Queryable,
-): Promise<{ role: RunningRole; version: string; host: string }[]> {
+export async function listRunning(db: Queryable): Promise<Running[]> {
   if (!(await hasTable(db, 'running_roles'))) return []
-  const { rows } = await db.query<{ role: RunningRole; version: string; host: string }>(
+  const { rows } = await db.query<Running>(
     `select distinct role, version, host from running_roles
      where ended_at is null and seen_at > clock_timestamp() - $1::float8 * interval '1 millisecond'
      order by role, version, host`,

@@ -2,34 +2,27 @@
 import type { Queryable } from './database.ts'
 import type { Arrow, Moment } from './time-arrow.ts'
 
-interface ArrowRow extends Moment {
-  timelines: Record<string, number>
-  stopped: string | null
-  made_safe: boolean
-}
-
 const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)'
-const COLUMNS = `history, era, tick, ${TIMELINE} as timeline, timelines, stopped, made_safe, statement_timestamp() as at`
-
-const fromRow = ({ made_safe, ...row }: ArrowRow): Arrow => ({ ...row, isMadeSafe: made_safe })
+const COLUMNS = `history, era, tick, ${TIMELINE} as timeline, timelines, stopped, made_safe as "isMadeSafe",
+  statement_timestamp() as at`
 
 /**
  * Advances the counter, which begins anew with another history where it is gone. Notes where it stood when it is met on a
  * timeline first. Locks its row until it commits.
  */
 export async function advanceArrow(db: Queryable): Promise<Arrow> {
-  const { rows } = await db.query<ArrowRow>(
+  const { rows } = await db.query<Arrow>(
     `insert into time_arrow (timelines) values (jsonb_build_object(${TIMELINE}, 0)) on conflict (singleton) do update
      set tick = time_arrow.tick + 1,
        timelines = jsonb_build_object(${TIMELINE}, time_arrow.tick) || time_arrow.timelines
      returning ${COLUMNS}`,
   )
-  return fromRow(rows[0] as ArrowRow)
+  return rows[0] as Arrow
 }
 
 export async function readArrow(db: Queryable): Promise<Arrow | null> {
-  const { rows } = await db.query<ArrowRow>(`select ${COLUMNS} from time_arrow`)
-  return rows[0] ? fromRow(rows[0]) : null
+  const { rows } = await db.query<Arrow>(`select ${COLUMNS} from time_arrow`)
+  return rows[0] ?? null
 }
 
 /** Nothing moves from here on, for any process, for the reason that was given first. */
