@@ -322,6 +322,16 @@ test('what cannot be read counts once, in however many pieces more of it comes',
   socket.destroy()
 })
 
+test('connections that sent what cannot be read leave room for those of the same host that ask', async () => {
+  const { port } = await serve({ connectionLimits: { silentPerHost: 1 } })
+  for (let time = 0; time < 3; time++) {
+    const socket = await open(port, '127.0.0.15')
+    socket.write('no HTTP\r\n\r\n')
+    assert.match(await readToEnd(socket), /^HTTP\/1.1 400 /)
+  }
+  assert.equal(await ask(port, '127.0.0.15'), 200)
+})
+
 test('merchants who share an address are limited by their keys alone', async () => {
   const { port } = await serve({ addressRateLimit: { perSecond: 1 / 3_600, burst: 5 } })
   const key = `X-API-Key: ${merchant.key}\r\n`

@@ -118,7 +118,11 @@ export function createLimitedServer(
     if (connection && code !== 'ECONNRESET' && door.takeOf(connection.networks) > 0) {
       socket.destroy()
       endSilent(connection)
-    } else refuseUnreadable(code, socket, headers)
+      return
+    }
+    // It is open for as long as its answer may take to be fetched, and it is silent no more.
+    if (connection) countAsked(connection)
+    refuseUnreadable(code, socket, headers)
   })
   server.maxConnections = limits.connections
   countConnections(server, door, limits, open)
@@ -204,6 +208,11 @@ function openHolders(limits: ConnectionLimits) {
   }
 }
 
+function countAsked(connection: Connection): void {
+  if (connection.begun === 0) for (const held of connection.held) held.silent -= 1
+  connection.begun += 1
+}
+
 function inTurn(
   handle: RequestListener,
   door: Door,
@@ -213,8 +222,7 @@ function inTurn(
 ): RequestListener {
   const begin = (connection: Connection, [request, response]: Exchange) => {
     connection.answering = response
-    if (connection.begun === 0) for (const held of connection.held) held.silent -= 1
-    connection.begun += 1
+    countAsked(connection)
     // Node's own maxRequestsPerSocket says so too, but leaves the connection open.
     if (connection.begun >= limits.requests) response.shouldKeepAlive = false
     response.once('close', () => {
