@@ -156,7 +156,8 @@ async function lowerUnmined(gateway: Gateway, port: ChainPort, at: string): Prom
     const { ETH: balance = 0n } = await port.holdings({ outpoints: [], addresses: [address], at })
     const isWhole = balance >= signedAtoms
     const atoms = isWhole ? signedAtoms : least(balance, etherAtoms)
-    if (atoms === plannedAtoms && (isWhole || isBumpWanted)) continue
+    // Of more than was signed its next bump makes no use.
+    if (isWhole ? plannedAtoms >= signedAtoms : atoms === plannedAtoms && isBumpWanted) continue
     if (!isWhole && atoms <= LOWERED_TIMES_FEE * feeAtoms) continue
     await gateway.db.transaction((tx) => lowerSweep(tx, chain, sweep, atoms))
     gateway.log.warn(
