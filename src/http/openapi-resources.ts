@@ -22,9 +22,9 @@ const mapObject = (value: Json, map: (member: unknown) => unknown): Json =>
 export function referTo(resources: Record<string, Json>, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((member) => referTo(resources, member))
   if (!isObject(value)) return value
-  const { title, description, type, ...shape } = mapObject(value, (member) => referTo(resources, member))
-  if (typeof title !== 'string' || !shape.properties)
-    return mapObject(value, (member) => referTo(resources, member))
+  const members = mapObject(value, (member) => referTo(resources, member))
+  const { title, description, type, ...shape } = members
+  if (typeof title !== 'string' || !shape.properties) return members
   const resource = { type: 'object', ...shape }
   resources[title] ??= resource
   deepStrictEqual(resource, resources[title], `two schemas are called ${title}`)

@@ -141,6 +141,13 @@ test('a resource that several answers show stands in the document once, with not
   assert.throws(() => referTo({}, [one, other]), /two schemas are called Same/)
 })
 
+test('each schema is looked at once, however deep it stands: the first who asks for the document holds up nobody', () => {
+  let deep: object = { type: 'string' }
+  for (let depth = 0; depth < 60; depth++) deep = { inner: deep }
+  assert.deepEqual(referTo({}, deep), deep)
+  assert.deepEqual(withResources(deep), deep)
+})
+
 /** Without the titles of resources, which stand in the document as names. */
 function untitled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(untitled)
