@@ -33,11 +33,10 @@ export function referTo(resources: Record<string, Json>, value: unknown): unknow
 }
 
 /** The document with each resource where it is referred to: what {@link referTo} took apart, together again. */
-export function withResources<Document extends object>(document: Document): Document {
-  const { schemas } = {
-    schemas: {},
-    ...('components' in document && isObject(document.components) ? document.components : {}),
-  }
+export function withResources<Document extends { readonly components?: { readonly schemas?: unknown } }>(
+  document: Document,
+): Document {
+  const schemas = document.components?.schemas ?? {}
   const resolve = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(resolve)
     if (!isObject(value)) return value
