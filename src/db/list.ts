@@ -99,6 +99,7 @@ export const wholeListOf =
   (db: Queryable, query: ListQuery): Promise<Page<Item>> =>
     readPage(db, { description, accountId: null }, query, itemOf)
 
+/** Where nothing says what a row is shown as, `Row` is `Item`: a default of a type that the compiler cannot tie to that of a value. */
 const asItIs = (row: unknown): never => row as never
 
 type Scope =
