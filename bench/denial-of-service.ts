@@ -27,6 +27,7 @@ import { freePort, startCluster } from '../src/db/embedded/embedded.ts'
 import { COMPILE_CACHE } from '../src/process/compile-cache.ts'
 import { TEST_SECRET_KEY } from '../test/wallet.ts'
 import type { Attack, Effort, Figures, Target, TenantsTarget } from './denial-of-service/protocol.ts'
+import { wantLeast } from './steady-machine.ts'
 
 const ATTACKS = [
   ...['connections', 'slow-bodies', 'big-bodies', 'pipelined', 'nonsense', 'wrong-keys', 'pages'],
@@ -158,8 +159,11 @@ function start(
   const child = fork(
     fileURLToPath(new URL(`./denial-of-service/${program}.ts`, import.meta.url)),
     [JSON.stringify(target)],
-    program === 'attackers' ? { execPath: 'nice', execArgv: ['-n', '19', process.execPath] } : {},
+    program === 'attackers'
+      ? { execPath: 'nice', execArgv: ['-n', '19', process.execPath], detached: true }
+      : {},
   )
+  if (program === 'attackers') wantLeast(child)
   children.push(child)
   return child
 }

@@ -4,7 +4,7 @@
  * Needs Linux with `taskset` and `chrt` (util-linux).
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
@@ -50,9 +50,10 @@ export function steadyMachine(): SteadyMachine {
   const offset = performance.now() - Number(process.hrtime.bigint()) / 1e6
   for (const processor of processors()) {
     const pinned = ['taskset', '--cpu-list', String(processor)]
-    children.push(
-      spawn('chrt', ['--idle', '0', ...pinned, process.execPath, '-e', KEEP_AWAKE], { stdio: 'ignore' }),
-    )
+    const awake = ['--idle', '0', ...pinned, process.execPath, '-e', KEEP_AWAKE]
+    const keeper = spawn('chrt', awake, { stdio: 'ignore', detached: true })
+    wantLeast(keeper)
+    children.push(keeper)
     const canary = fork(fileURLToPath(new URL('./canary.ts', import.meta.url)), [String(LATE_MS)], {
       // It takes next to nothing, and is to wake at once.
       execPath: 'chrt',
@@ -88,6 +89,17 @@ export function steadyMachine(): SteadyMachine {
       for (const child of children) child.removeAllListeners('exit').kill('SIGKILL')
     },
   }
+}
+
+/**
+ * Its priority counts against everybody, and not only within the session that it was started in: Linux deals processors out to
+ * sessions first, where it groups by them (`sched_autogroup`), and only then to who runs in each.
+ *
+ * @param child - Started `detached`, in a session of its own.
+ */
+export function wantLeast({ pid }: ChildProcess): void {
+  const group = `/proc/${pid}/autogroup`
+  if (existsSync(group)) writeFileSync(group, '19')
 }
 
 /** Those that this process may run on. */
