@@ -1,5 +1,5 @@
 /** The merchant's side of the API, for commands that work with a key instead of the database. */
-import { OutsideFailure, Refusal, withoutCredentials } from '../../src/core/errors.ts'
+import { invalid, OutsideFailure, withoutCredentials } from '../../src/core/errors.ts'
 import { exchange, textOf } from '../../src/core/http.ts'
 import { parseVerbatim } from '../../src/core/json.ts'
 
@@ -22,7 +22,7 @@ export interface ApiClient {
 export function readCount(option: string, text: string, max: number): number {
   const count = Number(text)
   if (/^\d+$/.test(text) && count >= 1 && count <= max) return count
-  throw new Refusal('invalid', 'invalid_count', `${option} is a whole number from 1 to ${max}, got "${text}"`)
+  throw invalid('invalid_count', `${option} is a whole number from 1 to ${max}, got "${text}"`)
 }
 
 const TIMEOUT_MS = 30_000
@@ -44,22 +44,16 @@ export function openApi(options: ApiOptions): ApiClient {
       if (status === 429 || status >= 500) {
         throw new OutsideFailure(`the API answered ${status}: ${message}`, { retryable: true })
       }
-      throw new Refusal('invalid', reason, message)
+      throw invalid(reason, message)
     },
   }
 }
 
 /** Said before anything is sent: a placeholder that nobody replaced is not even a header. */
 function readKey(key: string | undefined): string {
-  if (!key)
-    throw new Refusal(
-      'invalid',
-      'missing_api_key',
-      'give an API key: --key bk_test_…, or the variable BECK_API_KEY',
-    )
+  if (!key) throw invalid('missing_api_key', 'give an API key: --key bk_test_…, or the variable BECK_API_KEY')
   if (/^bk_(live|test)_[0-9A-Za-z]+$/.test(key)) return key
-  throw new Refusal(
-    'invalid',
+  throw invalid(
     'malformed_api_key',
     'that is no API key: one is bk_test_ or bk_live_ and letters and digits, as Beck showed it once; was bk_test_… left as it stands in the guide?',
   )
@@ -105,8 +99,7 @@ const notNow = (base: string, status: number) =>
   new OutsideFailure(`${withoutCredentials(base)} answered ${status}`, { retryable: true })
 
 const notBeck = (base: string, status: number) =>
-  new Refusal(
-    'invalid',
+  invalid(
     'not_beck',
     `what answers at ${withoutCredentials(base)} (status ${status}) is not Beck's API; give its address with --api`,
   )

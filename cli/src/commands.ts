@@ -1,7 +1,7 @@
 /** The commands that ask the API with a key: those of `beck-cli`, and among those of `beck`. Each is read when it is called. */
 import { type Command, CommanderError } from 'commander'
 import { type Terminal, tellFailure } from '../../src/cli/terminal.ts'
-import { Refusal } from '../../src/core/errors.ts'
+import { invalid } from '../../src/core/errors.ts'
 import type { ApiOptions } from './api-client.ts'
 
 /** Where the API of a server on this machine answers. */
@@ -17,8 +17,7 @@ export async function runProgram(program: Command, terminal: Terminal, usage: ()
     await program.parseAsync()
   } catch (error) {
     if (!(error instanceof CommanderError)) tellFailure(terminal, error)
-    else if (error.exitCode !== 0)
-      tellFailure(terminal, new Refusal('invalid', 'usage', `${error.message}${usage()}`))
+    else if (error.exitCode !== 0) tellFailure(terminal, invalid('usage', `${error.message}${usage()}`))
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto'
 import type { Terminal } from '../../src/cli/terminal.ts'
-import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
+import { invalid, OutsideFailure } from '../../src/core/errors.ts'
 import { backoffMs, pause } from '../../src/core/pause.ts'
 import { openSender, type Sender } from '../../src/events/send.ts'
 import { signatureHeaders } from '../../src/events/signature.ts'
@@ -30,8 +30,7 @@ const PAUSE_MS_MAX = 10_000
 export async function listen(terminal: Terminal, options: ListenOptions, signal: AbortSignal): Promise<void> {
   const target = URL.parse(options.forwardTo)
   if (!target || !/^https?:$/.test(target.protocol)) {
-    throw new Refusal(
-      'invalid',
+    throw invalid(
       'invalid_url',
       `--forward-to is ${options.forwardTo}; give a URL such as http://localhost:3000/hook`,
     )

@@ -1,6 +1,6 @@
 /** `beck payments`: an account's payments, listed, shown and asked for. */
 import { type Terminal, table } from '../../src/cli/terminal.ts'
-import { Refusal } from '../../src/core/errors.ts'
+import { invalid } from '../../src/core/errors.ts'
 import { type ApiOptions, openApi, readCount } from './api-client.ts'
 
 interface PaymentFilter extends ApiOptions {
@@ -67,11 +67,7 @@ export async function showPayment(terminal: Terminal, id: string, options: ApiOp
 
 export async function createPayment(terminal: Terminal, options: PaymentDraft): Promise<void> {
   if (!/^\d+(\.\d{1,2})?$/.test(options.amount))
-    throw new Refusal(
-      'invalid',
-      'invalid_amount',
-      `--amount is a price such as 49.99, got "${options.amount}"`,
-    )
+    throw invalid('invalid_amount', `--amount is a price such as 49.99, got "${options.amount}"`)
   const payment = await openApi(options).call<Payment>('POST', '/payments', {
     asset: options.asset,
     fiat_amount: Number(options.amount),

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { bech32 } from '@scure/base'
 import type { Terminal } from '../../src/cli/terminal.ts'
-import { OutsideFailure, Refusal } from '../../src/core/errors.ts'
+import { forbidden, invalid, OutsideFailure } from '../../src/core/errors.ts'
 import { pause } from '../../src/core/pause.ts'
 import { EVENT_TYPES, type EventType } from '../../src/events/event.ts'
 import { type ApiClient, type ApiOptions, openApi } from './api-client.ts'
@@ -77,17 +77,12 @@ const STORIES: Readonly<Record<EventType, Story>> = {
 export async function trigger(terminal: Terminal, type: string, options: ApiOptions): Promise<void> {
   const known = EVENT_TYPES.find((each) => each === type)
   if (!known) {
-    throw new Refusal(
-      'invalid',
-      'unknown_event_type',
-      `there is no event ${type}; give one of ${EVENT_TYPES.join(', ')}`,
-    )
+    throw invalid('unknown_event_type', `there is no event ${type}; give one of ${EVENT_TYPES.join(', ')}`)
   }
   const api = openApi(options)
   // Said before anything is asked for: with this key it would be asked for in earnest.
   if (!api.key.startsWith('bk_test_')) {
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'test_accounts_only',
       'events are made to happen on test accounts only; give a key that starts with bk_test_',
     )

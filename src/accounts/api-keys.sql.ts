@@ -6,6 +6,7 @@ import { type AccountId, type ApiKeyId, newId, type UserId } from '../core/ids.t
 import type { Scope } from '../core/scopes.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { allRows, firstRow } from '../db/rows.ts'
 import { hashApiKey, newApiKey } from './api-key.ts'
 import { accountClosed } from './closing.sql.ts'
 
@@ -160,27 +161,19 @@ export async function listKeyHashes(db: Queryable): Promise<Set<string>> {
 }
 
 /** An account's keys, oldest first, revoked ones included. */
-export async function listApiKeys(db: Queryable, accountId: AccountId): Promise<ApiKey[]> {
-  const { rows } = await db.query<ApiKey>(
-    `select ${KEY_COLUMNS} from api_keys where account_id = $1::uuid order by created_at, id`,
-    [accountId],
-  )
-  return rows
-}
+export const listApiKeys = (db: Queryable, accountId: AccountId): Promise<ApiKey[]> =>
+  allRows(db, `select ${KEY_COLUMNS} from api_keys where account_id = $1::uuid order by created_at, id`, [
+    accountId,
+  ])
 
 /** Revokes a key for good. The first revocation's time stands. Null when the account has no such key. */
-export async function revokeApiKey(
-  db: Queryable,
-  accountId: AccountId,
-  keyId: ApiKeyId,
-): Promise<ApiKey | null> {
-  const { rows } = await db.query<ApiKey>(
+export const revokeApiKey = (db: Queryable, accountId: AccountId, keyId: ApiKeyId): Promise<ApiKey | null> =>
+  firstRow(
+    db,
     `update api_keys set revoked_at = coalesce(revoked_at, now())
     where account_id = $1::uuid and id = $2::uuid returning ${KEY_COLUMNS}`,
     [accountId, keyId],
   )
-  return rows[0] ?? null
-}
 
 /** Whose key it is: the operator's CLI revokes by the key's id alone. Reads the whole table, which is small. */
 export async function findApiKeyOwner(db: Queryable, keyId: ApiKeyId): Promise<AccountId | null> {

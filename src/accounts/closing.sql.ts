@@ -3,14 +3,13 @@
  *
  * @see docs/decisions/0080-closed-accounts.md
  */
-import { Refusal } from '../core/errors.ts'
+import { forbidden, type Refusal } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 import { sqlState, type Tx } from '../db/database.ts'
 import type { Account } from './account.ts'
 
 export const accountClosed = (): Refusal =>
-  new Refusal(
-    'forbidden',
+  forbidden(
     'account_closed',
     'this account is closed: it takes no new payments, and makes nothing that leads to one. What is under way goes on, and what it holds can be withdrawn. Who runs this gateway can open it again',
   )

@@ -1,6 +1,7 @@
 /** Which requests were answered already, and how. A key commits together with the effect of its request. */
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { anyRow, countRows, firstRow } from '../db/rows.ts'
 
 export interface StoredAnswer {
   readonly requestHash: Buffer
@@ -30,11 +31,12 @@ export interface KeyedAnswer {
  * @returns False when the key has an answer; read it with {@link findAnswer}.
  * @throws PostgreSQL error 55P03 when the other transaction outlasts `waitMs`.
  */
-export async function claimIdempotencyKey(
+export const claimIdempotencyKey = (
   tx: Tx,
   claim: { accountId: AccountId; key: string; requestHash: Uint8Array; waitMs: number },
-): Promise<boolean> {
-  const { rowCount } = await tx.query(
+): Promise<boolean> =>
+  anyRow(
+    tx,
     `with patience as materialized (select set_config('lock_timeout', $4::text, true))
      insert into idempotency_keys as known (account_id, key, request_hash)
      select $1::uuid, $2::text, $3::bytea from patience
@@ -44,8 +46,6 @@ export async function claimIdempotencyKey(
        where known.created_at < now() - interval '24 hours'`,
     [claim.accountId, claim.key, Buffer.from(claim.requestHash), `${claim.waitMs}ms`],
   )
-  return rowCount > 0
-}
 
 /** Completes a claim, in the transaction that made it. */
 export async function storeAnswer(
@@ -63,27 +63,23 @@ export async function storeAnswer(
 }
 
 /** The last word on an answer that is not final. @returns False when somebody else had it. */
-export async function settleAnswer(
+export const settleAnswer = (
   db: Queryable,
   accountId: AccountId,
   key: string,
   sealedBody: Uint8Array,
-): Promise<boolean> {
-  const { rowCount } = await db.query(
+): Promise<boolean> =>
+  anyRow(
+    db,
     `update idempotency_keys set response_body = $3::bytea, is_final = true
      where account_id = $1::uuid and key = $2::text and not is_final`,
     [accountId, key, Buffer.from(sealedBody)],
   )
-  return rowCount > 0
-}
 
 /** The answer stored under a key; null when there is none, or it is older than 24 hours. */
-export async function findAnswer(
-  db: Queryable,
-  accountId: AccountId,
-  key: string,
-): Promise<StoredAnswer | null> {
-  const { rows } = await db.query<StoredAnswer>(
+export const findAnswer = (db: Queryable, accountId: AccountId, key: string): Promise<StoredAnswer | null> =>
+  firstRow(
+    db,
     `select request_hash as "requestHash", response_status as status, response_body as "sealedBody",
        is_final as "isFinal"
      from idempotency_keys
@@ -91,16 +87,13 @@ export async function findAnswer(
        and response_status is not null`,
     [accountId, key],
   )
-  return rows[0] ?? null
-}
 
 /** Forgets answers past their 24 hours, the oldest first. @returns How many; fewer than `limit` means all of them. */
-export async function forgetOldAnswers(db: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export const forgetOldAnswers = (db: Queryable, limit: number): Promise<number> =>
+  countRows(
+    db,
     `delete from idempotency_keys where (account_id, key) in (
        select account_id, key from idempotency_keys where created_at < now() - interval '24 hours'
        order by created_at limit $1::integer for update skip locked)`,
     [limit],
   )
-  return rowCount
-}

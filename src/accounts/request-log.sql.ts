@@ -3,6 +3,7 @@ import { type AccountId, type ApiKeyId, newRowId, readId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { COUNTED_MAX, listOf } from '../db/list.ts'
 import { exactId, exactText, type Filter, instantBound, substring } from '../db/list-filters.ts'
+import { countRows } from '../db/rows.ts'
 
 export const REQUEST_LOG_DAYS = 7
 
@@ -86,11 +87,10 @@ export const { page: listRequests, batches: exportRequests } = listOf<LoggedRequ
 })
 
 /** Forgets what is older than seven days. @returns How many, at most `limit`. */
-export async function pruneRequests(db: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export const pruneRequests = (db: Queryable, limit: number): Promise<number> =>
+  countRows(
+    db,
     `delete from api_requests where ctid = any(array(select ctid from api_requests
        where at < now() - ${REQUEST_LOG_DAYS} * interval '1 day' limit $1))`,
     [limit],
   )
-  return rowCount
-}

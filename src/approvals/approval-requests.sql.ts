@@ -4,6 +4,7 @@ import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId 
 import type { Queryable, Tx } from '../db/database.ts'
 import { listOf, type Page } from '../db/list.ts'
 import { isOrIsNot, type ListQuery } from '../db/list-filters.ts'
+import { allRows, anyRow, countRows } from '../db/rows.ts'
 import { APPROVAL_HOURS, type ApprovalCount, GRACE_MINUTES } from './approval-policy.ts'
 import {
   APPROVAL_STATUSES,
@@ -56,8 +57,9 @@ export interface RequestDraft {
  *
  * @returns False where one is open for the same already: of a withdrawal, a batch, a change of the policy.
  */
-export async function openRequest(tx: Tx, { asked, ...draft }: RequestDraft): Promise<boolean> {
-  const { rowCount } = await tx.query(
+export const openRequest = (tx: Tx, { asked, ...draft }: RequestDraft): Promise<boolean> =>
+  anyRow(
+    tx,
     `insert into approval_requests (account_id, id, act, withdrawal_id, batch_id, terms, asked_by, needed, valid_until)
      values ($1, $2, $3, $4, $5, $6, $7, $8, date_trunc('second', now()) + ${APPROVAL_HOURS} * interval '1 hour')
      on conflict do nothing`,
@@ -72,8 +74,6 @@ export async function openRequest(tx: Tx, { asked, ...draft }: RequestDraft): Pr
       draft.needed,
     ],
   )
-  return rowCount === 1
-}
 
 export const findRequest = (db: Queryable, accountId: AccountId, id: ApprovalRequestId) =>
   findOne(db, `select ${COLUMNS} from approval_requests r where r.account_id = $1 and r.id = $2`, [
@@ -188,8 +188,9 @@ const GRACE = `interval '${GRACE_MINUTES} minutes'`
  *
  * @returns How many.
  */
-export async function closeOver(tx: Tx): Promise<number> {
-  const { rowCount } = await tx.query(
+export const closeOver = (tx: Tx): Promise<number> =>
+  countRows(
+    tx,
     `update approval_requests r set decided_at = now(), status = o.status,
        refused_reason = case o.status when 'refused' then 'cancelled' end
      from (select q.account_id, q.id,
@@ -202,8 +203,6 @@ export async function closeOver(tx: Tx): Promise<number> {
          or (count(w.id) > 0 and not bool_or(w.status = 'requested'))) o
      where r.account_id = o.account_id and r.id = o.id and r.status = 'open'`,
   )
-  return rowCount
-}
 
 export interface Unasked {
   readonly accountId: AccountId
@@ -213,8 +212,9 @@ export interface Unasked {
 }
 
 /** What the signer holds up for approvals that nobody was asked for: the policy that was published then was behind. */
-export async function listUnasked(db: Queryable, limit: number): Promise<Unasked[]> {
-  const { rows } = await db.query<Unasked>(
+export const listUnasked = (db: Queryable, limit: number): Promise<Unasked[]> =>
+  allRows(
+    db,
     `select w.account_id as "accountId", w.id as "withdrawalId", w.asset, w.asked_by as "askedBy" from withdrawals w
      where w.status = 'requested' and w.waiting_for = 'approval' and w.refused_reason is null and not w.cancel_wanted
        and not exists (select from approval_requests r where r.account_id = w.account_id
@@ -222,8 +222,6 @@ export async function listUnasked(db: Queryable, limit: number): Promise<Unasked
      order by w.created_at limit $1`,
     [limit],
   )
-  return rows
-}
 
 /** Open ones that nobody was told of yet, and that this transaction tells of. Locks them; other workers pass them by. */
 export async function takeUntoldRequests(tx: Tx, limit: number): Promise<ApprovalRequest[]> {

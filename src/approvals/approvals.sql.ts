@@ -1,6 +1,7 @@
 /** Approvals: passkeys' signatures as they were given. The signer alone says which of them count. */
 import type { AccountId, ApprovalRequestId, UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { anyRow } from '../db/rows.ts'
 import type { Assertion } from './assertion.ts'
 
 export interface GivenApproval {
@@ -62,8 +63,9 @@ export interface NewApproval extends Assertion {
  *
  * @returns False when his stands already.
  */
-export async function insertApproval(tx: Tx, approval: NewApproval): Promise<boolean> {
-  const { rowCount } = await tx.query(
+export const insertApproval = (tx: Tx, approval: NewApproval): Promise<boolean> =>
+  anyRow(
+    tx,
     `insert into approvals (account_id, request_id, user_id, credential_id, authenticator_data, client_data, signature)
      values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (account_id, request_id, user_id) do update set credential_id = excluded.credential_id,
@@ -80,5 +82,3 @@ export async function insertApproval(tx: Tx, approval: NewApproval): Promise<boo
       approval.signature,
     ],
   )
-  return rowCount === 1
-}

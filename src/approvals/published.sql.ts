@@ -6,6 +6,7 @@ import type { Network } from '../core/assets.ts'
 import type { AccountId, UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
+import { allRows } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 import { type ApprovalPolicy, readPolicy } from './approval-policy.ts'
 import type { AllowedAddress } from './approval-request.ts'
@@ -43,8 +44,9 @@ export interface PinnedApprover {
 }
 
 /** Those that were not removed. */
-export async function listApprovers(db: Queryable, accountId: AccountId): Promise<PinnedApprover[]> {
-  const { rows } = await db.query<PinnedApprover>(
+export const listApprovers = (db: Queryable, accountId: AccountId): Promise<PinnedApprover[]> =>
+  allRows(
+    db,
     `select p.user_id as "userId", p.credential_id as "credentialId", coalesce(u.name, p.name) as name, p.fingerprint,
        p.pinned_at as "pinnedAt", p.counts_from as "countsFrom", p.counts_from <= now() as counts,
        (select x.role from merchants m join members x on x.merchant_id = m.id and x.user_id = u.id
@@ -53,8 +55,6 @@ export async function listApprovers(db: Queryable, accountId: AccountId): Promis
      where p.account_id = $1 and p.removed_at is null order by p.pinned_at, p.credential_id`,
     [accountId],
   )
-  return rows
-}
 
 /** People, not passkeys: two of one person are one approval. */
 export const countPeople = (approvers: readonly Pick<PinnedApprover, 'userId'>[]): number =>
@@ -66,14 +66,13 @@ export interface ListedAddress extends AllowedAddress {
   readonly isUsable: boolean
 }
 
-export async function listAllowed(db: Queryable, accountId: AccountId): Promise<ListedAddress[]> {
-  const { rows } = await db.query<ListedAddress>(
+export const listAllowed = (db: Queryable, accountId: AccountId): Promise<ListedAddress[]> =>
+  allRows(
+    db,
     `select network, address, name, added_at as "addedAt", usable_from as "usableFrom", usable_from <= now() as "isUsable"
      from allowed_addresses where account_id = $1 order by name, network, address`,
     [accountId],
   )
-  return rows
-}
 
 /** Addresses of Ethereum are compared by what they say, not by their capitals. */
 export async function findAllowed(
@@ -108,12 +107,11 @@ export interface UntoldApprover {
 }
 
 /** Pinned or removed, and no owner was told of it; this transaction tells. */
-export async function takeUntoldApprovers(tx: Tx): Promise<UntoldApprover[]> {
-  const { rows } = await tx.query<UntoldApprover>(
+export const takeUntoldApprovers = (tx: Tx): Promise<UntoldApprover[]> =>
+  allRows(
+    tx,
     `update pinned_approvers set told_at = clock_timestamp()
      where told_at is null or (removed_at is not null and told_at < removed_at)
      returning account_id as "accountId", name, fingerprint, pinned_at as "pinnedAt", counts_from as "countsFrom",
        removed_at as "removedAt"`,
   )
-  return rows
-}

@@ -4,7 +4,7 @@
  *
  * @see docs/decisions/0060-audit-log.md
  */
-import { Refusal } from '../core/errors.ts'
+import { conflict } from '../core/errors.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
@@ -276,8 +276,7 @@ export async function forgetInActs(
   if (told.length === 0) return { acts: 0, head: null }
   const { broken } = await verifyAuditLog(tx, secrets)
   if (broken)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'audit_log_broken',
       `the audit log is not as it was written at place ${broken.place}; look into it first: npx beck audit verify`,
     )

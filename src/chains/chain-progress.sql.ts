@@ -6,6 +6,7 @@ import { type ChainName, nativeAsset } from '../core/assets.ts'
 import { OutsideFailure } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { allRows, firstRow } from '../db/rows.ts'
 import { REORGANISATION_DEPTH_MAX } from './chain.ts'
 
 /** How long a silent watcher keeps its lead. Short, so that a killed process is followed soon. */
@@ -50,15 +51,11 @@ export class StaleLease extends OutsideFailure {
   }
 }
 
-export async function findChainProgress(db: Queryable, chain: ChainName): Promise<ChainProgress | null> {
-  const { rows } = await db.query<ChainProgress>(`select ${COLUMNS} from chains where chain = $1`, [chain])
-  return rows[0] ?? null
-}
+export const findChainProgress = (db: Queryable, chain: ChainName): Promise<ChainProgress | null> =>
+  firstRow(db, `select ${COLUMNS} from chains where chain = $1`, [chain])
 
-export async function listChainProgress(db: Queryable): Promise<ChainProgress[]> {
-  const { rows } = await db.query<ChainProgress>(`select ${COLUMNS} from chains order by chain`)
-  return rows
-}
+export const listChainProgress = (db: Queryable): Promise<ChainProgress[]> =>
+  allRows(db, `select ${COLUMNS} from chains order by chain`)
 
 /**
  * First contact with a chain: Beck begins at its tip, since no address was issued before. Later calls change

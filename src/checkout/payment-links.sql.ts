@@ -1,10 +1,10 @@
 /** Payment links: a fixed price that anybody may open. */
 import type { Fiat } from '../core/assets.ts'
-import { invariant } from '../core/errors.ts'
 import { type AccountId, newPublicId, type PaymentLinkId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { listOf } from '../db/list.ts'
 import { activity, exactId, fiatBound, substring } from '../db/list-filters.ts'
+import { firstRow, oneRow } from '../db/rows.ts'
 
 export interface PaymentLink {
   readonly accountId: AccountId
@@ -45,46 +45,40 @@ export const { page: listPaymentLinks, batches: exportPaymentLinks } = listOf<Pa
   },
 })
 
-export async function insertPaymentLink(
+export const insertPaymentLink = (
   tx: Tx,
   draft: Pick<PaymentLink, 'accountId' | 'label' | 'amountMinor' | 'currency'>,
-): Promise<PaymentLink> {
-  const { rows } = await tx.query<PaymentLink>(
+): Promise<PaymentLink> =>
+  oneRow(
+    tx,
     `insert into payment_links as l (account_id, id, label, amount_minor, currency) values ($1, $2, $3, $4, $5)
      returning ${COLUMNS}`,
     [draft.accountId, newPublicId('plink'), draft.label, draft.amountMinor, draft.currency],
   )
-  invariant(rows[0], 'an inserted payment link comes back')
-  return rows[0]
-}
 
 /** Enables or disables a link, which is locked, and says how it was; null when the account has no such link. */
-export async function setPaymentLinkActive(
+export const setPaymentLinkActive = (
   tx: Tx,
   accountId: AccountId,
   id: PaymentLinkId,
   isActive: boolean,
-): Promise<(PaymentLink & { readonly wasActive: boolean }) | null> {
-  const { rows } = await tx.query<PaymentLink & { wasActive: boolean }>(
+): Promise<(PaymentLink & { readonly wasActive: boolean }) | null> =>
+  firstRow(
+    tx,
     `update payment_links l set is_active = $3
      from (select is_active from payment_links where account_id = $1 and id = $2 for update) was
      where l.account_id = $1 and l.id = $2 returning ${COLUMNS}, was.is_active as "wasActive"`,
     [accountId, id, isActive],
   )
-  return rows[0] ?? null
-}
 
 /** For a visitor, who brings the id alone. */
-export async function findPaymentLink(db: Queryable, id: PaymentLinkId): Promise<PaymentLink | null> {
-  const { rows } = await db.query<PaymentLink>(`select ${COLUMNS} from payment_links l where id = $1`, [id])
-  return rows[0] ?? null
-}
+export const findPaymentLink = (db: Queryable, id: PaymentLinkId): Promise<PaymentLink | null> =>
+  firstRow(db, `select ${COLUMNS} from payment_links l where id = $1`, [id])
 
 /** Counts a use of an active link. Null when it was disabled meanwhile. */
-export async function countPaymentLinkUse(tx: Tx, link: PaymentLink): Promise<PaymentLink | null> {
-  const { rows } = await tx.query<PaymentLink>(
+export const countPaymentLinkUse = (tx: Tx, link: PaymentLink): Promise<PaymentLink | null> =>
+  firstRow(
+    tx,
     `update payment_links l set uses = uses + 1 where account_id = $1 and id = $2 and is_active returning ${COLUMNS}`,
     [link.accountId, link.id],
   )
-  return rows[0] ?? null
-}

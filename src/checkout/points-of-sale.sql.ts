@@ -1,10 +1,10 @@
 /** Points of sale: a keypad page behind a counter. Whoever has its link may ask for prices there, until it is revoked. */
 import type { Asset, Fiat } from '../core/assets.ts'
-import { invariant } from '../core/errors.ts'
 import { type AccountId, newPublicId, type PointOfSaleId, type SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { listOf } from '../db/list.ts'
 import { oneOf, substring } from '../db/list-filters.ts'
+import { allRows, firstRow, oneRow } from '../db/rows.ts'
 import type { StatusOfPayment } from './session.ts'
 
 export interface PointOfSale {
@@ -18,29 +18,26 @@ export interface PointOfSale {
 
 const COLUMNS = `account_id as "accountId", id, name, currency, created_at as "createdAt", revoked_at as "revokedAt"`
 
-export async function insertPointOfSale(
+export const insertPointOfSale = (
   tx: Tx,
   draft: Pick<PointOfSale, 'accountId' | 'name' | 'currency'>,
-): Promise<PointOfSale> {
-  const { rows } = await tx.query<PointOfSale>(
+): Promise<PointOfSale> =>
+  oneRow(
+    tx,
     `insert into points_of_sale (account_id, id, name, currency) values ($1, $2, $3, $4) returning ${COLUMNS}`,
     [draft.accountId, newPublicId('pos'), draft.name, draft.currency],
   )
-  invariant(rows[0], 'an inserted point of sale comes back')
-  return rows[0]
-}
 
 export const POINTS_LISTED_MAX = 200
 
 /** Those of the account, the newest first; what was revoked comes last. */
-export async function listPointsOfSale(db: Queryable, accountId: AccountId): Promise<PointOfSale[]> {
-  const { rows } = await db.query<PointOfSale>(
+export const listPointsOfSale = (db: Queryable, accountId: AccountId): Promise<PointOfSale[]> =>
+  allRows(
+    db,
     `select ${COLUMNS} from points_of_sale where account_id = $1
      order by revoked_at is not null, created_at desc limit ${POINTS_LISTED_MAX}`,
     [accountId],
   )
-  return rows
-}
 
 export const POINT_STATES = ['active', 'inactive'] as const
 
@@ -61,33 +58,25 @@ export const { page: readPointsOfSale } = listOf<PointOfSale>({
 })
 
 /** For whoever stands behind the counter, and brings the id alone. */
-export async function findPointOfSale(db: Queryable, id: PointOfSaleId): Promise<PointOfSale | null> {
-  const { rows } = await db.query<PointOfSale>(`select ${COLUMNS} from points_of_sale where id = $1`, [id])
-  return rows[0] ?? null
-}
+export const findPointOfSale = (db: Queryable, id: PointOfSaleId): Promise<PointOfSale | null> =>
+  firstRow(db, `select ${COLUMNS} from points_of_sale where id = $1`, [id])
 
 /** The same, kept from being revoked until the transaction ends: what it sells was sold before. */
-export async function holdPointOfSale(tx: Tx, id: PointOfSaleId): Promise<PointOfSale | null> {
-  const { rows } = await tx.query<PointOfSale>(
-    `select ${COLUMNS} from points_of_sale where id = $1 for share`,
-    [id],
-  )
-  return rows[0] ?? null
-}
+export const holdPointOfSale = (tx: Tx, id: PointOfSaleId): Promise<PointOfSale | null> =>
+  firstRow(tx, `select ${COLUMNS} from points_of_sale where id = $1 for share`, [id])
 
 /** @returns Null when the account has none that was not revoked. */
-export async function revokePointOfSale(
+export const revokePointOfSale = (
   tx: Tx,
   accountId: AccountId,
   id: PointOfSaleId,
-): Promise<PointOfSale | null> {
-  const { rows } = await tx.query<PointOfSale>(
+): Promise<PointOfSale | null> =>
+  firstRow(
+    tx,
     `update points_of_sale set revoked_at = now()
      where account_id = $1 and id = $2 and revoked_at is null returning ${COLUMNS}`,
     [accountId, id],
   )
-  return rows[0] ?? null
-}
 
 export interface Sale {
   readonly sessionId: SessionId
@@ -103,13 +92,12 @@ export interface Sale {
 }
 
 /** What was last asked for at a point of sale, the newest first: by the index on it, and each payment by its key. */
-export async function listSales(db: Queryable, id: PointOfSaleId, limit: number): Promise<Sale[]> {
-  const { rows } = await db.query<Sale>(
+export const listSales = (db: Queryable, id: PointOfSaleId, limit: number): Promise<Sale[]> =>
+  allRows(
+    db,
     `select s.id as "sessionId", s.amount_minor as "amountMinor", s.currency, s.label, s.created_at as "createdAt",
        s.expires_at as "expiresAt", s.cancelled_at as "cancelledAt", p.asset, p.status
      from checkout_sessions s left join payments p on p.account_id = s.account_id and p.id = s.payment_id
      where s.point_of_sale_id = $1 order by s.created_at desc limit $2`,
     [id, limit],
   )
-  return rows
-}

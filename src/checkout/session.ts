@@ -1,7 +1,7 @@
 /** A checkout session: a price, or the question for one, that a buyer turns into a payment by picking a coin. */
 
 import type { Asset, Fiat } from '../core/assets.ts'
-import { Refusal } from '../core/errors.ts'
+import { notFound, type Refusal } from '../core/errors.ts'
 import type { AccountId, PaymentId, PaymentLinkId, PointOfSaleId, SessionId } from '../core/ids.ts'
 import { DAY_MS } from '../core/time.ts'
 
@@ -42,7 +42,7 @@ export type SessionStatus = (typeof SESSION_STATUSES)[number]
 
 /** Also for a session of another account: nobody learns that it exists. */
 export const sessionNotFound = (): Refusal =>
-  new Refusal('not_found', 'session_not_found', 'there is no such checkout session')
+  notFound('session_not_found', 'there is no such checkout session')
 
 /** What a session's end depends on, of its present payment. `PaymentStatus` of the payments room fits. */
 export type StatusOfPayment =

@@ -1,7 +1,7 @@
 /** Checkout sessions as rows. A buyer's requests bring the id alone: it is the secret that lets him in. */
-import { invariant } from '../core/errors.ts'
 import { newPublicId, type PaymentId, type SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { countRows, oneRow } from '../db/rows.ts'
 import { type CheckoutSession, SESSION_WINDOW_MS } from './session.ts'
 
 const COLUMNS = `account_id as "accountId", id, amount_minor as "amountMinor", currency, label, reference,
@@ -27,8 +27,9 @@ interface SessionDraft
       >
     > {}
 
-export async function insertSession(tx: Tx, draft: SessionDraft): Promise<CheckoutSession> {
-  const { rows } = await tx.query<CheckoutSession>(
+export const insertSession = (tx: Tx, draft: SessionDraft): Promise<CheckoutSession> =>
+  oneRow(
+    tx,
     `insert into checkout_sessions (account_id, id, amount_minor, currency, label, reference, customer_email, success_url,
        cancel_url, payment_link_id, offered_assets, point_of_sale_id, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $12, $13, now() + $11::bigint * interval '1 millisecond')
@@ -49,9 +50,6 @@ export async function insertSession(tx: Tx, draft: SessionDraft): Promise<Checko
       draft.pointOfSaleId ?? null,
     ],
   )
-  invariant(rows[0], 'an inserted session comes back')
-  return rows[0]
-}
 
 /** A session and the database's clock. */
 export interface SessionNow {
@@ -154,13 +152,12 @@ function withClock(row: (CheckoutSession & { now: Date }) | undefined): SessionN
  *
  * @returns How many; fewer than `limit` means all of them.
  */
-export async function pruneUnusedSessions(db: Queryable, days: number, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export const pruneUnusedSessions = (db: Queryable, days: number, limit: number): Promise<number> =>
+  countRows(
+    db,
     `delete from checkout_sessions where (account_id, id) in (
        select account_id, id from checkout_sessions
        where payment_id is null and expires_at < now() - make_interval(days => $1)
        order by expires_at limit $2 for update skip locked)`,
     [days, limit],
   )
-  return rowCount
-}

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Account, readAccountDraft } from '../accounts/account.ts'
 import { insertAccount, listAccounts, lockAccount } from '../accounts/accounts.sql.ts'
-import { Refusal } from '../core/errors.ts'
+import { invalid } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
 import { formatDecimal } from '../core/money.ts'
 import type { Tx } from '../db/database.ts'
@@ -34,27 +34,15 @@ export async function createAccount(
   ])
 }
 
-interface AccountOptions {
-  readonly account: string
-  readonly name?: string
-  readonly currency?: string
-  readonly brandName?: string
-  readonly logo?: string
-  readonly color?: string
-  readonly frameOrigins?: string
-  readonly successUrl?: string
-  readonly cancelUrl?: string
-  readonly lateFunds?: string
-  readonly tolerance?: string
-  readonly fee?: string
-  readonly coins?: string
-  readonly contact?: string
-  readonly termsUrl?: string
-  readonly privacyUrl?: string
-}
+type Changed =
+  | ('name' | 'currency' | 'brandName' | 'logo' | 'color' | 'frameOrigins' | 'successUrl' | 'cancelUrl')
+  | ('lateFunds' | 'tolerance' | 'fee' | 'coins' | 'contact' | 'termsUrl' | 'privacyUrl')
 
 /** What is not given stays as it is; `none` takes it away. */
-export async function setAccount(terminal: Terminal, given: AccountOptions): Promise<void> {
+export async function setAccount(
+  terminal: Terminal,
+  given: { readonly account: string } & { readonly [option in Changed]?: string },
+): Promise<void> {
   const text = (value: string | undefined) => (value === 'none' ? null : value)
   const origins = given.frameOrigins === 'none' ? '' : given.frameOrigins
   const changes: AccountChanges = {
@@ -108,14 +96,14 @@ async function recordChange(tx: Tx, was: Account, is: Account): Promise<void> {
 
 function acceptsLateFunds(text: string): boolean {
   if (text === 'accept' || text === 'hold') return text === 'accept'
-  throw new Refusal('invalid', 'invalid_late_funds', `--late-funds is hold or accept, got "${text}"`)
+  throw invalid('invalid_late_funds', `--late-funds is hold or accept, got "${text}"`)
 }
 
 async function readPicture(path: string): Promise<Uint8Array> {
   try {
     return await readFile(path)
   } catch (cause) {
-    throw new Refusal('invalid', 'unreadable_logo', `the picture ${path} cannot be read: ${String(cause)}`)
+    throw invalid('unreadable_logo', `the picture ${path} cannot be read: ${String(cause)}`)
   }
 }
 
@@ -167,18 +155,17 @@ export async function showAccounts(terminal: Terminal): Promise<void> {
   const accounts = (await withStore(({ db }) => listAccounts(db))).map(shown)
   terminal.answer(
     { accounts },
-    accounts.length === 0
-      ? ['There is no account yet: npx beck accounts create --name Shop --email shop@example.com --mode test']
-      : table(
-          accounts.map(({ id, mode, closed_at, currency, name, email }) => [
-            id,
-            mode,
-            closed_at ? 'closed' : 'open',
-            currency,
-            name,
-            email,
-          ]),
-        ),
+    table(
+      accounts.map((each) => [
+        each.id,
+        each.mode,
+        each.closed_at ? 'closed' : 'open',
+        each.currency,
+        each.name,
+        each.email,
+      ]),
+      'There is no account yet: npx beck accounts create --name Shop --email shop@example.com --mode test',
+    ),
   )
 }
 

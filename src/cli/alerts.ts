@@ -1,5 +1,5 @@
 /** `beck alerts`: what Beck wants the operator to look at, and who has. */
-import { Refusal } from '../core/errors.ts'
+import { invalid } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { isoOrNull } from '../core/time.ts'
 import { acknowledgeAlerts, listAlerts, type RaisedAlert } from '../ledger/alerts.sql.ts'
@@ -32,14 +32,10 @@ export async function acknowledge(
   options: { readonly all?: true },
 ): Promise<void> {
   if ((ids.length === 0) === (options.all !== true))
-    throw new Refusal(
-      'invalid',
-      'usage',
-      'name the alerts to acknowledge, or give --all; npx beck alerts list shows them',
-    )
+    throw invalid('usage', 'name the alerts to acknowledge, or give --all; npx beck alerts list shows them')
   const strange = ids.find((id) => !ALERT_ID.test(id))
   if (strange !== undefined)
-    throw new Refusal('invalid', 'invalid_alert', `"${strange}" is no alert; npx beck alerts list names them`)
+    throw invalid('invalid_alert', `"${strange}" is no alert; npx beck alerts list names them`)
   const alerts = await inTransaction(async (tx) => {
     const acknowledged = await acknowledgeAlerts(tx, options.all ? null : ids, 'command line')
     for (const { id, accountId, kind, subject } of acknowledged)

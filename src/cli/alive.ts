@@ -1,6 +1,6 @@
 /** `beck alive`: whether roles run, for probes of containers and service managers. Ends with 1 when one does not. */
 import { hostname } from 'node:os'
-import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { invalid, OutsideFailure } from '../core/errors.ts'
 import { ALIVE_MS, listRoles, RUNNING_ROLES, type RunningRole, rolesOf } from '../db/running-roles.ts'
 import type { Terminal } from './terminal.ts'
 import { withStore } from './tool.ts'
@@ -9,11 +9,7 @@ import { withStore } from './tool.ts'
 export async function tellAlive(terminal: Terminal, given: { role?: string }): Promise<void> {
   const role = RUNNING_ROLES.find((known) => known === given.role)
   if (given.role !== undefined && !role)
-    throw new Refusal(
-      'invalid',
-      'unknown_role',
-      `a role is one of ${RUNNING_ROLES.join(', ')}, got "${given.role}"`,
-    )
+    throw invalid('unknown_role', `a role is one of ${RUNNING_ROLES.join(', ')}, got "${given.role}"`)
   const running = await withStore(
     async ({ db }): Promise<RunningRole[]> => {
       if (!role) return rolesOf(db, hostname())

@@ -2,7 +2,7 @@
 
 import type { RecordedAct } from '../audit/act.ts'
 import { type AuditProof, chainActs, listActs, verifyAuditLog } from '../audit/audit-log.sql.ts'
-import { Refusal } from '../core/errors.ts'
+import { invalid, notFound } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
 import { type Terminal, table } from './terminal.ts'
 import { withStore } from './tool.ts'
@@ -16,19 +16,15 @@ export async function listAudit(
 ): Promise<void> {
   const accountId = given.account === undefined ? undefined : readId('acct', given.account)
   if (accountId === null)
-    throw new Refusal(
-      'not_found',
+    throw notFound(
       'account_not_found',
       `there is no account ${given.account}; \`npx beck accounts list\` names them`,
     )
   const limit = Number(given.limit)
   if (!Number.isInteger(limit) || limit < 1 || limit > LISTED_MAX)
-    throw new Refusal('invalid', 'invalid_limit', `--limit is 1 to ${LISTED_MAX}, got "${given.limit}"`)
+    throw invalid('invalid_limit', `--limit is 1 to ${LISTED_MAX}, got "${given.limit}"`)
   const acts = await withStore(({ db }) => listActs(db, { limit, ...(accountId ? { accountId } : {}) }))
-  terminal.answer(
-    { acts: acts.map(shown) },
-    acts.length === 0 ? ['Nothing was done yet.'] : table(acts.map(lineOf)),
-  )
+  terminal.answer({ acts: acts.map(shown) }, table(acts.map(lineOf), 'Nothing was done yet.'))
 }
 
 /**
@@ -61,11 +57,7 @@ export async function verifyAudit(terminal: Terminal, given: { head?: string }):
 function readHead(text: string): { place: bigint; mac: Buffer } {
   const [, place, mac] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text) ?? []
   if (place && mac) return { place: BigInt(place), mac: Buffer.from(mac, 'hex') }
-  throw new Refusal(
-    'invalid',
-    'invalid_head',
-    `--head is PLACE:MAC as npx beck audit verify prints it, got "${text}"`,
-  )
+  throw invalid('invalid_head', `--head is PLACE:MAC as npx beck audit verify prints it, got "${text}"`)
 }
 
 const brokenText = ({ broken }: AuditProof): string | null =>

@@ -7,7 +7,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { Refusal } from '../core/errors.ts'
+import { conflict } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
 import type { Database } from '../db/database.ts'
 import { DATABASE_FILE, dumpInto } from './backup-stream.ts'
@@ -81,8 +81,7 @@ async function requireNew(folder: string): Promise<void> {
     () => false,
   )
   if (!isNew)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'folder_exists',
       `${folder} is there already; a backup gets a folder of its own: name one that is not there`,
     )
@@ -93,8 +92,7 @@ async function makeDraft(draft: string): Promise<void> {
   await mkdir(dirname(draft), { recursive: true })
   await mkdir(draft, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'backup_under_way',
       `${draft} is there: another backup to this folder is being made, or one was cut off; then remove it and try again`,
     )

@@ -1,5 +1,5 @@
 import { openPorts } from '../config/ports.ts'
-import { Refusal } from '../core/errors.ts'
+import { invalid } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { formatCoins } from '../core/money.ts'
 import { bookSpend } from '../flows/recovery/book-spend.ts'
@@ -20,8 +20,7 @@ export async function bookForgottenSpend(
     try {
       const port = ports.find(({ chain }) => chain === network)
       if (!port)
-        throw new Refusal(
-          'invalid',
+        throw invalid(
           'unknown_network',
           `no node is set for "${network}"; expected one of ${ports.map(({ chain }) => chain).join(', ')}`,
         )

@@ -6,7 +6,7 @@ import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../config/config.ts'
 import { readOldSecretKey, readSecretKeyFile, secretKeyFile } from '../config/secret-key.ts'
-import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { invalid, OutsideFailure, Refusal } from '../core/errors.ts'
 import { ifThere } from '../core/files.ts'
 import { openSecrets, type Secrets } from '../core/secrets.ts'
 import { HOUR_MS, MINUTE_MS } from '../core/time.ts'
@@ -75,8 +75,7 @@ async function readSecrets(): Promise<Secrets> {
   const config = readConfig(process.env)
   const key = config.secretKey ?? (await readSecretKeyFile(config.dataDir))
   if (key === null)
-    throw new Refusal(
-      'invalid',
+    throw invalid(
       'no_secret_key',
       `a drill needs the secret key of the gateway that was backed up; set BECK_SECRET_KEY, or put it into ${secretKeyFile(config.dataDir)}`,
     )
@@ -133,7 +132,7 @@ async function look(db: Database, folder: string, madeAt: Date) {
 function readHours(text: string): number {
   const hours = Number(text)
   if (/^\d{1,5}$/.test(text) && hours > 0) return hours
-  throw new Refusal('invalid', 'invalid_age', `--max-age is a number of hours such as 25, got "${text}"`)
+  throw invalid('invalid_age', `--max-age is a number of hours such as 25, got "${text}"`)
 }
 
 const shownAge = (ms: number): string =>

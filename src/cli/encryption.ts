@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { invalid, OutsideFailure } from '../core/errors.ts'
 
 export interface Cipher {
   readonly input: Writable
@@ -17,8 +17,7 @@ export interface Cipher {
 export function openEncryption(recipients: readonly string[]): Cipher {
   const other = recipients.find((recipient) => !/^(age1|ssh-)/.test(recipient))
   if (other !== undefined)
-    throw new Refusal(
-      'invalid',
+    throw invalid(
       'invalid_recipient',
       `"${other.slice(0, 100)}" is no key of age's: one is age1… (age-keygen prints it) or ssh-…; for other programs pipe: npx beck backup - | …`,
     )

@@ -1,5 +1,5 @@
 import { openPorts } from '../config/ports.ts'
-import { Refusal } from '../core/errors.ts'
+import { invalid } from '../core/errors.ts'
 import { formatAmount } from '../core/money.ts'
 import { openDatabaseClock } from '../flows/database-clock.ts'
 import { findFunds } from '../flows/recovery/find-funds.ts'
@@ -16,7 +16,7 @@ const GAP_MAX = 100_000
 export async function findWalletFunds(terminal: Terminal, given: { gap: string }): Promise<void> {
   const gap = /^\d{1,6}$/.test(given.gap) ? Number(given.gap) : 0
   if (gap < 1 || gap > GAP_MAX)
-    throw new Refusal('invalid', 'invalid_gap', `--gap is from 1 to ${GAP_MAX}, got "${given.gap}"`)
+    throw invalid('invalid_gap', `--gap is from 1 to ${GAP_MAX}, got "${given.gap}"`)
   const { finds, recorded } = await withStore(async ({ db, secrets }, config) => {
     const log = openLog('warn')
     const ports = openPorts(config, db, log)

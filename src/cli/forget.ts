@@ -1,5 +1,5 @@
 /** `beck forget customer`: removes one person. */
-import { Refusal } from '../core/errors.ts'
+import { invalid, notFound } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
 import { forgetCustomers } from '../flows/operation/forget-customer.ts'
 import { recordCommand } from './record-command.ts'
@@ -13,11 +13,7 @@ export async function forgetCustomer(
 ): Promise<void> {
   const account = options.account === undefined ? null : readId('acct', options.account)
   if (options.account !== undefined && account === null)
-    throw new Refusal(
-      'invalid',
-      'invalid_account',
-      `"${options.account}" is no account; npx beck accounts list shows them`,
-    )
+    throw invalid('invalid_account', `"${options.account}" is no account; npx beck accounts list shows them`)
   const id = readId('cus', person)
   const forgotten = await withStore(({ db, secrets }) =>
     forgetCustomers(db, secrets, id ? { id } : { email: person }, account, (tx, customer) =>
@@ -28,8 +24,7 @@ export async function forgetCustomer(
       }),
     ),
   )
-  if (forgotten.length === 0)
-    throw new Refusal('not_found', 'customer_not_found', 'no customer has this email or id')
+  if (forgotten.length === 0) throw notFound('customer_not_found', 'no customer has this email or id')
   const isAuditAnew = forgotten.some(({ acts }) => acts > 0)
   terminal.answer(
     {

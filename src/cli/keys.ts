@@ -9,7 +9,7 @@ import {
   revokeApiKey,
   rollApiKey,
 } from '../accounts/api-keys.sql.ts'
-import { Refusal } from '../core/errors.ts'
+import { invalid, notFound } from '../core/errors.ts'
 import { type AccountId, readId, showId } from '../core/ids.ts'
 import { readNetworks } from '../core/networks.ts'
 import { SCOPES } from '../core/scopes.ts'
@@ -34,7 +34,7 @@ interface KeyOptions {
 export async function createKey(terminal: Terminal, given: KeyOptions): Promise<void> {
   const name = given.name.trim()
   if (name.length < 1 || name.length > 255)
-    throw new Refusal('invalid', 'invalid_name', `a key's name has 1 to 255 characters, got ${name.length}`)
+    throw invalid('invalid_name', `a key's name has 1 to 255 characters, got ${name.length}`)
   const expiresAt = given.expires === undefined ? null : fromNow('--expires', given.expires)
   const allowedNetworks = given.allow === undefined ? [] : networksOf(given.allow)
   const made = await inTransaction(async (tx) => {
@@ -68,19 +68,18 @@ export async function showKeys(terminal: Terminal, given: Pick<KeyOptions, 'acco
   const keys = await withStore(async ({ db }) => listApiKeys(db, (await chosenAccount(db, given)).id))
   terminal.answer(
     { keys: keys.map(shown) },
-    keys.length === 0
-      ? ['This account has no key yet.']
-      : table(
-          keys.map((key) => [
-            showId('key', key.id),
-            `…${key.tail}`,
-            stateOf(key),
-            key.lastUsedAt ? `used ${key.lastUsedAt.toISOString().slice(0, 16)}Z` : 'never used',
-            key.allowedNetworks.join(',') || 'from anywhere',
-            key.name,
-            key.scopes.join(','),
-          ]),
-        ),
+    table(
+      keys.map((key) => [
+        showId('key', key.id),
+        `…${key.tail}`,
+        stateOf(key),
+        key.lastUsedAt ? `used ${key.lastUsedAt.toISOString().slice(0, 16)}Z` : 'never used',
+        key.allowedNetworks.join(',') || 'from anywhere',
+        key.name,
+        key.scopes.join(','),
+      ]),
+      'This account has no key yet.',
+    ),
   )
 }
 
@@ -93,8 +92,7 @@ export async function revokeKey(terminal: Terminal, id: string): Promise<void> {
     return revokeApiKey(tx, owner, keyId)
   })
   if (!revoked)
-    throw new Refusal(
-      'not_found',
+    throw notFound(
       'key_not_found',
       `there is no key ${id}; \`npx beck keys list --account ID\` names them (key_…)`,
     )
@@ -127,8 +125,7 @@ export async function rollKey(
     return key
   })
   if (!made)
-    throw new Refusal(
-      'not_found',
+    throw notFound(
       'key_not_found',
       `there is no key ${id} that opens anything; \`npx beck keys list --account ID\` names them (key_…)`,
     )
@@ -150,19 +147,14 @@ function fromNow(option: string, text: string): Date {
   const [, count = '', unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? []
   const unitMs = UNITS_MS[unit]
   if (unitMs === undefined)
-    throw new Refusal(
-      'invalid',
-      'invalid_duration',
-      `${option} is minutes, hours or days such as 90d or 12h, got "${text}"`,
-    )
+    throw invalid('invalid_duration', `${option} is minutes, hours or days such as 90d or 12h, got "${text}"`)
   return new Date(Date.now() + Number(count) * unitMs)
 }
 
 function networksOf(text: string): string[] {
   const networks = text.split(',').map((part) => part.trim())
   if (readNetworks(networks)) return networks
-  throw new Refusal(
-    'invalid',
+  throw invalid(
     'invalid_networks',
     `--allow is addresses or networks such as 203.0.113.7,2001:db8::/32, got "${text}"`,
   )
@@ -182,8 +174,7 @@ async function onlyAccount(db: Queryable): Promise<Account> {
   const accounts = await listAccounts(db)
   const [only] = accounts
   if (only && accounts.length === 1) return only
-  throw new Refusal(
-    'invalid',
+  throw invalid(
     'missing_account',
     accounts.length === 0
       ? 'there is no account yet: npx beck accounts create --name Shop --email shop@example.com --mode test'
@@ -193,8 +184,7 @@ async function onlyAccount(db: Queryable): Promise<Account> {
 
 function defaultScopes({ mode }: Account): string {
   if (mode === 'test') return 'all'
-  throw new Refusal(
-    'invalid',
+  throw invalid(
     'missing_scopes',
     `give the scopes a server needs with --scopes, such as payments:write,payments:read; there are: ${SCOPES.join(', ')}`,
   )
@@ -204,8 +194,7 @@ async function accountOf(db: Queryable, id: string) {
   const accountId: AccountId | null = readId('acct', id)
   const account = accountId && (await findAccount(db, accountId))
   if (!account)
-    throw new Refusal(
-      'not_found',
+    throw notFound(
       'account_not_found',
       `there is no account ${id}; \`npx beck accounts list\` names them (acct_…)`,
     )

@@ -1,5 +1,5 @@
 /** `beck rekey`: everything that BECK_SECRET_KEY seals and authenticates is made anew with it; the old one may go then. */
-import { Refusal } from '../core/errors.ts'
+import { conflict, invalid } from '../core/errors.ts'
 import { keyIdOf, openSecrets } from '../core/secrets.ts'
 import { type Rekeyed, rekey } from '../flows/operation/rekey.ts'
 import { keepKeyId, setKeyId } from '../flows/operation/secret-key.sql.ts'
@@ -10,16 +10,14 @@ import { withStore } from './tool.ts'
 export async function rekeyDatabase(terminal: Terminal): Promise<void> {
   const { from, to, ...result } = await withStore(async ({ db, secretKey, alsoSecretKey, secrets }) => {
     if (!alsoSecretKey)
-      throw new Refusal(
-        'invalid',
+      throw invalid(
         'no_old_key',
         'set BECK_SECRET_KEY to the new key and BECK_SECRET_KEY_ALSO to the old one, here and for every Beck on this database; or, with a key in the data directory, move secret.key to secret.key.old and start Beck, which makes a new one',
       )
     const [to, other] = [keyIdOf(secretKey), keyIdOf(alsoSecretKey)]
     const from = await keepKeyId(db, other)
     if (from !== to && from !== other)
-      throw new Refusal(
-        'conflict',
+      throw conflict(
         'other_secret_key',
         `the database was made with the key ${from}; given were ${to} and, as the other one, ${other}`,
       )

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { Config } from '../config/config.ts'
 import type { Store } from '../config/store.ts'
-import { messageOf, Refusal } from '../core/errors.ts'
+import { conflict, messageOf } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Tx } from '../db/database.ts'
 import { loadDatabase, notABackup } from '../db/dump.ts'
@@ -70,14 +70,9 @@ export async function resume(terminal: Terminal): Promise<void> {
   const stopped = await inTransaction(async (tx) => {
     const arrow = await readArrow(tx)
     if (!arrow?.stopped)
-      throw new Refusal(
-        'conflict',
-        'nothing_stopped',
-        'the database lost nothing that anybody remembers; all goes on',
-      )
+      throw conflict('nothing_stopped', 'the database lost nothing that anybody remembers; all goes on')
     if (!(await beginEra(tx)))
-      throw new Refusal(
-        'conflict',
+      throw conflict(
         'not_safe_yet',
         'coins are not frozen and addresses not withheld yet; start Beck, and try again in a moment',
       )
@@ -106,8 +101,7 @@ async function requireNoServer(db: Database): Promise<void> {
        and (application_name in ('beck', 'beck-signer') or query = '<insufficient privilege>')`,
   )
   if (rowCount > 0)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'server_running',
       'Beck runs on this database; stop every server, worker and signer, and then: npx beck restored',
     )
@@ -142,8 +136,7 @@ export async function readBackup(
 /** Another BECK_SECRET_KEY would show only when the first buyer pays. */
 async function requireSameSecret(tx: Tx, secrets: Secrets): Promise<void> {
   await currentWallets(tx, secrets).catch(() => {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'other_secret_key',
       'the backup was made under another BECK_SECRET_KEY; set that one, or put its secret.key into the data directory',
     )

@@ -4,7 +4,7 @@ import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
-import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { conflict, OutsideFailure } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
 import type { Database } from '../db/database.ts'
 import { readBackupStream, writeBackupStream } from './backup-stream.ts'
@@ -31,7 +31,7 @@ export async function writeSealedBackup(
   if (target === STANDARD) return seal(db, dataDir, process.stdout, recipients, false)
   const path = resolve(target)
   if ((await ifThere(stat(path))) !== null)
-    throw new Refusal('conflict', 'file_exists', `${path} is there already; name one that is not there`)
+    throw conflict('file_exists', `${path} is there already; name one that is not there`)
   await mkdir(dirname(path), { recursive: true })
   const draft = `${path}.part`
   const file = createWriteStream(draft, { mode: 0o600 })

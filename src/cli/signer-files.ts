@@ -1,7 +1,7 @@
 /** The signer's journal, allowlist, approvers and log of approvals in a backup. The signer's directory and the backup call them by the same names. */
 import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Refusal } from '../core/errors.ts'
+import { conflict } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
 import { lockDirectory } from '../db/embedded/directory-lock.ts'
 
@@ -58,8 +58,7 @@ async function isLonger(saved: string, present: string): Promise<boolean> {
   const [backup, own] = [wholeLines(await readIfThere(saved)), wholeLines(await readIfThere(present))]
   const shorter = Math.min(backup.length, own.length)
   if (!backup.subarray(0, shorter).equals(own.subarray(0, shorter)))
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'other_journal',
       `${present} is not the one that this backup was made beside; move it away if it belongs to another Beck`,
     )

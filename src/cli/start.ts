@@ -1,5 +1,5 @@
 import { type Config, readConfig } from '../config/config.ts'
-import { Refusal } from '../core/errors.ts'
+import { invalid } from '../core/errors.ts'
 import { showId } from '../core/ids.ts'
 import { formatDecimal } from '../core/money.ts'
 import type { FirstSteps } from '../flows/people/first-steps.ts'
@@ -15,8 +15,7 @@ import type { Terminal } from './terminal.ts'
 /** Runs until a signal. Resolves when Beck runs; the process then ends by its signals. */
 export async function start(terminal: Terminal, given: { role: string }): Promise<void> {
   const role = ROLES.find((known) => known === given.role)
-  if (!role)
-    throw new Refusal('invalid', 'unknown_role', `a role is one of ${ROLES.join(', ')}, got "${given.role}"`)
+  if (!role) throw invalid('unknown_role', `a role is one of ${ROLES.join(', ')}, got "${given.role}"`)
   const config = readConfig(process.env)
   const log = openLog(config.logLevel)
   for (const name of config.unknownVariables)

@@ -28,8 +28,9 @@ export function tellFailure(terminal: Terminal, error: unknown): void {
   process.exitCode = 1
 }
 
-/** Columns of text, each as wide as its widest cell. */
-export function table(rows: readonly (readonly string[])[]): string[] {
+/** Columns of text, each as wide as its widest cell. @param none - Said where there is no row. */
+export function table(rows: readonly (readonly string[])[], ...none: readonly string[]): readonly string[] {
+  if (rows.length === 0) return none
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows.map((row) =>
     row

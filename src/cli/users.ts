@@ -1,6 +1,6 @@
 /** `beck users`: people of the dashboard, for who has a shell: invite, reset, list, disable. */
 import { findAccount } from '../accounts/accounts.sql.ts'
-import { Refusal } from '../core/errors.ts'
+import { conflict, invalid, notFound } from '../core/errors.ts'
 import { readId, showId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
 import { type HandedOver, handOver } from '../flows/people/hand-over.ts'
@@ -25,16 +25,15 @@ interface InviteOptions {
 export async function inviteUser(terminal: Terminal, address: string, options: InviteOptions): Promise<void> {
   const email = readEmail(address)
   if ((options.account === undefined) !== (options.operator === true))
-    throw new Refusal('invalid', 'usage', 'give --account ID and --role ROLE for a merchant, or --operator')
+    throw invalid('usage', 'give --account ID and --role ROLE for a merchant, or --operator')
   const role = options.account === undefined ? null : (options.role ?? 'owner')
   if (role !== null && !isRole(role))
-    throw new Refusal('invalid', 'invalid_role', `a role is one of ${ROLES.join(', ')}, got "${role}"`)
+    throw invalid('invalid_role', `a role is one of ${ROLES.join(', ')}, got "${role}"`)
   const handed = await inTransaction(async (tx, { secrets }, { settings }) => {
     const id = options.account === undefined ? null : readId('acct', options.account)
     const account = id && (await findAccount(tx, id))
     if (options.account !== undefined && !account)
-      throw new Refusal(
-        'not_found',
+      throw notFound(
         'account_not_found',
         `there is no account ${options.account}; npx beck accounts list names them`,
       )
@@ -66,8 +65,7 @@ export async function inviteFirst(terminal: Terminal): Promise<void> {
     return made
   })
   if (!link)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'somebody_there',
       'there is a first person already; npx beck users invite EMAIL --operator lets another in',
     )
@@ -108,17 +106,16 @@ export async function showUsers(terminal: Terminal): Promise<void> {
   const users = (await withStore(({ db }) => listUsers(db))).map(shown)
   terminal.answer(
     { users },
-    users.length === 0
-      ? ['There is nobody yet: npx beck users first shows the link that makes the first person.']
-      : table(
-          users.map((user) => [
-            user.id,
-            user.disabled_at ? 'disabled' : 'active',
-            user.is_operator ? 'operator' : '',
-            user.email,
-            user.name,
-          ]),
-        ),
+    table(
+      users.map((user) => [
+        user.id,
+        user.disabled_at ? 'disabled' : 'active',
+        user.is_operator ? 'operator' : '',
+        user.email,
+        user.name,
+      ]),
+      'There is nobody yet: npx beck users first shows the link that makes the first person.',
+    ),
   )
 }
 
@@ -151,11 +148,7 @@ export async function setUserDisabled(
 async function userOf(tx: Tx, address: string): Promise<User> {
   const user = await findUserByEmail(tx, address)
   if (user) return user
-  throw new Refusal(
-    'not_found',
-    'user_not_found',
-    `nobody has the email ${address}; npx beck users list names all`,
-  )
+  throw notFound('user_not_found', `nobody has the email ${address}; npx beck users list names all`)
 }
 
 const shown = (user: User) => ({

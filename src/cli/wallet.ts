@@ -1,4 +1,4 @@
-import { Refusal } from '../core/errors.ts'
+import { unavailable } from '../core/errors.ts'
 import { hasSigner, runSigner } from '../process/signer-process.ts'
 import { recordCommand } from './record-command.ts'
 import type { Terminal } from './terminal.ts'
@@ -6,7 +6,7 @@ import { withStore } from './tool.ts'
 
 /** The signer alone opens the keystore: the command is its own, with this terminal. */
 export async function runWallet(terminal: Terminal, command: readonly string[]): Promise<void> {
-  if (!hasSigner()) throw new Refusal('unavailable', 'no_signer', 'this copy of Beck has no signer')
+  if (!hasSigner()) throw unavailable('no_signer', 'this copy of Beck has no signer')
   const args = terminal.isJson ? [...command, '--json'] : command
   const [verb = '', ...rest] = command
   process.exitCode = await withStore(async (store) => {

@@ -1,5 +1,5 @@
 /** Whether the secret key is the one that the database was made with. */
-import { InvariantBroken, Refusal } from '../core/errors.ts'
+import { conflict, InvariantBroken } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { keyIdOf } from '../core/secrets.ts'
 import { keepKeyId } from '../flows/operation/secret-key.sql.ts'
@@ -17,8 +17,7 @@ export async function requireMatchingSecret(
   const also = alsoSecretKey && keyIdOf(alsoSecretKey)
   const made = isSigner ? own : await keepKeyId(db, own)
   if (made !== own && made !== also)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'other_secret_key',
       `this database was made with the secret key ${made}, and given was ${own}; set the BECK_SECRET_KEY, or put back the secret.key, that it was made with`,
     )
@@ -29,8 +28,7 @@ export async function requireMatchingSecret(
     )
   await currentWallets(db, secrets).catch((error: unknown) => {
     if (!(error instanceof InvariantBroken)) throw error
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'other_secret_key',
       `${error.message}; set the BECK_SECRET_KEY, or put back the secret.key, that this database was made with`,
     )

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Refusal } from '../core/errors.ts'
+import { invalid, type Refusal } from '../core/errors.ts'
 import { ifThere } from '../core/files.ts'
 import { readSecretKey } from '../core/secrets.ts'
 
@@ -52,8 +52,7 @@ async function read(file: string): Promise<Buffer | null> {
 }
 
 const unreadable = (file: string): Refusal =>
-  new Refusal(
-    'invalid',
+  invalid(
     'invalid_settings',
     `${file} does not hold a secret key of 32 bytes; restore it from a backup: without the key that made them, sealed secrets and issued addresses are lost`,
   )

@@ -1,5 +1,5 @@
 /** The database that the settings name: an external one, or the embedded one of the data directory. */
-import { Refusal, withoutCredentials } from '../core/errors.ts'
+import { Refusal, unavailable, withoutCredentials } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { openSecrets } from '../core/secrets.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../db/database.ts'
@@ -33,8 +33,7 @@ export async function openStore(
     return await open(config, log, kind, underway)
   } catch (error) {
     if (error instanceof Refusal || !(error instanceof Error) || !UNUSABLE.test(error.message)) throw error
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'data_directory_unusable',
       `the data directory ${config.dataDir} cannot be used by this user (${error.message}); make room or give it to him (chown -R), run Beck as its owner, or set BECK_DATA_DIR`,
     )

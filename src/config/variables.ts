@@ -1,6 +1,6 @@
 /** Reading environment variables: each by its name, all that is wrong told at once, and no secret in what is told. */
 import { isIP } from 'node:net'
-import { Refusal } from '../core/errors.ts'
+import { invalid } from '../core/errors.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -50,8 +50,7 @@ export function openVariables(env: Environment, elsewhere: readonly string[] = [
       ),
     refuseIfAny() {
       if (problems.length === 0) return
-      throw new Refusal(
-        'invalid',
+      throw invalid(
         'invalid_settings',
         `settings that cannot be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
       )

@@ -37,9 +37,25 @@ export class Refusal extends Error {
 /** What an error says; whatever else was thrown, as text. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Shorthand for a refusal of one field. */
+type Reasoned = (reason: string, message: string, details?: readonly FieldProblem[]) => Refusal
+
+const refusalOf =
+  (kind: RefusalKind): Reasoned =>
+  (...given) =>
+    new Refusal(kind, ...given)
+
+/** A refusal of each kind. */
+export const invalid = refusalOf('invalid')
+export const unauthenticated = refusalOf('unauthenticated')
+export const forbidden = refusalOf('forbidden')
+export const notFound = refusalOf('not_found')
+export const conflict = refusalOf('conflict')
+export const unprocessable = refusalOf('unprocessable')
+export const unavailable = refusalOf('unavailable')
+
+/** Of one field. */
 export const invalidField = (field: string, reason: string, message: string): Refusal =>
-  new Refusal('invalid', reason, message, [{ field, message }])
+  invalid(reason, message, [{ field, message }])
 
 /** Something outside Beck failed. `retryable` says whether the same call may succeed later. */
 export class OutsideFailure extends Error {

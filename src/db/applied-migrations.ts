@@ -1,7 +1,8 @@
 /** What ran on a database, as its own table says, beside what this Beck knows. */
-import { Refusal } from '../core/errors.ts'
+import { conflict } from '../core/errors.ts'
 import { isOlder, VERSION } from '../core/version.ts'
 import type { Queryable } from './database.ts'
+import { allRows } from './rows.ts'
 
 export interface Migration {
   readonly name: string
@@ -20,12 +21,11 @@ export async function hasTable(db: Queryable, name: string): Promise<boolean> {
 }
 
 /** Reads a table from before it had `needs_version`, too: its migrations differ, and its owner is told so. */
-export async function listApplied(db: Queryable): Promise<Applied[]> {
-  const { rows } = await db.query<Applied>(
+export const listApplied = (db: Queryable): Promise<Applied[]> =>
+  allRows(
+    db,
     `select name, checksum, to_jsonb(m) ->> 'needs_version' as "needsVersion" from schema_migrations m order by name`,
   )
-  return rows
-}
 
 /** Whether a migration ran that is not among these. */
 export async function ranBeyond(db: Queryable, known: readonly Migration[]): Promise<boolean> {
@@ -44,8 +44,7 @@ export const versionNeeded = ({ sql }: Pick<Migration, 'sql'>): string | null =>
 export function refuseEdited({ name, checksum }: Migration, applied: readonly Applied[]): void {
   const ran = applied.find((each) => each.name === name)
   if (!ran || ran.checksum === checksum) return
-  throw new Refusal(
-    'conflict',
+  throw conflict(
     'database_differs',
     `this database was made by another version of Beck (its ${name} was a different one), and Beck leaves it as it is. ` +
       'If it only holds trials, begin with an empty one: set BECK_DATA_DIR to a new folder, or DATABASE_URL to an empty database. ' +
@@ -61,8 +60,7 @@ export function refuseNewer(applied: readonly Applied[], known: readonly Migrati
   )
   if (inTheWay.length === 0) return
   const needed = inTheWay.map(({ name, needsVersion }) => `${name} needs ${needsVersion}`).join(', ')
-  throw new Refusal(
-    'conflict',
+  throw conflict(
     'database_is_newer',
     `the database was brought up to date by a newer Beck (${needed}, this is ${VERSION}); start that one, or a later one`,
   )

@@ -2,10 +2,11 @@
  * A whole database as lines of JSON, and back. It needs no program of PostgreSQL's (the embedded one brings none), and
  * rows come back exactly: numbers of any size, bytes, JSON as it was written.
  */
-import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { conflict, invalid, OutsideFailure, type Refusal } from '../core/errors.ts'
 import { type Migration, ranBeyond } from './applied-migrations.ts'
 import { type Database, sqlState, type Tx } from './database.ts'
 import { findUnfinishedRestore, readMigrations, runMigrations } from './migrate.ts'
+import { allRows } from './rows.ts'
 
 interface Head {
   readonly format: 'beck-dump-1'
@@ -102,8 +103,7 @@ export async function loadDatabase<Done>(
 async function isHalfRestored(db: Database, head: Head): Promise<boolean> {
   const madeAt = await findUnfinishedRestore(db)
   if (madeAt === null || madeAt === head.made_at) return madeAt !== null
-  throw new Refusal(
-    'conflict',
+  throw conflict(
     'database_not_empty',
     `the database holds half a restore of the backup of ${madeAt}; finish that one, or restore into an empty database`,
   )
@@ -113,8 +113,7 @@ async function isHalfRestored(db: Database, head: Head): Promise<boolean> {
 async function prepareSchema(db: Database, migrations: readonly Migration[]): Promise<void> {
   await runMigrations(db, migrations)
   if (!(await ranBeyond(db, migrations))) return
-  throw new Refusal(
-    'conflict',
+  throw conflict(
     'database_not_empty',
     `the database was brought further up to date than the backup; ${GIVE_IT_AN_EMPTY_ONE}`,
   )
@@ -166,7 +165,7 @@ async function loadRows(
 async function beginRestore(tx: Tx, { made_at }: Head): Promise<void> {
   await tx.query('create table unfinished_restore (made_at text not null)').catch((error: unknown) => {
     if (!['42P07', '23505'].includes(sqlState(error) ?? '')) throw error
-    throw new Refusal('conflict', 'database_not_empty', `another restore runs here; ${GIVE_IT_AN_EMPTY_ONE}`)
+    throw conflict('database_not_empty', `another restore runs here; ${GIVE_IT_AN_EMPTY_ONE}`)
   })
   await tx.query('insert into unfinished_restore values ($1)', [made_at])
   // A Beck that starts meanwhile waits until it can see that row.
@@ -192,14 +191,13 @@ function readHead(line: string): Head {
 }
 
 export const notABackup = (problem: string): Refusal =>
-  new Refusal('invalid', 'not_a_backup', `this is no backup that Beck can read: ${problem}`)
+  invalid('not_a_backup', `this is no backup that Beck can read: ${problem}`)
 
 function migrationsOf(head: Head, known: readonly Migration[]): Migration[] {
   return head.migrations.map(({ name, checksum }) => {
     const migration = known.find((each) => each.name === name && each.checksum === checksum)
     if (migration) return migration
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'database_is_newer',
       `the backup was made by another version of Beck (${name} is not known here); restore it with that one, then upgrade`,
     )
@@ -209,16 +207,16 @@ function migrationsOf(head: Head, known: readonly Migration[]): Migration[] {
 async function requireEmpty(tx: Tx): Promise<void> {
   const { rowCount } = await tx.query('select from accounts union all select from wallets limit 1')
   if (rowCount > 0)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'database_not_empty',
       `the database holds accounts or wallets already; ${GIVE_IT_AN_EMPTY_ONE}`,
     )
 }
 
 /** Every table with its columns as SQL, but the ones that note migrations and a restore. */
-async function listTables(tx: Tx): Promise<{ table: string; columns: string }[]> {
-  const { rows } = await tx.query<{ table: string; columns: string }>(
+const listTables = (tx: Tx): Promise<{ table: string; columns: string }[]> =>
+  allRows(
+    tx,
     `select c.oid::regclass::text as table, (
        select string_agg(quote_ident(a.attname), ', ' order by a.attnum) from pg_attribute a
        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns
@@ -227,8 +225,6 @@ async function listTables(tx: Tx): Promise<{ table: string; columns: string }[]>
        and c.relname not in ('schema_migrations', 'unfinished_restore')
      order by c.relname`,
   )
-  return rows
-}
 
 async function takeReferences(tx: Tx): Promise<{ table: string; name: string; definition: string }[]> {
   const { rows } = await tx.query<{ table: string; name: string; definition: string }>(

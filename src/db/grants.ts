@@ -3,7 +3,7 @@
  * are roles of their own, so that who takes one of them over has what that one needs and no more (`rights.ts`).
  */
 import { createHash } from 'node:crypto'
-import { Refusal } from '../core/errors.ts'
+import { unavailable } from '../core/errors.ts'
 import { isOlder, VERSION } from '../core/version.ts'
 import { type Migration, ranBeyond } from './applied-migrations.ts'
 import type { Database, Queryable, Tx } from './database.ts'
@@ -99,8 +99,7 @@ export async function requireSight(db: Queryable): Promise<void> {
        or (select pg_has_role(relowner, 'usage') from pg_class where oid = 'schema_migrations'::regclass) as sees`,
   )
   if (rows[0]?.sees) return
-  throw new Refusal(
-    'unavailable',
+  throw unavailable(
     'unseen_transactions',
     `the user of DATABASE_URL may not see which transactions of others run; as a superuser of PostgreSQL: grant pg_read_all_stats to ${SERVER_ROLE}`,
   )

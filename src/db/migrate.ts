@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { invariant, Refusal } from '../core/errors.ts'
+import { conflict, invariant, unavailable } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
 import { MINUTE_MS, SECOND_MS } from '../core/time.ts'
 import { isOlder, VERSION } from '../core/version.ts'
@@ -46,8 +46,7 @@ export async function migrate(db: Database, migrations?: readonly Migration[]): 
   // After waiting for a restore that was under way.
   const madeAt = await findUnfinishedRestore(db)
   if (madeAt !== null) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'unfinished_restore',
       `the restore of the backup of ${madeAt} into this database was cut off before its coins were frozen; run npx beck restore with that folder again`,
     )
@@ -63,8 +62,7 @@ async function runPermitted(db: Database, migrations: readonly Migration[]): Pro
     return ran
   } catch (error) {
     if (sqlState(error) !== INSUFFICIENT_PRIVILEGE) throw error
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'not_permitted',
       `the user of DATABASE_URL may not make tables (${error instanceof Error ? error.message : ''}); run npx beck migrate as the schema's owner, or grant him create and usage on it`,
     )
@@ -140,8 +138,7 @@ async function runWhenFree(db: Database, step: readonly Migration[]): Promise<st
     } catch (error) {
       if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error
       if (performance.now() > deadlineMs)
-        throw new Refusal(
-          'unavailable',
+        throw unavailable(
           'tables_in_use',
           `a transaction of somebody else holds a table that ${step.map(({ name }) => name).join(', ')} changes, for ${LOCK_PATIENCE_MS / MINUTE_MS} minutes now; end it (pg_stat_activity names it) and run npx beck migrate again`,
         )
@@ -173,16 +170,14 @@ async function runOnce(tx: Tx, step: readonly Migration[]): Promise<string[]> {
 /** What a contract takes away, nobody who runs may need. What ended in order is not among them, nor what is long silent. */
 async function refuseBesideOlder(tx: Tx, name: string, needed: string): Promise<void> {
   if (isOlder(VERSION, needed))
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'program_is_older',
       `${name} takes away what a Beck before ${needed} works with, and this is ${VERSION}: these files are of no release; install one`,
     )
   const older = (await listRunning(tx)).filter(({ version }) => isOlder(version, needed))
   if (older.length === 0) return
   const named = older.map(({ role, version, host }) => `${role} ${version} on ${host}`).join(', ')
-  throw new Refusal(
-    'conflict',
+  throw conflict(
     'older_beck_runs',
     `${name} takes away what a Beck before ${needed} works with, and there runs: ${named}. Stop these, or upgrade them to ${needed} first, ` +
       `and run npx beck migrate again; one that was killed counts for ${ALIVE_MS / SECOND_MS} seconds more`,

@@ -1,5 +1,6 @@
 /** The counter of time's arrow in its row (time-arrow.ts). */
 import type { Queryable } from './database.ts'
+import { anyRow, firstRow } from './rows.ts'
 import type { Arrow, Moment } from './time-arrow.ts'
 
 const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)'
@@ -20,10 +21,8 @@ export async function advanceArrow(db: Queryable): Promise<Arrow> {
   return rows[0] as Arrow
 }
 
-export async function readArrow(db: Queryable): Promise<Arrow | null> {
-  const { rows } = await db.query<Arrow>(`select ${COLUMNS} from time_arrow`)
-  return rows[0] ?? null
-}
+export const readArrow = (db: Queryable): Promise<Arrow | null> =>
+  firstRow(db, `select ${COLUMNS} from time_arrow`)
 
 /** Nothing moves from here on, for any process, for the reason that was given first. */
 export async function stopMoving(db: Queryable, reason: string, remembered: Moment | null): Promise<void> {
@@ -44,12 +43,11 @@ export async function markMadeSafe(db: Queryable): Promise<void> {
  *
  * @returns False when nothing was stopped, or what has to be done first is not done yet; then nothing changes.
  */
-export async function beginEra(db: Queryable): Promise<boolean> {
-  const { rowCount } = await db.query(
+export const beginEra = (db: Queryable): Promise<boolean> =>
+  anyRow(
+    db,
     `update time_arrow set era = greatest(era, remembered_era) + 1, stopped = null, made_safe = false where made_safe`,
   )
-  return rowCount > 0
-}
 
 /** After a restore that was said: whatever anybody remembers is of an era before. */
 export async function beginEraAfter(db: Queryable, remembered: Moment | null): Promise<void> {

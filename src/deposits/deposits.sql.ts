@@ -3,6 +3,7 @@ import type { ChainName } from '../core/assets.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
+import { allRows } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 import type { Deposit, DepositStatus } from './deposit.ts'
 
@@ -69,20 +70,19 @@ export async function markReplaced(
  * Gas that a transaction of our own brought to deposit addresses, and that was taken for deposits: they are replaced by
  * what they are.
  */
-export async function markOwn(
+export const markOwn = (
   tx: Tx,
   chain: ChainName,
   txKey: string,
   blockHeight: number,
-): Promise<(PaymentKey & { readonly address: string; readonly atoms: bigint })[]> {
-  const { rows } = await tx.query<PaymentKey & { address: string; atoms: bigint }>(
+): Promise<(PaymentKey & { readonly address: string; readonly atoms: bigint })[]> =>
+  allRows(
+    tx,
     `update deposits set status = 'replaced', replaced_by = tx_key, replaced_height = $3, block_height = null, block_hash = null
      where chain = $1 and tx_key = $2 and status <> 'replaced'
      returning account_id as "accountId", payment_id as "paymentId", address, amount_atoms as atoms`,
     [chain, txKey, blockHeight],
   )
-  return rows
-}
 
 /**
  * Ether that contracts sent is named after its block, so after a reorganisation it comes back under another name:
@@ -102,17 +102,16 @@ export async function markRenamedByBlock(
 }
 
 /** Deposits that only the mempool can show now. */
-export async function listDepositsInNoBlock(
+export const listDepositsInNoBlock = (
   db: Queryable,
   chain: ChainName,
-): Promise<{ txKey: string; status: DepositStatus }[]> {
-  const { rows } = await db.query<{ txKey: string; status: DepositStatus }>(
+): Promise<{ txKey: string; status: DepositStatus }[]> =>
+  allRows(
+    db,
     `select distinct tx_key as "txKey", status from deposits
      where chain = $1 and block_height is null and status in ('seen', 'reorganised', 'dropped')`,
     [chain],
   )
-  return rows
-}
 
 /**
  * Follows what the mempool holds: present ones are seen, absent ones are missed, and what was missed for an hour without
@@ -146,18 +145,17 @@ export async function markMempoolPresence(
 }
 
 /** Payments with a deposit that reached its confirmations at this tip. */
-export async function listPaymentsReachingConfirmations(
+export const listPaymentsReachingConfirmations = (
   tx: Tx,
   chain: ChainName,
   tipHeight: number,
-): Promise<PaymentKey[]> {
-  const { rows } = await tx.query<PaymentKey>(
+): Promise<PaymentKey[]> =>
+  allRows(
+    tx,
     `select distinct account_id as "accountId", payment_id as "paymentId" from deposits
      where chain = $1 and status = 'seen' and block_height <= $2::bigint - required_confirmations + 1`,
     [chain, tipHeight],
   )
-  return rows
-}
 
 /** Inputs of deposits that are buried, or were replaced by what is, deeper than any reorganisation that is followed. */
 export async function forgetBuriedInputs(tx: Tx, chain: ChainName, height: number): Promise<void> {

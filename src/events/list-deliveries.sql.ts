@@ -1,5 +1,5 @@
 /** What was sent to an endpoint, with every attempt. */
-import { invariant, Refusal } from '../core/errors.ts'
+import { conflict, invariant, notFound } from '../core/errors.ts'
 import type { AccountId, DeliveryId, EventId, WebhookEndpointId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { listOf, type Page } from '../db/list.ts'
@@ -96,11 +96,10 @@ export async function redeliver(
     [accountId, endpointId, id],
   )
   if (rowCount === 0) {
-    throw new Refusal('not_found', 'delivery_not_found', 'there is no such delivery to this webhook endpoint')
+    throw notFound('delivery_not_found', 'there is no such delivery to this webhook endpoint')
   }
   if (!endpoint.isActive) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'webhook_endpoint_inactive',
       'the webhook endpoint is disabled; enable it before sending to it again',
     )

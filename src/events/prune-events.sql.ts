@@ -1,13 +1,15 @@
 /** The end of an event's life. */
 import type { Queryable } from '../db/database.ts'
+import { countRows } from '../db/rows.ts'
 
 /**
  * Removes old events with their deliveries and attempts, except those with a delivery still waiting.
  *
  * @returns How many events went; as many as `limit` means that there may be more.
  */
-export async function pruneEvents(db: Queryable, days: number, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export const pruneEvents = (db: Queryable, days: number, limit: number): Promise<number> =>
+  countRows(
+    db,
     `with old as (
        select e.account_id, e.id from events e
        where e.created_at < now() - make_interval(days => $1)
@@ -22,12 +24,11 @@ export async function pruneEvents(db: Queryable, days: number, limit: number): P
      delete from events e using old where e.account_id = old.account_id and e.id = old.id`,
     [days, limit],
   )
-  return rowCount
-}
 
 /** Removes endpoints that were deleted long ago, once nothing is left of what they were sent. @returns How many. */
-export async function pruneEndpoints(db: Queryable, days: number, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export const pruneEndpoints = (db: Queryable, days: number, limit: number): Promise<number> =>
+  countRows(
+    db,
     `delete from webhook_endpoints where (account_id, id) in (
        select w.account_id, w.id from webhook_endpoints w
        where w.deleted_at < now() - make_interval(days => $1)
@@ -35,5 +36,3 @@ export async function pruneEndpoints(db: Queryable, days: number, limit: number)
        order by w.deleted_at limit $2 for update skip locked)`,
     [days, limit],
   )
-  return rowCount
-}

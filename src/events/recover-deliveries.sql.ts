@@ -1,6 +1,7 @@
 /** Sending a receiver what it missed. */
 import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
 import type { Tx } from '../db/database.ts'
+import { countRows } from '../db/rows.ts'
 import { NEW_UUID } from './announce.sql.ts'
 import { isSampleCause } from './sample-event.sql.ts'
 
@@ -54,12 +55,11 @@ export const SENT_AGAIN = `status = 'pending', finished_at = null,
   attempts_before = case when deliveries.status = 'pending' then deliveries.attempts_before else deliveries.attempts end,
   due_at = case when deliveries.due_at <= now() + interval '1 minute' then deliveries.due_at else now() end`
 
-async function send(tx: Tx, wanted: string, values: readonly unknown[]): Promise<number> {
-  const { rowCount } = await tx.query(
+const send = (tx: Tx, wanted: string, values: readonly unknown[]): Promise<number> =>
+  countRows(
+    tx,
     `insert into deliveries (account_id, id, event_id, endpoint_id, status, due_at)
      select account_id, ${NEW_UUID}, id, $2, 'pending', now() from (${wanted}) wanted
      on conflict (account_id, event_id, endpoint_id) do update set ${SENT_AGAIN}`,
     [...values],
   )
-  return rowCount
-}

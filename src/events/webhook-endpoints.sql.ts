@@ -1,10 +1,11 @@
 /** Webhook endpoints: where a merchant wants to be told, and the secrets that sign what he is told. */
 import { randomBytes } from 'node:crypto'
-import { invariant, Refusal } from '../core/errors.ts'
+import { invariant, notFound, type Refusal, unprocessable } from '../core/errors.ts'
 import type { AccountId, WebhookEndpointId } from '../core/ids.ts'
 import { newId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { firstRow } from '../db/rows.ts'
 import type { DisabledReason } from './delivery.ts'
 import type { EventType } from './event.ts'
 
@@ -21,7 +22,7 @@ export interface WebhookEndpoint {
 
 /** Also for an endpoint of another account: nobody learns that it exists. */
 export const webhookEndpointNotFound = (): Refusal =>
-  new Refusal('not_found', 'webhook_endpoint_not_found', 'there is no such webhook endpoint')
+  notFound('webhook_endpoint_not_found', 'there is no such webhook endpoint')
 
 const COLUMNS = `id, url, events, is_active as "isActive", disabled_reason as "disabledReason",
   failing_since as "failingSince", created_at as "createdAt"`
@@ -62,8 +63,7 @@ export async function createWebhookEndpoint(
     [input.accountId],
   )
   if (Number(counted.rows[0]?.count) >= ENDPOINTS_MAX) {
-    throw new Refusal(
-      'unprocessable',
+    throw unprocessable(
       'too_many_webhook_endpoints',
       `an account has at most ${ENDPOINTS_MAX} webhook endpoints; delete one, or let one receiver tell the others`,
     )
@@ -81,17 +81,16 @@ export async function createWebhookEndpoint(
 }
 
 /** @returns Null when the account has no such endpoint, or deleted it. */
-export async function findWebhookEndpoint(
+export const findWebhookEndpoint = (
   db: Queryable,
   accountId: AccountId,
   id: WebhookEndpointId,
-): Promise<WebhookEndpoint | null> {
-  const { rows } = await db.query<WebhookEndpoint>(
+): Promise<WebhookEndpoint | null> =>
+  firstRow(
+    db,
     `select ${COLUMNS} from webhook_endpoints where account_id = $1 and id = $2 and deleted_at is null`,
     [accountId, id],
   )
-  return rows[0] ?? null
-}
 
 /**
  * Removes an endpoint. What is still waiting for it is cancelled, so it receives nothing from now on.
@@ -142,18 +141,17 @@ export async function disableWebhookEndpoint(
  *
  * @returns Null when the account has no such endpoint.
  */
-export async function enableWebhookEndpoint(
+export const enableWebhookEndpoint = (
   tx: Tx,
   accountId: AccountId,
   id: WebhookEndpointId,
-): Promise<WebhookEndpoint | null> {
-  const { rows } = await tx.query<WebhookEndpoint>(
+): Promise<WebhookEndpoint | null> =>
+  firstRow(
+    tx,
     `update webhook_endpoints set is_active = true, disabled_reason = null, failing_since = null
      where account_id = $1 and id = $2 and deleted_at is null returning ${COLUMNS}`,
     [accountId, id],
   )
-  return rows[0] ?? null
-}
 
 /**
  * Gives an endpoint a new secret. For 24 hours every event carries two signatures, by the new secret and by the one

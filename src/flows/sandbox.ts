@@ -13,7 +13,7 @@ import { mine, mint, reorganise, replace } from '../chains/simulated/ledger.ts'
 import { lookupOf, SIMULATED_CHAINS, type SimulatedChainName } from '../chains/simulated/network.ts'
 import { BLOCKS_KEPT, chainsDue, lockSimulatedChain } from '../chains/simulated/store.sql.ts'
 import { ASSET_FACTS, isSimulated, type Network } from '../core/assets.ts'
-import { invalidField, invariant, Refusal } from '../core/errors.ts'
+import { conflict, forbidden, invalidField, invariant, unavailable } from '../core/errors.ts'
 import type { PaymentId } from '../core/ids.ts'
 import { parseDecimal, pow10 } from '../core/money.ts'
 import type { Database, Tx } from '../db/database.ts'
@@ -47,8 +47,7 @@ const GAS_ATOMS_MIN = pow10(18)
 /** @throws {Refusal} `forbidden` for a live account: its coins are real, nothing here concerns them. */
 export function requireTestAccount(account: Account): void {
   if (account.mode === 'test') return
-  throw new Refusal(
-    'forbidden',
+  throw forbidden(
     'test_accounts_only',
     'the sandbox is for test accounts; this key belongs to a live one, use a bk_test_ key',
   )
@@ -104,16 +103,14 @@ async function lockToMine(
   // Whoever is refused for himself does not wait for the chain, nor do others wait for him.
   const waitSeconds = await takeBlocks(tx, account.id, blocks, ALLOWANCE)
   if (waitSeconds > 0)
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'sandbox_busy',
       `the chains are everybody's: an account adds ${ALLOWANCE.atOnce} blocks at once and ` +
         `${ALLOWANCE.perSecond} a second; mine on in ${waitSeconds} s`,
     )
   const store = await lockSimulatedChain(tx, chain)
   if ((await countWaiting(tx, store)) > WAITING_MAX)
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'sandbox_busy',
       `more than ${WAITING_MAX} blocks of this chain wait to be followed; mine on in a few seconds`,
     )
@@ -134,8 +131,7 @@ async function countWaiting(tx: Tx, store: ChainStore): Promise<number> {
 export async function expireInSandbox(tx: Tx, account: Account, id: PaymentId): Promise<Payment> {
   const { payment } = await testPaymentOf(tx, account, id)
   if (!(await endWindow(tx, account.id, id))) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'window_over',
       `only the window of a payment that waits for funds can be ended; this one is ${payment.status}, ` +
         `its window ends or ended at ${payment.expiresAt.toISOString()}`,
@@ -170,8 +166,7 @@ export async function reorganiseInSandbox(
     forkHeight <= progress.tipHeight &&
     (await findBlockHash(tx, store.chain, forkHeight)) === null
   ) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'chain_too_short',
       `Beck has not followed ${network} for ${depth} blocks yet, so it could not find the fork; mine some first`,
     )
@@ -192,8 +187,7 @@ export async function replaceInSandbox(tx: Tx, account: Account, id: PaymentId):
     outputs.some((output) => address.equals(output.lookup)),
   )
   if (paying.length === 0) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'nothing_unconfirmed',
       'no unconfirmed transaction pays this payment; pay it with no confirmations first, or take its block away',
     )

@@ -3,7 +3,7 @@ import type { Account } from '../accounts/account.ts'
 import { findAccount } from '../accounts/accounts.sql.ts'
 import { parseApiKey } from '../accounts/api-key.ts'
 import { findApiKey, type KeyUse, listKeyHashes, recordKeyUses } from '../accounts/api-keys.sql.ts'
-import { invariant, Refusal } from '../core/errors.ts'
+import { forbidden, invariant, type Refusal, unauthenticated } from '../core/errors.ts'
 import { type ApiKeyId, showId, type UserId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import { type Networks, readNetworks } from '../core/networks.ts'
@@ -89,9 +89,9 @@ export function openAuthenticator(db: Queryable, log: Log, now: () => number = D
 
   const lookUp = async (hash: Buffer): Promise<Caller> => {
     const found = await findApiKey(db, hash)
-    if (!found) throw new Refusal('unauthenticated', 'unknown_api_key', 'the API key is not known here')
+    if (!found) throw unauthenticated('unknown_api_key', 'the API key is not known here')
     if (found.revokedAt) {
-      throw new Refusal('unauthenticated', 'revoked_api_key', 'the API key was revoked; use another one')
+      throw unauthenticated('revoked_api_key', 'the API key was revoked; use another one')
     }
     const account = await findAccount(db, found.accountId)
     invariant(account, `the API key ${found.keyId} belongs to no account`)
@@ -144,8 +144,7 @@ function requireInForce(
   log: Log,
 ): void {
   if (expiresAt && expiresAt.getTime() <= nowMs) {
-    throw new Refusal(
-      'unauthenticated',
+    throw unauthenticated(
       'expired_api_key',
       `the API key expired at ${expiresAt.toISOString()}; use the one that replaced it`,
     )
@@ -156,8 +155,7 @@ function requireInForce(
       { key_id: showId('key', keyId), account_id: showId('acct', account.id), address },
       'an API key was used from an address that it is not bound to',
     )
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'address_not_allowed',
       `this API key is bound to other networks than ${address}; use it from there, or make one for here`,
     )
@@ -167,18 +165,16 @@ function requireInForce(
 /** @throws {Refusal} `forbidden` that names the missing scope. */
 export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return
-  throw new Refusal(
-    'forbidden',
+  throw forbidden(
     'missing_scope',
     `this API key lacks the scope ${scope}; it has ${caller.scopes.join(', ')}`,
   )
 }
 
 export const missingKey = (): Refusal =>
-  new Refusal(
-    'unauthenticated',
+  unauthenticated(
     'missing_api_key',
     'no API key; send one in the header X-API-Key or as Authorization: Bearer',
   )
 
-const malformed = (message: string): Refusal => new Refusal('unauthenticated', 'malformed_api_key', message)
+const malformed = (message: string): Refusal => unauthenticated('malformed_api_key', message)

@@ -1,5 +1,5 @@
 /** Reads what forms send. How many fields there are is asked of the bytes first: each one costs, and a megabyte may hold half a million. */
-import { Refusal } from '../core/errors.ts'
+import { invalid } from '../core/errors.ts'
 
 const SEPARATOR = '&'.charCodeAt(0)
 
@@ -43,9 +43,8 @@ function requireFew(bytes: Buffer, separator: number | string, most: number): vo
   let count = 0
   for (let at = bytes.indexOf(separator); at !== -1; at = bytes.indexOf(separator, at + 1)) {
     count += 1
-    if (count > most) throw new Refusal('invalid', 'malformed_form', 'the form has too many fields')
+    if (count > most) throw invalid('malformed_form', 'the form has too many fields')
   }
 }
 
-const unreadable = () =>
-  new Refusal('invalid', 'malformed_form', 'the form cannot be read; load the page again')
+const unreadable = () => invalid('malformed_form', 'the form cannot be read; load the page again')

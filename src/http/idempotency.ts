@@ -17,7 +17,7 @@ import {
   settleAnswer,
   storeAnswer,
 } from '../accounts/idempotency-keys.sql.ts'
-import { invalidField, Refusal, type RefusalKind } from '../core/errors.ts'
+import { conflict, invalidField, Refusal, type RefusalKind } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import { type Database, LOCK_NOT_AVAILABLE, type Queryable, sqlState, type Tx } from '../db/database.ts'
@@ -179,8 +179,7 @@ const ownerOf = ({ accountId, key }: KeyedRequest): string => `${accountId}:${ke
 
 function replayOf(secrets: Secrets, request: KeyedRequest, stored: StoredAnswer): KeyedReply {
   if (!stored.requestHash.equals(request.requestHash)) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'idempotency_key_reused',
       'this Idempotency-Key belongs to another request (method, path or body differ); use a new key',
     )
@@ -190,8 +189,7 @@ function replayOf(secrets: Secrets, request: KeyedRequest, stored: StoredAnswer)
 }
 
 const inFlight = (): Refusal =>
-  new Refusal(
-    'conflict',
+  conflict(
     'idempotency_key_in_flight',
     'the first request with this Idempotency-Key is still being worked on; try again shortly',
   )

@@ -1,5 +1,5 @@
 /** Reads a request body: strict UTF-8, strict JSON, and only text that PostgreSQL can hold. */
-import { type FieldProblem, Refusal } from '../core/errors.ts'
+import { type FieldProblem, invalid } from '../core/errors.ts'
 
 /** Deeper nesting is nobody's data, and would cost everything that walks it recursively its stack. */
 const DEPTH_MAX = 32
@@ -21,7 +21,7 @@ export function readJsonBody(bytes: Uint8Array): JsonBody {
   const value = parse(text)
   // What the bytes cannot hold, only an escape can bring in.
   const problem = text.includes('\\u') ? findProblem(value) : null
-  if (problem) throw new Refusal('invalid', 'invalid_text', `${problem.field}: ${problem.message}`, [problem])
+  if (problem) throw invalid('invalid_text', `${problem.field}: ${problem.message}`, [problem])
   return { text, value }
 }
 
@@ -29,7 +29,7 @@ function decode(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes)
   } catch {
-    throw new Refusal('invalid', 'malformed_json', 'the body is not valid UTF-8')
+    throw invalid('malformed_json', 'the body is not valid UTF-8')
   }
 }
 
@@ -38,7 +38,7 @@ function parse(text: string): unknown {
     return JSON.parse(text)
   } catch (error) {
     const where = error instanceof SyntaxError ? /at position \d+/.exec(error.message)?.[0] : undefined
-    throw new Refusal('invalid', 'malformed_json', `the body is not valid JSON${where ? ` (${where})` : ''}`)
+    throw invalid('malformed_json', `the body is not valid JSON${where ? ` (${where})` : ''}`)
   }
 }
 
@@ -62,10 +62,10 @@ function requireModest(text: string): void {
       values += 1
     } else if (code === CLOSING[0] || code === CLOSING[1]) depth -= 1
     if (depth > DEPTH_MAX) {
-      throw new Refusal('invalid', 'nested_too_deep', `the body is nested more than ${DEPTH_MAX} levels deep`)
+      throw invalid('nested_too_deep', `the body is nested more than ${DEPTH_MAX} levels deep`)
     }
     if (values > VALUES_MAX) {
-      throw new Refusal('invalid', 'too_many_values', `the body holds more than ${VALUES_MAX} values`)
+      throw invalid('too_many_values', `the body holds more than ${VALUES_MAX} values`)
     }
   }
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { Refusal } from '../core/errors.ts'
+import { conflict, invalid, type Refusal, unavailable } from '../core/errors.ts'
 
 /** Of IPv4 alone where the machine has no IPv6, as many containers have none. */
 export function allAddresses(): string {
@@ -36,20 +36,17 @@ export function portOf(server: Server): number | null {
 export function portRefusal(error: unknown, port: number, variable = 'PORT'): Refusal | null {
   if (!(error instanceof Error && 'code' in error)) return null
   if (error.code === 'EADDRINUSE')
-    return new Refusal(
-      'conflict',
+    return conflict(
       'port_in_use',
       `port ${port} is in use by another program, perhaps another Beck; end it, or set ${variable} to another one (${variable}=8081 npm start)`,
     )
   if (error.code === 'EACCES')
-    return new Refusal(
-      'unavailable',
+    return unavailable(
       'port_not_permitted',
       `this user may not listen on port ${port}; set ${variable} to one above 1023 and put a proxy before it`,
     )
   if (error.code === 'EADDRNOTAVAIL')
-    return new Refusal(
-      'invalid',
+    return invalid(
       'address_not_here',
       `this machine has no such address to listen on at port ${port}; set BECK_HOST or BECK_METRICS_HOST to one of its own`,
     )

@@ -5,7 +5,7 @@ import type { KeyedAnswer } from '../accounts/idempotency-keys.sql.ts'
 import { askedByKey } from '../approvals/asker.ts'
 import { recordAct } from '../audit/audit-log.sql.ts'
 import { crashPoint } from '../core/crash-point.ts'
-import { invariant, Refusal } from '../core/errors.ts'
+import { invalid, invariant, type Refusal } from '../core/errors.ts'
 import { type AccountId, showId } from '../core/ids.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
 import type { Gateway } from '../flows/gateway.ts'
@@ -265,7 +265,7 @@ function readQuery(schema: TSchema, query: unknown): unknown {
   for (const [name, given] of Object.entries(query as Record<string, unknown>)) {
     if (typeof given === 'string' && !(isStorable(given) && isStorable(name))) {
       const problem = textProblem(name)
-      throw new Refusal('invalid', 'invalid_text', `${problem.field}: ${problem.message}`, [problem])
+      throw invalid('invalid_text', `${problem.field}: ${problem.message}`, [problem])
     }
     const type = Object.hasOwn(properties, name) ? properties[name]?.type : undefined
     const isNumber =

@@ -6,6 +6,7 @@ import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { COUNTED_MAX, type Page, wholeListOf } from '../db/list.ts'
 import { exactId, exactText, type ListQuery, oneOf } from '../db/list-filters.ts'
+import { countRows } from '../db/rows.ts'
 
 export interface Alert {
   /** snake_case, stable: monitoring may switch on it. */
@@ -109,11 +110,10 @@ export async function acknowledgeAlerts(
 }
 
 /** Removes alerts that somebody acknowledged long ago. What still is so is raised anew. @returns How many. */
-export async function pruneAlerts(db: Queryable, days: number, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export const pruneAlerts = (db: Queryable, days: number, limit: number): Promise<number> =>
+  countRows(
+    db,
     `delete from alerts where id in (select id from alerts
        where acknowledged_at < now() - make_interval(days => $1) limit $2)`,
     [days, limit],
   )
-  return rowCount
-}

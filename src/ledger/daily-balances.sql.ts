@@ -3,6 +3,7 @@ import type { Fiat } from '../core/assets.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { allRows } from '../db/rows.ts'
 
 export interface DailyBalance {
   readonly accountId: AccountId
@@ -41,19 +42,18 @@ export interface Close {
 }
 
 /** An account's closes from a day on; a day without one had nothing. */
-export async function listCloses(
+export const listCloses = (
   db: Queryable,
   accountId: AccountId,
   currency: Fiat,
   from: string,
-): Promise<Close[]> {
-  const { rows } = await db.query<Close>(
+): Promise<Close[]> =>
+  allRows(
+    db,
     `select to_char(day, 'YYYY-MM-DD') as day, available_minor as "availableMinor", pending_minor as "pendingMinor"
      from daily_balances where account_id = $1 and currency = $2 and day >= $3::date`,
     [accountId, currency, from],
   )
-  return rows
-}
 
 /** The latest day whose closes are kept; null before the first. */
 export async function findLastClosedDay(db: Queryable): Promise<string | null> {

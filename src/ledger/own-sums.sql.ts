@@ -2,6 +2,7 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import { GATEWAY_ACCOUNTS } from '../core/gateway-account.ts'
 import type { Queryable } from '../db/database.ts'
+import { allRows } from '../db/rows.ts'
 import type { OwnSums } from './own-sums.ts'
 
 /**
@@ -9,11 +10,12 @@ import type { OwnSums } from './own-sums.ts'
  *
  * @param of - Of one coin of one chain; of all when left out.
  */
-export async function readOwnSums(
+export const readOwnSums = (
   db: Queryable,
   of: { readonly chain: ChainName; readonly asset: Asset } | null = null,
-): Promise<OwnSums[]> {
-  const { rows } = await db.query<OwnSums>(
+): Promise<OwnSums[]> =>
+  allRows(
+    db,
     `with own as (
        select chain, asset, debit, credit, amount_atoms as atoms from transfers
        where (debit in ('fees', 'capital', 'network_fees', 'loss') or credit in ('fees', 'capital', 'network_fees', 'loss'))
@@ -38,5 +40,3 @@ export async function readOwnSums(
      from sums full join has using (chain, asset) order by chain, asset`,
     [Object.values(GATEWAY_ACCOUNTS), of?.chain ?? null, of?.asset ?? null],
   )
-  return rows
-}

@@ -3,6 +3,7 @@ import { newRowId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { allRows, countRows } from '../db/rows.ts'
 import { type Letter, MAIL_HOURS, type MailKind, type MailStatus } from './mail.ts'
 
 const PURPOSE = 'mail'
@@ -78,8 +79,9 @@ export interface ClaimedMail {
 const CLAIM_MINUTES = 5
 
 /** Claims what is due, oldest first. Locks those rows alone; other workers pass them by. */
-export async function claimMails(db: Queryable, limit: number): Promise<ClaimedMail[]> {
-  const { rows } = await db.query<ClaimedMail>(
+export const claimMails = (db: Queryable, limit: number): Promise<ClaimedMail[]> =>
+  allRows(
+    db,
     `update mails m set attempts = attempts + 1, next_attempt_at = now() + ${CLAIM_MINUTES} * interval '1 minute'
      from (select id from mails where status = 'queued' and next_attempt_at <= now()
            order by next_attempt_at limit $1 for update skip locked) due
@@ -87,8 +89,6 @@ export async function claimMails(db: Queryable, limit: number): Promise<ClaimedM
      returning m.id, m.kind, m.recipient, m.content_sealed as sealed, m.attempts, m.expires_at as "expiresAt"`,
     [limit],
   )
-  return rows
-}
 
 /** @throws {InvariantBroken} when it was sealed with a key that Beck does not have. */
 export const openLetter = (secrets: Secrets, { id, sealed }: Pick<ClaimedMail, 'id' | 'sealed'>): Letter =>
@@ -141,14 +141,13 @@ export interface SentMail {
 }
 
 /** The latest mails, for who runs Beck: to whom, and what became of them; never what stood in them. */
-export async function listMails(db: Queryable, limit: number): Promise<SentMail[]> {
-  const { rows } = await db.query<SentMail>(
+export const listMails = (db: Queryable, limit: number): Promise<SentMail[]> =>
+  allRows(
+    db,
     `select cause, kind, recipient, status, attempts, trouble, created_at as "createdAt"
      from mails order by id desc limit $1`,
     [limit],
   )
-  return rows
-}
 
 /** What became of the mails of some causes. */
 export async function mailsOfCauses(
@@ -202,11 +201,10 @@ export async function countPaymentMails(
 export const MAILS_KEPT_DAYS = 30
 
 /** Forgets mails that ended long ago. @returns How many, at most `limit`. */
-export async function pruneMails(db: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export const pruneMails = (db: Queryable, limit: number): Promise<number> =>
+  countRows(
+    db,
     `delete from mails where id in (select id from mails
        where status <> 'queued' and finished_at < now() - ${MAILS_KEPT_DAYS} * interval '1 day' limit $1)`,
     [limit],
   )
-  return rowCount
-}

@@ -2,6 +2,7 @@ import type { AccountId, CustomerId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { type ListDescription, listOf } from '../db/list.ts'
 import { countBound, exactId, fiatBound, substring } from '../db/list-filters.ts'
+import { allRows, firstRow } from '../db/rows.ts'
 import type { Payment } from './payment.ts'
 
 export interface Customer {
@@ -53,17 +54,8 @@ export const { page: listCustomers, batches: exportCustomers } = listOf<Customer
  */
 export const { page: listCustomersForPeople } = listOf<Customer>({ ...CUSTOMERS, countedMax: 1_000n })
 
-export async function findCustomer(
-  db: Queryable,
-  accountId: AccountId,
-  id: CustomerId,
-): Promise<Customer | null> {
-  const { rows } = await db.query<Customer>(
-    `select ${COLUMNS} from customers c where c.account_id = $1 and c.id = $2`,
-    [accountId, id],
-  )
-  return rows[0] ?? null
-}
+export const findCustomer = (db: Queryable, accountId: AccountId, id: CustomerId): Promise<Customer | null> =>
+  firstRow(db, `select ${COLUMNS} from customers c where c.account_id = $1 and c.id = $2`, [accountId, id])
 
 export type RecentPayment = Pick<
   Payment,
@@ -71,16 +63,15 @@ export type RecentPayment = Pick<
 >
 
 /** The customer's last payments, newest first, at most 20 (contract, Limits). */
-export async function listRecentPayments(
+export const listRecentPayments = (
   db: Queryable,
   accountId: AccountId,
   customerId: CustomerId,
-): Promise<RecentPayment[]> {
-  const { rows } = await db.query<RecentPayment>(
+): Promise<RecentPayment[]> =>
+  allRows(
+    db,
     `select id, status, asset, net_minor as "netMinor", fiat_currency as "fiatCurrency", created_at as "createdAt"
      from payments where account_id = $1 and customer_id = $2
      order by created_at desc, id desc limit 20`,
     [accountId, customerId],
   )
-  return rows
-}

@@ -1,6 +1,6 @@
 /** A payment: what it is. What it becomes is decided in decide.ts. */
 import type { Asset, ChainName, Fiat } from '../core/assets.ts'
-import { Refusal } from '../core/errors.ts'
+import { notFound, type Refusal } from '../core/errors.ts'
 import type { AccountId, CustomerId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Ratio } from '../core/ratio.ts'
 
@@ -80,4 +80,4 @@ export interface Payment {
 
 /** Also for a payment of another account: nobody learns that it exists. */
 export const paymentNotFound = (): Refusal =>
-  new Refusal('not_found', 'payment_not_found', 'there is no such payment in this account')
+  notFound('payment_not_found', 'there is no such payment in this account')

@@ -2,6 +2,7 @@
 import type { AccountId, PaymentId, SessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
+import { allRows, countRows } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 import { inTimeSql, paysForSql } from '../deposits/received.ts'
 import type { Payment } from './payment.ts'
@@ -148,12 +149,13 @@ export interface ClaimedDecision {
  *
  * @param except - Payments to leave where they are.
  */
-export async function claimDecisions(
+export const claimDecisions = (
   tx: Tx,
   limit: number,
   except: readonly PaymentId[] = [],
-): Promise<ClaimedDecision[]> {
-  const { rows } = await tx.query<ClaimedDecision>(
+): Promise<ClaimedDecision[]> =>
+  allRows(
+    tx,
     `update payments p set decision_due = false
      from (select account_id, id from payments where decision_due and id <> all($1::uuid[])
        limit $2 for update skip locked) due
@@ -161,15 +163,14 @@ export async function claimDecisions(
      returning p.account_id as "accountId", p.id as "paymentId", p.checkout_session_id as "checkoutSessionId"`,
     [except, limit],
   )
-  return rows
-}
 
 /**
  * Queues payments whose window is over on a chain that was seen past their end: pending ones to expire, and detected
  * ones that lost every deposit. @returns How many.
  */
-export async function markWindowsOver(tx: Tx, limit: number): Promise<number> {
-  const { rowCount } = await tx.query(
+export const markWindowsOver = (tx: Tx, limit: number): Promise<number> =>
+  countRows(
+    tx,
     `update payments p set decision_due = true
      from (select p.account_id, p.id from payments p join chains c on c.chain = p.chain
        where p.status in ('pending', 'detected') and not p.decision_due and p.expires_at < now() and c.polled_at > p.expires_at
@@ -180,5 +181,3 @@ export async function markWindowsOver(tx: Tx, limit: number): Promise<number> {
      where p.account_id = over.account_id and p.id = over.id`,
     [limit],
   )
-  return rowCount
-}

@@ -4,6 +4,7 @@ import { invariant } from '../core/errors.ts'
 import type { AccountId, PaymentId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
+import { allRows } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 
 export interface UnresolvedKey {
@@ -66,15 +67,14 @@ export async function listUnresolved(
 }
 
 /** All that is held for a payment now, by asset, locked until the transaction ends. */
-export async function lockUnresolved(
+export const lockUnresolved = (
   tx: Tx,
   accountId: AccountId,
   paymentId: PaymentId,
-): Promise<{ asset: Asset; atoms: bigint }[]> {
-  const { rows } = await tx.query<{ asset: Asset; atoms: bigint }>(
+): Promise<{ asset: Asset; atoms: bigint }[]> =>
+  allRows(
+    tx,
     `select asset, atoms from unresolved_funds
      where account_id = $1 and payment_id = $2 and atoms > 0 order by asset for update`,
     [accountId, paymentId],
   )
-  return rows
-}

@@ -4,6 +4,7 @@
  */
 import { type Asset, type ChainName, hasAccounts, nativeAsset } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
+import { allRows } from '../db/rows.ts'
 import { GATEWAY } from '../ledger/chart-of-accounts.ts'
 import { openSql, revertedSql } from '../treasury/signed-transaction.ts'
 
@@ -245,13 +246,14 @@ export interface AddressSum {
 }
 
 /** What deposit addresses should hold, leaving aside those transactions of ours that only the chain can tell about now. */
-export async function sumAddresses(
+export const sumAddresses = (
   db: Queryable,
   chain: ChainName,
   addresses: readonly string[],
   aside: readonly string[],
-): Promise<AddressSum[]> {
-  const { rows } = await db.query<AddressSum>(
+): Promise<AddressSum[]> =>
+  allRows(
+    db,
     `select address, asset, sum(atoms) as atoms from (
        select d.address, d.asset, d.amount_atoms as atoms from deposits d
        where d.chain = $1 and d.address = any($2::text[]) and d.block_height is not null
@@ -273,8 +275,6 @@ export async function sumAddresses(
      ) x group by address, asset`,
     [chain, addresses, aside],
   )
-  return rows
-}
 
 /** One of our transactions on a chain with accounts whose block only the chain knows for sure. */
 export interface UncertainTransaction {

@@ -1,6 +1,7 @@
 /** What earlier proofs summed up, and the block at which books and chain last agreed. */
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { firstRow } from '../db/rows.ts'
 import { NO_PAST, type PastSums } from './compare-chain.ts'
 
 /** The sums of a chain's past; {@link NO_PAST} before the first. */
@@ -55,13 +56,12 @@ export interface ProvenBlock {
   readonly sliceAfter: string
 }
 
-export async function findProvenBlock(db: Queryable, chain: ChainName): Promise<ProvenBlock | null> {
-  const { rows } = await db.query<ProvenBlock>(
+export const findProvenBlock = (db: Queryable, chain: ChainName): Promise<ProvenBlock | null> =>
+  firstRow(
+    db,
     'select height::float8 as height, hash, slice_after as "sliceAfter" from proven_blocks where chain = $1',
     [chain],
   )
-  return rows[0] ?? null
-}
 
 export async function markProven(tx: Tx, chain: ChainName, block: ProvenBlock): Promise<void> {
   await tx.query(
@@ -89,10 +89,9 @@ export async function findProofAge(db: Queryable, chain: ChainName): Promise<num
 }
 
 /** The tip, locked until the transaction ends: the watcher moves it in no other transaction meanwhile. */
-export async function lockTip(tx: Tx, chain: ChainName): Promise<{ height: number; hash: string } | null> {
-  const { rows } = await tx.query<{ height: number; hash: string }>(
+export const lockTip = (tx: Tx, chain: ChainName): Promise<{ height: number; hash: string } | null> =>
+  firstRow(
+    tx,
     'select tip_height::float8 as height, tip_hash as hash from chains where chain = $1 for update',
     [chain],
   )
-  return rows[0] ?? null
-}

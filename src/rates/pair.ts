@@ -1,6 +1,6 @@
 /** Pairs of currencies and their prices: what exchanges quote and what an operator fixes. */
 import { type Asset, type Fiat, isAsset, isFiat } from '../core/assets.ts'
-import { Refusal } from '../core/errors.ts'
+import { type Refusal, unavailable } from '../core/errors.ts'
 import { divideHalfUp, FIAT_DECIMALS, pow10 } from '../core/money.ts'
 import { type Ratio, ratio } from '../core/ratio.ts'
 
@@ -46,4 +46,4 @@ export function inMinorUnits(price: Ratio): Ratio | null {
 
 /** There is no price to quote now: never a guess. */
 export const noRate = (asset: Asset, fiat: Fiat, why: string): Refusal =>
-  new Refusal('unavailable', 'no_rate', `there is no rate for ${asset} in ${fiat} now: ${why}`)
+  unavailable('no_rate', `there is no rate for ${asset} in ${fiat} now: ${why}`)

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { readShared, type SharedSettings } from '../config/shared.ts'
 import { type Environment, openVariables } from '../config/variables.ts'
 import { NETWORKS, type Network } from '../core/assets.ts'
-import { Refusal } from '../core/errors.ts'
+import { invalid } from '../core/errors.ts'
 import { type NetworkMode, networkModeOf } from '../wallets/derivation.ts'
 
 export interface SignerConfig extends SharedSettings {
@@ -72,7 +72,7 @@ function readFrom(path: string, what: string): Buffer {
     return readHanded(openSync(path, 'r'))
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    throw new Refusal('invalid', 'invalid_settings', `${what} that cannot be read (${code})`)
+    throw invalid('invalid_settings', `${what} that cannot be read (${code})`)
   }
 }
 

@@ -2,7 +2,7 @@
 import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Refusal } from '../core/errors.ts'
+import { conflict } from '../core/errors.ts'
 import { syncPath } from '../core/files.ts'
 import { pause } from '../core/pause.ts'
 
@@ -34,8 +34,7 @@ export async function changeAlone<Done>(
     lock.exec('pragma busy_timeout = 0')
     for (let left = WAIT_MS_MAX; !isTaken(lock); left -= LOOK_EVERY_MS) {
       if (left <= 0)
-        throw new Refusal(
-          'conflict',
+        throw conflict(
           'folder_in_use',
           `another command has been changing ${name} of ${folder} for ${WAIT_MS_MAX / 1_000} seconds; nothing was written. Look whether it still asks something, and try again`,
         )

@@ -12,7 +12,7 @@ import { hashRaw } from '@node-rs/argon2'
 import { HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToEntropy, mnemonicToSeed } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
-import { Refusal } from '../core/errors.ts'
+import { conflict, forbidden, invalid, notFound } from '../core/errors.ts'
 import { ifThere, syncPath } from '../core/files.ts'
 import { makeFolder } from './folder.ts'
 
@@ -44,8 +44,7 @@ export function entropyOf(words: string): Buffer {
   } catch {
     // The library's message may quote the words.
   }
-  throw new Refusal(
-    'invalid',
+  throw invalid(
     'invalid_words',
     'these are not 24 words of a BIP-39 wallet with a valid checksum; look at each word and their order',
   )
@@ -83,8 +82,7 @@ export async function requireNoKeystore(path: string): Promise<void> {
 }
 
 const keystoreExists = (path: string) =>
-  new Refusal(
-    'conflict',
+  conflict(
     'keystore_exists',
     `there is a keystore at ${path} already; it is not overwritten. Move it away to make a new wallet`,
   )
@@ -96,7 +94,7 @@ const keystoreExists = (path: string) =>
  */
 export async function changePassphrase(path: string, passphrase: Buffer, next: Buffer): Promise<void> {
   const entropy = await openKeystore(path, passphrase)
-  if (!entropy) throw new Refusal('not_found', 'no_keystore', `there is no keystore at ${path}`)
+  if (!entropy) throw notFound('no_keystore', `there is no keystore at ${path}`)
   const text = await sealKeystore(entropy, next)
   const draft = `${path}.new`
   await rm(draft, { force: true })
@@ -118,8 +116,7 @@ async function writeSynced(handle: FileHandle, text: string): Promise<void> {
 async function sealKeystore(entropy: Uint8Array, passphrase: Buffer): Promise<string> {
   const { length } = passphrase.toString()
   if (length < PASSPHRASE_LENGTH_MIN)
-    throw new Refusal(
-      'invalid',
+    throw invalid(
       'weak_passphrase',
       `the keystore passphrase has ${length} characters, expected ${PASSPHRASE_LENGTH_MIN} or more; set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE`,
     )
@@ -155,8 +152,7 @@ export async function openKeystore(path: string, passphrase: Buffer): Promise<Bu
     decipher.setAuthTag(sealed.subarray(-16))
     return Buffer.concat([decipher.update(sealed.subarray(0, -16)), decipher.final()])
   } catch {
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'wrong_passphrase',
       `the keystore at ${path} does not open: the passphrase is another one, or the file is damaged (the 24 words restore it)`,
     )

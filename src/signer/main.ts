@@ -14,7 +14,7 @@
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { isSimulated, NETWORKS, type Network } from '../core/assets.ts'
-import { Refusal } from '../core/errors.ts'
+import { conflict, invalid, notFound, Refusal } from '../core/errors.ts'
 import { mindNoReader } from '../core/no-reader.ts'
 import { openSecrets } from '../core/secrets.ts'
 import { type Database, openDatabase } from '../db/database.ts'
@@ -72,8 +72,7 @@ async function main(): Promise<void> {
     else if (command === 'run')
       await runSigner(config, db, openLog(config.logLevel).child({ role: 'signer' }))
     else
-      throw new Refusal(
-        'invalid',
+      throw invalid(
         'unknown_command',
         `the signer knows init, show, allow, disallow, allowed, approvers, passphrase, check and run; got ${command ?? 'nothing'}`,
       )
@@ -84,8 +83,7 @@ async function main(): Promise<void> {
 
 async function init(config: SignerConfig, db: Database, { json, restore, replace }: Options): Promise<void> {
   if (config.passphrase === null)
-    throw new Refusal(
-      'invalid',
+    throw invalid(
       'no_passphrase',
       'set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE: the keystore is encrypted with it',
     )
@@ -109,8 +107,7 @@ async function requireNoOther(config: SignerConfig, db: Database, live: readonly
     ),
   )
   if (other.length === 0) return
-  throw new Refusal(
-    'conflict',
+  throw conflict(
     'wallet_exists',
     `this database has a live wallet of ${other.map(({ chain }) => chain).join(', ')} already, made from other words. Start the signer where its keystore.json is (BECK_DATA_DIR), or bring it here with its 24 words: npx beck wallet init --restore. Only to give it up, with its coins: npx beck wallet init --replace`,
   )
@@ -170,7 +167,7 @@ function printWallets(wallets: readonly ShownWallet[]): void {
 function readNetwork(verb: string, [network, address]: readonly string[]): [Network, string] {
   const known = NETWORKS.find((each) => each === network)
   if (known && address) return [known, address]
-  throw new Refusal('invalid', 'unknown_command', `expected: ${verb} ${NETWORKS.join('|')} ADDRESS`)
+  throw invalid('unknown_command', `expected: ${verb} ${NETWORKS.join('|')} ADDRESS`)
 }
 
 async function allow(config: SignerConfig, given: readonly string[], { json }: Options): Promise<void> {
@@ -184,8 +181,7 @@ async function allow(config: SignerConfig, given: readonly string[], { json }: O
 async function disallow(config: SignerConfig, given: readonly string[], { json }: Options): Promise<void> {
   const [known, address] = readNetwork('disallow', given)
   if (!(await disallowAddress(config.folder, known, address)))
-    throw new Refusal(
-      'not_found',
+    throw notFound(
       'not_on_allowlist',
       `${address} is not on the ${known} allowlist; \`npx beck wallet allowed\` shows it`,
     )
@@ -206,11 +202,7 @@ async function approvers(
   { json, yes, dashboard = config.dashboardUrl }: Options,
 ): Promise<void> {
   if (!URL.canParse(dashboard))
-    throw new Refusal(
-      'invalid',
-      'invalid_url',
-      `"${dashboard}" is no URL such as https://dashboard.example.com`,
-    )
+    throw invalid('invalid_url', `"${dashboard}" is no URL such as https://dashboard.example.com`)
   const ask = async (question: string): Promise<string> => {
     process.stderr.write(question)
     for await (const line of createInterface({ input: process.stdin })) return line.trim()
@@ -221,8 +213,7 @@ async function approvers(
 
 async function sealAnew(config: SignerConfig, [file]: readonly string[], { json }: Options): Promise<void> {
   if (config.passphrase === null || !file)
-    throw new Refusal(
-      'invalid',
+    throw invalid(
       'no_passphrase',
       'set BECK_KEYSTORE_PASSPHRASE or BECK_KEYSTORE_PASSPHRASE_FILE to the present passphrase, and name the file of the new one',
     )
@@ -245,8 +236,7 @@ async function check(config: SignerConfig, db: Database): Promise<void> {
     return current && current.xpub !== chainKeys(root, network, config.modes[network]).xpub
   })
   if (foreign.length > 0)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'other_keystore',
       `it opens, but the current wallets of ${foreign.join(', ')} belong to another keystore: their coins cannot be paid out from here`,
     )

@@ -2,6 +2,7 @@
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { allRows, anyRow, firstRow } from '../db/rows.ts'
 import type { NetworkRates } from '../treasury/fees.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import {
@@ -136,13 +137,12 @@ export async function isIdle(db: Queryable, chain: ChainName): Promise<boolean> 
 }
 
 /** Rates no older than ten minutes; null without them. */
-export async function readRates(db: Queryable, chain: ChainName): Promise<NetworkRates | null> {
-  const { rows } = await db.query<NetworkRates>(
+export const readRates = (db: Queryable, chain: ChainName): Promise<NetworkRates | null> =>
+  firstRow(
+    db,
     `select rate, priority_rate as "priorityRate" from fee_rates where chain = $1 and seen_at > now() - interval '10 minutes'`,
     [chain],
   )
-  return rows[0] ?? null
-}
 
 /** Where change goes next; null while that address is not derived yet, for blocks are matched with derived ones only. */
 export async function nextChangePosition(
@@ -212,8 +212,9 @@ interface WantedBump {
 }
 
 /** Replacement sets that should pay more: the newest transaction of each. */
-export async function listBumpsWanted(db: Queryable, chain: ChainName): Promise<WantedBump[]> {
-  const { rows } = await db.query<WantedBump>(
+export const listBumpsWanted = (db: Queryable, chain: ChainName): Promise<WantedBump[]> =>
+  allRows(
+    db,
     `select distinct on (replacement_set) replacement_set as "replacementSet", txid, fee_atoms as "feeAtoms", fee_rate as "feeRate"
      from signed_transactions t
      where chain = $1 and ${openSql('t')} and block_height is null
@@ -223,8 +224,6 @@ export async function listBumpsWanted(db: Queryable, chain: ChainName): Promise<
      order by replacement_set, created_at desc, fee_rate desc`,
     [chain],
   )
-  return rows
-}
 
 export interface PlannedSweep {
   readonly id: string
@@ -246,11 +245,12 @@ export interface PlannedSweep {
  *
  * @param after - Only those behind this one; null for the first of them.
  */
-export async function listSweeps(
+export const listSweeps = (
   db: Queryable,
   of: { chain: ChainName; series: string; after: string | null; limit: number },
-): Promise<PlannedSweep[]> {
-  const { rows } = await db.query<PlannedSweep>(
+): Promise<PlannedSweep[]> =>
+  allRows(
+    db,
     `select id, address, series, position, asset, atoms, ether_atoms as "etherAtoms", status = 'funded' as "isFunded", way, delegates
      from sweeps s
      where chain = $1 and series = $2 and status in ('planned', 'funded')
@@ -259,8 +259,6 @@ export async function listSweeps(
      order by created_at, id limit $3`,
     [of.chain, of.series, of.limit, of.after],
   )
-  return rows
-}
 
 /** What a sweep is to take from its address, with its fee; null when the database forgot it. */
 export async function sweptAtoms(db: Queryable, chain: ChainName, id: string): Promise<bigint | null> {
@@ -272,11 +270,10 @@ export async function sweptAtoms(db: Queryable, chain: ChainName, id: string): P
 }
 
 /** Whether the worker asks for a sweep delegate at an address and nothing was signed for it yet. */
-export async function isDeploymentWanted(db: Queryable, chain: ChainName, address: string): Promise<boolean> {
-  const { rowCount } = await db.query(
+export const isDeploymentWanted = (db: Queryable, chain: ChainName, address: string): Promise<boolean> =>
+  anyRow(
+    db,
     `select from sweep_delegates
      where chain = $1 and address = $2 and replacement_set is null and wanted_since is not null`,
     [chain, address],
   )
-  return rowCount > 0
-}

@@ -2,6 +2,7 @@
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { allRows } from '../db/rows.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import type { Branch } from '../wallets/derivation.ts'
 
@@ -23,11 +24,12 @@ const COLUMNS = 'c.txid, c.output_index as index, c.atoms, c.lookup as script, a
  *
  * @param of.depositDepth - Blocks that what others sent waits for: of `depositDepth`.
  */
-export async function listSpendable(
+export const listSpendable = (
   db: Queryable,
   of: { chain: ChainName; series: string; depositDepth: number; limit: number },
-): Promise<OwnedUtxo[]> {
-  const { rows } = await db.query<OwnedUtxo>(
+): Promise<OwnedUtxo[]> =>
+  allRows(
+    db,
     `select ${COLUMNS}
      from utxos c
      join addresses a on a.chain = c.chain and a.lookup = c.lookup
@@ -40,8 +42,6 @@ export async function listSpendable(
      order by c.atoms desc, c.txid, c.output_index limit $4`,
     [of.chain, of.series, of.depositDepth, of.limit],
   )
-  return rows
-}
 
 /** Change of ours that no block shows yet. */
 export async function sumExpectedChange(db: Queryable, chain: ChainName, series: string): Promise<bigint> {
@@ -57,12 +57,13 @@ export async function sumExpectedChange(db: Queryable, chain: ChainName, series:
 }
 
 /** UTXOs that a replacement set may still spend, by their outpoints; fewer when some are unknown, spent or another set's. */
-export async function listUtxos(
+export const listUtxos = (
   db: Queryable,
   of: { chain: ChainName; series: string; replacementSet: string },
   outpoints: readonly { txid: string; index: number }[],
-): Promise<OwnedUtxo[]> {
-  const { rows } = await db.query<OwnedUtxo>(
+): Promise<OwnedUtxo[]> =>
+  allRows(
+    db,
     `select ${COLUMNS}
      from unnest($3::text[], $4::integer[]) with ordinality as outpoint (txid, output_index, number)
      join utxos c on c.chain = $1 and c.txid = outpoint.txid and c.output_index = outpoint.output_index
@@ -70,5 +71,3 @@ export async function listUtxos(
      where a.series = $2 and c.spent_by is null and (c.reserved_by is null or c.reserved_by = $5) order by outpoint.number`,
     [of.chain, of.series, ...arraysOf(outpoints, 'txid', 'index'), of.replacementSet],
   )
-  return rows
-}

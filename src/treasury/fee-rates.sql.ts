@@ -1,16 +1,16 @@
 /** What the networks charge now, as the worker with a node saw it last. */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
+import { firstRow } from '../db/rows.ts'
 import type { NetworkRates } from './fees.ts'
 
 /** Null when nobody looked for ten minutes: a fee is not guessed. */
-export async function findFeeRates(db: Queryable, chain: ChainName): Promise<NetworkRates | null> {
-  const { rows } = await db.query<NetworkRates>(
+export const findFeeRates = (db: Queryable, chain: ChainName): Promise<NetworkRates | null> =>
+  firstRow(
+    db,
     `select rate, priority_rate as "priorityRate" from fee_rates where chain = $1 and seen_at > now() - interval '10 minutes'`,
     [chain],
   )
-  return rows[0] ?? null
-}
 
 export async function storeFeeRates(db: Queryable, chain: ChainName, rates: NetworkRates): Promise<void> {
   await db.query(

@@ -3,7 +3,7 @@
  * pays, whatever the transaction costs in the end; the gateway's `network_fees` account takes the difference.
  */
 import { ASSET_FACTS, type Asset, type Network } from '../core/assets.ts'
-import { Refusal } from '../core/errors.ts'
+import { unprocessable } from '../core/errors.ts'
 import { divideUp, formatDecimal, pow10 } from '../core/money.ts'
 import type { Ratio } from '../core/ratio.ts'
 
@@ -160,15 +160,13 @@ export function costOf(
   const netAtoms = amountAtoms - feeAtoms - networkFee
   const fees = `the payout fee of ${formatDecimal(feeAtoms, decimals)} and the network fee of ${formatDecimal(networkFee, decimals)} ${asset}`
   if (netAtoms <= 0n)
-    throw new Refusal(
-      'unprocessable',
+    throw unprocessable(
       'fee_exceeds_amount',
       `${fees} leave nothing of ${formatDecimal(amountAtoms, decimals)} ${asset}; withdraw more`,
       [{ field: 'amount', message: 'does not cover the fees' }],
     )
   if (netAtoms < OUTPUT_ATOMS_MIN[asset])
-    throw new Refusal(
-      'unprocessable',
+    throw unprocessable(
       'below_minimum',
       `after ${fees}, ${formatDecimal(netAtoms, decimals)} ${asset} would arrive; the network relays ${formatDecimal(OUTPUT_ATOMS_MIN[asset], decimals)} or more`,
       [{ field: 'amount', message: 'leaves less than the network relays' }],

@@ -1,6 +1,7 @@
 /** Replacement sets that can never enter the chain, or wait suspiciously long; and the UTXOs that such ones give back. */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows } from '../db/rows.ts'
 import { openSql } from './signed-transaction.ts'
 
 /**
@@ -35,8 +36,9 @@ export interface OverdueSet {
 }
 
 /** Those that wait for more than ten minutes, each sender's in the order of its nonces. */
-export async function listOverdue(db: Queryable, chain: ChainName): Promise<OverdueSet[]> {
-  const { rows } = await db.query<OverdueSet>(
+export const listOverdue = (db: Queryable, chain: ChainName): Promise<OverdueSet[]> =>
+  allRows(
+    db,
     `select replacement_set as "replacementSet", sender, nonce from signed_transactions t
      where chain = $1 and txid = replacement_set and ${openSql('t')} and nonce is not null
        and created_at < now() - interval '10 minutes'
@@ -45,8 +47,6 @@ export async function listOverdue(db: Queryable, chain: ChainName): Promise<Over
      order by sender, nonce limit 200`,
     [chain],
   )
-  return rows
-}
 
 /** Whether something of ours that may still enter the chain uses a nonce of a sender: its own transaction, or an authorisation. */
 export async function isNonceAwaited(

@@ -2,6 +2,7 @@
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { allRows, anyRow } from '../db/rows.ts'
 import type {
   BatchEntry,
   Change,
@@ -18,13 +19,8 @@ export class Taken extends Error {
   override readonly name = 'Taken'
 }
 
-export async function isKnown(db: Queryable, chain: ChainName, txid: string): Promise<boolean> {
-  const { rowCount } = await db.query('select from signed_transactions where chain = $1 and txid = $2', [
-    chain,
-    txid,
-  ])
-  return rowCount > 0
-}
+export const isKnown = (db: Queryable, chain: ChainName, txid: string): Promise<boolean> =>
+  anyRow(db, 'select from signed_transactions where chain = $1 and txid = $2', [chain, txid])
 
 /** Without its bytes, and not to be sent yet. What is there already stays as it is. */
 export async function insertSigned(
@@ -67,12 +63,8 @@ export async function markReady(
 }
 
 /** Not given to the worker: by a signer that died before it did, by another one at this moment, or forgotten. */
-export async function listPlaced(db: Queryable): Promise<{ chain: ChainName; txid: string }[]> {
-  const { rows } = await db.query<{ chain: ChainName; txid: string }>(
-    `select chain, txid from signed_transactions where status in ('placed', 'recovered')`,
-  )
-  return rows
-}
+export const listPlaced = (db: Queryable): Promise<{ chain: ChainName; txid: string }[]> =>
+  allRows(db, `select chain, txid from signed_transactions where status in ('placed', 'recovered')`)
 
 /**
  * A bump joins a replacement set of which no transaction is in a block, and ends the wish for it. Locks the set in the order

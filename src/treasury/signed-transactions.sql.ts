@@ -2,6 +2,7 @@
 import { type Asset, type ChainName, networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows, anyRow, countRows } from '../db/rows.ts'
 import {
   openSql,
   SIGNED_STATUSES,
@@ -123,12 +124,13 @@ const UNDER_WAY_PAGE = 500
  *
  * @param after - The last txid of the page before; null for the first page.
  */
-export async function listUnderWay(
+export const listUnderWay = (
   db: Queryable,
   chain: ChainName,
   after: string | null,
-): Promise<SignedTransaction[]> {
-  const { rows } = await db.query<SignedTransaction>(
+): Promise<SignedTransaction[]> =>
+  allRows(
+    db,
     `select ${COLUMNS} from signed_transactions t
      where chain = $1 and ${openSql('t')} and status <> 'placed'
        and ($2::text is null
@@ -136,18 +138,15 @@ export async function listUnderWay(
      order by created_at, txid limit $3`,
     [chain, after, UNDER_WAY_PAGE],
   )
-  return rows
-}
 
 /** Ended ones whose block our chain does not hold any more: a reorganisation deeper than the confirmations. */
-export async function listTakenBack(db: Queryable, chain: ChainName): Promise<SignedTransaction[]> {
-  const { rows } = await db.query<SignedTransaction>(
+export const listTakenBack = (db: Queryable, chain: ChainName): Promise<SignedTransaction[]> =>
+  allRows(
+    db,
     `select ${COLUMNS} from unseen_ends() t
      where chain = $1 and block_height <= (select v.tip_height from chains v where v.chain = $1)`,
     [chain],
   )
-  return rows
-}
 
 /** One that ended in a block that is none of ours: a reorganisation took it, or the watcher has not read that far. */
 export async function findUnseenEnd(db: Queryable, chain: ChainName): Promise<string | null> {
@@ -212,18 +211,13 @@ export interface SetMember extends SignedTransaction {
 }
 
 /** A whole replacement set, locked in the order of its txids. */
-export async function lockReplacementSet(
-  tx: Tx,
-  chain: ChainName,
-  replacementSet: string,
-): Promise<SetMember[]> {
-  const { rows } = await tx.query<SetMember>(
+export const lockReplacementSet = (tx: Tx, chain: ChainName, replacementSet: string): Promise<SetMember[]> =>
+  allRows(
+    tx,
     `select ${COLUMNS}, paid_fee_atoms as "paidFeeAtoms", booked_fee_atoms as "bookedFeeAtoms", fee_bookings as "feeBookings"
      from signed_transactions t where chain = $1 and replacement_set = $2 order by txid for update`,
     [chain, replacementSet],
   )
-  return rows
-}
 
 /** The ledger has booked so much as its fee now, in one more entry. */
 export async function markFeeBooked(tx: Tx, chain: ChainName, txid: string, atoms: bigint): Promise<void> {
@@ -262,12 +256,13 @@ export async function end(
  *
  * @returns How many were marked now.
  */
-export async function wishBumps(
+export const wishBumps = (
   db: Queryable,
   chain: ChainName,
   of: { afterMs: number; rate: bigint },
-): Promise<number> {
-  const { rowCount } = await db.query(
+): Promise<number> =>
+  countRows(
+    db,
     `update signed_transactions t set bump_wanted = true
      where chain = $1 and ${openSql('t')} and not bump_wanted
        and block_height is null
@@ -285,15 +280,12 @@ export async function wishBumps(
            and e.observed_atoms + e.given_atoms - e.sent_atoms < t.value_atoms + t.fee_atoms)`,
     [chain, of.afterMs, of.rate, networkOfChain(chain) !== 'litecoin'],
   )
-  return rowCount
-}
 
 /** Asks the signer to bump one replacement set now. @returns Whether it is open and in no block. */
-export async function wishBump(db: Queryable, chain: ChainName, replacementSet: string): Promise<boolean> {
-  const { rowCount } = await db.query(
+export const wishBump = (db: Queryable, chain: ChainName, replacementSet: string): Promise<boolean> =>
+  anyRow(
+    db,
     `update signed_transactions t set bump_wanted = true
      where chain = $1 and txid = $2 and ${openSql('t')} and block_height is null`,
     [chain, replacementSet],
   )
-  return rowCount > 0
-}

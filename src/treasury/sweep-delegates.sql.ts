@@ -1,8 +1,8 @@
 /** The contract that batches of sweeps run at, one for each hot wallet: whether it is wanted, and what is to deploy it. */
 import type { ChainName } from '../core/assets.ts'
-import { invariant } from '../core/errors.ts'
 import type { Queryable } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
+import { allRows, oneRow } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 import type { Deployment } from './sweep.ts'
 
@@ -13,20 +13,14 @@ export interface WantedDelegate {
 }
 
 /** Asks the signer for the contract that batches run at, which the chain does not show. Asking again changes nothing. */
-export async function wantDelegate(
-  db: Queryable,
-  chain: ChainName,
-  address: string,
-): Promise<WantedDelegate> {
-  const { rows } = await db.query<WantedDelegate>(
+export const wantDelegate = (db: Queryable, chain: ChainName, address: string): Promise<WantedDelegate> =>
+  oneRow(
+    db,
     `insert into sweep_delegates as d (chain, address, wanted_since) values ($1, $2, now())
      on conflict (chain, address) do update set wanted_since = coalesce(d.wanted_since, now())
      returning replacement_set as "replacementSet", (extract(epoch from now() - wanted_since) * 1000)::double precision as "wantedMs"`,
     [chain, address],
   )
-  invariant(rows[0], `the delegate ${address} of ${chain} has a row`)
-  return rows[0]
-}
 
 /** The chain shows the contract, whoever deployed it: nothing more is signed for it. */
 export async function noteDelegate(db: Queryable, chain: ChainName, address: string): Promise<void> {
@@ -37,18 +31,17 @@ export async function noteDelegate(db: Queryable, chain: ChainName, address: str
 }
 
 /** What was signed to deploy a delegate, with its bumps. */
-export async function listDeployments(
+export const listDeployments = (
   db: Queryable,
   chain: ChainName,
   replacementSet: string,
-): Promise<Deployment[]> {
-  const { rows } = await db.query<Deployment>(
+): Promise<Deployment[]> =>
+  allRows(
+    db,
     `select status, (extract(epoch from now() - created_at) * 1000)::double precision as "ageMs" from signed_transactions
      where chain = $1 and replacement_set = $2`,
     [chain, replacementSet],
   )
-  return rows
-}
 
 /** Whether an address is the contract that batches run at. */
 export async function isSweepDelegate(db: Queryable, chain: ChainName, address: string): Promise<boolean> {

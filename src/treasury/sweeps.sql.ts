@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { allRows } from '../db/rows.ts'
 import { openSql } from './signed-transaction.ts'
 import { wishBump } from './signed-transactions.sql.ts'
 import { type EndingSweep, type SweepStatus, type SweepWay, sweepEnd } from './sweep.ts'
@@ -45,12 +46,13 @@ const MAY_BE_SWEPT = `
  * without a sweep under way; a token that blocks the address would otherwise cost gas for ever. For ether also those where
  * sweeps of tokens left enough of their gas: what was given is at least what is left, so the index tells who may have it.
  */
-export async function listSweepCandidates(
+export const listSweepCandidates = (
   db: Queryable,
   chain: ChainName,
   of: { asset: Asset; atomsMin: bigint; gasLeftMin: bigint; limit: number },
-): Promise<SweepCandidate[]> {
-  const { rows } = await db.query<SweepCandidate>(
+): Promise<SweepCandidate[]> =>
+  allRows(
+    db,
     `select x.address, a.series, a.position, $2 as asset, ${ETHER_OF_ADDRESS} as "etherAtoms",
        coalesce(d.atoms, 0) as "bookedAtoms", coalesce(d.ids, '{}') as deposits,
        case when $2 = 'ETH' then array(select txid from gas_funding g where g.chain = $1 and g.address = x.address
@@ -76,8 +78,6 @@ export async function listSweepCandidates(
      order by x.largest desc`,
     [chain, of.asset, of.atomsMin, of.gasLeftMin, of.limit],
   )
-  return rows
-}
 
 export interface SweepPlan extends Omit<SweepCandidate, 'bookedAtoms' | 'lastSweep'> {
   readonly atoms: bigint
@@ -252,12 +252,13 @@ export interface UnminedSweep {
  *
  * @param of.timesFee - Only those that should find more than so many times their fee at their address.
  */
-export async function listUnminedSweeps(
+export const listUnminedSweeps = (
   db: Queryable,
   chain: ChainName,
   of: { timesFee: bigint; limit: number },
-): Promise<UnminedSweep[]> {
-  const { rows } = await db.query<UnminedSweep>(
+): Promise<UnminedSweep[]> =>
+  allRows(
+    db,
     `select x.id, x.address, x.replacement_set as "replacementSet", n.value_atoms + n.fee_atoms as "signedAtoms",
        n.fee_atoms as "feeAtoms", x.atoms as "plannedAtoms", ${ETHER_OF_ADDRESS} as "etherAtoms",
        exists (select from signed_transactions t
@@ -275,8 +276,6 @@ export async function listUnminedSweeps(
      order by o.created_at, o.txid limit $3`,
     [chain, of.timesFee, of.limit],
   )
-  return rows
-}
 
 /** Its next bump takes just so much, and never more than was signed for it: a reorganisation took a part of that, or gave it back. */
 export async function lowerSweep(
@@ -305,14 +304,13 @@ export interface Unswept {
 }
 
 /** Booked deposits that still lie at their own addresses: too small to be worth their gas, refused, or not taken yet. */
-export async function sumUnswept(db: Queryable, chain: ChainName): Promise<Unswept[]> {
-  const { rows } = await db.query<Unswept>(
+export const sumUnswept = (db: Queryable, chain: ChainName): Promise<Unswept[]> =>
+  allRows(
+    db,
     `select asset, count(distinct address) as addresses, sum(amount_atoms) as atoms from deposits
      where chain = $1 and booked and sweep is null and asset in ('ETH', 'USDC', 'USDT') group by asset order by asset`,
     [chain],
   )
-  return rows
-}
 
 /** What sweeps of tokens left of the gas that their addresses were given, until it is worth a sweep of its own. */
 export async function sumGasLeft(

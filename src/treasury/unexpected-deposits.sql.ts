@@ -4,6 +4,7 @@
  */
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows, firstRow } from '../db/rows.ts'
 
 /** To be called in the transaction that moves the cursor past the block. Reading it again changes nothing. */
 export async function recordUnexpectedDeposits(
@@ -54,19 +55,18 @@ export interface CapitalSearch {
 }
 
 /** Null while no further block is this deep. */
-export async function findCapitalSearch(
+export const findCapitalSearch = (
   db: Queryable,
   chain: ChainName,
   depth: number,
-): Promise<CapitalSearch | null> {
-  const { rows } = await db.query<CapitalSearch>(
+): Promise<CapitalSearch | null> =>
+  firstRow(
+    db,
     `select chain, capital_height::float8 as "aboveHeight", (tip_height - $2 + 1)::float8 as "upToHeight", tip_hash as "tipHash"
      from chains
      where chain = $1 and tip_height - $2 + 1 > capital_height`,
     [chain, depth],
   )
-  return rows[0] ?? null
-}
 
 /** Those blocks need not be searched again. Changes nothing when the chain moved meanwhile: the next search sees to it. */
 export async function endCapitalSearch(db: Queryable, search: CapitalSearch): Promise<void> {
@@ -91,13 +91,14 @@ export async function searchCapitalAgain(tx: Tx, chain: ChainName, aboveHeight: 
  * It begins at the heights (`utxos_by_height`, `unexpected_deposits_by_height`), so it costs what the new blocks brought, however
  * many UTXOs there are: bench/poll-payouts.ts has the figures.
  */
-export async function listUnbookedCapital(
+export const listUnbookedCapital = (
   db: Queryable,
   asset: 'BTC' | 'LTC' | null,
   { chain, aboveHeight, upToHeight }: CapitalSearch,
   limit: number,
-): Promise<Capital[]> {
-  const { rows } = await db.query<Capital>(
+): Promise<Capital[]> =>
+  allRows(
+    db,
     asset === null
       ? `select r.tx_key as "txKey", r.output_index as index, r.asset, r.atoms
          from unexpected_deposits r
@@ -117,5 +118,3 @@ export async function listUnbookedCapital(
          limit $6`,
     [chain, asset, aboveHeight, upToHeight, '00000000-0000-0000-0000-000000000000', limit],
   )
-  return rows
-}

@@ -5,6 +5,7 @@
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
+import { countRows } from '../db/rows.ts'
 
 /** A block as far as UTXOs go; `Block` of the chain port fits. */
 export interface UtxoBlock {
@@ -91,7 +92,7 @@ export async function listSpendHeights(
 }
 
 /** UTXOs that a search of the chain found and no block showed here. @returns How many were not known. */
-export async function recordFoundUtxos(
+export const recordFoundUtxos = (
   tx: Tx,
   chain: ChainName,
   utxos: readonly {
@@ -101,8 +102,9 @@ export async function recordFoundUtxos(
     readonly atoms: bigint
     readonly height: number
   }[],
-): Promise<number> {
-  const { rowCount } = await tx.query(
+): Promise<number> =>
+  countRows(
+    tx,
     `insert into utxos (chain, txid, output_index, lookup, atoms, block_height)
      select $1::text, * from unnest($2::text[], $3::integer[], $4::bytea[], $5::numeric[], $6::bigint[])
      on conflict do nothing`,
@@ -113,8 +115,6 @@ export async function recordFoundUtxos(
       ...arraysOf(utxos, 'atoms', 'height'),
     ],
   )
-  return rowCount
-}
 
 /**
  * What the UTXOs of a series hold that nothing was signed for, the largest first: those too that wait for their depth, and

@@ -1,6 +1,7 @@
 /** Links that let one person in, once. */
 import { type InvitationId, type MerchantId, newId, type UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows, anyRow, countRows, firstRow } from '../db/rows.ts'
 import type { Role } from './permissions.ts'
 import { newToken } from './token.ts'
 
@@ -69,13 +70,12 @@ export async function insertInvitation(
 }
 
 /** Null when it is unknown, used or too old. */
-export async function findInvitation(db: Queryable, tokenHash: Uint8Array): Promise<Invitation | null> {
-  const { rows } = await db.query<Invitation>(
+export const findInvitation = (db: Queryable, tokenHash: Uint8Array): Promise<Invitation | null> =>
+  firstRow(
+    db,
     `select ${COLUMNS} from invitations i where i.token_hash = $1 and i.used_at is null and i.expires_at > now()`,
     [tokenHash],
   )
-  return rows[0] ?? null
-}
 
 /** How many links could give a person a new password now. */
 export async function countResets(db: Queryable, userId: UserId): Promise<number> {
@@ -88,33 +88,30 @@ export async function countResets(db: Queryable, userId: UserId): Promise<number
 }
 
 /** Uses it up; null when somebody was faster. */
-export async function takeInvitation(tx: Tx, tokenHash: Uint8Array): Promise<Invitation | null> {
-  const { rows } = await tx.query<Invitation>(
+export const takeInvitation = (tx: Tx, tokenHash: Uint8Array): Promise<Invitation | null> =>
+  firstRow(
+    tx,
     `update invitations i set used_at = now()
      where i.token_hash = $1 and i.used_at is null and i.expires_at > now() returning ${COLUMNS}`,
     [tokenHash],
   )
-  return rows[0] ?? null
-}
 
 /** Those that still let somebody in. */
-export async function listInvitations(db: Queryable, merchantId: MerchantId): Promise<Invitation[]> {
-  const { rows } = await db.query<Invitation>(
+export const listInvitations = (db: Queryable, merchantId: MerchantId): Promise<Invitation[]> =>
+  allRows(
+    db,
     `select ${COLUMNS} from invitations i
      where i.merchant_id = $1 and i.used_at is null and i.expires_at > now() order by i.created_at desc`,
     [merchantId],
   )
-  return rows
-}
 
 /** Takes an invitation back. @returns Whether the merchant had it. */
-export async function voidInvitation(tx: Tx, merchantId: MerchantId, id: InvitationId): Promise<boolean> {
-  const { rowCount } = await tx.query(
+export const voidInvitation = (tx: Tx, merchantId: MerchantId, id: InvitationId): Promise<boolean> =>
+  anyRow(
+    tx,
     'update invitations set used_at = now() where merchant_id = $1 and id = $2 and used_at is null',
     [merchantId, id],
   )
-  return rowCount === 1
-}
 
 /** The earlier links of a kind: a new one leaves none of them good. */
 export async function voidInvitationsOf(
@@ -139,11 +136,10 @@ export async function voidInvitesTo(tx: Tx, merchantId: MerchantId, email: strin
 }
 
 /** Removes links that were used, or ended, long ago. @returns How many. */
-export async function pruneInvitations(db: Queryable, days: number, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export const pruneInvitations = (db: Queryable, days: number, limit: number): Promise<number> =>
+  countRows(
+    db,
     `delete from invitations where id in (select id from invitations
        where coalesce(used_at, expires_at) < now() - make_interval(days => $1) limit $2)`,
     [days, limit],
   )
-  return rowCount
-}

@@ -1,10 +1,10 @@
 /** Merchants and who belongs to them. */
 import type { Mode } from '../core/assets.ts'
-import { invariant } from '../core/errors.ts'
 import { type AccountId, type MerchantId, newId, readId, type UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { wholeListOf } from '../db/list.ts'
 import { exactId, substring } from '../db/list-filters.ts'
+import { allRows, firstRow, oneRow } from '../db/rows.ts'
 import type { Role } from './permissions.ts'
 
 export interface Merchant {
@@ -21,30 +21,21 @@ export interface Merchant {
 const COLUMNS = `m.id, m.name, m.live_account_id as "liveAccountId", m.test_account_id as "testAccountId",
   m.refund_bound_minor as "refundBoundMinor", m.time_zone as "timeZone", m.created_at as "createdAt"`
 
-export async function insertMerchant(
+export const insertMerchant = (
   tx: Tx,
   draft: { readonly name: string; readonly mode: Mode; readonly accountId: AccountId },
-): Promise<Merchant> {
-  const { rows } = await tx.query<Merchant>(
+): Promise<Merchant> =>
+  oneRow(
+    tx,
     `insert into merchants as m (id, name, ${draft.mode}_account_id) values ($1, $2, $3) returning ${COLUMNS}`,
     [newId('mer'), draft.name, draft.accountId],
   )
-  invariant(rows[0], 'an inserted merchant comes back')
-  return rows[0]
-}
 
-export async function findMerchant(db: Queryable, id: MerchantId): Promise<Merchant | null> {
-  const { rows } = await db.query<Merchant>(`select ${COLUMNS} from merchants m where m.id = $1`, [id])
-  return rows[0] ?? null
-}
+export const findMerchant = (db: Queryable, id: MerchantId): Promise<Merchant | null> =>
+  firstRow(db, `select ${COLUMNS} from merchants m where m.id = $1`, [id])
 
-export async function findMerchantOfAccount(db: Queryable, id: AccountId): Promise<Merchant | null> {
-  const { rows } = await db.query<Merchant>(
-    `select ${COLUMNS} from merchants m where $1 in (m.live_account_id, m.test_account_id)`,
-    [id],
-  )
-  return rows[0] ?? null
-}
+export const findMerchantOfAccount = (db: Queryable, id: AccountId): Promise<Merchant | null> =>
+  firstRow(db, `select ${COLUMNS} from merchants m where $1 in (m.live_account_id, m.test_account_id)`, [id])
 
 export interface ListedMerchant extends Merchant {
   readonly members: number
@@ -68,13 +59,8 @@ export const listMerchants = wholeListOf<ListedMerchant>({
 })
 
 /** Locks the row of a person's merchant, so that changes of its team and accounts take turns. */
-export async function lockMerchant(tx: Tx, id: MerchantId): Promise<Merchant> {
-  const { rows } = await tx.query<Merchant>(`select ${COLUMNS} from merchants m where m.id = $1 for update`, [
-    id,
-  ])
-  invariant(rows[0], 'a person belongs to a merchant that is there')
-  return rows[0]
-}
+export const lockMerchant = (tx: Tx, id: MerchantId): Promise<Merchant> =>
+  oneRow(tx, `select ${COLUMNS} from merchants m where m.id = $1 for update`, [id])
 
 export async function setMerchantAccount(
   tx: Tx,
@@ -109,8 +95,9 @@ export interface Member {
   readonly createdAt: Date
 }
 
-export async function listMembers(db: Queryable, id: MerchantId): Promise<Member[]> {
-  const { rows } = await db.query<Member>(
+export const listMembers = (db: Queryable, id: MerchantId): Promise<Member[]> =>
+  allRows(
+    db,
     `select u.id as "userId", u.email, u.name, x.role, u.disabled_at is not null as "isDisabled",
        exists (select from passkeys p where p.user_id = u.id)
          or exists (select from totp t where t.user_id = u.id and t.confirmed_at is not null) as "hasFactor",
@@ -118,8 +105,6 @@ export async function listMembers(db: Queryable, id: MerchantId): Promise<Member
      from members x join users u on u.id = x.user_id where x.merchant_id = $1 order by x.created_at, u.id`,
     [id],
   )
-  return rows
-}
 
 /** Gives a person a role, instead of the one he has. */
 export async function putMember(tx: Tx, id: MerchantId, userId: UserId, role: Role): Promise<void> {

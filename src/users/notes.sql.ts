@@ -8,6 +8,7 @@ import {
   type UserId,
 } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows, anyRow } from '../db/rows.ts'
 
 export type NoteSubject =
   | { readonly kind: 'payment'; readonly id: PaymentId }
@@ -27,15 +28,14 @@ export const NOTE_LENGTH_MAX = 2_000
 const NOTES_MAX = 100
 
 /** The newest first. */
-export async function listNotes(db: Queryable, accountId: AccountId, subject: NoteSubject): Promise<Note[]> {
-  const { rows } = await db.query<Note>(
+export const listNotes = (db: Queryable, accountId: AccountId, subject: NoteSubject): Promise<Note[]> =>
+  allRows(
+    db,
     `select n.id, n.text, n.user_id as "userId", u.name, n.created_at as "createdAt"
      from notes n join users u on u.id = n.user_id
      where n.account_id = $1 and n.subject_id = $2 and n.subject_kind = $3 order by n.id desc limit ${NOTES_MAX}`,
     [accountId, subject.id, subject.kind],
   )
-  return rows
-}
 
 export async function insertNote(
   tx: Tx,
@@ -51,15 +51,14 @@ export async function insertNote(
 }
 
 /** @returns Whether the subject had it. */
-export async function deleteNote(
+export const deleteNote = (
   tx: Tx,
   accountId: AccountId,
   subject: NoteSubject,
   id: NoteId,
-): Promise<boolean> {
-  const { rowCount } = await tx.query(
+): Promise<boolean> =>
+  anyRow(
+    tx,
     'delete from notes where account_id = $1 and subject_id = $2 and subject_kind = $3 and id = $4',
     [accountId, subject.id, subject.kind, id],
   )
-  return rowCount === 1
-}

@@ -2,7 +2,7 @@
  * Passwords: long, not common, and never looked at again. Argon2id, whose thread begins with the first one. No rules of
  * composition (NIST SP 800-63B, 5.1.1.2; ASVS 5, 6.2).
  */
-import { invalidField, Refusal } from '../core/errors.ts'
+import { invalidField, unavailable } from '../core/errors.ts'
 import { openThread } from '../core/threads.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
@@ -52,11 +52,7 @@ let waiting = 0
 /** @throws {Refusal} `too_busy`. */
 async function inTurn(work: PasswordWork): Promise<string | boolean> {
   if (waiting >= WAITING_MAX)
-    throw new Refusal(
-      'unavailable',
-      'too_busy',
-      'too many passwords are being checked now; try again in a moment',
-    )
+    throw unavailable('too_busy', 'too many passwords are being checked now; try again in a moment')
   waiting += 1
   try {
     return await thread.run(work)

@@ -1,6 +1,7 @@
 /** A list's filters and order under a name, for one person. */
 import { type AccountId, newId, type SavedViewId, type UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows, anyRow } from '../db/rows.ts'
 
 /** Lists that views are kept of: as their paths end. */
 export const VIEWED_PAGES = [
@@ -24,39 +25,37 @@ export interface SavedView {
   readonly query: string
 }
 
-export async function listSavedViews(
+export const listSavedViews = (
   db: Queryable,
   userId: UserId,
   accountId: AccountId,
   page: ViewedPage,
-): Promise<SavedView[]> {
-  const { rows } = await db.query<SavedView>(
+): Promise<SavedView[]> =>
+  allRows(
+    db,
     `select id, page, name, query from saved_views
      where user_id = $1 and account_id = $2 and page = $3 order by created_at`,
     [userId, accountId, page],
   )
-  return rows
-}
 
 /**
  * Two tabs that save at once may go one beyond the bound: it keeps the page short, and all that are kept are shown.
  *
  * @returns Whether it is kept: not where there are {@link SAVED_VIEWS_MAX}.
  */
-export async function insertSavedView(
+export const insertSavedView = (
   tx: Tx,
   userId: UserId,
   accountId: AccountId,
   view: Omit<SavedView, 'id'>,
-): Promise<boolean> {
-  const { rowCount } = await tx.query(
+): Promise<boolean> =>
+  anyRow(
+    tx,
     `insert into saved_views (user_id, account_id, id, page, name, query)
      select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text where $7::bigint >
        (select count(*) from saved_views where user_id = $1 and account_id = $2 and page = $4)`,
     [userId, accountId, newId('view'), view.page, view.name, view.query, SAVED_VIEWS_MAX],
   )
-  return rowCount > 0
-}
 
 export async function deleteSavedView(
   tx: Tx,

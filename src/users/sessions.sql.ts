@@ -1,6 +1,7 @@
 /** Who is signed in. A session is found by the hash of its token, and lives as long as its ages and its person let it. */
 import { newId, type UserId, type UserSessionId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows, anyRow, countRows, firstRow } from '../db/rows.ts'
 import { newToken } from './token.ts'
 import type { Membership } from './user.ts'
 
@@ -32,8 +33,9 @@ const ALIVE = `s.created_at > now() - ${SESSION_HOURS} * interval '1 hour'
   and s.seen_at > now() - ${SESSION_IDLE_HOURS} * interval '1 hour'
   and (s.factor <> 'half' or s.created_at > now() - ${HALF_MINUTES} * interval '1 minute')`
 
-export async function findSession(db: Queryable, tokenHash: Uint8Array): Promise<Session | null> {
-  const { rows } = await db.query<Session>(
+export const findSession = (db: Queryable, tokenHash: Uint8Array): Promise<Session | null> =>
+  firstRow(
+    db,
     `select s.id, s.user_id as "userId", u.email, u.name, u.is_operator as "isOperator", s.factor,
        coalesce(s.stepped_up_at > now() - ${STEP_UP_MINUTES} * interval '1 minute', false) as "isSteppedUp",
        u.password_hash is not null as "hasPassword",
@@ -47,8 +49,6 @@ export async function findSession(db: Queryable, tokenHash: Uint8Array): Promise
      where s.token_hash = $1 and u.disabled_at is null and ${ALIVE}`,
     [tokenHash],
   )
-  return rows[0] ?? null
-}
 
 /** Once a minute is often enough to tell idle from busy. */
 export async function touchSession(db: Queryable, id: UserSessionId): Promise<void> {
@@ -106,14 +106,13 @@ export interface ListedSession {
   readonly seenAt: Date
 }
 
-export async function listSessions(db: Queryable, userId: UserId): Promise<ListedSession[]> {
-  const { rows } = await db.query<ListedSession>(
+export const listSessions = (db: Queryable, userId: UserId): Promise<ListedSession[]> =>
+  allRows(
+    db,
     `select s.id, s.factor, s.address, s.agent, s.created_at as "createdAt", s.seen_at as "seenAt"
      from sessions s where s.user_id = $1 and ${ALIVE} order by s.seen_at desc`,
     [userId],
   )
-  return rows
-}
 
 export async function deleteSession(tx: Queryable, userId: UserId, id: UserSessionId): Promise<void> {
   await tx.query('delete from sessions where user_id = $1 and id = $2', [userId, id])
@@ -133,23 +132,21 @@ export async function setChallenge(db: Queryable, id: UserSessionId, challenge: 
 }
 
 /** Uses the challenge up. @returns Whether it was the session's, in time and for the first time. */
-export async function takeChallenge(tx: Tx, id: UserSessionId, challenge: Uint8Array): Promise<boolean> {
-  const { rowCount } = await tx.query(
+export const takeChallenge = (tx: Tx, id: UserSessionId, challenge: Uint8Array): Promise<boolean> =>
+  anyRow(
+    tx,
     `update sessions set challenge = null where id = $1 and challenge = $2 and challenge_until > now()`,
     [id, challenge],
   )
-  return rowCount === 1
-}
 
 /** Removes sessions past their age. @returns How many; fewer than `limit` means all of them. */
-export async function pruneSessions(db: Queryable, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
+export const pruneSessions = (db: Queryable, limit: number): Promise<number> =>
+  countRows(
+    db,
     `delete from sessions where id in (select id from sessions
        where created_at < now() - ${SESSION_HOURS} * interval '1 hour' order by created_at limit $1)`,
     [limit],
   )
-  return rowCount
-}
 
 /** Removes what happened at the door: challenges that were used and are over, wrong passwords of a day ago. @returns How many. */
 export async function pruneSignIns(db: Queryable, limit: number): Promise<number> {

@@ -5,7 +5,7 @@
  * Beck asks no address but the issuer that the operator set and what that issuer's own discovery names, and nothing that a
  * visitor says has a part in it.
  */
-import { OutsideFailure, Refusal } from '../core/errors.ts'
+import { forbidden, OutsideFailure, unauthenticated } from '../core/errors.ts'
 import { isThisMachine } from '../core/networks.ts'
 import { HOUR_MS } from '../core/time.ts'
 
@@ -119,8 +119,7 @@ export function openSingleSignOn(settings: SingleSignOnSettings): SingleSignOn {
         })
         .catch((error: unknown) => {
           if (isOfTheNetwork(error)) return unreachable(error)
-          throw new Refusal(
-            'unauthenticated',
+          throw unauthenticated(
             'sign_on_refused',
             'the sign-in at your provider was not completed, or took too long; begin again',
           )
@@ -137,18 +136,13 @@ function identityOf(
 ): SignOnIdentity {
   const { iss, sub, email, email_verified: isVerified, amr } = claims
   if (typeof iss !== 'string' || typeof sub !== 'string' || typeof email !== 'string' || isVerified !== true)
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'email_unverified',
       'your provider does not say that your email is verified; Beck knows people by it',
     )
   const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
   if (settings.domains.length > 0 && !settings.domains.includes(domain))
-    throw new Refusal(
-      'forbidden',
-      'email_not_allowed',
-      `emails at ${domain.slice(0, 100)} do not come in this way`,
-    )
+    throw forbidden('email_not_allowed', `emails at ${domain.slice(0, 100)} do not come in this way`)
   const methods: readonly unknown[] = Array.isArray(amr) ? amr : []
   return {
     issuer: iss,

@@ -1,39 +1,31 @@
 import { newId, type UserId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows, firstRow } from '../db/rows.ts'
 import type { User } from './user.ts'
 
 const COLUMNS = `u.id, u.email, u.name, u.password_hash as "passwordHash", u.is_operator as "isOperator",
   u.created_at as "createdAt", u.disabled_at as "disabledAt"`
 
-export async function insertUser(
+export const insertUser = (
   tx: Tx,
   draft: Pick<User, 'email' | 'name' | 'passwordHash' | 'isOperator'>,
-): Promise<User | null> {
-  const { rows } = await tx.query<User>(
+): Promise<User | null> =>
+  firstRow(
+    tx,
     `insert into users as u (id, email, name, password_hash, is_operator) values ($1, $2, $3, $4, $5)
      on conflict (lower(email)) do nothing returning ${COLUMNS}`,
     [newId('usr'), draft.email, draft.name, draft.passwordHash, draft.isOperator],
   )
-  return rows[0] ?? null
-}
 
-export async function findUser(db: Queryable, id: UserId): Promise<User | null> {
-  const { rows } = await db.query<User>(`select ${COLUMNS} from users u where u.id = $1`, [id])
-  return rows[0] ?? null
-}
+export const findUser = (db: Queryable, id: UserId): Promise<User | null> =>
+  firstRow(db, `select ${COLUMNS} from users u where u.id = $1`, [id])
 
-export async function findUserByEmail(db: Queryable, email: string): Promise<User | null> {
-  const { rows } = await db.query<User>(`select ${COLUMNS} from users u where lower(u.email) = lower($1)`, [
-    email,
-  ])
-  return rows[0] ?? null
-}
+export const findUserByEmail = (db: Queryable, email: string): Promise<User | null> =>
+  firstRow(db, `select ${COLUMNS} from users u where lower(u.email) = lower($1)`, [email])
 
 /** All people, oldest first; for the operator only. */
-export async function listUsers(db: Queryable): Promise<User[]> {
-  const { rows } = await db.query<User>(`select ${COLUMNS} from users u order by u.created_at, u.id`)
-  return rows
-}
+export const listUsers = (db: Queryable): Promise<User[]> =>
+  allRows(db, `select ${COLUMNS} from users u order by u.created_at, u.id`)
 
 export async function setPassword(tx: Tx, id: UserId, passwordHash: string): Promise<void> {
   await tx.query('update users set password_hash = $2 where id = $1', [id, passwordHash])

@@ -1,6 +1,6 @@
 /** Fresh deposit addresses, derived ahead of time so that no request does curve arithmetic. */
 import { type ChainName, hasAccounts } from '../core/assets.ts'
-import { InvariantBroken, Refusal } from '../core/errors.ts'
+import { InvariantBroken, type Refusal, unavailable } from '../core/errors.ts'
 import { pause } from '../core/pause.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable } from '../db/database.ts'
@@ -76,8 +76,7 @@ export function openAddressPool(secrets: Secrets): AddressPool {
 /** Whom it is up to: the one who asks again in a moment, or the operator. */
 async function noAddress(db: Queryable, secrets: Secrets, chain: ChainName): Promise<Refusal> {
   const hasWallet = (await currentWallets(db, secrets)).some((wallet) => wallet.chain === chain)
-  return new Refusal(
-    'unavailable',
+  return unavailable(
     'no_address',
     hasWallet
       ? `no fresh ${chain} address is ready: more are being derived, try again in a second; if it stays, the operator sees whether a worker runs`

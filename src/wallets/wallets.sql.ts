@@ -1,6 +1,6 @@
 /** The account xpubs that addresses are derived from: published by the signer, authenticated, one current per chain. */
 import type { ChainName } from '../core/assets.ts'
-import { InvariantBroken, Refusal } from '../core/errors.ts'
+import { conflict, InvariantBroken } from '../core/errors.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { type NetworkMode, readAccountKey } from './derivation.ts'
@@ -76,8 +76,7 @@ export async function publishWallet(
   )
   const known = rows.find((row) => row.series === series)
   if (known && known.network !== mode)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'other_network',
       `the wallet of ${chain} was made for ${known.network} and this server is set to ${mode}: one database serves one network; use another database`,
     )

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { bech32, bech32m, createBase58check } from '@scure/base'
 import { isAddress } from 'viem/utils'
 import { type Asset, networkOf } from '../core/assets.ts'
-import { Refusal } from '../core/errors.ts'
+import { invalid, type Refusal } from '../core/errors.ts'
 
 type Mode = 'mainnet' | 'testnet' | 'regtest'
 
@@ -55,7 +55,7 @@ export function readDestination(asset: Asset, mode: Mode, address: string): Dest
 }
 
 export const invalidAddress = (message: string): Refusal =>
-  new Refusal('invalid', 'invalid_address', message, [{ field: 'destination_address', message }])
+  invalid('invalid_address', message, [{ field: 'destination_address', message }])
 
 function hint(asset: Asset, mode: Mode): string {
   const network = networkOf(asset)

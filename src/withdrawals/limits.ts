@@ -1,6 +1,6 @@
 /** How much may leave: what the operator writes in BECK_SIGNER_LIMITS. The signer alone counts and judges by it. */
 import { ASSET_FACTS, type Asset, isAsset } from '../core/assets.ts'
-import { Refusal } from '../core/errors.ts'
+import { invalid, type Refusal } from '../core/errors.ts'
 import { parseDecimal } from '../core/money.ts'
 
 export const LIMIT_SPANS = ['tx', 'hour', 'day'] as const
@@ -34,8 +34,7 @@ export function readLimits(text: string): Limits {
 }
 
 const unreadable = (part: string): Refusal =>
-  new Refusal(
-    'invalid',
+  invalid(
     'unusable_setting',
     `BECK_SIGNER_LIMITS has "${part}", expected for example BTC=tx:1,hour:5,day:20;ETH=tx:10`,
   )

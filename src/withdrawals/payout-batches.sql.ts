@@ -2,6 +2,7 @@
 import type { ChainName } from '../core/assets.ts'
 import type { AccountId, PayoutBatchId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
+import { allRows, firstRow } from '../db/rows.ts'
 import type { Withdrawal } from './withdrawal.ts'
 import { WITHDRAWAL_COLUMNS } from './withdrawals.sql.ts'
 
@@ -37,51 +38,35 @@ export async function joinBatch(
   )
 }
 
-export async function findBatch(
+export const findBatch = (
   db: Queryable,
   accountId: AccountId,
   id: PayoutBatchId,
-): Promise<PayoutBatch | null> {
-  const { rows } = await db.query<PayoutBatch>(
-    `select ${COLUMNS} from payout_batches where account_id = $1 and id = $2`,
-    [accountId, id],
-  )
-  return rows[0] ?? null
-}
+): Promise<PayoutBatch | null> =>
+  firstRow(db, `select ${COLUMNS} from payout_batches where account_id = $1 and id = $2`, [accountId, id])
 
-export async function listBatches(
-  db: Queryable,
-  accountId: AccountId,
-  limit: number,
-): Promise<PayoutBatch[]> {
-  const { rows } = await db.query<PayoutBatch>(
+export const listBatches = (db: Queryable, accountId: AccountId, limit: number): Promise<PayoutBatch[]> =>
+  allRows(
+    db,
     `select ${COLUMNS} from payout_batches where account_id = $1 order by created_at desc, id desc limit $2`,
     [accountId, limit],
   )
-  return rows
-}
 
 export type BatchLine = Withdrawal & { readonly note: string | null }
 
 /** In the order of the file. */
-export async function listBatch(
-  db: Queryable,
-  accountId: AccountId,
-  id: PayoutBatchId,
-): Promise<BatchLine[]> {
-  const { rows } = await db.query<BatchLine>(
+export const listBatch = (db: Queryable, accountId: AccountId, id: PayoutBatchId): Promise<BatchLine[]> =>
+  allRows(
+    db,
     `select ${WITHDRAWAL_COLUMNS}, batch_note as note from withdrawals w where account_id = $1 and batch_id = $2 order by id`,
     [accountId, id],
   )
-  return rows
-}
 
 /** The batch that a withdrawal was asked for in; null for one that was asked for alone. */
-export async function findBatchOf(db: Queryable, { accountId, id }: Withdrawal): Promise<PayoutBatch | null> {
-  const { rows } = await db.query<PayoutBatch>(
+export const findBatchOf = (db: Queryable, { accountId, id }: Withdrawal): Promise<PayoutBatch | null> =>
+  firstRow(
+    db,
     `select ${COLUMNS} from payout_batches b where account_id = $1
        and id = (select w.batch_id from withdrawals w where w.account_id = $1 and w.id = $2)`,
     [accountId, id],
   )
-  return rows[0] ?? null
-}

@@ -3,22 +3,22 @@ import type { Asset } from '../core/assets.ts'
 import type { AccountId, PaymentId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable } from '../db/database.ts'
 import { overRows } from '../db/row-statements.ts'
+import { firstRow } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 import type { Withdrawal } from './withdrawal.ts'
 import { WITHDRAWAL_COLUMNS } from './withdrawals.sql.ts'
 
 /** The refund of a payment that is under way or done. */
-export async function findRefund(
+export const findRefund = (
   db: Queryable,
   accountId: AccountId,
   paymentId: PaymentId,
-): Promise<Withdrawal | null> {
-  const { rows } = await db.query<Withdrawal>(
+): Promise<Withdrawal | null> =>
+  firstRow(
+    db,
     `select ${WITHDRAWAL_COLUMNS} from withdrawals w where account_id = $1 and payment_id = $2 and status <> 'failed'`,
     [accountId, paymentId],
   )
-  return rows[0] ?? null
-}
 
 /** Every refund of a payment, failed ones too. */
 export async function listRefundIds(

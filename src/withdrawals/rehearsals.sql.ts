@@ -1,6 +1,7 @@
 /** What a node said when it was asked whether a withdrawal would revert. */
 import type { ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
+import { allRows } from '../db/rows.ts'
 import type { RehearsalNote, Withdrawal } from './withdrawal.ts'
 
 export type Unrehearsed = Pick<
@@ -12,12 +13,9 @@ export type Unrehearsed = Pick<
  * Requests that nothing was signed for, and about which no node was asked for a while: those that were asked about longest ago
  * first, so that none waits for ever behind others.
  */
-export async function listUnrehearsed(
-  db: Queryable,
-  chain: ChainName,
-  limit: number,
-): Promise<Unrehearsed[]> {
-  const { rows } = await db.query<Unrehearsed>(
+export const listUnrehearsed = (db: Queryable, chain: ChainName, limit: number): Promise<Unrehearsed[]> =>
+  allRows(
+    db,
     `select account_id as "accountId", id, chain, asset, amount_atoms as "amountAtoms", net_atoms as "netAtoms", destination
      from withdrawals w
      where chain = $1 and status = 'requested' and refused_reason is null and not cancel_wanted
@@ -28,8 +26,6 @@ export async function listUnrehearsed(
      order by rehearsed_at nulls first, created_at, id limit $2`,
     [chain, limit],
   )
-  return rows
-}
 
 /** Writes down what a node said of a request that waits, if it may use so much gas. */
 export async function noteRehearsal(

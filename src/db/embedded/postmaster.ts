@@ -4,7 +4,7 @@ import { closeSync, fstatSync, openSync, renameSync } from 'node:fs'
 import { open, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type EndingStep, endProcess, hasEnded } from '../../core/child-process.ts'
-import { Refusal } from '../../core/errors.ts'
+import { unavailable } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type Backoff, backoffMs, pause } from '../../core/pause.ts'
 import { as, type ClusterLocation } from './cluster-location.ts'
@@ -171,8 +171,7 @@ export async function stopOrphans(pgData: string): Promise<void> {
       taken += 1
     }
     if (elapsedMs > FAST_STOP_LIMIT_MS + 2 * IMMEDIATE_STOP_LIMIT_MS) {
-      throw new Refusal(
-        'unavailable',
+      throw unavailable(
         'orphaned_database',
         `PostgreSQL processes of an earlier run on ${pgData} do not end (${orphans.join(', ')}); end them and start again`,
       )

@@ -10,7 +10,7 @@ import { readBrandColor, readBrandName, readFrameOrigins, readLogo } from '../..
 import { type ConfirmationChoice, readConfirmationRules } from '../../accounts/confirmation-rules.ts'
 import { readOfferedAssets } from '../../accounts/offered-assets.ts'
 import { parseRedirectUrl } from '../../checkout/redirect-url.ts'
-import { invalidField, Refusal } from '../../core/errors.ts'
+import { conflict, invalidField, notFound } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
 import { parseDecimal } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
@@ -48,7 +48,7 @@ export interface AccountChanges {
  */
 export async function changeAccount(tx: Tx, id: AccountId | null, changes: AccountChanges): Promise<Account> {
   const account = id && (await lockAccount(tx, id))
-  if (!account) throw new Refusal('not_found', 'account_not_found', 'there is no such account')
+  if (!account) throw notFound('account_not_found', 'there is no such account')
   const url = (field: string) => (text: string) => parseRedirectUrl(field, text)
   const logo = changed(changes.logo, undefined, readLogo)
   const next: Account = {
@@ -84,8 +84,7 @@ export async function changeAccount(tx: Tx, id: AccountId | null, changes: Accou
 /** A rule begins at a price in it, which would be another price in another currency. */
 function requireNoRule({ currency, confirmationRules }: Account): void {
   if (confirmationRules.length === 0) return
-  throw new Refusal(
-    'conflict',
+  throw conflict(
     'currency_in_rules',
     `the confirmations of large payments begin at prices in ${currency}: empty them, change the currency, and set them anew`,
   )
@@ -94,8 +93,7 @@ function requireNoRule({ currency, confirmationRules }: Account): void {
 /** Customers' totals and sales by day are kept in it: docs/decisions/0078-settlement-currency.md. */
 async function requireNoPayment(tx: Tx, account: Account): Promise<void> {
   if (!(await hasPaymentsForSure(tx, account.id))) return
-  throw new Refusal(
-    'conflict',
+  throw conflict(
     'currency_fixed',
     `this account has payments, whose totals are kept in ${account.currency}; its settlement currency stays`,
   )

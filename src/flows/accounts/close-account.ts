@@ -2,7 +2,7 @@
 import type { Account } from '../../accounts/account.ts'
 import { findAccount } from '../../accounts/accounts.sql.ts'
 import { setClosed } from '../../accounts/closing.sql.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict, notFound } from '../../core/errors.ts'
 import { isGatewayAccount } from '../../core/gateway-account.ts'
 import type { AccountId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
@@ -23,9 +23,9 @@ export async function closeAccount(
   const isDone = id !== null && !isGatewayAccount(id) && (await setClosed(tx, id, act === 'close'))
   const account = id && (await findAccount(tx, id))
   if (!account || isGatewayAccount(account.id))
-    throw new Refusal('not_found', 'account_not_found', 'there is no such account')
+    throw notFound('account_not_found', 'there is no such account')
   if (isDone) return account
   throw act === 'close'
-    ? new Refusal('conflict', 'account_closed_already', 'this account is closed already')
-    : new Refusal('conflict', 'account_open_already', 'this account is open; there is nothing to reopen')
+    ? conflict('account_closed_already', 'this account is closed already')
+    : conflict('account_open_already', 'this account is open; there is nothing to reopen')
 }

@@ -1,7 +1,7 @@
 import type { Account } from '../../accounts/account.ts'
 import type { ApprovalRequest, Asked } from '../../approvals/approval-request.ts'
 import { lockRequest, declineRequest as markDeclined } from '../../approvals/approval-requests.sql.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict, notFound, type Refusal } from '../../core/errors.ts'
 import type { AccountId, ApprovalRequestId, UserId, WithdrawalId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import { listBatch } from '../../withdrawals/payout-batches.sql.ts'
@@ -21,8 +21,7 @@ export async function declineRequest(
 ): Promise<ApprovalRequest> {
   const request = await lockRequest(tx, account.id, id)
   if (!request) throw requestNotFound()
-  if (request.status !== 'open')
-    throw new Refusal('conflict', 'request_over', 'the request is not open any more')
+  if (request.status !== 'open') throw conflict('request_over', 'the request is not open any more')
   const wanted = (await withdrawalsOf(tx, account.id, request.asked)).map((of) => ({
     accountId: account.id,
     id: of,
@@ -30,8 +29,7 @@ export async function declineRequest(
   for (const withdrawal of await lockByIds(tx, wanted)) {
     if (withdrawal.status === 'failed') continue
     if (withdrawal.status !== 'requested' || (await isSigned(tx, account.id, withdrawal.id)))
-      throw new Refusal(
-        'conflict',
+      throw conflict(
         'already_signed',
         'a transaction that pays it is signed, or is being signed; it can not be called back',
       )
@@ -48,4 +46,4 @@ async function withdrawalsOf(tx: Tx, accountId: AccountId, asked: Asked): Promis
 }
 
 export const requestNotFound = (): Refusal =>
-  new Refusal('not_found', 'request_not_found', 'there is no such request in this account')
+  notFound('request_not_found', 'there is no such request in this account')

@@ -11,7 +11,7 @@ import { type Assertion, type AssertionVerdict, verifyAssertion } from '../../ap
 import { listApprovers, type PinnedApprover } from '../../approvals/published.sql.ts'
 import { challengeOf, type Statement } from '../../approvals/statement.ts'
 import { crashPoint } from '../../core/crash-point.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict, unauthenticated } from '../../core/errors.ts'
 import { type ApprovalRequestId, showId, type UserId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { findPasskey, markPasskeyUsed, type Passkey } from '../../users/factors.sql.ts'
@@ -99,7 +99,7 @@ export async function giveApproval(
   const request = await lockRequest(tx, account.id, id)
   if (!request) throw requestNotFound()
   const { hindrance, passkeys } = await hindranceOf(tx, request, userId)
-  if (hindrance) throw new Refusal('conflict', ...HINDRANCES[hindrance])
+  if (hindrance) throw conflict(...HINDRANCES[hindrance])
   const answer = readAnswer(response)
   const isPinned = passkeys.some(({ credentialId }) => answer && credentialId.equals(answer.credentialId))
   const passkey = answer && isPinned ? await findPasskey(tx, answer.credentialId) : null
@@ -108,7 +108,7 @@ export async function giveApproval(
   await verify(gateway, tx, await statementOf(tx, gateway.secrets, request), passkey, answer)
   const isNew = await insertApproval(tx, { ...answer, accountId: account.id, requestId: id, userId })
   crashPoint('approval:given')
-  if (!isNew) throw new Refusal('conflict', ...HINDRANCES.approved_already)
+  if (!isNew) throw conflict(...HINDRANCES.approved_already)
   return request
 }
 
@@ -141,7 +141,7 @@ const WRONG: Readonly<Record<Extract<AssertionVerdict, { kind: 'invalid' }>['rea
   counter_went_back: 'the passkey counted backwards, as a copy of it would; tell your operator',
 }
 
-const refused = (message: string) => new Refusal('unauthenticated', 'passkey_refused', message)
+const refused = (message: string) => unauthenticated('passkey_refused', message)
 
 function readAnswer(text: string): (Assertion & { readonly credentialId: Buffer }) | null {
   try {

@@ -6,7 +6,7 @@ import { openRequest } from '../../approvals/approval-requests.sql.ts'
 import { countPeople, findAllowed, findPolicy, listApprovers } from '../../approvals/published.sql.ts'
 import { chainFor, nativeAsset } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
-import { invalidField, Refusal } from '../../core/errors.ts'
+import { conflict, invalidField } from '../../core/errors.ts'
 import { type ApprovalRequestId, newId, showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Gateway } from '../gateway.ts'
@@ -27,14 +27,13 @@ export async function proposePolicy(
 ): Promise<ApprovalRequestId> {
   const inForce = await findPolicy(tx, account.id)
   if (inForce && JSON.stringify(policyJson(inForce.policy)) === JSON.stringify(policyJson(policy)))
-    throw new Refusal('conflict', 'nothing_changes', 'this is the policy that is in force')
+    throw conflict('nothing_changes', 'this is the policy that is in force')
   const needed = approvalsToChange(inForce?.policy ?? policy)
   // One of them asks, and it is others who approve: under the new policy, and of this change.
   const people = Math.max(needed, approvalsToChange(policy)) + 1
   const pinned = countPeople((await listApprovers(tx, account.id)).filter(isHeard))
   if (pinned < people)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'too_few_approvers',
       `this policy needs ${people} people whose passkeys are pinned at the signer and count, since nobody approves what he asked for himself; there ${pinned === 1 ? 'is' : 'are'} ${pinned}`,
     )
@@ -55,21 +54,19 @@ export async function proposeAddress(
 ): Promise<ApprovalRequestId> {
   const inForce = await findPolicy(tx, account.id)
   if (!inForce)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'no_policy',
       'the allowlist is guarded by the approvals that the policy asks for, and there is no policy yet; ask for one first',
     )
   const { act, network, address, name } = wanted
   const listed = await findAllowed(tx, account.id, network, address)
   if (act === 'allow') {
-    if (listed)
-      throw new Refusal('conflict', 'listed_already', `${address} is on the list, as ${listed.name}`)
+    if (listed) throw conflict('listed_already', `${address} is on the list, as ${listed.name}`)
     if (name === '' || name.length > NAME_LENGTH_MAX)
       throw invalidField('name', 'invalid_name', `give it a name of at most ${NAME_LENGTH_MAX} characters`)
     const chain = chainFor(account.mode, network)
     await requirePayable(gateway, tx, nativeAsset(chain), chain, address)
-  } else if (!listed) throw new Refusal('conflict', 'not_listed', `${address} is not on the list`)
+  } else if (!listed) throw conflict('not_listed', `${address} is not on the list`)
   const asked = listed ? { act, network, address: listed.address, name: listed.name } : wanted
   return open(tx, account, person, approvalsToChange(inForce.policy), asked)
 }
@@ -88,8 +85,7 @@ async function open(
   const isOpen = await openRequest(tx, draft)
   crashPoint('approval:proposed')
   if (isOpen) return id
-  throw new Refusal(
-    'conflict',
+  throw conflict(
     'policy_pending',
     'another change of the policy waits for approvals; decide about that one first',
   )

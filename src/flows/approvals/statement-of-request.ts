@@ -4,7 +4,7 @@ import { networkName } from '../../approvals/network-name.ts'
 import type { PayoutTerms, Statement } from '../../approvals/statement.ts'
 import { findChainProgress } from '../../chains/chain-progress.sql.ts'
 import type { ChainName } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict, Refusal, unavailable } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import type { Queryable } from '../../db/database.ts'
@@ -56,8 +56,7 @@ export async function tryStatementOf(
 
 /** Such rows nobody of ours wrote: they came by a restore of parts, or by another's hand. */
 const unreadable = (what: string) =>
-  new Refusal(
-    'conflict',
+  conflict(
     'request_unreadable',
     `this request cannot be read: ${what}. Nobody can approve it, and nothing leaves by it. Decline it, and tell the operator`,
   )
@@ -75,8 +74,7 @@ async function chainNamed(db: Queryable, secrets: Secrets, chain: ChainName): Pr
   const chainId = /^(\d+):/.exec(identity)?.[1]
   const name = wallet && networkName(chain, wallet.mode, chainId ? Number(chainId) : null)
   if (name) return name
-  throw new Refusal(
-    'unavailable',
+  throw unavailable(
     'chain_unknown',
     `which chain ${chain} is, is not known yet: no watcher has reached its node; try again later`,
   )

@@ -2,6 +2,7 @@
 import type { Asset, Mode } from '../../core/assets.ts'
 import type { AccountId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import { allRows } from '../../db/rows.ts'
 import { pendingSql, presentSql } from '../../deposits/received.ts'
 import type { MerchantAccount } from '../../ledger/chart-of-accounts.ts'
 
@@ -56,12 +57,13 @@ export interface BalanceAt {
  *
  * @param day - `YYYY-MM-DD`, UTC.
  */
-export async function listBalancesAt(
+export const listBalancesAt = (
   db: Queryable,
   day: string,
   accountIds: readonly AccountId[],
-): Promise<BalanceAt[]> {
-  const { rows } = await db.query<BalanceAt>(
+): Promise<BalanceAt[]> =>
+  allRows(
+    db,
     `with moment as (select ($1::date + 1)::timestamp at time zone 'utc' as ended),
      asked as (
        select a.id as account_id, a.mode, c.asset from accounts a
@@ -100,8 +102,6 @@ export async function listBalancesAt(
      having sum(available) <> 0 or sum(pending) <> 0`,
     [day, accountIds],
   )
-  return rows
-}
 
 /** Accounts in the order of their ids, a page at a time. */
 export async function listAccountIds(

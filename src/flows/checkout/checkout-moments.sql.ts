@@ -5,6 +5,7 @@ import { type Asset, CHAINS, isSimulated } from '../../core/assets.ts'
 import type { PaymentId, SessionId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { arraysOf } from '../../db/row-statements.ts'
+import { allRows } from '../../db/rows.ts'
 import { inTimeSql, paysForSql } from '../../deposits/received.ts'
 import type { PaymentStatus } from '../../payments/payment.ts'
 
@@ -58,11 +59,12 @@ const EARLIER = `payments o join deposits d on d.account_id = o.account_id and d
  *
  * @param known - Session ids with the version that is known of each, or null.
  */
-export async function changedMoments(
+export const changedMoments = (
   db: Queryable,
   known: readonly { readonly id: SessionId; readonly version: string | null }[],
-): Promise<CheckoutMoment[]> {
-  const { rows } = await db.query<CheckoutMoment>(
+): Promise<CheckoutMoment[]> =>
+  allRows(
+    db,
     `with known as (select * from unnest($1::uuid[], $2::text[]) as u (id, version)),
      moments as (
        select s.id, known.version as known_version, s.payment_id, p.status,
@@ -108,8 +110,6 @@ export async function changedMoments(
      from versioned where version is distinct from known_version`,
     [...arraysOf(known, 'id', 'version'), POLL_AGE_MS_MAX, CHAINS.filter(isSimulated)],
   )
-  return rows
-}
 
 /** Coins that came for a price the buyer had left: he took another coin, or a new price, while they were on their way. */
 export interface EarlierFunds {
@@ -119,16 +119,15 @@ export interface EarlierFunds {
 }
 
 /** By payment, the newest first. */
-export async function readEarlierFunds(db: Queryable, id: SessionId): Promise<EarlierFunds[]> {
-  const { rows } = await db.query<EarlierFunds>(
+export const readEarlierFunds = (db: Queryable, id: SessionId): Promise<EarlierFunds[]> =>
+  allRows(
+    db,
     `select e.* from checkout_sessions s cross join lateral (
        select o.id as "paymentId", o.asset, sum(d.amount_atoms) as atoms from ${EARLIER}
        group by o.id, o.asset, o.created_at order by o.created_at desc
      ) e where s.id = $1`,
     [id],
   )
-  return rows
-}
 
 /** The tips of all chains in one text: another one after every block. */
 export async function readTips(db: Queryable): Promise<string> {

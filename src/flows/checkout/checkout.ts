@@ -32,7 +32,7 @@ import {
   setSessionPayment,
 } from '../../checkout/sessions.sql.ts'
 import type { Asset, Fiat } from '../../core/assets.ts'
-import { invalidField, invariant, Refusal } from '../../core/errors.ts'
+import { conflict, invalidField, invariant, notFound, type Refusal, unavailable } from '../../core/errors.ts'
 import type { PaymentId, PaymentLinkId, SessionId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
@@ -102,7 +102,7 @@ export async function openPaymentLink(
   earlier: SessionId | null = null,
 ): Promise<CheckoutSession> {
   const link = await findPaymentLink(tx, id)
-  if (!link) throw new Refusal('not_found', 'payment_link_not_found', 'there is no such payment link')
+  if (!link) throw notFound('payment_link_not_found', 'there is no such payment link')
   await requireOpenAccount(tx, link.accountId)
   if (!(await countPaymentLinkUse(tx, link))) throw linkDisabled()
   const begun = earlier && (await readCheckout(tx, earlier))
@@ -180,11 +180,7 @@ export async function pickCoin(
   const { fiatMinor, fiatCurrency: currency } = request
   requireFiatAmount(gateway.settings, { fiatMinor, currency }, 'amount')
   if (!offeredBy(account.offeredAssets, session.offeredAssets).includes(choice.asset))
-    throw new Refusal(
-      'unavailable',
-      'coin_not_offered',
-      `${choice.asset} is not offered here; pick another coin`,
-    )
+    throw unavailable('coin_not_offered', `${choice.asset} is not offered here; pick another coin`)
   if (payment && isSameQuote(payment, request) && payment.expiresAt > now) return payment
   await requireActiveLink(tx, session)
   await leavePayment(tx, session, payment)
@@ -214,7 +210,7 @@ export async function reopenCheckout(tx: Tx, id: SessionId): Promise<void> {
   if (!found) throw sessionNotFound()
   const { session, now } = found
   if (!session.cancelledAt || now >= session.expiresAt)
-    throw new Refusal('conflict', 'session_ended', 'this checkout cannot go on; start a new one')
+    throw conflict('session_ended', 'this checkout cannot go on; start a new one')
   await markSessionCancelled(tx, session, false)
 }
 
@@ -250,7 +246,7 @@ async function lockOpenCheckout(tx: Tx, id: SessionId): Promise<Checkout> {
   if (!found) throw sessionNotFound()
   const checkout = await complete(tx, found)
   if (checkout.status !== 'open') {
-    throw new Refusal('conflict', 'session_ended', `this checkout is ${checkout.status}; start a new one`)
+    throw conflict('session_ended', `this checkout is ${checkout.status}; start a new one`)
   }
   return checkout
 }
@@ -310,15 +306,10 @@ async function requireActiveLink(tx: Tx, session: CheckoutSession): Promise<void
 }
 
 const paymentInProgress = (): Refusal =>
-  new Refusal(
-    'conflict',
+  conflict(
     'payment_in_progress',
     'funds were already seen for this checkout; its page says what becomes of them',
   )
 
 const linkDisabled = (): Refusal =>
-  new Refusal(
-    'conflict',
-    'payment_link_disabled',
-    'this payment link is disabled; ask the merchant for another',
-  )
+  conflict('payment_link_disabled', 'this payment link is disabled; ask the merchant for another')

@@ -7,7 +7,7 @@ import {
 } from '../../checkout/refund-address.ts'
 import { sessionNotFound } from '../../checkout/session.ts'
 import { lockSession, setRefundAddress } from '../../checkout/sessions.sql.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict } from '../../core/errors.ts'
 import type { SessionId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import { takesRefundAddress } from '../../payments/payment.ts'
@@ -40,16 +40,15 @@ export async function giveRefundAddress(
   const { session } = found
   const payment = session.paymentId && (await findPayment(tx, session.accountId, session.paymentId))
   if (!payment || payment.checkoutSessionId !== session.id || !takesRefundAddress(payment.status))
-    throw new Refusal('conflict', 'nothing_to_refund', 'nothing is held for this checkout')
+    throw conflict('nothing_to_refund', 'nothing is held for this checkout')
   requireAuthenticTerms(secrets, payment)
   if (await findRefund(tx, payment.accountId, payment.id))
-    throw new Refusal('conflict', 'already_refunded', 'the refund of this payment is on its way')
+    throw conflict('already_refunded', 'the refund of this payment is on its way')
   const { destination } = await requirePayable(gateway, tx, payment.asset, payment.chain, address)
   const earlier = readRefundAddress(secrets, session)
   if (earlier !== null && !isGiver(secrets, session, proof)) {
     if (earlier === destination.address) return null
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'refund_address_given',
       'only the browser that gave the address for a refund can change it',
     )

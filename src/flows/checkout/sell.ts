@@ -3,7 +3,7 @@ import { requireOpenAccount } from '../../accounts/closing.sql.ts'
 import { holdPointOfSale } from '../../checkout/points-of-sale.sql.ts'
 import type { CheckoutSession } from '../../checkout/session.ts'
 import { insertSession } from '../../checkout/sessions.sql.ts'
-import { Refusal } from '../../core/errors.ts'
+import { notFound } from '../../core/errors.ts'
 import type { PointOfSaleId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Gateway } from '../gateway.ts'
@@ -21,8 +21,7 @@ export async function sellAt(
   { amountMinor, label }: { readonly amountMinor: bigint; readonly label: string | null },
 ): Promise<CheckoutSession> {
   const point = await holdPointOfSale(tx, id)
-  if (!point || point.revokedAt)
-    throw new Refusal('not_found', 'point_of_sale_not_found', 'there is no such point of sale')
+  if (!point || point.revokedAt) throw notFound('point_of_sale_not_found', 'there is no such point of sale')
   const { accountId, currency } = point
   await requireOpenAccount(tx, accountId)
   requireFiatAmount(settings, { fiatMinor: amountMinor, currency }, 'amount')

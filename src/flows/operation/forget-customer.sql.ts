@@ -1,6 +1,7 @@
 /** Where a customer's name and email stand, and what takes their place. */
 import type { AccountId, CustomerId, EventId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
+import { allRows, countRows } from '../../db/rows.ts'
 
 export interface KnownCustomer {
   readonly accountId: AccountId
@@ -9,18 +10,17 @@ export interface KnownCustomer {
 }
 
 /** By email in any case, or by id; of every account unless one is named. */
-export async function findCustomers(
+export const findCustomers = (
   db: Queryable,
   of: { readonly email: string } | { readonly id: CustomerId },
   accountId: AccountId | null,
-): Promise<KnownCustomer[]> {
-  const { rows } = await db.query<KnownCustomer>(
+): Promise<KnownCustomer[]> =>
+  allRows(
+    db,
     `select account_id as "accountId", id, email from customers
      where (lower(email) = lower($1) or id = $2) and ($3::uuid is null or account_id = $3) order by account_id, id`,
     ['email' in of ? of.email : null, 'id' in of ? of.id : null, accountId],
   )
-  return rows
-}
 
 /** Locks the customer against payments of it that are being written. @returns How many rows of payments named it. */
 export async function replaceCustomer(tx: Tx, customer: KnownCustomer, email: string): Promise<number> {
@@ -33,13 +33,12 @@ export async function replaceCustomer(tx: Tx, customer: KnownCustomer, email: st
   return rowCount
 }
 
-export async function clearSessions(tx: Tx, { accountId, email }: KnownCustomer): Promise<number> {
-  const { rowCount } = await tx.query(
+export const clearSessions = (tx: Tx, { accountId, email }: KnownCustomer): Promise<number> =>
+  countRows(
+    tx,
     'update checkout_sessions set customer_email = null where account_id = $1 and lower(customer_email) = lower($2)',
     [accountId, email],
   )
-  return rowCount
-}
 
 /** Receipts that were mailed to the person, or wait to be. */
 export async function dropReceipts(tx: Tx, { accountId, email }: KnownCustomer): Promise<void> {
@@ -51,14 +50,13 @@ export async function dropReceipts(tx: Tx, { accountId, email }: KnownCustomer):
 }
 
 /** Searches that somebody kept, for this person. */
-export async function dropSavedViews(tx: Tx, { accountId, email }: KnownCustomer): Promise<number> {
-  const { rowCount } = await tx.query(
+export const dropSavedViews = (tx: Tx, { accountId, email }: KnownCustomer): Promise<number> =>
+  countRows(
+    tx,
     `delete from saved_views where account_id = $1
        and (strpos(lower(query), lower($2)) > 0 or strpos(lower(query), lower($3)) > 0 or strpos(lower(name), lower($2)) > 0)`,
     [accountId, email, encodeURIComponent(email)],
   )
-  return rowCount
-}
 
 /** What people wrote down about the person, and about payments of his: whatever it says of him. */
 export async function dropNotes(tx: Tx, { accountId, id }: KnownCustomer): Promise<void> {
@@ -70,17 +68,15 @@ export async function dropNotes(tx: Tx, { accountId, id }: KnownCustomer): Promi
 }
 
 /** Bodies of events that name the customer. @param customer - As events show it, `cus_…`. */
-export async function listEventBodies(
+export const listEventBodies = (
   tx: Tx,
   accountId: AccountId,
   customer: string,
-): Promise<{ id: EventId; body: string }[]> {
-  const { rows } = await tx.query<{ id: EventId; body: string }>(
-    'select id, body from events where account_id = $1 and strpos(body, $2) > 0 for update',
-    [accountId, customer],
-  )
-  return rows
-}
+): Promise<{ id: EventId; body: string }[]> =>
+  allRows(tx, 'select id, body from events where account_id = $1 and strpos(body, $2) > 0 for update', [
+    accountId,
+    customer,
+  ])
 
 export async function replaceEventBody(
   tx: Tx,

@@ -1,5 +1,6 @@
 import type { Asset, ChainName } from '../../core/assets.ts'
 import type { Queryable } from '../../db/database.ts'
+import { oneRow } from '../../db/rows.ts'
 import type { DeliveryTotal } from '../../events/delivery-totals.sql.ts'
 
 export interface Backlog {
@@ -35,28 +36,14 @@ export interface Backlog {
 /** Counted no further than this: enough for every graph, and cheap at any size. */
 const COUNT_MAX = 10_000
 
-interface BacklogRow {
-  frozen: { chain: ChainName; asset: string; reason: string }[]
-  alerts: bigint
-  decisions_due: bigint
-  delivery_due_age_ms: bigint
-  deliveries_pending: bigint
-  endpoints: { failing: number; disabled: number }
-  totals: DeliveryTotal[]
-  backup_age_ms: bigint | null
-  proof_ages_ms: Partial<Record<ChainName, number>>
-  rows_proof_age_ms: bigint | null
-  withdrawal_ages_ms: Partial<Record<ChainName, number>>
-  unswept: { chain: ChainName; asset: Asset; atoms: string }[]
-  fresh: Partial<Record<ChainName, number>>
-}
-
 /**
  * What waits, in one round trip; every part reads a partial index of exactly what it counts. The delivery due the
  * longest is the first of some endpoint's queue: one probe an endpoint, whatever waits behind it.
  */
 export async function readBacklog(db: Queryable): Promise<Backlog> {
-  const { rows } = await db.query<BacklogRow>(
+  type Unswept = { chain: ChainName; asset: Asset; atoms: string }
+  const { unswept, ...rest } = await oneRow<Omit<Backlog, 'unswept'> & { unswept: Unswept[] }>(
+    db,
     `with recursive queues as (
        (select account_id, endpoint_id, due_at from deliveries where status = 'pending'
         order by account_id, endpoint_id, due_at limit 1)
@@ -72,26 +59,22 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
      select
       (select coalesce(json_agg(json_build_object('chain', chain, 'asset', asset, 'reason', reason)
         order by chain, asset), '[]') from freezes) as frozen,
-      (select count(*) from (select from alerts where acknowledged_at is null limit $1) as counted) as alerts,
-      (select count(*) from (select from payments where decision_due limit $1) as counted) as decisions_due,
-      (select coalesce(greatest(0, extract(epoch from now() - min(due_at)) * 1000), 0)::int8 from queues)
-        as delivery_due_age_ms,
-      (select count(*) from (select from deliveries where status = 'pending' limit $1) as counted) as deliveries_pending,
-      (select json_build_object('failing', count(*) filter (where is_active),
-          'disabled', count(*) filter (where disabled_reason is not null))
-        from (select is_active, disabled_reason from webhook_endpoints
-          where deleted_at is null and (failing_since is not null or disabled_reason is not null)
-          limit $1) as ill) as endpoints,
+      (select count(*)::int from (select from alerts where acknowledged_at is null limit $1) as counted) as alerts,
+      (select count(*)::int from (select from payments where decision_due limit $1) as counted) as "decisionsDue",
+      (select coalesce(greatest(0, round(extract(epoch from now() - min(due_at)) * 1000)), 0)::float8 from queues)
+        as "deliveryDueAgeMs",
+      (select count(*)::int from (select from deliveries where status = 'pending' limit $1) as counted) as "deliveriesPending",
+      "endpointsFailing", "endpointsDisabled",
       (select coalesce(json_agg(json_build_object('result', result, 'attempts', attempts, 'durationMs', duration_ms)
-        order by result), '[]') from delivery_totals) as totals,
-      (select (extract(epoch from now() - max(at)) * 1000)::int8 from audit_log where action = 'backup.make')
-        as backup_age_ms,
+        order by result), '[]') from delivery_totals) as "deliveryTotals",
+      (select greatest(0, round(extract(epoch from now() - max(at)) * 1000))::float8 from audit_log
+        where action = 'backup.make' having max(at) is not null) as "backupAgeMs",
       (select coalesce(json_object_agg(chain, extract(epoch from now() - proven_at) * 1000), '{}')
-        from proven_blocks) as proof_ages_ms,
-      (select (extract(epoch from now() - proven_at) * 1000)::int8 from proven_rows) as rows_proof_age_ms,
+        from proven_blocks) as "proofAgesMs",
+      (select greatest(0, round(extract(epoch from now() - proven_at) * 1000))::float8 from proven_rows) as "rowsProofAgeMs",
       (select coalesce(json_object_agg(chain, age_ms), '{}') from
         (select chain, extract(epoch from now() - min(created_at)) * 1000 as age_ms
-         from withdrawals where status = 'requested' group by chain) as waiting) as withdrawal_ages_ms,
+         from withdrawals where status = 'requested' group by chain) as waiting) as "withdrawalAgesMs",
       (select coalesce(json_agg(json_build_object('chain', chain, 'asset', asset, 'atoms', atoms::text)), '[]') from
         (select chain, asset, sum(amount_atoms) as atoms from deposits
          where booked and sweep is null and asset in ('ETH', 'USDC', 'USDT') group by chain, asset) as lying) as unswept,
@@ -99,24 +82,13 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
         (select w.chain, (select count(*) from (select from addresses a
           where a.chain = w.chain and a.series = w.series and a.branch = 0 and a.issued_at is null and not a.withheld
           limit $1) as counted) as fresh
-        from wallets w where w.retired_at is null) as pool) as fresh`,
+        from wallets w where w.retired_at is null) as pool) as "freshAddresses"
+     from (select count(*) filter (where is_active)::int as "endpointsFailing",
+         count(*) filter (where disabled_reason is not null)::int as "endpointsDisabled"
+       from (select is_active, disabled_reason from webhook_endpoints
+         where deleted_at is null and (failing_since is not null or disabled_reason is not null)
+         limit $1) as ill) as endpoints`,
     [COUNT_MAX],
   )
-  const row = rows[0] as BacklogRow
-  return {
-    frozen: row.frozen,
-    alerts: Number(row.alerts),
-    decisionsDue: Number(row.decisions_due),
-    deliveryDueAgeMs: Number(row.delivery_due_age_ms),
-    deliveriesPending: Number(row.deliveries_pending),
-    endpointsFailing: row.endpoints.failing,
-    endpointsDisabled: row.endpoints.disabled,
-    deliveryTotals: row.totals,
-    backupAgeMs: row.backup_age_ms === null ? null : Math.max(0, Number(row.backup_age_ms)),
-    proofAgesMs: row.proof_ages_ms,
-    rowsProofAgeMs: row.rows_proof_age_ms === null ? null : Math.max(0, Number(row.rows_proof_age_ms)),
-    withdrawalAgesMs: row.withdrawal_ages_ms,
-    unswept: row.unswept.map(({ atoms, ...of }) => ({ ...of, atoms: BigInt(atoms) })),
-    freshAddresses: row.fresh,
-  }
+  return { ...rest, unswept: unswept.map(({ atoms, ...of }) => ({ ...of, atoms: BigInt(atoms) })) }
 }

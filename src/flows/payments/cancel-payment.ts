@@ -1,5 +1,5 @@
 /** The buyer or the merchant gives a payment up before anything was seen. Its address stays watched. */
-import { Refusal } from '../../core/errors.ts'
+import { conflict } from '../../core/errors.ts'
 import type { AccountId, PaymentId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import { listDeposits } from '../../deposits/deposits.sql.ts'
@@ -12,8 +12,7 @@ export async function cancelPayment(tx: Tx, accountId: AccountId, id: PaymentId)
   const payment = await lockPayment(tx, accountId, id)
   if (!payment) throw paymentNotFound()
   if (!mayCancel(payment, await listDeposits(tx, accountId, id))) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'payment_not_cancellable',
       `only a pending payment without funds can be cancelled; this one is ${payment.status}`,
     )

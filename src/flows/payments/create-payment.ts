@@ -6,7 +6,7 @@ import { type ChainProgress, findChainProgress } from '../../chains/chain-progre
 import { POLL_AGE_MS_MAX } from '../../chains/poll-age.ts'
 import { ASSET_FACTS, type Asset, chainFor, type Fiat } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
-import { Refusal } from '../../core/errors.ts'
+import { type Refusal, unavailable } from '../../core/errors.ts'
 import { type CustomerId, newId, type SessionId } from '../../core/ids.ts'
 import { compareRatios, ratio } from '../../core/ratio.ts'
 import { QUOTE_WINDOW_MS } from '../../core/time.ts'
@@ -104,8 +104,7 @@ const isOfOtherCurrency = (error: unknown): boolean =>
   error.constraint === 'payments_account_id_settlement_currency_fkey'
 
 const currencyChanged = () =>
-  new Refusal(
-    'unavailable',
+  unavailable(
     'temporarily_unavailable',
     'the settlement currency of the account was changed a moment ago; nothing was made, send the request again',
   )
@@ -222,8 +221,7 @@ export function requireSandboxNode({ trouble }: Account, asset: Asset): void {
 }
 
 const chainUnavailable = (asset: Asset, reason: string | null): Refusal =>
-  new Refusal(
-    'unavailable',
+  unavailable(
     'chain_unavailable',
     `${asset} cannot be taken now: ${reason}; try another coin, or again later`,
   )

@@ -1,6 +1,6 @@
 /** The prices this gateway takes. */
 import type { Fiat } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
+import { unprocessable } from '../../core/errors.ts'
 import { fiatToNumber } from '../../core/money.ts'
 import type { GatewaySettings } from '../gateway.ts'
 
@@ -13,10 +13,10 @@ export function requireFiatAmount(
   const shown = (minor: bigint) => `${fiatToNumber(minor)} ${price.currency}`
   if (price.fiatMinor < settings.minFiatMinor) {
     const message = `the least payment is ${shown(settings.minFiatMinor)}, got ${shown(price.fiatMinor)}`
-    throw new Refusal('unprocessable', 'amount_below_minimum', message, [{ field, message }])
+    throw unprocessable('amount_below_minimum', message, [{ field, message }])
   }
   if (price.fiatMinor > settings.maxFiatMinor) {
     const message = `the largest payment is ${shown(settings.maxFiatMinor)}, got ${shown(price.fiatMinor)}`
-    throw new Refusal('unprocessable', 'amount_above_maximum', message, [{ field, message }])
+    throw unprocessable('amount_above_maximum', message, [{ field, message }])
   }
 }

@@ -1,6 +1,6 @@
 /** Answers of bad days, on test accounts: a merchant's own code meets them before a node or an exchange is really away. */
 import type { Account } from '../../accounts/account.ts'
-import { Refusal } from '../../core/errors.ts'
+import { unavailable } from '../../core/errors.ts'
 
 /** References that ask for one, and what it says. */
 const REHEARSED: Readonly<Record<string, readonly [reason: string, message: string]>> = {
@@ -16,5 +16,5 @@ const REHEARSED: Readonly<Record<string, readonly [reason: string, message: stri
 export function refuseAsRehearsed(account: Pick<Account, 'mode'>, reference: string | null): void {
   const [reason, message] = (account.mode === 'test' && reference && REHEARSED[reference]) || []
   if (reason && message)
-    throw new Refusal('unavailable', reason, `${message}; the reference of this test payment asked for it`)
+    throw unavailable(reason, `${message}; the reference of this test payment asked for it`)
 }

@@ -3,7 +3,7 @@
  * came within the window counts at the quote, what came late or in another coin at the rate of acceptance.
  */
 import type { Account } from '../../accounts/account.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict, Refusal } from '../../core/errors.ts'
 import type { PaymentId } from '../../core/ids.ts'
 import { divideDown, divideHalfUp } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
@@ -40,8 +40,7 @@ export async function acceptPayment(
   if (!payment) throw paymentNotFound()
   requireAuthenticTerms(gateway.secrets, payment)
   if (waitsForFunds(payment.status)) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'payment_in_progress',
       `the payment is ${payment.status}; accept it once its deposits are confirmed`,
     )
@@ -67,8 +66,7 @@ export async function acceptLateFunds(
 async function accept(gateway: Gateway, tx: Tx, account: Account, payment: Payment): Promise<Payment> {
   const unresolved = await lockUnresolved(tx, account.id, payment.id)
   if (unresolved.length === 0) {
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'nothing_to_accept',
       `nothing is held for this payment: it is ${payment.status} and all it received was credited or refunded`,
     )

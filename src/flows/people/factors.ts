@@ -1,5 +1,5 @@
 /** How a person proves himself, changed: whatever changes, all his other sessions end. */
-import { Refusal } from '../../core/errors.ts'
+import { conflict, invalid } from '../../core/errors.ts'
 import type { PasskeyId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import {
@@ -32,8 +32,7 @@ async function endOthers(tx: Tx, session: Session): Promise<void> {
 /** A secret that the next code of this session will confirm, within a quarter of an hour; the same one until then. */
 export async function beginTotp(gateway: Gateway, session: Session): Promise<TotpSetup> {
   const known = await findTotp(gateway.db, session)
-  if (known?.confirmedAt)
-    throw new Refusal('conflict', 'totp_is_set', 'an authenticator app is set up already')
+  if (known?.confirmedAt) throw conflict('totp_is_set', 'an authenticator app is set up already')
   if (known)
     return describeTotp(gateway.secrets.open('totp', session.userId, known.secretSealed), session.email)
   const secret = newTotpSecret()
@@ -67,8 +66,7 @@ export async function confirmTotp(
       await recordFactor(tx, person, 'totp.add')
       return factorAdded(tx, session, 'totp')
     }
-    throw new Refusal(
-      'invalid',
+    throw invalid(
       'wrong_code',
       'that is not the code the app should show now; check the clock of the phone, and that the newest entry was scanned',
       [{ field: 'code', message: 'is not the code of this moment' }],
@@ -86,7 +84,7 @@ export async function addPasskey(
   return gateway.db.transaction(async (tx) => {
     const challenge = challengeOf(given.response)
     if (!challenge || !(await takeChallenge(tx, session.id, challenge)))
-      throw new Refusal('conflict', 'challenge_over', 'that took too long; try again')
+      throw conflict('challenge_over', 'that took too long; try again')
     await keepPasskey(gateway, tx, session.userId, { ...given, challenge })
     await recordFactor(tx, person, 'passkey.add', { name: given.name })
     return factorAdded(tx, session, 'passkey')
@@ -144,7 +142,7 @@ export async function removePasskey(
 }
 
 const lastFactor = () =>
-  new Refusal('conflict', 'last_factor', 'this is the only second factor; add another one before it goes')
+  conflict('last_factor', 'this is the only second factor; add another one before it goes')
 
 /** @throws {Refusal} `weak_password`. */
 export async function changePassword(

@@ -1,6 +1,6 @@
 /** Coming in by a link: the very first person, one who was invited, one who gets a new password. */
 import { findAccount, listAccounts } from '../../accounts/accounts.sql.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict, forbidden, notFound } from '../../core/errors.ts'
 import { type AccountId, showId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { mailsOfCauses } from '../../mails/mails.sql.ts'
@@ -74,19 +74,11 @@ export async function readInvitation(db: Queryable, token: string): Promise<Open
 }
 
 const over = () =>
-  new Refusal(
-    'not_found',
-    'invitation_over',
-    'this link was used already or is too old; ask whoever sent it for another one',
-  )
+  notFound('invitation_over', 'this link was used already or is too old; ask whoever sent it for another one')
 
 /** A reset gives a new password and nothing more: second factors stay, and none comes in by its link. */
 export const resetTakesPassword = () =>
-  new Refusal(
-    'forbidden',
-    'passkey_refused',
-    'this link is for a new password; add a passkey once you are signed in',
-  )
+  forbidden('passkey_refused', 'this link is for a new password; add a passkey once you are signed in')
 
 export interface Joining {
   readonly name: string
@@ -125,8 +117,7 @@ export async function join(gateway: Gateway, token: string, given: Joining, plac
       invitation.kind === 'reset'
         ? await resetPassword(tx, invitation, passwordHash)
         : await insertUser(tx, { email, name, passwordHash, isOperator: invitation.makesOperator })
-    if (!user)
-      throw new Refusal('conflict', 'email_taken', 'somebody has this email already; sign in with it instead')
+    if (!user) throw conflict('email_taken', 'somebody has this email already; sign in with it instead')
     const person = { userId: user.id, email: user.email, address: place.address }
     const accountId = await putIntoMerchant(tx, invitation, user)
     if (invitation.kind !== 'first' && !(await wasMailed(tx, invitation))) await markHandedOver(tx, user.id)
@@ -146,7 +137,7 @@ export async function join(gateway: Gateway, token: string, given: Joining, plac
     }
     const challenge = challengeOf(given.passkey)
     if (!challenge || !(await takeSignInChallenge(tx, gateway.secrets, challenge)))
-      throw new Refusal('conflict', 'challenge_over', 'that took too long; try again')
+      throw conflict('challenge_over', 'that took too long; try again')
     await keepPasskey(gateway, tx, user.id, { response: given.passkey, challenge, name: 'First passkey' })
     const recoveryCodes = newRecoveryCodes()
     await replaceRecoveryCodes(tx, user.id, recoveryCodes.map(hashRecoveryCode))

@@ -2,7 +2,7 @@
 import { type Account, readAccountDraft, readAccountName, readCurrency } from '../../accounts/account.ts'
 import { findAccount, insertAccount } from '../../accounts/accounts.sql.ts'
 import { requireOpenAccount } from '../../accounts/closing.sql.ts'
-import { invalidField, invariant, Refusal } from '../../core/errors.ts'
+import { conflict, invalidField, invariant } from '../../core/errors.ts'
 import { type AccountId, type MerchantId, showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import {
@@ -53,8 +53,7 @@ export async function openMerchant(
  */
 export async function goLive(tx: Tx, person: Person, id: MerchantId, currency?: string): Promise<AccountId> {
   const merchant = await lockMerchant(tx, id)
-  if (merchant.liveAccountId)
-    throw new Refusal('conflict', 'already_live', 'this merchant has a live account already')
+  if (merchant.liveAccountId) throw conflict('already_live', 'this merchant has a live account already')
   const test = merchant.testAccountId && (await findAccount(tx, merchant.testAccountId))
   invariant(test, 'a merchant that is not live has a test account')
   // Whom the operator closed opens nothing beside it.

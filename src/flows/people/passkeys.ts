@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import { Refusal } from '../../core/errors.ts'
+import { unauthenticated } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import {
@@ -158,7 +158,7 @@ export async function verifyPasskey(
   return passkey
 }
 
-const refused = (message: string) => new Refusal('unauthenticated', 'passkey_refused', message)
+const refused = (message: string) => unauthenticated('passkey_refused', message)
 
 function parse(text: string): unknown {
   try {

@@ -1,5 +1,5 @@
 /** Mails about a sign-in, to people who may not be there: who asks learns nothing of that. */
-import { Refusal } from '../../core/errors.ts'
+import { conflict, forbidden } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import { MINUTE_MS } from '../../core/time.ts'
 import { lockoutLetter } from '../../mails/letters.ts'
@@ -37,18 +37,10 @@ export async function mailLockout(gateway: Gateway, email: string, address: stri
  */
 export async function askForReset(gateway: Gateway, given: string, place: Place): Promise<Promise<void>[]> {
   if (!gateway.settings.sendsMail)
-    throw new Refusal(
-      'conflict',
-      'no_mail',
-      'this Beck sends no mail; an owner or admin of your team can make you a link',
-    )
+    throw conflict('no_mail', 'this Beck sends no mail; an owner or admin of your team can make you a link')
   const email = readEmail(given)
   if (!(await countAttempt(gateway.db, `reset of ${email}`, place.address)))
-    throw new Refusal(
-      'forbidden',
-      'too_many_attempts',
-      'that was asked for too often; wait a quarter of an hour',
-    )
+    throw forbidden('too_many_attempts', 'that was asked for too often; wait a quarter of an hour')
   const work = mailReset(gateway, email, place).catch((error) =>
     gateway.log.error({ err: error }, 'a link for a new password could not be made'),
   )

@@ -2,7 +2,7 @@
  * Signing in: a passkey, or a password and then a second factor. What is wrong is told alike for people who are known and
  * who are not, after the same work, and counted before it is looked at.
  */
-import { Refusal } from '../../core/errors.ts'
+import { conflict, forbidden, unauthenticated } from '../../core/errors.ts'
 import type { Tx } from '../../db/database.ts'
 import { countAttempt, forgetAttempts } from '../../users/attempts.sql.ts'
 import { findTotp, takeRecoveryCode } from '../../users/factors.sql.ts'
@@ -34,8 +34,7 @@ export interface SignedIn {
 const WRONG = 'the email or the password is wrong'
 
 const tooMany = () =>
-  new Refusal(
-    'forbidden',
+  forbidden(
     'too_many_attempts',
     'too many wrong attempts; wait a quarter of an hour, or sign in with a passkey',
   )
@@ -55,7 +54,7 @@ export async function signInWithPassword(
   }
   const user = await findUserByEmail(gateway.db, given.email)
   const isRight = await isPassword(user?.passwordHash ?? null, given.password)
-  if (!user || !isRight || user.disabledAt) throw new Refusal('unauthenticated', 'wrong_password', WRONG)
+  if (!user || !isRight || user.disabledAt) throw unauthenticated('wrong_password', WRONG)
   return gateway.db.transaction(async (tx) => {
     const factor: Factor = (await hasSecondFactor(tx, user.id)) ? 'half' : 'password'
     if (factor !== 'half') await forgetAttempts(tx, given.email, place.address)
@@ -78,11 +77,11 @@ export async function signInWithPasskey(gateway: Gateway, response: string, plac
   return gateway.db.transaction(async (tx) => {
     const challenge = challengeOf(response)
     const isOurs = challenge !== null && (await takeSignInChallenge(tx, gateway.secrets, challenge))
-    if (!isOurs) throw new Refusal('unauthenticated', 'passkey_refused', 'that took too long; try again')
+    if (!isOurs) throw unauthenticated('passkey_refused', 'that took too long; try again')
     const passkey = await verifyPasskey(gateway, tx, { response, challenge })
     const user = await findUser(tx, passkey.userId)
     if (!user || user.disabledAt)
-      throw new Refusal('unauthenticated', 'passkey_refused', 'this passkey lets nobody in any more')
+      throw unauthenticated('passkey_refused', 'this passkey lets nobody in any more')
     return openSession(tx, user, 'passkey', place)
   })
 }
@@ -145,11 +144,7 @@ export async function proveAgain(
       ? challengeOf(proof.assertion)
       : Buffer.from(proof.challenge, 'base64url')
     if (challenge?.length !== 32 || !(await takeChallenge(tx, session.id, challenge)))
-      throw new Refusal(
-        'conflict',
-        'challenge_over',
-        'this page was used already or is too old; confirm once more',
-      )
+      throw conflict('challenge_over', 'this page was used already or is too old; confirm once more')
     const factor = proof.assertion
       ? await provePasskey(gateway, tx, session, proof.assertion, challenge)
       : await proveCode(gateway, tx, session, proof.code, rightHash)
@@ -169,8 +164,7 @@ async function provePasskey(
   challenge: Uint8Array,
 ): Promise<Factor> {
   const { userId } = await verifyPasskey(gateway, tx, { response, challenge })
-  if (userId !== session.userId)
-    throw new Refusal('unauthenticated', 'passkey_refused', 'this passkey is somebody else’s')
+  if (userId !== session.userId) throw unauthenticated('passkey_refused', 'this passkey is somebody else’s')
   return 'passkey'
 }
 
@@ -203,10 +197,9 @@ async function proveCode(
     // Changed meanwhile, it is the password no more.
     const user = await findUser(tx, session.userId)
     if (rightHash !== null && user?.passwordHash === rightHash) return 'password'
-    throw new Refusal('unauthenticated', 'wrong_code', 'that is not the password')
+    throw unauthenticated('wrong_code', 'that is not the password')
   }
-  throw new Refusal(
-    'unauthenticated',
+  throw unauthenticated(
     'wrong_code',
     session.hasTotp
       ? 'that code is wrong or was used already; wait for the app to show the next one'

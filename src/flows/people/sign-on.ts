@@ -5,7 +5,7 @@
  * Whoever handed him the link that let him in could have used it himself: then what was set up with it goes the first time
  * that the provider vouches for him. What he set up by a link that came to him alone stays, and is asked for.
  */
-import { Refusal } from '../../core/errors.ts'
+import { forbidden } from '../../core/errors.ts'
 import { showId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import { dropHandedOver } from '../../users/credentials.sql.ts'
@@ -60,16 +60,12 @@ export async function stepUpBySignOn(
   return gateway.db.transaction(async (tx) => {
     const { user, isFresh } = await personOf(tx, identity, place)
     if (user.id !== session.userId)
-      throw new Refusal(
-        'forbidden',
-        'other_person',
-        'that was somebody else’s sign-in; confirm with your own',
-      )
+      throw forbidden('other_person', 'that was somebody else’s sign-in; confirm with your own')
     // The session that asked is gone with what it was opened with.
     if (isFresh) return openVouched(tx, user, identity, place)
     // One with factors of his own shows them: the provider may know less than Beck does.
     if (session.hasTotp || session.hasPasskey)
-      throw new Refusal('forbidden', 'own_factor_needed', 'confirm with your passkey or the code of your app')
+      throw forbidden('own_factor_needed', 'confirm with your passkey or the code of your app')
     const factor: Factor = identity.isStrong ? 'sign_on' : session.factor
     return { token: await stepUpSession(tx, session.id, factor), factor }
   })
@@ -85,15 +81,13 @@ async function personOf(tx: Tx, identity: SignOnIdentity, place: Place): Promise
   const known = await findBySubject(tx, identity)
   const user = known ? await findUser(tx, known) : await findUserByEmail(tx, identity.email)
   if (!user || user.disabledAt)
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'nobody_known',
       `nobody here has the email ${identity.email.slice(0, 254)}; ask an owner or admin of your team for an invitation`,
     )
   if (known) return { user, isFresh: false }
   if (!(await tieSubject(tx, user.id, identity)))
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'other_identity',
       'this email belongs to somebody whom your provider knows as another one; the operator can look into it',
     )

@@ -1,5 +1,5 @@
 /** Who belongs to a merchant, and with what role. A merchant never loses its last owner. */
-import { invalidField, Refusal } from '../../core/errors.ts'
+import { conflict, forbidden, invalidField, notFound } from '../../core/errors.ts'
 import { type AccountId, type InvitationId, type MerchantId, showId, type UserId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import { resetDraft, voidInvitation, voidInvitationsOf, voidInvitesTo } from '../../users/invitations.sql.ts'
@@ -32,7 +32,7 @@ export interface TeamChange {
 const readRole = ({ role }: TeamChange, wanted: string): Role => {
   if (!isRole(wanted)) throw invalidField('role', 'invalid_role', `there is no role "${wanted.slice(0, 40)}"`)
   if (!mayGrant(role, wanted))
-    throw new Refusal('forbidden', 'role_above_own', `as ${role} you cannot make somebody ${wanted}`)
+    throw forbidden('role_above_own', `as ${role} you cannot make somebody ${wanted}`)
   return wanted
 }
 
@@ -47,11 +47,7 @@ export async function inviteMember(
   const role = readRole(change, given.role)
   const members = await listMembers(tx, change.merchantId)
   if (members.some((member) => member.email.toLowerCase() === email.toLowerCase()))
-    throw new Refusal(
-      'conflict',
-      'member_already',
-      `${email} belongs to the team already; change the role instead`,
-    )
+    throw conflict('member_already', `${email} belongs to the team already; change the role instead`)
   await record(tx, change, 'member.invite', null, null, { email, role })
   const merchant = await findMerchant(tx, change.merchantId)
   const draft = {
@@ -66,7 +62,7 @@ export async function inviteMember(
 
 export async function withdrawInvitation(tx: Tx, change: TeamChange, id: InvitationId): Promise<void> {
   if (!(await voidInvitation(tx, change.merchantId, id)))
-    throw new Refusal('not_found', 'invitation_over', 'this invitation was used or taken back already')
+    throw notFound('invitation_over', 'this invitation was used or taken back already')
   await record(tx, change, 'member.uninvite', showId('inv', id), null, null)
 }
 
@@ -121,8 +117,7 @@ export async function resetMember(
   // Whoever sets his password gets in wherever he may: that is only theirs to hand out whose alone he is.
   const user = await findUser(tx, userId)
   if (user?.isOperator || (await countMemberships(tx, userId)) > 1)
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'member_elsewhere',
       `${member.email} may more than this team can give; the operator makes the link: npx beck users reset ${member.email}`,
     )
@@ -136,9 +131,9 @@ export async function resetMember(
 async function lockMember(tx: Tx, change: TeamChange, userId: UserId): Promise<Member> {
   const merchant = await lockMerchant(tx, change.merchantId)
   const member = (await listMembers(tx, merchant.id)).find((each) => each.userId === userId)
-  if (!member) throw new Refusal('not_found', 'member_not_found', 'nobody like that belongs to this team')
+  if (!member) throw notFound('member_not_found', 'nobody like that belongs to this team')
   if (!mayGrant(change.role, member.role))
-    throw new Refusal('forbidden', 'role_above_own', `as ${change.role} you cannot change an ${member.role}`)
+    throw forbidden('role_above_own', `as ${change.role} you cannot change an ${member.role}`)
   return member
 }
 
@@ -148,7 +143,7 @@ async function keepAnOwner(tx: Tx, change: TeamChange, member: Member): Promise<
     (each) => each.role === 'owner' && !each.isDisabled,
   )
   if (owners.every((owner) => owner.userId === member.userId))
-    throw new Refusal('conflict', 'last_owner', 'a merchant needs an owner; make somebody else one first')
+    throw conflict('last_owner', 'a merchant needs an owner; make somebody else one first')
 }
 
 const record = (

@@ -1,6 +1,7 @@
 /** Who has to be told of what: acts and alerts that nobody was told of yet, and to whom they matter. */
 import type { AccountId, UserId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
+import { allRows } from '../../db/rows.ts'
 
 /** Older ones are history: whoever connects a mail server is not told of last year. */
 const TOLD_WITHIN = "interval '1 day'"
@@ -69,14 +70,13 @@ export interface UntoldAlert {
 }
 
 /** Open alerts that no mail told of yet. An alert that opened again is told again. */
-export async function takeUntoldAlerts(tx: Tx): Promise<UntoldAlert[]> {
-  const { rows } = await tx.query<UntoldAlert>(
+export const takeUntoldAlerts = (tx: Tx): Promise<UntoldAlert[]> =>
+  allRows(
+    tx,
     `update alerts set told_at = now()
      where acknowledged_at is null and (told_at is null or told_at < created_at) and created_at > now() - ${TOLD_WITHIN}
      returning kind, message`,
   )
-  return rows
-}
 
 export async function emailsOfOperators(tx: Tx): Promise<string[]> {
   const { rows } = await tx.query<{ email: string }>(

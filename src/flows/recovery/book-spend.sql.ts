@@ -2,6 +2,7 @@
 import type { Asset, ChainName } from '../../core/assets.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { arraysOf } from '../../db/row-statements.ts'
+import { allRows, firstRow } from '../../db/rows.ts'
 import { openSql } from '../../treasury/signed-transaction.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
 
@@ -16,12 +17,9 @@ export interface SpentUtxos {
 }
 
 /** UTXOs of ours that a transaction spends in our blocks; null when it spends none. */
-export async function findSpentUtxos(
-  db: Queryable,
-  chain: ChainName,
-  txid: string,
-): Promise<SpentUtxos | null> {
-  const { rows } = await db.query<SpentUtxos>(
+export const findSpentUtxos = (db: Queryable, chain: ChainName, txid: string): Promise<SpentUtxos | null> =>
+  firstRow(
+    db,
     `select count(*)::int as count, sum(c.atoms) as atoms, min(c.spent_height)::int as height,
        min(v.tip_height - c.spent_height + 1)::int as depth,
        coalesce(array_agg(distinct t.txid) filter (where t.txid is not null), '{}') as sets
@@ -30,8 +28,6 @@ export async function findSpentUtxos(
      where c.chain = $1 and c.spent_by = $2 having count(*) > 0`,
     [chain, txid],
   )
-  return rows[0] ?? null
-}
 
 export type OpenWithdrawal = Pick<Withdrawal, 'accountId' | 'id' | 'netAtoms' | 'destination'>
 
@@ -39,12 +35,13 @@ export type OpenWithdrawal = Pick<Withdrawal, 'accountId' | 'id' | 'netAtoms' | 
  * Withdrawals that a transaction found in the chain may have paid, the oldest first, locked in that order: those that
  * nothing was signed for; or those of a replacement set whose UTXOs it took.
  */
-export async function lockPayable(
+export const lockPayable = (
   tx: Tx,
   chain: ChainName,
   replacementSet: string | null,
-): Promise<OpenWithdrawal[]> {
-  const { rows } = await tx.query<OpenWithdrawal>(
+): Promise<OpenWithdrawal[]> =>
+  allRows(
+    tx,
     `select w.account_id as "accountId", w.id, w.net_atoms as "netAtoms", w.destination from withdrawals w
      left join signed_payouts p on p.account_id = w.account_id and p.withdrawal_id = w.id
      where w.chain = $1 and w.status in ('requested', 'broadcast')
@@ -52,8 +49,6 @@ export async function lockPayable(
      order by w.created_at, w.id for update of w`,
     [chain, replacementSet],
   )
-  return rows
-}
 
 export interface FoundPayout {
   readonly chain: ChainName
@@ -107,12 +102,9 @@ export interface KnownPayout
 }
 
 /** A signed payout or its replacement by its id, with what of its value is known to be whose; null for anything else. */
-export async function findKnownPayout(
-  db: Queryable,
-  chain: ChainName,
-  txid: string,
-): Promise<KnownPayout | null> {
-  const { rows } = await db.query<KnownPayout>(
+export const findKnownPayout = (db: Queryable, chain: ChainName, txid: string): Promise<KnownPayout | null> =>
+  firstRow(
+    db,
     `select t.txid, t.replacement_set as "replacementSet", t.asset, t.value_atoms as "valueAtoms", t.fee_atoms as "feeAtoms",
        t.status = 'confirmed' as "isFinal",
        case when t.status not in ('mined', 'confirmed') then 0 else v.tip_height - t.block_height + 1 end::int as depth,
@@ -125,5 +117,3 @@ export async function findKnownPayout(
      where t.chain = $1 and t.txid = $2 and t.kind <> 'child'`,
     [chain, txid],
   )
-  return rows[0] ?? null
-}

@@ -5,7 +5,7 @@
  */
 import type { ChainPort } from '../../chains/chain.ts'
 import { type Asset, type ChainName, hasAccounts, nativeAsset } from '../../core/assets.ts'
-import { invariant, Refusal } from '../../core/errors.ts'
+import { conflict, invariant, notFound, type Refusal } from '../../core/errors.ts'
 import type { WithdrawalId } from '../../core/ids.ts'
 import { formatCoins } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
@@ -61,8 +61,7 @@ export async function bookSpend(
     const lossAtoms = known.valueAtoms - known.paidAtoms
     invariant(lossAtoms >= 0n, `transaction ${txid} pays less than its withdrawals asked for`)
     if (lossAtoms > 0n) await bookLoss(tx, chain, known, lossAtoms, options.loss)
-    else if (!found)
-      throw new Refusal('conflict', 'spend_known', `transaction ${txid} is in the books already, to the atom`)
+    else if (!found) throw conflict('spend_known', `transaction ${txid} is in the books already, to the atom`)
     return { asset: known.asset, paid: paid.map(({ id }) => id), feeAtoms: known.feeAtoms, lossAtoms }
   })
 }
@@ -88,8 +87,7 @@ async function readSpend(
   if (!utxos || !transaction) throw unknown(chain, txid)
   if (utxos.depth < DEPTH_MIN) throw tooFresh(txid, utxos.depth)
   if (transaction.inputs.length !== utxos.count)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'spend_not_ours',
       `transaction ${txid} spends ${utxos.count} coins of ours and ${transaction.inputs.length - utxos.count} of others; Beck signs none such`,
     )
@@ -149,8 +147,7 @@ async function bookLoss(
 ): Promise<void> {
   const amount = formatCoins(atoms, asset)
   if (!isAllowed)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'spend_not_asked_for',
       `transaction ${txid} paid ${amount} that no open withdrawal asked for: it was requested after the backup, or is none of Beck's. Look at where it went; --loss takes it as the gateway's loss`,
     )
@@ -160,20 +157,17 @@ async function bookLoss(
     cause: { kind: 'spend', subjectId: replacementSet, number: 1 },
     transfers: [{ asset, debit: 'loss', credit: 'wallet', atoms }],
   })
-  if (!isNew)
-    throw new Refusal('conflict', 'spend_known', `transaction ${txid} is in the books already, as a loss`)
+  if (!isNew) throw conflict('spend_known', `transaction ${txid} is in the books already, as a loss`)
 }
 
 const tooFresh = (txid: string, depth: number): Refusal =>
-  new Refusal(
-    'conflict',
+  conflict(
     'spend_too_fresh',
     `transaction ${txid} is ${depth} blocks deep; book it once it is ${DEPTH_MIN} deep and Beck has settled it`,
   )
 
 const unknown = (chain: ChainName, txid: string): Refusal =>
-  new Refusal(
-    'not_found',
+  notFound(
     'spend_not_found',
     hasAccounts(chain)
       ? `${txid} is no payout of ${chain} that the signer's journal gave back and a block holds`

@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os'
 import { crashPoint } from '../../core/crash-point.ts'
-import { OutsideFailure, Refusal } from '../../core/errors.ts'
+import { OutsideFailure, type Refusal, unavailable } from '../../core/errors.ts'
 import { type PaymentId, showId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import type { Secrets } from '../../core/secrets.ts'
@@ -143,8 +143,7 @@ class TimeKeeping {
 
 /** What is refused while nothing moves. */
 export const wentBack = (reason: string): Refusal =>
-  new Refusal(
-    'unavailable',
+  unavailable(
     'database_went_back',
     `${reason}; nothing is quoted, signed or sent until the operator has looked`,
   )

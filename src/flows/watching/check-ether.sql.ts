@@ -2,6 +2,7 @@
 import type { ChainName } from '../../core/assets.ts'
 import type { DepositId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
+import { allRows } from '../../db/rows.ts'
 import { SENT_BY_CONTRACT } from '../../deposits/deposit.ts'
 import type { PaymentKey } from '../../deposits/deposits.sql.ts'
 
@@ -66,13 +67,14 @@ export interface RecordedEther {
  * Issued addresses, the newest first, with their recorded ether and the tip that it was recorded up to: one statement, so
  * both are of one moment. Read in order from `addresses_recent`, a page at a time.
  */
-export async function listRecordedEther(
+export const listRecordedEther = (
   db: Queryable,
   chain: ChainName,
   { after }: EtherCheck,
   limit: number,
-): Promise<RecordedEther[]> {
-  const { rows } = await db.query<RecordedEther>(
+): Promise<RecordedEther[]> =>
+  allRows(
+    db,
     `select a.address, a.lookup, c.tip_hash as "tipHash", not e.is_certain as "isOpen",
        e.observed_atoms + e.given_atoms - e.sent_atoms as "recordedAtoms"
      from addresses a join chains c on c.chain = a.chain
@@ -81,8 +83,6 @@ export async function listRecordedEther(
      order by a.issued_at desc, a.lookup desc limit $4`,
     [chain, after?.issuedAt ?? 'infinity', after?.lookup ?? Buffer.alloc(0), limit],
   )
-  return rows
-}
 
 /**
  * How many nonces of an address our own transactions and authorisations have used: while the chain shows no more, nobody
@@ -106,15 +106,14 @@ export interface DerivedDeposit extends PaymentKey {
 }
 
 /** Ether that an address seems to have received from contracts, the newest first, locked in that order. */
-export async function lockDerived(tx: Tx, chain: ChainName, address: string): Promise<DerivedDeposit[]> {
-  const { rows } = await tx.query<DerivedDeposit>(
+export const lockDerived = (tx: Tx, chain: ChainName, address: string): Promise<DerivedDeposit[]> =>
+  allRows(
+    tx,
     `select id, account_id as "accountId", payment_id as "paymentId", amount_atoms as atoms from deposits
      where chain = $1 and address = $2 and asset = 'ETH' and output_index = $3 and block_height is not null
      order by block_height desc, id desc for update`,
     [chain, address, SENT_BY_CONTRACT],
   )
-  return rows
-}
 
 /** Takes a deposit back that never was: no block holds it, and what is booked of it is booked back when it is decided about. */
 export async function withdrawDerived(tx: Tx, { accountId, id }: DerivedDeposit): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import type { Account } from '../../accounts/account.ts'
 import { crashPoint } from '../../core/crash-point.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict, notFound, type Refusal } from '../../core/errors.ts'
 import type { WithdrawalId } from '../../core/ids.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Withdrawal } from '../../withdrawals/withdrawal.ts'
@@ -25,14 +25,9 @@ export async function cancelWithdrawal(
   if (!withdrawal) throw withdrawalNotFound()
   const { status } = withdrawal
   if (status === 'completed' || status === 'failed')
-    throw new Refusal(
-      'conflict',
-      'withdrawal_finished',
-      `the withdrawal is ${status}; there is nothing left to cancel`,
-    )
+    throw conflict('withdrawal_finished', `the withdrawal is ${status}; there is nothing left to cancel`)
   if (status === 'broadcast' || (await isSigned(tx, account.id, id)))
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'already_signed',
       'a transaction that pays the withdrawal is signed, or is being signed; it can not be called back',
     )
@@ -41,4 +36,4 @@ export async function cancelWithdrawal(
 }
 
 export const withdrawalNotFound = (): Refusal =>
-  new Refusal('not_found', 'withdrawal_not_found', 'no such withdrawal in this account')
+  notFound('withdrawal_not_found', 'no such withdrawal in this account')

@@ -3,7 +3,7 @@
  * payout or for many in a row; what each of them takes is not there for the next.
  */
 import { type Asset, type ChainName, hasAccounts } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
+import { unavailable, unprocessable } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
 import { formatCoins } from '../../core/money.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
@@ -60,8 +60,7 @@ export async function requireSpendable(spendable: Spendable | null, netAtoms: bi
   // What is not there at all is no matter of fees: it is on its way, or the books say so.
   if ((await spendable.sumAtoms()) < promisedAtoms + netAtoms) return
   const left = formatCoins(worthAtoms > promisedAtoms ? worthAtoms - promisedAtoms : 0n, asset)
-  throw new Refusal(
-    'unprocessable',
+  throw unprocessable(
     'network_fee_too_high',
     `at the network's fee now, what the wallet received is in parts too small to pay this out: ${left} can be paid now. Ask for less, or try again when the network asks for less`,
     [{ field: 'amount', message: `exceeds the ${left} that can be paid at the network's fee now` }],
@@ -114,8 +113,7 @@ export async function takeFrom(
   { amountAtoms, netAtoms }: WithdrawalCost,
 ): Promise<PayoutFunds> {
   if (availableAtoms < amountAtoms)
-    throw new Refusal(
-      'unprocessable',
+    throw unprocessable(
       'insufficient_balance',
       `${formatCoins(amountAtoms, asset)} was asked for and ${formatCoins(availableAtoms, asset)} is available; deposits count once they are confirmed`,
       [{ field: 'amount', message: `exceeds the available ${formatCoins(availableAtoms, asset)}` }],
@@ -130,8 +128,7 @@ export async function takeFrom(
 
 export async function requireThawed(db: Queryable, chain: ChainName, asset: Asset): Promise<void> {
   if (await isFrozen(db, chain, asset))
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'withdrawals_frozen',
       `withdrawals of ${asset} are frozen until the operator has looked at a difference in the books`,
     )

@@ -1,7 +1,7 @@
 /** What a payment holds on its way back to the buyer: a withdrawal that costs the network fee alone, once a payment. */
 import type { Account } from '../../accounts/account.ts'
 import { ASSET_FACTS, type Asset, type ChainName } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict, unprocessable } from '../../core/errors.ts'
 import { newId, type PaymentId } from '../../core/ids.ts'
 import { formatCoins, formatDecimal } from '../../core/money.ts'
 import type { Tx } from '../../db/database.ts'
@@ -76,22 +76,16 @@ export async function priceRefund(
   if (!payment) throw paymentNotFound()
   requireAuthenticTerms(gateway.secrets, payment)
   if (waitsForFunds(payment.status))
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'payment_in_progress',
       `the payment is ${payment.status}; refund it once its deposits are confirmed`,
     )
   if (await findRefund(tx, account.id, id))
-    throw new Refusal(
-      'conflict',
-      'already_refunded',
-      'this payment has a refund already; see GET /withdrawals',
-    )
+    throw conflict('already_refunded', 'this payment has a refund already; see GET /withdrawals')
   const held = await lockUnresolved(tx, account.id, id)
   const funds = held.find((row) => row.asset === payment.asset) ?? held[0]
   if (!funds)
-    throw new Refusal(
-      'conflict',
+    throw conflict(
       'nothing_to_refund',
       `nothing is held for this payment: it is ${payment.status} and what it received was credited`,
     )
@@ -107,8 +101,7 @@ export async function priceRefund(
   await requireThawed(tx, chain, asset)
   const { amountAtoms } = cost
   if (amountAtoms > atoms)
-    throw new Refusal(
-      'unprocessable',
+    throw unprocessable(
       'insufficient_balance',
       `${formatCoins(amountAtoms, asset)} was asked for and ${formatCoins(atoms, asset)} is held for this payment`,
       [{ field: 'amount', message: `exceeds the held ${formatCoins(atoms, asset)}` }],

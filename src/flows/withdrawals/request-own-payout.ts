@@ -5,7 +5,7 @@
  */
 import { lockGatewayAccount } from '../../accounts/accounts.sql.ts'
 import type { Asset, ChainName, Mode } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
+import { notFound, unprocessable } from '../../core/errors.ts'
 import { GATEWAY_ACCOUNTS } from '../../core/gateway-account.ts'
 import { newId, type WithdrawalId } from '../../core/ids.ts'
 import { formatCoins } from '../../core/money.ts'
@@ -101,8 +101,7 @@ export async function requestOwnPayout(
   const [balance] = await readOwnBalances(tx, { chain, asset })
   const payable = balance?.payable[kind] ?? 0n
   if (cost.amountAtoms > payable)
-    throw new Refusal(
-      'unprocessable',
+    throw unprocessable(
       'insufficient_balance',
       `${formatCoins(cost.amountAtoms, asset)} of ${kind} was asked for and ${formatCoins(payable, asset)} can be taken out: what merchants have, fees under way and gas stay`,
       [{ field: 'amount', message: `exceeds the ${formatCoins(payable, asset)} that can be taken out` }],
@@ -129,8 +128,7 @@ export async function requestOwnPayout(
 export async function cancelOwnPayout(tx: Tx, id: WithdrawalId | null): Promise<Withdrawal> {
   for (const accountId of Object.values(GATEWAY_ACCOUNTS))
     if (id && (await findWithdrawal(tx, accountId, id))) return cancelWithdrawal(tx, { id: accountId }, id)
-  throw new Refusal(
-    'not_found',
+  throw notFound(
     'withdrawal_not_found',
     'no such payout of fees or capital; npx beck fees and the dashboard list them',
   )

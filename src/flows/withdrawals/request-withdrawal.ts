@@ -6,7 +6,7 @@ import type { Account } from '../../accounts/account.ts'
 import type { AskedBy } from '../../approvals/asker.ts'
 import { type Asset, type ChainName, chainFor, nativeAsset, networkOf } from '../../core/assets.ts'
 import { crashPoint } from '../../core/crash-point.ts'
-import { invariant, Refusal } from '../../core/errors.ts'
+import { invariant, unavailable, unprocessable } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
 import { readShared } from '../../db/together.ts'
@@ -191,8 +191,7 @@ export async function price(
   await requireNoRevert(db, account, asset, destination.address)
   const rates = await readShared(db, `fee rates ${chain}`, () => findFeeRates(db, chain))
   if (!rates)
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'no_fee_estimate',
       `the network fee of ${asset} is not known now: no worker has reached its node for a while; try again later`,
     )
@@ -217,8 +216,7 @@ export async function requirePayable(
   const wallets = await readShared(db, 'wallets', () => currentWallets(db, gateway.secrets))
   const wallet = wallets.find((each) => each.chain === chain)
   if (!wallet)
-    throw new Refusal(
-      'unavailable',
+    throw unavailable(
       'no_wallet',
       `${asset} cannot be paid out yet: the operator runs \`npx beck wallet init\` once`,
     )
@@ -244,14 +242,12 @@ async function requireNoRevert(
   if (networkOf(asset) !== 'ethereum') return
   const { count, here } = await countReverts(db, account.id, asset, address)
   if (count >= REVERTS_PER_DAY && !here)
-    throw new Refusal(
-      'unprocessable',
+    throw unprocessable(
       'withdrawals_revert',
       `${count} withdrawals of this account reverted within the last day; no more than ${REVERTS_PER_DAY} may. Ask the receivers how they take coins, and try again tomorrow`,
     )
   if (!here) return
-  throw new Refusal(
-    'unprocessable',
+  throw unprocessable(
     'destination_reverts',
     `a payout of ${asset} to ${address} reverted within the last day: the address, or the token, does not take it. Use another address, or try again tomorrow`,
     [{ field: 'destination_address', message: `did not take ${asset}` }],

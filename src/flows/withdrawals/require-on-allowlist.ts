@@ -1,6 +1,6 @@
 import { findAllowed, findPolicy } from '../../approvals/published.sql.ts'
 import { type Asset, networkOf } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
+import { unprocessable } from '../../core/errors.ts'
 import type { AccountId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
 import { readShared } from '../../db/together.ts'
@@ -19,8 +19,7 @@ export async function requireOnAllowlist(
   const inForce = await readShared(db, `policy ${accountId}`, () => findPolicy(db, accountId))
   if (!inForce?.policy.allowlist.isRequired) return
   if (await findAllowed(db, accountId, networkOf(asset), address)) return
-  throw new Refusal(
-    'unprocessable',
+  throw unprocessable(
     'not_on_allowlist',
     `${address} is not on this account's allowlist, and payouts go only to addresses that are; ask for it to be added on the dashboard`,
     [{ field: 'destination_address', message: 'is not on the allowlist' }],

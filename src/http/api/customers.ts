@@ -1,6 +1,6 @@
 /** Customers: made by the emails that payments name. */
 import { Type } from 'typebox'
-import { Refusal } from '../../core/errors.ts'
+import { notFound } from '../../core/errors.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
 import {
@@ -127,7 +127,7 @@ export const customers: readonly Route[] = [
     async read({ db, account, params }) {
       const id = readId('cus', params.id)
       const customer = id && (await findCustomer(db, account.id, id))
-      if (!customer) throw new Refusal('not_found', 'customer_not_found', 'there is no such customer')
+      if (!customer) throw notFound('customer_not_found', 'there is no such customer')
       const payments = await listRecentPayments(db, account.id, customer.id)
       return { ...showCustomer(customer), recent_payments: payments.map(showRecentPayment) }
     },

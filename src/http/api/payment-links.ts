@@ -9,7 +9,7 @@ import {
   setPaymentLinkActive,
 } from '../../checkout/payment-links.sql.ts'
 import { FIAT_CURRENCIES } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
+import { notFound } from '../../core/errors.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { fiatToNumber } from '../../core/money.ts'
 import { requireFiatAmount } from '../../flows/payments/fiat-amount.ts'
@@ -129,7 +129,7 @@ export const paymentLinks: readonly Route[] = [
     async write({ tx, account, params, body, record }) {
       const id = readId('plink', params.id)
       const link = id && (await setPaymentLinkActive(tx, account.id, id, body.is_active))
-      if (!link) throw new Refusal('not_found', 'payment_link_not_found', 'there is no such payment link')
+      if (!link) throw notFound('payment_link_not_found', 'there is no such payment link')
       record({
         action: 'payment_link.change',
         subject: params.id,

@@ -15,7 +15,7 @@ import {
   revokePointOfSale,
 } from '../../checkout/points-of-sale.sql.ts'
 import { FIAT_CURRENCIES } from '../../core/assets.ts'
-import { Refusal } from '../../core/errors.ts'
+import { notFound, type Refusal } from '../../core/errors.ts'
 import { type PointOfSaleId, readId, showId } from '../../core/ids.ts'
 import { pointOfSaleUrl } from '../../flows/checkout/page-urls.ts'
 import type { Gateway } from '../../flows/gateway.ts'
@@ -62,7 +62,7 @@ const pointId = (text: string): PointOfSaleId => {
 }
 
 const pointNotFound = (): Refusal =>
-  new Refusal('not_found', 'point_of_sale_not_found', 'there is no such point of sale in this account')
+  notFound('point_of_sale_not_found', 'there is no such point of sale in this account')
 
 export const pointsOfSale: readonly Route[] = [
   write('POST /points-of-sale', {

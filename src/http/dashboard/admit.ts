@@ -1,7 +1,7 @@
 /** Who may have a row: the one guard before every page and every change of the dashboard. */
 import type { FastifyReply } from 'fastify'
 import { findAccount } from '../../accounts/accounts.sql.ts'
-import { Refusal } from '../../core/errors.ts'
+import { forbidden, notFound } from '../../core/errors.ts'
 import { readId } from '../../core/ids.ts'
 import { requireTestAccount } from '../../flows/sandbox.ts'
 import { may, type Permission } from '../../users/permissions.ts'
@@ -49,8 +49,7 @@ export async function admit(row: DashboardRow, call: Call): Promise<FastifyReply
 }
 
 const missing = (permission: Permission | 'operator') =>
-  new Refusal(
-    'forbidden',
+  forbidden(
     'missing_permission',
     `this needs the permission ${permission}, which your role does not have; an owner or admin of the team can change that`,
   )
@@ -58,14 +57,12 @@ const missing = (permission: Permission | 'operator') =>
 /** What gets at real coins: live accounts, and all of the operator's. @throws {Refusal} `second_factor_required`; `plain_http`. */
 function requireLiveSignIn({ session, gateway }: PersonCall): void {
   if (session.factor === 'password')
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'second_factor_required',
       'nothing live opens without a second factor; add a passkey or an authenticator app on the page of your own sign-in',
     )
   if (!isSafeTransport(gateway))
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'plain_http',
       'live accounts and what the operator runs are shown over https alone; set BECK_PUBLIC_URL or BECK_DASHBOARD_URL to an https address',
     )
@@ -93,8 +90,7 @@ async function placeCall(call: PersonCall): Promise<PlaceCall> {
 }
 
 /** Of what is not there, and of what is not for him. */
-export const unknownPage = () =>
-  new Refusal('not_found', 'page_not_found', 'there is no such page, or it is not yours')
+export const unknownPage = () => notFound('page_not_found', 'there is no such page, or it is not yours')
 
 export const personCall = (call: Call, session: Session): PersonCall => ({
   ...call,

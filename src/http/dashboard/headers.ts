@@ -1,6 +1,6 @@
 /** What browsers are told about every page of the dashboard: run nothing but ours, and let nobody frame it. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../../core/errors.ts'
+import { forbidden } from '../../core/errors.ts'
 
 /** @param nonce - Null for what has no page: nothing runs there at all. */
 export function protectDashboard(reply: FastifyReply, nonce: string | null): FastifyReply {
@@ -42,8 +42,7 @@ export function requireOwnForm(request: FastifyRequest, dashboardUrl: string): v
   const isOwnSite = site === undefined || site === 'same-origin'
   const isOwnOrigin = origin === undefined || origin === own || URL.parse(origin)?.host === host
   if (isOwnSite && isOwnOrigin && (site !== undefined || origin !== undefined)) return
-  throw new Refusal(
-    'forbidden',
+  throw forbidden(
     'foreign_form',
     `this form was not sent from the dashboard at ${own}; open it there and try again`,
   )

@@ -1,5 +1,5 @@
 /** Notes, wherever a page has them: what people wrote, a field for another one, and the two rows behind it. */
-import { invalidField, Refusal } from '../../core/errors.ts'
+import { invalidField, notFound } from '../../core/errors.ts'
 import { readId, showId } from '../../core/ids.ts'
 import {
   deleteNote,
@@ -68,7 +68,7 @@ export const noteRows = (
       const id = readId('note', call.params.note ?? '')
       await change(call, async (tx, record) => {
         if (!id || !(await deleteNote(tx, call.place.account.id, subject, id)))
-          throw new Refusal('not_found', 'note_not_found', 'there is no such note')
+          throw notFound('note_not_found', 'there is no such note')
         record({ action: 'note.delete', subject: subjectName(subject), before: { note: showId('note', id) } })
       })
       return { to: call.request.url.replace(/\/notes\/[^/]*\/delete$/, ''), done: 'note-deleted' }

@@ -1,6 +1,6 @@
 /** The dashboard: every row of its table becomes a route behind one guard, with its own errors, headers and limits. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../../core/errors.ts'
+import { unavailable } from '../../core/errors.ts'
 import type { Gateway } from '../../flows/gateway.ts'
 import { newNonce } from '../hosted/headers.ts'
 import { openWorkLimit } from '../work-limit.ts'
@@ -20,8 +20,7 @@ const PARAMETERS_MAX = 100
 const STRANGER_FORM_BYTES_MAX = 16 * 1024
 /** A form of somebody who did not sign in costs some statements and a page: one of each row at a time. */
 const STRANGERS = { running: 1, reading: 1, waiting: 1_000 }
-const tooBusy = () =>
-  new Refusal('unavailable', 'too_busy', 'too many people ask for this now; try again in a moment')
+const tooBusy = () => unavailable('too_busy', 'too many people ask for this now; try again in a moment')
 
 export function registerDashboard(app: FastifyInstance, gateway: Gateway, installation: Installation): void {
   const base = `${rootOf(gateway)}/dashboard`

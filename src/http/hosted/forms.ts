@@ -1,6 +1,6 @@
 /** Forms that work without a script: what was typed, and whether it was typed on our page. */
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../core/errors.ts'
+import { forbidden } from '../../core/errors.ts'
 import { readUrlEncoded } from '../form-fields.ts'
 
 export type Form = ReadonlyMap<string, string>
@@ -41,9 +41,5 @@ export function requireOwnPage(request: FastifyRequest, publicUrl: string): void
     ? site === 'same-origin' || site === 'none'
     : origin === undefined || origin === new URL(publicUrl).origin || URL.parse(origin)?.host === host
   if (!isOwn)
-    throw new Refusal(
-      'forbidden',
-      'foreign_form',
-      'this form was sent from another site; open the checkout itself',
-    )
+    throw forbidden('foreign_form', 'this form was sent from another site; open the checkout itself')
 }

@@ -1,7 +1,7 @@
 /** `beck wallet approvers`: the one way to become an approver, at the signer's machine. */
 import { APPROVER_DELAY_HOURS } from '../../approvals/approval-policy.ts'
 import { type Approver, fingerprintOf } from '../../approvals/approver.ts'
-import { Refusal } from '../../core/errors.ts'
+import { conflict, invalid, notFound } from '../../core/errors.ts'
 import { readId, showId } from '../../core/ids.ts'
 import { DAY_MS } from '../../core/time.ts'
 import type { Database } from '../../db/database.ts'
@@ -30,8 +30,7 @@ export async function approversCommand(
   if (verb === 'list' && given === '') return list(command)
   if ((verb === 'add' || verb === 'remove') && /^[0-9a-f]{40}$/.test(given))
     return verb === 'add' ? add(command, given) : remove(command, given)
-  throw new Refusal(
-    'invalid',
+  throw invalid(
     'unknown_command',
     'expected: approvers list, approvers add FINGERPRINT or approvers remove FINGERPRINT; a fingerprint is 40 hexadecimal digits, as the person sees it on the page of approvers',
   )
@@ -65,8 +64,7 @@ async function add(command: ApproversCommand, digits: string): Promise<void> {
     .map((candidate) => ({ candidate, approver: approverOf(candidate, rpId, origin) }))
     .find(({ approver }) => digitsOf(approver) === digits)
   if (!found)
-    throw new Refusal(
-      'not_found',
+    throw notFound(
       'no_such_passkey',
       `no passkey of a member has this fingerprint for ${origin}. Let the person read it again, from the page of approvers of the dashboard there; --dashboard says where else it is`,
     )
@@ -80,9 +78,9 @@ async function add(command: ApproversCommand, digits: string): Promise<void> {
   if (!json) print(who.join('\n'))
   const question = 'Is this the person who read it to you? Type yes: '
   if (!yes && (await ask(json ? [...who, question].join('\n') : question)) !== 'yes')
-    throw new Refusal('invalid', 'not_confirmed', 'nothing was written')
+    throw invalid('not_confirmed', 'nothing was written')
   if (!(await addApprover(folder, approver)))
-    throw new Refusal('conflict', 'already_an_approver', 'this passkey approves for this account already')
+    throw conflict('already_an_approver', 'this passkey approves for this account already')
   print(
     json
       ? JSON.stringify({ added: shown(approver) })
@@ -103,8 +101,7 @@ const approverOf = (candidate: Candidate, rpId: string, origin: string): Approve
 async function remove({ db, folder, json, print }: ApproversCommand, digits: string): Promise<void> {
   const pin = (await readApprovers(folder)).find((each) => digitsOf(each) === digits)
   if (!pin)
-    throw new Refusal(
-      'not_found',
+    throw notFound(
       'not_an_approver',
       'no approver has this fingerprint; `npx beck wallet approvers list` shows them',
     )

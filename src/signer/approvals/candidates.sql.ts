@@ -2,6 +2,7 @@
 import type { Mode } from '../../core/assets.ts'
 import type { AccountId, UserId } from '../../core/ids.ts'
 import type { Queryable } from '../../db/database.ts'
+import { allRows } from '../../db/rows.ts'
 
 export interface Candidate {
   readonly accountId: AccountId
@@ -15,8 +16,9 @@ export interface Candidate {
   readonly publicKey: Buffer
 }
 
-export async function listCandidates(db: Queryable): Promise<Candidate[]> {
-  const { rows } = await db.query<Candidate>(
+export const listCandidates = (db: Queryable): Promise<Candidate[]> =>
+  allRows(
+    db,
     `select a.id as "accountId", a.mode, m.name as merchant, u.id as "userId", u.name, u.email, b.role,
        p.credential_id as "credentialId", p.public_key as "publicKey"
      from merchants m
@@ -26,5 +28,3 @@ export async function listCandidates(db: Queryable): Promise<Candidate[]> {
      join passkeys p on p.user_id = u.id
      order by m.name, a.mode, u.email`,
   )
-  return rows
-}

@@ -3,6 +3,7 @@ import type { ApprovalStatus } from '../../approvals/approval-request.ts'
 import type { Mode } from '../../core/assets.ts'
 import type { AccountId, ApprovalRequestId, PayoutBatchId, UserId, WithdrawalId } from '../../core/ids.ts'
 import type { Queryable, Tx } from '../../db/database.ts'
+import { allRows, anyRow } from '../../db/rows.ts'
 import type { WithdrawalRequest } from '../../withdrawals/withdrawal.ts'
 import { WITHDRAWAL_REQUEST_COLUMNS } from '../../withdrawals/withdrawals.sql.ts'
 
@@ -92,16 +93,12 @@ export async function noteVerdict(db: Queryable, row: ApprovalRow, verdict: stri
 }
 
 /** Locks a request. @returns Whether it waits still. */
-export async function lockOpen(
-  tx: Tx,
-  { accountId, id }: Pick<RequestRow, 'accountId' | 'id'>,
-): Promise<boolean> {
-  const { rowCount } = await tx.query(
+export const lockOpen = (tx: Tx, { accountId, id }: Pick<RequestRow, 'accountId' | 'id'>): Promise<boolean> =>
+  anyRow(
+    tx,
     `select from approval_requests where account_id = $1 and id = $2 and status = 'open' for update`,
     [accountId, id],
   )
-  return rowCount === 1
-}
 
 /** A request that waits is over. Says it once. */
 export async function closeRequest(
@@ -150,17 +147,16 @@ export interface LineRow extends WithdrawalRequest {
 }
 
 /** The withdrawals that a request is for: one, or those of a batch. */
-export async function listLines(
+export const listLines = (
   db: Queryable,
   { accountId, withdrawalId, batchId }: Pick<RequestRow, 'accountId' | 'withdrawalId' | 'batchId'>,
-): Promise<LineRow[]> {
-  const { rows } = await db.query<LineRow>(
+): Promise<LineRow[]> =>
+  allRows(
+    db,
     `select ${WITHDRAWAL_REQUEST_COLUMNS}, w.mac from withdrawals w
      where account_id = $1 and (id = $2 or batch_id = $3) order by id`,
     [accountId, withdrawalId, batchId],
   )
-  return rows
-}
 
 /** Those of the accounts that are of one side. */
 export async function accountsOf(db: Queryable, mode: Mode, ids: readonly AccountId[]): Promise<AccountId[]> {

@@ -1,5 +1,5 @@
 /** Trying a webhook endpoint, and sending it what it missed. */
-import { invalidField, Refusal } from '../../../core/errors.ts'
+import { conflict, invalidField } from '../../../core/errors.ts'
 import { showId } from '../../../core/ids.ts'
 import { DAY_MS } from '../../../core/time.ts'
 import { RECOVERED_MAX, recoverDeliveries, sendNewest } from '../../../events/recover-deliveries.sql.ts'
@@ -33,8 +33,7 @@ export const catchUpRows = (endpointRow: EndpointRow): readonly DashboardRow[] =
     const sample = { type, data: sampleData(type, new Date()) }
     await change(call, async (tx, record) => {
       const event = await sendSample(tx, call.place.account.id, id, sample)
-      if (!event)
-        throw new Refusal('conflict', 'webhook_endpoint_inactive', 'the endpoint is off; turn it on first')
+      if (!event) throw conflict('webhook_endpoint_inactive', 'the endpoint is off; turn it on first')
       record({ action: 'webhook.test', subject, after: { type, event: showId('evt', event) } })
     })
     call.gateway.wake('deliver')
@@ -44,7 +43,7 @@ export const catchUpRows = (endpointRow: EndpointRow): readonly DashboardRow[] =
     const subject = showId('whk', id)
     await change(call, async (tx, record) => {
       if (!(await sendNewest(tx, call.place.account.id, id)))
-        throw new Refusal('conflict', 'no_event_yet', 'there is no event of its types yet; send a test')
+        throw conflict('no_event_yet', 'there is no event of its types yet; send a test')
       record({ action: 'webhook.try', subject })
     })
     call.gateway.wake('deliver')

@@ -1,6 +1,6 @@
 /** Customers: made by the emails that payments name, or by people, who name them too. */
 import { isEmail } from '../../../core/email.ts'
-import { invalidField, Refusal } from '../../../core/errors.ts'
+import { invalidField, notFound } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { fiatToNumber } from '../../../core/money.ts'
 import { findCustomerId, renameCustomer, upsertCustomer } from '../../../payments/customers.sql.ts'
@@ -111,7 +111,7 @@ async function addCustomer(call: PlaceCall): Promise<Move> {
 async function customerOf(call: PlaceCall) {
   const id = readId('cus', call.params.id ?? '')
   const customer = id && (await findCustomer(call.gateway.db, call.place.account.id, id))
-  if (!customer) throw new Refusal('not_found', 'customer_not_found', 'there is no such customer')
+  if (!customer) throw notFound('customer_not_found', 'there is no such customer')
   return customer
 }
 

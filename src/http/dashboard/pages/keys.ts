@@ -10,7 +10,7 @@ import {
 import { KEY_STATES, type KeyState, listKeysOf } from '../../../accounts/list-api-keys.sql.ts'
 import type { AskedBy } from '../../../approvals/asker.ts'
 import type { Asset } from '../../../core/assets.ts'
-import { invalidField, Refusal } from '../../../core/errors.ts'
+import { forbidden, invalidField, notFound } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { readNetworks } from '../../../core/networks.ts'
 import { SCOPES, type Scope } from '../../../core/scopes.ts'
@@ -195,7 +195,7 @@ async function keyOf(call: PlaceCall): Promise<ApiKey> {
 }
 
 const keyNotFound = () =>
-  new Refusal('not_found', 'key_not_found', 'there is no such key in this account that opens anything')
+  notFound('key_not_found', 'there is no such key in this account that opens anything')
 
 async function rollPage(call: PlaceCall): Promise<Sheet> {
   const key = await keyOf(call)
@@ -224,8 +224,7 @@ function shownKey(call: PlaceCall, made: ApiKey & { readonly key: string }, asse
 function requireMayGive(call: PlaceCall, scopes: readonly Scope[]): void {
   const beyond = scopes.find((scope) => !mayGive(call, scope))
   if (beyond)
-    throw new Refusal(
-      'forbidden',
+    throw forbidden(
       'scope_above_own',
       `as ${call.place.membership.role} you cannot make a key with ${beyond}; on a live account that takes an owner or admin`,
     )
@@ -317,7 +316,7 @@ export const keyRows: readonly DashboardRow[] = [
       const id = readId('key', call.params.id ?? '')
       await change(call, async (tx, record) => {
         const key = id && (await revokeApiKey(tx, call.place.account.id, id))
-        if (!key) throw new Refusal('not_found', 'key_not_found', 'there is no such key in this account')
+        if (!key) throw notFound('key_not_found', 'there is no such key in this account')
         record({ action: 'key.revoke', subject: showId('key', key.id), before: { name: key.name } })
       })
       return { to: `${call.here}/keys`, done: 'key-revoked' }

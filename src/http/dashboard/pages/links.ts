@@ -10,7 +10,7 @@ import {
 } from '../../../checkout/payment-links.sql.ts'
 import { isFiat } from '../../../core/assets.ts'
 import { isEmail } from '../../../core/email.ts'
-import { invalidField, Refusal } from '../../../core/errors.ts'
+import { invalidField, notFound } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { fiatToNumber } from '../../../core/money.ts'
 import { createSession } from '../../../flows/checkout/checkout.ts'
@@ -118,7 +118,7 @@ async function linkOf(call: PlaceCall): Promise<PaymentLink> {
   const id = readId('plink', call.params.id ?? '')
   const link = id && (await findPaymentLink(call.gateway.db, id))
   if (!link || link.accountId !== call.place.account.id)
-    throw new Refusal('not_found', 'payment_link_not_found', 'there is no such payment link in this account')
+    throw notFound('payment_link_not_found', 'there is no such payment link in this account')
   return link
 }
 

@@ -1,5 +1,5 @@
 /** One's own sign-in: name, password, second factors, and where one is signed in. */
-import { Refusal } from '../../../core/errors.ts'
+import { conflict, notFound } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import {
   addPasskey,
@@ -216,7 +216,7 @@ export const meRows: readonly DashboardRow[] = [
     confirm: 'recent',
     async handle(call) {
       const id = readId('psk', call.params.id ?? '')
-      if (!id) throw new Refusal('not_found', 'passkey_not_found', 'you have no such passkey')
+      if (!id) throw notFound('passkey_not_found', 'you have no such passkey')
       await removePasskey(call.gateway, call.session, call.person, id)
       return { to: `${call.base}/me`, done: 'factor-removed' }
     },
@@ -226,11 +226,7 @@ export const meRows: readonly DashboardRow[] = [
     confirm: 'recent',
     async handle(call) {
       if (!call.session.hasTotp && !call.session.hasPasskey)
-        throw new Refusal(
-          'conflict',
-          'no_factor',
-          'recovery codes stand in for a second factor; add one first',
-        )
+        throw conflict('no_factor', 'recovery codes stand in for a second factor; add one first')
       return recoveryCodesPage(call, await renewRecoveryCodes(call.gateway, call.session, call.person))
     },
     redraw: mePage,

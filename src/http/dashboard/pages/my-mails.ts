@@ -1,5 +1,5 @@
 /** Which mails about payments somebody wants, for each of his merchants. */
-import { Refusal } from '../../../core/errors.ts'
+import { notFound, type Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { listPaymentMails, lockPaymentMailsOf, setPaymentMails } from '../../../users/payment-mails.sql.ts'
 import { PAYMENT_MAIL_NEEDS, PAYMENT_MAILS, type PaymentMail } from '../../../users/payment-mails.ts'
@@ -42,8 +42,7 @@ export async function paymentMailsCard(call: PersonCall): Promise<Part> {
   )
 }
 
-const notOfTeam = (): Refusal =>
-  new Refusal('not_found', 'merchant_not_found', 'you belong to no such merchant')
+const notOfTeam = (): Refusal => notFound('merchant_not_found', 'you belong to no such merchant')
 
 /** @throws {Refusal} `not_found`. */
 async function setMails(call: PersonCall): Promise<Move> {

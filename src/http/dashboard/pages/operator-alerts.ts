@@ -1,5 +1,5 @@
 /** What the operator must look at: alerts, coins that pay nothing out, and what became of the latest mails. */
-import { Refusal } from '../../../core/errors.ts'
+import { notFound } from '../../../core/errors.ts'
 import { listFrozenCoins } from '../../../flows/operation/gateway-books.sql.ts'
 import { recordActOf } from '../../../flows/people/person.ts'
 import { acknowledgeAlerts, type RaisedAlert, readAlerts } from '../../../ledger/alerts.sql.ts'
@@ -79,7 +79,7 @@ export const operatorAlertRows: readonly DashboardRow[] = [
     async handle(call) {
       const id = call.params.id ?? ''
       if (!/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(id))
-        throw new Refusal('not_found', 'alert_not_found', 'there is no such alert')
+        throw notFound('alert_not_found', 'there is no such alert')
       await call.gateway.db.transaction(async (tx) => {
         for (const { accountId, kind, subject } of await acknowledgeAlerts(tx, [id], call.person.email))
           await recordActOf(tx, call.person, {

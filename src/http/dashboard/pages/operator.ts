@@ -1,7 +1,7 @@
 /** Merchants of the whole Beck: made, closed and opened again. */
 import type { Account } from '../../../accounts/account.ts'
 import { findAccount, findAccounts } from '../../../accounts/accounts.sql.ts'
-import { Refusal } from '../../../core/errors.ts'
+import { notFound } from '../../../core/errors.ts'
 import { type AccountId, readId, showId } from '../../../core/ids.ts'
 import { isoOrNull } from '../../../core/time.ts'
 import { CLOSING_ACTS, closeAccount } from '../../../flows/accounts/close-account.ts'
@@ -115,7 +115,7 @@ const closingRow = (act: keyof typeof CLOSING_ACTS): DashboardRow =>
 async function accountOf({ gateway, params }: PersonCall): Promise<Account> {
   const id = readId('acct', params.id ?? '')
   const account = id && (await findAccount(gateway.db, id))
-  if (!account) throw new Refusal('not_found', 'account_not_found', 'there is no such account')
+  if (!account) throw notFound('account_not_found', 'there is no such account')
   return account
 }
 

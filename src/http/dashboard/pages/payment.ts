@@ -1,6 +1,6 @@
 /** One payment: what it asked, what came, what was told, and what can be done about it. */
 import { ASSET_FACTS, type Asset } from '../../../core/assets.ts'
-import { Refusal } from '../../../core/errors.ts'
+import { forbidden } from '../../../core/errors.ts'
 import { type PaymentId, readId, showId } from '../../../core/ids.ts'
 import { divideHalfUp, formatAmount, pow10 } from '../../../core/money.ts'
 import { SECOND_MS } from '../../../core/time.ts'
@@ -198,8 +198,7 @@ async function requireWithinBound(
       ? (atoms * payment.rate.numerator) / (payment.rate.denominator * pow10(ASSET_FACTS[asset].decimals))
       : bound + 1n
   if (minor <= bound) return
-  throw new Refusal(
-    'forbidden',
+  throw forbidden(
     'refund_above_bound',
     `as ${call.place.membership.role} you refund up to ${fiat(bound, payment.fiatCurrency)}; ask an owner, admin or finance for more`,
   )

@@ -1,7 +1,7 @@
 /** Bulk payouts: a file that is checked line by line, looked at with its totals, and asked for as one. */
 
 import { requestsOfWithdrawals } from '../../../approvals/approval-requests.sql.ts'
-import { invalidField, Refusal } from '../../../core/errors.ts'
+import { invalidField, notFound } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { formatAmount } from '../../../core/money.ts'
 import { type CheckedPayouts, checkPayouts, requestBatch } from '../../../flows/withdrawals/request-batch.ts'
@@ -145,8 +145,7 @@ async function batchPage(call: PlaceCall): Promise<Sheet> {
   const { gateway, place, here } = call
   const id = readId('bat', call.params.id ?? '')
   const batch = id && (await findBatch(gateway.db, place.account.id, id))
-  if (!batch)
-    throw new Refusal('not_found', 'batch_not_found', 'there is no such bulk payout in this account')
+  if (!batch) throw notFound('batch_not_found', 'there is no such bulk payout in this account')
   const lines = await listBatch(gateway.db, place.account.id, batch.id)
   const [request] = (
     await requestsOfWithdrawals(

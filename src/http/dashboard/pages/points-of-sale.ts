@@ -9,7 +9,7 @@ import {
   revokePointOfSale,
 } from '../../../checkout/points-of-sale.sql.ts'
 import { isFiat } from '../../../core/assets.ts'
-import { invalidField, Refusal } from '../../../core/errors.ts'
+import { conflict, invalidField, notFound } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { pointOfSaleUrl } from '../../../flows/checkout/page-urls.ts'
 import { html } from '../../hosted/html.ts'
@@ -81,11 +81,7 @@ async function pointOf(call: PlaceCall): Promise<PointOfSale> {
   const id = readId('pos', call.params.id ?? '')
   const point = id && (await findPointOfSale(call.gateway.db, id))
   if (!point || point.accountId !== call.place.account.id)
-    throw new Refusal(
-      'not_found',
-      'point_of_sale_not_found',
-      'there is no such point of sale in this account',
-    )
+    throw notFound('point_of_sale_not_found', 'there is no such point of sale in this account')
   return point
 }
 
@@ -141,7 +137,7 @@ export const pointOfSaleRows: readonly DashboardRow[] = [
       const { id, name } = await pointOf(call)
       await change(call, async (tx, record) => {
         if (!(await revokePointOfSale(tx, call.place.account.id, id)))
-          throw new Refusal('conflict', 'point_of_sale_revoked', 'it was switched off already')
+          throw conflict('point_of_sale_revoked', 'it was switched off already')
         record({ action: 'point_of_sale.revoke', subject: name })
       })
       return { to: `${call.here}/points-of-sale`, done: 'saved' }

@@ -1,5 +1,5 @@
 /** To the OpenID provider and back. What is on its way is kept in the browser that began it, sealed. */
-import { Refusal } from '../../../core/errors.ts'
+import { notFound, unauthenticated } from '../../../core/errors.ts'
 import { MINUTE_MS } from '../../../core/time.ts'
 import { signOn, stepUpBySignOn } from '../../../flows/people/sign-on.ts'
 import type { PendingSignOn, SingleSignOn } from '../../../users/single-sign-on.ts'
@@ -23,7 +23,7 @@ interface Passing {
 function providerOf(call: Call): SingleSignOn {
   const { singleSignOn } = call.installation
   if (singleSignOn) return singleSignOn
-  throw new Refusal('not_found', 'no_single_sign_on', 'this Beck has no single sign-on')
+  throw notFound('no_single_sign_on', 'this Beck has no single sign-on')
 }
 
 /** The one address that the provider may send browsers back to. */
@@ -46,8 +46,7 @@ function passingOf(call: Call): Passing {
   } catch {
     // Nobody's, or another key's: told below.
   }
-  throw new Refusal(
-    'unauthenticated',
+  throw unauthenticated(
     'sign_on_refused',
     'this browser did not begin that sign-in, or it took too long; begin again',
   )
@@ -62,7 +61,7 @@ async function comeBack(call: Call): Promise<Move> {
   if (passing.stepUp !== null) {
     const session = await readSession(call)
     if (!session || session.id !== passing.stepUp)
-      throw new Refusal('unauthenticated', 'sign_on_refused', 'your session is over; sign in again')
+      throw unauthenticated('sign_on_refused', 'your session is over; sign in again')
     const { token } = await stepUpBySignOn(call.gateway, session, identity, origin(call))
     return { to: passing.next, token }
   }

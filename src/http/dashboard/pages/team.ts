@@ -1,5 +1,5 @@
 /** Who belongs to the merchant, and as what. */
-import { Refusal } from '../../../core/errors.ts'
+import { notFound } from '../../../core/errors.ts'
 import { readId, showId, type UserId } from '../../../core/ids.ts'
 import type { Tx } from '../../../db/database.ts'
 import { type HandedOver, invitationCause } from '../../../flows/people/hand-over.ts'
@@ -111,7 +111,7 @@ const linkPage = (
 /** @throws {Refusal} `not_found`. */
 function userOf(call: PlaceCall): UserId {
   const id = readId('usr', call.params.user ?? '')
-  if (!id) throw new Refusal('not_found', 'member_not_found', 'nobody like that belongs to this team')
+  if (!id) throw notFound('member_not_found', 'nobody like that belongs to this team')
   return id
 }
 
@@ -135,7 +135,7 @@ export const teamRows: readonly DashboardRow[] = [
   }),
   teamRow('/invitations/:id/withdraw', async (call, tx) => {
     const id = readId('inv', call.params.id ?? '')
-    if (!id) throw new Refusal('not_found', 'invitation_over', 'there is no such invitation')
+    if (!id) throw notFound('invitation_over', 'there is no such invitation')
     await withdrawInvitation(tx, teamChange(call), id)
     return { to: `${call.here}/team`, done: 'uninvited' }
   }),

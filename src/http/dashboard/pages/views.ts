@@ -1,6 +1,6 @@
 /** Saved views: a list's filters under a name, for oneself. */
 
-import { Refusal } from '../../../core/errors.ts'
+import { conflict } from '../../../core/errors.ts'
 import { readId } from '../../../core/ids.ts'
 import {
   deleteSavedView,
@@ -28,8 +28,7 @@ export const viewRows: readonly DashboardRow[] = [
         insertSavedView(tx, call.session.userId, call.place.account.id, view),
       )
       if (!isKept)
-        throw new Refusal(
-          'conflict',
+        throw conflict(
           'too_many_views',
           `this list keeps ${SAVED_VIEWS_MAX} views of yours already; remove one of them first`,
         )

@@ -1,5 +1,5 @@
 /** Webhook endpoints, what each was sent with what it answered, and sending again. */
-import { Refusal } from '../../../core/errors.ts'
+import { invalid } from '../../../core/errors.ts'
 import { readId, showId, type WebhookEndpointId } from '../../../core/ids.ts'
 import { FAILING_MAX } from '../../../events/delivery.ts'
 import { EVENT_TYPES } from '../../../events/event.ts'
@@ -202,7 +202,7 @@ export const webhookRows: readonly DashboardRow[] = [
       const url = parseWebhookUrl(form.get('url'), { allowPrivate: gateway.settings.webhookAllowPrivate })
       const events = EVENT_TYPES.filter((type) => form.all('events').includes(type))
       if (events.length === 0)
-        throw new Refusal('invalid', 'no_event', 'choose at least one event', [
+        throw invalid('no_event', 'choose at least one event', [
           { field: 'events', message: 'choose at least one event' },
         ])
       const { endpoint, secret } = await change(call, async (tx, record) => {

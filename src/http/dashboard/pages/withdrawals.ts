@@ -1,7 +1,7 @@
 /** Money out: what was asked for, what became of it, and a new request with its quote before it is confirmed. */
 import { requestsOfWithdrawals } from '../../../approvals/approval-requests.sql.ts'
 import { ASSETS, type Asset, isAsset, networkOf } from '../../../core/assets.ts'
-import { invalidField, Refusal } from '../../../core/errors.ts'
+import { invalidField, notFound, Refusal } from '../../../core/errors.ts'
 import { readId, showId } from '../../../core/ids.ts'
 import { readBalanceNow } from '../../../flows/balance/balance.sql.ts'
 import { failInSandbox } from '../../../flows/sandbox.ts'
@@ -88,7 +88,7 @@ async function withdrawalOf(call: PlaceCall): Promise<Withdrawal> {
   const id = readId('wd', call.params.id ?? '')
   const withdrawal = id && (await findWithdrawal(call.gateway.db, call.place.account.id, id))
   if (withdrawal) return withdrawal
-  throw new Refusal('not_found', 'withdrawal_not_found', 'there is no such withdrawal in this account')
+  throw notFound('withdrawal_not_found', 'there is no such withdrawal in this account')
 }
 
 async function withdrawalPage(call: PlaceCall): Promise<Sheet> {
