@@ -45,8 +45,9 @@ export interface ClaimOptions {
  * that a merchant whose receivers are slow or dead, however many he has, takes free places last, and never all.
  *
  * The plan steps through `deliveries_queue` from endpoint to endpoint (an index has no "distinct", the recursion is
- * one probe each) and reads the head of each queue only. A single `order by due_at limit n` is faster with one
- * endpoint, but reads a whole backlog of millions to find the one behind it that may be sent.
+ * one probe each) and reads the head of each queue only, no further than its account has places. A single
+ * `order by due_at limit n` is faster with one endpoint, but reads a whole backlog of millions to find the one behind it
+ * that may be sent.
  *
  * Rows are locked in no order and never waited for. Those of an endpoint that is off are cancelled here: an event
  * may have been announced in the moment in which its endpoint was deleted.
@@ -72,14 +73,17 @@ export async function claimDeliveries(db: Queryable, options: ClaimOptions): Pro
        join webhook_endpoints w on w.account_id = q.account_id and w.id = q.endpoint_id
        left join unnest($2::uuid[], $3::integer[]) as busy (endpoint_id, in_flight)
          on busy.endpoint_id = q.endpoint_id
+       left join unnest($7::uuid[], $8::integer[]) as held (account_id, in_flight)
+         on held.account_id = q.account_id
        cross join lateral (
          select d.account_id, d.id, d.due_at, row_number() over (order by d.due_at, d.id) as rank
          from deliveries d
          where d.account_id = q.account_id and d.endpoint_id = q.endpoint_id
            and d.status = 'pending' and d.due_at <= now()
          order by d.due_at, d.id
-         limit greatest(0, case when w.failing_since is null then $4::integer else $5::integer end
-                           - coalesce(busy.in_flight, 0))
+         limit greatest(0, least($1, $9::integer - coalesce(held.in_flight, 0),
+                                 case when w.failing_since is null then $4::integer else $5::integer end
+                                   - coalesce(busy.in_flight, 0)))
        ) head
      ), ranked as (
        select h.account_id, h.id, h.due_at, h.endpoint_rank, coalesce(busy.in_flight, 0) + row_number() over (
