@@ -29,10 +29,10 @@ export const joined = (loops: readonly Loop[]): Loop => ({
   },
 })
 
-/** Requests wake loops; a thousand of them a second are to cost no more turns than twenty. */
-const GATHER_MS = 50
+/** Requests wake loops; a thousand of them a second are to cost no more turns than fifty, and who comes between waits no longer. */
+const GATHER_MS = 20
 
-/** Wakes at once, and whatever else is asked for within 50 ms as one, at their end. */
+/** Wakes at once, and whatever else is asked for within as many milliseconds as one, at their end. */
 export function gatherWakes<Name>(wake: (name: Name) => void, gatherMs = GATHER_MS): (name: Name) => void {
   const gathering = new Map<Name, { again: boolean }>()
   return function gathered(name) {
