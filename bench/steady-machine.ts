@@ -1,7 +1,7 @@
 /**
  * What a virtual machine does to a measurement of milliseconds: its processors are taken away for tens of them, most often right
- * after they slept. So they are kept awake by whoever wants nothing else, and what happened while one was gone is not counted.
- * Needs Linux with `taskset` and `chrt` (util-linux).
+ * after they slept, and its disk for hundreds. So processors are kept awake by whoever wants nothing else, and what happened while
+ * one, or the disk, was gone is not counted. Needs Linux with `taskset` and `chrt` (util-linux).
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -10,12 +10,12 @@ import { fileURLToPath } from 'node:url'
 
 /** A processor that was gone for less is not told from one that was busy in its kernel. */
 const LATE_MS = 8
-/** What had piled up while a processor was gone is worked off in about twice as long. */
+/** The same of the disk, which takes one or two milliseconds for what it is asked here. */
+const DISK_LATE_MS = 40
+/** What had piled up while either was gone is worked off in about twice as long. */
 const AFTER = 2
 /** Until whoever started it is gone. */
-const KEEP_AWAKE = `
-  const parent = process.ppid
-  while (process.ppid === parent) for (let turn = 0; turn < 1e7; turn++);`
+const KEEP_AWAKE = `while (process.ppid === ${process.pid}) for (let turn = 0; turn < 1e7; turn++);`
 const STEP_MS = 200
 /** So many times as long as was asked for, until enough of it is known. */
 const PATIENCE = 8
@@ -27,7 +27,7 @@ interface Gap {
 }
 
 export interface Given {
-  /** Milliseconds in which the machine had its processors. */
+  /** Milliseconds in which the machine had its processors and its disk. */
   readonly givenMs: number
   readonly allMs: number
   /** Whether it had them from one instant to another (`performance.now()`). */
@@ -36,7 +36,7 @@ export interface Given {
 
 export interface SteadyMachine {
   /**
-   * Lets something run until the machine had its processors for so long.
+   * Lets something run until the machine had them for so long.
    *
    * @throws {Error} on a machine that others use all the time.
    */
@@ -48,23 +48,26 @@ export function steadyMachine(): SteadyMachine {
   const children: ChildProcess[] = []
   let gaps: Gap[] = []
   const offset = performance.now() - Number(process.hrtime.bigint()) / 1e6
+  const note = ({ from, to }: Gap) => gaps.push({ from: from + offset, to: to + offset })
   for (const processor of processors()) {
     const pinned = ['taskset', '--cpu-list', String(processor)]
     const awake = ['--idle', '0', ...pinned, process.execPath, '-e', KEEP_AWAKE]
     const keeper = spawn('chrt', awake, { stdio: 'ignore', detached: true })
-    wantLeast(keeper)
     children.push(keeper)
+    wantLeast(keeper)
     const canary = fork(fileURLToPath(new URL('./canary.ts', import.meta.url)), [String(LATE_MS)], {
       // It takes next to nothing, and is to wake at once.
       execPath: 'chrt',
       execArgv: ['--rr', '1', ...pinned, process.execPath],
     })
-    canary.on('message', ({ from, to }: Gap) => gaps.push({ from: from + offset, to: to + offset }))
+    canary.on('message', note)
     canary.once('exit', (code) => {
       if (code) throw new Error('no canary can be put on a processor: this needs taskset and chrt, as root')
     })
     children.push(canary)
   }
+  const disk = fork(fileURLToPath(new URL('./disk-canary.ts', import.meta.url)), [String(DISK_LATE_MS)])
+  children.push(disk.on('message', note))
   return {
     async untilGiven(forMs) {
       const begun = performance.now()
@@ -99,7 +102,12 @@ export function steadyMachine(): SteadyMachine {
  */
 export function wantLeast({ pid }: ChildProcess): void {
   const group = `/proc/${pid}/autogroup`
-  if (existsSync(group)) writeFileSync(group, '19')
+  if (!existsSync(group)) return
+  try {
+    writeFileSync(group, '19')
+  } catch (cause) {
+    throw new Error('a bench gives its helpers the least priority as root (CAP_SYS_ADMIN)', { cause })
+  }
 }
 
 /** Those that this process may run on. */

@@ -1,7 +1,7 @@
 /** Where development keeps its database, its shop and its key: a folder of its own, beside what `npm start` keeps. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { Refusal } from '../src/core/errors.ts'
+import { conflict } from '../src/core/errors.ts'
 import { ifThere } from '../src/core/files.ts'
 
 export const DEV_DIR = resolve(process.env.BECK_DATA_DIR ?? 'data-dev')
@@ -29,9 +29,5 @@ export async function findPlace(): Promise<DevPlace | null> {
 export async function requirePlace(): Promise<DevPlace> {
   const place = await findPlace()
   if (place) return place
-  throw new Refusal(
-    'conflict',
-    'not_running',
-    'run `npm run dev` in another terminal first, and leave it running',
-  )
+  throw conflict('not_running', 'run `npm run dev` in another terminal first, and leave it running')
 }

@@ -5,6 +5,9 @@ import type { Queryable } from './database.ts'
 /** As {@link Queryable.query} takes it. */
 type Statement = Parameters<Queryable['query']>
 
+/** Of a statement's text, which holds no values. */
+const SHOWN = 80
+
 export async function allRows<Row>(db: Queryable, ...statement: Statement): Promise<Row[]> {
   const { rows } = await db.query<Row>(...statement)
   return rows
@@ -19,7 +22,7 @@ export async function firstRow<Row>(db: Queryable, ...statement: Statement): Pro
 /** Of a statement that cannot answer without one, as `insert … returning` and sums. */
 export async function oneRow<Row>(db: Queryable, ...statement: Statement): Promise<Row> {
   const { rows } = await db.query<Row>(...statement)
-  invariant(rows[0], 'a statement that always answers a row answered one')
+  invariant(rows[0], `a row answers ${statement[0].trim().slice(0, SHOWN)}`)
   return rows[0]
 }
 

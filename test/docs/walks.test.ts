@@ -29,7 +29,7 @@ for (const [column, name] of cellsOf(head).entries()) {
         reached.add(new URL(path, `file:///${file}`).pathname.slice(1))
     }
   })
-  test(`${name.trim()}: no room is entered more than twice`, () => {
+  test(`${name.trim()}: no room is entered more than twice, while its flow stays open`, () => {
     // A flow stays open while the rooms that it calls are visited.
     const [flows, others] = [true, false].map((isFlow) =>
       files.filter((file) => file.startsWith('flows/') === isFlow),

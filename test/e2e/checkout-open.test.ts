@@ -4,7 +4,7 @@ import { afterEach, mock, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import type { Asset } from '../../src/core/assets.ts'
-import { Refusal } from '../../src/core/errors.ts'
+import { unavailable } from '../../src/core/errors.ts'
 import { startBrowser } from '../browser.ts'
 import { pathOf, testHosted } from '../hosted.ts'
 
@@ -32,7 +32,7 @@ function loseRates(assets: readonly Asset[]): void {
   const { test: rates } = gateway.rates
   const { rate } = rates
   mock.method(rates, 'rate', (...asked: Parameters<typeof rate>) => {
-    if (assets.includes(asked[0])) throw new Refusal('unavailable', 'no_rate', 'there is no rate now')
+    if (assets.includes(asked[0])) throw unavailable('no_rate', 'there is no rate now')
     return rate.apply(rates, asked)
   })
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { call, testApp, testMerchant } from '../../../test/api.ts'
 import { testAccount, testGateway, testPayment } from '../../../test/gateway.ts'
-import { Refusal } from '../../core/errors.ts'
+import { Refusal, unavailable } from '../../core/errors.ts'
 import { pause } from '../../core/pause.ts'
 import { fillAddressPool } from '../../wallets/address-pool.sql.ts'
 import { changeAccount } from '../accounts/change-account.ts'
@@ -97,7 +97,7 @@ test('a request whose key is taken writes nothing, and is answered though no rat
   assert.deepEqual([other.status, other.error.reason], [409, 'idempotency_key_reused'])
   rateless.rates.test = {
     rate: () => {
-      throw new Refusal('unavailable', 'no_rate', 'for the test')
+      throw unavailable('no_rate', 'for the test')
     },
     ageMs: () => null,
     sources: () => [],
