@@ -5,8 +5,9 @@ import type { Queryable } from '../db/database.ts'
 
 /** Of one email within the window; then its password waits. A passkey never waits: it cannot be guessed. */
 const EMAIL_FAILURES_MAX = 10
-const ADDRESS_FAILURES_MAX = 100
-const SITE_FAILURES_MAX = 400
+/** As many as wrong keys in a minute: each costs a tenth of a second of a processor. */
+const ADDRESS_FAILURES_MAX = 50
+const SITE_FAILURES_MAX = 200
 const WINDOW_MINUTES = 15
 
 /** How often a subject failed lately, as far as it matters. */
