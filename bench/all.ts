@@ -18,6 +18,7 @@ const BARS: readonly (readonly [work: string, bench: string, ...args: string[]])
   ['one, two, four and eight api processes', 'api-processes'],
   ['a block of 2,000 and of 10,000 payments, until all is told', 'whole-life'],
   ['a 4 MB block with 10,000,000 addresses', 'block-scan'],
+  ['POST /payments beside a 4 MB block', 'block-beside-payments'],
   ['webhooks to receivers that take 200 ms', 'webhook-delivery'],
   ['GET /balance at 10,000,000 transfers', 'balance'],
   ['lists of 10,000,000 payments', 'list-payments'],

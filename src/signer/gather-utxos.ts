@@ -5,6 +5,7 @@
 import { signOutputs } from '../chains/bitcoin/sign.ts'
 import { ASSET_FACTS, type ChainName, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { MINUTE_MS } from '../core/time.ts'
+import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import { boundedRate } from '../treasury/fees.ts'
 import {
   feeAt,
@@ -19,7 +20,7 @@ import { INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, keepWaiting, type Signer } from './context.ts'
 import type { SignedEntry } from './journal.ts'
 import { allowsFee } from './judge.ts'
-import { isIdle, nextChangePosition, type Requested, readRates } from './requests.sql.ts'
+import { isIdle, nextChangePosition, type Requested } from './requests.sql.ts'
 import { inputsOf, spendableNow } from './sign-inputs.ts'
 import { type OwnedUtxo, sumExpectedChange } from './spendable-utxos.sql.ts'
 import type { ChainKeys } from './vault.ts'
@@ -79,7 +80,7 @@ export async function consolidateIfCheap(signer: Signer, keys: ChainKeys): Promi
   const { chain } = keys
   const network = networkOfChain(chain)
   if (network === 'ethereum' || !(await isIdle(signer.db, chain))) return
-  const rates = await readRates(signer.db, chain)
+  const rates = await findFeeRates(signer.db, chain)
   const rate = rates && boundedRate(network, rates.rate)
   if (rate === null || rate > LOW_RATE[network]) return
   const utxos = await spendable(signer, keys, UTXOS_ENOUGH + INPUTS_MAX, rate)

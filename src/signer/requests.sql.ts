@@ -1,9 +1,8 @@
-/** What the signer reads: requests with their MACs, their holds, UTXOs, balances and fee rates. */
+/** What the signer reads: requests with their MACs, their holds, UTXOs and balances. */
 import type { Asset, ChainName } from '../core/assets.ts'
 import type { Queryable } from '../db/database.ts'
 import { arraysOf } from '../db/row-statements.ts'
-import { allRows, anyRow, firstRow } from '../db/rows.ts'
-import type { NetworkRates } from '../treasury/fees.ts'
+import { allRows, anyRow } from '../db/rows.ts'
 import { openSql } from '../treasury/signed-transaction.ts'
 import {
   CAUSE_NUMBER,
@@ -135,14 +134,6 @@ export async function isIdle(db: Queryable, chain: ChainName): Promise<boolean> 
   )
   return rows[0]?.idle ?? false
 }
-
-/** Rates no older than ten minutes; null without them. */
-export const readRates = (db: Queryable, chain: ChainName): Promise<NetworkRates | null> =>
-  firstRow(
-    db,
-    `select rate, priority_rate as "priorityRate" from fee_rates where chain = $1 and seen_at > now() - interval '10 minutes'`,
-    [chain],
-  )
 
 /** Where change goes next; null while that address is not derived yet, for blocks are matched with derived ones only. */
 export async function nextChangePosition(

@@ -7,6 +7,7 @@ import { outputsOfRaw, signOutputs, vbytesOfRaw } from '../chains/bitcoin/sign.t
 import { signAgain } from '../chains/ethereum/sign.ts'
 import { ASSET_FACTS, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { STANDARD_VBYTES_MAX, sizesOf, vbytesWith } from '../core/vbytes.ts'
+import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import { boundedRate, GAS_COST_MAX_WEI, gasPrice, type NetworkRates, RATE_BOUNDS } from '../treasury/fees.ts'
 import { feeMost } from '../treasury/payout-cost.ts'
 import {
@@ -21,13 +22,7 @@ import { DEPOSIT_BRANCH, INTERNAL_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer } from './context.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import {
-  listBumpsWanted,
-  nextChangePosition,
-  readRates,
-  spendableBalances,
-  sweptAtoms,
-} from './requests.sql.ts'
+import { listBumpsWanted, nextChangePosition, spendableBalances, sweptAtoms } from './requests.sql.ts'
 import { inputsOf, spendableNow } from './sign-inputs.ts'
 import { chainIdOf, contractOf, transferEntry } from './sign-transfers.ts'
 import { listUtxos, type OwnedUtxo } from './spendable-utxos.sql.ts'
@@ -39,7 +34,7 @@ const raised = (rate: bigint): bigint => (rate * 5n) / 4n + 1n
 export async function signBumps(signer: Signer, keys: ChainKeys): Promise<void> {
   const { chain } = keys
   const wanted = await listBumpsWanted(signer.db, chain)
-  const rates = wanted.length > 0 ? await readRates(signer.db, chain) : null
+  const rates = wanted.length > 0 ? await findFeeRates(signer.db, chain) : null
   if (!rates) return
   for (const { replacementSet, txid } of wanted) {
     // What another signer signed is its own to bump: only its journal knows that the bytes are authentic.

@@ -3,6 +3,7 @@ import { signOutputs } from '../chains/bitcoin/sign.ts'
 import { ASSET_FACTS, type ChainName, nativeAsset, networkOfChain } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { NO_OUTPUTS, withOutput } from '../core/vbytes.ts'
+import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import { boundedRate, QUOTED_VBYTES } from '../treasury/fees.ts'
 import { feeAt, feeMost } from '../treasury/payout-cost.ts'
 import { isFull } from '../treasury/select-utxos.ts'
@@ -33,7 +34,7 @@ import {
 } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
 import { type PayoutPlan, PayoutPlanner } from './plan-payout.ts'
-import { listRequested, nextChangePosition, type Requested, readRates } from './requests.sql.ts'
+import { listRequested, nextChangePosition, type Requested } from './requests.sql.ts'
 import { rememberScans, type Scan } from './scan.ts'
 import { inputsOf, spendableNow } from './sign-inputs.ts'
 import type { OwnedUtxo } from './spendable-utxos.sql.ts'
@@ -92,7 +93,7 @@ async function gatherPayables(
   scan: Scan<Requested>,
   after: Requested | null,
 ): Promise<Gathered> {
-  const rates = await readRates(signer.db, keys.chain)
+  const rates = await findFeeRates(signer.db, keys.chain)
   const market = rates && boundedRate(networkOfChain(keys.chain), rates.rate)
   const payables: Payable[] = []
   const planned = { atoms: 0n, freely: signer.approvals.planFreely() }

@@ -3,6 +3,7 @@
  * given the gas first. What is planned comes from the worker, but every address is derived here again.
  */
 
+import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import {
   gasPrice,
   type NetworkRates,
@@ -16,7 +17,7 @@ import { DEPOSIT_BRANCH } from '../wallets/derivation.ts'
 import { commit, type Signer, unusedNonce } from './context.ts'
 import { allowsFee } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import { listSweeps, nextNonce, type PlannedSweep, readRates, spendableBalances } from './requests.sql.ts'
+import { listSweeps, nextNonce, type PlannedSweep, spendableBalances } from './requests.sql.ts'
 import { rememberScans } from './scan.ts'
 import { signBatches, signDeployment } from './sign-batches.ts'
 import { chainIdOf, contractOf, HOT_WALLET, transferEntry } from './sign-transfers.ts'
@@ -31,7 +32,7 @@ const beginScan = rememberScans<{ readonly id: string }>()
 /** What can not be swept now is passed over: deposits behind it are not held up. */
 export async function signSweeps(signer: Signer, keys: ChainKeys): Promise<void> {
   const { chain, series } = keys
-  const rates = await readRates(signer.db, chain)
+  const rates = await findFeeRates(signer.db, chain)
   const chainId = await chainIdOf(signer, keys)
   if (!rates || chainId === null) return
   const terms = { price: gasPrice(rates), chainId }

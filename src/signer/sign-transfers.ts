@@ -4,6 +4,7 @@ import { SIMULATED_CHAIN_ID, SIMULATED_TOKEN_CONTRACTS } from '../chains/simulat
 import type { Asset, ChainName } from '../core/assets.ts'
 import { crashPoint } from '../core/crash-point.ts'
 import { showId } from '../core/ids.ts'
+import { findFeeRates } from '../treasury/fee-rates.sql.ts'
 import { type GasPrice, gasPrice, payoutGasLimit } from '../treasury/fees.ts'
 import { nameOf, type SignedEntry, type SweepEntry, type TransferEntry } from '../treasury/signed-entry.ts'
 import { type Branch, HOT_WALLET_POSITION, INTERNAL_BRANCH } from '../wallets/derivation.ts'
@@ -12,7 +13,7 @@ import { withReleases } from './approvals/release.ts'
 import { commit, isPaid, keepWaiting, refuse, refuseIfTooLarge, type Signer, unusedNonce } from './context.ts'
 import { allowsFee, judgeRequest, type LeftRows, readHeldOnce, readLeftOnce } from './judge.ts'
 import { logWaiting } from './log-waiting.ts'
-import { listRequested, pinnedChainId, type Requested, readRates, spendableBalances } from './requests.sql.ts'
+import { listRequested, pinnedChainId, type Requested, spendableBalances } from './requests.sql.ts'
 import { rememberScans } from './scan.ts'
 import type { ChainKeys } from './vault.ts'
 
@@ -36,7 +37,7 @@ export async function signTransfers(signer: Signer, keys: ChainKeys): Promise<bo
     return false
   }
   let hasSigned = false
-  const rates = await readRates(signer.db, chain)
+  const rates = await findFeeRates(signer.db, chain)
   const chainId = await chainIdOf(signer, keys)
   if (!rates || chainId === null) {
     logWaiting(signer, chain, 'payouts', rates ? 'its chain id is not known yet' : 'no fee rate is known')

@@ -51,9 +51,6 @@ export const isIdle: typeof real.isIdle = (db) =>
       ![...tables.withdrawals.values()].some(({ status }) => status === 'requested'),
   )
 
-export const readRates: typeof real.readRates = (db, chain) =>
-  run(db, (tables) => tables.feeRates.get(chain) ?? null)
-
 export const nextChangePosition: typeof real.nextChangePosition = (db, _chain, series) =>
   run(db, (tables) => tables.nextChange.get(series) ?? 1n)
 
