@@ -101,11 +101,10 @@ for (const javaScriptEnabled of [true, false]) {
     await page.check('#coin-LTC', { force: true })
     await page.fill('#email', 'ann')
     await page.getByRole('button', { name: 'Continue' }).click()
-    const problem = page.locator('#email-problem')
-    await problem.waitFor()
-    const box = await problem.boundingBox()
+    // A page without a script is there a moment before its browser puts the eye where it should be.
+    await page.locator('#email:focus').waitFor()
+    const box = await page.locator('#email-problem').boundingBox()
     assert.ok(box && box.y >= 0 && box.y < PHONE.height, `the problem is at ${box?.y}`)
-    assert.equal(await page.evaluate('document.activeElement.id'), 'email')
     await page.context().close()
   })
 }
