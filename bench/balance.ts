@@ -20,6 +20,7 @@ import { migrate } from '../src/db/migrate.ts'
 import { closeNextDay, recordRates } from '../src/flows/balance/close-day.ts'
 import { readBalance } from '../src/flows/balance/read-balance.ts'
 import { sandboxRates } from '../src/rates/sandbox.ts'
+import { median } from './median.ts'
 
 const RATIO_MAX = 2
 const TRANSFERS = Number(process.argv[2] ?? 10_000_000)
@@ -150,7 +151,6 @@ async function measure(db: Database, account: Account): Promise<number> {
     )
     await time(timed.balance, () => readBalance({ rates }, db, account))
   }
-  const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
   const [row, balance] = [median(timed.row), median(timed.balance)]
   process.stdout.write(
     `${TRANSFERS} transfers: a row by its key ${row.toFixed(3)} ms, the balance ${balance.toFixed(3)} ms (medians of ${ROUNDS})\n`,

@@ -15,10 +15,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { BITCOIN_NETWORKS } from '../src/chains/bitcoin/networks.ts'
+import { findChainProgress } from '../src/chains/chain-progress.sql.ts'
+import { pause } from '../src/core/pause.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { startCluster } from '../src/db/embedded/embedded.ts'
 import { makeBlock } from './block-scan/made-block.ts'
 import { loadHttp } from './create-payment/load-http.ts'
+import { median } from './median.ts'
 import { startBeck } from './started-beck.ts'
 
 const RATIO_MAX = 1.2
@@ -103,18 +106,11 @@ async function show(chain: Chain): Promise<void> {
 /** Shows a block in the midst of the stretch that begins now, and waits until it is followed, before the stretch ends. */
 async function followed(chain: Chain): Promise<void> {
   const until = performance.now() + SECONDS * 1_000
-  await new Promise((resolve) => setTimeout(resolve, (SECONDS * 1_000) / 3))
+  await pause((SECONDS * 1_000) / 3)
   await show(chain)
   for (;;) {
-    const { rows } = await db.query<{ height: bigint }>(
-      `select tip_height::int8 as height from chains where chain = 'bitcoin'`,
-    )
-    if (Number(rows[0]?.height) === chain.height) return
+    if (Number((await findChainProgress(db, 'bitcoin'))?.tipHeight) === chain.height) return
     assert.ok(performance.now() < until, `block ${chain.height} was not followed in its stretch`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await pause(100)
   }
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }

@@ -27,6 +27,7 @@ import { settleNext } from '../src/workers/settle.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 import { TEST_SECRETS } from '../test/wallet.ts'
 import { type MadeBlock, makeBlock } from './block-scan/made-block.ts'
+import { median } from './median.ts'
 
 const SCAN_MS_MAX = 200
 const RATIO_MAX = 3
@@ -205,8 +206,4 @@ async function startStandIn() {
     },
     close: () => thread.terminate(),
   }
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }

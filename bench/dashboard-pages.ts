@@ -25,6 +25,7 @@ import { homeOf, signedIn } from '../test/dashboard.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
 import { fillTestWallets, TEST_SECRETS } from '../test/wallet.ts'
 import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
+import { median } from './median.ts'
 
 const PAGE_MS_MAX = 100
 const SEARCH_MS_MAX = 50
@@ -205,10 +206,6 @@ async function gzipped(name: string): Promise<number> {
 
 function dayAgo(days: number): string {
   return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
 function line(name: string, cells: readonly string[]): string {

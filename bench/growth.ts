@@ -20,6 +20,7 @@ import { startCluster } from '../src/db/embedded/embedded.ts'
 import { loadHttp } from './create-payment/load-http.ts'
 import { BULK_SETTINGS, fillLogs, fillPayments } from './many-payments.ts'
 import { fillAddresses, fillJournal, JOURNAL_ROWS_PER_PAYMENT } from './many-transfers.ts'
+import { median } from './median.ts'
 import { type StartedBeck, startBeck } from './started-beck.ts'
 
 const RATIO_MAX = 1.3
@@ -320,10 +321,6 @@ async function checkBooks({ db, name }: Side): Promise<void> {
      from (select message from alerts union all select reason from freezes) t`,
   )
   assert.equal(rows[0]?.trouble, '', `${name} has nothing to look at`)
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
 function ms(duration: number): string {

@@ -22,6 +22,7 @@ import { migrate } from '../src/db/migrate.ts'
 import { listUnspent } from '../src/proof/holdings.sql.ts'
 import { pollPayouts } from '../src/workers/pay-out.ts'
 import { gatewayOn } from '../test/gateway-on.ts'
+import { median } from './median.ts'
 
 const LOOK_MS_MAX = 20
 const SLICE_MS_MAX = 20
@@ -111,10 +112,6 @@ async function measure(db: Database): Promise<{ lookMs: number; sliceMs: number 
     assert.equal(slice.length, SLICE)
   }
   return { lookMs: median(looks), sliceMs: median(slices) }
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
 }
 
 /** Blocks of outputs at addresses of payments, each with its address. */

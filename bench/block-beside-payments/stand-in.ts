@@ -30,7 +30,6 @@ const ANSWERS: Readonly<Record<string, (params: readonly unknown[]) => unknown>>
   }),
   getnetworkinfo: () => ({ version: 300_000, connections: 1, localrelay: true }),
   getblockhash: ([height]) => hashes[Number(height)],
-  getbestblockhash: () => hashes.at(-1),
   getblockheader: ([hash]) => ({ hash, height: hashes.indexOf(String(hash)), confirmations: 1 }),
   getmempoolinfo: () => ({ loaded: true, mempoolminfee: 0.00001, minrelaytxfee: 0.00001 }),
   getrawmempool: () => [],

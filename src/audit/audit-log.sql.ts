@@ -8,6 +8,7 @@ import { conflict } from '../core/errors.ts'
 import { type AccountId, newRowId } from '../core/ids.ts'
 import type { Secrets } from '../core/secrets.ts'
 import type { Database, Queryable, Tx } from '../db/database.ts'
+import { anyRow } from '../db/rows.ts'
 import type { Act, Actor, Facts, RecordedAct } from './act.ts'
 
 /** Records an act within the transaction that does it: there is never one without the other. Locks nothing. */
@@ -104,7 +105,7 @@ export async function chainActs(
   limit: number,
 ): Promise<{ readonly head: ChainHead | null; readonly added: number }> {
   const nothing = { head: null, added: 0 }
-  if ((await db.query('select from audit_log where place is null limit 1')).rowCount === 0) return nothing
+  if (!(await anyRow(db, 'select from audit_log where place is null limit 1'))) return nothing
   return db.transaction(async (tx) => {
     // Once there, the lock is the chain's; in the very first transaction `place` being unique decides.
     const { rows: last } = await tx.query<ChainHead>(

@@ -7,6 +7,7 @@ import { invalidField } from '../core/errors.ts'
 import type { AccountId } from '../core/ids.ts'
 import type { Queryable } from './database.ts'
 import { type Bind, expected, type Filter, instantBound, type ListQuery } from './list-filters.ts'
+import { allRows } from './rows.ts'
 
 export interface Page<Item> {
   readonly items: readonly Item[]
@@ -129,8 +130,8 @@ async function readPage<Row, Item>(
     return rows[0]?.total ?? 0n
   }
   const window = `limit $${rowValues.length + 1}::bigint offset $${rowValues.length + 2}::bigint`
-  const read = async (text: string, take: bigint, skip: bigint): Promise<Row[]> =>
-    (await db.query<Row>(text, [...rowValues, take, skip])).rows
+  const read = (text: string, take: bigint, skip: bigint): Promise<Row[]> =>
+    allRows(db, text, [...rowValues, take, skip])
   const shown = (rows: readonly Row[], total: bigint): Page<Item> => ({
     items: rows.map(itemOf),
     total: Number(total),

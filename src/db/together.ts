@@ -14,6 +14,7 @@ import {
   type RowStatement,
   type Waiting,
 } from './row-statements.ts'
+import { allRows } from './rows.ts'
 
 /** What is done once for the items of many stories. */
 export type LastWork<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>
@@ -162,10 +163,8 @@ function openTogether(tx: Tx) {
   } satisfies Carrier
 }
 
-async function send(
+const send = (
   db: Queryable,
   statement: RowStatement<string>,
   rows: readonly InputRow<string>[],
-): Promise<unknown[]> {
-  return (await db.query(statement.text, statement.values(rows), statement.hot)).rows
-}
+): Promise<unknown[]> => allRows(db, statement.text, statement.values(rows), statement.hot)

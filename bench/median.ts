@@ -1,0 +1,3 @@
+/** Of nothing it is NaN, which meets no bar. */
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
