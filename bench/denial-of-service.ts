@@ -118,7 +118,7 @@ function requireEffort(attack: Attack, { text, sentShare, connectedShare, made }
 async function startBeck(): Promise<Target> {
   const port = await freePort()
   const program = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--max-semi-space-size=4', program, '--json', 'start'], {
+  const child = spawn(process.execPath, [program, '--json', 'start'], {
     env: {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: COMPILE_CACHE,

@@ -51,7 +51,7 @@ try {
 
 async function run(role: string, idleMs: number): Promise<Figures> {
   const began = performance.now()
-  const child = spawn(process.execPath, ['--max-semi-space-size=4', PROGRAM, 'start', '--role', role], {
+  const child = spawn(process.execPath, [PROGRAM, 'start', '--role', role], {
     env: {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: COMPILE_CACHE,

@@ -190,7 +190,7 @@ async function inParallel<Made>(count: number, make: () => Promise<Made>): Promi
 /** As `npm start` runs it, with an inspector beside it that can collect garbage. */
 async function startApi(databaseUrl: string, port: number) {
   const program = fileURLToPath(new URL('../src/cli/beck.ts', import.meta.url))
-  const flags = ['--max-semi-space-size=4', '--inspect=127.0.0.1:0']
+  const flags = ['--inspect=127.0.0.1:0']
   const child = spawn(process.execPath, [...flags, program, '--json', 'start', '--role', 'api'], {
     env: {
       PATH: process.env.PATH,

@@ -16,7 +16,7 @@ export interface StartedBeck {
 }
 
 export async function startBeck(env: NodeJS.ProcessEnv, args: readonly string[] = []): Promise<StartedBeck> {
-  const child = spawn(process.execPath, ['--max-semi-space-size=4', PROGRAM, '--json', 'start', ...args], {
+  const child = spawn(process.execPath, [PROGRAM, '--json', 'start', ...args], {
     env: {
       ...process.env,
       BECK_SECRET_KEY: 'ab'.repeat(32),

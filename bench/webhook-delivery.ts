@@ -39,9 +39,6 @@ const RUNS: readonly Run[] = [
   { name: 'memory', scheme: 'http', inFlight: 2_000, latencyMs: 2_000, events: 6_000, endpoints: 40 },
   { name: 'memory_tls', scheme: 'https', inFlight: 2_000, latencyMs: 2_000, events: 6_000, endpoints: 40 },
 ]
-/** As `npm start` does: V8 would let short-lived objects pile up to 128 MB before it looks at them. */
-const WORKER_FLAGS = ['--max-semi-space-size=4']
-
 const folder = await mkdtemp(join(tmpdir(), 'beck-bench-'))
 const cluster = await startCluster({ dataDir: folder })
 const secrets = openSecrets(randomBytes(32))
@@ -174,9 +171,7 @@ async function fill(
 }
 
 function child(name: 'receiver' | 'worker'): ChildProcess {
-  const started = fork(new URL(`webhook-delivery/${name}.ts`, import.meta.url), {
-    execArgv: name === 'worker' ? WORKER_FLAGS : [],
-  })
+  const started = fork(new URL(`webhook-delivery/${name}.ts`, import.meta.url))
   children.add(started)
   started.once('exit', () => children.delete(started))
   return started

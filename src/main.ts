@@ -11,6 +11,7 @@ import type { Config } from './config/config.ts'
 import { requireMatchingSecret } from './config/matching-secret.ts'
 import type { Store } from './config/store.ts'
 import { type ChainName, isSimulated, NETWORKS, type Network } from './core/assets.ts'
+import { giveBackMemory } from './core/give-back-memory.ts'
 import type { Log } from './core/log.ts'
 import { pause } from './core/pause.ts'
 import { keyIdOf } from './core/secrets.ts'
@@ -141,6 +142,7 @@ export async function runBeck(
     const first = runs('api')
       ? await takeFirstSteps(gateway, { showsSecrets, isForTrying: isForTrying(config) })
       : NO_FIRST_STEPS
+    giveBackMemory()
     return { first, wake, stop }
   } catch (error) {
     await stop()

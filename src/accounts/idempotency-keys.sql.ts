@@ -92,8 +92,8 @@ export const findAnswer = (db: Queryable, accountId: AccountId, key: string): Pr
 export const forgetOldAnswers = (db: Queryable, limit: number): Promise<number> =>
   countRows(
     db,
-    `delete from idempotency_keys where (account_id, key) in (
-       select account_id, key from idempotency_keys where created_at < now() - interval '24 hours'
-       order by created_at limit $1::integer for update skip locked)`,
+    `delete from idempotency_keys where ctid = any(array(
+       select ctid from idempotency_keys where created_at < now() - interval '24 hours'
+       order by created_at limit $1::integer for update skip locked))`,
     [limit],
   )

@@ -68,3 +68,31 @@ test('what nobody knows the outcome of is not sent again', async () => {
   assert.equal(sent, 1)
   assert.ok(outcomes.every((each) => each.status === 'rejected' && each.reason === lost))
 })
+
+test('while one is under way the next are gathered; what hangs keeps nobody, and takes no more than its connections', async () => {
+  const sent: number[] = []
+  const { promise: isLetGo, resolve: letGo } = Promise.withResolvers<void>()
+  const gathered = openGathered({
+    run: async (_, [rows]) => {
+      const ids = (JSON.parse(String(rows)) as { id: string }[]).map(({ id }) => Number(id))
+      sent.push(ids.length)
+      await isLetGo
+      return ids.map((_, place) => ({ place: BigInt(place + 1) }))
+    },
+    leavesOpen: () => false,
+  })
+  const asked: Promise<unknown>[] = []
+  for (let id = 1; id <= 40; id++) {
+    asked.push(gathered('one').run(INSERT, [{ id, label: null }]))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  assert.equal(sent[0], 1)
+  assert.ok(Math.max(...sent) >= 2, `gathered: ${sent}`)
+  assert.equal(sent.length, 10, 'half of the pool stays for everybody else')
+  letGo()
+  await Promise.all(asked)
+  assert.equal(
+    sent.reduce((sum, each) => sum + each, 0),
+    40,
+  )
+})

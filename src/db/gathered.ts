@@ -9,14 +9,19 @@
  */
 import { deal, type RowCarrier, type RowStatement, type Waiting } from './row-statements.ts'
 
-/** Of one group: while so many are under way, the next are gathered. What waits for a lock soon counts no longer. */
-const UNDERWAY_MAX = 2
+/** While a statement of a group is under way, the next ones are gathered. What waits for a lock soon counts no longer. */
 const COUNTED_MS = 50
 const TOGETHER_MAX = 32
+/** Connections that one group may hold, whatever its statements wait for. */
+const SENT_MAX = 10
 
 interface Group {
-  waiting: Waiting[]
-  underway: number
+  readonly waiting: Waiting[]
+  /** Of a statement that failed: each goes alone. */
+  readonly alone: Waiting[]
+  isUnderway: boolean
+  /** Also those that count no longer. */
+  sent: number
   isAwaited: boolean
 }
 
@@ -30,33 +35,41 @@ export interface Sender {
 export function openGathered({ run, leavesOpen }: Sender): (group: string) => RowCarrier {
   const gathered = new Map<RowStatement<string>, Map<string, Group>>()
 
-  const send = async (statement: RowStatement<string>, stories: readonly Waiting[]): Promise<void> => {
-    const values = statement.values(stories.flatMap(({ rows }) => rows))
+  const send = async (
+    statement: RowStatement<string>,
+    group: Group,
+    stories: readonly Waiting[],
+  ): Promise<void> => {
+    group.sent += 1
     try {
-      deal(stories, await run(statement, values))
+      deal(stories, await run(statement, statement.values(stories.flatMap(({ rows }) => rows))))
     } catch (error) {
-      if (stories.length > 1 && !leavesOpen(error))
-        await Promise.all(stories.map((story) => send(statement, [story])))
+      if (stories.length > 1 && !leavesOpen(error)) group.alone.push(...stories)
       else for (const { failed } of stories) failed(error)
+    } finally {
+      group.sent -= 1
     }
   }
 
   const sendNext = (statement: RowStatement<string>, name: string, group: Group): void => {
-    while (group.waiting.length > 0 && group.underway < UNDERWAY_MAX) {
-      group.underway++
+    const goOn = () => sendNext(statement, name, group)
+    while (group.alone.length > 0 && group.sent < SENT_MAX)
+      void send(statement, group, group.alone.splice(0, 1)).finally(goOn)
+    if (group.waiting.length > 0 && !group.isUnderway && group.sent < SENT_MAX) {
+      group.isUnderway = true
       let isCounted = true
-      const goOn = () => {
+      const countNoLonger = () => {
         clearTimeout(slow)
-        if (!isCounted) return
+        if (isCounted) group.isUnderway = false
         isCounted = false
-        group.underway--
-        sendNext(statement, name, group)
+        goOn()
       }
-      const slow = setTimeout(goOn, COUNTED_MS)
-      void send(statement, group.waiting.splice(0, TOGETHER_MAX)).finally(goOn)
+      const slow = setTimeout(countNoLonger, COUNTED_MS)
+      void send(statement, group, group.waiting.splice(0, TOGETHER_MAX)).finally(countNoLonger)
     }
     const groups = gathered.get(statement)
-    if (group.underway === 0 && groups?.get(name) === group) groups.delete(name)
+    const isOver = group.sent === 0 && group.waiting.length === 0 && group.alone.length === 0
+    if (isOver && groups?.get(name) === group) groups.delete(name)
   }
 
   return (name) => ({
@@ -64,7 +77,13 @@ export function openGathered({ run, leavesOpen }: Sender): (group: string) => Ro
       new Promise((answered, failed) => {
         const groups = gathered.get(statement) ?? new Map<string, Group>()
         gathered.set(statement, groups)
-        const group = groups.get(name) ?? { waiting: [], underway: 0, isAwaited: false }
+        const group = groups.get(name) ?? {
+          waiting: [],
+          alone: [],
+          isUnderway: false,
+          sent: 0,
+          isAwaited: false,
+        }
         groups.set(name, group)
         group.waiting.push({ rows, answered, failed })
         if (group.isAwaited) return

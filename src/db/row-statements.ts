@@ -44,28 +44,33 @@ export function overRowsPrepared<Column extends string>(
   write: (rows: string) => string,
 ): RowStatement<Column> {
   const columns = Object.keys(types) as Column[]
-  const typed = columns.map((column) => `${column} ${types[column]}`)
+  // In JSON a column is called by its number: its name would be written and read again for each row.
+  const typed = columns.map((column, index) => `"${index}" ${types[column]}`)
   return {
     text: write(
       `rows from (json_to_recordset($1::json) as (${typed.join(', ')})) with ordinality as r (${columns.join(', ')}, place)`,
     ),
-    values: (rows) => [JSON.stringify(rows.map(asJson))],
+    values: (rows) => [`[${rows.map((row) => asJson(columns, row)).join()}]`],
     hot: 'prepared',
   }
 }
 
-/** Values as PostgreSQL reads them from text. */
-const asJson = (row: InputRow<string>): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(row).map(([column, value]) => [
-      column,
+/** A row as an object of JSON, with its values as PostgreSQL reads them from text. What is null is not there. */
+function asJson<Column extends string>(columns: readonly Column[], row: InputRow<Column>): string {
+  const fields: string[] = []
+  for (const [index, column] of columns.entries()) {
+    const value = row[column]
+    if (value === null || value === undefined) continue
+    const text =
       typeof value === 'bigint'
-        ? String(value)
+        ? `"${value}"`
         : value instanceof Uint8Array
-          ? `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`
-          : value,
-    ]),
-  )
+          ? `"\\\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}"`
+          : JSON.stringify(value)
+    fields.push(`"${index}":${text}`)
+  }
+  return `{${fields.join()}}`
+}
 
 /** Who takes the rows of a statement to send them with those of others. */
 export interface RowCarrier {

@@ -849,13 +849,14 @@ CREATE INDEX payments_asset ON public.payments USING btree (account_id, asset, c
 CREATE INDEX payments_checkout ON public.payments USING btree (account_id, checkout_session_id) WHERE (checkout_session_id IS NOT NULL);
 CREATE INDEX payments_created ON public.payments USING btree (account_id, created_at, id);
 CREATE INDEX payments_customer ON public.payments USING btree (account_id, customer_id, created_at DESC) WHERE (customer_id IS NOT NULL);
-CREATE INDEX payments_decision_due ON public.payments USING btree (chain) WHERE decision_due;
+CREATE INDEX payments_decision_due ON public.payments USING btree (created_at) WHERE decision_due;
 CREATE INDEX payments_net ON public.payments USING btree (account_id, net_minor, created_at, id);
 CREATE INDEX payments_open ON public.payments USING btree (chain, expires_at) WHERE (status = ANY (ARRAY['pending'::text, 'detected'::text]));
-CREATE INDEX payments_reference ON public.payments USING hash (reference) WHERE (reference IS NOT NULL);
+CREATE INDEX payments_reference ON public.payments USING btree (account_id, reference) WHERE (reference IS NOT NULL);
 CREATE INDEX payments_sales ON public.payments USING btree (account_id, completed_at) INCLUDE (spent_minor) WHERE (spent_minor IS NOT NULL);
 CREATE INDEX payments_status ON public.payments USING btree (account_id, status, created_at, id);
-CREATE CONSTRAINT TRIGGER payments_counted AFTER INSERT OR DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();
+CREATE TRIGGER new_payments_counted AFTER INSERT ON public.payments REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION count_new_payments();
+CREATE CONSTRAINT TRIGGER payments_counted AFTER DELETE OR UPDATE OF asset, status ON public.payments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_payment();
 
 create table payout_batches (
   account_id uuid not null,
@@ -1459,6 +1460,19 @@ begin
   insert into customer_counts as counted (account_id, slot, customers)
   values (coalesce(new.account_id, old.account_id), pg_backend_pid() % 64, case when tg_op = 'INSERT' then 1 else -1 end)
   on conflict (account_id, slot) do update set customers = counted.customers + excluded.customers;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.count_new_payments()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into payment_counts as counted (account_id, asset, status, slot, payments)
+  select account_id, asset, status, pg_backend_pid() % 64, count(*) from made
+  group by account_id, asset, status order by account_id, asset, status
+  on conflict (account_id, asset, status, slot) do update set payments = counted.payments + excluded.payments;
   return null;
 end
 $function$;

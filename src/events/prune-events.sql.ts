@@ -11,7 +11,7 @@ export const pruneEvents = (db: Queryable, days: number, limit: number): Promise
   countRows(
     db,
     `with old as (
-       select e.account_id, e.id from events e
+       select e.ctid as place, e.account_id, e.id from events e
        where e.created_at < now() - make_interval(days => $1)
          and not exists (
            select from deliveries d
@@ -19,9 +19,10 @@ export const pruneEvents = (db: Queryable, days: number, limit: number): Promise
        order by e.created_at limit $2
        for update of e skip locked
      ), gone as (
-       delete from deliveries d using old where d.account_id = old.account_id and d.event_id = old.id
+       delete from deliveries where ctid = any(array(select d.ctid from old, lateral (
+         select ctid from deliveries where account_id = old.account_id and event_id = old.id offset 0) d))
      )
-     delete from events e using old where e.account_id = old.account_id and e.id = old.id`,
+     delete from events where ctid = any(array(select place from old))`,
     [days, limit],
   )
 

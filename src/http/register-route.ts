@@ -126,7 +126,12 @@ function takingTurns(
   return {
     ...db,
     transaction: (work, options) =>
-      limit.run(account, kind, () => db.transaction(work, { ...bounds, ...options }), isGone),
+      limit.run(
+        account,
+        options?.group === undefined ? kind : 'gathered',
+        () => db.transaction(work, { ...bounds, ...options }),
+        isGone,
+      ),
   }
 }
 

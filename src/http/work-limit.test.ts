@@ -28,6 +28,28 @@ test('one account’s slow reads wait for one another; its writes and other acco
   assert.deepEqual(begun, ['read 1', 'read 2', 'write 1', 'other', 'read 3', 'write 2'])
 })
 
+test('changes that share connections have places of their own, and wait in the same line', async () => {
+  const limit = openWorkLimit({ running: 1, reading: 1, gathered: 2, waiting: 10 })
+  const done = Promise.withResolvers<void>()
+  const begun: string[] = []
+  const slow = (name: string) => async () => {
+    begun.push(name)
+    await done.promise
+  }
+  const all = [
+    limit.run('a', 'write', slow('write 1')),
+    limit.run('a', 'write', slow('write 2')),
+    limit.run('a', 'gathered', slow('gathered 1')),
+    limit.run('a', 'gathered', slow('gathered 2')),
+    limit.run('a', 'gathered', slow('gathered 3')),
+  ]
+  await new Promise(setImmediate)
+  assert.deepEqual(begun, ['write 1', 'gathered 1', 'gathered 2'])
+  done.resolve()
+  await Promise.all(all)
+  assert.deepEqual(begun.slice(3).sort(), ['gathered 3', 'write 2'])
+})
+
 test('who waits behind too many is told so, and nothing is begun for one who has left', async () => {
   const limit = openWorkLimit({ running: 1, reading: 1, waiting: 1 })
   const done = Promise.withResolvers<void>()

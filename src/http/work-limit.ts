@@ -5,16 +5,21 @@
  */
 import { ClientGone, RateLimited } from './errors.ts'
 
+/** `gathered`: a change that shares its connections with others of its account (`db/gathered.ts`). */
+export type WorkKind = 'read' | 'write' | 'gathered'
+
 export interface WorkSizes {
   /** Requests of an account that may be served at once; of reads, which may be slow, fewer. */
   readonly running: number
   readonly reading: number
+  /** Beside them, of those that share connections. */
+  readonly gathered?: number
   /** Requests of an account that may wait. */
   readonly waiting: number
 }
 
 /** Of twenty connections to the database. */
-export const WORK_SIZES: WorkSizes = { running: 10, reading: 4, waiting: 400 }
+export const WORK_SIZES: WorkSizes = { running: 10, reading: 4, gathered: 32, waiting: 400 }
 
 export interface WorkLimit {
   /**
@@ -24,7 +29,7 @@ export interface WorkLimit {
    */
   run<Result>(
     whose: string,
-    kind: 'read' | 'write',
+    kind: WorkKind,
     work: () => Promise<Result>,
     isGone?: () => boolean,
   ): Promise<Result>
@@ -33,47 +38,54 @@ export interface WorkLimit {
 interface Lane {
   running: number
   reading: number
-  readonly waiting: { readonly isRead: boolean; readonly begin: () => void }[]
+  gathered: number
+  readonly waiting: { readonly kind: WorkKind; readonly begin: () => void }[]
 }
 
 /** @param refusal - Of who comes after as many as may wait. */
 export function openWorkLimit(
-  { running, reading, waiting }: WorkSizes = WORK_SIZES,
+  { running, reading, gathered = 0, waiting }: WorkSizes = WORK_SIZES,
   refusal: () => Error = () =>
     new RateLimited(`${waiting} requests of this account wait already; send fewer at once`, 1),
 ): WorkLimit {
   const lanes = new Map<string, Lane>()
 
-  const enter = (lane: Lane, isRead: boolean): boolean => {
-    if (lane.running >= running || (isRead && lane.reading >= reading)) return false
-    lane.running += 1
-    if (isRead) lane.reading += 1
+  const mayEnter = (lane: Lane, kind: WorkKind): boolean => {
+    if (kind === 'gathered') return lane.gathered < gathered
+    return lane.running < running && (kind === 'write' || lane.reading < reading)
+  }
+  const count = (lane: Lane, kind: WorkKind, change: 1 | -1): void => {
+    if (kind === 'gathered') lane.gathered += change
+    else lane.running += change
+    if (kind === 'read') lane.reading += change
+  }
+  const enter = (lane: Lane, kind: WorkKind): boolean => {
+    if (!mayEnter(lane, kind)) return false
+    count(lane, kind, 1)
     return true
   }
-  const leave = (whose: string, lane: Lane, isRead: boolean) => {
-    lane.running -= 1
-    if (isRead) lane.reading -= 1
-    const next = lane.waiting.findIndex((one) => enter(lane, one.isRead))
+  const leave = (whose: string, lane: Lane, kind: WorkKind) => {
+    count(lane, kind, -1)
+    const next = lane.waiting.findIndex((one) => enter(lane, one.kind))
     if (next >= 0) lane.waiting.splice(next, 1)[0]?.begin()
-    else if (lane.running === 0) lanes.delete(whose)
+    else if (lane.running + lane.gathered === 0) lanes.delete(whose)
   }
 
   return {
     async run(whose, kind, work, isGone = () => false) {
-      const isRead = kind === 'read'
-      const lane = lanes.get(whose) ?? { running: 0, reading: 0, waiting: [] }
+      const lane = lanes.get(whose) ?? { running: 0, reading: 0, gathered: 0, waiting: [] }
       lanes.set(whose, lane)
-      if (!enter(lane, isRead)) {
+      if (!enter(lane, kind)) {
         if (lane.waiting.length >= waiting) throw refusal()
         const turn = Promise.withResolvers<void>()
-        lane.waiting.push({ isRead, begin: turn.resolve })
+        lane.waiting.push({ kind, begin: turn.resolve })
         await turn.promise
       }
       try {
         if (isGone()) throw new ClientGone('the client left before its turn came')
         return await work()
       } finally {
-        leave(whose, lane, isRead)
+        leave(whose, lane, kind)
       }
     },
   }

@@ -145,7 +145,9 @@ export interface ClaimedDecision {
 }
 
 /**
- * Takes payments off the settle queue and locks them; others' claims are stepped over. None when nothing is due.
+ * Takes payments off the settle queue, the oldest first, and locks them; others' claims are stepped over. None when nothing is
+ * due. The order is the index's: where PostgreSQL has not counted yet it takes half of all payments to be queued, and would
+ * walk through every one of them.
  *
  * @param except - Payments to leave where they are.
  */
@@ -158,7 +160,7 @@ export const claimDecisions = (
     tx,
     `update payments p set decision_due = false
      from (select account_id, id from payments where decision_due and id <> all($1::uuid[])
-       limit $2 for update skip locked) due
+       order by created_at limit $2 for update skip locked) due
      where p.account_id = due.account_id and p.id = due.id
      returning p.account_id as "accountId", p.id as "paymentId", p.checkout_session_id as "checkoutSessionId"`,
     [except, limit],

@@ -34,13 +34,10 @@ export interface WatchedChild {
   readonly ended: Promise<number | null>
 }
 
-/** What `npm start` says for Beck itself: V8 keeps less memory for young objects. */
-const NODE_FLAGS = ['--max-semi-space-size=4']
-
 /** Starts a TypeScript program under this Node. */
 export function startChild(program: string, args: readonly string[], options: ChildOptions): WatchedChild {
   const { env, stdio, detached = false, exitLimitMs = EXIT_LIMIT_MS, secret = null } = options
-  const child = spawn(process.execPath, [...NODE_FLAGS, '--import', TIE, program, ...args], {
+  const child = spawn(process.execPath, ['--import', TIE, program, ...args], {
     env: { ...env, NODE_COMPILE_CACHE: COMPILE_CACHE },
     stdio: [...stdio, 'pipe', secret === null ? 'ignore' : 'pipe'],
     detached,

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { ASSETS, CHAINS, isSimulated } from '../core/assets.ts'
 import { Refusal } from '../core/errors.ts'
+import { giveBackMemory } from '../core/give-back-memory.ts'
 import type { Log } from '../core/log.ts'
 import { type Backoff, backoffMs, pause } from '../core/pause.ts'
 import { keyIdOf, openSecrets } from '../core/secrets.ts'
@@ -53,6 +54,7 @@ export async function runSigner(config: SignerConfig, db: Database, log: Log): P
     concerns: () => [...concerns.values()],
   })
   try {
+    giveBackMemory()
     const simulated = keepSimulated(scene)
     const isWhole = await runSide(scene, 'live').finally(() => stopping.abort())
     await simulated

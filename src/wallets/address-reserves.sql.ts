@@ -137,11 +137,9 @@ async function listStillFresh(db: Queryable, rows: readonly ReservedAddress[]): 
  */
 async function reserveFresh(db: Queryable, chain: ChainName, limit: number): Promise<ReservedAddress[]> {
   const values = (most: number) => [chain, most, RESERVED_SECONDS]
-  const free = await db.query<ReservedRow>(RESERVE_FREE, values(limit), 'prepared')
+  const free = await db.query<ReservedRow>(RESERVE_FREE, values(limit))
   const { rows } =
-    free.rows.length > 0
-      ? free
-      : await db.query<ReservedRow>(RESERVE_ANY, values(Math.min(limit, BATCH_MIN)), 'prepared')
+    free.rows.length > 0 ? free : await db.query<ReservedRow>(RESERVE_ANY, values(Math.min(limit, BATCH_MIN)))
   const [first] = rows
   if (!first) return []
   // One statement sees one current wallet.

@@ -111,12 +111,13 @@ create index payments_created on payments (account_id, created_at, id);
 create index payments_status on payments (account_id, status, created_at, id);
 create index payments_asset on payments (account_id, asset, created_at, id);
 create index payments_net on payments (account_id, net_minor, created_at, id);
--- A merchant finds a payment by what he calls it. As a hash, the index is small and costs an insert little.
-create index payments_reference on payments using hash (reference) where reference is not null;
+-- A merchant finds a payment by what he calls it, be it what he calls all of them: a hash would walk through its equals
+-- for each payment that is made.
+create index payments_reference on payments (account_id, reference) where reference is not null;
 create index payments_customer on payments (account_id, customer_id, created_at desc) where customer_id is not null;
 -- What a checkout left behind: its page tells of coins that came for an earlier price.
 create index payments_checkout on payments (account_id, checkout_session_id) where checkout_session_id is not null;
-create index payments_decision_due on payments (chain) where decision_due;
+create index payments_decision_due on payments (created_at) where decision_due;
 create index payments_open on payments (chain, expires_at) where status in ('pending', 'detected');
 
 -- How many payments there are, so that a list need not count millions: the sum over the slots, exact in every snapshot.
@@ -148,8 +149,21 @@ begin
 end
 $$;
 -- At the commit, so that nothing else is waited for while a counter is locked.
-create constraint trigger payments_counted after insert or delete or update of asset, status on payments
+create constraint trigger payments_counted after delete or update of asset, status on payments
   deferrable initially deferred for each row execute function count_payment();
+
+-- Those that one statement makes are one count. It is the last thing that such a transaction waits for.
+create function count_new_payments() returns trigger language plpgsql as $$
+begin
+  insert into payment_counts as counted (account_id, asset, status, slot, payments)
+  select account_id, asset, status, pg_backend_pid() % 64, count(*) from made
+  group by account_id, asset, status order by account_id, asset, status
+  on conflict (account_id, asset, status, slot) do update set payments = counted.payments + excluded.payments;
+  return null;
+end
+$$;
+create trigger new_payments_counted after insert on payments
+  referencing new table as made for each statement execute function count_new_payments();
 
 -- How many payments each UTC day brought an account, counted when it is over for a day: what is kept never changes. They say
 -- in which day a page of a long list begins. A day without payments has no row.

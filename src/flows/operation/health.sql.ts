@@ -60,7 +60,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
       (select coalesce(json_agg(json_build_object('chain', chain, 'asset', asset, 'reason', reason)
         order by chain, asset), '[]') from freezes) as frozen,
       (select count(*)::int from (select from alerts where acknowledged_at is null limit $1) as counted) as alerts,
-      (select count(*)::int from (select from payments where decision_due limit $1) as counted) as "decisionsDue",
+      (select count(*)::int from (select from payments where decision_due order by created_at limit $1) as counted) as "decisionsDue",
       (select coalesce(greatest(0, round(extract(epoch from now() - min(due_at)) * 1000)), 0)::float8 from queues)
         as "deliveryDueAgeMs",
       (select count(*)::int from (select from deliveries where status = 'pending' limit $1) as counted) as "deliveriesPending",

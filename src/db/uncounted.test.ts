@@ -1,0 +1,92 @@
+/**
+ * A new database, a restored one and an upgraded one have no statistics until PostgreSQL has been through them, which under
+ * load takes minutes. What runs all the time finds its rows by an index all the same.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testAccount, testGateway, testPayment } from '../../test/gateway.ts'
+import { claimDeliveries } from '../events/deliveries.sql.ts'
+import { createWebhookEndpoint } from '../events/webhook-endpoints.sql.ts'
+import { AGES } from '../flows/operation/ages.ts'
+import { readBacklog } from '../flows/operation/health.sql.ts'
+import { claimDecisions, markWindowsOver } from '../payments/payments.sql.ts'
+import { openAddressReserves } from '../wallets/address-reserves.sql.ts'
+import type { Queryable, Tx } from './database.ts'
+
+const ROWS = 20_000
+/** The log of requests is not among them: its index of ages (BRIN) is for tables that were counted. */
+const LARGE = ['payments', 'addresses', 'events', 'deliveries', 'idempotency_keys'] as const
+
+const gateway = await testGateway()
+const { db } = gateway
+const account = await testAccount(gateway)
+
+/** Asks for the plan in place of the answer. */
+function planning(plans: Map<string, string>): Queryable & Tx {
+  return {
+    inTransaction: true,
+    async query<Row>(text: string, values: readonly unknown[] = []) {
+      const { rows } = await db.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values)
+      plans.set(text, rows.map((row) => row['QUERY PLAN']).join('\n'))
+      return { rows: [] as Row[], rowCount: 0 }
+    },
+  }
+}
+
+test('before PostgreSQL has counted, no worker and no payment walks through a whole table', async () => {
+  const endpoint = {
+    accountId: account.id,
+    url: 'https://merchant.example/hook',
+    events: ['payment.created'],
+  } as const
+  await db.transaction((tx) => createWebhookEndpoint(tx, gateway.secrets, endpoint))
+  await testPayment(gateway, account)
+  for (const table of LARGE) {
+    await db.query(`alter table ${table} set (autovacuum_enabled = off)`)
+    await multiply(table)
+  }
+  const plans = new Map<string, string>()
+  const tx = planning(plans)
+  await claimDecisions(tx, 100)
+  await markWindowsOver(tx, 100)
+  await readBacklog(tx).catch(() => {})
+  await claimDeliveries(tx, {
+    limit: 100,
+    perEndpointMax: 20,
+    perFailingEndpointMax: 1,
+    perAccountMax: 50,
+    inFlight: new Map(),
+    inFlightOfAccounts: new Map(),
+  })
+  const { inTransaction: _, ...outside } = tx
+  await openAddressReserves().take(outside, 'sim-litecoin')
+  for (const age of AGES) await (age.set ? age.remove(tx, 30, 500) : age.remove(tx, 500))
+  assert.ok(plans.size > 8, `${plans.size} statements`)
+  const walked = [...plans].filter(([, plan]) => LARGE.some((table) => walks(plan, table)))
+  assert.deepEqual(
+    walked.map(([text, plan]) => `${text}\n${plan}`),
+    [],
+  )
+})
+
+const walks = (plan: string, table: string): boolean => new RegExp(`Seq Scan on ${table}\\b`).test(plan)
+
+/** What makes a row another one; of a table without rows, what one has at least. */
+const OTHERS: Record<(typeof LARGE)[number], string> = {
+  payments: `'id', gen_random_uuid()`,
+  addresses: `'lookup', '\\x' || md5(n::text), 'position', 1000000 + n`,
+  events: `'id', gen_random_uuid(), 'cause', 'payment:' || gen_random_uuid()`,
+  deliveries: `'id', gen_random_uuid(), 'event_id', gen_random_uuid()`,
+  idempotency_keys: `'account_id', gen_random_uuid(), 'key', n, 'request_hash', '\\x' || md5('a') || md5('b'),
+    'is_final', true, 'created_at', now()`,
+}
+
+/** Rows like its first; of what they name, nothing needs to be there. */
+const multiply = (table: (typeof LARGE)[number]): Promise<unknown> =>
+  db.transaction(async (tx) => {
+    await tx.query('set local session_replication_role = replica')
+    await tx.query(
+      `insert into ${table} select (jsonb_populate_record(first, jsonb_build_object(${OTHERS[table]}))).*
+       from (select (select t from ${table} t limit 1) as first) as t, generate_series(1, ${ROWS}) as n`,
+    )
+  })
