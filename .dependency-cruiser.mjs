@@ -57,7 +57,7 @@ export default {
     only(
       'the-simulated-chain-lives-in-postgres',
       '^src/chains/simulated/',
-      '^src/(core|db|chains/simulated)/|^src/chains/chain\\.ts|^src/chains/ethereum/sweep\\.ts',
+      '^src/(core|db|chains/simulated)/|^src/chains/chain\\.ts|^src/chains/ethereum/(delegate|sweep)\\.ts',
     ),
     only(
       'flows-join-rooms',

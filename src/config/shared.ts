@@ -1,6 +1,6 @@
 /** The settings that the server and the signer read, each for itself, and have to read alike. */
 import { resolve } from 'node:path'
-import { getAddress, isAddress } from 'viem/utils'
+import { checksum, validate } from 'ox/Address'
 import { BITCOIN_NETWORKS } from '../chains/bitcoin/networks.ts'
 import type { EthereumNetwork } from '../chains/ethereum/network.ts'
 import { ASSETS, type Asset, isAsset, MAINNET_TOKENS } from '../core/assets.ts'
@@ -73,7 +73,7 @@ const networkOf = <Word extends string>(
   networks: readonly Word[],
 ): Word | 'mainnet' => read(name, 'mainnet', oneOf(networks), `one of ${networks.join(', ')}`)
 
-const contractOf = (text: string): string | null => (isAddress(text) ? getAddress(text) : null)
+const contractOf = (text: string): string | null => (validate(text) ? checksum(text) : null)
 
 type Confirmations = Partial<Record<Asset, number>>
 

@@ -5,7 +5,8 @@
 import { createHash, ECDH } from 'node:crypto'
 import { bech32, createBase58check } from '@scure/base'
 import { HDKey } from '@scure/bip32'
-import { getAddress, keccak256 } from 'viem/utils'
+import { checksum } from 'ox/Address'
+import { keccak256 } from 'ox/Hash'
 import type { ChainName, Network } from '../core/assets.ts'
 import { hasAccounts, networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
@@ -149,8 +150,8 @@ function addressOfPublicKey(compressed: Uint8Array): DerivedAddress {
     typeof uncompressed !== 'string' && uncompressed.length === 65,
     'an uncompressed key has 65 bytes',
   )
-  const lookup = keccak256(uncompressed.subarray(1), 'bytes').slice(12)
-  return { address: getAddress(`0x${Buffer.from(lookup).toString('hex')}`), lookup }
+  const lookup = keccak256(uncompressed.subarray(1)).slice(12)
+  return { address: checksum(`0x${Buffer.from(lookup).toString('hex')}`), lookup }
 }
 
 function asXpub(text: string): string {

@@ -1,7 +1,7 @@
 /** The contract that sweeps run at, on a real Ethereum node where its deployment goes wrong. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { DEPLOYER, delegateCreation } from '../../src/chains/ethereum/sweep.ts'
+import { DEPLOYER, delegateCreation } from '../../src/chains/ethereum/delegate.ts'
 import { type EthereumPayouts, ethereumPayouts } from './ethereum-payouts.ts'
 
 /** Code that reverts whatever it is called with. */

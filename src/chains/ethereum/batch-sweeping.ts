@@ -1,7 +1,8 @@
 /** Whether one transaction can sweep many addresses (EIP-7702), and what it needs of each. */
 import type { BatchSweeping } from '../chain.ts'
 import { type Rpc, type RpcAnswer, take } from '../json-rpc.ts'
-import { DEPLOYER, delegateAddress, isDelegatedTo } from './sweep.ts'
+import { DEPLOYER, delegateAddress } from './delegate.ts'
+import { isDelegatedTo } from './sweep.ts'
 import { hex, quantity, record } from './wire.ts'
 
 export async function readBatchSweeping(

@@ -6,10 +6,11 @@ import type { TransactionSerializableEIP1559, TransactionSerializableEIP7702 } f
 import { sign } from 'viem/accounts'
 import { hashAuthorization, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
 import type { Asset } from '../../core/assets.ts'
-import { DEPLOYER, delegateAddress, delegateCreation, sweepCall } from './sweep.ts'
+import { DEPLOYER, delegateAddress, delegateCreation } from './delegate.ts'
+import { sweepCall } from './sweep.ts'
 import { prefixed, transferCall } from './transfer-call.ts'
 
-export { delegateAddress } from './sweep.ts'
+export { delegateAddress } from './delegate.ts'
 
 /** What every transaction says besides what it does. */
 export interface Envelope {

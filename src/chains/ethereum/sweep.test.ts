@@ -5,8 +5,9 @@ import { encodeFunctionData, parseAbi } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { startAnvil } from '../../../test/anvil.ts'
 import { SILENT } from '../../core/log.ts'
+import { delegateDeployment } from './delegate.ts'
 import { createEthereumChain } from './ethereum-chain.ts'
-import { delegateDeployment, isDelegatedTo, type Sweep, sweepCall } from './sweep.ts'
+import { isDelegatedTo, type Sweep, sweepCall } from './sweep.ts'
 
 const GWEI = 10n ** 9n
 const ETHER = 10n ** 18n

@@ -5,9 +5,8 @@
  *
  * Who delegates and where the delegate stands are claims like nonces: {@link delegationClaim} and {@link codeClaim}.
  */
-import { hexToBytes } from 'viem/utils'
 import type { Outpoint } from '../chain.ts'
-import { delegateAddress } from '../ethereum/sweep.ts'
+import { delegateAddress } from '../ethereum/delegate.ts'
 import {
   type Balances,
   type Call,
@@ -36,7 +35,7 @@ export const isDelegated = async (reads: ChainReads, account: string, treasury: 
 export const touchedBy = ({ call }: SimulatedTransaction): Uint8Array[] =>
   call ? [call.treasury, ...call.sweeps.map(({ account }) => account)].map(lookupOfAccount) : []
 
-const lookupOfAccount = (account: string): Uint8Array => hexToBytes(account as `0x${string}`)
+const lookupOfAccount = (account: string): Uint8Array => new Uint8Array(Buffer.from(account.slice(2), 'hex'))
 
 /** What blocks say of accounts while one is made: their next nonces, and the claims that stand for code. */
 export interface Accounts {

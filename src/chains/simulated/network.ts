@@ -1,19 +1,16 @@
 /** What the simulated networks are like: addresses of the test networks, constant fees, a chain id of their own. */
 import { createHash, randomBytes } from 'node:crypto'
-import { Address, OutScript, TEST_NETWORK } from '@scure/btc-signer'
-import { isAddress } from 'viem/utils'
-import type { Asset } from '../../core/assets.ts'
+import { readAddress } from '../../core/address.ts'
+import { type Asset, networkOfChain } from '../../core/assets.ts'
 import type { FeeRates } from '../chain.ts'
 
 export const SIMULATED_CHAINS = ['sim-bitcoin', 'sim-litecoin', 'sim-ethereum'] as const
 export type SimulatedChainName = (typeof SIMULATED_CHAINS)[number]
 
-/** Litecoin Core `CTestNetParams`. */
-const LITECOIN_TEST_NETWORK = { bech32: 'tltc', pubKeyHash: 0x6f, scriptHash: 0x3a, wif: 0xef }
-
+/** Bitcoin Core and Litecoin Core, `CTestNetParams`. */
 export const SIMULATED_BITCOIN_NETWORKS = {
-  'sim-bitcoin': TEST_NETWORK,
-  'sim-litecoin': LITECOIN_TEST_NETWORK,
+  'sim-bitcoin': { bech32: 'tb', pubKeyHash: 0x6f, scriptHash: 0xc4, wif: 0xef },
+  'sim-litecoin': { bech32: 'tltc', pubKeyHash: 0x6f, scriptHash: 0x3a, wif: 0xef },
 } as const
 
 /** Of no public network, so that what is signed for the sandbox is worth nothing elsewhere. */
@@ -41,21 +38,9 @@ export const SIMULATED_GAS = {
   sweep: 20_000n,
 } as const
 
-/**
- * What outputs to an address are matched by: the scriptPubKey, or the 20 bytes of an EVM address.
- *
- * @returns Null when the text is no address of this network.
- */
-export function lookupOf(chain: SimulatedChainName, address: string): Uint8Array | null {
-  if (chain === 'sim-ethereum') {
-    return isAddress(address) ? new Uint8Array(Buffer.from(address.slice(2), 'hex')) : null
-  }
-  try {
-    return OutScript.encode(Address(SIMULATED_BITCOIN_NETWORKS[chain]).decode(address))
-  } catch {
-    return null
-  }
-}
+/** As {@link readAddress}: the simulated networks write addresses as the test networks do. */
+export const lookupOf = (chain: SimulatedChainName, address: string): Uint8Array | null =>
+  readAddress(networkOfChain(chain), 'testnet', address)
 
 /** Where a double-spend sends the coins, out of everybody's reach: a script nobody spends, an address without a key. */
 export const elsewhere = (chain: SimulatedChainName): Uint8Array =>

@@ -12,7 +12,8 @@ import { recoverAuthorizationAddress } from 'viem/utils'
 import { nativeAsset } from '../../core/assets.ts'
 import { messageOf } from '../../core/errors.ts'
 import type { Outpoint, Output } from '../chain.ts'
-import { DEPLOYER, delegateAddress, delegateCreation, readSweepCall } from '../ethereum/sweep.ts'
+import { DEPLOYER, delegateAddress, delegateCreation } from '../ethereum/delegate.ts'
+import { readSweepCall } from '../ethereum/sweep.ts'
 import type { Authorization, Call, Holding, SimulatedTransaction } from './chain-store.ts'
 import {
   assetOfToken,

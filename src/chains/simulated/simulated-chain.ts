@@ -11,7 +11,7 @@ import {
   type Outpoint,
   type TokensMoved,
 } from '../chain.ts'
-import { delegateAddress } from '../ethereum/sweep.ts'
+import { delegateAddress } from '../ethereum/delegate.ts'
 import { accept } from './accept.ts'
 import { isDelegated, isDeployed } from './calls.ts'
 import {
