@@ -15,7 +15,7 @@ const AFTER_MS = 2_000
 export function giveBackMemory(): void {
   setTimeout(() => {
     setFlagsFromString('--expose-gc')
-    const collect: NodeJS.GCFunction = runInNewContext('gc')
-    collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+    const collect: NodeJS.GCFunction | undefined = runInNewContext('globalThis.gc')
+    collect?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
   }, AFTER_MS).unref()
 }

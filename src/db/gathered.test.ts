@@ -69,30 +69,51 @@ test('what nobody knows the outcome of is not sent again', async () => {
   assert.ok(outcomes.every((each) => each.status === 'rejected' && each.reason === lost))
 })
 
-test('while one is under way the next are gathered; what hangs keeps nobody, and takes no more than its connections', async () => {
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** A database that answers nothing until it is let go, and refuses what is sent together where it is told to. */
+function hanging(options: { refusesTogether: boolean }) {
   const sent: number[] = []
   const { promise: isLetGo, resolve: letGo } = Promise.withResolvers<void>()
   const gathered = openGathered({
     run: async (_, [rows]) => {
-      const ids = (JSON.parse(String(rows)) as { id: string }[]).map(({ id }) => Number(id))
-      sent.push(ids.length)
+      const { length } = JSON.parse(String(rows)) as unknown[]
+      if (options.refusesTogether && length > 1) throw new Error('one of them is in the way')
+      sent.push(length)
       await isLetGo
-      return ids.map((_, place) => ({ place: BigInt(place + 1) }))
+      return Array.from({ length }, (_, place) => ({ place: BigInt(place + 1) }))
     },
     leavesOpen: () => false,
   })
-  const asked: Promise<unknown>[] = []
-  for (let id = 1; id <= 40; id++) {
-    asked.push(gathered('one').run(INSERT, [{ id, label: null }]))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  return { sent, letGo, ask: (id: number) => gathered('one').run(INSERT, [{ id, label: null }]) }
+}
+
+test('while one is under way the next are gathered; what hangs keeps nobody, and takes no more than its connections', async () => {
+  const { sent, letGo, ask } = hanging({ refusesTogether: false })
+  const asked: Promise<unknown[]>[] = []
+  for (let id = 1; id <= 20; id++) {
+    asked.push(ask(id))
+    await later(20)
   }
   assert.equal(sent[0], 1)
   assert.ok(Math.max(...sent) >= 2, `gathered: ${sent}`)
-  assert.equal(sent.length, 10, 'half of the pool stays for everybody else')
+  assert.equal(sent.length, 6)
   letGo()
-  await Promise.all(asked)
+  for (const answers of await Promise.all(asked)) assert.equal(answers.length, 1)
   assert.equal(
     sent.reduce((sum, each) => sum + each, 0),
-    40,
+    20,
   )
+})
+
+test('those that go alone and wait leave a way for what comes next', async () => {
+  const { sent, letGo, ask } = hanging({ refusesTogether: true })
+  const stuck = Array.from({ length: 12 }, (_, id) => ask(id))
+  await later(20)
+  assert.deepEqual(sent, [1, 1, 1])
+  const next = ask(13)
+  await later(20)
+  assert.deepEqual(sent, [1, 1, 1, 1])
+  letGo()
+  for (const answers of await Promise.all([...stuck, next])) assert.equal(answers.length, 1)
 })

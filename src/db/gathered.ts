@@ -12,13 +12,15 @@ import { deal, type RowCarrier, type RowStatement, type Waiting } from './row-st
 /** While a statement of a group is under way, the next ones are gathered. What waits for a lock soon counts no longer. */
 const COUNTED_MS = 50
 const TOGETHER_MAX = 32
-/** Connections that one group may hold, whatever its statements wait for. */
-const SENT_MAX = 10
+/** Connections that one group may hold, whatever its statements wait for; and of them, those that have to go alone. */
+const SENT_MAX = 6
+const ALONE_MAX = 3
 
 interface Group {
   readonly waiting: Waiting[]
   /** Of a statement that failed: each goes alone. */
   readonly alone: Waiting[]
+  aloneNow: number
   isUnderway: boolean
   /** Also those that count no longer. */
   sent: number
@@ -53,8 +55,13 @@ export function openGathered({ run, leavesOpen }: Sender): (group: string) => Ro
 
   const sendNext = (statement: RowStatement<string>, name: string, group: Group): void => {
     const goOn = () => sendNext(statement, name, group)
-    while (group.alone.length > 0 && group.sent < SENT_MAX)
-      void send(statement, group, group.alone.splice(0, 1)).finally(goOn)
+    while (group.alone.length > 0 && group.aloneNow < ALONE_MAX && group.sent < SENT_MAX) {
+      group.aloneNow += 1
+      void send(statement, group, group.alone.splice(0, 1)).finally(() => {
+        group.aloneNow -= 1
+        goOn()
+      })
+    }
     if (group.waiting.length > 0 && !group.isUnderway && group.sent < SENT_MAX) {
       group.isUnderway = true
       let isCounted = true
@@ -80,6 +87,7 @@ export function openGathered({ run, leavesOpen }: Sender): (group: string) => Ro
         const group = groups.get(name) ?? {
           waiting: [],
           alone: [],
+          aloneNow: 0,
           isUnderway: false,
           sent: 0,
           isAwaited: false,

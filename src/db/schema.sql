@@ -1467,6 +1467,7 @@ $function$;
 CREATE OR REPLACE FUNCTION public.count_new_payments()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET lock_timeout TO '0'
 AS $function$
 begin
   insert into payment_counts as counted (account_id, asset, status, slot, payments)

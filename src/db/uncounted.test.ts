@@ -33,7 +33,7 @@ function planning(plans: Map<string, string>): Queryable & Tx {
   }
 }
 
-test('before PostgreSQL has counted, no worker and no payment walks through a whole table', async () => {
+test('before PostgreSQL has counted, no worker walks through a whole table, nor does who sets addresses aside', async () => {
   const endpoint = {
     accountId: account.id,
     url: 'https://merchant.example/hook',
@@ -62,6 +62,9 @@ test('before PostgreSQL has counted, no worker and no payment walks through a wh
   await openAddressReserves().take(outside, 'sim-litecoin')
   for (const age of AGES) await (age.set ? age.remove(tx, 30, 500) : age.remove(tx, 500))
   assert.ok(plans.size > 8, `${plans.size} statements`)
+  const byQueue = [...plans].filter(([text]) => /set decision_due = false|"decisionsDue"/.test(text))
+  assert.equal(byQueue.length, 2)
+  for (const [, plan] of byQueue) assert.match(plan, /Scan (using|on) payments_decision_due/)
   const walked = [...plans].filter(([, plan]) => LARGE.some((table) => walks(plan, table)))
   assert.deepEqual(
     walked.map(([text, plan]) => `${text}\n${plan}`),

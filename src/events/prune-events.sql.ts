@@ -1,5 +1,5 @@
 /** The end of an event's life. */
-import type { Queryable } from '../db/database.ts'
+import { type Queryable, sqlState } from '../db/database.ts'
 import { countRows } from '../db/rows.ts'
 
 /**
@@ -7,10 +7,20 @@ import { countRows } from '../db/rows.ts'
  *
  * @returns How many events went; as many as `limit` means that there may be more.
  */
-export const pruneEvents = (db: Queryable, days: number, limit: number): Promise<number> =>
-  countRows(
-    db,
-    `with old as (
+export async function pruneEvents(db: Queryable, days: number, limit: number): Promise<number> {
+  try {
+    return await countRows(db, PRUNE, [days, limit])
+  } catch (error) {
+    // A delivery was asked for again in this moment: its event stays, and all others go the next time.
+    if (sqlState(error) === STILL_REFERENCED) return limit
+    throw error
+  }
+}
+
+const STILL_REFERENCED = '23503'
+
+/** By their places: looked for by their keys, all deliveries would be walked through where PostgreSQL has not counted them. */
+const PRUNE = `with old as (
        select e.ctid as place, e.account_id, e.id from events e
        where e.created_at < now() - make_interval(days => $1)
          and not exists (
@@ -22,9 +32,7 @@ export const pruneEvents = (db: Queryable, days: number, limit: number): Promise
        delete from deliveries where ctid = any(array(select d.ctid from old, lateral (
          select ctid from deliveries where account_id = old.account_id and event_id = old.id offset 0) d))
      )
-     delete from events where ctid = any(array(select place from old))`,
-    [days, limit],
-  )
+     delete from events where ctid = any(array(select place from old))`
 
 /** Removes endpoints that were deleted long ago, once nothing is left of what they were sent. @returns How many. */
 export const pruneEndpoints = (db: Queryable, days: number, limit: number): Promise<number> =>

@@ -6,7 +6,7 @@ import { ClientGone } from './errors.ts'
 import { openWorkLimit } from './work-limit.ts'
 
 test('one account’s slow reads wait for one another; its writes and other accounts do not wait for them', async () => {
-  const limit = openWorkLimit({ running: 3, reading: 2, waiting: 10 })
+  const limit = openWorkLimit({ running: 3, reading: 2, gathered: 1, waiting: 10 })
   const done = Promise.withResolvers<void>()
   const begun: string[] = []
   const slow = (name: string) => async () => {
@@ -51,7 +51,7 @@ test('changes that share connections have places of their own, and wait in the s
 })
 
 test('who waits behind too many is told so, and nothing is begun for one who has left', async () => {
-  const limit = openWorkLimit({ running: 1, reading: 1, waiting: 1 })
+  const limit = openWorkLimit({ running: 1, reading: 1, gathered: 1, waiting: 1 })
   const done = Promise.withResolvers<void>()
   const first = limit.run('a', 'write', () => done.promise)
   const second = limit.run(
@@ -71,14 +71,14 @@ test('who waits behind too many is told so, and nothing is begun for one who has
 })
 
 test('what fails leaves its place', async () => {
-  const limit = openWorkLimit({ running: 1, reading: 1, waiting: 1 })
+  const limit = openWorkLimit({ running: 1, reading: 1, gathered: 1, waiting: 1 })
   for (let i = 0; i < 3; i++)
     await assert.rejects(limit.run('a', 'read', () => Promise.reject(new Error('no'))))
   assert.equal(await limit.run('a', 'read', async () => 1), 1)
 })
 
 test('no more than so many are under way at once, in the order in which they came, whatever becomes of each', async () => {
-  const limit = openWorkLimit({ running: 2, reading: 2, waiting: 10 })
+  const limit = openWorkLimit({ running: 2, reading: 2, gathered: 1, waiting: 10 })
   let underway = 0
   let most = 0
   const begun: number[] = []
@@ -104,7 +104,10 @@ test('no more than so many are under way at once, in the order in which they cam
 })
 
 test('who comes after too many is refused in the words that were given, and there is room again when they are through', async () => {
-  const limit = openWorkLimit({ running: 1, reading: 1, waiting: 1 }, () => new Error('too many people'))
+  const limit = openWorkLimit(
+    { running: 1, reading: 1, gathered: 1, waiting: 1 },
+    () => new Error('too many people'),
+  )
   const run = <Result>(work: () => Promise<Result>) => limit.run('a form', 'write', work)
   const { promise: isThrough, resolve: goOn } = Promise.withResolvers<void>()
   const first = run(() => isThrough)

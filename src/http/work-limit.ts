@@ -13,13 +13,13 @@ export interface WorkSizes {
   readonly running: number
   readonly reading: number
   /** Beside them, of those that share connections. */
-  readonly gathered?: number
+  readonly gathered: number
   /** Requests of an account that may wait. */
   readonly waiting: number
 }
 
-/** Of twenty connections to the database. */
-export const WORK_SIZES: WorkSizes = { running: 10, reading: 4, gathered: 32, waiting: 400 }
+/** Of twenty connections to the database: ten, and six for all that are gathered (`db/gathered.ts`). */
+export const WORK_SIZES: WorkSizes = { running: 10, reading: 4, gathered: 16, waiting: 400 }
 
 export interface WorkLimit {
   /**
@@ -44,7 +44,7 @@ interface Lane {
 
 /** @param refusal - Of who comes after as many as may wait. */
 export function openWorkLimit(
-  { running, reading, gathered = 0, waiting }: WorkSizes = WORK_SIZES,
+  { running, reading, gathered, waiting }: WorkSizes = WORK_SIZES,
   refusal: () => Error = () =>
     new RateLimited(`${waiting} requests of this account wait already; send fewer at once`, 1),
 ): WorkLimit {

@@ -152,8 +152,10 @@ $$;
 create constraint trigger payments_counted after delete or update of asset, status on payments
   deferrable initially deferred for each row execute function count_payment();
 
--- Those that one statement makes are one count. It is the last thing that such a transaction waits for.
-create function count_new_payments() returns trigger language plpgsql as $$
+-- Those that one statement makes are one count, when the statement ends. A payment is its own transaction as a rule; where it is
+-- part of a longer one, its counter is held until the commit. What is waited for here says nothing about an idempotency key,
+-- whose patience is short.
+create function count_new_payments() returns trigger language plpgsql set lock_timeout = 0 as $$
 begin
   insert into payment_counts as counted (account_id, asset, status, slot, payments)
   select account_id, asset, status, pg_backend_pid() % 64, count(*) from made

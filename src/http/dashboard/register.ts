@@ -19,7 +19,7 @@ const PARAMETERS_MAX = 100
 /** Of those who did not sign in: a passkey's answer is the largest there is. */
 const STRANGER_FORM_BYTES_MAX = 16 * 1024
 /** A form of somebody who did not sign in costs some statements and a page: one of each row at a time. */
-const STRANGERS = { running: 1, reading: 1, waiting: 1_000 }
+const STRANGERS = { running: 1, reading: 1, gathered: 1, waiting: 1_000 }
 const tooBusy = () => unavailable('too_busy', 'too many people ask for this now; try again in a moment')
 
 export function registerDashboard(app: FastifyInstance, gateway: Gateway, installation: Installation): void {
