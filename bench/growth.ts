@@ -197,6 +197,8 @@ async function get({ beck, key }: Running, path: string): Promise<Answer> {
   const asked = performance.now()
   const answer = await fetch(`${beck.url}${path}`, { headers: { 'x-api-key': key } })
   const { data } = (await answer.json()) as Pick<Answer, 'data'>
+  // A read has ten seconds. What takes longer meets no bar.
+  if (answer.status === 503) return { ms: Number.POSITIVE_INFINITY, data: {} }
   assert.equal(answer.status, 200, path)
   return { ms: performance.now() - asked, data }
 }
@@ -308,7 +310,7 @@ async function medianOf(side: Running, path: string, items: number, tries: numbe
   const times: number[] = []
   for (let time = 0; time < tries; time++) {
     const answer = await get(side, path)
-    assert.equal(answer.data.items?.length, items, path)
+    if (Number.isFinite(answer.ms)) assert.equal(answer.data.items?.length, items, path)
     times.push(answer.ms)
   }
   return median(times)
