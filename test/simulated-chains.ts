@@ -1,7 +1,7 @@
 /** Simulated chains for tests, in memory and in PostgreSQL, and wallets that sign for them. */
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
-import { p2wpkh, Transaction } from '@scure/btc-signer'
+import { p2wpkh, TEST_NETWORK, Transaction } from '@scure/btc-signer'
 import { pubECDSA } from '@scure/btc-signer/utils.js'
 import { encodeFunctionData, erc20Abi, parseEther, type TransactionSerializableEIP1559 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -11,7 +11,6 @@ import { mint } from '../src/chains/simulated/ledger.ts'
 import { createMemoryStorage } from '../src/chains/simulated/memory.ts'
 import {
   lookupOf,
-  SIMULATED_BITCOIN_NETWORKS,
   SIMULATED_ETHEREUM_CHAIN_ID,
   SIMULATED_TOKENS,
   type SimulatedChainName,
@@ -21,6 +20,12 @@ import { lockSimulatedChain, readsOf } from '../src/chains/simulated/store.sql.t
 import type { Asset } from '../src/core/assets.ts'
 import type { Database } from '../src/db/database.ts'
 import { testDatabase } from './database.ts'
+
+/** As wallets write their addresses; Litecoin's as Litecoin Core, `CTestNetParams`. */
+const SIMULATED_BITCOIN_NETWORKS = {
+  'sim-bitcoin': TEST_NETWORK,
+  'sim-litecoin': { bech32: 'tltc', pubKeyHash: 0x6f, scriptHash: 0x3a, wif: 0xef },
+} as const
 
 export interface TestChain {
   readonly port: ChainPort

@@ -4,7 +4,9 @@ import { bech32, bech32m, createBase58check } from '@scure/base'
 import { validate } from 'ox/Address'
 import type { Network } from './assets.ts'
 
-export type AddressMode = 'mainnet' | 'testnet' | 'regtest'
+/** Which of a network's chains: the real one, a public test network, or a private one. */
+export const NETWORK_MODES = ['mainnet', 'testnet', 'regtest'] as const
+export type NetworkMode = (typeof NETWORK_MODES)[number]
 
 interface AddressForms {
   /** BIP-173 human-readable part. */
@@ -15,7 +17,7 @@ interface AddressForms {
 }
 
 /** Bitcoin Core and Litecoin Core, src/chainparams.cpp. Litecoin's old P2SH versions read as Bitcoin's: not taken. */
-export const ADDRESS_FORMS: Readonly<Record<'bitcoin' | 'litecoin', Record<AddressMode, AddressForms>>> = {
+export const ADDRESS_FORMS: Readonly<Record<'bitcoin' | 'litecoin', Record<NetworkMode, AddressForms>>> = {
   bitcoin: {
     mainnet: { hrp: 'bc', pubKeyHash: 0x00, scriptHash: 0x05 },
     testnet: { hrp: 'tb', pubKeyHash: 0x6f, scriptHash: 0xc4 },
@@ -35,9 +37,9 @@ const base58check = createBase58check((bytes: Uint8Array) => createHash('sha256'
  *
  * An EVM address in capitals and lower case carries the EIP-55 checksum; all lower case carries none.
  *
- * @returns Null when the text is no address of this network, or one that nobody can spend from for sure.
+ * @returns Null when the text is no address of this network, or of a form that is not known here.
  */
-export function readAddress(network: Network, mode: AddressMode, address: string): Uint8Array | null {
+export function readAddress(network: Network, mode: NetworkMode, address: string): Uint8Array | null {
   if (network === 'ethereum')
     return validate(address) ? new Uint8Array(Buffer.from(address.slice(2), 'hex')) : null
   const forms = ADDRESS_FORMS[network][mode]

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
+import { pause } from '../core/pause.ts'
 import { sqlState } from './database.ts'
 import { openGathered } from './gathered.ts'
 import { overRowsPrepared } from './row-statements.ts'
@@ -69,8 +70,6 @@ test('what nobody knows the outcome of is not sent again', async () => {
   assert.ok(outcomes.every((each) => each.status === 'rejected' && each.reason === lost))
 })
 
-const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
 /** A database that answers nothing until it is let go, and refuses what is sent together where it is told to. */
 function hanging(options: { refusesTogether: boolean }) {
   const sent: number[] = []
@@ -93,7 +92,7 @@ test('while one is under way the next are gathered; what hangs keeps nobody, and
   const asked: Promise<unknown[]>[] = []
   for (let id = 1; id <= 20; id++) {
     asked.push(ask(id))
-    await later(20)
+    await pause(20)
   }
   assert.equal(sent[0], 1)
   assert.ok(Math.max(...sent) >= 2, `gathered: ${sent}`)
@@ -109,10 +108,10 @@ test('while one is under way the next are gathered; what hangs keeps nobody, and
 test('those that go alone and wait leave a way for what comes next', async () => {
   const { sent, letGo, ask } = hanging({ refusesTogether: true })
   const stuck = Array.from({ length: 12 }, (_, id) => ask(id))
-  await later(20)
+  await pause(20)
   assert.deepEqual(sent, [1, 1, 1])
   const next = ask(13)
-  await later(20)
+  await pause(20)
   assert.deepEqual(sent, [1, 1, 1, 1])
   letGo()
   for (const answers of await Promise.all([...stuck, next])) assert.equal(answers.length, 1)

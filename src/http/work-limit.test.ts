@@ -5,14 +5,20 @@ import { testGateway } from '../../test/gateway.ts'
 import { ClientGone } from './errors.ts'
 import { openWorkLimit } from './work-limit.ts'
 
-test('one account’s slow reads wait for one another; its writes and other accounts do not wait for them', async () => {
-  const limit = openWorkLimit({ running: 3, reading: 2, gathered: 1, waiting: 10 })
+/** Work that says when it begins, and ends when all of it may. */
+function slowWork() {
   const done = Promise.withResolvers<void>()
   const begun: string[] = []
   const slow = (name: string) => async () => {
     begun.push(name)
     await done.promise
   }
+  return { begun, done, slow }
+}
+
+test('one account’s slow reads wait for one another; its writes and other accounts do not wait for them', async () => {
+  const limit = openWorkLimit({ running: 3, reading: 2, gathered: 1, waiting: 10 })
+  const { begun, done, slow } = slowWork()
   const all = [
     limit.run('a', 'read', slow('read 1')),
     limit.run('a', 'read', slow('read 2')),
@@ -30,12 +36,7 @@ test('one account’s slow reads wait for one another; its writes and other acco
 
 test('changes that share connections have places of their own, and wait in the same line', async () => {
   const limit = openWorkLimit({ running: 1, reading: 1, gathered: 2, waiting: 10 })
-  const done = Promise.withResolvers<void>()
-  const begun: string[] = []
-  const slow = (name: string) => async () => {
-    begun.push(name)
-    await done.promise
-  }
+  const { begun, done, slow } = slowWork()
   const all = [
     limit.run('a', 'write', slow('write 1')),
     limit.run('a', 'write', slow('write 2')),

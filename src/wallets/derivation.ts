@@ -7,14 +7,13 @@ import { bech32, createBase58check } from '@scure/base'
 import { HDKey } from '@scure/bip32'
 import { checksum } from 'ox/Address'
 import { keccak256 } from 'ox/Hash'
+import { ADDRESS_FORMS, NETWORK_MODES, type NetworkMode } from '../core/address.ts'
 import type { ChainName, Network } from '../core/assets.ts'
 import { hasAccounts, networkOfChain } from '../core/assets.ts'
 import { invariant } from '../core/errors.ts'
 import { deriveChildren } from './public-children.ts'
 
-/** Which of a network's chains: the real one, a public test network, or a private one. */
-const NETWORK_MODES = ['mainnet', 'testnet', 'regtest'] as const
-export type NetworkMode = (typeof NETWORK_MODES)[number]
+export type { NetworkMode }
 
 /** The operator's words that mean another word here: all public test networks write addresses alike. */
 const SYNONYMS = new Map([
@@ -34,12 +33,6 @@ export function networkModeOf(network: string): NetworkMode {
 
 /** The mode of a simulated chain: its addresses are those of the test networks. */
 export const SIMULATED_MODE: NetworkMode = 'testnet'
-
-/** BIP-173 human-readable parts. */
-const HUMAN_READABLE_PARTS: Readonly<Record<'bitcoin' | 'litecoin', Record<NetworkMode, string>>> = {
-  bitcoin: { mainnet: 'bc', testnet: 'tb', regtest: 'bcrt' },
-  litecoin: { mainnet: 'ltc', testnet: 'tltc', regtest: 'rltc' },
-}
 
 /** SLIP-44: one coin type of its own per main network, 1 for every test network. */
 const COIN_TYPES: Readonly<Record<Network, number>> = { bitcoin: 0, litecoin: 2, ethereum: 60 }
@@ -128,7 +121,7 @@ function addressOfKeyHash(
 ): DerivedAddress {
   invariant(keyHash.length === 20, `a P2WPKH key hash has 20 bytes, got ${keyHash.length}`)
   return {
-    address: bech32.encode(HUMAN_READABLE_PARTS[network][mode], [0, ...bech32.toWords(keyHash)]),
+    address: bech32.encode(ADDRESS_FORMS[network][mode].hrp, [0, ...bech32.toWords(keyHash)]),
     lookup: Uint8Array.of(0x00, 0x14, ...keyHash),
   }
 }

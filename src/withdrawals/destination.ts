@@ -2,7 +2,7 @@
  * Where a withdrawal may go. An address is taken only when it is written for the coin's network and for the network
  * mode this gateway runs on, so that nothing is sent to a wallet that cannot exist there.
  */
-import { ADDRESS_FORMS, type AddressMode, readAddress } from '../core/address.ts'
+import { ADDRESS_FORMS, type NetworkMode, readAddress } from '../core/address.ts'
 import { type Asset, networkOf } from '../core/assets.ts'
 import { invalid, type Refusal } from '../core/errors.ts'
 
@@ -18,7 +18,7 @@ export interface Destination {
  *
  * @throws {Refusal} `invalid`, reason `invalid_address`, on the field `destination_address`.
  */
-export function readDestination(asset: Asset, mode: AddressMode, address: string): Destination {
+export function readDestination(asset: Asset, mode: NetworkMode, address: string): Destination {
   const network = networkOf(asset)
   const lookup = readAddress(network, mode, address)
   if (!lookup || (network === 'ethereum' && isPrecompiled(lookup)))
@@ -29,7 +29,7 @@ export function readDestination(asset: Asset, mode: AddressMode, address: string
 export const invalidAddress = (message: string): Refusal =>
   invalid('invalid_address', message, [{ field: 'destination_address', message }])
 
-function hint(asset: Asset, mode: AddressMode): string {
+function hint(asset: Asset, mode: NetworkMode): string {
   const network = networkOf(asset)
   if (network === 'ethereum') return 'expected 0x and 40 hexadecimal digits with a valid EIP-55 checksum'
   return `expected one that starts with ${ADDRESS_FORMS[network][mode].hrp}1, or a base58 address of that network`

@@ -7,12 +7,6 @@ import type { FeeRates } from '../chain.ts'
 export const SIMULATED_CHAINS = ['sim-bitcoin', 'sim-litecoin', 'sim-ethereum'] as const
 export type SimulatedChainName = (typeof SIMULATED_CHAINS)[number]
 
-/** Bitcoin Core and Litecoin Core, `CTestNetParams`. */
-export const SIMULATED_BITCOIN_NETWORKS = {
-  'sim-bitcoin': { bech32: 'tb', pubKeyHash: 0x6f, scriptHash: 0xc4, wif: 0xef },
-  'sim-litecoin': { bech32: 'tltc', pubKeyHash: 0x6f, scriptHash: 0x3a, wif: 0xef },
-} as const
-
 /** Of no public network, so that what is signed for the sandbox is worth nothing elsewhere. */
 export const SIMULATED_ETHEREUM_CHAIN_ID = 232_500_001
 
