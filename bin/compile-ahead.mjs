@@ -21,10 +21,15 @@ const READ = [
 
 const isWhole = existsSync(own) && READ.every((path) => existsSync(`${root}${path}`))
 if (isWhole) {
-  const imports = READ.map((path) => `import('./${path}')`)
-  const script = `import { keepCompiled } from './src/process/compile-cache.ts'
-    keepCompiled()
-    await Promise.all([${imports.join()}])
-    process.exit()`
-  spawnSync(own, ['--input-type=module', '--eval', script], { cwd: root, stdio: 'ignore', timeout: 60_000 })
+  const imports = READ.map((path) => `import(${JSON.stringify(`./${path}`)})`)
+  spawnSync(
+    own,
+    ['--input-type=module', '--eval', `await Promise.all([${imports.join()}]); process.exit()`],
+    {
+      cwd: root,
+      env: { ...process.env, NODE_COMPILE_CACHE: `${root}node_modules/.cache/beck` },
+      stdio: 'ignore',
+      timeout: 60_000,
+    },
+  )
 }
